@@ -1,6 +1,7 @@
 """Loops over single numbers, compiled by numba where it is installed."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
+from types import FunctionType
 from typing import Any
 
 
@@ -21,3 +22,28 @@ def compile_loop(loop: Callable[..., Any], **options: Any) -> Callable[..., Any]
         return None
     compiled: Callable[..., Any] = njit(loop, **options)
     return compiled
+
+
+def compile_together(
+    loop: Callable[..., Any], helpers: Sequence[Callable[..., Any]], **options: Any
+) -> Callable[..., Any] | None:
+    """The same for a loop that calls other functions, each of which may call those before it.
+
+    What was compiled is kept on the disk, where that can be written: a long loop takes seconds.
+    Numbers that the loops name are part of what is kept; those of other modules must never change.
+    """
+    scope = dict(loop.__globals__)
+    compiled = None
+    for each in (*helpers, loop):
+        function = FunctionType(each.__code__, scope, each.__name__)
+        function.__qualname__ = each.__qualname__
+        compiled = _kept(function, options)
+        scope[each.__name__] = compiled
+    return compiled
+
+
+def _kept(function: Callable[..., Any], options: dict[str, Any]) -> Callable[..., Any] | None:
+    try:
+        return compile_loop(function, cache=True, **options)
+    except RuntimeError:  # of numba, where no folder can be written
+        return compile_loop(function, **options)

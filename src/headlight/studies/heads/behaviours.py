@@ -6,7 +6,7 @@ shared by heads, layers and measures.  Rows of measures that are no shares are d
 give in all; a row that gives nothing is left out.
 """
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import NamedTuple
 
 import numpy as np
@@ -24,6 +24,8 @@ from headlight.pool import Groups, Pairs, at_pairs, over_offsets, over_pairs
 from headlight.reduce import Accumulator, Ratio, Strongest
 from headlight.reduce.base import Array
 from headlight.shapes import Score
+from headlight.studies.heads.one_pass import GROUPS, Sums, listed
+from headlight.studies.heads.row_loops import Asked
 from headlight.vocabulary import (
     BEHAVIOURS,
     CATEGORIES,
@@ -49,7 +51,9 @@ POWERS = 3
 """Of the distance, from 0: their sums give its mean and variance."""
 
 Rows = Float[Tensor, "batch head query"]
-Sums = Float[Tensor, "batch head number"]
+Numbers = Float[Tensor, "batch head number"]
+FourSums = tuple[Tensor, Tensor, Tensor, Tensor]
+"""What keys get, from how many queries, and the same without the first token."""
 
 
 class Parts(NamedTuple):
@@ -63,11 +67,11 @@ class Parts(NamedTuple):
         powers: What all keys get times the powers of their distance; then without the first token.
     """
 
-    given: Sums
-    queries: Sums
-    given_rest: Sums
-    rest: Sums
-    powers: Sums
+    given: Numbers
+    queries: Numbers
+    given_rest: Numbers
+    rest: Numbers
+    powers: Numbers
 
 
 class _Described(NamedTuple):
@@ -146,13 +150,24 @@ class BehaviourCounter:
             )
             self._basis = _basis(ids.shape[1]).to(double(self._begin).device)
         self._described: tuple[tuple[int, int], _Described] | None = None
+        self._asked_in_pass: tuple[tuple[int, int], Asked] | None = None
         self._sums: dict[str, Parts] = {}
         self._rows: dict[str, Rows] = {}
         self._found: dict[int, dict[str, Tensor]] = {}
 
-    def look(self, name: str, score: Score, record: LayerRecord) -> None:
-        """See a measure of some queries of a layer; blocks of queries come in their order."""
-        parts = self._parts(name, score, record)
+    def look(self, name: str, score: Score, record: LayerRecord, sums: Sums | None = None) -> None:
+        """See a measure of some queries of a layer; blocks of queries come in their order.
+
+        Args:
+            name: of the measure.
+            score: of these queries.
+            record: which queries they are.
+            sums: what one pass over the cells found, asked for what `asked` says.
+        """
+        if sums is None:
+            parts = self._parts(name, score, record)
+        else:
+            parts = self._parts_of_sums(name, sums, record.first)
         if record.first:
             parts = Parts(*(one + two for one, two in zip(self._sums[name], parts, strict=True)))
         self._sums[name] = parts
@@ -169,6 +184,37 @@ class BehaviourCounter:
         places = [BEHAVIOURS_IN_ORDER.index(name) for name in SHOWN]
         given, queries = (each[..., places].movedim(-1, 0) for each in (sums.given, sums.queries))
         return torch.where(queries > 0, given / queries, torch.nan)
+
+    @property
+    def function_words(self) -> Bool[Tensor, "batch token"] | None:
+        """Which tokens are function words, where that is known."""
+        return self._function if self._own else None
+
+    def asked(self, queries: slice) -> Asked:
+        """What one pass over the cells of some queries is to find out; kept for the next."""
+        which = queries.start, queries.stop
+        if self._asked_in_pass is None or self._asked_in_pass[0] != which:
+            asked = [self._asked[:, queries]]
+            pairs: tuple[Pairs, ...] = ()
+            if self._own:
+                kinds = (self._repeated, self._later, self._copied, self._copied_far)
+                asked.append(torch.stack([each[:, queries] for each in kinds], -1))
+                described = self._described_pairs(queries)
+                pairs = described.duplicate, described.subword, described.copy
+            everyone = torch.ones_like(self._there[:, queries, None])
+            bounds, keys = listed(pairs, len(self._begin), queries)
+            found = Asked(
+                begin=self._begin.numpy(),
+                firsts=self._firsts.numpy(),
+                queries=torch.cat([*asked, everyone], -1).to(torch.uint8).numpy(),
+                bounds=bounds,
+                keys=keys,
+                first=queries.start,
+                far=FAR,
+                small=np.float32(SMALL),
+            )
+            self._asked_in_pass = which, found
+        return self._asked_in_pass[1]
 
     def finish(
         self,
@@ -226,24 +272,106 @@ class BehaviourCounter:
         return found
 
     def _parts(self, name: str, score: Score, record: LayerRecord) -> Parts:
+        """By the definition of each number, one pass over the cells after the other."""
         block = self._block(name, score, record)
-        given, queries, given_rest, rest = self._behaviours(block, name)
+        sums = double(self._by_offset(block, record)) if self._own else None
+        counts = double(block.counted.sum(2)), double(block.rest.sum(2))
+        return self._joined(
+            self._behaviours(block, name), sums, double(block.first), counts, block.queries
+        )
+
+    def _parts_of_sums(self, name: str, sums: Sums, first: int) -> Parts:
+        """The same, of what one pass over the cells found."""
+        firsts, counts, rests = sums.head("firsts"), *sums.head("counts").unbind(-1)
+        nothing = torch.zeros_like(rests[..., 0])
+        rows: dict[str, FourSums] = {}
+        for number, key in enumerate(FIRST_TOKENS):
+            got = firsts[..., number]
+            rows[key] = got, counts[..., number], nothing, nothing
+            if number:
+                rows[key] = got, counts[..., number], got, rests[..., number]
+        count, rest = counts[..., -1], rests[..., -1]
+        factor = sums.row("factor")
+        if measure(name).share:
+            missing = (factor * (1 - sums.row("total"))).sum(2)
+            rows["missing"] = missing, count, nothing, nothing
         if self._own:
-            sums = double(self._by_offset(block, record))
-            of_first = double(block.first) @ self._basis[self._places_of_first(block)]
-            along = sums @ self._basis
+            rows |= self._of_text_of_sums(sums)
+        by_offset = sums.head("diagonal") if self._own else None
+        queries = slice(first, first + factor.shape[2])
+        if name == "weight":
+            self._rows = self._rows_of_sums(sums, queries)
+        return self._joined(
+            self._in_order(rows), by_offset, sums.head("first"), (count, rest), queries
+        )
+
+    def _rows_of_sums(self, sums: Sums, queries: slice) -> dict[str, Rows]:
+        """What each query gives, of what one pass found."""
+        found = {"first": self._of_other_queries(single(sums.head("first")), queries)}
+        if self._own:
+            asked = self._repeated, self._repeated, self._later
+            for key, given, there in zip(GROUPS, sums.head("listed").unbind(2), asked, strict=True):
+                there = there[:, None, queries]
+                found[key] = single(given).masked_fill(~there, torch.nan)
+        return found
+
+    def _of_text_of_sums(self, sums: Sums) -> dict[str, FourSums]:
+        """What depends on which tokens there are, of what one pass found."""
+        counts, rests = sums.head("counts").unbind(-1)
+        repeated, later, copied, copied_far = range(len(FIRST_TOKENS), counts.shape[-1] - 1)
+        count, rest = counts[..., -1], rests[..., -1]
+        nothing = torch.zeros_like(rest)
+        found: dict[str, FourSums] = {}
+        asked = (repeated, repeated, later)
+        for key, place, group in zip(GROUPS, asked, sums.head("groups").unbind(2), strict=True):
+            given, others, large = group.unbind(-1)
+            found[key] = given, counts[..., place], others, rests[..., place]
+            found[f"transformerlens_{key}"] = given, count, others, rest
+            found[f"headvis_{key}"] = large, counts[..., place], nothing, nothing
+        if self._function is not None:
+            factor, column = sums.row("factor"), sums.row("categories")[..., -1]
+            given = (factor * column).sum(2)
+            at_first = self._function.gather(1, self._begin[:, None]).to(given)
+            others = given - at_first * sums.head("first").sum(2)
+            found["function_words"] = given, count, others, rest
+        for number, (key, place) in enumerate((("copy", copied), ("copy_far", copied_far))):
+            found[key] = sums.head("hits")[..., number], counts[..., place], nothing, nothing
+        return found
+
+    def _joined(
+        self,
+        behaviours: FourSums,
+        by_offset: Float[Tensor, "batch head offset"] | None,
+        first: Rows,
+        counts: tuple[Tensor, Tensor],
+        queries: slice,
+    ) -> Parts:
+        """With the sums over offsets, where there are some.
+
+        Args:
+            behaviours: the first four fields of `Parts`, of `BEHAVIOURS`.
+            by_offset: what goes to keys at each offset.
+            first: what each query gives to the first token.
+            counts: how many queries give something, and what goes to others than the first token.
+            queries: which these are.
+        """
+        given, asked, given_rest, rest = behaviours
+        if by_offset is not None:
+            of_first = first @ self._basis[self._places_of_first(queries)]
+            along = by_offset @ self._basis
             without = along - of_first
-            counts = [each.sum(2)[..., None].to(sums) for each in (block.counted, block.rest)]
+            counted, counted_rest = (
+                each[..., None].expand_as(along[..., :-POWERS]) for each in counts
+            )
         else:
             size = len(RELATIVE) + len(DISTANCES) + POWERS
             along = without = given.new_zeros(*given.shape[:2], size)
-            counts = [given.new_zeros(())] * 2
+            counted = counted_rest = along[..., :-POWERS]
         powers = torch.cat([along[..., -POWERS:], without[..., -POWERS:]], -1)
         along, without = along[..., :-POWERS], without[..., :-POWERS]
-        counted, counted_rest = (count.expand_as(along) for count in counts)
         return Parts(
             torch.cat([given, along], -1),
-            torch.cat([queries, counted], -1),
+            torch.cat([asked, counted], -1),
             torch.cat([given_rest, without], -1),
             torch.cat([rest, counted_rest], -1),
             powers,
@@ -267,12 +395,12 @@ class BehaviourCounter:
         first = score.gather(3, begin)[..., 0] * factor
         return _Block(score, queries, factor, counted, first)
 
-    def _behaviours(self, block: _Block, name: str) -> tuple[Sums, Sums, Sums, Sums]:
+    def _behaviours(self, block: _Block, name: str) -> FourSums:
         """The first four fields of `Parts`, of `BEHAVIOURS`."""
         nothing = torch.zeros_like(block.first[..., 0])
-        rows: dict[str, tuple[Tensor, Tensor, Tensor, Tensor]] = {}
+        rows: dict[str, FourSums] = {}
         if name == "weight":
-            self._rows = {"first": self._of_other_queries(block)}
+            self._rows = {"first": self._of_other_queries(block.first, block.queries)}
         given = self._to_first_tokens(block)
         for number, key in enumerate(FIRST_TOKENS):
             asked = self._asked[..., number]
@@ -284,14 +412,18 @@ class BehaviourCounter:
             rows["missing"] = missing, block.counted.sum(2), nothing, nothing
         if self._own:
             rows |= self._of_text(block, name)
-        undefined = (nothing,) * 4
+        return self._in_order(rows)
+
+    def _in_order(self, rows: Mapping[str, FourSums]) -> FourSums:
+        """Numbers in the order of `BEHAVIOURS`; 0 of 0 where one is not defined."""
+        undefined = (torch.zeros_like(next(iter(rows.values()))[0]),) * 4
         found = [rows.get(key, undefined) for key in BEHAVIOURS]
         given, queries, given_rest, rest = (
             double(torch.stack(parts, -1)) for parts in zip(*found, strict=True)
         )
         return given, queries, given_rest, rest
 
-    def _to_first_tokens(self, block: _Block) -> Sums:
+    def _to_first_tokens(self, block: _Block) -> Numbers:
         """What each of the first tokens gets from the queries that stand there or later."""
         shape = (*block.score.shape[:3], len(FIRST_TOKENS))
         firsts = self._firsts.clamp_max(block.score.shape[3] - 1)
@@ -299,14 +431,12 @@ class BehaviourCounter:
         asked = self._asked[:, None, block.queries]
         return (given * block.factor[..., None] * asked).sum(2)
 
-    def _of_other_queries(self, block: _Block) -> Rows:
+    def _of_other_queries(self, first: Rows, queries: slice) -> Rows:
         """What goes to the first token, of all queries but itself."""
         asked = self._there & ((self._there.cumsum(1) > 1) | (not self._own))
-        return block.first.masked_fill(~asked[:, None, block.queries], torch.nan)
+        return first.masked_fill(~asked[:, None, queries], torch.nan)
 
-    def _of_text(
-        self, block: _Block, name: str
-    ) -> dict[str, tuple[Tensor, Tensor, Tensor, Tensor]]:
+    def _of_text(self, block: _Block, name: str) -> dict[str, FourSums]:
         """What depends on which tokens there are."""
         described, texts = self._described_pairs(block.queries), len(block.score)
         nothing = torch.zeros_like(block.first[..., 0])
@@ -388,10 +518,10 @@ class BehaviourCounter:
             causal = not bool(visible.triu(first + 1).any())
         return over_offsets(block.score, block.factor, first=first, keys=keys, causal=causal)
 
-    def _places_of_first(self, block: _Block) -> Int64[Tensor, "batch query"]:
+    def _places_of_first(self, asked: slice) -> Int64[Tensor, "batch query"]:
         """Where the offset from each query to the first token stands among all offsets."""
         size = self._there.shape[1]
-        queries = torch.arange(block.queries.start, block.queries.stop, device=self._begin.device)
+        queries = torch.arange(asked.start, asked.stop, device=self._begin.device)
         places = (size - 1 + self._begin[:, None] - queries).clamp_max(2 * size - 2)
         return places.to(self._basis.device)
 

@@ -27,6 +27,7 @@ from headlight.reduce.base import Array
 from headlight.shapes import Score
 from headlight.studies.heads.behaviours import BehaviourCounter
 from headlight.studies.heads.gates import OF_ALL_QUERIES, GateObserver
+from headlight.studies.heads.one_pass import OnePass, Sums
 from headlight.studies.heads.passages import PassageSeeker
 from headlight.studies.heads.residual import ResidualObserver
 from headlight.studies.heads.token_types import TokenCounter
@@ -71,6 +72,7 @@ class HeadsObserver:
         self._query_members = _query_members(queries)
         self._present = self._query_members[..., 0]
         self._key_lengths = keys.lengths
+        self._one_pass = _one_pass(queries, self._key_members, behaviours)
         self._seen: dict[int, dict[str, Tensor]] = {}
         self._vectors: Vectors | None = None
         self._rows: dict[str, Tensor] = {}
@@ -139,9 +141,10 @@ class HeadsObserver:
         found: dict[str, Tensor] = {}
         for name in self._measures:
             score = scores.of(name).float()
+            sums = self._sums(score, scores.record, measure(name))
             if self._behaviours is not None:
-                self._behaviours.look(name, score, scores.record)
-            by_row = self._by_row(score, scores.record, measure(name))
+                self._behaviours.look(name, score, scores.record, sums)
+            by_row = self._by_row(score, scores.record, measure(name), sums)
             if self.tokens is not None:
                 self.tokens.look(name, score, by_row["rows"], scores.record.first)
             found |= {f"{name} {kind}": each for kind, each in by_row.items()}
@@ -162,14 +165,44 @@ class HeadsObserver:
             found["comoments"] = moments_by_row(scores, self._key_lengths)
         return found
 
-    def _by_row(self, score: Score, record: LayerRecord, row: Measure) -> dict[str, Tensor]:
+    def _sums(self, score: Score, record: LayerRecord, row: Measure) -> Sums | None:
+        """All sums over the cells in one pass, where that is possible."""
+        if len(score) != len(self._present) or (row.signed and row.needs == "gradient"):
+            return None
+        behaviours, queries = self._behaviours, score.shape[2]
+        asked = None
+        if behaviours is not None and score.device.type == "cpu":
+            asked = behaviours.asked(slice(record.first, record.first + queries))
+        return self._one_pass.look(
+            score,
+            record.first,
+            asked,
+            share=row.share,
+            diagonal=asked is not None and self._kind != "cross",
+        )
+
+    def _by_row(
+        self, score: Score, record: LayerRecord, row: Measure, sums: Sums | None
+    ) -> dict[str, Tensor]:
         """One measure; its entropy is that of its absolute values."""
-        size = score.abs() if row.signed else score
-        found = {"rows": self._over_keys(score), "entropy": entropy_of_sizes(size)}
+        if sums is None:
+            size = score.abs() if row.signed else score
+            keys = self._key_members.shape[1]
+            found = {
+                "rows": self._over_keys(score),
+                "entropy": entropy_of_sizes(size),
+                "neighbour": to_neighbours(score, OFFSETS, first=record.first, keys=keys),
+            }
+            whole = size.sum(-1)
+        else:
+            found = {
+                "rows": sums.row("categories")[..., : len(CATEGORIES)],
+                "entropy": sums.row("entropy"),
+                "neighbour": sums.row("neighbours"),
+            }
+            whole = sums.row("size")
         if row.needs == "gradient":  # a query on which the loss does not depend has no entropy
-            found["some"] = (size.sum(-1) > 0).to(size.dtype)
-        keys = self._key_members.shape[1]
-        found["neighbour"] = to_neighbours(score, OFFSETS, first=record.first, keys=keys)
+            found["some"] = (whole > 0).to(score.dtype)
         return found
 
     def _over_keys(self, score: Score) -> Float[Tensor, "batch head query category"]:
@@ -260,6 +293,16 @@ def _of_row(total: Array, neighbour: Array) -> Ratio:
     found = Ratio(parts.shape[1:])
     found.update(parts, np.broadcast_to(np.nansum(total, -1, keepdims=True), parts.shape))
     return found
+
+
+def _one_pass(
+    queries: Positions, members: Membership, behaviours: BehaviourCounter | None
+) -> OnePass:
+    """Of the categories, and of function words as one more."""
+    words = None if behaviours is None else behaviours.function_words
+    if words is not None:
+        members = torch.cat([members, words[..., None].to(members)], -1)
+    return OnePass(queries, members, OFFSETS)
 
 
 def _query_members(queries: Positions) -> Membership:

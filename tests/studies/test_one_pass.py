@@ -1,0 +1,151 @@
+"""What one pass over the cells finds, against numpy in float64 and against a pass for each sum."""
+
+import sys
+
+import numpy as np
+import pytest
+import torch
+import xarray
+from hypothesis import example, given, settings, strategies as st
+
+from headlight.analysis.positions import Positions
+from headlight.pool import membership, to_neighbours
+from headlight.reduce.compiling import compile_together
+from headlight.studies.heads import one_pass, row_loops
+from headlight.studies.heads.one_pass import OnePass, Sums
+from headlight.studies.heads.settings import SurveySettings
+from headlight.studies.heads.study import run as survey
+from studies.models import documents, subject, texts
+from studies.test_numbers import _corpus
+
+OFFSETS = (-1, 0, 1)
+CATEGORIES = 4
+
+
+def random_cells(shape: tuple[int, ...], signed: bool, causal: bool, seed: int) -> torch.Tensor:
+    """Numbers of all sizes; some rows give all to one key, others give nothing."""
+    generator = torch.Generator().manual_seed(seed)
+    cells = torch.randn(shape, generator=generator).mul(4).exp()
+    cells *= torch.rand(shape, generator=generator) < 0.7
+    sharp = torch.rand(shape[:3], generator=generator) < 0.2
+    cells[sharp] *= 1e-9
+    cells[..., 0][sharp] = 1
+    cells[torch.rand(shape[:3], generator=generator) < 0.1] = 0
+    if signed:
+        cells *= torch.randn(shape, generator=generator).sign()
+    return cells.tril() if causal else cells
+
+
+def look(cells: torch.Tensor, category: torch.Tensor, first: int = 0) -> Sums:
+    """What the pass finds of a share, or the test is left out where nothing is compiled."""
+    positions = Positions(category, (category >= 0).sum(1))
+    looked = OnePass(positions, membership(category, CATEGORIES), OFFSETS).look(
+        cells, first, None, share=False, diagonal=True
+    )
+    if looked is None:
+        pytest.skip("numba is not installed")
+    return looked
+
+
+@settings(max_examples=40, deadline=None)
+@given(
+    keys=st.integers(1, 150),
+    heads=st.integers(1, 3),
+    first=st.integers(0, 20),
+    signed=st.booleans(),
+    causal=st.booleans(),
+    seed=st.integers(0, 1000),
+)
+@example(keys=1100, heads=1, first=1090, signed=True, causal=False, seed=0)
+def test_rows_are_summed_as_defined(keys, heads, first, signed, causal, seed):
+    first = min(first, keys - 1)
+    whole = random_cells((2, heads, keys, keys), signed, causal, seed)
+    generator = torch.Generator().manual_seed(seed)
+    category = torch.randint(-1, CATEGORIES, (2, keys), generator=generator)
+    columns = keys if not causal else min(keys, first + 30)
+    cells = whole[:, :, first : first + 30, :columns]
+    found = look(cells, category, first)
+    exact, size = cells.double().numpy(), cells.double().abs().numpy()
+    same = np.testing.assert_allclose
+    same(found.rows.total, exact.sum(-1), rtol=1e-13, atol=1e-12 * size.max())
+    same(found.rows.size, size.sum(-1), rtol=1e-13)
+    same(found.rows.square, (exact**2).sum(-1), rtol=1e-13)
+    np.testing.assert_array_equal(found.rows.largest, cells.amax(-1).numpy())
+    share = size / np.maximum(size.sum(-1, keepdims=True), 1e-300)
+    logarithm = np.log(np.where(share > 0, share, 1))
+    same(found.rows.entropy, -(share * logarithm).sum(-1), rtol=2e-6, atol=1e-30)
+    members = membership(category, CATEGORIES).double().numpy()[:, None, :columns]
+    error = 1e-6 * size.sum(-1).max()
+    same(found.rows.categories, exact @ members, rtol=1e-6, atol=error)
+    np.testing.assert_array_equal(
+        found.rows.neighbours, to_neighbours(cells, OFFSETS, first=first, keys=keys).numpy()
+    )
+    there = (category[:, first : first + 30] >= 0).numpy()[:, None]
+    total = found.rows.total
+    factor = np.where(there & (total > 0), 1 / np.where(total > 0, total, 1), 0)
+    same(found.rows.factor, factor, rtol=1e-13)
+    diagonal = np.zeros((2, heads, 2 * keys - 1))
+    for query in range(cells.shape[2]):
+        along = slice(keys - 1 - first - query, keys - 1 - first - query + columns)
+        diagonal[..., along] += factor[:, :, query, None] * exact[:, :, query]
+    same(found.heads.diagonal, diagonal, rtol=1e-9, atol=1e-12 * np.abs(diagonal).max())
+
+
+def test_no_bit_depends_on_threads_or_on_other_texts(monkeypatch):
+    cells = random_cells((5, 3, 90, 90), False, True, 0)
+    category = torch.randint(-1, CATEGORIES, (5, 90))
+    monkeypatch.setattr(one_pass, "FEW", 1)
+    found = []
+    for threads in (1, 4):
+        monkeypatch.setattr(torch, "get_num_threads", lambda threads=threads: threads)
+        found.append(look(cells, category))
+    alone = look(cells[3:4], category[3:4])
+    for part in ("rows", "heads"):
+        several = zip(*(getattr(each, part) for each in (*found, alone)), strict=True)
+        for one, two, of_text in several:
+            np.testing.assert_array_equal(one, two)
+            np.testing.assert_array_equal(one[3:4], of_text)
+
+
+@pytest.mark.parametrize("family", ["bert", "llama", "bart"])
+def test_a_survey_says_the_same_without_numba(family, monkeypatch):
+    model, corpus, asked = subject(family), texts(4, longest=20, seed=2), SurveySettings()
+    if family == "bart":
+        corpus = _corpus(documents(3))
+        asked = SurveySettings(pairs=True, kind="cross", max_length=32)
+    found = survey(corpus, model, asked, progress=False)
+    monkeypatch.setattr(one_pass, "compiled", lambda: None)
+    plain = survey(corpus, model, asked, progress=False)
+    numbers = [name for name, each in found.items() if np.issubdtype(each.dtype, np.floating)]
+    assert len(numbers) > 10
+    for name in numbers:
+        xarray.testing.assert_allclose(found[name], plain[name], rtol=2e-5, atol=2e-6)
+
+
+def test_numba_may_be_missing(monkeypatch):
+    monkeypatch.setitem(sys.modules, "numba", None)
+    row_loops.compiled.cache_clear()
+    try:
+        assert row_loops.compiled() is None
+    finally:
+        row_loops.compiled.cache_clear()
+
+
+def test_what_is_compiled_need_not_be_kept(monkeypatch):
+    """No folder can be written: the loop is compiled all the same."""
+    caching = pytest.importorskip("numba.core.caching")
+    monkeypatch.setattr(caching.FunctionCache, "_impl_class", _Unwritable)
+    assert compile_together(_twice, (_same,))(3) == 6
+
+
+class _Unwritable:
+    def __init__(self, function):
+        raise RuntimeError(f"cannot cache function {function}: no locator available")
+
+
+def _same(number):
+    return number
+
+
+def _twice(number):
+    return _same(number) * 2
