@@ -232,3 +232,22 @@ def test_the_command_says_it(
     code, _, complained = command("survey", str(folder))
     assert code == 2
     assert "holds recordings" in complained
+
+
+@pytest.mark.parametrize(
+    ("study", "kind"),
+    [("norms", "decoder"), *(("distances", kind) for kind in ("cross", "encoder", "decoder"))],
+)
+def test_other_studies_of_texts_hear_as_well(
+    model: Model, folder: Path, tmp_path: Path, study: str, kind: str, undrawn: None
+) -> None:
+    found = getattr(headlight, study)(
+        folder, model=model, kind=kind, out=tmp_path / "run", progress=False
+    )
+    assert found.attrs["recordings"] == len(SAID)
+    assert "3 recordings" in (tmp_path / "run" / "report.html").read_text(encoding="utf-8")
+
+
+def test_frames_have_no_frequency(model: Model, folder: Path) -> None:
+    with pytest.raises(UsageError, match="frames of sound are no tokens; choose the decoder"):
+        headlight.norms(folder, model=model, kind="cross", progress=False)

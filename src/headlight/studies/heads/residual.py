@@ -14,7 +14,7 @@ from torch import Tensor
 from headlight.analysis.positions import moments, stacked
 from headlight.analysis.sentences import rank_of
 from headlight.capture import LayerRecord
-from headlight.encode import Encoded
+from headlight.encode import Encoded, token_names
 from headlight.encode.batch import Batch
 from headlight.measures.precision import double, single
 from headlight.reduce import Accumulator, Strongest
@@ -106,7 +106,7 @@ def of_residual(found: Mapping[str, Any], tokenizer: Any) -> dict[str, Any]:
     variables["residual_place"] = "layer", place
     if tokenizer is not None:
         names = [
-            tokenizer.convert_ids_to_tokens(int(each)) if np.isfinite(each) else ""
+            token_names(tokenizer, [int(each)])[0] if np.isfinite(each) else ""
             for each in token.tolist()
         ]
         variables["residual_token"] = "layer", np.array(names, dtype=object)

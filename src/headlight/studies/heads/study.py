@@ -71,8 +71,11 @@ class SurveyStudy(LossStudy[SurveySettings]):
         return () if tokenizer is None else function_word_ids(tokenizer)
 
     def _token_types(self, plan: StudyPlan[Encoded]) -> int:
-        """How many tokens of the vocabulary are looked at; none where they have no names."""
-        if plan.model.tokenizer is None:
+        """How many tokens of the vocabulary are looked at; none where they have no names.
+
+        Frames of sound are no tokens of a vocabulary: a time says nothing of other recordings.
+        """
+        if plan.model.tokenizer is None or (plan.model.hears and plan.kind != "decoder"):
             return 0
         heads = len(plan.layers) * max(site.heads for site in plan.sites)
         return types_within_memory(self.settings.token_types, heads, len(self.measures))

@@ -16,7 +16,7 @@ from headlight.analysis.passes import observe
 from headlight.analysis.plan import StudyPlan
 from headlight.analysis.positions import Positions, stacked
 from headlight.capture import CapturedModel, Kind, LayerRecord
-from headlight.encode import Encoded
+from headlight.encode import Encoded, token_names
 from headlight.encode.batch import Batch
 from headlight.encode.categories import CLS, SEP
 from headlight.measures.gated import gated_weight
@@ -153,7 +153,7 @@ def _drawn(mean: np.ndarray, settings: NormSettings) -> tuple[float, float]:
 
 def _spelled(model: CapturedModel, token: int) -> str:
     tokenizer: Any = model.tokenizer
-    return str(tokenizer.convert_ids_to_tokens(token))
+    return token_names(tokenizer, [token])[0]
 
 
 class SinkObserver:

@@ -19,6 +19,7 @@ from headlight.analysis.token_counts import count_types
 from headlight.capture import CapturedModel, Objective
 from headlight.encode import Encoded
 from headlight.encode.batch import Batch
+from headlight.errors import UsageError
 from headlight.reduce import RankCorrelation, Sample, Tally
 from headlight.result import describe
 from headlight.studies.norms.frequency import FrequencyRanks, Occurrences
@@ -240,7 +241,16 @@ class _Known:
 
 
 def _occurrences(plan: StudyPlan[Encoded], settings: NormSettings) -> Occurrences:
-    """How often every type occurs in the very examples that will be looked at."""
+    """How often every type occurs in the very examples that will be looked at.
+
+    Raises:
+        UsageError: frames of sound are attended to, which are no types.
+    """
+    if plan.model.hears and plan.kind != "decoder":
+        raise UsageError(
+            "norms are compared with how often a token occurs, and frames of sound are no tokens; "
+            "choose the decoder (--kind decoder), or take a survey."
+        )
     tokenizer: Any = plan.model.tokenizer
     given, exclusions = settings.frequency_ranks, settings.frequency_exclusions
     ranks = None
