@@ -69,7 +69,7 @@ PUBLISHABLE = ("tatoeba", "europarl")
 
 def read_lines(path: Path) -> list[str]:
     """The lines of a file, compressed or not."""
-    with open_bytes(path) as stream:
+    with open_bytes(path) as (stream, _):
         return stream.read().decode("utf-8").splitlines()
 
 

@@ -214,3 +214,23 @@ def test_a_run_with_workers_is_seen_before_it_has_a_plan(tmp_path: Path) -> None
         assert {path.name for path in tmp_path.iterdir()} == {".lock"}
     with alone_.opened():
         pass
+
+
+@pytest.mark.usefixtures("small_shards")
+def test_the_share_of_the_corpus_is_the_same_however_it_was_read(tmp_path: Path) -> None:
+    corpus = tmp_path / "texts.txt"
+    corpus.write_text("\n\n".join(texts(19)))
+    settings = replace(SETTINGS, max_examples=7)
+
+    def share(folder: RunFolder) -> float:
+        found = survey(str(corpus), model("bert"), settings, folder=folder, progress=False)
+        return found.attrs["corpus_share"]
+
+    first = share(RunFolder())
+    assert first == len("\n\n".join([*texts(19)[:7], ""])) / corpus.stat().st_size
+    assert share(RunFolder(path=tmp_path / "shared", workers="join")) == first
+    with interrupted_after(1), pytest.raises(headlight.errors.RunInterruptedError):
+        share(RunFolder(path=tmp_path / "resumed"))
+    assert share(RunFolder(path=tmp_path / "resumed", resume=True)) == first
+    settings = replace(SETTINGS, max_examples=20)
+    assert "corpus_share" not in survey(str(corpus), model("bert"), settings, progress=False).attrs

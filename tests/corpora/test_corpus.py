@@ -4,6 +4,7 @@ import gzip
 import tarfile
 from itertools import islice
 
+import numpy as np
 import pytest
 
 from headlight.corpora import (
@@ -170,3 +171,44 @@ def test_what_is_no_element_is_refused_in_one_sentence() -> None:
         list(open_treebank(iter(["The cat"])))
     with pytest.raises(UsageError, match="documents are needed, of class CoreferenceDocument"):
         list(open_coreference(iter(["The cat"])))
+
+
+def test_the_share_that_the_first_elements_are_of(corpus):
+    whole = corpus.share_of(5)
+    assert whole == 1
+    shares = [corpus.share_of(number) for number in range(1, 5)]
+    for number, share in enumerate(shares, 1):
+        assert number / 5 <= share < 1  # a header, or what is read ahead, come on top
+    assert np.diff(shares) == pytest.approx(np.diff(shares)[0])  # all are equally long
+    assert corpus.share_of(9) == 1
+    assert corpus.take(2).share_of(2) == shares[1]
+
+
+def test_the_share_of_several_files_is_that_of_their_bytes(tmp_path):
+    (tmp_path / "a.txt").write_text("one\n\ntwo\n\n")
+    (tmp_path / "b.txt").write_text("x" * 78 + "\n\n" + "y" * 8 + "\n\n")
+    corpus = open_corpus(tmp_path)
+    assert [corpus.share_of(number) for number in (1, 2, 3, 4)] == [0.05, 0.1, 0.9, 1]
+
+
+@pytest.mark.parametrize("number", [1, 3])
+def test_the_share_of_what_is_in_memory(kind, number):
+    elements = IN_MEMORY[kind]
+    corpus = KINDS[kind][0](elements)
+    assert corpus.share_of(number) == number / 3
+    assert KINDS[kind][0](iter(elements)).share_of(number) is None
+
+
+def test_of_packed_files_the_share_is_known_where_they_are_large(tmp_path):
+    draw = np.random.default_rng(0)
+    texts = [f"{number} {draw.bytes(500).hex()}" for number in range(6000)]
+    for name, number, known in (("small.txt.gz", 50, False), ("large.txt.gz", 6000, True)):
+        with gzip.open(tmp_path / name, "wt") as file:
+            file.write("\n\n".join(texts[:number]))
+        share = open_corpus(tmp_path / name).share_of(number // 2)
+        assert share == pytest.approx(0.5, abs=0.05) if known else share is None
+    with tarfile.open(tmp_path / "all.tar", "w") as archive:
+        for name in ("one.txt", "two.txt"):
+            (tmp_path / name).write_text("\n\n".join(texts[:3000]))
+            archive.add(tmp_path / name, name)
+    assert open_corpus(tmp_path / "all.tar").share_of(4500) == pytest.approx(0.75, abs=0.05)

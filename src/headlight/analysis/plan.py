@@ -17,6 +17,10 @@ T = TypeVar("T")
 E = TypeVar("E", bound=Encoded)
 E_co = TypeVar("E_co", bound=Encoded, covariant=True)
 
+SHARE = "corpus_share"
+"""The attribute of a result that says about which share of its corpus was read, where a limit ended
+the reading."""
+
 LONGEST_DEFAULT = 512
 """Tokens of an example at most, where a model takes more and nothing is said."""
 
@@ -88,6 +92,7 @@ class StudyPlan(Generic[E]):
         all_kinds: whether all kinds were asked for, and the result keeps them apart.
         query_block: how many queries its observers see at a time, where they can; see
             `headlight.analysis.batch_runner.BatchRunner`.
+        corpus: of which examples are made, where it is known.
     """
 
     name: str
@@ -105,6 +110,7 @@ class StudyPlan(Generic[E]):
     if_empty: str = "is its text too short, or longer than max_length?"
     all_kinds: bool = False
     query_block: int | None = 0
+    corpus: Corpus[Any] | None = None
 
     def by_kind(self) -> "dict[Kind, StudyPlan[E]]":
         """The plans of all kinds that are looked at, each as if it were looked at alone."""
@@ -145,6 +151,20 @@ class StudyPlan(Generic[E]):
         if one is None and self.measures:
             found["measures"] = list(self.measures)
         return found
+
+
+def share_read(corpus: Corpus[Any] | None, elements: int | None) -> dict[str, float]:
+    """About which share of a corpus was read, as an attribute of the result; none if not known.
+
+    It depends on the files and the number alone, and so is the same however a run came about.
+
+    Args:
+        corpus: which.
+        elements: how many of its first elements were read; None for as many as it was limited to.
+    """
+    limit = elements if corpus is None or corpus.limit is None else corpus.limit
+    share = corpus.share_of(limit) if corpus is not None and limit else None
+    return {} if share is None else {SHARE: share}
 
 
 def model_signature(model: CapturedModel, settings: ModelSettings) -> dict[str, Any]:

@@ -13,7 +13,7 @@ import xarray
 from headlight.analysis.batch_runner import BatchRunner, Observer
 from headlight.analysis.folder import RESULT, RunFolder
 from headlight.analysis.passes import observe
-from headlight.analysis.plan import Pass, StudyPlan
+from headlight.analysis.plan import Pass, StudyPlan, share_read
 from headlight.capture import CapturedModel
 from headlight.capture.precision import own_precision
 from headlight.encode import FRAME_NAMES, Encoded, piece_style, special_tokens
@@ -244,7 +244,9 @@ class _Watched(Iterable[E]):
 def _attributes_of_corpus(plan: StudyPlan[E], state: State) -> dict[str, Any]:
     """What was read, and what was left out."""
     counts = state.counts or asdict(plan.examples.counts)
+    ended = plan.max_examples is not None and state.examples == plan.max_examples
     return {
+        **share_read(plan.corpus, int(counts.get("documents", 0)) if ended else None),
         **({} if plan.all_kinds else category_names(plan)),
         "corpus_digest": state.digest,
         "examples": state.examples,

@@ -113,6 +113,7 @@ def plan_text_study(  # noqa: PLR0913 - each is a choice of its own
         if_empty=_why_empty(model, settings),
         all_kinds=settings.kind == ALL,
         query_block=settings.query_block if isinstance(settings, QueryBlockSettings) else 0,
+        corpus=opened if isinstance(opened, Corpus) else None,
     )
 
 

@@ -63,4 +63,5 @@ class WordStudy(PassStudy[S], GradientStudy[S]):
             passes=plan_passes(settings.measures, objective, settings.attribution),
             measures=settings.measures,
             if_empty=if_empty,
+            corpus=corpus,
         )

@@ -20,6 +20,9 @@ HEADER_LIMIT = 2**20
 
 CHUNK = 2**16
 
+Member = tuple[str, io.BufferedIOBase, io.BufferedReader]
+"""Its name, its content, and the archive as it lies on the disk."""
+
 
 def text_files(path: Location) -> Generator[Lines, None, None]:
     """The text files of `path`, each to be read before the next is asked for.
@@ -36,11 +39,17 @@ def text_files(path: Location) -> Generator[Lines, None, None]:
     elif (suffix, packed) == (".zip", ""):
         yield from _all(_zip(path), path)
     else:
-        with open_bytes(path) as stream:
-            yield Lines(stream, storable(path))
+        with open_bytes(path) as (stream, file):
+            yield Lines(stream, storable(path), file)
 
 
-def _all(members: Iterator[tuple[str, io.BufferedIOBase]], path: Location) -> Iterator[Lines]:
+def is_packed(path: Location) -> bool:
+    """Whether a file is compressed, or an archive: it has fewer bytes than its texts."""
+    suffix, packed = suffixes(path)
+    return bool(packed) or suffix in TAR_SUFFIXES or suffix == ".zip"
+
+
+def _all(members: Iterator[Member], path: Location) -> Iterator[Lines]:
     empty = True
     while True:
         with _refusals(path):
@@ -48,11 +57,11 @@ def _all(members: Iterator[tuple[str, io.BufferedIOBase]], path: Location) -> It
         if member is None:
             break
         empty = False
-        name, stream = member
+        name, stream, file = member
         _, packed = suffixes(name)
         if packed:
             stream = DECOMPRESSORS[packed][1](stream)
-        yield Lines(stream, f"{storable(path)}/{storable(name)}")
+        yield Lines(stream, f"{storable(path)}/{storable(name)}", file)
     if empty:
         raise CorpusError(f"the archive {storable(path)} holds no text files; check the path.")
 
@@ -70,18 +79,19 @@ def _refusals(path: Location) -> Iterator[None]:
         ) from error
 
 
-def _tar(path: Location) -> Iterator[tuple[str, io.BufferedIOBase]]:
+def _tar(path: Location) -> Iterator[Member]:
     with open_file(path) as file:
-        stream = decompress(file)
+        unpacked = decompress(file)
         # "r|": members come one after the other, and nothing is sought or kept.  With a buffer of
-        # one block, the stream stands right behind the block that ends the archive.
+        # one block, what is unpacked stands right behind the block that ends the archive.
         with tarfile.open(
-            fileobj=stream, mode="r|", tarinfo=StrictHeader, bufsize=tarfile.BLOCKSIZE
+            fileobj=unpacked, mode="r|", tarinfo=StrictHeader, bufsize=tarfile.BLOCKSIZE
         ) as archive:
             for member in archive:
                 if member.isfile() and _is_text(member.name):
-                    yield member.name, cast("io.BufferedIOBase", archive.extractfile(member))
-        _check_rest(stream)
+                    stream = cast("io.BufferedIOBase", archive.extractfile(member))
+                    yield member.name, stream, file
+        _check_rest(unpacked)
 
 
 def _check_rest(stream: io.BufferedIOBase) -> None:
@@ -95,12 +105,12 @@ def _check_rest(stream: io.BufferedIOBase) -> None:
             raise tarfile.ReadError("something follows the end of the archive")
 
 
-def _zip(path: Location) -> Iterator[tuple[str, io.BufferedIOBase]]:
+def _zip(path: Location) -> Iterator[Member]:
     with open_file(path) as file, zipfile.ZipFile(file) as archive:
         for member in archive.infolist():
             if not member.is_dir() and _is_text(member.filename):
                 with archive.open(member) as stream:
-                    yield member.filename, cast("io.BufferedIOBase", stream)
+                    yield member.filename, cast("io.BufferedIOBase", stream), file
 
 
 def _is_text(name: str) -> bool:

@@ -94,18 +94,19 @@ def open_file(path: Location) -> io.BufferedReader:
 
 
 @contextmanager
-def open_bytes(path: Location) -> Iterator[io.BufferedIOBase]:
-    """The content of a file; the suffix says how it is compressed.
+def open_bytes(path: Location) -> Iterator[tuple[io.BufferedIOBase, io.BufferedReader]]:
+    """The content of a file, and the file itself; the suffix says how it is compressed.
 
     Raises:
         CorpusError: The file cannot be opened.
     """
     with ExitStack() as stack:
-        stream: io.BufferedIOBase = stack.enter_context(open_file(path))
+        file = stack.enter_context(open_file(path))
+        stream: io.BufferedIOBase = file
         _, packed = suffixes(path)
         if packed:
             stream = stack.enter_context(DECOMPRESSORS[packed][1](stream))
-        yield stream
+        yield stream, file
 
 
 def decompress(stream: io.BufferedIOBase) -> io.BufferedIOBase:

@@ -1,15 +1,17 @@
 """What all corpora have in common: a source, an order, and elements that are read on the way."""
 
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Sequence, Sized
+from contextlib import closing
 from dataclasses import dataclass, field, replace
 from itertools import islice
+from pathlib import Path
 from typing import Any, Generic, Literal
 
 from typing_extensions import TypeVar
 
-from headlight.corpora.archives import text_files
+from headlight.corpora.archives import is_packed, text_files
 from headlight.corpora.files import files
-from headlight.corpora.lines import Lines
+from headlight.corpora.lines import READ_AHEAD, Lines
 from headlight.errors import CorpusError, UsageError
 from headlight.files import Location, storable
 from headlight.settings import Range, require_range
@@ -34,6 +36,9 @@ ELEMENTS: dict[CorpusKind, tuple[str, str]] = {
 
 Invalid = Literal["refuse", "skip"]
 """What becomes of invalid elements: they are an error, or left out and counted."""
+
+FINEST = 20
+"""Packed files of fewer than so many `READ_AHEAD` do not tell how far one has come."""
 
 Element = TypeVar("Element", covariant=True, default=Any)
 Parsed = TypeVar("Parsed")
@@ -87,6 +92,7 @@ class Corpus(Generic[Element]):
         kind: What the elements are.
         limit: Elements that are read at most; None for all.
         once: Whether it can be iterated only once.
+        share_of: About which share of it its first elements are; None where that is not known.
         counts: What the latest iteration could not keep so far.
     """
 
@@ -95,6 +101,7 @@ class Corpus(Generic[Element]):
     kind: CorpusKind = "text"
     limit: int | None = None
     once: bool = False
+    share_of: Callable[[int], float | None] = field(default=lambda _: None, repr=False)
     counts: CorpusCounts = field(default_factory=CorpusCounts, init=False, repr=False)
 
     def __iter__(self) -> Iterator[Element]:
@@ -157,7 +164,34 @@ def corpus_of_files(
             for lines in text_files(path):
                 yield from format(lines, counts)
 
-    return Corpus(storable(source), read, kind)
+    def share_of(elements: int) -> float | None:
+        return _share_of_files(paths, format, elements)
+
+    return Corpus(storable(source), read, kind, share_of=share_of)
+
+
+def _share_of_files(
+    paths: Sequence[Location], format: Format[Element], elements: int
+) -> float | None:
+    """Up to which of their bytes files are read for the first elements, which are read again.
+
+    None of files elsewhere, which would have to be fetched again, and of small packed ones.
+    """
+    sizes = [path.stat().st_size for path in paths if isinstance(path, Path)]
+    if len(sizes) < len(paths) or not sum(sizes):
+        return None
+    if any(map(is_packed, paths)) and sum(sizes) < FINEST * READ_AHEAD:
+        return None
+    counts, before, left = CorpusCounts(), 0, elements
+    for path, size in zip(paths, sizes, strict=True):
+        with closing(text_files(path)) as members:
+            for lines in members:
+                for _ in format(lines, counts):
+                    left -= 1
+                    if left == 0:
+                        return (before + lines.bytes_read) / sum(sizes)
+        before += size
+    return 1.0
 
 
 def corpus_in_memory(
@@ -189,7 +223,11 @@ def corpus_in_memory(
         raise UsageError(f"only files have a format; leave out the format {format!r}.")
     if not isinstance(elements, Corpus):
         made = corpus_read_once if isinstance(elements, Iterator) else Corpus
-        return made(source, lambda _: read(_checked(elements, element, wanted)), kind)
+        found = made(source, lambda _: read(_checked(elements, element, wanted)), kind)
+        if isinstance(elements, Sized):
+            number = len(elements)
+            found.share_of = lambda first: first / max(number, first)
+        return found
     if elements.kind != kind:
         has = ELEMENTS[elements.kind][1]
         raise UsageError(f"{elements.source} is a corpus of {has}, where {wanted} are needed.")

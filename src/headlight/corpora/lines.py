@@ -15,6 +15,9 @@ BLANK_LIMIT = 10**6
 """Blank lines that may follow each other.  More is no text: some hundred compressed bytes unfold to
 as many, each of which takes its time."""
 
+READ_AHEAD = 2**17
+"""Bytes of a packed file that are read before any of them is needed (gzip; others read fewer)."""
+
 NO_TEXT = {
     b"%PDF-": "a PDF",
     b"PK\x03\x04": "an office document such as .docx, or a zip archive of another name",
@@ -35,10 +38,18 @@ class Lines:
         name: The file, for messages.
         number: Number of the line that was read last, from 1; 0 before the first.
         encoding: Of the file; a reader that knows the format may change it before lines are read.
+
+    Args:
+        stream: The text, unpacked.
+        name: See above.
+        file: As it lies on the disk; by default nobody asks how much of it was read.
     """
 
-    def __init__(self, stream: io.BufferedIOBase, name: str) -> None:
+    def __init__(
+        self, stream: io.BufferedIOBase, name: str, file: io.BufferedIOBase | None = None
+    ) -> None:
         self.name = name
+        self._file = file
         self.number = 0
         self.encoding = "utf-8"
         self._stream = stream
@@ -72,6 +83,14 @@ class Lines:
     def suffix(self) -> str:
         """The suffix of the file, without that of its compression: ``".conllu"``."""
         return suffixes(self.name)[0]
+
+    @property
+    def bytes_read(self) -> int:
+        """How far the file on the disk has been read; of packed ones `READ_AHEAD` too far at most.
+
+        Zero of a stream without a file.
+        """
+        return 0 if self._file is None else self._file.tell()
 
     @property
     def place(self) -> str:

@@ -123,14 +123,14 @@ def _read(result: xr.Dataset) -> Iterator[str]:
     if "held_out" in attributes:
         learned, tested = _count(result, "examples"), _count(result, "held_out")
         yield (
-            f"{plural(learned, 'text')} to learn from; everything is measured on "
+            f"{plural(learned, 'text')} to learn from{_share(result)}; everything is measured on "
             f"{plural(tested, 'held-out text')}; {plural(_count(result, 'tokens'), 'token')} in "
             f"all{_cut(result)}."
         )
         return
     if _is_pair(attributes.get("sentences")):
         learned, tested = map(int, attributes["sentences"])
-        yield f"Trained on {plural(learned, 'sentence')}, tested on {tested:,}."
+        yield f"Trained on {plural(learned, 'sentence')}, tested on {tested:,}{_share(result)}."
         return
     if "answerable" in attributes:
         yield from _mentions(result)
@@ -146,14 +146,32 @@ def _read(result: xr.Dataset) -> Iterator[str]:
         )
         return
     whole = plural(number, _noun(result))
-    if settings.get("max_examples") == number:
-        whole = f"The first {whole} of the corpus"
-    yield f"{whole}, {plural(tokens, 'token')}{_cut(result)}."
+    share = _share(result)
+    if settings.get("max_examples") == number and share_of_corpus(result) != 1:
+        whole, share = f"The first {whole}", share or " of the corpus"
+    yield f"{whole}{share}, {plural(tokens, 'token')}{_cut(result)}."
     if settings.get("read_by_line"):
         yield (
             "Each line was read as a text, since no line is blank; --format paragraphs reads all "
             "lines as one document."
         )
+
+
+def share_of_corpus(result: xr.Dataset) -> float:
+    """About which share of the corpus a limit left to be read; NaN where that is not known."""
+    share = result.attrs.get("corpus_share")
+    return float(share) if share is not None and _is_number(share) else float("nan")
+
+
+def _share(result: xr.Dataset) -> str:
+    """The same in words; nothing where all was read, or nothing is known."""
+    share = share_of_corpus(result)
+    if not share < 1:
+        return ""
+    said = percent(min(share, 0.99))
+    return (
+        f" ({said} of the corpus)" if said.startswith("under") else f" (about {said} of the corpus)"
+    )
 
 
 def _cut(result: xr.Dataset) -> str:
@@ -179,7 +197,7 @@ def _mentions(result: xr.Dataset) -> Iterator[str]:
     documents = examples(result)
     yield (
         f"{asked:,} of {plural(mentions, 'mention')} were asked about, in {documents:,} of "
-        f"{plural(_count(result, 'documents'), 'document')} "
+        f"{plural(_count(result, 'documents'), 'document')}{_share(result)} "
         f"({plural(_count(result, 'tokens'), 'token')} in windows)."
     )
     why = [f"{opening:,} have no antecedent in their document"] if opening else []

@@ -15,6 +15,7 @@ _SOURCE = {
     "kind": "attention",
     "corpus": "corpus",
     "corpus_digest": "corpus digest",
+    "corpus_share": "share of the corpus, about",
     "examples": "examples",
     "tokens": "tokens",
     "created": "created",

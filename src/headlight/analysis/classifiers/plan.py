@@ -92,6 +92,7 @@ def plan_classifier_study(
         max_examples=settings.max_examples,
         options={"classes": list(classes.names)},
         if_empty="are its texts empty?",
+        corpus=corpus,
     )
     return plan, classes
 

@@ -8,7 +8,7 @@ from itertools import islice
 import numpy as np
 
 from headlight.analysis.classifiers.plan import Classified, plan_classifier_study
-from headlight.analysis.plan import StudyPlan
+from headlight.analysis.plan import StudyPlan, share_read
 from headlight.analysis.settings import ClassifierSettings
 from headlight.capture import Classes
 from headlight.errors import CorpusError
@@ -25,7 +25,7 @@ def split_texts(
     classes: Classes,
     settings: ClassifierSettings,
     held_out: str | None,
-) -> tuple[Texts, Texts, dict[str, int]]:
+) -> tuple[Texts, Texts, dict[str, int | float]]:
     """Texts to learn from, others on which everything is measured, and how much that is.
 
     Args:
@@ -39,6 +39,8 @@ def split_texts(
     """
     training = list(islice(plan.examples, plan.max_examples))
     counts = [plan.examples.counts]
+    ended = len(training) == plan.max_examples
+    share = share_read(plan.corpus, counts[0].documents if ended else None)
     if held_out is None:
         if len(training) < 2:
             raise CorpusError(
@@ -65,6 +67,7 @@ def split_texts(
             "give texts of at least two."
         )
     read = {
+        **share,
         "examples": len(training),
         "held_out": len(tried),
         "tokens": sum(len(text.ids) for text in (*training, *tried)),

@@ -107,7 +107,9 @@ def as_sentence_pairs(corpus: Corpus[TranslationPair]) -> Corpus[SentencePair]:
         for pair in corpus.read(counts):
             yield SentencePair(pair.name, pair.source, pair.target, None)
 
-    return Corpus(corpus.source, read, "parallel", corpus.limit, corpus.once)
+    return Corpus(
+        corpus.source, read, "parallel", corpus.limit, corpus.once, share_of=corpus.share_of
+    )
 
 
 def _of_two(

@@ -246,6 +246,7 @@ class AlignmentStudy(PassStudy[AlignmentSettings]):
             passes=_passes(settings),
             options={"gold_state": source_state(gold_file), "hidden_layers": self.hidden_layers},
             if_empty="are its lines empty?",
+            corpus=corpus,
         )
 
     def _plan_speech(self, source: Any, model: CapturedModel, settings: AlignmentSettings) -> None:

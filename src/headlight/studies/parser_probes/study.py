@@ -17,7 +17,7 @@ import xarray
 
 from headlight.analysis.disk_space import check_disk_space
 from headlight.analysis.folder import RunFolder
-from headlight.analysis.plan import check_repeatable
+from headlight.analysis.plan import check_repeatable, share_read
 from headlight.analysis.runner import Origin, keep_result
 from headlight.analysis.work_folders import prepare_work_folders
 from headlight.capture import CapturedModel
@@ -117,7 +117,8 @@ def run(  # noqa: PLR0913 - the arguments of every study, and two objects
             names = (TRAIN, EVALUATION, WEIGHTS, ROWS)
             prepare_work_folders(place, names, overwrite=folder is not None and folder.overwrite)
             known = _vectors(vectors or settings.word_vectors, (learning, testing))
-            return _probe(learning, testing, settings, known, place, signature, progress)
+            found = _probe(learning, testing, settings, known, place, signature, progress)
+            return found.assign_attrs(share_read(banks[1], None))
 
     origin = Origin(
         "parser_probes", "Parser probes", testing.model, signature, testing.kind, names[1]
@@ -151,7 +152,8 @@ def split_treebank(bank: Corpus[Sentence]) -> tuple[Corpus[Sentence], Corpus[Sen
                 if parsed == (place % EVERY == EVERY - 1):
                     yield sentence
 
-        return Corpus(bank.source, read, "treebank")
+        # The limit is of the whole, which a part never reaches; it says that there was one.
+        return Corpus(bank.source, read, "treebank", bank.limit, share_of=bank.share_of)
 
     return part(False), part(True)
 

@@ -16,6 +16,7 @@ import numpy as np
 import xarray
 
 from headlight.analysis.folder import RunFolder
+from headlight.analysis.plan import share_read
 from headlight.analysis.runner import Origin, keep_result
 from headlight.analysis.text_plan import TextSource, plan_text_study
 from headlight.analysis.work_folders import prepare_work_folders
@@ -85,7 +86,9 @@ def run(
         raise UsageError("maps are kept in a folder; name one with --out.")
     plan = plan_text_study("token_identity", "Token identity", source, model, settings)
     known = list(islice(plan.examples, plan.max_examples))
-    cut = plan.examples.counts.not_read()
+    counts = plan.examples.counts
+    ended = len(known) == plan.max_examples
+    cut = counts.not_read() | share_read(plan.corpus, counts.documents if ended else None)
     if known:
         split(len(known), 0, settings.seed)  # refuses too few before the model runs
     about = vectors_signature(known, plan.model, settings.embeddings)
