@@ -60,7 +60,7 @@ def _call(study: Study, /, *source: Any, **given: Any) -> xarray.Dataset:
     _check_names(study, given)
     bound = signature(study).bind(*source, **given).arguments
     read = bound.pop("source", None)
-    model, tokenizer = (bound.pop(name, None) for name in ("model", "tokenizer"))
+    model, tokenizer, name = (bound.pop(each, None) for each in ("model", "tokenizer", "name"))
     run = {each.name: bound.pop(each.name, each.default) for each in RUN}
     progress = run.pop("progress")
     folder = RunFolder(path=run.pop("out"), **run)
@@ -76,7 +76,8 @@ def _call(study: Study, /, *source: Any, **given: Any) -> xarray.Dataset:
         )
     elif tokenizer is not None:
         raise UsageError("the model has a tokenizer already; leave out tokenizer.")
-    return run_study(study, read, settings, model, folder, progress=progress, **handed)
+    named = model.called(name)
+    return run_study(study, read, settings, named, folder, progress=progress, **handed)
 
 
 def _check_names(study: Study, given: Iterable[str]) -> None:

@@ -19,6 +19,7 @@ from headlight.run.blocks import (
 )
 from headlight.run.checkpoint import FILE as CHECKPOINT, check_unlocked, locked
 from headlight.run.processes import Mode, usable_cores
+from headlight.vocabulary import CORPUS_LABEL
 
 RESULT = "result.nc"
 REPORT = "report.html"
@@ -44,6 +45,7 @@ class RunFolder:
         overwrite: remove the run in it first; files that a run did not write stay.
         workers: how many processes share the run, ``auto`` for as many as there are cores, or
             ``join`` for one of any number that were started elsewhere; None for this one alone.
+        corpus_name: what titles call the corpus of the run; None for the end of its own name.
         holds: files and folders that say that there is a run.
         mine: whether this process has it to itself, see `opened`.
     """
@@ -52,6 +54,7 @@ class RunFolder:
     resume: bool = False
     overwrite: bool = False
     workers: int | str | None = None
+    corpus_name: str | None = None
     holds: tuple[str, ...] = (CHECKPOINT, PLAN, SHARED, RESULT, REPORT)
     mine: bool = False
 
@@ -80,6 +83,11 @@ class RunFolder:
                 "overwriting would remove what other workers have done; remove the folder before "
                 "the first of them joins."
             )
+
+    @property
+    def labels(self) -> dict[str, str]:
+        """What a result says of the names that users gave."""
+        return {CORPUS_LABEL: self.corpus_name} if self.corpus_name else {}
 
     @property
     def shared(self) -> bool:

@@ -153,7 +153,7 @@ def _made(
     alone = one_thread() if folder.shared and device.type == "cpu" else nullcontext()
     with own_precision(device), alone:
         found = compute(folder.place)
-    attributes = _attributes(origin, command) | found.attrs
+    attributes = _attributes(origin, command) | found.attrs | folder.labels
     result = found.copy()
     result.attrs = {name: value for name, value in attributes.items() if value is not None}
     if folder.place:

@@ -36,7 +36,7 @@ from headlight.encode.batch import Batch, collate
 from headlight.encode.examples import Encoded
 from headlight.encode.speech import EncodedSpeech
 from headlight.errors import HeadlightError, UnsupportedModelError, UsageError
-from headlight.vocabulary import Kind
+from headlight.vocabulary import MODEL_LABEL, Kind
 
 # Not Self, which the checker of types at run time knows in classes that it decorates as a whole.
 _Model = TypeVar("_Model", bound="CapturedModel")
@@ -57,6 +57,7 @@ class CapturedModel:
             which load it again may do so as well.
         quantisation: the type of a GGUF file that its weights were rounded to, such as ``Q4_1``;
             empty where they were not.
+        label: what titles call it; by default the end of its name.
     """
 
     transformer: PreTrainedModel
@@ -66,6 +67,7 @@ class CapturedModel:
     tokenizer_problem: str = ""
     trust_remote_code: bool = False
     quantisation: str = ""
+    label: str = ""
     _fitting: Any = field(default=None, init=False, repr=False)
     _promised: bool = field(default=False, init=False, repr=False)
     _digest: str = field(default="", init=False, repr=False)
@@ -85,7 +87,12 @@ class CapturedModel:
     def origin(self) -> dict[str, str]:
         """What a result says of the model that it is from."""
         said = {"model": self.name, "revision": self.revision}
-        return said | ({"quantisation": self.quantisation} if self.quantisation else {})
+        more = {"quantisation": self.quantisation, MODEL_LABEL: self.label}
+        return said | {name: value for name, value in more.items() if value}
+
+    def called(self: _Model, label: str | None) -> _Model:
+        """The same model, with another name in titles; None leaves that as it is."""
+        return self if label is None else replace(self, label=label)
 
     @cached_property
     def sites(self) -> list[AttentionSite]:
@@ -482,7 +489,7 @@ class CapturedModel:
         return int(start)
 
     def _part(self: _Model, network: PreTrainedModel) -> _Model:
-        return type(self)(network, self.tokenizer, self.name, self.revision, self.tokenizer_problem)
+        return replace(self, transformer=network)
 
     def _accepts(self, argument: str) -> bool:
         return argument in inspect.signature(self.transformer.forward).parameters

@@ -51,6 +51,12 @@ RUN = (
         'processes that share the run: a number, ``"auto"``, ``"ray"`` or ``"ray://HOST:PORT"`` '
         'for those of a cluster, or ``"join"`` for one of any number that were started elsewhere',
     ),
+    Argument(
+        "corpus_name",
+        str | None,
+        None,
+        "what titles call the corpus, in place of the end of its path",
+    ),
     Argument("progress", bool, True, "show a bar on standard error"),
 )
 """What every study is told of its run."""
@@ -63,6 +69,9 @@ def arguments(study: Study) -> list[Argument]:
         Argument("source", Any, None if source.has_sample else REQUIRED, source.explanation),
         Argument("model", Any, None, source.model),
         Argument("tokenizer", Any, None, "of a model that comes without one"),
+        Argument(
+            "name", str | None, None, "what titles call the model, in place of the end of its path"
+        ),
         *RUN,
         *_settings_and_objects(study),
     ]

@@ -112,6 +112,37 @@ class LoadOptions(Options):
         return replace(self, model=model or self.model, revision=revision or own)
 
 
+@dataclass(frozen=True, kw_only=True)
+class NamedLoadOptions(LoadOptions):
+    """The same of a model that titles have a name for."""
+
+    name: Annotated[
+        str | None,
+        typer.Option(
+            help="What titles call the model. Default: the end of its path.",
+            rich_help_panel=MODEL,
+        ),
+    ] = None
+
+    def load(
+        self,
+        *,
+        default: str | None = None,
+        layers: Collection[int] | None = None,
+        head: str = "none",
+    ) -> "CapturedModel":
+        """See `LoadOptions.load`; the model has the name."""
+        return super().load(default=default, layers=layers, head=head).called(self.name)
+
+    def compared_as(
+        self, model: str | None, revision: str | None, name: str | None
+    ) -> "NamedLoadOptions":
+        """See `LoadOptions.compared`; another model has another name."""
+        own = self.name if model is None and revision is None else None
+        return replace(self, **vars(self.compared(model, revision)) | {"name": name or own})
+
+
+NAMED = NamedLoadOptions()
 LOAD = LoadOptions()
 """The embedded model, or what the command loads where none is named."""
 
@@ -153,6 +184,13 @@ class RunOptions(FolderOptions):
             rich_help_panel=RUN,
         ),
     ] = None
+    corpus_name: Annotated[
+        str | None,
+        typer.Option(
+            help="What titles call the corpus. Default: the end of its path.",
+            rich_help_panel=RUN,
+        ),
+    ] = None
     json: Annotated[
         bool,
         typer.Option("--json", help="Print what was found in short, as JSON.", rich_help_panel=RUN),
@@ -161,6 +199,9 @@ class RunOptions(FolderOptions):
 
 CompareModel = Annotated[
     str | None, typer.Option(help="Another model or checkpoint, which the page compares it with.")
+]
+CompareName = Annotated[
+    str | None, typer.Option(help="What the page calls that model. Default: the end of its path.")
 ]
 CompareRevision = Annotated[
     str | None, typer.Option(help="Revision of that model; of the same model without one.")

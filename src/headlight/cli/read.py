@@ -8,7 +8,13 @@ import typer
 
 from headlight.cli.arguments import command_line, demand_place, text_argument
 from headlight.cli.examples import examples
-from headlight.cli.options import LOAD, CompareModel, CompareRevision, LoadOptions
+from headlight.cli.options import (
+    NAMED,
+    CompareModel,
+    CompareName,
+    CompareRevision,
+    NamedLoadOptions,
+)
 from headlight.cli.printing import complain, say, show
 from headlight.cli.setting_options import takes_settings
 from headlight.errors import UsageError
@@ -71,7 +77,7 @@ def read(
     pair: Annotated[
         str | None, typer.Argument(help="A second text: next segment, or the decoder's text.")
     ] = None,
-    load: LoadOptions = LOAD,
+    load: NamedLoadOptions = NAMED,
     audio: Annotated[
         Path | None,
         typer.Option(help="A WAV file; the text is its transcript, by default the model's own."),
@@ -115,6 +121,7 @@ def read(
         Path | None,
         typer.Option(help="Write the routes of the text as a page too, to which the page leads."),
     ] = None,
+    compare_name: CompareName = None,
     json: Annotated[Path | None, typer.Option(help="Write every number as JSON.")] = None,
     netcdf: Annotated[Path | None, typer.Option(help="Write every number as NetCDF.")] = None,
     *,
@@ -126,7 +133,7 @@ def read(
     _demand_runs(html, survey, dependency)
     _demand_routes(routes, audio)
     compares = any(each is not None for each in (compare_text, compare_model, compare_revision))
-    _demand_page(compares, html, settings)
+    _demand_page(compares, html, settings, compare_name)
     attribution = _attribution(measure, settings)
     residual = bool(measures_that_need("residual", [measure]))
     _demand_words(text, audio, others=bool(compares or attribution or residual or pair))
@@ -161,7 +168,7 @@ def read(
         kind = None if settings.kind == "all" else settings.kind
         follow(model, str(text), pair, kind=kind, command=command_line()).save(routes)
     if compares:
-        compared = load.compared(compare_model, compare_revision)
+        compared = load.compared_as(compare_model, compare_revision, compare_name)
         other = read_by(compared.load(layers=settings.layers), compare_text or text)
     from headlight.findings.what_was_read import notes_of_reading
     from headlight.views import reading_terminal
@@ -186,12 +193,16 @@ def read(
         complain(f"note: {note}")
 
 
-def _demand_page(compares: bool, html: Path | None, settings: ReadingSettings) -> None:
+def _demand_page(
+    compares: bool, html: Path | None, settings: ReadingSettings, compare_name: str | None
+) -> None:
     """Refuse what the page would have to show and is not written, or cannot show.
 
     Raises:
         UsageError: it is so.
     """
+    if compare_name is not None and not compares:
+        raise UsageError("nothing is compared; leave out --compare-name.")
     if compares and html is None:
         raise UsageError("two readings are compared on the page; say where it goes with --html.")
     if html is not None and (settings.heads or settings.queries):

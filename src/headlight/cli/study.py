@@ -9,7 +9,7 @@ from headlight.catalogue import Study, find_study, refused
 from headlight.cli.arguments import STANDARD_INPUT, command_line
 from headlight.cli.config_file import ConfigFile
 from headlight.cli.examples import examples
-from headlight.cli.options import LOAD, LoadOptions, RunOptions
+from headlight.cli.options import NAMED, NamedLoadOptions, RunOptions
 from headlight.cli.printing import say, say_json, show
 from headlight.cli.setting_options import takes_settings
 from headlight.files import standard_input, storable
@@ -53,7 +53,7 @@ def _command(study: Study) -> Callable[..., None]:
     def command(
         source: Annotated[str | None, typer.Argument(help=study.source.argument)] = nothing,
         config: ConfigFile = None,
-        load: LoadOptions = LOAD,
+        load: NamedLoadOptions = NAMED,
         run: RunOptions = in_folder,
         *,
         settings: StudySettings,
@@ -70,7 +70,11 @@ def _command(study: Study) -> Callable[..., None]:
 
 
 def _run(
-    study: Study, source: str | None, load: LoadOptions, run: RunOptions, settings: StudySettings
+    study: Study,
+    source: str | None,
+    load: NamedLoadOptions,
+    run: RunOptions,
+    settings: StudySettings,
 ) -> None:
     _check(source, settings)  # before anything slow is imported
 
@@ -80,7 +84,11 @@ def _run(
     from headlight.files import location
 
     folder = RunFolder(
-        path=run.out, resume=run.resume, overwrite=run.overwrite, workers=run.workers
+        path=run.out,
+        resume=run.resume,
+        overwrite=run.overwrite,
+        workers=run.workers,
+        corpus_name=run.corpus_name,
     )
     folder.check_free()
 

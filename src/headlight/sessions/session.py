@@ -57,12 +57,14 @@ def run_study(
         check_pages(source, folder.place if folder else None)
     processes = processes_of(model.transformer)
     progress = progress and not (processes is not None and processes.rank())
-    repeats = configuration(study, source, settings, model)
+    repeats = configuration(study, source, settings, model, folder.corpus_name)
     with rank_folder(study, folder, processes) as own, on_cluster(own), own.opened() as mine:
         with _workers(study, repeats, mine, model, progress=progress):
             result = study.run(
                 source, model, settings, folder=mine, command=command, progress=progress, **objects
             )
+        # What was finished before, or by another process, may have other names.
+        result = result.assign_attrs({**model.origin, **mine.labels})
         if mine.place is not None:
             has_pages = settings.pages is not None
             pages = write_pages(result, source, settings, model, mine.place) if has_pages else {}
@@ -88,6 +90,7 @@ def join_run(
     given = dict(configuration)
     study, source = find_study(given.pop("study")), given.pop("source", None)
     model, tokenizer = given.pop("model", study.source.default_model), given.pop("tokenizer", None)
+    name, corpus_name = given.pop("name", None), given.pop("corpus_name", None)
     loading = {name: given.pop(name) for name in ("revision", "dtype") if name in given}
     settings = study.settings.from_mapping(given)
     with working_directory(home):
@@ -99,8 +102,8 @@ def join_run(
             head=settings.required_head,
             layers=settings.layers,
         )
-        mine = RunFolder(path=folder, workers=JOIN)
-        run_study(study, source, settings, loaded, mine, progress=False)
+        mine = RunFolder(path=folder, workers=JOIN, corpus_name=corpus_name)
+        run_study(study, source, settings, loaded.called(name), mine, progress=False)
 
 
 @contextmanager
@@ -125,7 +128,11 @@ def _workers(
 
 
 def configuration(
-    study: Study, source: Any, settings: StudySettings, model: CapturedModel
+    study: Study,
+    source: Any,
+    settings: StudySettings,
+    model: CapturedModel,
+    corpus_name: str | None = None,
 ) -> dict[str, Any]:
     """Everything that repeats a run, as a config file of the command holds it."""
     found: dict[str, Any] = {"study": study.name}
@@ -137,6 +144,8 @@ def configuration(
         found["tokenizer"] = tokenizer
     if not model.revision.startswith("sha256:"):  # which is of the weights in a folder
         found["revision"] = model.revision
+    found |= {"name": model.label} if model.label else {}
+    found |= {"corpus_name": corpus_name} if corpus_name else {}
     found["dtype"] = str(model.transformer.dtype).removeprefix("torch.")
     return found | settings.signature()
 

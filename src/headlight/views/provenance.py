@@ -8,6 +8,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from headlight.result.kinds import KINDS, MULTI_KIND
+from headlight.vocabulary import CORPUS_LABEL, MODEL_LABEL
 
 _SOURCE = {
     "model": "model",
@@ -29,6 +30,8 @@ _SILENT = (
     "stage",
     "category_names",
     "pieces",
+    MODEL_LABEL,
+    CORPUS_LABEL,
     "query_category_names",
     KINDS,
     MULTI_KIND,

@@ -11,7 +11,7 @@ from jinja2 import Environment, PackageLoader, StrictUndefined
 from markupsafe import Markup
 
 from headlight.views.colour import ramp_rules, ramp_variables, series_rules, series_variables
-from headlight.views.words import base_name
+from headlight.views.words import model_name
 
 # What could end a script element or start a comment in it, and the two line ends that JSON allows
 # in strings and older scripts do not.
@@ -67,7 +67,7 @@ def _environment() -> Environment:
         trim_blocks=True,
         lstrip_blocks=True,
     )
-    environment.filters["base_name"] = base_name
+    environment.filters["model_name"] = model_name
     environment.globals.update(
         source=source,
         series_variables=lambda theme: Markup(series_variables(theme)),

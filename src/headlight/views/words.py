@@ -1,6 +1,7 @@
 """What is said of a result in its title, and texts from the outside in the room there is."""
 
 import re
+from collections.abc import Mapping
 from dataclasses import dataclass
 from unicodedata import east_asian_width
 
@@ -8,7 +9,7 @@ import xarray as xr
 
 from headlight.files import printable
 from headlight.result.kinds import MULTI_KIND
-from headlight.vocabulary import ATTENTION
+from headlight.vocabulary import ATTENTION, CORPUS_LABEL, MODEL_LABEL
 
 _LOCAL = re.compile(r"([A-Za-z]:)?[\\/]|~|\.\.?[\\/]")
 """How a path begins that is no name of a hub."""
@@ -25,6 +26,11 @@ def base_name(name: object) -> str:
     if not _LOCAL.match(text) or not parts:
         return text
     return "/".join(parts[-2:] if "*" in parts[-1] else parts[-1:])
+
+
+def model_name(attributes: Mapping[str, object]) -> str:
+    """What the model of a result is called in a title: as users say, or by its `base_name`."""
+    return str(attributes.get(MODEL_LABEL) or base_name(attributes.get("model", "a model")))
 
 
 @dataclass(frozen=True, slots=True)
@@ -48,8 +54,10 @@ class Subject:
         kind = str(attributes.get("kind", ""))
         told = MULTI_KIND in attributes or kind == "cross"
         return cls(
-            base_name(attributes.get("model", "a model")),
-            base_name(attributes["corpus"]) if "corpus" in attributes else None,
+            model_name(attributes),
+            str(attributes.get(CORPUS_LABEL) or base_name(attributes["corpus"]))
+            if "corpus" in attributes
+            else None,
             f"{ATTENTION.get(kind, kind)}: " if told else "",
         )
 

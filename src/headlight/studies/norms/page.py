@@ -130,7 +130,6 @@ def _categories(result: xr.Dataset) -> Section:
         Curve("weighted_norm_total", panel="Sum of ‖αf(x)‖", by=category),
     )
     lengths = Map("vector_norm_by_category", by=category, scale="norm", unit="‖f(x)‖")
-    variables = ("weight_total", "weighted_norm_total", "vector_norm_by_category")
     return Section(
         "categories",
         "What each category gets",
@@ -148,8 +147,10 @@ def _categories(result: xr.Dataset) -> Section:
                 "categories",
                 "Means over heads",
                 found,
-                ("layer", "key_category"),
-                *(Columns(name, label=name) for name in variables),
+                ("layer", By("key_category", categories(result), "category")),
+                Columns("weight_total", label="sum of α"),
+                Columns("weighted_norm_total", label="sum of ‖αf(x)‖"),
+                Columns("vector_norm_by_category", label="mean ‖f(x)‖"),
             )
         ],
     )

@@ -98,7 +98,7 @@ def _neighbours(result: xr.Dataset) -> Section:
             "rate_mean",
             "{offset:+d}",
             "{map}, {loss}",
-            by=("map", "loss", "offset"),
+            by=(MAP, LOSS, "offset"),
             error="rate_standard_error",
             percent=True,
             y_label="recovered",
@@ -119,7 +119,7 @@ def _across(result: xr.Dataset) -> Section:
         _plain(result),
         Map(
             "rate_across_mean",
-            by=("map", "loss"),
+            by=(MAP, LOSS),
             rows=By("layer", heading="trained on layer"),
             columns=By("tested_layer", heading="tested on layer"),
             format=".0%",

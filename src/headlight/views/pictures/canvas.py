@@ -6,7 +6,17 @@ from dataclasses import dataclass
 from typing import Any
 
 from headlight.errors import UsageError
-from headlight.views.pictures.theme import FONT, INK, LARGE, PAPER, QUIET, SMALL, Axes, Figure
+from headlight.views.pictures.theme import (
+    FONT,
+    INK,
+    LARGE,
+    PAPER,
+    PLAIN,
+    QUIET,
+    SMALL,
+    Axes,
+    Figure,
+)
 from headlight.views.point_labels import Box, LabelPosition, placed_names
 from headlight.views.scale import Number
 from headlight.views.words import shortened
@@ -21,6 +31,10 @@ _ACROSS, _DOWN = 88, 78
 
 _DECADES = 5
 """Ticks of a logarithmic axis, at most: a panel has no room for more of ``1e-4``."""
+
+_NARROW, _FEW_DECADES = 0.7, 2.0
+"""Powers of ten that a logarithmic axis spans: below the first its ticks are evenly spaced numbers,
+below the second there are ticks between powers."""
 
 _LONG_TITLE, _TITLE, _NAME = 110, 44, 36
 """Columns of words that are shown: longer ones would leave no room for what they stand beside."""
@@ -71,8 +85,20 @@ def panels_on(
     return figure, axes[:count]
 
 
+def stand_side_by_side(figure: Figure, starts: Sequence[float]) -> None:
+    """Say where panels begin that stand side by side on one sheet, in inches from its left edge."""
+    figure.set_label(" ".join(f"{start:.4f}" for start in starts))  # nobody sees it
+
+
+def panel_starts(figure: Figure) -> list[float]:
+    """Where panels begin that stand side by side on one sheet; empty if nobody has said it."""
+    return [float(start) for start in str(figure.get_label()).split()]
+
+
 def panels_across(figure: Figure) -> int:
     """How many panels stand side by side."""
+    if starts := panel_starts(figure):
+        return len(starts)
     grids = [each.get_subplotspec() for each in figure.axes[:1]]
     return max((grid.get_gridspec().ncols for grid in grids if grid is not None), default=1)
 
@@ -96,9 +122,21 @@ def entitle(figure: Figure, title: str) -> None:
         )
 
 
+def wrapped(title: str, room: float) -> str:
+    """The title of a panel, broken between words where it is wider than the room in inches."""
+    lines: list[str] = []
+    for word in shortened(title, _TITLE).split():
+        longer = f"{lines[-1]} {word}" if lines else word
+        if lines and text_width(longer, PLAIN + 0.5, "bold") <= room:
+            lines[-1] = longer
+        else:
+            lines.append(word)
+    return "\n".join(lines)
+
+
 def finish(axes: Axes, title: str, x_label: str, y_label: str) -> None:
-    """The title and the names of the axes of a panel."""
-    axes.set_title(shortened(title, _TITLE), pad=7)
+    """The title, which may have several lines, and the names of the axes of a panel."""
+    axes.set_title("\n".join(shortened(line, _TITLE) for line in title.split("\n")), pad=7)
     axes.set_xlabel(shortened(x_label, _NAME))
     axes.set_ylabel(shortened(y_label, _NAME))
 
@@ -172,10 +210,19 @@ def powers(value: Number, _place: object = None) -> str:
 
 
 def logarithmic(axis: Any) -> None:
-    """Few plain ticks on a logarithmic axis, where matplotlib would set mathematics."""
-    from matplotlib.ticker import FuncFormatter, LogLocator, NullFormatter
+    """Few plain ticks on a logarithmic axis, where matplotlib would set mathematics.
 
-    axis.set_major_locator(LogLocator(numticks=_DECADES))
+    They are powers of ten, and between two of them 2 and 5 times the lower one as well.
+    """
+    from matplotlib.ticker import FuncFormatter, LogLocator, MaxNLocator, NullFormatter
+
+    low, high = sorted(axis.get_view_interval())
+    decades = math.log10(high / low) if low > 0 else _DECADES
+    if decades < _NARROW:
+        axis.set_major_locator(MaxNLocator(_DECADES))
+    else:
+        subs = (1.0, 2.0, 5.0) if decades < _FEW_DECADES else (1.0,)
+        axis.set_major_locator(LogLocator(subs=subs, numticks=_DECADES))
     axis.set_major_formatter(FuncFormatter(powers))
     axis.set_minor_formatter(NullFormatter())
 

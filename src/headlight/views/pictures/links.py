@@ -8,7 +8,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from headlight.errors import UsageError
-from headlight.views.pictures.canvas import WIDEST, blank, text_width
+from headlight.views.pictures.canvas import WIDEST, blank, stand_side_by_side, text_width
 from headlight.views.pictures.theme import (
     INK,
     LARGE,
@@ -118,6 +118,8 @@ def attention_lines(
         for place, drawing in enumerate(row):
             _draw(axes, drawing, longest, (MARGIN + place * (width + BETWEEN), top, width))
         top += height + BETWEEN
+    starts = [MARGIN + place * (width + BETWEEN) - BETWEEN / 2 for place in range(across)]
+    stand_side_by_side(figure, starts)
     return figure
 
 

@@ -52,6 +52,8 @@ def lay_out(
     choices = [across] if across else range(min(len(shapes), 3), 0, -1)
     widths = {count: (WIDEST / count - beside) / most_columns for count in choices}
     count = next((count for count in choices if widths[count] >= _COMFORTABLE), choices[-1])
+    if not across and len(shapes) == count + 1:
+        count = math.ceil(len(shapes) / 2)  # none alone in a row
     wide = min(max(widths[count], _SMALLEST), _LARGEST)
     high = min(max(wide, _LOWEST), _HIGHEST, max(_TALLEST_MAP / most_rows, _SMALLEST))
     top = max(text_width(name, SMALL) for name in columns)

@@ -9,7 +9,7 @@ from numpy.typing import NDArray
 
 from headlight.errors import UsageError
 from headlight.views.colour import text_in_figures
-from headlight.views.pictures.canvas import entitle, finish, panels_on
+from headlight.views.pictures.canvas import entitle, finish, panels_on, wrapped
 from headlight.views.pictures.heads import heads_id
 from headlight.views.pictures.map_layout import (
     MapLayout,
@@ -38,6 +38,10 @@ _AS_IMAGE = 1500
 
 _NUMBERS = 600
 """Cells up to which numbers are written into them without being asked for."""
+
+
+_BESIDE, _TITLE_LINE = 0.7, 0.17
+"""Inches beside a map over which its title may go on, and of each further line of it."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -128,17 +132,21 @@ def head_map(
         raise UsageError("a picture needs at least one map; none was given.")
     rows, tops = ([name for one in maps for name in one.labels[side]] for side in (0, 1))
     layout = lay_out([one.values.shape for one in maps], rows, tops, columns)
-    figure, all_axes = panels_on(len(maps), layout.panel, layout.across)
+    room = layout.cell[0] * max(one.values.shape[1] for one in maps) + _BESIDE
+    titles = [wrapped(one.title, room) for one in maps]
+    more = _TITLE_LINE * max(name.count("\n") for name in titles)
+    panel = (layout.panel[0], layout.panel[1] + more)
+    figure, all_axes = panels_on(len(maps), panel, layout.across)
     entitle(figure, title)
     meshes = []
-    for axes, one in zip(all_axes, maps, strict=True):
+    for axes, one, name in zip(all_axes, maps, titles, strict=True):
         together = [each for each in maps if shared and _comparable(each, one)] or [one]
         limits = _range(one, together)
         meshes.append(_draw(axes, one, limits))
         _labels(axes, one, layout)
         if texts := _numbers(one, together, layout, annotate):
             _annotate(axes, one, limits, texts)
-        finish(axes, one.title, one.column_label, one.row_label)
+        finish(axes, name, one.column_label, one.row_label)
     one_range = shared and len({(one.scale, one.limits, one.unit) for one in maps}) == 1
     bars = [(0, all_axes)] if one_range else list(enumerate(all_axes))
     for place, beside in bars:

@@ -6,7 +6,7 @@ from pathlib import Path
 from typing import Any
 
 from headlight.files import write
-from headlight.views.pictures.canvas import panels_across
+from headlight.views.pictures.canvas import panel_starts, panels_across
 from headlight.views.pictures.theme import FONT, Figure, styled
 
 DOTS_PER_INCH = 150
@@ -42,17 +42,23 @@ def svg_text(figure: Figure, crop: Any = None) -> str:
     text = _ALIKE.sub(_hoisted, _TAG.sub(_tidied, buffer.getvalue().decode("utf-8")))
     names: dict[str, str] = {}
     text = _NAME.sub(lambda name: names.setdefault(name.group(), f"m{len(names)}"), text)
-    columns = " ".join(f"{start:.2f}" for start in _columns(figure, crop.width))
+    columns = " ".join(f"{start:.2f}" for start in _columns(figure, crop))
     about = f'data-panels="{panels_across(figure)}" data-columns="{columns}"'
     return text.replace("<svg ", f"<svg {about} ", 1)
 
 
-def _columns(figure: Figure, width: float) -> list[float]:
-    """Where each column of panels begins, in percent of the width of the file in inches."""
-    grid = [(axes.get_subplotspec(), axes.get_position().x0) for axes in figure.axes]
-    starts = {spec.colspan.start: left for spec, left in reversed(grid) if spec is not None}
-    first, scale = starts.get(0, 0.0), 100 * float(figure.get_figwidth()) / width
-    return [scale * (starts[at] - first) for at in sorted(starts)]
+def _columns(figure: Figure, crop: Any) -> list[float]:
+    """Where each column of panels begins, in percent of the width of the file."""
+    if known := panel_starts(figure):
+        return [0.0] + [100 * (start - crop.x0) / crop.width for start in known[1:]]
+    lefts: dict[int, float] = {}  # of all that belongs to a column, in inches
+    for axes in figure.axes:
+        spec, box = axes.get_subplotspec(), axes.get_tightbbox()
+        if spec is not None and box is not None:
+            column = spec.colspan.start
+            left = float(box.x0) / figure.dpi - _MARGIN
+            lefts[column] = min(left, lefts.get(column, left))
+    return [0.0] + [100 * (lefts[at] - crop.x0) / crop.width for at in sorted(lefts)[1:]]
 
 
 @styled

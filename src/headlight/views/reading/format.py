@@ -85,7 +85,7 @@ from headlight.views.reading.quantization import (
     strongest,
 )
 from headlight.views.reading.serial import token_sides, versions_of
-from headlight.vocabulary import Measure, head_name, measure, measure_table
+from headlight.vocabulary import MODEL_LABEL, Measure, head_name, measure, measure_table
 
 FORMAT = "headlight-view/2"
 CELLS = (32, 16, 8, 4)
@@ -167,7 +167,9 @@ def header_of(
 
 
 def _origin(reading: xr.Dataset) -> dict[str, str]:
-    return {name: str(reading.attrs.get(name, "")) for name in _ATTRIBUTES}
+    said = {name: str(reading.attrs.get(name, "")) for name in _ATTRIBUTES}
+    label = str(reading.attrs.get(MODEL_LABEL, ""))
+    return said | ({MODEL_LABEL: label} if label else {})
 
 
 def header_of_kind(
@@ -227,7 +229,11 @@ def unpack(
     origin = header["second"] if second else header
     parts = {
         kind: _unpacked(kind, part, get, SECOND if second else "").assign_attrs(
-            {**{name: origin[name] for name in _ATTRIBUTES}, "stage": "reading", "kind": kind}
+            {
+                **{name: origin[name] for name in (*_ATTRIBUTES, MODEL_LABEL) if name in origin},
+                "stage": "reading",
+                "kind": kind,
+            }
         )
         for kind, part in header["kinds"].items()
     }

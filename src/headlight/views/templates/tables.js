@@ -1,4 +1,4 @@
-// Tables that are sorted by a click on the name of a column.
+// Tables that are sorted by a click on the name of a column, and stacked on a narrow screen.
 (() => {
 function sortBy(table, column) {
   const heads = [...table.tHead.rows[0].cells];
@@ -17,6 +17,24 @@ function sortBy(table, column) {
     : (a, b) => (number(a) === null) - (number(b) === null) || (number(a) === null ? 0 : sign * (number(a) - number(b)));
   table.tBodies[0].append(...rows.sort(compare));
 }
+
+// On a narrow screen the cells of a row stand below each other, with the names of their columns, if
+// the table is wider than the screen.
+const narrow = matchMedia("(max-width: 700px)");
+function stack() {
+  document.querySelectorAll(".sheet").forEach((sheet) => {
+    const [head, ...rows] = sheet.querySelectorAll("tr");
+    const names = [...head.cells].map((cell) => cell.textContent.trim());
+    sheet.classList.remove("stacked");
+    if (!narrow.matches || sheet.scrollWidth <= sheet.clientWidth) return;
+    rows.forEach((row) => [...row.cells].forEach((cell, column) => { cell.dataset.name = names[column]; }));
+    sheet.classList.add("stacked");
+  });
+}
+narrow.addEventListener("change", stack);
+window.addEventListener("resize", stack);
+document.addEventListener("toggle", stack, true); // a table that is folded away has no width
+stack();
 
 document.querySelectorAll("table.sortable").forEach((table) => {
   [...table.tHead.rows[0].cells].forEach((head, column) => head.querySelector("button").addEventListener("click", () => sortBy(table, column)));
