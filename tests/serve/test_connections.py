@@ -21,7 +21,10 @@ from starlette.routing import Route
 async def health(request):
     return PlainTextResponse("well")
 
-server.make_app = lambda *_, **__: Starlette(routes=[Route("/health", health)])
+async def page(request):
+    return PlainTextResponse("x" * 200_000)
+
+server.make_app = lambda *_, **__: Starlette(routes=[Route("/", page), Route("/health", health)])
 server.LimitedConnection.patience = float(sys.argv[1])
 model = types.SimpleNamespace(name="a model")
 server.serve(lambda: (model, None), say=lambda line: print(line, flush=True))
@@ -87,4 +90,43 @@ def test_who_sends_no_whole_headers_is_hung_up_on():
             with client, suppress(ConnectionResetError):
                 assert client.recv(10_000) == b""
         assert time.monotonic() - began < 5
+    assert complaints == [""]
+
+
+def asking_without_reading(port):
+    """A client with the smallest room, which asks for the page fifty times and reads nothing."""
+    client = socket.socket()
+    client.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, 2048)
+    client.settimeout(10)
+    client.connect(("127.0.0.1", port))
+    client.sendall(b"GET / HTTP/1.1\r\nHost: localhost\r\n\r\n" * 50)
+    return client
+
+
+@pytest.mark.slow
+def test_150_clients_that_read_nothing_keep_nobody_out():
+    with served(600) as (port, complaints), ExitStack() as stack:
+        with ThreadPoolExecutor(50) as at_once:
+            for client in at_once.map(asking_without_reading, [port] * 150):
+                stack.enter_context(client)
+        assert health(port) == b"well"
+    assert complaints == [""]
+
+
+@pytest.mark.slow
+def test_who_reads_nothing_is_hung_up_on_and_who_reads_slowly_is_not():
+    with served(1) as (port, complaints), asking_without_reading(port) as silent:
+        with asking_without_reading(port) as slow:
+            began, read = time.monotonic(), 0
+            while time.monotonic() - began < 3:
+                read += len(slow.recv(20_000))
+                time.sleep(0.01)
+            assert slow.recv(1)
+            assert read > 200_000
+        received = b"there"
+        with suppress(ConnectionResetError):
+            while received:
+                received = silent.recv(100_000)
+                assert time.monotonic() - began < 20
+        assert health(port) == b"well"
     assert complaints == [""]

@@ -2,6 +2,7 @@
 
 import copy
 import hashlib
+import struct
 import warnings
 from collections.abc import Collection, Iterator
 from contextlib import contextmanager
@@ -376,6 +377,8 @@ def _loading_sentence(source: str, problem: Exception) -> str:
             "read; save it with save_pretrained of transformers 5 first."
         )
     reason = _first_sentence(problem)
+    if isinstance(problem, struct.error) or "cannot reshape array" in reason:  # of GGUF alone
+        return f"{source} is damaged or cut short ({reason}); copy it again."
     if isinstance(problem, SafetensorError):
         return f"the safetensors weights in {source} are damaged ({reason}); copy them again."
     if "ignore_mismatched_sizes" in str(problem):

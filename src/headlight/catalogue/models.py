@@ -37,6 +37,8 @@ DEVICES = ("cpu", "cuda", "mps", "xpu", "xla", "hpu", "npu", "mtia")
 HUB_NAME = pattern(r"\w[\w.-]*(/\w[\w.-]*)?")
 CONFIG = "config.json"
 GGUF = ".gguf"
+MOST_LAYERS = 10_000
+"""A configuration that says more is no model's: making them would fill the memory."""
 PATIENCE = 5.0
 """Seconds that the hub is given to take a connection."""
 _DEPTHS = ("num_hidden_layers", "num_layers", "n_layer", "n_layers", "encoder_layers",
@@ -158,8 +160,14 @@ def check_layers(depth: int, layers: Collection[int] | None, name: str) -> None:
         name: what the model is called.
 
     Raises:
+        ModelError: it has more than any model.
         UsageError: there is no such layer.
     """
+    if depth > MOST_LAYERS:
+        raise ModelError(
+            f"the configuration of {name} says that it has {depth:,} layers, which no model has; "
+            "copy it again."
+        )
     missing = sorted(layer for layer in layers or () if not 0 <= layer < depth)
     if depth and missing:
         raise UsageError(f"{name} has no layer {missing[0]}: its layers are 0 to {depth - 1}.")
@@ -200,7 +208,7 @@ def _config(place: str) -> Mapping[str, Any] | None:
     """The configuration in a folder, as far as it can be read; None elsewhere."""
     try:
         found = json.loads((Path(place) / CONFIG).read_text(encoding="utf-8"))
-    except (OSError, ValueError):  # which loading says better
+    except (OSError, ValueError, RecursionError):  # which loading says better
         return None
     return found if isinstance(found, dict) else None
 

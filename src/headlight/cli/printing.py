@@ -24,6 +24,9 @@ if TYPE_CHECKING:
 NARROWEST = 40
 """Columns for which is laid out at least; a terminal that has fewer breaks the lines itself."""
 
+LONGEST = 3_000
+"""Characters of a sentence that is said on standard error: files may hold words of any length."""
+
 BROKEN_PIPE = 141
 """What a shell reports of a program whose reader went away."""
 
@@ -37,8 +40,11 @@ def say(sentence: object) -> None:
 
 
 def complain(sentence: object) -> None:
-    """Print one line on standard error."""
-    print(printable(storable(sentence)), file=sys.stderr)  # noqa: T201
+    """Print one line on standard error; of one that quotes a whole file, both ends."""
+    said = storable(sentence)
+    if len(said) > LONGEST:
+        said = f"{said[: LONGEST * 2 // 3]} … {said[-LONGEST // 3 :]}"
+    print(printable(said), file=sys.stderr)  # noqa: T201
 
 
 def say_json(value: Any) -> None:

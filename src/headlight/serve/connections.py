@@ -6,15 +6,17 @@ from typing import Any
 from uvicorn.protocols.http.h11_impl import H11Protocol
 
 PATIENCE = 10.0
-"""Seconds that the headers of a request, and what is sent with it, may take."""
+"""Seconds that the headers of a request, and what is sent with it, may take, and that a client may
+read nothing of its answer."""
 MOST = 100
-"""Connections at once; when there are more, who has waited longest without a request has to go."""
+"""Connections at once; when there are more, who has kept the app waiting longest has to go."""
 
 
 class LimitedConnection(H11Protocol):
-    """A connection that is closed if it sends no whole headers in time, or others need its place.
+    """A connection that is closed if it keeps the app waiting too long, or others need its place.
 
-    So connections that say nothing keep nobody out, neither by their number nor by the files that
+    It does while it sends no whole headers, and while it does not read its answer.  So connections
+    that say or read nothing keep nobody out, neither by their number nor by the files that
     a process may have open.
     """
 
@@ -36,7 +38,7 @@ class LimitedConnection(H11Protocol):
         """Wait for headers no longer once they are there, and again for those that come next."""
         super().data_received(data)
         if self.at_work:
-            self._rest()
+            self._work()
         elif self._timer is None:
             self._wait()
 
@@ -44,9 +46,21 @@ class LimitedConnection(H11Protocol):
         """Wait for the headers of the next request, if there is one."""
         super().on_response_complete()
         if self.at_work:
-            self._rest()
+            self._work()
         elif self._timer is None and not self.transport.is_closing():
             self._wait()
+
+    def pause_writing(self) -> None:
+        """Wait for the client to read, of whose answer no more can be sent for now."""
+        super().pause_writing()
+        if self._timer is None:
+            self._wait()
+
+    def resume_writing(self) -> None:
+        """The client reads."""
+        super().resume_writing()
+        if self.at_work:
+            self._work()
 
     def connection_lost(self, exc: Exception | None) -> None:
         """Wait for nothing more."""
@@ -61,6 +75,11 @@ class LimitedConnection(H11Protocol):
 
     def _wait(self) -> None:
         self._timer = self.loop.call_later(self.patience, self._give_up)
+
+    def _work(self) -> None:
+        """Wait no longer, unless for a client that does not read."""
+        if not self.flow.write_paused:
+            self._rest()
 
     def _rest(self) -> None:
         if self._timer is not None:
