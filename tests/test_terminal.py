@@ -20,7 +20,7 @@ import example_data
 import headlight
 from headlight.catalogue import studies
 from headlight.cli import app, main
-from headlight.cli.printing import NARROWEST, say_json
+from headlight.cli.printing import LONGEST, NARROWEST, complain, say_json
 from headlight.corpora import open_corpus
 from headlight.errors import UsageError
 from headlight.result import load, save
@@ -335,3 +335,13 @@ def test_only_one_module_prints():
     prints = re.compile(r"\bprint\(|typer\.echo|click\.|\bConsole\(|sys\.stdout")
     found = [path.name for path in source.rglob("*.py") if prints.search(path.read_text("utf-8"))]
     assert found == ["printing.py"]
+
+
+def test_a_sentence_that_quotes_a_whole_file_is_said_by_its_ends(
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    complain(f"texts.txt:3: {'(' * 400_000} is no number; correct it.")
+    said = capsys.readouterr().err
+    assert len(said) <= LONGEST + 4
+    assert said.startswith("texts.txt:3: (((")
+    assert said.endswith(" is no number; correct it.\n")

@@ -28,10 +28,12 @@ def survey(
     *,
     model: Any = None,
     tokenizer: Any = None,
+    name: str | None = None,
     out: str | Path | UPath | None = None,
     resume: bool = False,
     overwrite: bool = False,
     workers: int | str | None = None,
+    corpus_name: str | None = None,
     progress: bool = True,
     kind: Literal['encoder', 'decoder', 'cross', 'all'] | None = None,
     layers: int | Iterable[int] | None = None,
@@ -65,12 +67,14 @@ def survey(
         model: its name or folder, a loaded `Model`, or a model of transformers in memory (then
             with ``tokenizer=``); by default the embedded one.
         tokenizer: of a model that comes without one.
+        name: what titles call the model, in place of the end of its path.
         out: a folder, which makes the run resumable and keeps result, report and tables.
         resume: go on with the run in `out`.
         overwrite: remove the run in `out` first.
         workers: processes that share the run: a number, ``"auto"``, ``"ray"`` or
             ``"ray://HOST:PORT"`` for those of a cluster, or ``"join"`` for one of any number
             that were started elsewhere.
+        corpus_name: what titles call the corpus, in place of the end of its path.
         progress: show a bar on standard error.
         kind: which attention; by default the first of encoder, decoder and cross-attention that
             the model has, given the inputs; ``all`` looks at all of them in one pass.
@@ -123,10 +127,12 @@ def norms(
     *,
     model: Any = None,
     tokenizer: Any = None,
+    name: str | None = None,
     out: str | Path | UPath | None = None,
     resume: bool = False,
     overwrite: bool = False,
     workers: int | str | None = None,
+    corpus_name: str | None = None,
     progress: bool = True,
     kind: Literal['encoder', 'decoder', 'cross', 'all'] | None = None,
     layers: int | Iterable[int] | None = None,
@@ -159,12 +165,14 @@ def norms(
         model: its name or folder, a loaded `Model`, or a model of transformers in memory (then
             with ``tokenizer=``); by default the embedded one.
         tokenizer: of a model that comes without one.
+        name: what titles call the model, in place of the end of its path.
         out: a folder, which makes the run resumable and keeps result, report and tables.
         resume: go on with the run in `out`.
         overwrite: remove the run in `out` first.
         workers: processes that share the run: a number, ``"auto"``, ``"ray"`` or
             ``"ray://HOST:PORT"`` for those of a cluster, or ``"join"`` for one of any number
             that were started elsewhere.
+        corpus_name: what titles call the corpus, in place of the end of its path.
         progress: show a bar on standard error.
         kind: which attention; by default the first of encoder, decoder and cross-attention that
             the model has, given the inputs; ``all`` looks at all of them in one pass.
@@ -212,10 +220,12 @@ def attribution(
     *,
     model: Any = None,
     tokenizer: Any = None,
+    name: str | None = None,
     out: str | Path | UPath | None = None,
     resume: bool = False,
     overwrite: bool = False,
     workers: int | str | None = None,
+    corpus_name: str | None = None,
     progress: bool = True,
     kind: Literal['encoder', 'decoder', 'cross'] | None = None,
     layers: int | Iterable[int] | None = None,
@@ -246,12 +256,14 @@ def attribution(
         model: its name or folder, a loaded `Model`, or a model of transformers in memory (then
             with ``tokenizer=``); by default the embedded one.
         tokenizer: of a model that comes without one.
+        name: what titles call the model, in place of the end of its path.
         out: a folder, which makes the run resumable and keeps result, report and tables.
         resume: go on with the run in `out`.
         overwrite: remove the run in `out` first.
         workers: processes that share the run: a number, ``"auto"``, ``"ray"`` or
             ``"ray://HOST:PORT"`` for those of a cluster, or ``"join"`` for one of any number
             that were started elsewhere.
+        corpus_name: what titles call the corpus, in place of the end of its path.
         progress: show a bar on standard error.
         kind: the hidden tokens of which stack; by default the first that the model has.
         layers: which layers, from 0; by default all. The others keep their fast attention.
@@ -296,10 +308,12 @@ def distances(
     *,
     model: Any = None,
     tokenizer: Any = None,
+    name: str | None = None,
     out: str | Path | UPath | None = None,
     resume: bool = False,
     overwrite: bool = False,
     workers: int | str | None = None,
+    corpus_name: str | None = None,
     progress: bool = True,
     kind: Literal['encoder', 'decoder', 'cross', 'all'] | None = None,
     layers: int | Iterable[int] | None = None,
@@ -329,12 +343,14 @@ def distances(
         model: its name or folder, a loaded `Model`, or a model of transformers in memory (then
             with ``tokenizer=``); by default the embedded one.
         tokenizer: of a model that comes without one.
+        name: what titles call the model, in place of the end of its path.
         out: a folder, which makes the run resumable and keeps result, report and tables.
         resume: go on with the run in `out`.
         overwrite: remove the run in `out` first.
         workers: processes that share the run: a number, ``"auto"``, ``"ray"`` or
             ``"ray://HOST:PORT"`` for those of a cluster, or ``"join"`` for one of any number
             that were started elsewhere.
+        corpus_name: what titles call the corpus, in place of the end of its path.
         progress: show a bar on standard error.
         kind: which attention; by default the first of encoder, decoder and cross-attention that
             the model has, given the inputs; ``all`` looks at all of them in one pass.
@@ -377,10 +393,12 @@ def importance(
     *,
     model: Any = None,
     tokenizer: Any = None,
+    name: str | None = None,
     out: str | Path | UPath | None = None,
     resume: bool = False,
     overwrite: bool = False,
     workers: int | str | None = None,
+    corpus_name: str | None = None,
     progress: bool = True,
     kind: Literal['encoder', 'decoder', 'cross', 'all'] | None = None,
     layers: int | Iterable[int] | None = None,
@@ -406,12 +424,14 @@ def importance(
         model: its name or folder, a loaded `Model`, or a model of transformers in memory (then
             with ``tokenizer=``); by default the embedded one.
         tokenizer: of a model that comes without one.
+        name: what titles call the model, in place of the end of its path.
         out: a folder, which makes the run resumable and keeps result, report and tables.
         resume: go on with the run in `out`.
         overwrite: remove the run in `out` first.
         workers: processes that share the run: a number, ``"auto"``, ``"ray"`` or
             ``"ray://HOST:PORT"`` for those of a cluster, or ``"join"`` for one of any number
             that were started elsewhere.
+        corpus_name: what titles call the corpus, in place of the end of its path.
         progress: show a bar on standard error.
         kind: which attention; by default the first of encoder, decoder and cross-attention that
             the model has, given the inputs; ``all`` looks at all of them in one pass.
@@ -447,10 +467,12 @@ def ablation(
     *,
     model: Any = None,
     tokenizer: Any = None,
+    name: str | None = None,
     out: str | Path | UPath | None = None,
     resume: bool = False,
     overwrite: bool = False,
     workers: int | str | None = None,
+    corpus_name: str | None = None,
     progress: bool = True,
     bootstrap: int = 200,
     seed: int = 0,
@@ -482,12 +504,14 @@ def ablation(
         model: its name or folder, a loaded `Model`, or a model of transformers in memory (then
             with ``tokenizer=``); by default the embedded one.
         tokenizer: of a model that comes without one.
+        name: what titles call the model, in place of the end of its path.
         out: a folder, which makes the run resumable and keeps result, report and tables.
         resume: go on with the run in `out`.
         overwrite: remove the run in `out` first.
         workers: processes that share the run: a number, ``"auto"``, ``"ray"`` or
             ``"ray://HOST:PORT"`` for those of a cluster, or ``"join"`` for one of any number
             that were started elsewhere.
+        corpus_name: what titles call the corpus, in place of the end of its path.
         progress: show a bar on standard error.
         bootstrap: how often sentences or documents are resampled for the intervals; 0 for none.
             Each resample costs four bytes per number of the result.
@@ -532,10 +556,12 @@ def circuits(
     *,
     model: Any = None,
     tokenizer: Any = None,
+    name: str | None = None,
     out: str | Path | UPath | None = None,
     resume: bool = False,
     overwrite: bool = False,
     workers: int | str | None = None,
+    corpus_name: str | None = None,
     progress: bool = True,
     kind: Literal['encoder', 'decoder', 'cross'] | None = None,
     layers: int | Iterable[int] | None = None,
@@ -561,12 +587,14 @@ def circuits(
         model: its name or folder, a loaded `Model`, or a model of transformers in memory (then
             with ``tokenizer=``); by default the embedded one.
         tokenizer: of a model that comes without one.
+        name: what titles call the model, in place of the end of its path.
         out: a folder, which makes the run resumable and keeps result, report and tables.
         resume: go on with the run in `out`.
         overwrite: remove the run in `out` first.
         workers: processes that share the run: a number, ``"auto"``, ``"ray"`` or
             ``"ray://HOST:PORT"`` for those of a cluster, or ``"join"`` for one of any number
             that were started elsewhere.
+        corpus_name: what titles call the corpus, in place of the end of its path.
         progress: show a bar on standard error.
         kind: which attention; by default that of the encoder, where the model has one.
         layers: which layers, from 0; by default all. The others keep their fast attention.
@@ -599,10 +627,12 @@ def identifiability(
     *,
     model: Any = None,
     tokenizer: Any = None,
+    name: str | None = None,
     out: str | Path | UPath | None = None,
     resume: bool = False,
     overwrite: bool = False,
     workers: int | str | None = None,
+    corpus_name: str | None = None,
     progress: bool = True,
     kind: Literal['encoder', 'decoder', 'cross', 'all'] | None = None,
     layers: int | Iterable[int] | None = None,
@@ -631,12 +661,14 @@ def identifiability(
         model: its name or folder, a loaded `Model`, or a model of transformers in memory (then
             with ``tokenizer=``); by default the embedded one.
         tokenizer: of a model that comes without one.
+        name: what titles call the model, in place of the end of its path.
         out: a folder, which makes the run resumable and keeps result, report and tables.
         resume: go on with the run in `out`.
         overwrite: remove the run in `out` first.
         workers: processes that share the run: a number, ``"auto"``, ``"ray"`` or
             ``"ray://HOST:PORT"`` for those of a cluster, or ``"join"`` for one of any number
             that were started elsewhere.
+        corpus_name: what titles call the corpus, in place of the end of its path.
         progress: show a bar on standard error.
         kind: which attention; by default the first of encoder, decoder and cross-attention that
             the model has, given the inputs; ``all`` looks at all of them in one pass.
@@ -747,10 +779,12 @@ def token_identity(
     *,
     model: Any = None,
     tokenizer: Any = None,
+    name: str | None = None,
     out: str | Path | UPath | None = None,
     resume: bool = False,
     overwrite: bool = False,
     workers: int | str | None = None,
+    corpus_name: str | None = None,
     progress: bool = True,
     kind: Literal['encoder', 'decoder', 'cross'] | None = None,
     layers: int | Iterable[int] | None = None,
@@ -790,12 +824,14 @@ def token_identity(
         model: its name or folder, a loaded `Model`, or a model of transformers in memory (then
             with ``tokenizer=``); by default the embedded one.
         tokenizer: of a model that comes without one.
+        name: what titles call the model, in place of the end of its path.
         out: a folder, which makes the run resumable and keeps result, report and tables.
         resume: go on with the run in `out`.
         overwrite: remove the run in `out` first.
         workers: processes that share the run: a number, ``"auto"``, ``"ray"`` or
             ``"ray://HOST:PORT"`` for those of a cluster, or ``"join"`` for one of any number
             that were started elsewhere.
+        corpus_name: what titles call the corpus, in place of the end of its path.
         progress: show a bar on standard error.
         kind: the hidden tokens of which stack; by default the first that the model has.
         layers: which layers, from 0; by default all. The others keep their fast attention.
@@ -850,10 +886,12 @@ def dependency(
     *,
     model: Any = None,
     tokenizer: Any = None,
+    name: str | None = None,
     out: str | Path | UPath | None = None,
     resume: bool = False,
     overwrite: bool = False,
     workers: int | str | None = None,
+    corpus_name: str | None = None,
     progress: bool = True,
     kind: Literal['encoder', 'decoder'] | None = None,
     layers: int | Iterable[int] | None = None,
@@ -886,12 +924,14 @@ def dependency(
         model: its name or folder, a loaded `Model`, or a model of transformers in memory (then
             with ``tokenizer=``); by default the embedded one.
         tokenizer: of a model that comes without one.
+        name: what titles call the model, in place of the end of its path.
         out: a folder, which makes the run resumable and keeps result, report and tables.
         resume: go on with the run in `out`.
         overwrite: remove the run in `out` first.
         workers: processes that share the run: a number, ``"auto"``, ``"ray"`` or
             ``"ray://HOST:PORT"`` for those of a cluster, or ``"join"`` for one of any number
             that were started elsewhere.
+        corpus_name: what titles call the corpus, in place of the end of its path.
         progress: show a bar on standard error.
         kind: which attention; by default the first that the model has. Cross-attention goes
             from one text to another, and a dependency is within one.
@@ -941,10 +981,12 @@ def coreference(
     *,
     model: Any = None,
     tokenizer: Any = None,
+    name: str | None = None,
     out: str | Path | UPath | None = None,
     resume: bool = False,
     overwrite: bool = False,
     workers: int | str | None = None,
+    corpus_name: str | None = None,
     progress: bool = True,
     kind: Literal['encoder', 'decoder'] | None = None,
     layers: int | Iterable[int] | None = None,
@@ -982,12 +1024,14 @@ def coreference(
         model: its name or folder, a loaded `Model`, or a model of transformers in memory (then
             with ``tokenizer=``); by default the embedded one.
         tokenizer: of a model that comes without one.
+        name: what titles call the model, in place of the end of its path.
         out: a folder, which makes the run resumable and keeps result, report and tables.
         resume: go on with the run in `out`.
         overwrite: remove the run in `out` first.
         workers: processes that share the run: a number, ``"auto"``, ``"ray"`` or
             ``"ray://HOST:PORT"`` for those of a cluster, or ``"join"`` for one of any number
             that were started elsewhere.
+        corpus_name: what titles call the corpus, in place of the end of its path.
         progress: show a bar on standard error.
         kind: which attention; by default the first that the model has. Cross-attention goes
             from one text to another, and an antecedent is in the same.
@@ -1046,10 +1090,12 @@ def parser_probes(
     *,
     model: Any = None,
     tokenizer: Any = None,
+    name: str | None = None,
     out: str | Path | UPath | None = None,
     resume: bool = False,
     overwrite: bool = False,
     workers: int | str | None = None,
+    corpus_name: str | None = None,
     progress: bool = True,
     kind: Literal['encoder', 'decoder', 'cross'] | None = None,
     layers: int | Iterable[int] | None = None,
@@ -1084,12 +1130,14 @@ def parser_probes(
         model: its name or folder, a loaded `Model`, or a model of transformers in memory (then
             with ``tokenizer=``); by default the embedded one.
         tokenizer: of a model that comes without one.
+        name: what titles call the model, in place of the end of its path.
         out: a folder, which makes the run resumable and keeps result, report and tables.
         resume: go on with the run in `out`.
         overwrite: remove the run in `out` first.
         workers: processes that share the run: a number, ``"auto"``, ``"ray"`` or
             ``"ray://HOST:PORT"`` for those of a cluster, or ``"join"`` for one of any number
             that were started elsewhere.
+        corpus_name: what titles call the corpus, in place of the end of its path.
         progress: show a bar on standard error.
         kind: which attention; by default the first that the model has.
         layers: which layers, from 0; by default all. The others keep their fast attention.
@@ -1136,10 +1184,12 @@ def alignment(
     *,
     model: Any = None,
     tokenizer: Any = None,
+    name: str | None = None,
     out: str | Path | UPath | None = None,
     resume: bool = False,
     overwrite: bool = False,
     workers: int | str | None = None,
+    corpus_name: str | None = None,
     progress: bool = True,
     kind: Literal['cross'] = 'cross',
     layers: int | Iterable[int] | None = None,
@@ -1175,12 +1225,14 @@ def alignment(
             language-model head), or a model of transformers in memory (then with
             ``tokenizer=``); by default the embedded translator, from German to English.
         tokenizer: of a model that comes without one.
+        name: what titles call the model, in place of the end of its path.
         out: a folder, which makes the run resumable and keeps result, report and tables.
         resume: go on with the run in `out`.
         overwrite: remove the run in `out` first.
         workers: processes that share the run: a number, ``"auto"``, ``"ray"`` or
             ``"ray://HOST:PORT"`` for those of a cluster, or ``"join"`` for one of any number
             that were started elsewhere.
+        corpus_name: what titles call the corpus, in place of the end of its path.
         progress: show a bar on standard error.
         kind: cross-attention, from the words of one text to those of another.
         layers: which layers, from 0; by default all. Of an encoder: how many layers have run, 0
@@ -1234,10 +1286,12 @@ def permutation(
     *,
     model: Any = None,
     tokenizer: Any = None,
+    name: str | None = None,
     out: str | Path | UPath | None = None,
     resume: bool = False,
     overwrite: bool = False,
     workers: int | str | None = None,
+    corpus_name: str | None = None,
     progress: bool = True,
     kind: Literal['encoder', 'decoder', 'cross'] | None = None,
     layers: int | Iterable[int] | None = None,
@@ -1271,12 +1325,14 @@ def permutation(
             ``head="classification"``, or a model of transformers in memory (then with
             ``tokenizer=``). The embedded model is none.
         tokenizer: of a model that comes without one.
+        name: what titles call the model, in place of the end of its path.
         out: a folder, which makes the run resumable and keeps result, report and tables.
         resume: go on with the run in `out`.
         overwrite: remove the run in `out` first.
         workers: processes that share the run: a number, ``"auto"``, ``"ray"`` or
             ``"ray://HOST:PORT"`` for those of a cluster, or ``"join"`` for one of any number
             that were started elsewhere.
+        corpus_name: what titles call the corpus, in place of the end of its path.
         progress: show a bar on standard error.
         kind: which attention; by default the first that the model has.
         layers: which layers, from 0; by default all. The others keep their fast attention.
@@ -1323,10 +1379,12 @@ def faithfulness(
     *,
     model: Any = None,
     tokenizer: Any = None,
+    name: str | None = None,
     out: str | Path | UPath | None = None,
     resume: bool = False,
     overwrite: bool = False,
     workers: int | str | None = None,
+    corpus_name: str | None = None,
     progress: bool = True,
     kind: Literal['encoder', 'decoder', 'cross'] | None = None,
     layers: int | Iterable[int] | None = None,
@@ -1357,12 +1415,14 @@ def faithfulness(
             ``head="classification"``, or a model of transformers in memory (then with
             ``tokenizer=``). The embedded model is none.
         tokenizer: of a model that comes without one.
+        name: what titles call the model, in place of the end of its path.
         out: a folder, which makes the run resumable and keeps result, report and tables.
         resume: go on with the run in `out`.
         overwrite: remove the run in `out` first.
         workers: processes that share the run: a number, ``"auto"``, ``"ray"`` or
             ``"ray://HOST:PORT"`` for those of a cluster, or ``"join"`` for one of any number
             that were started elsewhere.
+        corpus_name: what titles call the corpus, in place of the end of its path.
         progress: show a bar on standard error.
         kind: which attention; by default the first that the model has.
         layers: which layers, from 0; by default all. The others keep their fast attention.
@@ -1406,10 +1466,12 @@ def agreement(
     *,
     model: Any = None,
     tokenizer: Any = None,
+    name: str | None = None,
     out: str | Path | UPath | None = None,
     resume: bool = False,
     overwrite: bool = False,
     workers: int | str | None = None,
+    corpus_name: str | None = None,
     progress: bool = True,
     kind: Literal['encoder', 'decoder', 'cross'] | None = None,
     layers: int | Iterable[int] | None = None,
@@ -1443,12 +1505,14 @@ def agreement(
             ``head="classification"``, or a model of transformers in memory (then with
             ``tokenizer=``). The embedded model is none.
         tokenizer: of a model that comes without one.
+        name: what titles call the model, in place of the end of its path.
         out: a folder, which makes the run resumable and keeps result, report and tables.
         resume: go on with the run in `out`.
         overwrite: remove the run in `out` first.
         workers: processes that share the run: a number, ``"auto"``, ``"ray"`` or
             ``"ray://HOST:PORT"`` for those of a cluster, or ``"join"`` for one of any number
             that were started elsewhere.
+        corpus_name: what titles call the corpus, in place of the end of its path.
         progress: show a bar on standard error.
         kind: which attention; by default the first that the model has.
         layers: which layers, from 0; by default all. The others keep their fast attention.
@@ -1501,10 +1565,12 @@ def instance_adversary(
     *,
     model: Any = None,
     tokenizer: Any = None,
+    name: str | None = None,
     out: str | Path | UPath | None = None,
     resume: bool = False,
     overwrite: bool = False,
     workers: int | str | None = None,
+    corpus_name: str | None = None,
     progress: bool = True,
     kind: Literal['encoder', 'decoder', 'cross'] | None = None,
     layers: int | Iterable[int] | None = None,
@@ -1542,12 +1608,14 @@ def instance_adversary(
             ``head="classification"``, or a model of transformers in memory (then with
             ``tokenizer=``). The embedded model is none.
         tokenizer: of a model that comes without one.
+        name: what titles call the model, in place of the end of its path.
         out: a folder, which makes the run resumable and keeps result, report and tables.
         resume: go on with the run in `out`.
         overwrite: remove the run in `out` first.
         workers: processes that share the run: a number, ``"auto"``, ``"ray"`` or
             ``"ray://HOST:PORT"`` for those of a cluster, or ``"join"`` for one of any number
             that were started elsewhere.
+        corpus_name: what titles call the corpus, in place of the end of its path.
         progress: show a bar on standard error.
         kind: which attention; by default the first that the model has.
         layers: which layers, from 0; by default all. The others keep their fast attention.
@@ -1598,10 +1666,12 @@ def adversary(
     *,
     model: Any = None,
     tokenizer: Any = None,
+    name: str | None = None,
     out: str | Path | UPath | None = None,
     resume: bool = False,
     overwrite: bool = False,
     workers: int | str | None = None,
+    corpus_name: str | None = None,
     progress: bool = True,
     kind: Literal['encoder', 'decoder', 'cross'] | None = None,
     layers: int | Iterable[int] | None = None,
@@ -1642,12 +1712,14 @@ def adversary(
             ``head="classification"``, or a model of transformers in memory (then with
             ``tokenizer=``). The embedded model is none.
         tokenizer: of a model that comes without one.
+        name: what titles call the model, in place of the end of its path.
         out: a folder, which makes the run resumable and keeps result, report and tables.
         resume: go on with the run in `out`.
         overwrite: remove the run in `out` first.
         workers: processes that share the run: a number, ``"auto"``, ``"ray"`` or
             ``"ray://HOST:PORT"`` for those of a cluster, or ``"join"`` for one of any number
             that were started elsewhere.
+        corpus_name: what titles call the corpus, in place of the end of its path.
         progress: show a bar on standard error.
         kind: which attention; by default the first that the model has.
         layers: which layers, from 0; by default all. The others keep their fast attention.
@@ -1706,10 +1778,12 @@ def guided(
     *,
     model: Any = None,
     tokenizer: Any = None,
+    name: str | None = None,
     out: str | Path | UPath | None = None,
     resume: bool = False,
     overwrite: bool = False,
     workers: int | str | None = None,
+    corpus_name: str | None = None,
     progress: bool = True,
     kind: Literal['encoder', 'decoder', 'cross'] | None = None,
     layers: int | Iterable[int] | None = None,
@@ -1747,12 +1821,14 @@ def guided(
             ``head="classification"``, or a model of transformers in memory (then with
             ``tokenizer=``). The embedded model is none.
         tokenizer: of a model that comes without one.
+        name: what titles call the model, in place of the end of its path.
         out: a folder, which makes the run resumable and keeps result, report and tables.
         resume: go on with the run in `out`.
         overwrite: remove the run in `out` first.
         workers: processes that share the run: a number, ``"auto"``, ``"ray"`` or
             ``"ray://HOST:PORT"`` for those of a cluster, or ``"join"`` for one of any number
             that were started elsewhere.
+        corpus_name: what titles call the corpus, in place of the end of its path.
         progress: show a bar on standard error.
         kind: which attention; by default the first that the model has.
         layers: which layers, from 0; by default all. The others keep their fast attention.

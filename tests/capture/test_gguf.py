@@ -126,3 +126,26 @@ def test_check_says_how_weights_are_quantised(path: Path) -> None:
     done = CliRunner().invoke(app, ["check", str(path)])
     assert done.exit_code == 0, done.output
     assert "quantised: Q4_1" in done.output
+
+
+@pytest.mark.parametrize("share", [0.0005, 0.01, 0.05, 0.5, 0.99])
+def test_a_file_that_is_cut_short_is_refused_in_a_sentence(
+    path: Path, tmp_path: Path, share: float
+) -> None:
+    content = path.read_bytes()
+    cut = tmp_path / "cut.gguf"
+    cut.write_bytes(content[: int(share * len(content))])
+    with pytest.raises(ModelError, match=r"cut\.gguf is damaged or cut short .*; copy it again\."):
+        headlight.load(cut)
+
+
+def test_a_file_of_more_layers_than_any_model_is_refused(tmp_path: Path) -> None:
+    writer = gguf.GGUFWriter(str(tmp_path / "deep.gguf"), "llama")
+    writer.add_block_count(10**9)
+    for add in (writer.add_embedding_length, writer.add_feed_forward_length, writer.add_head_count):
+        add(8)
+    writer.write_header_to_file()
+    writer.write_kv_data_to_file()
+    writer.close()
+    with pytest.raises(ModelError, match="1,000,000,000 layers, which no model has"):
+        headlight.load(tmp_path / "deep.gguf")

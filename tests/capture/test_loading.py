@@ -22,7 +22,7 @@ from transformers import (
 )
 
 from headlight.capture import CapturedModel, load_model
-from headlight.catalogue.models import EMBEDDED_NAME
+from headlight.catalogue.models import EMBEDDED_NAME, check_model, check_place
 from headlight.errors import (
     HeadlightError,
     MissingHeadError,
@@ -397,6 +397,18 @@ def weights_empty(folder: Path) -> str:
     return r"the safetensors weights in .* are damaged \(.*\); copy them again\.$"
 
 
+def more_layers_than_any_model(folder: Path) -> str:
+    settle(folder, num_hidden_layers=10**9)
+    return r"says that it has 1,000,000,000 layers, which no model has; copy it again\.$"
+
+
+def config_of_brackets(folder: Path) -> str:
+    (folder / "config.json").write_text('{"a":' * 100_000, encoding="utf-8")
+    check_place(str(folder))
+    check_model(str(folder), layers=[0])  # leaves it to loading
+    return r"cannot be loaded: maximum recursion depth exceeded.*\.$"
+
+
 def empty_folder(folder: Path) -> str:
     for path in folder.iterdir():
         path.unlink()
@@ -419,6 +431,8 @@ DAMAGES = (
     weights_cut_off,
     weights_of_junk,
     weights_empty,
+    more_layers_than_any_model,
+    config_of_brackets,
     empty_folder,
 )
 

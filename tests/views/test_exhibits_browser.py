@@ -5,10 +5,11 @@ from pathlib import Path
 from xml.etree import ElementTree
 
 import numpy as np
+import pandas as pd
 import pytest
 
 from headlight.views import exhibits_page
-from headlight.views.exhibits import Exhibit, ExhibitsPage, Picture
+from headlight.views.exhibits import Exhibit, ExhibitsPage, Picture, Table
 from headlight.views.pictures import (
     BarRow,
     Box,
@@ -162,3 +163,44 @@ def test_on_a_phone_panels_stand_one_below_the_other(tmp_path) -> None:
                 wide = phone.locator(".drawing").bounding_box()["width"]
                 assert 0.85 * room < wide / 3 <= room
                 assert phone.evaluate("document.documentElement.scrollWidth") == 390
+
+
+def test_on_a_phone_drawings_of_links_stand_one_below_the_other(tmp_path) -> None:
+    words = ["the", "old", "bridge", "was", "closed"]
+    drawings = [LinkDrawing(f"L1H{head}", words, words, np.eye(5)) for head in range(3)]
+    drawn = [Picture("links", "", "Links.", svg_text(attention_lines(drawings)))]
+    page = exhibits_page(ExhibitsPage("All", "Ours.", [Exhibit("all", "All", "", "", drawn)]))
+    path = tmp_path / "page.html"
+    path.write_text(page, encoding="utf-8")
+    with chromium() as browser:
+        phone = browser.new_page(viewport={"width": 390, "height": 800})
+        phone.goto(path.as_uri())
+        columns = [each.bounding_box() for each in phone.locator(".column").all()]
+        assert len(columns) == 3
+        assert all(one["y"] + one["height"] < two["y"] for one, two in pairwise(columns))
+
+
+@pytest.mark.parametrize("scheme", ["light", "dark"])
+def test_on_a_phone_a_wide_table_is_stacked_and_a_narrow_one_stays(tmp_path, scheme) -> None:
+    wide = pd.DataFrame({f"column {n}": [n, n + 0.5] for n in range(12)})
+    tables = [Table("wide", "Wide", wide), Table("narrow", "Narrow", wide.iloc[:, :2])]
+    folded = Table("folded", "Folded", pd.concat([wide] * 9))
+    exhibit = Exhibit("all", "All", "", "", tables=[*tables, folded])
+    path = tmp_path / "page.html"
+    path.write_text(exhibits_page(ExhibitsPage("All", "Ours.", [exhibit])), encoding="utf-8")
+    with chromium() as browser:
+        phone = browser.new_page(viewport={"width": 390, "height": 800}, color_scheme=scheme)
+        phone.goto(path.as_uri())
+        first, second, third = (phone.locator(".sheet").nth(n) for n in range(3))
+        phone.locator("details summary").last.click()
+        for sheet in (first, third):
+            sheet.locator("th[data-name]").first.wait_for()
+            assert sheet.evaluate("(each) => each.scrollWidth <= each.clientWidth")
+        cell = first.locator("td").nth(4)
+        name = "(each) => getComputedStyle(each, '::before').content"
+        assert (cell.inner_text(), cell.evaluate(name)) == ("5", '"column 5"')
+        assert second.locator("thead").is_visible()
+        assert phone.evaluate("document.documentElement.scrollWidth") == 390
+        phone.set_viewport_size({"width": 1440, "height": 800})
+        first.locator("thead").wait_for()
+        assert not first.evaluate("(each) => each.classList.contains('stacked')")

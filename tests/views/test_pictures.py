@@ -1,5 +1,7 @@
 """Every picture shows the numbers that it was given, whatever the numbers and words are."""
 
+from itertools import pairwise
+
 import numpy as np
 import pandas as pd
 import pytest
@@ -344,6 +346,22 @@ class TestHeadMap:
         with pytest.raises(UsageError, match="'A' has values of shape"):
             HeadMap("A", np.ones((0, 3)))
 
+    def test_titles_are_broken_where_the_map_beside_would_be_in_their_way(self):
+        names = ["tokens copied (paper), weight", "tokens copied (paper), norm", "short"]
+        figure = head_map([HeadMap(name, VALUES[:, :2]) for name in names])
+        titles = [axes.title for axes in figure.axes[: len(names)]]
+        written = [title.get_text() for title in titles]
+        assert [" ".join(each.split("\n")) for each in written] == names
+        assert "\n" in written[0]
+        assert written[2] == "short"
+        boxes = [title.get_window_extent() for title in titles]
+        assert all(one.x1 < two.x0 for one, two in pairwise(boxes))
+
+    def test_none_of_four_maps_stands_alone_in_a_row(self):
+        figure = head_map([HeadMap(name, VALUES) for name in "abcd"])
+        (grid,) = {axes.get_subplotspec().get_gridspec() for axes in figure.axes[:4]}
+        assert (grid.nrows, grid.ncols) == (2, 2)
+
 
 class TestEmbedding:
     POINTS = np.array([[0.0, 0.0], [1.0, 0.0], [0.0, 2.0], [np.nan, 1.0]])
@@ -497,6 +515,13 @@ class TestLinesBoxesDensity:
         (axes,) = lines([LinePanel("A", [Line("a", x, x)], x_log=True)]).axes
         inside = [tick for tick in axes.get_xticks() if x[0] <= tick <= x[-1]]
         assert 2 <= len(inside) <= 5
+
+    @pytest.mark.parametrize("span", [1.01, 1.3, 3, 12, 40])
+    def test_a_logarithmic_axis_within_a_power_of_ten_has_ticks(self, span):
+        x = np.geomspace(6.1e-8, 6.1e-8 * span, 9)
+        (axes,) = lines([LinePanel("A", [Line("a", x, x)], x_log=True)]).axes
+        inside = [tick for tick in axes.get_xticks() if x[0] / 1.1 <= tick <= x[-1] * 1.1]
+        assert 2 <= len(inside) <= 8
 
     def test_a_reference_may_be_on_the_horizontal_axis(self):
         line = Line("a", np.arange(9), np.arange(9))

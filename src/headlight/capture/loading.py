@@ -370,6 +370,10 @@ def _refusal(source: str, problem: Exception) -> ModelError:
     return ModelError(_loading_sentence(source, problem))
 
 
+_CUT_SHORT = ("cannot reshape array", "divisor of the total size")
+"""What numpy says of an array of a GGUF file that ends too early."""
+
+
 def _loading_sentence(source: str, problem: Exception) -> str:
     if isinstance(problem, OSError) and "safetensors" in str(problem):
         return (
@@ -377,7 +381,7 @@ def _loading_sentence(source: str, problem: Exception) -> str:
             "read; save it with save_pretrained of transformers 5 first."
         )
     reason = _first_sentence(problem)
-    if isinstance(problem, struct.error) or "cannot reshape array" in reason:  # of GGUF alone
+    if isinstance(problem, struct.error) or any(each in reason for each in _CUT_SHORT):
         return f"{source} is damaged or cut short ({reason}); copy it again."
     if isinstance(problem, SafetensorError):
         return f"the safetensors weights in {source} are damaged ({reason}); copy them again."
