@@ -198,7 +198,7 @@ def test_on_a_phone_a_wide_table_is_stacked_and_a_narrow_one_stays(tmp_path, sch
             assert sheet.evaluate("(each) => each.scrollWidth <= each.clientWidth")
         cell = first.locator("td").nth(4)
         name = "(each) => getComputedStyle(each, '::before').content"
-        assert (cell.inner_text(), cell.evaluate(name)) == ("5", '"column 5"')
+        assert (cell.inner_text(), cell.evaluate(name)) == ("5.00", '"column 5"')
         assert second.locator("thead").is_visible()
         assert phone.evaluate("document.documentElement.scrollWidth") == 390
         phone.set_viewport_size({"width": 1440, "height": 800})
