@@ -180,6 +180,13 @@ class TestNetcdf:
         with pytest.raises(ResultError, match="holds a survey, where a reading is needed"):
             load(saved, stage="reading")
 
+    @pytest.mark.parametrize("name", ["settings", "versions", "category_names", "kinds"])
+    @pytest.mark.parametrize("said", ["[" * 100_000, "5", "{", "nope"])
+    def test_a_forged_attribute(self, name: str, said: str, tmp_path):
+        save(survey().assign_attrs({name: said}), tmp_path / "forged.nc")
+        with pytest.raises(ResultError, match=f"the attribute '{name}' .* is no object of JSON"):
+            load(tmp_path / "forged.nc")
+
     def test_no_stage_is_not_written(self, tmp_path) -> None:
         with pytest.raises(ResultError, match="no attribute 'stage'"):
             save(survey().drop_attrs(), tmp_path / "result.nc")

@@ -151,3 +151,9 @@ def test_classifiers_are_beside_the_most_frequent_class(name: str, study_runs: S
 def test_an_interval_of_too_few_documents_is_not_shown(study_runs: StudyRuns) -> None:
     frame = tables(study_runs.result("coreference"))["best"].frame
     assert frame[["low", "high"]].isna().all(axis=None)
+
+
+@pytest.mark.parametrize("said", ["[" * 100_000, "[1]", "{}", "nope"])
+def test_what_was_left_out_is_not_read_where_it_cannot_be(said):
+    found = read("parser_probes", sentences=np.array([54, 6]), left_out=said)
+    assert found.sentence == "Trained on 54 sentences, tested on 6."

@@ -304,7 +304,7 @@ def _noun(result: xr.Dataset, *, whole: bool = False) -> str:
 def _settings(result: xr.Dataset) -> dict[str, Any]:
     try:
         found = json.loads(str(result.attrs.get("settings", "{}")))
-    except ValueError:
+    except (ValueError, RecursionError):
         return {}
     return found if isinstance(found, dict) else {}
 
@@ -317,8 +317,17 @@ def _number(result: xr.Dataset, name: str) -> float:
 def _count(result: xr.Dataset, name: str) -> int:
     found = result.attrs.get(name, 0)
     if "left_out" in result.attrs and name not in result.attrs:  # of two treebanks
-        found = sum(each.get(name, 0) for each in json.loads(str(result.attrs["left_out"])))
+        found = sum(each.get(name, 0) for each in _banks(result))
     return int(found) if _is_number(found) else 0
+
+
+def _banks(result: xr.Dataset) -> list[dict[str, int]]:
+    """What was left out of each of two treebanks; nothing where that is not said."""
+    try:
+        said = json.loads(str(result.attrs["left_out"]))
+    except (ValueError, RecursionError):
+        return []
+    return [each for each in said if isinstance(each, dict)] if isinstance(said, list) else []
 
 
 def _is_number(value: object) -> bool:

@@ -26,6 +26,9 @@ FORMAT = "2"
 """The version of the layout of results; it changes when an older reader would go wrong."""
 
 _SEAL = re.compile(rb"\nheadlight sha256 ([0-9a-f]{64})\n")
+_OBJECTS = ("settings", "versions", "category_names", "query_category_names", "kinds")
+"""Attributes that hold an object as JSON."""
+
 _SEAL_SIZE = len(b"\nheadlight sha256 \n") + 64
 
 _CALCULATING = ("headlight", "torch", "transformers")
@@ -84,6 +87,7 @@ def load(path: Location | str, *, stage: str | None = None) -> xarray.Dataset:
     except _UNREADABLE as problem:
         raise ResultError(f"{path} is no readable NetCDF file: {_first_line(problem)}") from problem
     _check_format(dataset.attrs, path)
+    _check_objects(dataset.attrs, path)
     found = dataset.attrs.get("stage")
     if stage is not None and found != stage:
         raise ResultError(f"{path} holds a {found}, where a {stage} is needed; give another file.")
@@ -235,6 +239,20 @@ def _check_format(attributes: Mapping[str, object], path: Location) -> None:
         raise ResultError(
             f"{path} is a result in format {found}, and this version of Headlight reads format "
             f"{FORMAT}; read it with the version that wrote it{_writer(attributes)}."
+        )
+
+
+def _check_objects(attributes: Mapping[str, object], path: Location) -> None:
+    """Refuse what a page could not read: attributes that hold JSON, of another shape."""
+    for name in _OBJECTS:
+        try:
+            if isinstance(json.loads(str(attributes.get(name, "{}"))), dict):
+                continue
+        except (ValueError, RecursionError):
+            pass
+        raise ResultError(
+            f"the attribute {name!r} of {path} is no object of JSON; restore a copy, or make it "
+            "again."
         )
 
 

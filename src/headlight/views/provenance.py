@@ -79,7 +79,7 @@ def _items(text: object) -> list[tuple[str, str]]:
     if not isinstance(values, Mapping):
         try:
             values = json.loads(str(text))
-        except json.JSONDecodeError:
+        except (ValueError, RecursionError):
             return [("", str(text))]
     if not isinstance(values, Mapping):
         return [("", str(text))]
@@ -105,6 +105,6 @@ def _parsed(value: object) -> object:
     if isinstance(value, np.ndarray):
         return value.tolist()
     if isinstance(value, str) and value.startswith(("{", "[")):
-        with suppress(json.JSONDecodeError):
+        with suppress(ValueError, RecursionError):
             return json.loads(value)
     return value

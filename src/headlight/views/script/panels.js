@@ -145,7 +145,7 @@ function labelTimes(pen, list, { left, above, size, down }) {
 
 function label(pen, rows, columns, { left, above, wide: size, high }) {
   pen.fillStyle = variable("--quiet");
-  pen.font = `${isTimed(columns) ? 11 : Math.min(11, size + 1)}px system-ui, sans-serif`;
+  pen.font = `${isTimed(columns) ? 11 : Math.min(11, size)}px system-ui, sans-serif`;
   pen.textBaseline = "middle";
   pen.textAlign = "right";
   if (isTimed(rows)) labelTimes(pen, rows, { left, above, size: high, down: true });
