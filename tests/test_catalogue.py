@@ -19,7 +19,10 @@ from headlight.errors import HeadlightWarning, UsageError
 from headlight.settings import entries
 
 ROOT = Path(__file__).resolve().parent.parent
-SHARED = ["source", "model", "tokenizer", "out", "resume", "overwrite", "workers", "progress"]
+SHARED = [
+    "source", "model", "tokenizer", "name",
+    "out", "resume", "overwrite", "workers", "corpus_name", "progress",
+]  # fmt: skip
 
 
 @pytest.mark.parametrize("name", studies())

@@ -38,7 +38,7 @@ Invalid = Literal["refuse", "skip"]
 """What becomes of invalid elements: they are an error, or left out and counted."""
 
 FINEST = 20
-"""Packed files of fewer than so many `READ_AHEAD` do not tell how far one has come."""
+"""Packed files of fewer than this many `READ_AHEAD` do not tell how far one has come."""
 
 Element = TypeVar("Element", covariant=True, default=Any)
 Parsed = TypeVar("Parsed")
