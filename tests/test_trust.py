@@ -22,9 +22,9 @@ pytestmark = pytest.mark.usefixtures("undrawn")
 
 FOR_FILES = {
     *("source", "paper", "data", "only", "model", "tokenizer", "revision", "device", "dtype"),
-    *("compare", "translator", "json", "listed", "resume"),
+    *("compare", "translator", "json", "listed", "resume", "name", "corpus_name"),
 }
-"""Options that read, print, or go on with what the command line names."""
+"""Options that read, print, name, or go on with what the command line names."""
 
 
 @pytest.fixture
