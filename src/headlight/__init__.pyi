@@ -709,10 +709,12 @@ def mixing(
     *,
     model: Any = None,
     tokenizer: Any = None,
+    name: str | None = None,
     out: str | Path | UPath | None = None,
     resume: bool = False,
     overwrite: bool = False,
     workers: int | str | None = None,
+    corpus_name: str | None = None,
     progress: bool = True,
     kind: Literal['encoder', 'decoder', 'cross', 'all'] | None = None,
     layers: int | Iterable[int] | None = None,
@@ -738,12 +740,14 @@ def mixing(
         model: its name or folder, a loaded `Model`, or a model of transformers in memory (then
             with ``tokenizer=``); by default the embedded one.
         tokenizer: of a model that comes without one.
+        name: what titles call the model, in place of the end of its path.
         out: a folder, which makes the run resumable and keeps result, report and tables.
         resume: go on with the run in `out`.
         overwrite: remove the run in `out` first.
         workers: processes that share the run: a number, ``"auto"``, ``"ray"`` or
             ``"ray://HOST:PORT"`` for those of a cluster, or ``"join"`` for one of any number
             that were started elsewhere.
+        corpus_name: what titles call the corpus, in place of the end of its path.
         progress: show a bar on standard error.
         kind: which attention; by default the first of encoder, decoder and cross-attention that
             the model has, given the inputs; ``all`` looks at all of them in one pass.
