@@ -736,7 +736,7 @@ def mixing(
 
     Args:
         source: a path, a glob, ``hf:NAME``, ``-``, texts, an open corpus, or examples that are
-            made already; by default the sample corpus.
+            made already; for a model of speech recordings; by default the sample corpus.
         model: its name or folder, a loaded `Model`, or a model of transformers in memory (then
             with ``tokenizer=``); by default the embedded one.
         tokenizer: of a model that comes without one.

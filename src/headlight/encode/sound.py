@@ -10,6 +10,8 @@ from headlight.errors import CorpusError
 from headlight.files import Location, storable
 
 _FULL_SCALE = 1 << 15
+HIGHEST_RATE = 1_000_000
+"""Samples in a second that a file may have; recorders take 384,000 at most."""
 
 
 def read_sound(audio: Location, rate: int) -> Float32[np.ndarray, " sample"]:
@@ -40,5 +42,7 @@ def read_sound(audio: Location, rate: int) -> Float32[np.ndarray, " sample"]:
     sound = np.frombuffer(whole, "<i2").reshape(-1, channels).mean(1) / _FULL_SCALE
     if not len(sound):
         raise CorpusError(f"{name} holds no sound; leave it out.")
+    if not 0 < given <= HIGHEST_RATE:  # a filter for it would have as many coefficients
+        raise CorpusError(f"{name} says that a second of it has {given:,} samples; {wanted}.")
     common = gcd(given, rate)
     return np.asarray(resample_poly(sound, rate // common, given // common), np.float32)
