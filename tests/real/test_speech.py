@@ -105,10 +105,10 @@ def test_whisper_hears_what_is_said(model: Model, tmp_path: Path) -> None:
 
 @pytest.fixture(scope="module")
 def timed(model: Model, tmp_path_factory: pytest.TempPathFactory) -> dict[str, xarray.Dataset]:
-    """Alignments of words and sound: of the two sentences, and of the others in another voice."""
+    """Alignments of words and sound: of two sentences in two voices, of four in another one."""
     found = {}
     for name, texts, voices in (
-        ("first", SENTENCES, ("en-us",)),
+        ("first", SENTENCES, ("en-us", "en+f3")),
         ("others", OTHERS, ("en-gb+f3",)),
     ):
         folder = tmp_path_factory.mktemp(name)

@@ -137,7 +137,8 @@ def _times(result: xr.Dataset) -> list[str]:
     others = [row for row in found if row["way"] != "chosen heads"]
     chosen = [row for row in found if row["way"] == "chosen heads"]
     said = [
-        f"{_way(row)} finds the beginnings of words with a mean error of "
+        f"{_way(row)} {'find' if row['way'] == 'chosen heads' else 'finds'} the beginnings of "
+        "words with a mean error of "
         f"{seconds(row['start_error'])}"
         f"{interval(row['start_error_low'], row['start_error_high'], seconds)}."
         for row in (*chosen[:1], others[0])
