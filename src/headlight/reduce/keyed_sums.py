@@ -63,7 +63,7 @@ class KeyedSums(Accumulator):
             np.add.at(sums, place, counted)
         else:
             sums = counted[np.argsort(place)]
-        self._add(known, sums, counted.sum(0))
+        self._add(known, sums, np.asarray(counted.sum(0)))
 
     def compute(self) -> dict[str, Array]:
         """`key`, rising, `sum` of each, ``[key, *shape]``, and `whole`, that of all keys."""

@@ -97,7 +97,9 @@ class _Block(NamedTuple):
     def rest(self) -> Rows:
         return self.counted - self.first
 
-    def over(self, rows: Rows, asked: Bool[Tensor, "batch query"]) -> Float[Tensor, "batch head"]:
+    def over(
+        self, rows: Rows, asked: Bool[Tensor, "batch query_of_text"]
+    ) -> Float[Tensor, "batch head"]:
         """The sum over the queries that are asked."""
         return (rows * asked[:, None, self.queries]).sum(2)
 
