@@ -20,7 +20,7 @@ def missed_without(
     Returns:
         ≥ 0, at most ‖p‖₁; in the unit of the hidden states.
 
-    Source: Ferrando et al. (2022), Section 3.2; Ferrando and Voita (2024), Section 3.1.
+    Source: Ferrando et al. (2022); Ferrando and Voita (2024).
     """
     return (total.abs() - (total - part).abs()).sum(-1).clamp_min(0)
 

@@ -33,7 +33,7 @@ LEAST = 0.005
 """Parts of heads that are kept make up at least this share of their sum."""
 
 SHOWN = 0.04
-"""Parts of at least this share are followed (Ferrando and Voita 2024, Section 4.1)."""
+"""Parts of at least this share are followed (Ferrando and Voita 2024)."""
 
 NAMES = {
     "residual": ("share of the token before the layer", "1"),
@@ -166,7 +166,7 @@ def routes(
         UnsupportedModelError: what follows the attention could not be followed, or the heads have
             a gate with a number for each component.
 
-    Source: Ferrando and Voita (2024), Sections 2 and 3; Ferrando et al. (2022), Section 3.
+    Source: Ferrando and Voita (2024), with the distance of Ferrando et al. (2022).
     """
     if not 0 <= least <= 1:
         raise UsageError(f"{least} is no share; take a number from 0 to 1.")

@@ -6,7 +6,7 @@ there (DecompX, Modarressi et al. 2023, for one class at a time).
 
 *Directly*, it is the sum of what the embeddings, each head for each token that it attends to, each
 feed-forward layer and each bias write into the residual stream, if nothing but norms stands between
-this and the end (ALTI-Logit, Ferrando et al. 2023, Eq. 8).
+this and the end (ALTI-Logit, Ferrando et al. 2023).
 
 What a component adds *through later layers* is its gradient in the whole linear network times what
 it puts out.  These do not add up, since one component goes through another.

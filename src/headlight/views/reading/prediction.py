@@ -228,7 +228,7 @@ def sections(prediction: xr.Dataset) -> list[Section]:
             "Directly: what it writes into the residual stream, through norms alone; these parts "
             "add up to the logit. Through later layers: its gradient in the linear network times "
             "what it writes; these do not add up, since one component goes through another.",
-            "Ferrando et al. (2023), Eq. 8",
+            "Ferrando et al. (2023)",
             [
                 _drawing(
                     "components",
@@ -244,7 +244,7 @@ def sections(prediction: xr.Dataset) -> list[Section]:
             "heads",
             "What each head adds, by the token that it attends to",
             "Directly, and through later layers.",
-            "Ferrando et al. (2023), Eq. 8",
+            "Ferrando et al. (2023)",
             [_drawing("heads", of_heads, heads.head(SHOWN), ("direct", "total"), unit)],
             [
                 Table(

@@ -15,7 +15,7 @@ from headlight.views.template import embedded, render
 from headlight.vocabulary import NUMBERING
 
 SHOWN = 0.04
-"""Parts that a page shows when it opens (Ferrando and Voita 2024, Section 4.1)."""
+"""Parts that a page shows when it opens (Ferrando and Voita 2024)."""
 MOST_PARTS = 60_000
 """Parts of heads in a page, which are some 12 bytes each."""
 MODULES = ("ways", "routes")
