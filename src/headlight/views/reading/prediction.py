@@ -16,7 +16,7 @@ from headlight.views.exhibits import Table
 from headlight.views.numbers import MINUS
 from headlight.views.parts import Drawing, Figure, Section, Summary
 from headlight.views.pictures import BarRow, Mark, bars
-from headlight.views.words import base_name, shortened
+from headlight.views.words import model_name, shortened
 from headlight.vocabulary import head_name
 
 SHOWN = 15
@@ -148,7 +148,7 @@ def findings(prediction: xr.Dataset) -> list[str]:
     what = "the difference of the logits" if attributes["against"] else "the logit"
     text = " ".join(filter(None, (str(attributes["text"]), str(attributes["pair"]))))
     said = [
-        f"{base_name(attributes['model'])} reads “{shortened(text, 60)}”.",
+        f"{model_name(attributes)} reads “{shortened(text, 60)}”.",
         f"{asked(prediction)}: {what} is {_number(logit)}; the probability of "
         f"“{_target(prediction)}” is {float(attributes['probability']):.3g}.",
     ]
