@@ -8,14 +8,16 @@ import torch
 from jaxtyping import Float, Int16, Int64
 from torch import Tensor
 
+from headlight.analysis.positions import array, moments
 from headlight.capture import AttentionSite, LayerRecord
 from headlight.corpora import Sentence
 from headlight.encode import EncodedSentence
 from headlight.encode.batch import Batch
 from headlight.measures import Scores, word_score
 from headlight.pool import Words
-from headlight.reduce import Bootstrap, Count, Tally
+from headlight.reduce import Bootstrap, Count, Moments, Tally
 from headlight.studies.dependency.gold import gold_of
+from headlight.studies.dependency.parts_of_speech import mean_share, same_part_of_speech
 from headlight.studies.dependency.predictions import (
     DIRECTIONS,
     Pairs,
@@ -65,6 +67,9 @@ class DependencyObserver:
             device=batch.word.device,
         )
         self._candidates = candidates(self.gold.present)
+        self._same = same_part_of_speech(self._sentences, self._candidates)
+        self._given: dict[tuple[str, int], Float[Tensor, "batch head"]] = {}
+        self._even: dict[int, Float[Tensor, " batch"]] = {}
         self._correct: dict[tuple[str, int], Int16[Tensor, "batch head direction relation"]] = {}
 
     def visit(self, record: LayerRecord) -> None:
@@ -78,8 +83,13 @@ class DependencyObserver:
     ) -> dict[str, Int64[Tensor, "batch head direction word"]]:
         """The governor that each head predicts for each word, by each measure."""
         scores = Scores(record, self._settings.value_bias, precision=torch.float32)
-        allowed = self._allowed(record)
-        return {each: predict(self._score(scores, each), allowed) for each in self._measures}
+        allowed, layer, found = self._allowed(record), record.site.layer, {}
+        for measure in self._measures:
+            score = self._score(scores, measure)
+            found[measure] = predict(score, allowed)
+            given = mean_share(score.float(), self._same, allowed)
+            self._given[measure, layer], self._even[layer] = given
+        return found
 
     def tally(self) -> Tally:
         """Counts of the batch: sentences along the first axis, so that they can be resampled."""
@@ -97,7 +107,19 @@ class DependencyObserver:
             name: Bootstrap.of(keys, rows, replicates=settings.bootstrap, seed=settings.seed)
             for name, rows in counts.items()
         }
-        return Tally({**resampled, "sentences": self._kept()})
+        return Tally({**resampled, **self._same_part(), "sentences": self._kept()})
+
+    def _same_part(self) -> dict[str, Moments]:
+        """What goes to words of the same part of speech: sentences along the first axis."""
+        heads = max(site.heads for site in self._sites)
+        shape = (len(self._sentences), len(self._measures), len(self._sites), heads)
+        given = np.full(shape, np.nan)
+        for row, measure in enumerate(self._measures):
+            for column, site in enumerate(self._sites):
+                part = array(self._given[measure, site.layer])
+                given[:, row, column, : part.shape[1]] = part
+        even = np.stack([array(self._even[site.layer]) for site in self._sites], axis=1)
+        return {"same_part": moments(given), "same_part_even": moments(even)}
 
     def _count(
         self, predicted: Int64[Tensor, "batch *any word"]

@@ -41,7 +41,7 @@ def summary(result: xr.Dataset) -> Summary:
 
 def sections(result: xr.Dataset) -> list[Section]:
     """The best head of each relation by all measures, and by each of them sentences and heads."""
-    return [_relations(result), _heads(result)]
+    return [_relations(result), _heads(result), *_same_part(result)]
 
 
 def _best_heads(result: xr.Dataset, measure: str) -> pd.DataFrame:
@@ -120,6 +120,22 @@ def _heads(result: xr.Dataset) -> Section:
         SOURCE,
         [drawing for measure in _measures(result) for drawing in _of_measure(result, measure)],
     )
+
+
+def _same_part(result: xr.Dataset) -> list[Section]:
+    """What heads give to words of the same part of speech, where the treebank has tags."""
+    if "same_part" not in result or not result["same_part"].notnull().any():
+        return []
+    even = float(result["same_part_even"].mean())
+    draw = maps(result, Map("same_part", "{measure}", by="measure", format=".0%"))
+    explanation = (
+        "Of what a word gives to other words, the share that goes to words of its own part of "
+        f"speech; {even:.0%} if it gave the same to all. The mean over sentences of the words "
+        "that have another of theirs."
+    )
+    words = "Share of words of the same part of speech, by measure."
+    drawing = Drawing("same_part", words, words, draw)
+    return [Section("parts", "Words of the same part of speech", explanation, "", [drawing])]
 
 
 def _of_measure(result: xr.Dataset, measure: str) -> list[Drawing]:

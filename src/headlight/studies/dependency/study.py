@@ -36,6 +36,9 @@ VARIABLES = {
     "offset_correct": ("words whose governor is at the offset", "1"),
     "offset_accuracy": ("share of the words whose governor is at the offset", "1"),
     "right_branching": ("accuracy of the right-branching baseline", "1"),
+    "same_part": ("share of what a word gives to others that goes to its part of speech", "1"),
+    "same_part_error": ("its standard error over sentences", "1"),
+    "same_part_even": ("the same where each word gives as much to all others", "1"),
 }
 """Long name and unit of every variable."""
 
@@ -58,7 +61,8 @@ def to_dataset(
         relations: Their names, by number.
         sites: The observed layers.
     """
-    found = {name: each for name, each in tally.compute().items() if name != "sentences"}
+    whole = tally.compute()
+    found = {name: whole[name] for name in ("correct", "count", "offset", "right_branching")}
     names = np.array(relations)
     order = _order(names, found["count"]["total"])
     sums = {
@@ -71,7 +75,7 @@ def to_dataset(
     )
     sentences, words, cut, lost = map(int, tally["sentences"].compute()["total"])
     result = xarray.Dataset(
-        _variables(sums, there[..., None, None], plain),
+        _variables(sums, there[..., None, None], plain) | _same_part(whole),
         coords={
             "measure": list(measures),
             "layer": [site.layer for site in sites],
@@ -111,6 +115,17 @@ def _variables(
         "offset_correct": (("offset", "relation"), offset),
         "offset_accuracy": (("offset", "relation"), share(offset, count)),
         "right_branching": ("relation", share(sums["right_branching"]["total"], count)),
+    }
+
+
+def _same_part(found: Mapping[str, Mapping[str, np.ndarray]]) -> dict[str, Any]:
+    """Means over sentences of what goes to words of the same part of speech."""
+    given = found["same_part"]
+    number = np.where(given["count"] > 1, given["count"], np.nan)
+    return {
+        "same_part": (_CELL[:3], given["mean"]),
+        "same_part_error": (_CELL[:3], given["std"] / np.sqrt(number - 1)),
+        "same_part_even": ("layer", found["same_part_even"]["mean"]),
     }
 
 
