@@ -11,9 +11,11 @@ from headlight.corpora import Corpus, Document
 from headlight.encode import adjacent_segments, texts as encode_texts
 from headlight.errors import UnknownNameError, UsageError
 from headlight.findings import highlights
+from headlight.studies.heads.residual import VARIABLES as OF_RESIDUAL
 from headlight.studies.heads.result import OF_BEHAVIOURS
 from headlight.studies.heads.settings import SurveySettings
 from headlight.studies.heads.study import run as survey
+from headlight.studies.heads.token_types import VARIABLES as OF_TOKENS
 from headlight.views.result_page import result_page
 from studies import naive
 from studies.models import documents, subject, texts, transformer, uneven
@@ -41,13 +43,14 @@ def examples_of(found, corpus, settings=None):
 def without_passages(result: xarray.Dataset) -> xarray.Dataset:
     """What is counted; `test_passages` holds passages against their definition.
 
-    So does `test_behaviours` with what heads are known to do.
+    So do `test_behaviours` with what heads are known to do, `test_token_types` and `test_residual`.
     """
     return result.drop_dims(["does", "token"])
 
 
 def assert_same(result: xarray.Dataset, expected: dict[str, np.ndarray]) -> None:
-    result = without_passages(result).drop_vars(OF_BEHAVIOURS, errors="ignore")
+    elsewhere = [*OF_BEHAVIOURS, *OF_TOKENS, *OF_RESIDUAL]
+    result = without_passages(result).drop_vars(elsewhere, errors="ignore")
     for name, labels in NAMES_OF_AXES.items():
         assert list(result[name].values) == labels
     np.testing.assert_array_equal(result["length"], expected.pop("length"))
@@ -57,6 +60,14 @@ def assert_same(result: xarray.Dataset, expected: dict[str, np.ndarray]) -> None
         np.testing.assert_allclose(
             result[name].values, values, rtol=1e-5, atol=1e-5, equal_nan=True, err_msg=name
         )
+
+
+def assert_alike(found: xarray.DataArray, expected: xarray.DataArray, **near: float) -> None:
+    """Numbers that are nearly the same; tokens that are."""
+    if found.dtype.kind in "OU":
+        np.testing.assert_array_equal(found.values, expected.values, err_msg=str(found.name))
+    else:
+        np.testing.assert_allclose(found, expected, err_msg=str(found.name), **near)
 
 
 @pytest.mark.parametrize("value_bias", ["include", "exclude"])
@@ -144,9 +155,7 @@ def test_some_layers_have_the_numbers_that_they_have_among_all():
         if "layer" in one[name].dims:
             # Of effective attention a share may be nearly 0.
             near = 1e-6 if name in OF_BEHAVIOURS else 0
-            np.testing.assert_allclose(
-                one[name], among[name], rtol=1e-4, atol=near, err_msg=str(name)
-            )
+            assert_alike(one[name], among[name], rtol=1e-4, atol=near)
     examples = examples_of(found, corpus)
     naively = naive.survey(found.transformer, "bert", "encoder", examples, layers=(1,), heads=(4,))
     assert_same(one, naively)
@@ -213,9 +222,7 @@ def test_some_measures_have_the_numbers_that_they_have_among_all():
         assert list(some["measure"].values) == list(measures)
         among = everything.sel(measure=list(measures))
         for name in some.data_vars:
-            np.testing.assert_allclose(
-                some[name], among[name], rtol=1e-6, atol=1e-7, err_msg=str(name)
-            )
+            assert_alike(some[name], among[name], rtol=1e-6, atol=1e-7)
         assert ("merged_total" in some) == ("vector_norm_mean" in some) == ("norm" in measures)
         assert ("rank" in some) == ("effective_correlation" in some) == ("effective" in measures)
         assert highlights(some)
