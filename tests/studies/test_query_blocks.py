@@ -89,7 +89,7 @@ def assert_alike(one: Tally, other: Tally, tolerance: float) -> None:
     wide=st.booleans(),
 )
 def test_blocks_change_nothing(name, lengths, block, seed, wide):
-    wide = wide and name != "GPT-OSS"  # whose experts run in float32 alone
+    wide = wide and name not in ("GPT-OSS", "AFMoE")  # whose experts run in float32 alone
     found = subject(name, wide)
     assert all(site.blocks for site in found.sites)
     if wide and getattr(found.transformer.config, "sliding_window", None):
