@@ -84,7 +84,7 @@ def test_the_terminal_says_it_too(name: str, study_runs: StudyRuns) -> None:
         ("attribution", "own_layer_3", percent),
         ("dependency", "best_offset_accuracy", percent),
         ("dependency", "norm_best_head", str),
-        ("identifiability", "effective_correlation", number),
+        ("identifiability", "null_dimension", number),
         ("coreference", "rule-based_accuracy", percent),
         ("parser_probes", "attention/weight", percent),
         ("agreement", "weight_norm_tau", number),
@@ -110,6 +110,14 @@ def test_other_numbers_are_other_words(name: str, study_runs: StudyRuns) -> None
         if variable.dtype.kind == "f":
             variable.values = variable.values * 0.5
     assert written(halved) != written(result)
+
+
+def test_attention_that_is_even_correlates_with_nothing(study_runs: StudyRuns) -> None:
+    result = study_runs.result("identifiability").copy(deep=True)
+    result["effective_correlation"][:] = 0.25
+    assert "correlates with the weight by 0.25" in written(result)
+    result["effective_correlation"][:] = np.nan
+    assert "so even that it correlates with nothing" in written(result)
 
 
 def test_a_verdict_keeps_to_its_interval() -> None:

@@ -81,6 +81,7 @@ VICTIMS = {
     "distances": Victim({"measures": ["weight"]}),
     "importance": Victim(with_head=True),
     "ablation": Victim(with_head=True),
+    "mixing": Victim(),
     "identifiability": Victim(),
     "token_identity": Victim(
         {"maps": ["naive", "linear"], "losses": ["l2"], "solver": "ridge", "keep_maps": True}

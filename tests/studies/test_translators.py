@@ -82,6 +82,7 @@ def test_all_kinds_in_one_pass_are_those_of_three_runs(family):
     """To what rounding changes: a run of one kind leaves the others their fused attention."""
     model = FAMILIES[family].model(**({} if family == "t5" else {"encoder_layers": 3}))
     assert model.sites  # looked for once, in a pass of its own
+    assert model.stream is not None  # so is the residual stream
     passes = []
     model.transformer.register_forward_hook(lambda *_: passes.append(1))
     together = survey(pairs(), model, SurveySettings(kind="all"), progress=False)

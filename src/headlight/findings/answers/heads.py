@@ -143,11 +143,15 @@ def identifiability(result: xr.Dataset) -> list[str]:
             f"Texts have {number(keys)} tokens on average, fewer than heads have dimensions: the "
             "null space is empty, and effective attention is the weight itself."
         ]
-    return [
+    unseen = (
         f"Of texts of {number(keys)} tokens on average, {number(dimension)} dimensions of a row of "
-        f"attention ({percent(dimension / keys)}) cannot be seen in the output of a head.",
-        f"Effective attention correlates with the weight by {number(correlation)} on average.",
-    ]
+        f"attention ({percent(dimension / keys)}) cannot be seen in the output of a head."
+    )
+    if not np.isfinite(correlation):
+        even = "Attention is so even that it correlates with nothing, effective attention neither."
+        return [unseen, even]
+    said = f"Effective attention correlates with the weight by {number(correlation)} on average."
+    return [unseen, said]
 
 
 def attribution(result: xr.Dataset) -> list[str]:

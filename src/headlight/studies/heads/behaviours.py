@@ -184,7 +184,10 @@ class BehaviourCounter:
         """Their means in each text, over the queries of the layer so far."""
         sums = self._sums["weight"]
         places = [BEHAVIOURS_IN_ORDER.index(name) for name in SHOWN]
-        given, queries = (each[..., places].movedim(-1, 0) for each in (sums.given, sums.queries))
+        given, queries = (
+            torch.stack([each[..., place] for place in places])
+            for each in (sums.given, sums.queries)
+        )
         return torch.where(queries > 0, given / queries, torch.nan)
 
     @property

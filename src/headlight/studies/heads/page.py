@@ -99,9 +99,9 @@ def sections(result: xr.Dataset, pages: PassagePages = NO_PAGES) -> list[Section
         _entropy(result),
         _dispersion(result),
         _correlation(result),
+        _tables(result),
         residual_section(result),
         token_section(result),
-        _tables(result),
     ]
     return [each for each in found if each.drawings or each.tables or each.html]
 

@@ -124,7 +124,7 @@ class PassageSeeker:
         means = _means(seen, (self._category[1] >= 0).sum(1))
         if behaviours is None:
             behaviours = means.new_full((len(SHOWN), *means.shape[1:]), torch.nan)
-        means = torch.cat([means, behaviours.to(means)])
+        means = torch.cat([means, behaviours.to(means.device, means.dtype)])
         example = _first_highest(means, self._order[:, None], 1)
         score = means.gather(1, example[:, None])[:, 0]
         query = self._best.query.gather(1, example[:, None])[:, 0]

@@ -150,12 +150,12 @@ class _Types:
             keys[there].numpy(), return_inverse=True, return_counts=True
         )
         self.keys, self.counts = known.astype(np.float64), counts.astype(np.float64)
-        self._there = there.flatten().to(device)
+        self._there = there.flatten().nonzero()[:, 0].to(device)
         self._place = torch.from_numpy(place).to(device)
 
     def sums(self, given: Float[Tensor, "batch head position"]) -> Float[Tensor, "type head"]:
         """What all tokens of a type have together."""
-        rows = double(given.transpose(1, 2).flatten(0, 1)[self._there])
+        rows = double(given.transpose(1, 2).flatten(0, 1).index_select(0, self._there))
         sums = rows.new_zeros(len(self.keys), rows.shape[1])
         return sums.index_add_(0, self._place.to(rows.device), rows)
 
