@@ -90,6 +90,6 @@ def test_what_holds_no_sound_is_refused(tmp_path: Path) -> None:
     with pytest.raises(CorpusError, match="holds no recordings; give a folder of WAV files"):
         open_recordings(tmp_path)
     with pytest.raises(UsageError, match="of class Recording"):
-        list(open_recordings(["a.wav"]))  # type: ignore[list-item]
+        list(open_recordings(iter(["a.wav"])))  # type: ignore[arg-type]
     given = [Recording("a", wav(tmp_path / "a.wav"), "Hello")]
     assert list(open_recordings(given)) == given

@@ -14,7 +14,7 @@ def norm_1(vector):
 
 
 def test_by_hand():
-    total = torch.tensor([3.0, -1.0, 2.0])
+    total = torch.tensor([3.0, -1.0, 2.0]).expand(3, 3)
     # Without it [1, 0, 4] is left: 6 - 5; and without [-1, -1, 1], [4, 0, 1]: 6 - 5.
     part = torch.tensor([[2.0, -1.0, -2.0], [-1.0, -1.0, 1.0], [-3.0, 1.0, -2.0]])
     assert missed_without(total, part).tolist() == [1.0, 1.0, 0.0]

@@ -53,7 +53,7 @@ def find_stream(model: nn.Module, inputs: Mapping[str, Any]) -> StreamPlaces:
             if found is None:
                 return
             for number, (state, kinds) in enumerate(wanted):
-                if state.shape == found.shape and torch.equal(state, found):
+                if state.shape == found.shape and torch.equal(state.to(found.device), found):
                     places.setdefault(module, {})[calls[module]] = kinds
                     del wanted[number]
                     return

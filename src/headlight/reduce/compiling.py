@@ -1,6 +1,7 @@
 """Loops over single numbers, compiled by numba where it is installed."""
 
 from collections.abc import Callable, Sequence
+from inspect import unwrap
 from types import FunctionType
 from typing import Any
 
@@ -34,7 +35,7 @@ def compile_together(
     """
     scope = dict(loop.__globals__)
     compiled = None
-    for each in (*helpers, loop):
+    for each in map(unwrap, (*helpers, loop)):  # out of what checks their types, if anything
         function = FunctionType(each.__code__, scope, each.__name__)
         function.__qualname__ = each.__qualname__
         compiled = _kept(function, options)
