@@ -21,6 +21,9 @@ from headlight.papers.sources import Sources
 from papers.material import folder_of_data, saved_model
 
 
+SHARPER = 20
+
+
 @pytest.fixture(scope="module")
 def reproduction(tmp_path_factory: pytest.TempPathFactory) -> Reproduction:
     folder = tmp_path_factory.mktemp("brunner2020")
@@ -30,6 +33,10 @@ def reproduction(tmp_path_factory: pytest.TempPathFactory) -> Reproduction:
         saved_model(folder / "model"), Sources.found_in(data), settings, folder / "out"
     )
     made.progress = False
+    # Random attention is so even that it correlates with nothing.
+    for name, weights in made.model.transformer.named_parameters():
+        if name.endswith("query.weight"):
+            weights.data *= SHARPER
     return made
 
 
@@ -75,8 +82,7 @@ def test_figure_1_compares_effective_with_raw_attention(reproduction: Reproducti
         np.testing.assert_allclose(rows, 100 * share.sel(measure=measure).mean("head"))
     longest = next(one for one in found.comparisons if "longest" in one.quantity)
     assert longest.ours == pytest.approx(
-        float(load_identifiability(reproduction)["effective_correlation"][-1]),
-        nan_ok=True,
+        float(load_identifiability(reproduction)["effective_correlation"][-1])
     )
     assert len(found.pictures) == 3
     points = (reproduction.folder / "figure-1-points.csv").read_text().splitlines()
