@@ -20,7 +20,6 @@ from headlight.papers.reproduction import Reproduction, open_reproduction
 from headlight.papers.sources import Sources
 from papers.material import folder_of_data, saved_model
 
-
 SHARPER = 20
 
 
