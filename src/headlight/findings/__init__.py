@@ -18,7 +18,7 @@ from headlight.findings.observed import (
     unit_of_keys,
 )
 from headlight.findings.passages import Attended, Passage, passage_of
-from headlight.findings.piece_text import PieceText, piece_text, pieces_of, token_labels
+from headlight.findings.piece_text import PieceText, labels_of, piece_text, pieces_of, token_labels
 from headlight.findings.sentences import Highlight, highlights
 from headlight.findings.special_tokens import mean_shares, weight_and_norm
 from headlight.findings.what_was_read import WhatWasRead, what_was_read
@@ -36,6 +36,7 @@ __all__ = [
     "head_scores",
     "heads",
     "highlights",
+    "labels_of",
     "mean_shares",
     "name_of",
     "no_op",

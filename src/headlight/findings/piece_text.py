@@ -4,6 +4,7 @@ Vocabularies write more than the text: ``Ġ`` or ``▁`` for the blank before a 
 what goes on with one, bytes as letters of their own, ``Ċ`` for the end of a line.
 """
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cache
 from typing import Literal
@@ -58,11 +59,22 @@ def token_labels(reading: xr.Dataset, side: str) -> list[str]:
         reading: of one kind of attention.
         side: ``query`` or ``key``.
     """
-    labels = [each.label for each in pieces_of(reading, f"{side}_token")]
     places = reading[side].values.tolist()  # some queries may have been left out
+    return labels_of(reading, f"{side}_token", places)
+
+
+def labels_of(result: xr.Dataset, tokens: str, places: Sequence[int] | None = None) -> list[str]:
+    """What the tokens of a coordinate are called; a place tells those apart that are alike.
+
+    Args:
+        result: see `pieces_of`.
+        tokens: such as ``token_text``.
+        places: of the tokens; by default counted from 0.
+    """
+    labels = [each.label for each in pieces_of(result, tokens)]
     return [
         f"{label} ({place})" if labels.count(label) > 1 else label
-        for label, place in zip(labels, places, strict=True)
+        for label, place in zip(labels, places or range(len(labels)), strict=True)
     ]
 
 

@@ -6,20 +6,11 @@ from rich.console import Group, RenderableType
 from rich.table import Table
 from rich.text import Text
 
-from headlight.findings import pieces_of
+from headlight.findings import labels_of
 from headlight.views.numbers import MINUS
 from headlight.vocabulary import head_name
 
 _KINDS = {"feed_forward": "feed-forward", "bias": "bias", "other": "other"}
-
-
-def labels_of(explanation: xr.Dataset) -> list[str]:
-    """Tokens; a place tells those apart that are alike."""
-    labels = [each.label for each in pieces_of(explanation, "token_text")]
-    return [
-        f"{label} ({place})" if labels.count(label) > 1 else label
-        for place, label in enumerate(labels)
-    ]
 
 
 def frame_of(explanation: xr.Dataset, side: str) -> pd.DataFrame:
@@ -30,7 +21,7 @@ def frame_of(explanation: xr.Dataset, side: str) -> pd.DataFrame:
         side: ``query`` or ``key``.
     """
     here = explanation.isel(part_number=(explanation["side"] == side).values)
-    labels, layers = labels_of(explanation), explanation["site_layer"].values.tolist()
+    labels, layers = labels_of(explanation, "token_text"), explanation["site_layer"].values.tolist()
     by_token = explanation["head_part"].sel(of=side).values
     rows = []
     for number in range(here.sizes["part_number"]):
@@ -52,7 +43,7 @@ def frame_of(explanation: xr.Dataset, side: str) -> pd.DataFrame:
 
 def sentence(explanation: xr.Dataset) -> str:
     """The cell, its weight and score, and the head that adds most on the side of the key."""
-    labels, about = labels_of(explanation), explanation.attrs
+    labels, about = labels_of(explanation, "token_text"), explanation.attrs
     query, key = labels[int(about["of_query"])], labels[int(about["of_key"])]
     head = head_name(int(about["of_layer"]), int(about["of_head"]))
     said = (
@@ -73,7 +64,7 @@ def sentence(explanation: xr.Dataset) -> str:
 
 def explanation_terminal(explanation: xr.Dataset, top: int) -> RenderableType:
     """The largest parts of both sides."""
-    labels, about = labels_of(explanation), explanation.attrs
+    labels, about = labels_of(explanation, "token_text"), explanation.attrs
     tables: list[RenderableType] = [Text(sentence(explanation))]
     for side in ("key", "query"):
         frame = frame_of(explanation, side)

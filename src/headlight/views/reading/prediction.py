@@ -11,7 +11,7 @@ from rich.table import Table as TerminalTable
 from rich.text import Text
 
 from headlight.files import printable
-from headlight.findings import piece_text, pieces_of
+from headlight.findings import labels_of, piece_text
 from headlight.views.exhibits import Table
 from headlight.views.numbers import MINUS
 from headlight.views.parts import Drawing, Figure, Section, Summary
@@ -50,7 +50,7 @@ def frame_of(prediction: xr.Dataset, name: str) -> pd.DataFrame:
 def _tokens(prediction: xr.Dataset) -> tuple[pd.DataFrame, str]:
     own, position = (prediction[f"{name}_total"].values for name in ("token", "position"))
     columns = {
-        "token": _labels(prediction),
+        "token": labels_of(prediction, "token_text"),
         "side": prediction["token_side"].values.astype(str),
         "embedding": own,
         "position": position,
@@ -75,7 +75,7 @@ def _components(prediction: xr.Dataset) -> tuple[pd.DataFrame, str]:
 def _heads(prediction: xr.Dataset) -> tuple[pd.DataFrame, str]:
     direct, total = (prediction[f"head_{name}"].values for name in ("direct", "total"))
     sites, heads, tokens = np.nonzero(np.isfinite(direct))
-    labels = np.array(_labels(prediction))
+    labels = np.array(labels_of(prediction, "token_text"))
     layers = prediction["layer"].values
     columns: dict[str, Any] = {
         "kind": prediction["kind"].values.astype(str)[sites],
@@ -92,15 +92,6 @@ def _biases(prediction: xr.Dataset) -> float:
     """What all biases add through all layers."""
     of = prediction["component_kind"].values == "bias"
     return float(prediction["total"].values[of].sum())
-
-
-def _labels(prediction: xr.Dataset) -> list[str]:
-    """Tokens; a place tells those apart that are alike."""
-    labels = [each.label for each in pieces_of(prediction, "token_text")]
-    return [
-        f"{label} ({place})" if labels.count(label) > 1 else label
-        for place, label in enumerate(labels)
-    ]
 
 
 def _names(prediction: xr.Dataset) -> list[str]:
