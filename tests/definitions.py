@@ -119,7 +119,7 @@ def frozen(vector: Array, given: Array, norm) -> Array:
 def parts_of_layer(weight, value, output, bias, residual, branch, norm) -> Array:
     """Every part y_ij of what leaves the attention block, [query, key, width].
 
-    Kobayashi et al. (2021), Sections 3.1 and 3.2: F_ij behind the branch, for j = i with the
+    Kobayashi et al. (2021): F_ij behind the branch, for j = i with the
     residual x_i, behind the norm that follows the sum; branch and norm may be None.
     """
     vectors = transformed(value, output)

@@ -240,7 +240,7 @@ _TABLE = {
                 "how long a vector the column's token gives to what the attention block adds up "
                 "for the row's, where each token also keeps itself by the residual connection"
             ),
-            source="Kobayashi et al. (2021), Section 3.1",
+            source="Kobayashi et al. (2021)",
             axes=PER_LAYER,
             needs="residual",
             marker="triangle",
@@ -254,7 +254,7 @@ _TABLE = {
                 "the same behind the norm that follows the sum; where none follows, it is the norm "
                 "in the attention block"
             ),
-            source="Kobayashi et al. (2021), Section 3.2",
+            source="Kobayashi et al. (2021)",
             axes=PER_LAYER,
             needs="residual",
             colour="red",

@@ -31,7 +31,7 @@ def mixing_ratios(record: LayerRecord) -> Float[Tensor, "scope batch query"]:
     Raises:
         CaptureError: the residual was not captured.
 
-    Source: Kobayashi et al. (2021), Sections 3.3 and 4.1.
+    Source: Kobayashi et al. (2021).
     """
     weight = gated_weight(record.weight, record.gate)
     layer = WholeLayer(record, weight)

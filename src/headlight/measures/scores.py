@@ -104,7 +104,7 @@ class Scores:
         Behind the norm of the branch, where the layer has one.  In cross-attention, where the
         residual belongs to no key, without it.
 
-        Source: Kobayashi et al. (2021), Section 3.1.
+        Source: Kobayashi et al. (2021).
 
         Raises:
             CaptureError: the residual was not captured, or f depends on the query.
@@ -119,7 +119,7 @@ class Scores:
 
         Where none follows, it is `block_norm`.  What the norm divides by is frozen.
 
-        Source: Kobayashi et al. (2021), Section 3.2.
+        Source: Kobayashi et al. (2021).
 
         Raises:
             CaptureError: the residual was not captured, or f depends on the query.

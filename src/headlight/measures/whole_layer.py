@@ -6,7 +6,7 @@ norm if one follows.  With what norms divide by frozen, that is F_ij times a mat
 share, over a number of each query; so the matrix folds into W^O, and vectors of ``query key
 d_model`` are never formed.  b^O and the β of norms belong to no key.
 
-Source: Kobayashi et al. (2021), Section 3.
+Source: Kobayashi et al. (2021).
 """
 
 from dataclasses import dataclass

@@ -41,7 +41,9 @@ def _frequency(result: xr.Dataset) -> list[str]:
     more = int((rare["by_frequency_low"] > frequent["by_frequency_high"]).sum())
     less = int((rare["by_frequency_high"] < frequent["by_frequency_low"]).sum())
     layers = found.sizes["layer"]
-    return [
+    said = (
         f"Rare types (fewer than 10 occurrences) mix more than the most frequent ones in {more} of "
-        f"{layers} layers, and less in {less}; in the others intervals overlap."
-    ]
+        f"{layers} layers"
+    )
+    said += f", and less in {less}" if less else ""
+    return [f"{said}{'; in the others intervals overlap' if more + less < layers else ''}."]

@@ -25,7 +25,7 @@ SCOPES = {
 }
 BY_SCOPE = By("scope", SCOPES)
 BANDS = {1: "1 to 9 times", 10: "10 to 99", 100: "100 to 999", 1000: "1,000 and more"}
-PAPER = "Kobayashi et al. (2021), Section {}"
+PAPER = "Kobayashi et al. (2021)"
 WHOLE = "norm_residual_norm"
 """The scope that sees most."""
 
@@ -70,7 +70,7 @@ def _by_layer(result: xr.Dataset) -> Section:
         "Seen by weights or norms alone, attention mixes; the residual connection keeps the token, "
         "and so does the norm behind it where there is one. In the paper these are ATTN-W, ATTN-N, "
         "ATTNRES-W, ATTNRES-N and ATTNRESLN-N. Intervals: 95%, bootstrap over texts.",
-        PAPER.format("4"),
+        PAPER,
         [Drawing("layers", "", "Mixing ratios by layer.", curves(result, asked))],
         [table, tokens],
     )
@@ -93,7 +93,7 @@ def _by_category(result: xr.Dataset) -> Section:
         "categories",
         "By category of tokens",
         "The same for the tokens of each category.",
-        PAPER.format("5"),
+        PAPER,
         [Drawing("categories", "", "Mixing ratios by category.", curves(seen, asked))],
         [table],
     )
@@ -115,7 +115,7 @@ def _by_frequency(result: xr.Dataset) -> Section:
         "frequency",
         "By frequency",
         "The same for tokens whose type occurs so often in the very corpus.",
-        PAPER.format("5"),
+        PAPER,
         [Drawing("frequency", "", "Mixing ratios by frequency.", curves(seen, asked))],
         [table],
     )
