@@ -6,6 +6,7 @@ import numpy as np
 import pytest
 import xarray
 
+from headlight.analysis.positions import moments
 from headlight.errors import UnknownNameError
 from headlight.findings.dependency import all_heads, best_heads
 from headlight.reduce import Bootstrap, Count, Tally, share_interval
@@ -45,7 +46,10 @@ def made(rows: dict[str, np.ndarray], measure: str = "weight", replicates: int =
     for name, values in rows.items():
         members[name] = Bootstrap(values.shape[1:], replicates=replicates)
         members[name].update(keys, values)
-    tally = Tally({**members, "sentences": Count((4,))})
+    shares = np.random.default_rng(1).random((SENTENCES, 1, 2, 2))
+    shares[:, :, 1, 1] = np.nan  # a layer with one head
+    parts = {"same_part": moments(shares), "same_part_even": moments(shares[:, 0, :, 0])}
+    tally = Tally({**members, **parts, "sentences": Count((4,))})
     return to_dataset(tally, DependencySettings(), [measure], NAMES, SITES)
 
 
