@@ -4,7 +4,6 @@ from collections import defaultdict
 from collections.abc import Iterator
 from dataclasses import dataclass
 
-import numpy as np
 import xarray as xr
 
 
@@ -47,16 +46,16 @@ def ways_to(
     layers = routes["layer"].values.tolist()
     last = len(layers) - 1 if layer is None else layers.index(layer)
     found: list[Way] = []
+    taken, residual = _taken(routes), routes["residual"].values
     reached = {token}
     for place in range(last, -1, -1):
-        taken = _taken(routes, place)
         below: set[int] = set()
         for one in sorted(reached):
-            kept = float(routes["residual"].values[place, one])
+            kept = float(residual[place, one])
             if kept >= least:
                 found.append(Way(layers[place], one, one, kept))
                 below.add(one)
-            for source, heads in taken[one].items():
+            for source, heads in taken[place, one].items():
                 share = sum(part for _, part in heads)
                 if share < least or (without_first and source == 0):
                     continue
@@ -67,15 +66,15 @@ def ways_to(
     return found
 
 
-def _taken(routes: xr.Dataset, place: int) -> dict[int, dict[int, list[tuple[int, float]]]]:
-    """What the heads of a layer give, by the token that is given it, and by the one it is from."""
-    found: dict[int, dict[int, list[tuple[int, float]]]]
+def _taken(routes: xr.Dataset) -> dict[tuple[int, int], dict[int, list[tuple[int, float]]]]:
+    """What heads give, by the place of the layer and the token that is given it, and by source."""
+    found: dict[tuple[int, int], dict[int, list[tuple[int, float]]]]
     found = defaultdict(lambda: defaultdict(list))
-    for at in np.flatnonzero(routes["part_layer"].values == place):
-        query, key, head = (
-            int(routes[f"part_{name}"].values[at]) for name in ("query", "key", "head")
-        )
-        found[query][key].append((head, float(routes["share"].values[at])))
+    names = ("part_layer", "part_query", "part_key", "part_head", "share")
+    for layer, query, key, head, share in zip(
+        *(routes[name].values.tolist() for name in names), strict=True
+    ):
+        found[layer, query][key].append((head, share))
     return found
 
 
