@@ -1,5 +1,8 @@
 """The page of mixing ratios."""
 
+from collections.abc import Mapping
+from typing import Any
+
 import xarray as xr
 
 from headlight.views.parts import (
@@ -77,50 +80,45 @@ def _by_layer(result: xr.Dataset) -> Section:
 
 
 def _by_category(result: xr.Dataset) -> Section:
-    names = categories(result, "category")
-    by = By("category", names)
-    whole = result.sel(scope=WHOLE)
-    seen = whole.sel(category=[each for each in names if _seen(whole, "by_category", each)])
-    asked = Curve("by_category", panel=SCOPES[WHOLE], by=by, interval=True, percent=True)
-    table = columns(
-        "categories",
-        f"Mixing ratio by category: {SCOPES[WHOLE]}",
-        seen,
-        ("layer", by),
-        Columns("by_category", ".1%", "mixing", interval=True),
-    )
-    return Section(
-        "categories",
-        "By category of tokens",
+    return _by_group(
+        result,
+        "category",
+        categories(result, "category"),
+        ("categories", "By category of tokens"),
         "The same for the tokens of each category.",
-        PAPER,
-        [Drawing("categories", "", "Mixing ratios by category.", curves(seen, asked))],
-        [table],
     )
 
 
 def _by_frequency(result: xr.Dataset) -> Section:
-    by = By("frequency", BANDS)
-    whole = result.sel(scope=WHOLE)
-    seen = whole.sel(frequency=[each for each in BANDS if _seen(whole, "by_frequency", each)])
-    asked = Curve("by_frequency", panel=SCOPES[WHOLE], by=by, interval=True, percent=True)
-    table = columns(
+    return _by_group(
+        result,
         "frequency",
-        f"Mixing ratio by frequency: {SCOPES[WHOLE]}",
+        BANDS,
+        ("frequency", "By frequency"),
+        "The same for tokens whose type occurs so often in the very corpus.",
+    )
+
+
+def _by_group(
+    result: xr.Dataset,
+    group: str,
+    names: Mapping[Any, str],
+    called: tuple[str, str],
+    explanation: str,
+) -> Section:
+    """The ratio with everything around the attention, by a group of tokens that there are."""
+    name, title = called
+    variable, by = f"by_{group}", By(group, names)
+    whole = result.sel(scope=WHOLE)
+    there = [each for each in names if whole[variable].sel({group: each}).notnull().any()]
+    seen = whole.sel({group: there})
+    asked = Curve(variable, panel=SCOPES[WHOLE], by=by, interval=True, percent=True)
+    table = columns(
+        name,
+        f"Mixing ratio by {group}: {SCOPES[WHOLE]}",
         seen,
         ("layer", by),
-        Columns("by_frequency", ".1%", "mixing", interval=True),
+        Columns(variable, ".1%", "mixing", interval=True),
     )
-    return Section(
-        "frequency",
-        "By frequency",
-        "The same for tokens whose type occurs so often in the very corpus.",
-        PAPER,
-        [Drawing("frequency", "", "Mixing ratios by frequency.", curves(seen, asked))],
-        [table],
-    )
-
-
-def _seen(result: xr.Dataset, name: str, label: object) -> bool:
-    of = result[name].sel({"category" if name == "by_category" else "frequency": label})
-    return bool(of.notnull().any())
+    drawing = Drawing(name, "", f"Mixing ratios by {group}.", curves(seen, asked))
+    return Section(name, title, explanation, PAPER, [drawing], [table])
