@@ -12,7 +12,6 @@ import pandas as pd
 import torch
 import xarray
 
-from headlight import files
 from headlight.capture import AttentionSite, CapturedModel, LayerRecord
 from headlight.capture.linear_network.attention_score import (
     ScoreParts,
@@ -23,7 +22,8 @@ from headlight.capture.linear_network.attention_score import (
 from headlight.capture.one_text import capture_one, one_text
 from headlight.encode import Encoded, piece_style
 from headlight.errors import UsageError
-from headlight.result import FORMAT, describe, save, versions
+from headlight.reading.saving import plain_attributes, save_as
+from headlight.result import FORMAT, describe, versions
 from headlight.settings import require_choice
 from headlight.vocabulary import Kind
 
@@ -72,24 +72,14 @@ class Explanation:
             UsageError: another suffix.
             ResultError: the file cannot be written.
         """
-        path = Path(path)
-        if path.suffix == ".nc":
-            save(self.dataset, path)
-        elif path.suffix == ".json":
-            files.write(path, json.dumps(self.as_json(), ensure_ascii=False).encode())
-        else:
-            raise UsageError(f"{path}: an explanation is saved as .json or .nc; choose one.")
-        return path
+        makers = {".json": lambda: json.dumps(self.as_json(), ensure_ascii=False)}
+        return save_as(path, self.dataset, "an explanation is", makers)
 
     def as_json(self) -> dict[str, Any]:
         """What it is of, the score, and the parts of both sides."""
-        said = {
-            name: value.item() if isinstance(value, np.generic) else value
-            for name, value in self.dataset.attrs.items()
-        }
         numbers = {name: float(self.dataset[name]) for name in ("score", "weight")}
         parts = {side: self.to_dataframe(side).to_dict("records") for side in SIDES}
-        return said | numbers | parts
+        return plain_attributes(self.dataset) | numbers | parts
 
     def __str__(self) -> str:
         from headlight.views.reading.explanation import sentence

@@ -15,7 +15,6 @@ from urllib.parse import quote
 import numpy as np
 import xarray
 
-from headlight import files
 from headlight.analysis.folder import REPORT, RESULT
 from headlight.capture import AttentionSite, CapturedModel, LayerRecord
 from headlight.capture.attribution import attribute
@@ -25,7 +24,8 @@ from headlight.errors import UsageError
 from headlight.files import location
 from headlight.findings.wording import listed
 from headlight.reading.layers import Measured, Part, ReadLayers, part_of
-from headlight.result import FORMAT, load, save, versions
+from headlight.reading.saving import save_as
+from headlight.result import FORMAT, load, versions
 from headlight.result.kinds import ALL, KINDS, concat_kinds, of_kind, split_kinds
 from headlight.settings.attribution import AttributionSettings
 from headlight.vocabulary import CATEGORIES, Kind, Kinds, ValueBias, measure, measure_table
@@ -220,20 +220,13 @@ class Reading:
         path = Path(path)
         if compare is not None and path.suffix != ".html":
             raise UsageError(f"{path}: two readings are shown as .html alone; save each by itself.")
-        if path.suffix == ".nc":
-            save(self.dataset, path)
-        elif path.suffix in (".html", ".json"):
-            page = path.suffix == ".html"
-            corpus = _in_corpus(path, survey, dependency) if page else None
-            text = (
-                self._page(megabytes, whole_heads, corpus, compare, _address(routes, path))
-                if page
-                else reading_json(self.dataset)
-            )
-            files.write(path, text.encode())
-        else:
-            raise UsageError(f"{path}: a reading is saved as .html, .json or .nc; choose one.")
-        return path
+
+        def page() -> str:
+            corpus = _in_corpus(path, survey, dependency)
+            return self._page(megabytes, whole_heads, corpus, compare, _address(routes, path))
+
+        makers = {".html": page, ".json": lambda: reading_json(self.dataset)}
+        return save_as(path, self.dataset, "a reading is", makers)
 
     def _repr_html_(self) -> str:
         style = f"width:100%;height:{FRAME_HEIGHT}px;border:0"

@@ -1,7 +1,7 @@
 """What every token after every layer is made of: the routes from the input to it, by heads."""
 
 import json
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from datetime import UTC, datetime
 from functools import partial
@@ -15,7 +15,6 @@ from jaxtyping import Float
 from numpy.typing import NDArray
 from torch import Tensor
 
-from headlight import files
 from headlight.capture import AttentionSite, CapturedModel, LayerRecord, Place, Residual
 from headlight.capture.hooks import hooked
 from headlight.capture.one_text import capture_one, one_text
@@ -26,7 +25,8 @@ from headlight.measures import Scores
 from headlight.measures.norm import per_head
 from headlight.measures.parts import missed_without, missed_without_heads
 from headlight.measures.precision import single
-from headlight.result import FORMAT, describe, save, versions
+from headlight.reading.saving import save_as
+from headlight.result import FORMAT, describe, versions
 from headlight.vocabulary import CATEGORIES, Kind
 
 LEAST = 0.005
@@ -105,21 +105,15 @@ class Routes:
             UsageError: another suffix, or no such token or layer.
             ResultError: the file cannot be written.
         """
-        path, place = Path(path), self.place_of(token)
+        place = self.place_of(token)
         if layer is not None and layer not in self.dataset["layer"].values:
             raise UsageError(f"these routes have no layer {layer}; choose another.")
-        if path.suffix == ".nc":
-            save(self.dataset, path)
-            return path
-        makers: Mapping[str, Callable[[], str]] = {
+        makers: dict[str, Callable[[], str]] = {
             ".html": self._page,
             ".json": self._json,
             ".svg": partial(self._picture, place, layer, least),
         }
-        if path.suffix not in makers:
-            raise UsageError(f"{path}: routes are saved as .html, .json, .svg or .nc; choose one.")
-        files.write(path, makers[path.suffix]().encode())
-        return path
+        return save_as(path, self.dataset, "routes are", makers)
 
     def _page(self) -> str:
         from headlight.views.reading.routes_page import routes_page

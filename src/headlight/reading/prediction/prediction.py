@@ -13,7 +13,6 @@ import xarray
 from jaxtyping import Float
 from torch import Tensor, nn
 
-from headlight import files
 from headlight.capture import CapturedModel
 from headlight.capture.hooks import hooked
 from headlight.capture.linear_network import Decomposition, Side, decompose
@@ -21,7 +20,8 @@ from headlight.capture.one_text import one_text
 from headlight.encode import Encoded, piece_style
 from headlight.errors import UnsupportedModelError, UsageError
 from headlight.reading.prediction.targets import Place, Target, place_of, target_of
-from headlight.result import FORMAT, save, versions
+from headlight.reading.saving import plain_attributes, save_as
+from headlight.result import FORMAT, versions
 from headlight.settings import require_choice
 from headlight.settings.slopes import Slope
 
@@ -80,18 +80,13 @@ class Prediction:
             UsageError: another suffix.
             ResultError: the file cannot be written.
         """
-        path = Path(path)
-        if path.suffix == ".nc":
-            save(self.dataset, path)
-        elif path.suffix == ".json":
-            files.write(path, json.dumps(self.as_json()).encode())
-        elif path.suffix == ".html":
-            from headlight.views.result_page import result_page
+        makers = {".html": self._page, ".json": lambda: json.dumps(self.as_json())}
+        return save_as(path, self.dataset, "a prediction is", makers)
 
-            files.write(path, result_page(self.dataset).encode())
-        else:
-            raise UsageError(f"{path}: a prediction is saved as .html, .json or .nc; choose one.")
-        return path
+    def _page(self) -> str:
+        from headlight.views.result_page import result_page
+
+        return result_page(self.dataset)
 
     def as_json(self) -> dict[str, Any]:
         """All numbers, as JSON can hold them."""
@@ -100,17 +95,13 @@ class Prediction:
             for name in ("token", "component", "head")
         }
         numbers = ("logit", "remainder_direct", "remainder_total")
-        said = {key: _plain(value) for key, value in self.dataset.attrs.items()}
+        said = plain_attributes(self.dataset)
         return said | {name: float(self.dataset[name]) for name in numbers} | tables
 
     def __str__(self) -> str:
         from headlight.views.reading.prediction import sentence
 
         return sentence(self.dataset)
-
-
-def _plain(value: Any) -> Any:
-    return value.item() if isinstance(value, np.generic) else value
 
 
 def predict(  # noqa: PLR0913 - each is a choice of its own
