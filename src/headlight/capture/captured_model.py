@@ -102,8 +102,7 @@ class CapturedModel:
             UnsupportedModelError: the attention cannot be captured exactly.
         """
         self._check_evaluation()
-        # Such a head reads one text, from which kinds of attention cannot be told.
-        network = self.transformer.base_model if self.reads_twice else self.transformer
+        network = self._trial_network
         first: Exception | None = None
         for inputs in trial_inputs(network):
             try:
@@ -119,6 +118,11 @@ class CapturedModel:
             f"{self.name} does not run on a trial input ({first}); give `trace` an input of your "
             "own."
         ) from first
+
+    @property
+    def _trial_network(self) -> Any:
+        """What runs on trial inputs: a head that reads one text twice tells no kinds apart."""
+        return self.transformer.base_model if self.reads_twice else self.transformer
 
     def trace(self, inputs: Mapping[str, Any]) -> list[AttentionSite]:
         """Find `sites` on inputs of your own, for a model without a trial input."""
@@ -139,12 +143,10 @@ class CapturedModel:
             UnsupportedModelError: several processes share the heads.
         """
         require_all_heads(self.transformer, "the residual stream")
-        network = self.transformer.base_model if self.reads_twice else self.transformer
-        sites, inputs = self.sites, self._traced_on
+        network, sites, inputs = self.transformer, self.sites, self._traced_on
         if inputs is None:
+            network = self._trial_network
             inputs = self._trial or next(trial_inputs(network))
-        else:
-            network = self.transformer
         with self.running(("a trial input",)):
             return trace_residuals(network, inputs, sites)
 
@@ -207,7 +209,7 @@ class CapturedModel:
     @cached_property
     def stream(self) -> StreamPlaces:
         """Which modules are given what enters each block; none where that is not found."""
-        network = self.transformer.base_model if self.reads_twice else self.transformer
+        network = self._trial_network
         try:
             with self.running(("a trial input",)):
                 return find_stream(network, self._trial or next(trial_inputs(network)))
