@@ -5,7 +5,8 @@ import json
 import pytest
 
 from headlight.findings.ways import heads_on, ways_to
-from headlight.views.reading.routes_page import SHOWN, routes_page
+from headlight.views.reading.routes_page import routes_page
+from headlight.vocabulary import ROUTE
 from views.browsers import Opened, chromium, needs_browser
 from views.sample_routes import TOKENS, sample_routes
 
@@ -56,7 +57,7 @@ def test_it_draws_the_ways_of_python(opened):
 def test_it_opens_on_the_last_token_and_says_so(opened):
     page = opened()
     assert page.page.inner_text("#about-title") == f"{TOKENS[-1]}, after layer 5"
-    ways = ways_to(sample_routes(), len(TOKENS) - 1, least=SHOWN)
+    ways = ways_to(sample_routes(), len(TOKENS) - 1, least=ROUTE)
     assert drawn(page, "attention") == sum(bool(way.heads) for way in ways)
 
 

@@ -10,7 +10,7 @@ from headlight.cli.examples import examples
 from headlight.cli.options import LOAD, LoadOptions
 from headlight.cli.printing import say, show
 from headlight.cli.setting_options import takes_settings
-from headlight.vocabulary import Kind
+from headlight.vocabulary import ROUTE, Kind
 
 if TYPE_CHECKING:
     from rich.table import Table
@@ -42,7 +42,7 @@ def routes(
     ] = None,
     least: Annotated[
         float, typer.Option(min=0, max=1, help="The share that a part makes up at least.")
-    ] = 0.04,
+    ] = ROUTE,
     html: Annotated[
         Path | None, typer.Option(help="Write a page on which the routes are drawn.")
     ] = None,

@@ -27,13 +27,10 @@ from headlight.measures.parts import missed_without, missed_without_heads
 from headlight.measures.precision import single
 from headlight.reading.saving import save_as
 from headlight.result import FORMAT, describe, versions
-from headlight.vocabulary import CATEGORIES, Kind
+from headlight.vocabulary import CATEGORIES, ROUTE, Kind
 
 LEAST = 0.005
 """Parts of heads that are kept make up at least this share of their sum."""
-
-SHOWN = 0.04
-"""Parts of at least this share are followed (Ferrando and Voita 2024)."""
 
 NAMES = {
     "residual": ("share of the token before the layer", "1"),
@@ -91,7 +88,7 @@ class Routes:
         *,
         token: int = -1,
         layer: int | None = None,
-        least: float = SHOWN,
+        least: float = ROUTE,
     ) -> Path:
         """Write the routes; the suffix says how: ``.html``, ``.json``, ``.svg`` or ``.nc``.
 

@@ -12,10 +12,8 @@ from headlight.findings.what_was_read import notes_of_reading
 from headlight.views.reading.serial import versions_of
 from headlight.views.script import joined_script
 from headlight.views.template import embedded, render
-from headlight.vocabulary import NUMBERING
+from headlight.vocabulary import NUMBERING, ROUTE
 
-SHOWN = 0.04
-"""Parts that a page shows when it opens (Ferrando and Voita 2024)."""
 MOST_PARTS = 60_000
 """Parts of heads in a page, which are some 12 bytes each."""
 MODULES = ("ways", "routes")
@@ -78,7 +76,7 @@ def _data(routes: xr.Dataset, least: float) -> dict[str, Any]:
         "twice": [tokens.count(token) > 1 for token in tokens],
         "layers": routes["layer"].values.tolist(),
         "least": least,
-        "shown": SHOWN,
+        "shown": ROUTE,
         "predicted": [str(word) for word in routes["predicted"].values]
         if "predicted" in routes
         else [],
