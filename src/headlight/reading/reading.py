@@ -9,7 +9,7 @@ from html import escape
 from pathlib import Path
 from textwrap import shorten
 from types import MappingProxyType
-from typing import Any
+from typing import TYPE_CHECKING, Any
 from urllib.parse import quote
 
 import numpy as np
@@ -29,6 +29,9 @@ from headlight.result import FORMAT, load, versions
 from headlight.result.kinds import ALL, KINDS, concat_kinds, of_kind, split_kinds
 from headlight.settings.attribution import AttributionSettings
 from headlight.vocabulary import CATEGORIES, Kind, Kinds, ValueBias, measure, measure_table
+
+if TYPE_CHECKING:
+    from headlight.views.pictures import Picture
 
 FRAME_HEIGHT = 640
 """Of the page within a notebook, in pixels."""
@@ -148,6 +151,45 @@ class Reading:
         except ImportError:
             return self._repr_html_()
         return IFrame("", "100%", FRAME_HEIGHT, extras=[f'srcdoc="{self._escaped_page()}"'])
+
+    def plot(
+        self,
+        layer: int | Iterable[int],
+        head: int | Iterable[int] | None = None,
+        measure: str | Iterable[str] = "weight",
+        *,
+        annotate: bool | None = None,
+        title: str | None = None,
+    ) -> "Picture":
+        """A picture: tokens by tokens, with title and scale; ``.save("x.svg")`` writes it.
+
+        Several layers, heads and measures stand side by side, all with all; maps of one measure
+        share its range of colours, which begins at 0, or has it in the middle.
+
+        Args:
+            layer: by number, from 0.
+            head: by number, from 0; left out for measures of whole layers, as ``merged_norm`` is.
+            measure: of pairs of tokens (`headlight.vocabulary.measure_names`).
+            annotate: write the numbers into the cells; by default where they fit.
+            title: over all maps; by default text and model.
+
+        Returns:
+            A picture, which shows itself in a notebook, and is saved as ``.png``, ``.svg`` or
+            ``.pdf``; its ``figure`` is one of matplotlib.
+
+        Raises:
+            UsageError: the reading has no such layer or head, or not this measure; it is of several
+                kinds of attention, of which one has to be chosen; or there are too many maps.
+            UnknownNameError: there is no such measure.
+        """
+        from headlight.views.reading.picture import reading_picture
+
+        layers = [layer] if isinstance(layer, int) else layer
+        heads = [head] if isinstance(head, int) else head
+        measures = [measure] if isinstance(measure, str) else list(measure)
+        return reading_picture(
+            self.dataset, layers, heads, measures, annotate=annotate, title=title
+        )
 
     def explore(
         self,

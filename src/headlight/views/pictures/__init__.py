@@ -14,7 +14,7 @@ from headlight.views.pictures.lines import Line, LinePanel, lines
 from headlight.views.pictures.links import LinkDrawing, attention_lines, windowed
 from headlight.views.pictures.maps import HeadMap, head_map
 from headlight.views.pictures.routes import routes_picture
-from headlight.views.pictures.save import save_picture, svg_text
+from headlight.views.pictures.save import Picture, save_picture, svg_text
 from headlight.views.pictures.sheet import table_picture
 from headlight.views.pictures.slopes import SlopePanel, slopes
 from headlight.views.pictures.theme import ordered_colours
@@ -33,6 +33,7 @@ __all__ = [
     "LinePanel",
     "LinkDrawing",
     "Mark",
+    "Picture",
     "Reference",
     "SlopePanel",
     "attention_lines",

@@ -1,16 +1,25 @@
 """Pictures as files: the same figure gives the same bytes, today and tomorrow."""
 
 import re
+from dataclasses import dataclass
 from io import BytesIO
 from pathlib import Path
 from typing import Any
 
+from headlight.errors import UsageError
 from headlight.files import write
 from headlight.views.pictures.canvas import panel_starts, panels_across
 from headlight.views.pictures.theme import FONT, Figure, styled
 
 DOTS_PER_INCH = 150
 _MARGIN = 0.06
+
+# No date, no version of matplotlib: nothing that changes from one day to the next.
+_METADATA: dict[str, dict[str, None]] = {
+    ".png": {"Software": None},
+    ".svg": {"Date": None, "Creator": None, "Format": None, "Type": None},
+    ".pdf": {"CreationDate": None, "Creator": None, "Producer": None},
+}
 
 # Verdana has the widths of DejaVu Sans, and is there where that is not.
 _FONTS = f"'{FONT}', Verdana, sans-serif"
@@ -36,9 +45,7 @@ def svg_text(figure: Figure, crop: Any = None) -> str:
         crop: the part of it in inches, matplotlib's ``Bbox``; all that is drawn when None.
     """
     buffer, crop = BytesIO(), crop or _crop(figure)
-    # No date, no version of matplotlib: nothing that changes from one day to the next.
-    metadata = {"Date": None, "Creator": None, "Format": None, "Type": None}
-    figure.savefig(buffer, format="svg", metadata=metadata, bbox_inches=crop)
+    figure.savefig(buffer, format="svg", metadata=_METADATA[".svg"], bbox_inches=crop)
     text = _ALIKE.sub(_hoisted, _TAG.sub(_tidied, buffer.getvalue().decode("utf-8")))
     names: dict[str, str] = {}
     text = _NAME.sub(lambda name: names.setdefault(name.group(), f"m{len(names)}"), text)
@@ -73,15 +80,58 @@ def save_picture(figure: Figure, folder: Path, name: str) -> list[Path]:
     Raises:
         ResultError: A file cannot be written.
     """
-    buffer, crop = BytesIO(), _crop(figure)
-    figure.savefig(
-        buffer, format="png", dpi=DOTS_PER_INCH, metadata={"Software": None}, bbox_inches=crop
-    )
-    paths = [folder / f"{name}.svg", folder / f"{name}.png"]
-    contents = (svg_text(figure, crop).encode(), buffer.getvalue())
+    crop = _crop(figure)
+    paths = [folder / f"{name}{suffix}" for suffix in (".svg", ".png")]
+    contents = [_content(figure, path.suffix, crop) for path in paths]
     for path, content in zip(paths, contents, strict=True):
         write(path, content)
     return paths
+
+
+@dataclass(frozen=True, slots=True)
+class Picture:
+    """A picture that shows itself in a notebook, and can be saved.
+
+    Attributes:
+        figure: of matplotlib, which can be changed before it is saved.
+    """
+
+    figure: Figure
+
+    def save(self, path: str | Path) -> Path:
+        """Write it; the suffix says how: ``.png``, ``.svg`` or ``.pdf``.
+
+        The same picture gives the same bytes, and the file appears whole or not at all.
+
+        Returns:
+            The path.
+
+        Raises:
+            UsageError: another suffix.
+            ResultError: the file cannot be written.
+        """
+        path = Path(path)
+        if path.suffix not in _METADATA:
+            raise UsageError(
+                f"{path}: a picture is saved as {', '.join(_METADATA)}; choose one of these."
+            )
+        write(path, _content(self.figure, path.suffix))
+        return path
+
+    def _repr_svg_(self) -> str:
+        return svg_text(self.figure)
+
+
+@styled
+def _content(figure: Figure, suffix: str, crop: Any = None) -> bytes:
+    """The file of a figure."""
+    crop = crop or _crop(figure)
+    if suffix == ".svg":
+        return svg_text(figure, crop).encode()
+    buffer = BytesIO()
+    about = _METADATA[suffix]
+    figure.savefig(buffer, format=suffix[1:], dpi=DOTS_PER_INCH, metadata=about, bbox_inches=crop)
+    return buffer.getvalue()
 
 
 def _crop(figure: Figure) -> Any:

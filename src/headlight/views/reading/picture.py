@@ -1,0 +1,136 @@
+"""Heads of one text as a picture for paper: tokens by tokens, with a scale."""
+
+from collections.abc import Iterable, Sequence
+from textwrap import shorten
+
+import numpy as np
+import xarray as xr
+from numpy.typing import NDArray
+
+from headlight.errors import UsageError
+from headlight.findings import pieces_of
+from headlight.findings.wording import listed
+from headlight.result.kinds import KINDS
+from headlight.views.pictures import HeadMap, Picture, head_map
+from headlight.views.words import model_name
+from headlight.vocabulary import Measure, head_name, measure, measure_table
+
+MOST = 24
+"""Maps of a picture; the page of a reading shows all heads."""
+
+_BELOW = 0.01
+"""Numbers below 0 that are larger than this share of the largest are shown on a two-sided scale."""
+
+
+def reading_picture(
+    reading: xr.Dataset,
+    layers: Iterable[int],
+    heads: Iterable[int] | None,
+    measures: Sequence[str],
+    *,
+    annotate: bool | None = None,
+    title: str | None = None,
+) -> Picture:
+    """Maps of all heads that are named, in all layers that are, by all measures that are.
+
+    Args:
+        reading: One reading, of one kind of attention.
+        layers: By number.
+        heads: By number; None where the measures are of whole layers.
+        measures: Of pairs of tokens. Maps of one measure share its range of colours.
+        annotate: Whether the numbers are written into the cells; when None, where they fit.
+        title: Over all maps; by default text and model.
+
+    Raises:
+        UsageError: The reading is of several kinds, has not got what is named, or that is too much.
+        UnknownNameError: There is no such measure.
+    """
+    if KINDS in reading.attrs:
+        raise UsageError(
+            "this reading is of several kinds of attention, and a picture shows one; choose it "
+            "with of_kind."
+        )
+    rows = [_row(reading, name) for name in measures]
+    layers, heads = list(layers), None if heads is None else list(heads)
+    chosen = [
+        (row, layer, head)
+        for layer in layers
+        for head in ([None] if heads is None else heads)
+        for row in rows
+    ]
+    if not chosen:
+        raise UsageError("nothing is asked for; name at least one layer, head and measure.")
+    if len(chosen) > MOST:
+        raise UsageError(
+            f"these are {len(chosen)} maps, and a picture of more than {MOST} cannot be read; "
+            "choose fewer heads, or save the reading as .html, which shows all."
+        )
+    maps = [_map(reading, *each) for each in chosen]
+    if title is None:
+        texts = " ".join(filter(None, (reading.attrs["text"], reading.attrs["pair"])))
+        title = f"“{shorten(texts, 60, placeholder=' …')}”"
+        title += f" · {model_name(reading.attrs)}"
+    return Picture(head_map(maps, annotate=annotate, title=title))
+
+
+def _row(reading: xr.Dataset, name: str) -> Measure:
+    row = measure(name)
+    if name not in reading or not row.pairwise:
+        known = [each.name for each in measure_table() if each.pairwise and each.name in reading]
+        why = "is not in this reading" if row.pairwise else "is no measure of pairs of tokens"
+        raise UsageError(f"{name} {why}, of which a picture can show {listed(known)}.")
+    return row
+
+
+def _map(reading: xr.Dataset, row: Measure, layer: int, head: int | None) -> HeadMap:
+    values = _values(reading, row, layer, head)
+    queries, keys = (
+        [piece.label for piece in pieces_of(reading, f"{side}_token")] for side in ("query", "key")
+    )
+    name = f"layer {layer}" if head is None else head_name(layer, head)
+    return HeadMap(
+        f"{name}: {row.short} {row.symbol}",
+        values,
+        queries,
+        keys,
+        "attending token",
+        "attended token",
+        "change" if _two_sided(reading[row.name].values) else row.name,
+        unit=row.title,
+    )
+
+
+def _values(reading: xr.Dataset, row: Measure, layer: int, head: int | None) -> NDArray[np.float64]:
+    """The numbers of a map, [query, key].
+
+    Raises:
+        UsageError: There is no such layer or head, or the measure has no heads, or needs one.
+    """
+    if row.per_head and head is None:
+        raise UsageError(f"{row.name} is of single heads; name the head of layer {layer}.")
+    if head is not None and not row.per_head:
+        raise UsageError(f"{row.name} is of all heads of a layer together; leave the head out.")
+    asked = {"layer": layer} if head is None else {"layer": layer, "head": head}
+    for dim, number in asked.items():
+        there = reading[dim].values.tolist()
+        if number not in there:
+            raise UsageError(
+                f"there is no {dim} {number!r} in this reading, which has {_numbers(there)}; "
+                "both are counted from 0."
+            )
+    values = np.asarray(reading[row.name].sel(asked).values, dtype=np.float64)
+    if not np.isfinite(values).any():
+        raise UsageError(f"layer {layer} has no head {head}: it has fewer than other layers.")
+    return values
+
+
+def _numbers(there: list[int]) -> str:
+    """Numbers in order, short."""
+    if len(there) > 2 and there == list(range(there[0], there[-1] + 1)):
+        return f"{there[0]} to {there[-1]}"
+    return listed([str(number) for number in there])
+
+
+def _two_sided(values: NDArray[np.float32]) -> bool:
+    """Whether numbers below 0 are more than rounding."""
+    return bool(np.nanmin(values) < -_BELOW * np.nanmax(values))
