@@ -7,6 +7,7 @@ What is made already in the folder is used again, so an interrupted reproduction
 
 import argparse
 import platform
+import re
 from collections import Counter
 from collections.abc import Iterable, Iterator
 from datetime import UTC, datetime
@@ -30,6 +31,7 @@ LONGEST = 40
 """Rows of a table that is still small."""
 WITH_TEXT = {"clark2019": ("figure-5",), "brunner2020": ("figure-19",)}
 """Exhibits whose pictures hold sentences of a corpus, which is not ours to hand on."""
+NAMED_HEAD = re.compile(r"L\d+H\d+ \(")
 LARGEST = 150_000
 """Characters of a picture that is still small."""
 
@@ -97,7 +99,7 @@ def _page(
     )
     heads = (
         " Heads have the paper's name in brackets; it counts from 1, and so do layers."
-        if paper.loads_model
+        if NAMED_HEAD.search(repr(made))
         else ""
     )
     yield f"# {title}{on}\n"

@@ -178,6 +178,9 @@ PAPER_RUNS = {
         ("--lambdas", "0.1", "--epochs", 3, "--repeats", 2, "--max-adversaries", 2,
          "--processes", 1),
     ),
+    "kobayashi2021": PaperRun(
+        "kobayashi2021", "texts", "sharp", ("--max-examples", 6, "--max-length", 48)
+    ),
 }  # fmt: skip
 RUNS = {**STUDY_RUNS, **PAPER_RUNS}
 assert {run.paper for run in PAPER_RUNS.values()} == set(NAMES)

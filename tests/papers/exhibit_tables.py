@@ -1264,6 +1264,41 @@ WIEGREFFE: dict[str, Told] = {
     ),
 }  # fmt: skip
 
+# ------------------------------------------------------------------------- kobayashi2021
+
+METHODS = {
+    "ATTN-W": "weight",
+    "ATTN-N": "norm",
+    "ATTNRES-W": "weight_residual",
+    "ATTNRES-N": "norm_residual",
+    "ATTNRESLN-N": "norm_residual_norm",
+}
+
+
+def _mixing(variable: str, dimension: str, names: Mapping[str, Any]) -> Told:
+    """A column for each label of a dimension, behind all that follows the attention."""
+    whole = {} if dimension == "scope" else {"scope": "norm_residual_norm"}
+    return Told(
+        "mixing",
+        {name: percent(variable, {**whole, dimension: key}) for name, key in names.items()},
+    )
+
+
+MIXING: dict[str, Told] = {
+    "table-2": Told(
+        "mixing",
+        {
+            name: percent(f"token_{name}", over=["layer"], how=name)
+            for name in ("mean", "max", "min")
+        },
+        {"method": named("scope", METHODS)},
+    ),
+    "layers": _mixing("mixing", "scope", METHODS),
+    "frequency": _mixing("by_frequency", "frequency", {"1 to 9 times": 1, "10 to 99": 10}),
+    "masks": _mixing("by_state", "state", {"masked": "masked", "not masked": "given"}),
+    "categories": _mixing("by_category", "category", KINDS),
+}
+
 TABLES: dict[str, dict[str, Told]] = {
     "clark2019": CLARK,
     "kobayashi2020": KOBAYASHI,
@@ -1272,5 +1307,6 @@ TABLES: dict[str, dict[str, Told]] = {
     "yang2020": YANG,
     "jain2019": JAIN,
     "wiegreffe2019": WIEGREFFE,
+    "kobayashi2021": MIXING,
 }
 """By the names of the runs."""

@@ -13,6 +13,7 @@ import xarray
 from headlight.papers.claims import Claim
 from headlight.papers.kobayashi2020.alignment.aligners import OtherAligner
 from headlight.papers.kobayashi2020.alignment.results import SMOOTHGRADS, InputMethod, Rate
+from headlight.papers.kobayashi2021.results import METHODS
 from headlight.papers.verdicts import (
     Bounds,
     correlation,
@@ -35,6 +36,7 @@ MODULES = {
         "jain2019",
         "kobayashi2020",
         "kobayashi2020.alignment",
+        "kobayashi2021",
         "wiegreffe2019",
         "yang2020",
     )
@@ -389,6 +391,24 @@ def aligners(low: float = 29.0, high: float = 31.0) -> list[OtherAligner]:
     return [OtherAligner("fastalign", "forward", Rate((low + high) / 2, low, high))]
 
 
+def mixing() -> xarray.Dataset:
+    """Two layers; rare types and masks mix more than the rest."""
+    scopes = dict(zip(METHODS, (0.97, 0.85, 0.48, 0.22, 0.18), strict=True))
+    groups = {
+        "mixing": ((), [0.0]),
+        "by_frequency": (("frequency", [1, 10]), [0.04, -0.04]),
+        "by_state": (("state", ["masked", "given"]), [0.05, -0.01]),
+    }
+    found = {}
+    for name, (axis, shifts) in groups.items():
+        values = np.array(list(scopes.values()))[:, None, None] + np.array(shifts)[:, None]
+        values = np.repeat(values, 2, axis=2) if axis else np.repeat(values[:, 0], 2, axis=1)
+        for end, off in (("", 0.0), ("_low", -0.01), ("_high", 0.01)):
+            found[f"{name}{end}"] = (("scope", *axis[:1], "layer"), values + off)
+    axes = {"scope": list(scopes), "frequency": [1, 10], "state": ["masked", "given"]}
+    return xarray.Dataset(found, axes)
+
+
 LENGTH = 28.9
 ARGUMENTS: dict[str, Callable[[], tuple[Any, ...]]] = {
     "brunner2020.not_identifiable": lambda: (
@@ -433,6 +453,7 @@ ARGUMENTS: dict[str, Callable[[], tuple[Any, ...]]] = {
     },
     "kobayashi2020.alignment.as_good_as_fast_align": lambda: (alignment(), aligners()),
     "kobayashi2020.alignment.norms_above_gradients": lambda: (alignment(), gradients()),
+    "kobayashi2021.judge_claims": lambda: (mixing(),),
     **{
         f"wiegreffe2019.{name}": lambda: (wiegreffe(),)
         for name in ("needs_attention", "carries_over", "adversaries_do_not", "adversaries_exist")

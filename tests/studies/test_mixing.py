@@ -12,8 +12,9 @@ from headlight.analysis.text_plan import plan_text_study
 from headlight.encode import Encoded
 from headlight.errors import UnsupportedModelError, UsageError
 from headlight.findings.answers import answers
+from headlight.studies.mixing.page import sections
 from headlight.studies.mixing.settings import MixingSettings
-from headlight.studies.mixing.study import BANDS, run
+from headlight.studies.mixing.study import BANDS, MixingStudy, run
 from studies.models import documents, model, texts
 from studies.naive import MAPS, layers_of
 
@@ -122,6 +123,38 @@ def test_ratios_are_as_defined(family: str, kind: str) -> None:
 
 def near(found: xarray.DataArray, wanted: np.ndarray, rtol: float = 2e-5) -> None:
     np.testing.assert_allclose(found.values, wanted, rtol=rtol, atol=1e-6)
+
+
+def test_masks_are_a_state_of_their_own_and_of_no_frequency() -> None:
+    found, corpus = model("bert"), texts(5, longest=20)
+    found.tokenizer.mask_token = "<unk>"
+    settings = MixingSettings(masks=0.3, bootstrap=4)
+    result = run(corpus, found, settings, progress=False)
+    given = list(plan_text_study("mixing", "", corpus, found, settings).examples)
+    examples = list(MixingStudy(corpus, found, settings).plan.examples)
+    masked = [np.array(each.ids) == found.tokenizer.mask_token_id for each in examples]
+    special = [np.isin(each.ids, [0, 1, 2]) for each in given]
+    for one, other, hidden, kept in zip(given, examples, masked, special, strict=True):
+        assert hidden.sum() == max(1, round(0.3 * len(one.ids)))
+        assert not (hidden & kept).any()
+        assert (np.array(one.ids) == other.ids)[~hidden].all()
+        assert {other.categories[place] for place in np.flatnonzero(hidden)} == {3}
+    ratios = [naive(each, found.transformer, "bert", "encoder") for each in examples]
+    for state, chosen in (
+        ("masked", masked),
+        ("given", [~hidden & ~kept for hidden, kept in zip(masked, special, strict=True)]),
+    ):
+        means = [each[..., one].mean(-1) for each, one in zip(ratios, chosen, strict=True)]
+        near(result["by_state"].sel(state=state), np.mean(means, 0))
+    assert sum(each.sum() for each in masked) >= 10  # a type of the second band, were it one
+    assert result["by_frequency"].sel(frequency=10).isnull().all()
+    means = [each[..., ~hidden].mean(-1) for each, hidden in zip(ratios, masked, strict=True)]
+    near(result["by_frequency"].sel(frequency=1), np.mean(means, 0))
+    assert [each.name for each in sections(result)][-1] == "states"
+    again = run(corpus, model("bert"), MixingSettings(bootstrap=4), progress=False)
+    assert "states" not in [each.name for each in sections(again)]
+    with pytest.raises(UsageError, match="no mask token"):
+        run(corpus, model("llama"), settings, progress=False)
 
 
 def test_where_no_norm_follows_the_last_scope_is_the_one_before() -> None:

@@ -47,6 +47,7 @@ EXAMPLES = {
     "yang2020": ("--tagged conll2000/train.txt --word-vectors glove.txt",),
     "jain2019": ("--labelled hf:stanfordnlp/sst2 --labelled hf:stanfordnlp/imdb",),
     "wiegreffe2019": ("--labelled hf:stanfordnlp/imdb --word-vectors glove.txt",),
+    "kobayashi2021": ("--model bert-base-uncased --text wiki/",),
 }
 
 NO_PAPER = f"no paper is named; name one of {', '.join(NAMES)}."

@@ -155,6 +155,15 @@ class Examples(Generic[Example]):
         self.counts = Counts()
         return ExampleShards(self._recipe, self.counts, size)
 
+    def changed(self, change: Callable[[Any], Extended]) -> "Examples[Extended]":
+        """The same, each of them changed as soon as it is made."""
+        given = self._recipe
+
+        def encode(items: list[Any], counts: Counts) -> Iterator[Extended]:
+            return map(change, given.encode(items, counts))
+
+        return Examples(Recipe(given.items, given.texts, encode, given.unknown))
+
     def _all(self, shards: "ExampleShards[Example]") -> Iterator[Example]:
         while not shards.at_end:
             yield from shards.made()

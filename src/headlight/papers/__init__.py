@@ -12,7 +12,13 @@ if TYPE_CHECKING:
 __all__ = ["NAMES", "PaperName", "find_paper", "find_settings"]
 
 PaperName = Literal[
-    "clark2019", "kobayashi2020", "brunner2020", "yang2020", "jain2019", "wiegreffe2019"
+    "clark2019",
+    "kobayashi2020",
+    "brunner2020",
+    "yang2020",
+    "jain2019",
+    "wiegreffe2019",
+    "kobayashi2021",
 ]
 NAMES: tuple[PaperName, ...] = get_args(PaperName)
 

@@ -62,6 +62,7 @@ NEEDS |= {
     ),
     "compared": Need("no second model was given (--compare)", lambda it: it.compared),
     "translator": Need("no translation model is loaded (--translator)", lambda it: it.translator),
+    "masks": Need("the model has no mask token, or --masks is 0", lambda it: it.masks),
     "gradient": Need(
         "the model has no language-model head, or gradient is not among --measures",
         lambda it: it.wants_gradient,

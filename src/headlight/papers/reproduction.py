@@ -97,6 +97,13 @@ class Reproduction(Generic[S]):
         return GRADIENT in self.measures and self.language_model is not None
 
     @property
+    def masks(self) -> float:
+        """The share of tokens that are masked, if the model has a mask token."""
+        known = getattr(self.tokenizer, "mask_token_id", None) is not None
+        share: float = getattr(self.settings, "masks", 0.0)
+        return share if known else 0.0
+
+    @property
     def results(self) -> Mapping[str, xarray.Dataset]:
         """What has been made, or found in the folder, so far."""
         return self._results

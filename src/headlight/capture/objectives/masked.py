@@ -92,7 +92,7 @@ class MaskedLanguageModel:
         ids, real = batch.input_ids.cpu().numpy(), batch.attention_mask.cpu().numpy() > 0
         hidden, labels = ids.copy(), np.full_like(ids, NOTHING)
         for row, present in enumerate(real):
-            hidden[row, present], labels[row, present] = self._hide(ids[row, present])
+            hidden[row, present], labels[row, present] = self.hide(ids[row, present])
         given = torch.from_numpy(hidden).to(batch.input_ids.device)
         category = torch.where(given != batch.input_ids, OTHER, batch.category)
         return Prepared.of(
@@ -120,7 +120,7 @@ class MaskedLanguageModel:
             "reduction": self.reduction,
         }
 
-    def _hide(
+    def hide(
         self, ids: Int64[np.ndarray, " token"]
     ) -> tuple[Int64[np.ndarray, " token"], Int64[np.ndarray, " token"]]:
         """One sequence as the model is given it, and its labels."""

@@ -27,6 +27,7 @@ SCOPES = {
     "norm_residual_norm": "norms, residual, norm",
 }
 BY_SCOPE = By("scope", SCOPES)
+STATES = {"masked": "masked", "given": "not masked"}
 BANDS = {1: "1 to 9 times", 10: "10 to 99", 100: "100 to 999", 1000: "1,000 and more"}
 PAPER = "Kobayashi et al. (2021)"
 WHOLE = "norm_residual_norm"
@@ -39,8 +40,10 @@ def summary(result: xr.Dataset) -> Summary:
 
 
 def sections(result: xr.Dataset) -> list[Section]:
-    """By layer, by category, by frequency."""
-    return [_by_layer(result), _by_category(result), _by_frequency(result)]
+    """By layer, by category, by frequency, and of masks where there are any."""
+    found = [_by_layer(result), _by_category(result), _by_frequency(result)]
+    masked = result["by_state"].sel(state="masked").notnull().any()
+    return [*found, _by_state(result)] if masked else found
 
 
 def _by_layer(result: xr.Dataset) -> Section:
@@ -99,6 +102,17 @@ def _by_frequency(result: xr.Dataset) -> Section:
     )
 
 
+def _by_state(result: xr.Dataset) -> Section:
+    return _by_group(
+        result,
+        "state",
+        STATES,
+        ("states", "Masks"),
+        "The same for mask tokens, which have nothing of their own to keep but their position, and "
+        "for all others but special ones.",
+    )
+
+
 def _by_group(
     result: xr.Dataset,
     group: str,
@@ -115,10 +129,10 @@ def _by_group(
     asked = Curve(variable, panel=SCOPES[WHOLE], by=by, interval=True, percent=True)
     table = columns(
         name,
-        f"Mixing ratio by {group}: {SCOPES[WHOLE]}",
+        f"Mixing ratio, {title.lower()}: {SCOPES[WHOLE]}",
         seen,
         ("layer", by),
         Columns(variable, ".1%", "mixing", interval=True),
     )
-    drawing = Drawing(name, "", f"Mixing ratios by {group}.", curves(seen, asked))
+    drawing = Drawing(name, "", f"Mixing ratios, {title.lower()}.", curves(seen, asked))
     return Section(name, title, explanation, PAPER, [drawing], [table])

@@ -1,9 +1,11 @@
 """Settings of the study of mixing ratios."""
 
 from dataclasses import dataclass
+from typing import Annotated
 
 from headlight.analysis.settings import BootstrapSettings, TextSettings
 from headlight.catalogue import Study
+from headlight.settings import Range
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -11,10 +13,14 @@ class MixingSettings(BootstrapSettings, TextSettings):
     """Everything that the result depends on besides model and corpus.
 
     Attributes:
+        masks: share of the tokens of each text that the mask token stands in place of, which one
+            depends on the text; 0.12 in the code of Kobayashi et al. (2021).
         bootstrap: how often texts are resampled for the intervals; 0 for none. Each resample costs
             four bytes per number of the result.
-        seed: of the resampling, and of pairs.
+        seed: of the resampling, of pairs and of masks.
     """
+
+    masks: Annotated[float, Range(minimum=0, maximum=1)] = 0.0
 
 
 STUDY = Study(
@@ -25,7 +31,7 @@ STUDY = Study(
     reads="text",
     settings=MixingSettings,
     examples=(
-        ("wiki/ --pairs --max-examples 992", "as Kobayashi did"),
+        ("wiki/ --pairs --max-examples 992 --masks 0.12", "as Kobayashi did"),
         ("wiki/ --model gpt2 --layers 0-5", ""),
     ),
     smallest={"bootstrap": 2},

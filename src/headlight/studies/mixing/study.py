@@ -1,6 +1,7 @@
 """Mixing ratios over a corpus: by layer, by category of tokens, and by how frequent they are."""
 
 from collections.abc import Sequence
+from dataclasses import replace
 from itertools import islice
 from typing import Any
 
@@ -16,8 +17,8 @@ from headlight.analysis.text_plan import TextSource
 from headlight.analysis.text_study import TextStudy
 from headlight.analysis.token_counts import count_types
 from headlight.analysis.variables import BOUNDS, Variable, described, long_names
-from headlight.capture import CapturedModel, LayerRecord, Objective
-from headlight.encode import Encoded
+from headlight.capture import CapturedModel, LayerRecord, MaskedLanguageModel, Objective
+from headlight.encode import Encoded, Examples
 from headlight.encode.batch import Batch
 from headlight.errors import UsageError
 from headlight.measures.mixing import SCOPES, mixing_ratios
@@ -28,6 +29,14 @@ from headlight.vocabulary import CATEGORIES
 BANDS = (1, 10, 100, 1000)
 """The least number of times that types of a band of frequency occur in the corpus."""
 
+STATES = ("masked", "given")
+"""Whether the mask token stands in place of a token."""
+
+OTHER = CATEGORIES.index("other")
+SPECIAL = [CATEGORIES.index(name) for name in ("cls", "sep")]
+NONE = -1
+"""In the place of the id of a mask token that there is not."""
+
 OF_TOKENS = {"mean": "mean", "std": "std", "min": "minimum", "max": "maximum"}
 """Statistics over single tokens."""
 
@@ -37,6 +46,9 @@ VARIABLES = long_names(
         "by_category": Variable("mixing ratio of tokens of one category", interval=True),
         "by_frequency": Variable(
             "mixing ratio of tokens by how often their type occurs in the corpus", interval=True
+        ),
+        "by_state": Variable(
+            "mixing ratio of mask tokens, and of all others that are not special", interval=True
         ),
         "token_mean": Variable("mixing ratio, mean over all tokens"),
         "token_std": Variable("standard deviation of the mixing ratio over tokens"),
@@ -53,12 +65,14 @@ class MixingStudy(TextStudy[MixingSettings]):
     tokens give, over that and the length of what the token gives itself.  Scopes are attention
     weights and norms, alone, with the residual connection, and for norms with the norm behind it
     (`headlight.measures.mixing.SCOPES`).  ``by_category`` and ``by_frequency`` are the same for
-    some tokens.  A text counts once; intervals are from resampled texts.  ``token_mean``,
-    ``token_std``, ``token_min`` and ``token_max`` are over single tokens.
+    some tokens, and ``by_state`` for mask tokens and for the others but special ones; a mask token
+    is of the category ``other``, and of no frequency.  A text counts once; intervals are from
+    resampled texts.  ``token_mean``, ``token_std``, ``token_min`` and ``token_max`` are over single
+    tokens.
 
     Raises:
         UsageError: cross-attention is asked for, where the residual belongs to no key; or the
-            corpus cannot be read again.
+            corpus cannot be read again; or tokens are to be masked, and there is no mask token.
         UnsupportedModelError: what a layer does with the output of its attention could not be
             followed.
     """
@@ -80,6 +94,8 @@ class MixingStudy(TextStudy[MixingSettings]):
                 "in cross-attention the residual belongs to no key, so there is no mixing ratio; "
                 "choose the encoder or the decoder (--kind)."
             )
+        if settings.masks:
+            self.plan = replace(self.plan, examples=self._masked())
         parts = self.plan.by_kind()
         self._counts = {kind: self._count(part) for kind, part in parts.items()}
 
@@ -93,7 +109,9 @@ class MixingStudy(TextStudy[MixingSettings]):
         """Looks at one number for each token, scope and layer."""
         texts = Texts.of(batch, examples, plan.kind)
         asked = self.settings
-        return MixingObserver(texts, self._counts[plan.kind], asked.bootstrap, asked.seed)
+        mask = getattr(plan.model.tokenizer, "mask_token_id", None)
+        mask = NONE if mask is None else mask
+        return MixingObserver(texts, self._counts[plan.kind], mask, asked.bootstrap, asked.seed)
 
     def dataset(self, plan: StudyPlan[Encoded], tally: Tally) -> xarray.Dataset:
         """Means with intervals."""
@@ -102,6 +120,7 @@ class MixingStudy(TextStudy[MixingSettings]):
             "mixing": ("scope", "layer"),
             "by_category": ("scope", "category", "layer"),
             "by_frequency": ("scope", "frequency", "layer"),
+            "by_state": ("scope", "state", "layer"),
         }
         variables: dict[str, Any] = {}
         for name, dims in axes.items():
@@ -114,8 +133,30 @@ class MixingStudy(TextStudy[MixingSettings]):
             "layer": plan.layers,
             "category": list(CATEGORIES),
             "frequency": list(BANDS),
+            "state": list(STATES),
         }
         return described(variables, coordinates, VARIABLES)
+
+    def _masked(self) -> Examples:
+        """The same texts with masks, as many in each as `MaskedLanguageModel` says."""
+        chosen = MaskedLanguageModel.of(
+            self.model.tokenizer,
+            rate=self.settings.masks,
+            mask_share=1.0,
+            random_share=0.0,
+            seed=self.settings.seed,
+        )
+
+        def mask(example: Encoded) -> Encoded:
+            hidden, _ = chosen.hide(np.array(example.ids, np.int64))
+            categories = np.where(hidden == chosen.mask_id, OTHER, example.categories)
+            return replace(
+                example, ids=tuple(hidden.tolist()), categories=tuple(categories.tolist())
+            )
+
+        examples = self.plan.examples
+        assert isinstance(examples, Examples)  # noqa: S101 - made of texts
+        return examples.changed(mask)
 
     def _count(self, plan: StudyPlan[Encoded]) -> Int64[np.ndarray, " type"]:
         tokenizer: Any = plan.model.tokenizer
@@ -133,15 +174,22 @@ class MixingObserver:
     Args:
         texts: of the batch.
         counts: how often every type occurs in the corpus.
+        mask: the id of the mask token.
         replicates: resamples of texts.
         seed: of them.
     """
 
     def __init__(
-        self, texts: Texts, counts: Int64[np.ndarray, " type"], replicates: int, seed: int
+        self,
+        texts: Texts,
+        counts: Int64[np.ndarray, " type"],
+        mask: int,
+        replicates: int,
+        seed: int,
     ) -> None:
         self._texts = texts
         self._counts = counts
+        self._mask = mask
         self._resamples = {"replicates": replicates, "seed": seed}
         self._seen: dict[int, torch.Tensor] = {}
 
@@ -156,13 +204,16 @@ class MixingObserver:
         category = self._texts.category
         band = np.searchsorted(BANDS, self._counts[self._texts.ids], "right") - 1
         there = category >= 0
+        masked = there & (self._texts.ids == self._mask)
+        states = np.stack([masked, there & ~masked & ~np.isin(category, SPECIAL)], -1)
         keys = np.array(self._texts.text_ids)
         means = {
             "mixing": _means(ratios, there[..., None])[..., 0],
             "by_category": _means(ratios, category[..., None] == np.arange(len(CATEGORIES))),
             "by_frequency": _means(
-                ratios, there[..., None] & (band[..., None] == np.arange(len(BANDS)))
+                ratios, (there & ~masked)[..., None] & (band[..., None] == np.arange(len(BANDS)))
             ),
+            "by_state": _means(ratios, states),
         }
         found: dict[str, Any] = {
             name: ResampledMean.of(keys, rows, **self._resamples) for name, rows in means.items()

@@ -1,0 +1,1 @@
+"""*Incorporating Residual and Normalization Layers into Analysis of Masked Language Models*."""
