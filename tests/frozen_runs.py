@@ -112,6 +112,9 @@ STUDY_RUNS = {
     "permutation": _labelled("permutation", shuffles=2, by=PLACES),
     "faithfulness": _labelled("faithfulness"),
     "agreement": _labelled("agreement"),
+    "map_faithfulness": StudyRun(
+        "map_faithfulness", {"bootstrap": 8, "max_examples": 3, "max_length": 16}
+    ),
     "adversary": _labelled("adversary", start="base", lambdas=[0.1], **TRAINED),
     "adversary-scratch": _labelled("adversary", start="scratch", lambdas=[0.1], **TRAINED),
     "instance_adversary": _labelled("instance_adversary", by=PLACES, steps=3),

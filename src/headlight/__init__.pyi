@@ -1567,6 +1567,105 @@ def agreement(
     """
     ...
 
+def map_faithfulness(
+    source: Any = None,
+    *,
+    model: Any = None,
+    tokenizer: Any = None,
+    name: str | None = None,
+    out: str | Path | UPath | None = None,
+    resume: bool = False,
+    overwrite: bool = False,
+    workers: int | str | None = None,
+    corpus_name: str | None = None,
+    progress: bool = True,
+    kind: Literal['encoder', 'decoder', 'cross', 'all'] | None = None,
+    layers: int | Iterable[int] | None = None,
+    batch_tokens: int = 2048,
+    format: str | Path | None = None,
+    column: str | Path | None = None,
+    pairs: bool = False,
+    max_length: int | None = None,
+    overflow: Literal['truncate', 'split', 'error'] = 'truncate',
+    segment_ids: Literal['pair', 'zeros'] = 'pair',
+    lone_units: Literal['join', 'discard'] = 'join',
+    max_examples: int | None = None,
+    seed: int = 0,
+    bootstrap: int = 200,
+    maps: Literal['weight', 'norm', 'attribution', 'prediction', 'gradient_input', 'leave_one_out'] | Iterable[Literal['weight', 'norm', 'attribution', 'prediction', 'gradient_input', 'leave_one_out']] = ('weight', 'norm', 'prediction', 'gradient_input', 'leave_one_out'),
+    removal: Literal['mask', 'delete', 'attention'] | None = None,
+    rows: Literal['mean', 'first', 'last'] | None = None,
+    signed: bool = False,
+    slope: Literal['zero_origin', 'chord', 'derivative'] = 'zero_origin',
+    attribution: AttributionSettings | Mapping[str, Any] | None = None,
+    random_orders: int = 5,
+) -> xarray.Dataset:
+    """Which map of a text names the tokens without which a prediction changes.
+
+    Settings are those of `headlight.studies.map_faithfulness.settings.MapFaithfulnessSettings`.
+
+    Args:
+        source: a path, a glob, ``hf:NAME``, ``-``, texts, an open corpus, or examples that are
+            made already; for a model of speech recordings; by default the sample corpus.
+        model: its name or folder, a loaded `Model`, or a model of transformers in memory (then
+            with ``tokenizer=``); by default the embedded one.
+        tokenizer: of a model that comes without one.
+        name: what titles call the model, in place of the end of its path.
+        out: a folder, which makes the run resumable and keeps result, report and tables.
+        resume: go on with the run in `out`.
+        overwrite: remove the run in `out` first.
+        workers: processes that share the run: a number, ``"auto"``, ``"ray"`` or
+            ``"ray://HOST:PORT"`` for those of a cluster, or ``"join"`` for one of any number
+            that were started elsewhere.
+        corpus_name: what titles call the corpus, in place of the end of its path.
+        progress: show a bar on standard error.
+        kind: which attention; by default the first of encoder, decoder and cross-attention that
+            the model has, given the inputs; ``all`` looks at all of them in one pass.
+        layers: which layers, from 0; by default all. The others keep their fast attention.
+        batch_tokens: tokens in a batch, padding included. The last bits depend on it.
+        format: of the corpus; by default what its suffix or beginning says; plain text in which
+            no line is blank, and that is not wrapped prose, is read as ``lines``. ``pairs`` are
+            sentence pairs, such as those of MRPC, CoLA or MNLI, ``translations`` the pairs that
+            headlight align reads, for models with a decoder.
+        column: key or column that holds the text; by default ``text``, or the only one.
+        pairs: two adjacent segments per example (Clark et al. 2019) instead of one text.
+        max_length: tokens per example, special ones included; by default 128 for pairs, else
+            what the model takes, at most 512.
+        overflow: what becomes of a text that is too long.
+        segment_ids: with pairs, segment ids 0 and 1, or ``zeros`` (the released maps of Clark
+            et al.).
+        lone_units: with pairs, a paragraph that fills the room alone waits for the next, or
+            ends its document (``discard``, the released code of Clark et al.).
+        max_examples: stop after this many.
+        seed: of the resampling, of random orders, of which token a masked language model
+            predicts, and of pairs.
+        bootstrap: how often texts are resampled for the intervals; 0 for none.
+        maps: by what tokens are ordered. Of the last layer, all heads together: ``weight``, the
+            mean of the weights, and ``norm``, the length of what is moved. Of all layers:
+            ``attribution``, how much a hidden token changes with an input token, which is slow;
+            ``prediction``, what an input token adds to the logit in the linear network of the
+            text. Of the prediction itself: ``gradient_input``, the gradient of the probability
+            times the embedding, and ``leave_one_out``, what the probability loses without the
+            token. A random order stands beside them.
+        removal: how tokens are removed: they become the ``mask`` token (the unknown one where
+            there is no mask), are left out (``delete``), or cannot be attended to
+            (``attention``). By default ``mask`` where the tokenizer has one, else ``delete``.
+        rows: which row of a map speaks for the prediction: by default that of the token that
+            predicts, and of a classifier the ``first`` of an encoder and the ``last`` of a
+            decoder; ``mean`` is that of all.
+        signed: correlate the values of gradients, of leaving one out and of predictions with
+            their signs; by default their sizes, as attention has no sign.
+        slope: of activations in the linear network of a prediction.
+        attribution: how contributions are computed, if they are among the maps.
+        random_orders: random orders of each text, over which the mean is taken.
+
+    Raises:
+        HeadlightError: something is wrong with the request, the model, or what is read.
+
+    Source: DeYoung et al. 2020; Edin et al. 2025.
+    """
+    ...
+
 def instance_adversary(
     source: Any,
     *,

@@ -99,6 +99,7 @@ VICTIMS = {
     "agreement": Victim(
         {"measures": ["weight", "leave_one_out"]}, lambda: labelled(14), classifies=True
     ),
+    "map_faithfulness": Victim({"maps": ["weight", "leave_one_out"]}, classifies=True),
     "adversary": Victim({"repeats": 2, "keep_models": True}, lambda: labelled(14), classifies=True),
     "instance_adversary": Victim(
         {"bootstrap": 5, "steps": 3, "by": ["all"]},

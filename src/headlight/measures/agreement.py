@@ -65,6 +65,23 @@ def kendall(first: Importance, second: Importance) -> Kendall:
     return Kendall(float(found.statistic), float(found.pvalue))
 
 
+def spearman(first: Importance, second: Importance) -> float:
+    """Spearman's ρ of two measures on the same words: Pearson's r of their ranks, ties shared.
+
+    Returns:
+        NaN for a single word, or where a measure says the same of all words.
+
+    Raises:
+        UsageError: they are not of the same words.
+    """
+    from scipy.stats import rankdata
+
+    _check_lengths(first, second)
+    ranks = [rankdata(each) - (len(each) + 1) / 2 for each in (first, second)]
+    lengths = math.prod(float(np.linalg.norm(each)) for each in ranks)
+    return float(ranks[0] @ ranks[1]) / lengths if lengths else math.nan
+
+
 def top_overlap(first: Importance, second: Importance, number: int) -> float:
     """The share of the most important words by one measure that are so by the other as well.
 

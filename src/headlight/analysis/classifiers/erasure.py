@@ -1,7 +1,9 @@
-"""Texts without some of their words, and what a classifier says of them."""
+"""Texts without some of their words, and what a model says of them."""
 
+from abc import ABC, abstractmethod
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
+from typing import Generic, TypeVar
 
 import numpy as np
 from jaxtyping import Float64, Int64
@@ -10,10 +12,12 @@ from headlight.analysis.classifiers.plan import Classified, LabelPositions
 from headlight.analysis.classifiers.predictor import Predicted, Words
 from headlight.analysis.settings import Removal
 from headlight.capture import CapturedModel, Classes
-from headlight.encode import length_batches
+from headlight.encode import Encoded, length_batches
 from headlight.encode.assembly import Assembly
 from headlight.encode.batch import Batch
 from headlight.errors import UsageError
+
+E = TypeVar("E", bound=Encoded)
 
 Probabilities = Float64[np.ndarray, " class"]
 Order = Int64[np.ndarray, " _"]
@@ -21,7 +25,7 @@ Order = Int64[np.ndarray, " _"]
 
 
 @dataclass(frozen=True, slots=True)
-class Cut:
+class Cut(Generic[E]):
     """A text without some of its words.
 
     Attributes:
@@ -29,11 +33,11 @@ class Cut:
         hidden: tokens of it that no other token may attend to.
     """
 
-    example: Classified
+    example: E
     hidden: tuple[int, ...] = ()
 
 
-def cut(example: Classified, words: Words, removal: Removal, mask: int | None) -> Cut:
+def cut(example: E, words: Words, removal: Removal, mask: int | None) -> Cut[E]:
     """The text without these words.
 
     Args:
@@ -105,30 +109,32 @@ def check_removals(model: CapturedModel, classes: Classes, removals: Iterable[Re
         )
 
 
-class Predictions:
-    """What a classifier says of the texts of a batch without some of their words.
+class Answers(ABC, Generic[E]):
+    """What a model says of the texts of a batch without some of their words.
 
     The same words of a text are removed only once, for all callers.
 
     Args:
-        model: A classifier of texts, or of tokens.
+        model: It is run.
         examples: The texts.
         removal: How words are removed.
+        mask: The id that a masked piece becomes.
         batch_tokens: Tokens that run together at most.
     """
 
     def __init__(
         self,
         model: CapturedModel,
-        examples: Sequence[Classified],
+        examples: Sequence[E],
         removal: Removal,
+        mask: int | None,
         batch_tokens: int,
     ) -> None:
         self._model = model
         self._examples = examples
         self._removal = removal
         self._batch_tokens = batch_tokens
-        self._mask = mask_id(model, (removal,))
+        self._mask = mask
         self._known: dict[tuple[int, Words], Predicted] = {}
 
     def ask(self, wanted: Iterable[tuple[int, Words]]) -> None:
@@ -142,23 +148,40 @@ class Predictions:
             self._known |= {missing[at]: row for at, row in zip(chosen, found, strict=True)}
 
     def without(self, text: int, words: Words) -> Predicted:
-        """The probabilities of the classes, once they were asked for.
-
-        A tagger predicts classes of removed words as well, where they stood.
-        """
+        """The probabilities, once they were asked for."""
         return self._known[text, words]
 
-    def _run(self, cuts: Sequence[Cut]) -> list[Predicted]:
-        model = self._model
-        device = model.transformer.device
+    def _run(self, cuts: Sequence[Cut[E]]) -> list[Predicted]:
         examples = [each.example for each in cuts]
-        batch = _hiding(model.collate(examples), cuts)
-        positions = LabelPositions(examples, device)
-        found = positions.probabilities(model, batch).numpy()
+        return self._read(examples, _hiding(self._model.collate(examples), cuts))
+
+    @abstractmethod
+    def _read(self, examples: Sequence[E], batch: Batch) -> list[Predicted]:
+        """What the model says of each text of a batch."""
+
+
+class Predictions(Answers[Classified]):
+    """Those of a classifier of texts, or of tokens.
+
+    A tagger predicts classes of removed words as well, where they stood.
+    """
+
+    def __init__(
+        self,
+        model: CapturedModel,
+        examples: Sequence[Classified],
+        removal: Removal,
+        batch_tokens: int,
+    ) -> None:
+        super().__init__(model, examples, removal, mask_id(model, (removal,)), batch_tokens)
+
+    def _read(self, examples: Sequence[Classified], batch: Batch) -> list[Predicted]:
+        positions = LabelPositions(examples, self._model.transformer.device)
+        found = positions.probabilities(self._model, batch).numpy()
         return [found[positions.owners == text] for text in range(len(examples))]
 
 
-def _hiding(batch: Batch, cuts: Sequence[Cut]) -> Batch:
+def _hiding(batch: Batch, cuts: Sequence[Cut[E]]) -> Batch:
     """The batch with some tokens hidden from attention."""
     places = [(row, at) for row, each in enumerate(cuts) for at in each.hidden]
     if not places:

@@ -14,6 +14,7 @@ from headlight.analysis.classifiers.predictor import CapturedPredictor, Importan
 from headlight.analysis.positions import array
 from headlight.analysis.settings import OF_ATTENTION, LossOfWord, WordImportanceSettings
 from headlight.capture import AttentionSite, CapturedModel, LayerRecord, attribute
+from headlight.encode import Encoded
 from headlight.encode.batch import Batch
 from headlight.measures import Scores
 
@@ -95,7 +96,7 @@ def token_importance(
     return found
 
 
-def by_word(tokens: PerToken, examples: Sequence[Classified]) -> list[Importance]:
+def by_word(tokens: PerToken, examples: Sequence[Encoded]) -> list[Importance]:
     """The sum over the pieces of each word; special tokens are none."""
     values = array(tokens)
     found = []

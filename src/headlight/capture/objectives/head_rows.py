@@ -4,11 +4,13 @@ Of a masked language model these are 15 in 100, and in a small model the project
 takes longer than everything below it.
 """
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from typing import Any
 
-from torch import nn
+import torch
+from jaxtyping import Float, Int64
+from torch import Tensor, nn
 
 from headlight.capture.hooks import hooked
 from headlight.capture.objectives.masked import MaskedLanguageModel
@@ -37,6 +39,39 @@ def only_predicted(model: Any, objective: Objective, batch: Prepared) -> Iterato
 
     with hooked([(head.register_forward_pre_hook, choose)]):
         yield
+
+
+@contextmanager
+def one_position_each(
+    model: Any, places: Int64[Tensor, " batch"]
+) -> Iterator[Callable[[Tensor], Float[Tensor, "batch output"]]]:
+    """Within the block a language model makes logits of one position of each text.
+
+    Args:
+        model: of transformers.
+        places: the position, of each text of the batch that it is given.
+
+    Returns:
+        What takes these rows from the logits of the model, also where its projection is no module
+        that sees all positions, so that it makes them all.
+    """
+    head = _projection(model)
+
+    def choose(_: nn.Module, arguments: tuple[Any, ...]) -> tuple[Any, ...] | None:
+        states = arguments[0]
+        if states.ndim != 3 or len(states) != len(places):
+            return None
+        return (_at(states, places)[:, None], *arguments[1:])
+
+    def rows(logits: Tensor) -> Float[Tensor, "batch output"]:
+        return logits[:, 0] if logits.shape[1] == 1 else _at(logits, places)
+
+    with hooked([] if head is None else [(head.register_forward_pre_hook, choose)]):
+        yield rows
+
+
+def _at(values: Tensor, places: Int64[Tensor, " batch"]) -> Tensor:
+    return values[torch.arange(len(places), device=values.device), places]
 
 
 def _projection(model: Any) -> nn.Module | None:

@@ -10,6 +10,7 @@ import xarray as xr
 
 from headlight.findings.answers import classifiers, heads, words
 from headlight.findings.answers.circuits import circuits
+from headlight.findings.answers.map_faithfulness import map_faithfulness
 from headlight.findings.answers.mixing import mixing
 
 ANSWERS: Mapping[str, Callable[[xr.Dataset], list[str]]] = {
@@ -29,6 +30,7 @@ ANSWERS: Mapping[str, Callable[[xr.Dataset], list[str]]] = {
     "alignment": words.alignment,
     "permutation": classifiers.permutation,
     "faithfulness": classifiers.faithfulness,
+    "map_faithfulness": map_faithfulness,
     "agreement": classifiers.agreement,
     "instance_adversary": classifiers.instance_adversary,
     "adversary": classifiers.adversary,

@@ -1,0 +1,119 @@
+"""What each token of a text is given by each map, for one prediction."""
+
+from collections.abc import Sequence
+
+import torch
+from jaxtyping import Bool, Float
+from torch import Tensor
+
+from headlight.analysis.batch_texts import Texts
+from headlight.analysis.classifiers.importance import PerToken, by_word, share_of_rows
+from headlight.analysis.classifiers.predictor import Importance
+from headlight.capture import AttentionSite, CapturedModel, LayerRecord, attribute
+from headlight.capture.input_gradient import input_times_gradient
+from headlight.capture.linear_network import decompose
+from headlight.encode.batch import Batch
+from headlight.measures import Scores
+from headlight.studies.map_faithfulness.asked import Asked, of_targets, predicts_what, read_off
+from headlight.studies.map_faithfulness.settings import MapFaithfulnessSettings
+
+OF_LAST_LAYER = {"weight": "weight", "norm": "merged_norm"}
+"""Maps of one layer, and what measure of it they are the mean over heads of."""
+
+
+class TokenMaps:
+    """The maps of a batch of texts, but for what becomes of predictions without a token.
+
+    Args:
+        model: A classifier of texts, or a language model.
+        examples: The texts.
+        sites: The layers that are looked at.
+        settings: Of the study.
+    """
+
+    def __init__(
+        self,
+        model: CapturedModel,
+        examples: Sequence[Asked],
+        sites: Sequence[AttentionSite],
+        settings: MapFaithfulnessSettings,
+    ) -> None:
+        self._model = model
+        self._examples = examples
+        self._sites = sites
+        self._settings = settings
+        self._batch = model.collate(examples)
+
+    def found(self) -> dict[str, list[Importance]]:
+        """Of each map that is asked for, of each text, of each token that can be removed."""
+        asked = self._settings.maps
+        maps: dict[str, PerToken] = {}
+        if set(asked) & OF_LAST_LAYER.keys():
+            maps |= self._of_last_layer([name for name in asked if name in OF_LAST_LAYER])
+        if "attribution" in asked:
+            kind = self._sites[0].kind
+            given = attribute(self._model, self._batch, self._settings.attribution, kind=kind)
+            maps["attribution"] = share_of_rows(given.contribution[-1], self._rows)
+        if "prediction" in asked:
+            maps["prediction"] = self._of_prediction()
+        if "gradient_input" in asked:
+            with read_off(self._model, self._examples) as rows:
+                maps["gradient_input"] = input_times_gradient(
+                    self._model,
+                    self._batch,
+                    lambda output: of_targets(rows(output).softmax(-1), self._examples),
+                )
+        return {
+            name: [
+                row[: example.tokens]
+                for row, example in zip(
+                    by_word(values, self._examples), self._examples, strict=True
+                )
+            ]
+            for name, values in maps.items()
+        }
+
+    def _of_last_layer(self, names: Sequence[str]) -> dict[str, PerToken]:
+        found: dict[str, PerToken] = {}
+
+        def visit(record: LayerRecord) -> None:
+            scores = Scores(record, precision=torch.float32)
+            for name in names:
+                size = scores.of(OF_LAST_LAYER[name]).abs().mean(1)
+                found[name] = share_of_rows(size, self._rows)
+
+        last = max(self._sites, key=lambda site: site.layer)
+        with self._model.capture([last]) as recorder:
+            recorder.visit = visit
+            self._model.run(self._batch)
+        return found
+
+    def _of_prediction(self) -> PerToken:
+        """What the embedding of each token adds to the logit of the target, text by text."""
+        found = torch.zeros(self._batch.input_ids.shape)
+        for row, example in enumerate(self._examples):
+            text = self._model.collate([example])
+            found[row, : len(example.ids)] = self._parts(text, example)
+        return found
+
+    def _parts(self, text: Batch, example: Asked) -> Float[Tensor, " token"]:
+        with self._model.running(text.names), read_off(self._model, [example]) as rows:
+            parts = decompose(
+                self._model,
+                self._model.inputs(text),
+                lambda output: of_targets(rows(output), [example])[0],
+                {"text": len(example.ids)},
+                self._settings.slope,
+            )
+        return parts.token["text"].float()
+
+    @property
+    def _rows(self) -> Bool[Tensor, "batch query"]:
+        """Those of a map that speak for the prediction."""
+        texts = Texts.of(self._batch, self._examples, self._sites[0].kind)
+        if self._settings.rows is not None:
+            return texts.rows(self._settings.rows)
+        if predicts_what(self._model) == "class":
+            return texts.rows("first" if self._sites[0].kind == "encoder" else "last")
+        places = torch.tensor([each.place for each in self._examples], device=texts.queries.device)
+        return torch.arange(texts.queries.shape[1], device=places.device) == places[:, None]
