@@ -33,7 +33,7 @@ QUESTIONS = {
         "The same, by what can be lost of each text",
         "Comprehensiveness of a text minus the least that any order loses of it, over the most "
         "that any loses minus the least: known orders are those of all maps, random ones, and "
-        "all of these backward. 1 is the best of them. So texts of which much or little can be lost "
+        "all of these backward. 1 is the best. So texts of which much or little can be lost "
         "count alike, and models can be compared; with more maps the bounds are wider.",
         "Edin et al. (2025)",
     ),
