@@ -135,6 +135,19 @@ def test_a_prediction_that_rests_on_one_token() -> None:
     assert [len(each) for each in removals(np.arange(3))][::2] == [1, 1, 1, 1, 2, 2, 2, 2, 3]
 
 
+def test_the_example_of_the_documentation() -> None:
+    """The, film, was, great, fun: two tokens of five matter, and one of them more."""
+
+    def without(gone: frozenset[int]) -> float:
+        return {(): 0.9, (3,): 0.5, (4,): 0.8, (3, 4): 0.3}[tuple(sorted(gone & {3, 4}))]
+
+    orders = {"A": [3, 4, 1, 0, 2], "B": [2, 0, 1, 4, 3], "C": [3, 0, 1, 2, 4]}
+    found = {name: [lost(np.array(order), without)] for name, order in orders.items()}
+    np.testing.assert_allclose(found["C"][0][0], [*[0.4] * 8, 0.6], atol=1e-12)
+    wanted = [[0.556, 0.089, 0.422], [1, 0, 0.714], [0.089, 0.556, 0.156]]
+    np.testing.assert_allclose(scores_of_removal(found), wanted, atol=5e-4)
+
+
 @hypothesis_settings(deadline=None, max_examples=40)
 @given(st.integers(2, 12), st.integers(0, 999), st.booleans())
 def test_correlations_are_those_of_scipy(tokens: int, seed: int, signed: bool) -> None:

@@ -114,8 +114,8 @@ def _question(result: xr.Dataset, name: str) -> Section:
         found,
         By("map", _names(found), "map"),
         Columns("score", ".3f", "score", interval=True),
-        Columns("behind", ".3f", "behind the best", interval=("from", "to")),
         Columns("verdict", label="verdict"),
+        Columns("behind", ".3f", "behind the best", interval=("from", "to")),
     )
     return Section(name, title, explanation, source, tables=[table])
 

@@ -48,7 +48,7 @@ LEFT_OUT = "leave_one_out"
 
 VARIABLES = long_names(
     {
-        "score": Variable("what the order of a map is worth, mean over texts", interval=True),
+        "score": Variable("score of a map, mean over texts", interval=True),
         "difference": Variable(
             "score of a map minus that of the other, mean over texts", interval=True
         ),
