@@ -212,7 +212,9 @@ class MapFaithfulnessObserver:
         found = TokenMaps(self._model, self._examples, self._study.plan.sites, settings).found()
         if LEFT_OUT in settings.maps:
             found[LEFT_OUT] = lost_words(answers, [each.tokens for each in self._examples])
-        given = {name: [[each] for each in found[name]] for name in settings.maps}
+        given: dict[str, list[list[Importance]]] = {
+            name: [[each] for each in found[name]] for name in settings.maps
+        }
         drawn = []
         for number, example in zip(self._ids, self._examples, strict=True):
             source = random_source(settings.seed, number, draw=1)
