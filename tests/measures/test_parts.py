@@ -1,12 +1,14 @@
 """What is missed without a part of a sum, against the definition."""
 
+from itertools import product
+
 import numpy as np
 import pytest
 import torch
 from hypothesis import given, settings, strategies as st
 
-from headlight.measures import parts as measures
-from headlight.measures.parts import missed_without, missed_without_heads
+from headlight.measures import parts as measures, token_parts
+from headlight.measures.parts import BlockSum, missed_without, missed_without_heads
 
 
 def norm_1(vector):
@@ -52,3 +54,32 @@ def test_few_cells_at_a_time(monkeypatch):
     whole = missed_without_heads(total, weight, vectors)
     monkeypatch.setattr(measures, "CELLS", 1)
     np.testing.assert_array_equal(missed_without_heads(total, weight, vectors), whole)
+
+
+@settings(max_examples=40, deadline=None)
+@given(st.integers(0, 2**31), st.integers(1, 4), st.integers(1, 20), st.integers(1, 9))
+def test_what_is_missed_without_tokens_is_as_defined(seed, heads, tokens, size):
+    """By the loop and without it; a sum may have components that are 0."""
+    generator = torch.Generator().manual_seed(seed)
+    draw = lambda *shape: torch.randn(*shape, generator=generator, dtype=torch.float64)  # noqa: E731
+    total = draw(tokens, size) * (draw(tokens, size) > -1)
+    weight = draw(heads, tokens, tokens).abs() * (draw(heads, tokens, tokens) > -0.5)
+    block = BlockSum(
+        total=total,
+        given=draw(tokens, size),
+        bias=draw(tokens, size),
+        weight=weight,
+        values=draw(heads, tokens, 3),
+        output=draw(heads, 3, size),
+        offset=torch.zeros(tokens, size, dtype=torch.float64),
+    )
+    wanted = torch.zeros(tokens, tokens, dtype=torch.float64)
+    for i, j in product(range(tokens), repeat=2):
+        part = sum(weight[h, i, j] * (block.values[h, j] @ block.output[h]) for h in range(heads))
+        part = part + block.given[i] if i == j else part
+        wanted[i, j] = max(0.0, float(total[i].abs().sum() - (total[i] - part).abs().sum()))
+    with pytest.MonkeyPatch.context() as patch:
+        for least in (0, 1 << 40):
+            patch.setattr(token_parts, "WORTH_IT", least)
+            found = token_parts.missed_without_tokens(block)
+            torch.testing.assert_close(found, wanted, rtol=1e-9, atol=1e-9)

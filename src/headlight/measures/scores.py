@@ -8,7 +8,7 @@ import torch
 from jaxtyping import Bool, Float, Int
 from torch import Tensor
 
-from headlight.capture import LayerRecord
+from headlight.capture import FrozenMap, LayerRecord
 from headlight.errors import CaptureError, UnknownNameError
 from headlight.measures import norm as norms
 from headlight.measures.effective import Effective
@@ -23,7 +23,7 @@ from headlight.measures.gated import (
 from headlight.measures.null_space import NullSpaces, null_spaces_of
 from headlight.measures.precision import back_to, single
 from headlight.measures.vectors import Vectors
-from headlight.measures.whole_layer import WholeLayer, folded_output
+from headlight.measures.whole_layer import Maps, WholeLayer, folded_output
 from headlight.shapes import GateValues, Score, Weight
 from headlight.vocabulary import Measure, ValueBias, add_measure, remove_measure
 
@@ -110,8 +110,10 @@ class Scores:
             CaptureError: the residual was not captured, or f depends on the query.
         """
         layer = self._whole_layer
-        others = self._behind(norm=False) if layer.site.branch else self.merged_norm
-        return layer.with_own(others, norm=False)
+        others = self.merged_norm
+        if layer.site.branch:
+            others = self._behind(()) / layer.branch_scale[..., None]
+        return layer.with_own(others, lambda parts: parts)
 
     @cached_property
     def layer_norm(self) -> Float[Tensor, "batch query key"]:
@@ -124,29 +126,46 @@ class Scores:
         Raises:
             CaptureError: the residual was not captured, or f depends on the query.
         """
+        return self.block_norm if self._whole_layer.site.norm is None else self._behind_norm(None)
+
+    def encoder_norm(self, second: FrozenMap | None) -> Float[Tensor, "batch query key"]:
+        """`layer_norm`, behind a second norm as well, but for what that divides by.
+
+        The second norm follows the feed-forward layer, of which it sees nothing but that number; so
+        this can be told before it has run.  Where the norm stands elsewhere, it is `block_norm`.
+
+        Args:
+            second: it.
+
+        Source: Modarressi et al. (2022), GlobEnc.
+
+        Raises:
+            CaptureError: as `layer_norm`.
+        """
+        return self._behind_norm(second) if self._whole_layer.site.norm else self.block_norm
+
+    def _behind_norm(self, second: FrozenMap | None) -> Float[Tensor, "batch query key"]:
         layer = self._whole_layer
-        if layer.site.norm is None:
-            return self.block_norm
-        return layer.with_own(self._behind(norm=True), norm=True)
+        others = self._behind(layer.behind_sum(second))
+        others = others / (layer.branch_scale * layer.norm_scale)[..., None]
+        return layer.with_own(others, lambda parts: layer.behind_norm(parts, second))
 
     @cached_property
     def _whole_layer(self) -> WholeLayer:
         return WholeLayer(self.record, self.weight)
 
-    def _behind(self, *, norm: bool) -> Float[Tensor, "batch query key"]:
-        """The merged norms behind what follows W^O."""
+    def _behind(self, behind: Maps) -> Float[Tensor, "batch query key"]:
+        """The merged norms behind what follows W^O, but for what that divides by."""
         layer, record = self._whole_layer, self.record
         if self.gate_of_components is not None:
             raise CaptureError(
                 f"{record.site.name}: a gate multiplies each component of its heads, so that the "
                 "norm that follows cannot be folded into W^O; leave this measure out."
             )
-        folded = folded_output(record.site, layer.site, norm=norm)
+        folded = folded_output(record.site, layer.site, behind)
         together, lengths = self.vectors.behind(folded, self.weight.dtype)
         parts = norms.weighted_norm(self.weight, lengths[:, :, : self.weight.shape[3]])
-        found = norms.merged_norm_of(self.weight, together, parts, record.value, folded.weight)
-        divisor = layer.branch_scale * layer.norm_scale if norm else layer.branch_scale
-        return found / divisor[..., None]
+        return norms.merged_norm_of(self.weight, together, parts, record.value, folded.weight)
 
     @cached_property
     def input_norm(self) -> Float[Tensor, "batch key"]:

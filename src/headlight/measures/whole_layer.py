@@ -9,6 +9,7 @@ d_model`` are never formed.  b^O and the β of norms belong to no key.
 Source: Kobayashi et al. (2021).
 """
 
+from collections.abc import Callable
 from dataclasses import dataclass
 from functools import cached_property
 from weakref import WeakKeyDictionary
@@ -17,7 +18,7 @@ import torch
 from jaxtyping import Float
 from torch import Tensor
 
-from headlight.capture import AttentionSite, LayerRecord, Residual, ResidualSite
+from headlight.capture import AttentionSite, FrozenMap, LayerRecord, Residual, ResidualSite
 from headlight.capture.record import on_double, overlap_of
 from headlight.errors import CaptureError
 from headlight.measures.norm import per_head
@@ -52,20 +53,22 @@ class FoldedOutput:
         return overlap_of(self.weight).to(self.precision)
 
 
-_folded: "WeakKeyDictionary[ResidualSite, dict[bool, FoldedOutput]]" = WeakKeyDictionary()
+Maps = tuple[FrozenMap, ...]
+"""Norms and scales, in the order in which a vector goes through them."""
+
+_folded: "WeakKeyDictionary[ResidualSite, dict[Maps, FoldedOutput]]" = WeakKeyDictionary()
 
 
-def folded_output(site: AttentionSite, residual: ResidualSite, *, norm: bool) -> FoldedOutput:
-    """W^O with the maps of the branch, and with the norm behind the sum if that is asked for."""
+def folded_output(site: AttentionSite, residual: ResidualSite, behind: Maps) -> FoldedOutput:
+    """W^O with the maps of the branch, and with those behind the sum."""
     known = _folded.setdefault(residual, {})
-    if norm not in known:
+    if behind not in known:
         weight = site.projection.weight
-        behind = (*residual.branch, residual.norm) if norm and residual.norm else residual.branch
         exact = on_double(weight)
-        for each in behind:
+        for each in (*residual.branch, *behind):
             exact = each.linear(exact)
-        known[norm] = FoldedOutput(exact, torch.promote_types(weight.dtype, torch.float32))
-    return known[norm]
+        known[behind] = FoldedOutput(exact, torch.promote_types(weight.dtype, torch.float32))
+    return known[behind]
 
 
 class WholeLayer:
@@ -125,10 +128,20 @@ class WholeLayer:
             parts = each.linear(parts)
         return parts / self._residual.branch_scale[..., None] if self.site.branch else parts
 
-    def behind_norm(self, parts: Parts) -> Parts:
-        """Parts of the sum behind the norm that follows it, if one does."""
-        norm = self.site.norm
-        return parts if norm is None else norm.linear(parts) / self.norm_scale[..., None]
+    def behind_norm(self, parts: Parts, second: FrozenMap | None = None) -> Parts:
+        """Parts of the sum behind the norm that follows it, if one does.
+
+        Args:
+            parts: of the sum.
+            second: a norm behind that norm; what it divides by is left out.
+        """
+        for each in self.behind_sum(second):
+            parts = each.linear(parts)
+        return parts / self.norm_scale[..., None]
+
+    def behind_sum(self, second: FrozenMap | None = None) -> Maps:
+        """The norm that follows the sum, if one does, and a second one behind it."""
+        return tuple(each for each in (self.site.norm, second) if each is not None)
 
     @property
     def norm_scale(self) -> OfQueries:
@@ -140,13 +153,17 @@ class WholeLayer:
         """What the maps of the branch divide by."""
         return self._residual.branch_scale
 
-    def with_own(self, others: Pairs, *, norm: bool) -> Pairs:
-        """Norms of all pairs, with those of each token and itself, residual included."""
+    def with_own(self, others: Pairs, behind: Callable[[Parts], Parts]) -> Pairs:
+        """Norms of all pairs, with those of each token and itself, residual included.
+
+        Args:
+            others: of the parts of other tokens.
+            behind: what becomes of parts of the sum.
+        """
         own = self.own
         if own is None:
             return others
-        parts = self.behind_branch(own) + self._residual.given
-        length = (self.behind_norm(parts) if norm else parts).norm(dim=-1)
+        length = behind(self.behind_branch(own) + self._residual.given).norm(dim=-1)
         found = others.clone()
         found.diagonal(self._record.first, 1, 2).copy_(length)
         return found

@@ -20,10 +20,8 @@ from headlight.capture.hooks import hooked
 from headlight.capture.one_text import capture_one, one_text
 from headlight.capture.residual import followed
 from headlight.encode import Encoded, piece_style
-from headlight.errors import UnsupportedModelError, UsageError
-from headlight.measures import Scores
-from headlight.measures.norm import per_head
-from headlight.measures.parts import missed_without, missed_without_heads
+from headlight.errors import UsageError
+from headlight.measures.parts import BlockSum, missed_without, missed_without_heads
 from headlight.measures.precision import single
 from headlight.reading.saving import save_as
 from headlight.result import FORMAT, describe, versions
@@ -205,14 +203,8 @@ class _Layers:
         """Keep the shares of the parts of the sum after the attention."""
         residual = record.residual
         assert residual is not None  # noqa: S101 - the capture was asked for it
-        scores = Scores(record)
-        if scores.gate_of_components is not None:
-            raise UnsupportedModelError(
-                f"{record.site.name}: its gate has a number for each component, so that what a "
-                "head takes from a token depends on the query; routes are not made of it."
-            )
         layer = len(self.sums)
-        missed = attention_parts(record, residual, single(scores.weight)[0])
+        missed = attention_parts(record, residual)
         of_heads, kept, bias = (each.double().cpu().numpy() for each in missed)
         whole = np.maximum(of_heads.sum((0, 2)) + kept + bias, np.finfo(np.float64).tiny)
         of_heads, kept, bias = of_heads / whole[:, None], kept / whole, bias / whole
@@ -243,38 +235,21 @@ class _Layers:
 
 
 def attention_parts(
-    record: LayerRecord, residual: Residual, weight: Float[Tensor, "head query key"]
+    record: LayerRecord, residual: Residual
 ) -> tuple[Float[Tensor, "head query key"], Float[Tensor, " query"], Float[Tensor, " query"]]:
     """What is missed in the sum after the attention without each part; not normalised.
 
     Args:
         record: of one text.
         residual: of it.
-        weight: α, times a gate of whole heads.
 
     Returns:
         Of heads and keys, of the residual, and of the bias.
     """
-    projection, site = record.site.projection, residual.site
-    output = single(projection.weight)
-    vectors = torch.einsum("hkd,hdm->hkm", single(per_head(record.value, len(output)))[0], output)
-    written, given = single(residual.written)[0], single(residual.given)[0]
-    bias = torch.zeros_like(written)
-    if projection.bias is not None:
-        bias = bias + single(projection.bias)
-    for each in site.branch:
-        scale = each.scale(written)
-        weight = weight / scale[:, None]
-        vectors, bias = (
-            each.linear(vectors),
-            each.linear(bias) / scale[:, None] + each.offset.to(bias),
-        )
-        written = each(written)
-    total = written + given
-    if site.norm is not None:  # what it divides by is the same for all parts of a sum
-        total, given, bias, vectors = map(site.norm.linear, (total, given, bias, vectors))
-    of_heads = missed_without_heads(total, weight, vectors)
-    return of_heads, missed_without(total, given), missed_without(total, bias)
+    parts = BlockSum.of(record, residual)
+    of_heads = missed_without_heads(parts.total, parts.weight, parts.vectors)
+    kept = missed_without(parts.total, parts.given)
+    return of_heads, kept, missed_without(parts.total, parts.bias)
 
 
 def forward_share(

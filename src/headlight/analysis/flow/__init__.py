@@ -1,0 +1,8 @@
+"""From the input to hidden tokens: products of maps of layers, and derivatives through all."""
+
+from headlight.analysis.flow.input_maps import input_maps
+from headlight.analysis.flow.layer_maps import LAYER_MAPS, layer_maps
+from headlight.analysis.flow.rollout import rollout, shares
+from headlight.settings.flow import METHODS, Method
+
+__all__ = ["LAYER_MAPS", "METHODS", "Method", "input_maps", "layer_maps", "rollout", "shares"]

@@ -1,0 +1,67 @@
+"""The share of each input token in each hidden token, by several methods."""
+
+from collections.abc import Iterable, Sequence
+
+from jaxtyping import Float
+from torch import Tensor
+
+from headlight.analysis.flow.layer_maps import maps_of
+from headlight.analysis.flow.rollout import rollout, shares
+from headlight.analysis.flow.text import subject_of
+from headlight.analysis.flow.through_all import THROUGH_ALL
+from headlight.capture import AttributionSettings, CapturedModel
+from headlight.encode import Encoded
+from headlight.settings import require_choice
+from headlight.settings.flow import METHODS
+from headlight.vocabulary import Kind
+
+Maps = Float[Tensor, "layer query key"]
+
+
+def input_maps(
+    model: CapturedModel,
+    text: str | Encoded,
+    methods: Sequence[str],
+    *,
+    pair: str | None = None,
+    kind: Kind | None = None,
+    layers: Iterable[int] | None = None,
+    attribution: AttributionSettings | None = None,
+) -> dict[str, Maps]:
+    """The share of each input token (key) in each token (query) after each layer, by each method.
+
+    Args:
+        model: an encoder or a decoder; of an encoder-decoder the encoder is read.
+        text: what it reads, or an example.
+        methods: of `METHODS`.
+        pair: a second text.
+        kind: of attention; by default the first that the model has.
+        layers: after which tokens are looked at; by default all.
+        attribution: how ``attribution`` is computed, by default an estimate; and what memory it
+            and ``gradient_input`` and ``decompx`` may take.
+
+    Returns:
+        float64 on the CPU, ≥ 0; each row sums to 1.
+
+    Raises:
+        UnknownNameError: there is no such method.
+        UsageError: no tokenizer, an empty or too long text, no such layer, or cross-attention.
+        UnsupportedModelError: a method cannot be used with this model.
+    """
+    for name in methods:
+        require_choice("method", name, METHODS)
+    subject = subject_of(model, text, pair, kind)
+    chosen = [site.layer for site in subject.model.sites_of(subject.kind, layers)]
+    places = [place for place, site in enumerate(subject.sites) if site.layer in chosen]
+    asked = dict.fromkeys(each for name in methods if (each := METHODS[name].layer_map))
+    of_layers = maps_of(subject, list(asked))
+    found = {}
+    for name in methods:
+        method = METHODS[name]
+        if method.layer_map is None:
+            maps = THROUGH_ALL[name](subject, attribution or AttributionSettings())
+        else:
+            residual = method.residual
+            maps = rollout(of_layers[method.layer_map], residual=residual, normalised=residual > 0)
+        found[name] = shares(maps)[places]
+    return found
