@@ -28,9 +28,15 @@ def rank_of(example: Encoded, kind: Kind) -> float:
     It depends on the tokens alone that attention of this kind sees, and so examples can be found
     again by it.
     """
+    seen = len(example.ids) + 1 + (0 if kind == "encoder" else len(example.target))
+    return float(min(seen, 8000) * _RANKS) + hash_of(example, kind)
+
+
+def hash_of(example: Encoded, kind: Kind) -> float:
+    """A whole number that is as good as drawn at random, of the tokens that this kind sees."""
     ids = (*example.ids, -1, *(() if kind == "encoder" else example.target))
     digest = blake2b(np.array(ids, dtype=np.int64).tobytes(), digest_size=5).digest()
-    return float(min(len(ids), 8000) * _RANKS + int.from_bytes(digest))
+    return float(int.from_bytes(digest))
 
 
 class Shown(NamedTuple):

@@ -22,7 +22,7 @@ from headlight.pool import (
     to_neighbours,
     with_all,
 )
-from headlight.reduce import Accumulator, Grouped, Moments, Ratio, Tally
+from headlight.reduce import Accumulator, Grouped, Moments, Ratio, Strongest, Tally
 from headlight.reduce.base import Array
 from headlight.shapes import Score
 from headlight.studies.heads.behaviours import BehaviourCounter
@@ -66,6 +66,8 @@ class HeadsObserver:
         """Looks at which tokens of the vocabulary attend, and which are attended to."""
         self.residual: ResidualObserver | None = None
         """Looks at what enters the blocks."""
+        self.drawn: Strongest | None = None
+        """Texts of the batch that may be drawn, for deciles."""
         self._sample: Tensor | None = None
         self._keys = keys
         self._key_members = membership(keys.category, len(CATEGORIES))
@@ -106,6 +108,8 @@ class HeadsObserver:
             found["of_row"] = _of_row(*of_sizes)
         if self._passages is not None:
             found["passages"] = self._passages.tally()
+        if self.drawn is not None:
+            found["drawn"] = self.drawn
         if self._behaviours is not None:
             found |= self._behaviours.members()
         if self.tokens is not None:

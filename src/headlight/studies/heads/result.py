@@ -10,6 +10,7 @@ from headlight.analysis.dispersion import describe_dispersion, dispersion
 from headlight.encode import token_names
 from headlight.reduce import Strongest, Tally
 from headlight.result import describe
+from headlight.studies.heads.deciles import DECILES, DRAWN, VARIABLES as DECILES_OF_TEXTS
 from headlight.studies.heads.gates import VARIABLES as GATES, of_gates
 from headlight.studies.heads.observer import OFFSETS, QUERY_CATEGORIES
 from headlight.studies.heads.passages import BEFORE, STATISTICS
@@ -29,6 +30,8 @@ from headlight.vocabulary import (
 )
 
 GROUP = ("layer", "head", "measure")
+TEXTS = ("passages", "drawn")
+"""What observers keep of texts, which is no statistic."""
 
 
 def _with_errors(name: str, share: str, keys: str) -> dict[str, tuple[str, str]]:
@@ -92,7 +95,8 @@ VARIABLES = {
     "passage_place": ("place of an attended token", "1"),
     "passage_token": ("its number in the vocabulary", "1"),
     "passage_weight": ("its weight", "1"),
-    "token_text": ("tokens that passages hold", "1"),
+    "token_text": ("tokens that passages, and the texts that were drawn, hold", "1"),
+    **DECILES_OF_TEXTS,
     **OF_BEHAVIOURS,
     **GATES,
     **TOKEN_TYPES,
@@ -117,7 +121,7 @@ def dataset(
         measures: which were observed, in that order.
         tokenizer: of the model, for the tokens.
     """
-    found = {name: part.compute() for name, part in tally.items() if name != "passages"}
+    found = {name: part.compute() for name, part in tally.items() if name not in TEXTS}
     coordinates = {
         "measure": list(measures),
         "layer": list(layers),
@@ -179,7 +183,8 @@ def passages(found: Strongest, tokenizer: Any, result: xarray.Dataset) -> xarray
         "passage_query_token": query_token,
     }
     by_token = {"passage_place": place, "passage_token": token, "passage_weight": weight}
-    ids = np.unique(np.concatenate([token.ravel(), query_token.ravel()]))
+    drawn = [result[name].values.ravel() for name in DRAWN if name in result]
+    ids = np.unique(np.concatenate([token.ravel(), query_token.ravel(), *drawn]))
     ids = ids[np.isfinite(ids)].astype(int)
     variables: dict[str, Any] = {name: (group, values) for name, values in by_head.items()}
     variables |= {
@@ -196,6 +201,21 @@ def passages(found: Strongest, tokenizer: Any, result: xarray.Dataset) -> xarray
     for name in by_token:  # most of a result, and half of it zeros
         kept[name].encoding["zlib"] = True
     return kept
+
+
+def texts_at_deciles(variables: dict[str, Any], result: xarray.Dataset) -> xarray.Dataset:
+    """Texts of the corpus from those in which a head attends weakly to those where it does most.
+
+    Args:
+        variables: see `headlight.studies.heads.deciles.of_deciles`.
+        result: the survey, of which they become a part.
+    """
+    coordinates = {name: result[name] for name in ("measure", "layer", "head")}
+    made = xarray.Dataset(variables, coords={**coordinates, "decile": list(DECILES)})
+    for name in ("decile_place", "decile_value", "drawn_key", "drawn_query"):
+        if name in made:
+            made[name].encoding["zlib"] = True
+    return describe(made, VARIABLES)
 
 
 def _measure_first(array: xarray.DataArray) -> xarray.DataArray:

@@ -14,11 +14,12 @@ from headlight.encode.batch import Batch
 from headlight.encode.function_words import function_word_ids
 from headlight.reduce import Strongest, Tally
 from headlight.studies.heads.behaviours import BehaviourCounter
+from headlight.studies.heads.deciles import drawn_texts, of_deciles
 from headlight.studies.heads.gates import GateObserver
 from headlight.studies.heads.observer import HeadsObserver
 from headlight.studies.heads.passages import PassageSeeker
 from headlight.studies.heads.residual import ResidualObserver
-from headlight.studies.heads.result import dataset, passages
+from headlight.studies.heads.result import dataset, passages, texts_at_deciles
 from headlight.studies.heads.settings import SurveySettings
 from headlight.studies.heads.token_types import TokenCounter, types_within_memory
 
@@ -59,6 +60,8 @@ class SurveyStudy(LossStudy[SurveySettings]):
         found.residual = ResidualObserver(batch, examples, plan.kind)
         if limit := self._token_types(plan):
             found.tokens = TokenCounter(batch, plan.kind, measures, limit)
+        if seeker and "weight" in measures and not plan.model.hears:
+            found.drawn = drawn_texts(examples, plan.kind)
         if any(site.gate for site in plan.sites):
             present = (queries.category >= 0).float()
             found.gates = GateObserver(present, self.settings.gated_queries)
@@ -88,10 +91,13 @@ class SurveyStudy(LossStudy[SurveySettings]):
             statistics.attrs["token_types"] = self._token_types(plan)
         if any(site.gate == "element" for site in plan.sites):
             statistics.attrs["gated_queries"] = self.settings.gated_queries
-        kept = tally.get("passages")
-        if not isinstance(kept, Strongest):
-            return statistics
-        return statistics.merge(passages(kept, tokenizer, statistics))
+        kept, drawn = tally.get("passages"), tally.get("drawn")
+        if isinstance(drawn, Strongest):
+            found = of_deciles(plan, drawn, self.measures, self.settings.value_bias)
+            statistics = statistics.merge(texts_at_deciles(found, statistics))
+        if isinstance(kept, Strongest):
+            statistics = statistics.merge(passages(kept, tokenizer, statistics))
+        return statistics
 
 
 run = SurveyStudy.run
