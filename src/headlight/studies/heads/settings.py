@@ -16,8 +16,9 @@ class SurveySettings(MeasureSettings, QueryBlockSettings, TextSettings):
     some tokens being masked.
 
     Attributes:
-        passages: keep for each head some tokens of the corpus where it does most what it does, for
-            the report; leave it out where texts are private, and token_types as well.
+        passages: keep for each head some tokens of the corpus where it does most what it does, and
+            32 texts on which all heads are shown, for the report; leave it out where texts are
+            private, and token_types as well.
         token_types: say of this many tokens of the vocabulary how much each head gives them and
             they give; those that come first in the vocabulary, in most the most frequent ones, and
             fewer where the sums of all heads would take more than 64 MB; 0 for none.
