@@ -6,7 +6,7 @@ read, the model reads these once more.  Of each text a head's strongest link is 
 at the deciles of its strength are kept.  No text of the corpus costs more than its hash.
 """
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import fields
 from typing import Any, NamedTuple
 
@@ -183,9 +183,9 @@ def _strongest(
 
 def deciles_of(score: Float64[np.ndarray, "text *rest"]) -> Int64[np.ndarray, "decile *rest"]:
     """The texts at the deciles of a score: of n in order that at the place nearest to d (n - 1)."""
-    order = np.argsort(score, axis=0, kind="stable")
+    order: Int64[np.ndarray, "text *rest"] = np.argsort(score, axis=0, kind="stable")
     places = np.floor(np.array(DECILES) / 100 * (len(score) - 1) + 0.5).astype(int)
-    return order[places]
+    return np.asarray(order[places])
 
 
 def _chosen(links: _Link) -> dict[str, Any]:
@@ -206,10 +206,10 @@ def _chosen(links: _Link) -> dict[str, Any]:
     }
 
 
-def _texts(examples: Sequence[Encoded], kind: Kind) -> Mapping[str, Any]:
+def _texts(examples: Sequence[Encoded], kind: Kind) -> dict[str, Any]:
     """The numbers of the tokens of the texts, NaN beyond the last."""
     sides = {"drawn_key": 1} | ({"drawn_query": 0} if kind == "cross" else {})
-    found = {}
+    found: dict[str, Any] = {}
     for name, side in sides.items():
         texts = [_sides(example, kind, "ids")[side] for example in examples]
         filled = np.full((len(texts), max(map(len, texts))), np.nan, dtype=np.float32)
