@@ -80,12 +80,13 @@ def run_study(
         return found.sel(measure=list(plan.measures)) if several else found
 
     kind = ALL if plan.all_kinds else plan.kind
-    origin = Origin(
-        plan.name, plan.title, plan.model, plan.signature(), kind=kind, corpus=plan.source
-    )
-    return keep_result(
-        origin, compute, folder=folder, command=command, digest=lambda: _digest_of_corpus(plan)
-    )
+    with plan.model.unchanged():
+        origin = Origin(
+            plan.name, plan.title, plan.model, plan.signature(), kind=kind, corpus=plan.source
+        )
+        return keep_result(
+            origin, compute, folder=folder, command=command, digest=lambda: _digest_of_corpus(plan)
+        )
 
 
 @dataclass(frozen=True)

@@ -15,7 +15,7 @@ from transformers import PreTrainedModel, PreTrainedTokenizerBase
 
 from headlight.capture.backward import check_differentiable, frozen
 from headlight.capture.finite import NotFiniteError, explained, require_finite
-from headlight.capture.identity import digest_of_weights, identity_of
+from headlight.capture.identity import digest_of_tokenizer, digest_of_weights, identity_of
 from headlight.capture.listener import Listener
 from headlight.capture.objectives.head_rows import only_predicted
 from headlight.capture.objectives.objective import Objective, Prepared
@@ -70,7 +70,7 @@ class CapturedModel:
     label: str = ""
     _fitting: Any = field(default=None, init=False, repr=False)
     _promised: bool = field(default=False, init=False, repr=False)
-    _digest: str = field(default="", init=False, repr=False)
+    _digests: tuple[str, str] | None = field(default=None, init=False, repr=False)
     _traced_on: Mapping[str, Any] | None = field(default=None, init=False, repr=False)
     _trial: Mapping[str, Any] | None = field(default=None, init=False, repr=False)
 
@@ -405,20 +405,25 @@ class CapturedModel:
 
     def identity(self) -> dict[str, str]:
         """Name and revision, and all that results depend on; see `identity_of`."""
-        digest = self._digest or digest_of_weights(self.transformer)
+        digests = self._digests or (
+            digest_of_weights(self.transformer),
+            digest_of_tokenizer(self.tokenizer),
+        )
         if self._promised:
-            self._digest = digest
+            self._digests = digests
+        weights, tokenizer = digests
         known = {"model": self.name, "revision": self.revision}
-        return known | identity_of(self.transformer, self.tokenizer, weights=digest)
+        return known | identity_of(self.transformer, weights=weights, tokenizer=tokenizer)
 
     @contextmanager
     def unchanged(self) -> Iterator[None]:
-        """Within the block nobody changes the weights, which `identity` then reads only once."""
-        self._promised = True
+        """Within the block nobody changes weights or tokenizer: `identity` reads them only once."""
+        within, self._promised = self._promised, True
         try:
             yield
         finally:
-            self._promised, self._digest = False, ""
+            self._promised = within
+            self._digests = self._digests if within else None
 
     def require_tokenizer(self, purpose: str) -> PreTrainedTokenizerBase:
         """The tokenizer.

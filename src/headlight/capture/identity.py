@@ -23,15 +23,15 @@ _SET_BY_CALLS = ("padding", "truncation")
 _SHOWN = 16
 
 
-def identity_of(network: nn.Module, tokenizer: Any, *, weights: str) -> dict[str, str]:
+def identity_of(network: nn.Module, *, weights: str, tokenizer: str) -> dict[str, str]:
     """Everything of a model that results depend on: the same numbers come from the same identity.
 
     Where attention is replaced the identity is never seen again, since a function has no digest.
 
     Args:
         network: the model of transformers.
-        tokenizer: its tokenizer, or None.
         weights: its `digest_of_weights` at this moment.
+        tokenizer: its `digest_of_tokenizer`.
     """
     config: Any = network.config
     processes = processes_of(network)
@@ -40,7 +40,7 @@ def identity_of(network: nn.Module, tokenizer: Any, *, weights: str) -> dict[str
         "dtype": str(network.dtype).removeprefix("torch."),
         "weights": weights,
         "configuration": _digest_of_json(_described(config.to_dict())),
-        "tokenizer": _digest_of_tokenizer(tokenizer),
+        "tokenizer": tokenizer,
         "attention_implementation": (
             f"replaced {secrets.token_hex(8)}" if replaced else str(own_implementation(config))
         ),
@@ -79,7 +79,8 @@ def _described(value: Any) -> Any:
     return value
 
 
-def _digest_of_tokenizer(tokenizer: Any) -> str:
+def digest_of_tokenizer(tokenizer: Any) -> str:
+    """A digest of what a tokenizer makes of texts, without what any call sets; "none" of None."""
     if tokenizer is None:
         return "none"
     backend = getattr(tokenizer, "backend_tokenizer", None)
