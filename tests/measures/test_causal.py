@@ -8,6 +8,7 @@ from hypothesis import given, settings, strategies
 
 from headlight.measures import causal as causal_spaces
 from headlight.measures.causal import is_causal
+from headlight.measures.null_vectors import LONGEST, null_vectors
 from headlight.measures.prefixes import BLOCK
 from measures.layers import DTYPES, Layer, Sizes, random_layer, softmax
 from measures.test_effective import VALUES, depend, effective_keeps_promise
@@ -16,11 +17,12 @@ KEYS = 2 * BLOCK + 9
 SIZES = Sizes(heads=2, queries=KEYS, keys=KEYS, head_dim=5, width=11)
 
 
-def causal(padding: str, values: str, seed: int = 0, sharing: int = 1) -> Layer:
-    layer = random_layer(replace(SIZES, sharing=sharing), seed)
-    place = torch.arange(KEYS)
-    real = torch.ones(SIZES.batch, KEYS, dtype=torch.bool)
-    real[1] = {"none": place >= 0, "right": place < 30, "left": place >= 12}[padding]
+def causal(padding: str, values: str, seed: int = 0, sharing: int = 1, keys: int = KEYS) -> Layer:
+    layer = random_layer(replace(SIZES, sharing=sharing, queries=keys, keys=keys), seed)
+    place = torch.arange(keys)
+    real = torch.ones(SIZES.batch, keys, dtype=torch.bool)
+    fewer = 30 * keys // KEYS, 12 * keys // KEYS
+    real[1] = {"none": place >= 0, "right": place < fewer[0], "left": place >= fewer[1]}[padding]
     visible = real[:, None] & (place <= place[:, None])
     logits = 2 * torch.randn(
         layer.weight.shape, generator=torch.Generator().manual_seed(seed), dtype=torch.float64
@@ -34,6 +36,44 @@ def causal(padding: str, values: str, seed: int = 0, sharing: int = 1) -> Layer:
 @pytest.mark.parametrize("padding", ["none", "right", "left"])
 def test_long_texts_are_as_defined(padding: str, values: str, sharing: int) -> None:
     effective_keeps_promise(causal(padding, values, sharing=sharing))
+
+
+@settings(max_examples=60, deadline=None)
+@given(
+    keys=strategies.integers(SIZES.head_dim + 1, LONGEST * SIZES.head_dim),
+    padding=strategies.sampled_from(["none", "right", "left"]),
+    sharing=strategies.sampled_from([1, 2]),
+    smallest=strategies.integers(0, 12),
+    seed=strategies.integers(0, 2**16),
+    dtype=strategies.sampled_from(DTYPES),
+)
+def test_texts_with_few_null_vectors_are_as_defined(
+    keys: int, padding: str, sharing: int, smallest: int, seed: int, dtype: torch.dtype
+) -> None:
+    layer = causal(padding, "random", seed, sharing, keys)
+    scales = torch.logspace(0, -smallest / 2, SIZES.head_dim)
+    effective_keeps_promise(replace(layer, value=layer.value * scales).to(dtype))
+
+
+def test_each_row_adds_one_null_vector_that_ends_there() -> None:
+    generator = torch.Generator().manual_seed(0)
+    rows = torch.randn(20, 9, 4, generator=generator, dtype=torch.float64)
+    basis = torch.linalg.qr(rows).Q
+    vectors, certain = null_vectors(basis)
+    assert certain.all()
+    assert torch.allclose(vectors.mT @ vectors, torch.eye(5).double(), atol=1e-9)
+    for number in range(5):
+        seen = vectors[:, : 5 + number, number, None]
+        assert torch.equal(vectors[:, 5 + number :, number], torch.zeros(20, 4 - number).double())
+        assert (seen.mT @ rows[:, : 5 + number]).abs().max() < 1e-9
+
+
+def test_short_texts_of_different_tokens_need_no_factor_for_each_beginning(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr(causal_spaces, "Prefixes", None)
+    monkeypatch.setattr(causal_spaces, "row_space", None)
+    effective_keeps_promise(causal("none", "random", keys=LONGEST * SIZES.head_dim))
 
 
 @pytest.mark.parametrize("seed", range(5))

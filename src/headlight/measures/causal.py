@@ -14,7 +14,8 @@ from jaxtyping import Bool, Float, Int
 from torch import Tensor
 
 from headlight.measures.equal_rows import averaged, distinct_rows
-from headlight.measures.prefixes import Prefixes, Settled, Weights, project_singly
+from headlight.measures.null_vectors import LONGEST, NullVectors, null_vectors
+from headlight.measures.prefixes import Members, Prefixes, Settled, Weights, project_singly
 from headlight.measures.row_space import (
     AT_ONCE,
     TWO_PASSES,
@@ -39,6 +40,11 @@ def is_causal(visible: Visible, real: Bool[Tensor, "batch key_of_text"], first: 
     """
     seen = real[:, None, : visible.shape[2]].expand_as(visible)
     return torch.equal(visible, seen.tril(first))
+
+
+def _places(chosen: Bool[Tensor, "matrix"]) -> Members:
+    """Where something is; a slice, which copies nothing, if that is everywhere."""
+    return slice(None) if bool(chosen.all()) else chosen.nonzero()[:, 0]
 
 
 class CausalSpaces:
@@ -91,8 +97,8 @@ class CausalSpaces:
         short = self._short[:, :, part].flatten(0, 1)
         if not bool(short.all()):
             basis, usable = self._basis
-            for prefixes in self._prefixes:
-                prefixes.fill(weights, results, settled, first)
+            for each in self._fillers:
+                each.fill(weights, results, settled, first)
             settled &= short | usable[:, None]
             project_singly(
                 basis, ~(settled | short) & usable[:, None], weights, results, settled, first
@@ -130,15 +136,21 @@ class CausalSpaces:
         return basis.where(usable[:, None, None], 0), usable
 
     @cached_property
-    def _prefixes(self) -> list[Prefixes]:
-        """The matrices with more distinct rows than columns, by the query from which on."""
-        rows, _ = self._basis
+    def _fillers(self) -> list[NullVectors | Prefixes]:
+        """What projects in the matrices with more distinct rows than columns."""
+        rows, usable = self._basis
         starts = self._short.sum(-1).flatten()
-        found = []
-        for start in sorted(set(starts.tolist())):
+        found: list[NullVectors | Prefixes] = []
+        size, keys = rows.shape[2], LONGEST * rows.shape[2]
+        real = self._real.sum(-1).repeat_interleave(self._spanning.shape[1])
+        quick = usable & (starts == size) & (real > size) & (real <= keys)
+        if bool(quick.any()):
+            vectors, certain = null_vectors(rows[quick, :keys])
+            quick[quick.clone()] = certain
+            found.append(NullVectors(vectors[certain], _places(quick)))
+        for start in sorted(set(starts[~quick].tolist())):
             if start < rows.shape[1]:
-                chosen = starts == start
-                members = slice(None) if bool(chosen.all()) else chosen.nonzero()[:, 0]
+                members = _places((starts == start) & ~quick)
                 found.append(Prefixes(rows[members], members, start))
         return found
 
