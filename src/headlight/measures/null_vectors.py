@@ -60,7 +60,7 @@ class NullVectors:
         keys = min(weights.shape[3], known)
         alpha = weights[members, :, queries, :keys].to(results.dtype)
         vectors = self._vectors[:, :keys, : keys - start].to(results.dtype)
-        along = (alpha.flatten(1, 2) @ vectors).unflatten(1, alpha.shape[1:3]).tril(low - start)
+        along = (alpha.flatten(1, 2) @ vectors).view(*alpha.shape[:3], -1).tril(low - start)
         null = (along.flatten(1, 2) @ vectors.mT).view_as(alpha)
         results[members, :, queries, :keys] = alpha - null
         settled[members, queries] = True
