@@ -21,6 +21,7 @@ from reproduction import DOCS, LARGEST, escaped, write_page
 
 import headlight
 from headlight.corpora.samples import SAMPLE_TEXT
+from headlight.findings.observed import half_width
 from headlight.findings.rules import FAR_BELOW, MOST
 from headlight.findings.what_was_read import what_was_read
 from headlight.papers.brunner2020 import claims as brunner
@@ -230,31 +231,31 @@ def _named(paper: str, claim: Claim) -> Claim:
 
 def _to_what_says_little(survey: xarray.Dataset) -> list[Claim]:
     """That much goes where there is little to take: [SEP], or the first token of a decoder."""
-    of_sep = survey.sel(key_category="sep")
-    if float(of_sep["token_share"]) > 0:
-        share, error = of_sep["share"].sel(query_category="all"), of_sep["share_error"]
+    if float(survey["token_share"].sel(key_category="sep")) > 0:
+        of_sep = survey.sel(key_category="sep", query_category="all")
+        peak = brunner.peak_vanishes(of_sep["share"], half_width(of_sep, "share"))
         return [
             _named("Clark 2019", clark.to_separators(survey)),
             _named("Clark 2019", clark.no_op(survey)),
-            _named("Brunner 2020", brunner.peak_vanishes(share, error)),
+            _named("Brunner 2020", peak),
         ]
     first = survey.sel(behaviour="first")
-    share, error = first["behaviour_share"], clark.TWO_SIDED * first["behaviour_error"]
+    share, half = first["behaviour_share"], half_width(first, "behaviour_share")
     deep = {"layer": slice(survey.sizes["layer"] // 2, None)}
     weight, taken = (
-        Bounds.around(float(share.sel(measure=name).mean()), float(error.sel(measure=name).mean()))
+        Bounds.around(float(share.sel(measure=name).mean()), float(half.sel(measure=name).mean()))
         for name in ("weight", "norm")
     )
     layers = [
-        Bounds.around(float(value), float(half))
-        for value, half in zip(
+        Bounds.around(float(value), float(of_layer))
+        for value, of_layer in zip(
             share.sel(measure="weight").isel(deep).mean("head"),
-            error.sel(measure="weight").isel(deep).mean("head"),
+            half.sel(measure="weight").isel(deep).mean("head"),
             strict=True,
         )
     ]
     most = max(layers, key=lambda one: one.value)
-    peak = brunner.peak_vanishes(share, first["behaviour_error"])
+    peak = brunner.peak_vanishes(share, half)
     return [
         Claim(
             "Clark 2019: Deep layers attend mostly to a token that says little (the first)",

@@ -33,7 +33,8 @@ def survey(weight: float, norm: float, effective: float, error: float) -> xarray
     return xarray.Dataset(
         {
             "behaviour_share": (dims, share),
-            "behaviour_error": (dims, np.full(share.shape, error)),
+            "behaviour_share_low": (dims, share - 1.96 * error),
+            "behaviour_share_high": (dims, share + 1.96 * error),
             "token_share": ("key_category", [0.0]),
         },
         {

@@ -24,7 +24,8 @@ def result():
         found["behaviour_share"].loc[{**where, "layer": 0}] = 0.25
     where = {"measure": "norm", "behaviour": "induction", "layer": 1, "head": 2}
     found["behaviour_share"].loc[where] = 0.8
-    found["behaviour_error"].loc[where] = 0.05
+    for end, by in (("low", -0.098), ("high", 0.098)):
+        found[f"behaviour_share_{end}"].loc[where] = 0.8 + by
     return found
 
 
@@ -34,10 +35,9 @@ def test_heads_are_ranked_with_intervals(result):
     assert table.loc[0, ["norm_low", "norm_high"]].tolist() == pytest.approx([0.702, 0.898])
     assert len(table) == 8
     assert table["norm"].is_monotonic_decreasing
-    error = result["behaviour_error"].sel(measure="weight", behaviour="induction")
+    high = result["behaviour_share_high"].sel(measure="weight", behaviour="induction")
     row = table.loc[3]
-    here = error.sel(layer=row["layer"], head=row["head"])
-    assert row["weight_high"] - row["weight"] == pytest.approx(1.96 * float(here))
+    assert row["weight_high"] == float(high.sel(layer=row["layer"], head=row["head"]))
 
 
 def test_everything_that_a_survey_counts_ranks_heads(result):

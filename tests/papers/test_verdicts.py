@@ -284,17 +284,17 @@ def contributions() -> xarray.Dataset:
 def survey() -> xarray.Dataset:
     share = np.full((1, 2, 2, 2, 1), 0.6)
     share[..., 1, :] = 0.95
+    by_head = ("measure", "layer", "head")
+    numbers = {
+        "share": ((*by_head, "query_category", "key_category"), share, share / 50),
+        "neighbour": ((*by_head, "offset"), np.full((1, 2, 2, 2), 0.7), 0.02),
+        "entropy": ((*by_head, "query_category"), np.full((1, 2, 2, 2), 4.7), 0.02),
+    }
     return xarray.Dataset(
         {
-            "share": (("measure", "layer", "head", "query_category", "key_category"), share),
-            "share_error": (("measure", "layer", "head", "key_category"), share[..., 0, :] / 100),
-            "neighbour": (("measure", "layer", "head", "offset"), np.full((1, 2, 2, 2), 0.7)),
-            "neighbour_error": (
-                ("measure", "layer", "head", "offset"),
-                np.full((1, 2, 2, 2), 0.01),
-            ),
-            "entropy": (("measure", "layer", "head", "query_category"), np.full((1, 2, 2, 2), 4.7)),
-            "entropy_error": (("measure", "layer", "head"), np.full((1, 2, 2), 0.01)),
+            **{name: (dims, values) for name, (dims, values, _) in numbers.items()},
+            **{f"{name}_low": (dims, each - half) for name, (dims, each, half) in numbers.items()},
+            **{f"{name}_high": (dims, each + half) for name, (dims, each, half) in numbers.items()},
             "entropy_uniform": ((), 4.8),
         },
         coords={
@@ -380,7 +380,7 @@ def share_of_separators() -> tuple[xarray.DataArray, xarray.DataArray]:
     values = np.array([[[0.1, 0.1], [0.6, 0.4]], [[0.1, 0.1], [0.2, 0.2]]])
     share = xarray.DataArray(values, dims=("measure", "layer", "head"))
     share = share.assign_coords(measure=["weight", "effective"])
-    return share, (share / 100).rename("share_error")
+    return share, (share / 50).rename("half")
 
 
 def gradients() -> dict[InputMethod, Rate]:
@@ -499,7 +499,7 @@ def test_every_rule_can_hold(rule):
 
 KEYS = ("weight", "seed", "keys_mean", "head_dim", "count", "predicted")
 """What says of what a number is; everything else is a number that was measured."""
-UNCERTAIN = ("low", "high", "error", "error_bound", "std")
+UNCERTAIN = ("low", "high", "half", "error", "error_bound", "std")
 
 
 def changed(given: Any, column: Callable[[str, np.ndarray], np.ndarray], rows: Callable) -> Any:

@@ -14,6 +14,7 @@ from headlight.reduce import (
     Bootstrap,
     Count,
     Grouped,
+    GroupMeans,
     Histogram,
     KeyedSums,
     Moments,
@@ -85,6 +86,13 @@ CASES = {
     "pearson": Case(lambda: Pearson((2, 3)), lambda n, g: (numbers(n, g, 2, 3),) * 2),
     "pearson, one number": Case(lambda: Pearson(), lambda n, g: (numbers(n, g), numbers(n, g))),
     "ratio": Case(lambda: Ratio((2, 3)), lambda n, g: (numbers(n, g, 2, 3), numbers(n, g, 2, 3))),
+    "group means": Case(
+        lambda: GroupMeans((2, 3), 4),
+        lambda n, g: (keys(n, g) % 4, numbers(n, g, 2, 3), numbers(n, g, 2, 3)),
+    ),
+    "group means, one number": Case(
+        lambda: GroupMeans(groups=3), lambda n, g: (keys(n, g) % 3, numbers(n, g), numbers(n, g))
+    ),
     "bootstrap": Case(
         lambda: Bootstrap((2, 3), replicates=5), lambda n, g: (keys(n, g), counts(n, g, 2, 3))
     ),

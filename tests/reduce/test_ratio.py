@@ -39,4 +39,7 @@ def test_what_cannot_be_told_is_missing():
     zero.update(np.zeros(3), np.zeros(3))
     assert one.compute()["ratio"] == 0.5
     assert np.isnan(one.compute()["error"])
-    assert np.isnan([*nothing.compute().values(), *zero.compute().values()]).all()
+    for seen, count in ((nothing, 0), (zero, 3)):
+        found = seen.compute()
+        assert found.pop("count") == count
+        assert np.isnan([*found.values()]).all()

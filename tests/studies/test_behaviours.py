@@ -226,19 +226,21 @@ def _assert_result(here, expected):
         ("distance", {edge: f"from {edge}" for edge in DISTANCES}),
     ):
         for label, name in labels.items():
-            for end in ("share", "error", "rest", "rest_error"):
+            for end in ("share", "share_low", "share_high", "rest", "rest_low", "rest_high"):
                 values = here[f"{dim}_{end}"].sel({dim: label})
                 np.testing.assert_allclose(
                     values, expected[f"{name} {end}"], err_msg=f"{name} {end}", **close
                 )
     for name, wanted in {
         "distance_mean": "distance with",
-        "distance_mean_error": "distance error with",
+        "distance_mean_low": "distance with_low",
+        "distance_mean_high": "distance with_high",
         "distance_std": "deviation with",
         "distance_mean_rest": "distance without",
         "distance_std_rest": "deviation without",
         "sink_rate": "sink",
-        "sink_rate_error": "sink error",
+        "sink_rate_low": "sink_low",
+        "sink_rate_high": "sink_high",
     }.items():
         np.testing.assert_allclose(here[name], expected[wanted], err_msg=name, **close)
 

@@ -7,12 +7,14 @@ import pytest
 import torch
 import xarray
 
+from headlight.analysis.variables import long_names
 from headlight.corpora import Corpus, Document
 from headlight.encode import adjacent_segments, texts as encode_texts
 from headlight.errors import UnknownNameError, UsageError
 from headlight.findings import highlights
+from headlight.studies.heads.by_group import VARIABLES as BY_GROUP
 from headlight.studies.heads.residual import VARIABLES as OF_RESIDUAL
-from headlight.studies.heads.result import OF_BEHAVIOURS
+from headlight.studies.heads.result import OF_BEHAVIOURS, OF_LENGTHS
 from headlight.studies.heads.settings import SurveySettings
 from headlight.studies.heads.study import run as survey
 from headlight.studies.heads.token_types import VARIABLES as OF_TOKENS
@@ -43,13 +45,18 @@ def examples_of(found, corpus, settings=None):
 def without_passages(result: xarray.Dataset) -> xarray.Dataset:
     """What is counted; `test_passages` holds passages against their definition.
 
-    So do `test_behaviours` with what heads are known to do, `test_token_types` and `test_residual`.
+    So do `test_behaviours` with what heads are known to do, `test_token_types`, `test_residual`,
+    and `test_by_group` with what groups of texts say.
     """
-    return result.drop_dims(["does", "token"])
+    of_groups = [
+        *BY_GROUP,
+        *(f"{name}_{end}" for name in OF_LENGTHS for end in ("low", "high")),
+    ]
+    return result.drop_dims(["does", "token"]).drop_vars(of_groups, errors="ignore")
 
 
 def assert_same(result: xarray.Dataset, expected: dict[str, np.ndarray]) -> None:
-    elsewhere = [*OF_BEHAVIOURS, *OF_TOKENS, *OF_RESIDUAL]
+    elsewhere = [*long_names(OF_BEHAVIOURS), *OF_TOKENS, *long_names(OF_RESIDUAL)]
     result = without_passages(result).drop_vars(elsewhere, errors="ignore")
     for name, labels in NAMES_OF_AXES.items():
         assert list(result[name].values) == labels
@@ -154,7 +161,7 @@ def test_some_layers_have_the_numbers_that_they_have_among_all():
     for name in one.data_vars:
         if "layer" in one[name].dims:
             # Of effective attention a share may be nearly 0.
-            near = 1e-6 if name in OF_BEHAVIOURS else 0
+            near = 1e-6 if name in long_names(OF_BEHAVIOURS) or "share" in str(name) else 0
             assert_alike(one[name], among[name], rtol=1e-4, atol=near)
     examples = examples_of(found, corpus)
     naively = naive.survey(found.transformer, "bert", "encoder", examples, layers=(1,), heads=(4,))
@@ -215,7 +222,7 @@ def _corpus(given):
 @pytest.mark.slow
 def test_some_measures_have_the_numbers_that_they_have_among_all():
     found, corpus = subject("bert"), texts(5, seed=3)
-    everything = without_passages(survey(corpus, found, progress=False))
+    everything = survey(corpus, found, progress=False)
     for measures in (("weight",), ("norm", "weight"), ("effective",)):
         settings = SurveySettings(measures=measures, passages=False)
         some = survey(corpus, found, settings, progress=False)

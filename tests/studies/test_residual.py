@@ -53,9 +53,11 @@ def test_a_survey_says_what_enters_blocks(family, block, monkeypatch):
         for name in ("max", "ratio", "massive", "length"):
             values = [each[name] for each in seen]
             np.testing.assert_allclose(here[f"residual_{name}"], np.mean(values), rtol=1e-4)
-            if name != "max":
-                error = np.std(values, ddof=1) / len(values) ** 0.5
-                np.testing.assert_allclose(here[f"residual_{name}_error"], error, rtol=1e-3)
+            half = 3.182446 * np.std(values, ddof=1) / len(values) ** 0.5  # t of 3 degrees
+            if name != "massive":
+                found_half = here[f"residual_{name}_high"] - here[f"residual_{name}"]
+                np.testing.assert_allclose(found_half, half, rtol=1e-3, atol=1e-12)
+        assert here["residual_massive_high"] == pytest.approx(0.4899, abs=1e-4)  # none of four
         highest = max(range(len(seen)), key=lambda text: seen[text]["max"])
         best = seen[highest]
         np.testing.assert_allclose(here["residual_highest"], best["max"], rtol=1e-5)

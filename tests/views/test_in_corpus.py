@@ -60,7 +60,7 @@ def test_numbers_of_the_survey_stand_beside_those_of_the_text():
 
 def test_numbers_of_a_corpus_come_with_their_intervals():
     survey = survey_sample(2, 3)
-    survey["share_error"] = 0.01 + 0 * survey["share"].isel(query_category=0, drop=True)
+    survey["share_low"], survey["share_high"] = survey["share"] - 0.0196, survey["share"] + 0.0196
     dependency = relations()
     dependency["low"], dependency["high"] = dependency["accuracy"] - 0.1, dependency["accuracy"] + 1
     found = header(reading_sample(2, 3), InCorpus(survey=survey, dependency=dependency))

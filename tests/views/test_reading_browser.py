@@ -212,7 +212,7 @@ def test_a_link_brings_the_state_back(show):
 
 def test_a_head_leads_to_the_report_of_a_survey_and_shows_what_it_says(show, tmp_path):
     survey = survey_sample(2, 3)
-    survey["share_error"] = 0.01 + 0 * survey["share"].isel(query_category=0, drop=True)
+    survey["share_low"], survey["share_high"] = survey["share"] - 0.0196, survey["share"] + 0.0196
     (tmp_path / "report.html").write_text(result_page(survey), encoding="utf-8")
     corpus = InCorpus(survey=survey, dependency=relations(), report="report.html")
     about = next(each for each in highlights(survey) if each.head is not None)

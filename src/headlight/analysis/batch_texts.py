@@ -15,6 +15,7 @@ from headlight.analysis.settings import Rows, RowsOfText
 from headlight.capture import Kind
 from headlight.encode import Encoded
 from headlight.encode.batch import Batch
+from headlight.reduce.group_means import GROUPS
 
 PATH_SEPARATOR = re.compile(r"[/\\]")
 
@@ -69,5 +70,20 @@ def text_id(example: Encoded) -> int:
     the same sample elsewhere.
     """
     file_and_line = PATH_SEPARATOR.split(example.name)[-1]
-    content = json.dumps([file_and_line, *map(list, (example.ids, example.target))])
-    return int.from_bytes(hashlib.sha256(content.encode()).digest()[:8], "little") >> 1
+    return _number([file_and_line, example.ids, example.target])
+
+
+def groups_of(examples: Sequence[Encoded]) -> Int64[np.ndarray, " text"]:
+    """Of each text the group in which it is left out, from 0 to `GROUPS` less one.
+
+    It depends on the tokens alone, so that texts that several models have read with one tokenizer
+    are in the same groups, wherever they stand.
+    """
+    numbers = [_number([each.ids, each.target]) % GROUPS for each in examples]
+    return np.array(numbers, dtype=np.int64)
+
+
+def _number(content: list[object]) -> int:
+    """The same for the same content, whatever runs it."""
+    digest = hashlib.sha256(json.dumps(content).encode()).digest()
+    return int.from_bytes(digest[:8], "little") >> 1

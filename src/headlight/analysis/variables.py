@@ -5,8 +5,11 @@ from dataclasses import dataclass
 from types import MappingProxyType
 from typing import Any
 
+import numpy as np
 import xarray
 
+from headlight.reduce.base import Array
+from headlight.reduce.intervals import student, wilson
 from headlight.result import describe
 
 BOUNDS = {"": "mean", "_low": "low", "_high": "high"}
@@ -54,6 +57,44 @@ def long_names(table: Mapping[str, Variable], by: Mapping[str, str] = _NOWHERE) 
         if one.by is None or prefix in one.by
         for bound in (BOUNDS if one.interval else ("",))
     }
+
+
+def of_mean(
+    name: str, dims: Sequence[str], moments: Mapping[str, Array]
+) -> dict[str, xarray.DataArray]:
+    """A mean over texts with its interval, by Student's t; NaN ends of one text.
+
+    Args:
+        name: of the variable.
+        dims: its axes.
+        moments: what `headlight.reduce.Moments` computes, without Bessel's correction.
+    """
+    count = moments["count"]
+    error = moments["std"] / np.sqrt(np.where(count > 1, count - 1, np.nan))
+    return _around(name, dims, moments["mean"], error, count)
+
+
+def of_rate(
+    name: str, dims: Sequence[str], moments: Mapping[str, Array]
+) -> dict[str, xarray.DataArray]:
+    """A share of texts, as above; which may be all of them, and still has an interval."""
+    rate = moments["mean"]
+    values = dict(zip(BOUNDS, (rate, *wilson(rate, moments["count"])), strict=True))
+    return {f"{name}{end}": xarray.DataArray(each, dims=dims) for end, each in values.items()}
+
+
+def of_ratio(
+    name: str, dims: Sequence[str], ratio: Mapping[str, Array]
+) -> dict[str, xarray.DataArray]:
+    """A ratio of means over texts with its interval; as above, of `headlight.reduce.Ratio`."""
+    return _around(name, dims, ratio["ratio"], ratio["error"], ratio["count"])
+
+
+def _around(
+    name: str, dims: Sequence[str], value: Array, error: Array, count: Array
+) -> dict[str, xarray.DataArray]:
+    values = dict(zip(BOUNDS, (value, *student(value, error, count - 1)), strict=True))
+    return {f"{name}{end}": xarray.DataArray(each, dims=dims) for end, each in values.items()}
 
 
 def described(

@@ -17,11 +17,10 @@ ALSO = {"sink": "first", "transformerlens_previous": "previous"}
 OF_HEADS = ("no_op", "value_drain")
 """What a survey says of a head whatever the measure."""
 
+BY_HEAD = ("layer", "head")
+
 TOKENS = "particular_tokens"
 """How far what tokens get is from their frequency, in nats."""
-
-NORMAL = 1.96
-"""Standard errors from the mean to either end of an interval of 95%."""
 
 
 def head_scores() -> tuple[str, ...]:
@@ -64,9 +63,9 @@ def heads(
     if "kind" in result.dims:
         raise UsageError("this result holds several kinds of attention; select one of them.")
     columns: dict[str, NDArray[np.float64]] = {}
-    for name, (value, error) in _values(result, ALSO.get(behaviour, behaviour), without_first):
-        columns |= {name: value, f"{name}_low": value - NORMAL * error}
-        columns[f"{name}_high"] = value + NORMAL * error
+    for name, variable, where in variables_of(result, behaviour, without_first=without_first):
+        for end in ("", "_low", "_high"):
+            columns[f"{name}{end}"] = observed(result, f"{variable}{end}", BY_HEAD, **where)
     names = [name for name in columns if f"{name}_low" in columns]
     first = by or next(iter(names), "")
     if not names or all(np.isnan(columns[name]).all() for name in names):
@@ -81,41 +80,36 @@ def heads(
     return table[known].sort_values(first, ascending=False, kind="stable", ignore_index=True)
 
 
-def _values(
-    result: xr.Dataset, name: str, without_first: bool
-) -> Iterator[tuple[str, tuple[NDArray[np.float64], NDArray[np.float64]]]]:
-    """The mean and its standard error by measure, [layer, head]."""
+def variables_of(
+    result: xr.Dataset, behaviour: str, *, without_first: bool = False
+) -> Iterator[tuple[str, str, dict[str, str | int]]]:
+    """Where a survey says how much heads do one thing.
+
+    Args:
+        result: of a survey, of one kind of attention.
+        behaviour: one of `head_scores`.
+        without_first: of all that does not go to the first token.
+
+    Returns:
+        for each measure, its name, the variable, and where in it; ``value`` for a number that
+        belongs to no measure.
+    """
+    name = ALSO.get(behaviour, behaviour)
     if name in OF_HEADS:
         if name in result and not without_first:
-            yield "value", (observed(result, name), observed(result, f"{name}_error"))
+            yield "value", name, {}
         return
-    if name == TOKENS:
-        yield from () if without_first else _of_tokens(result)
-        return
-    end, error = ("rest", "rest_error") if without_first else ("share", "error")
+    end = "rest" if without_first else "share"
     where: dict[str, str | int]
-    if name in BEHAVIOURS:
-        variables, where = (f"behaviour_{end}", f"behaviour_{error}"), {"behaviour": name}
+    if name == TOKENS:
+        variable, where = "" if without_first else "token_divergence", {"side": "key"}
+    elif name in BEHAVIOURS:
+        variable, where = f"behaviour_{end}", {"behaviour": name}
     elif name in NEIGHBOURS:
-        variables = f"relative_{end}", f"relative_{error}"
-        where = {"relative": NEIGHBOURS[name]}
-    elif without_first or not occurs(result, name):
-        return
+        variable, where = f"relative_{end}", {"relative": NEIGHBOURS[name]}
     else:
-        variables, where = ("share", "share_error"), {"key_category": name}
-        result = result.sel(query_category="all")
-    by_head = ("layer", "head")
-    for row in surveyed(result):
-        labels = {"measure": row.name, **where}
-        mean, deviation = (observed(result, each, by_head, **labels) for each in variables)
-        yield row.name, (mean, deviation)
-
-
-def _of_tokens(
-    result: xr.Dataset,
-) -> Iterator[tuple[str, tuple[NDArray[np.float64], NDArray[np.float64]]]]:
-    """How particular heads are about tokens, which has no standard error."""
-    if "token_divergence" in result:
+        variable = "" if without_first or not occurs(result, name) else "share"
+        where = {"key_category": name, "query_category": "all"}
+    if variable in result:
         for row in surveyed(result):
-            value = observed(result, "token_divergence", side="key", measure=row.name)
-            yield row.name, (value, np.full_like(value, np.nan))
+            yield row.name, variable, {"measure": row.name, **where}

@@ -40,6 +40,11 @@ def observed(
     return np.asarray(values, dtype=np.float64)
 
 
+def half_width(result: xr.Dataset, name: str) -> xr.DataArray:
+    """Half the width of the 95% interval of a variable, of every entry."""
+    return (result[f"{name}_high"] - result[f"{name}_low"]) / 2
+
+
 def average(values: NDArray[np.float64], axis: int | None = None) -> NDArray[np.float64]:
     """The mean of what was observed; NaN, without a warning, where nothing was."""
     seen = np.isfinite(values)

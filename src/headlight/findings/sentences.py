@@ -8,7 +8,6 @@ import xarray as xr
 from numpy.typing import NDArray
 
 from headlight.findings import rules
-from headlight.findings.head_ranking import NORMAL
 from headlight.findings.observed import (
     TOTALS,
     average,
@@ -122,12 +121,15 @@ def _first_token(result: xr.Dataset) -> Highlight | None:
     most: tuple[int, int] | None = None
     for name in TOTALS:
         mean = float(observed(result, "first_share", (), measure=name))
-        error = NORMAL * float(observed(result, "first_error", (), measure=name))
+        low, high = (
+            float(observed(result, f"first_share_{end}", (), measure=name))
+            for end in ("low", "high")
+        )
         shares = observed(result, "behaviour_share", measure=name, behaviour="first")
         if isfinite(mean):
             heads = int(np.isfinite(shares).sum())
             most = most or _highest(shares)
-            said.append(f"{percent(mean)} of the {name}{interval(mean - error, mean + error)}")
+            said.append(f"{percent(mean)} of the {name}{interval(low, high)}")
             sinks.append(f"{int((shares > SINK).sum())} by {name}")
     if not said:
         return None
@@ -177,9 +179,11 @@ def _behaviour(result: xr.Dataset, name: str) -> Highlight | None:
     place = _highest(shares[measure])
     if place is None or shares[measure][place] < rules.WORTH_SAYING:
         return None
-    error = observed(result, "behaviour_error", measure=measure, behaviour=name)[place]
-    value = float(shares[measure][place])
-    around = interval(value - NORMAL * error, value + NORMAL * error)
+    low, high = (
+        float(observed(result, f"behaviour_share_{end}", measure=measure, behaviour=name)[place])
+        for end in ("low", "high")
+    )
+    value, around = float(shares[measure][place]), interval(low, high)
     text = f"Head {_name(result, place)} gives {percent(value)} of its {measure}{around}"
     weight = float(shares["weight"][place])
     if measure == "norm" and isfinite(weight):

@@ -3,6 +3,7 @@
 from headlight.reduce.base import Accumulator
 from headlight.reduce.bootstrap import Bootstrap
 from headlight.reduce.count import Count
+from headlight.reduce.group_means import GroupMeans
 from headlight.reduce.grouped import Grouped
 from headlight.reduce.histogram import Histogram
 from headlight.reduce.intervals import share, share_interval
@@ -22,6 +23,7 @@ __all__ = [
     "Accumulator",
     "Bootstrap",
     "Count",
+    "GroupMeans",
     "Grouped",
     "Histogram",
     "KeyedSums",

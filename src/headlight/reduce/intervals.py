@@ -108,6 +108,67 @@ def mean_interval(values: ArrayLike) -> MeanInterval:
     return moments_interval(float(found.mean()), float(found.std()), len(found))
 
 
+def student(
+    mean: Float64[np.ndarray, "*cell"],
+    error: Float64[np.ndarray, "*cell"],
+    freedom: Float64[np.ndarray, "*cell"],
+) -> tuple[Float64[np.ndarray, "*cell"], Float64[np.ndarray, "*cell"]]:
+    """The ends of Student's interval of each mean; NaN where nothing is known of its error.
+
+    Args:
+        mean: of anything.
+        error: its standard error.
+        freedom: degrees of freedom of that.
+    """
+    from scipy.special import stdtrit
+
+    half = stdtrit(np.where(freedom > 0, freedom, np.nan), TAILS[1]) * error
+    return np.asarray(mean - half), np.asarray(mean + half)
+
+
+def wilson(
+    rate: Float64[np.ndarray, "*cell"], count: Float64[np.ndarray, "*cell"]
+) -> tuple[Float64[np.ndarray, "*cell"], Float64[np.ndarray, "*cell"]]:
+    """The ends of the interval of a share of texts, which all texts or none of them may be.
+
+    Source: Wilson (1927), "Probable inference, the law of succession, and statistical inference".
+    """
+    from scipy.special import ndtri
+
+    squared = ndtri(TAILS[1]) ** 2
+    texts = np.where(count > 0, count, np.nan)
+    middle = (rate + squared / (2 * texts)) / (1 + squared / texts)
+    spread = np.sqrt(rate * (1 - rate) * squared / texts + squared**2 / (4 * texts**2))
+    half = spread / (1 + squared / texts)
+    return np.asarray(middle - half), np.asarray(middle + half)
+
+
+def deviations(
+    value: Float64[np.ndarray, "*cell"],
+    without: Float64[np.ndarray, "group *cell"],
+    whole: Float64[np.ndarray, "group *cell"],
+) -> tuple[Float64[np.ndarray, "group *cell"], Float64[np.ndarray, "*cell"]]:
+    """How far each group of texts moves a statistic, and the degrees of freedom of that.
+
+    The squares of the first add up to the squared standard error, that of the delete-a-group
+    jackknife (Shao and Tu 1995) where groups are of one size.  A group of a share p of all texts
+    moves a mean by (1 - p) times what it changes by without that group, of which the square is
+    p (1 - p) times the squared error on average where texts are independent.  Groups of different
+    sizes count as fewer groups of one size, 1 / Σp².
+
+    Args:
+        value: of all texts.
+        without: the texts of each group.
+        whole: how much there is of each group.
+    """
+    total = whole.sum(0)
+    share = whole / np.where(total != 0, total, np.nan)
+    alike = (share**2).sum(0)
+    left = np.where(alike < 1, 1 - alike, np.nan)
+    moved = np.where(share == 0, 0, (1 - share) * (without - value)) / np.sqrt(left)
+    return np.asarray(moved), np.asarray(1 / alike - 1)
+
+
 def moments_interval(mean: float, deviation: float, count: int | float) -> MeanInterval:
     """The same from moments, the standard deviation without Bessel's correction."""
     from scipy.special import stdtrit

@@ -19,10 +19,14 @@ class Ratio(Pearson):
     kind = "ratio"
 
     def compute(self) -> dict[str, Array]:
-        """`ratio`, and `error`, its standard error; that of fewer than two pairs is NaN."""
+        """`ratio`, `error`, its standard error, NaN of fewer than two pairs, and their `count`."""
         whole = np.where((self.count > 0) & (self.second_mean != 0), self.second_mean, np.nan)
         ratio = self.first_mean / whole
         left = self.first_squares - 2 * ratio * self.products + ratio**2 * self.second_squares
         pairs = self.count * np.where(self.count > 1, self.count - 1, np.nan)
         error = np.sqrt(np.maximum(left, 0) / pairs) / np.abs(whole)
-        return {"ratio": np.asarray(ratio), "error": np.asarray(error)}
+        return {
+            "ratio": np.asarray(ratio),
+            "error": np.asarray(error),
+            "count": self.count.copy(),
+        }

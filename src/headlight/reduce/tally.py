@@ -8,6 +8,7 @@ from headlight.errors import HeadlightError, ResultError
 from headlight.files import Location
 from headlight.reduce.base import Accumulator, Array
 from headlight.reduce.bootstrap import Bootstrap
+from headlight.reduce.group_means import GroupMeans
 from headlight.reduce.grouped import PLAIN, Grouped
 from headlight.reduce.keyed_sums import KeyedSums
 from headlight.reduce.rank import RankCorrelation
@@ -21,6 +22,7 @@ ACCUMULATORS: Mapping[str, type[Accumulator]] = {
     **PLAIN,
     Grouped.kind: Grouped,
     Bootstrap.kind: Bootstrap,
+    GroupMeans.kind: GroupMeans,
     KeyedSums.kind: KeyedSums,
     RankCorrelation.kind: RankCorrelation,
     Ratio.kind: Ratio,

@@ -38,8 +38,8 @@ def write_report(
     """
     folder = location(folder)
     beneath = files.make_folder(folder / TABLES)
-    # Passages are for the report: as a table each token of them would be a row.
-    save_csv(result.drop_dims(["kept", "token", "place"], errors="ignore"), beneath)
+    # Passages are for the report, and groups for comparisons: as tables they would be many rows.
+    save_csv(result.drop_dims(["kept", "token", "place", "group"], errors="ignore"), beneath)
     shown = sections(result, pages)
     for name, table in tables(result, shown).items():
         text = csv_text(table.frame)

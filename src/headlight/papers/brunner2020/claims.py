@@ -57,15 +57,15 @@ def less_correlated(lengths: xarray.Dataset) -> Claim:
     )
 
 
-def peak_vanishes(share: xarray.DataArray, error: xarray.DataArray) -> Claim:
+def peak_vanishes(share: xarray.DataArray, half: xarray.DataArray) -> Claim:
     """Section 3.5, Figures 1b, 1c and 5: much of what goes to [SEP] moves nothing.
 
     Args:
         share: by measure, layer and head.
-        error: its standard errors.
+        half: half the widths of its intervals.
     """
     raw, effective = (
-        _largest_layer(share.sel(measure=measure), error.sel(measure=measure))
+        _largest_layer(share.sel(measure=measure), half.sel(measure=measure))
         for measure in ("weight", "effective")
     )
     return Claim(
@@ -77,12 +77,11 @@ def peak_vanishes(share: xarray.DataArray, error: xarray.DataArray) -> Claim:
     )
 
 
-def _largest_layer(share: xarray.DataArray, error: xarray.DataArray) -> Bounds:
+def _largest_layer(share: xarray.DataArray, half: xarray.DataArray) -> Bounds:
     """The largest mean of a layer; errors of its heads may all go in one direction."""
     means = share.mean("head").fillna(-np.inf)
     layer = int(means.argmax("layer"))
-    half = TWO_SIDED * float(error.isel(layer=layer).mean("head"))
-    return Bounds.around(float(share.isel(layer=layer).mean("head")), half)
+    return Bounds.around(*(float(each.isel(layer=layer).mean("head")) for each in (share, half)))
 
 
 def keeps_identity(rates: xarray.DataArray) -> Claim:

@@ -1,5 +1,6 @@
 """What the paper concludes from its figures, and whether it is so here."""
 
+from headlight.findings.observed import half_width
 from headlight.papers.brunner2020 import claims
 from headlight.papers.brunner2020.attention.results import (
     load_alternatives,
@@ -20,14 +21,14 @@ from headlight.papers.writer import ExhibitWriter
 def findings(reproduction: Reproduction, writer: ExhibitWriter) -> Content:
     """The findings of Sections 3 to 5, each with the rule by which it holds or not."""
     pairs = find_pair_set(reproduction)
-    survey = load_survey(reproduction).sel(key_category="sep")
+    survey = load_survey(reproduction).sel(key_category="sep", query_category="all")
     linear = load_same_layer(reproduction, pairs, "linear").squeeze(("map", "offset", "fraction"))
     across = load_across_layers(reproduction, pairs, "linear", "cosine")
     contributions = load_contributions(reproduction, pairs)
     judged = [
         claims.not_identifiable(load_alternatives(reproduction)),
         claims.less_correlated(load_identifiability(reproduction)),
-        claims.peak_vanishes(survey["share"].sel(query_category="all"), survey["share_error"]),
+        claims.peak_vanishes(survey["share"], half_width(survey, "share")),
         claims.keeps_identity(linear["rate"]),
         claims.in_the_angle(linear["rate"].isel(layer=-1)),
         claims.easier_downwards(across["rate_across_mean"].squeeze(drop=True)),

@@ -8,6 +8,7 @@ import xarray
 
 from headlight.findings.coreference import best_heads as best_resolvers
 from headlight.findings.dependency import ALL, best_heads
+from headlight.findings.observed import half_width
 from headlight.findings.rules import MOST
 from headlight.papers.claims import Claim, claims_content
 from headlight.papers.clark2019 import published
@@ -25,7 +26,6 @@ from headlight.papers.text import model_note
 from headlight.papers.verdicts import Answer, Bounds, difference, every, lies, some
 from headlight.papers.writer import ExhibitWriter
 
-TWO_SIDED = 1.96
 """Standard errors over many texts to the end of an interval."""
 BROADER = 0.9
 """Share of the entropy of uniform attention above which a head attends nearly evenly."""
@@ -61,7 +61,7 @@ def to_neighbours(survey: xarray.Dataset) -> Claim:
     found = _of_weight(survey)
     answers, said = [], []
     for offset, name in ((-1, "previous"), (1, "next")):
-        heads = _numbers(found["neighbour"], found["neighbour_error"], offset=offset)
+        heads = _numbers(found["neighbour"], half_width(found, "neighbour"), offset=offset)
         best = _largest(heads)
         answers.append(some(*(lies(head, above=MOST) for head in heads)))
         said.append(f"{name} {best:.1%}")
@@ -79,8 +79,9 @@ def to_neighbours(survey: xarray.Dataset) -> Claim:
 def to_separators(survey: xarray.Dataset) -> Claim:
     """Section 3.2: over half of the attention of deep layers goes to [SEP]."""
     found = _of_weight(survey).sel(key_category="sep")
-    share = found["share"].sel(query_category="all").mean("head")
-    layers = _numbers(share, found["share_error"].mean("head"))
+    of_all = found.sel(query_category="all")
+    halves = half_width(of_all, "share").mean("head")
+    layers = _numbers(of_all["share"].mean("head"), halves)
     return Claim(
         "2. Deep layers attend mostly to [SEP]",
         "in at least one layer of the deeper half more than half of the weight goes to [SEP]",
@@ -95,7 +96,7 @@ def no_op(survey: xarray.Dataset) -> Claim:
     found = _of_weight(survey).sel(key_category="sep")
     share = found["share"].sel(query_category=["all", "sep"])
     shares = share.values.reshape(-1, 2)
-    mostly = [float(own) for other, own in shares if other > MOST]  # of [SEP] no error is kept
+    mostly = [float(own) for other, own in shares if other > MOST]
     ours = (
         f"at least {min(mostly):.1%}, in {len(mostly)} heads"
         if mostly
@@ -115,10 +116,8 @@ def broad_below(survey: xarray.Dataset) -> Claim:
     """Section 3.3: some heads of low layers attend very broadly."""
     found = _of_weight(survey)
     uniform = float(survey["entropy_uniform"])
-    first = _numbers(
-        found["entropy"].sel(query_category="all").isel(layer=0),
-        found["entropy_error"].isel(layer=0),
-    )
+    lowest = found.sel(query_category="all").isel(layer=0)
+    first = _numbers(lowest["entropy"], half_width(lowest, "entropy"))
     return Claim(
         "4. Heads of the first layer attend broadly",
         f"at least one has {BROADER:.0%} of the entropy of uniform attention",
@@ -226,10 +225,10 @@ def _of_weight(survey: xarray.Dataset) -> xarray.Dataset:
     return survey.isel(measure=0)
 
 
-def _numbers(values: xarray.DataArray, errors: xarray.DataArray, **at: int) -> list[Bounds]:
+def _numbers(values: xarray.DataArray, halves: xarray.DataArray, **at: int) -> list[Bounds]:
     """Of each cell, with its interval over texts."""
-    cells = (array.sel(at).values.ravel() for array in (values, errors))
-    return [Bounds.around(value, TWO_SIDED * error) for value, error in zip(*cells, strict=True)]
+    cells = (array.sel(at).values.ravel() for array in (values, halves))
+    return [Bounds.around(value, half) for value, half in zip(*cells, strict=True)]
 
 
 def _largest(numbers: Iterable[Bounds]) -> Bounds:

@@ -14,6 +14,7 @@ import torch
 from jaxtyping import Bool, Float, Int64
 from torch import Tensor
 
+from headlight.analysis.batch_texts import groups_of
 from headlight.analysis.positions import Positions, filled, moments, stacked
 from headlight.analysis.sentences import rank_of
 from headlight.capture import LayerRecord
@@ -21,9 +22,10 @@ from headlight.encode import Encoded
 from headlight.encode.batch import Batch
 from headlight.measures.precision import double, single
 from headlight.pool import Groups, Pairs, at_pairs, over_offsets, over_pairs
-from headlight.reduce import Accumulator, Ratio, Strongest
+from headlight.reduce import Accumulator, GroupMeans, Ratio, Strongest
 from headlight.reduce.base import Array
 from headlight.shapes import Score
+from headlight.studies.heads.by_group import IN_GROUPS
 from headlight.studies.heads.one_pass import GROUPS, Sums, listed
 from headlight.studies.heads.row_loops import Asked
 from headlight.vocabulary import (
@@ -126,6 +128,7 @@ class BehaviourCounter:
         queries, keys = Positions.for_kind(batch, kind)
         self._measures = measures
         self._ranks = np.array([rank_of(example, kind) for example in examples])
+        self._groups = groups_of(examples)
         self._own = kind != "cross"
         self._there = queries.category >= 0
         self._key_there = keys.category >= 0
@@ -258,15 +261,20 @@ class BehaviourCounter:
         found: dict[str, Accumulator] = {
             "behaviour": moments(share),
             "behaviour_rest": _ratio(seen["given_rest"], seen["rest"]),
-            "distance": _mean_distances(seen["powers"]),
-            "sink": moments(sink),
+            "distance": _ratio(*_distances(seen["powers"])),
             "first": moments(_mean_over_heads(first)),
+            "by_group_behaviour": GroupMeans.of(self._groups, share[..., IN_GROUPS]),
+            "by_group_distance": GroupMeans.of(self._groups, *_distances(seen["powers"])),
         }
+        of_heads = {"sink": sink}
         if {"weight", "norm"} <= set(self._measures):
             of = (first[..., self._measures.index(name)] for name in ("weight", "norm"))
-            found["no_op"] = moments(np.subtract(*of))
+            of_heads["no_op"] = np.subtract(*of)
         if "drain" in seen:
-            found["drain"] = moments(seen["drain"])
+            of_heads["drain"] = seen["drain"]
+        for name, rows in of_heads.items():
+            found[name] = moments(rows)
+            found[f"by_group_{name}"] = GroupMeans.of(self._groups, rows)
         if "activation" in seen:
             activation = seen["activation"]
             found["activation"] = moments(activation[..., :2])
@@ -609,9 +617,9 @@ def _ratio(part: Array, whole: Array) -> Ratio:
     return found
 
 
-def _mean_distances(powers: Array) -> Ratio:
-    """Mean distance and mean squared distance; then the same without the first token."""
+def _distances(powers: Array) -> tuple[Array, Array]:
+    """Distance and squared distance, then both without the first token; and what they are of."""
     with_first, without = np.split(powers, 2, axis=-1)
     parts = np.concatenate([with_first[..., 1:], without[..., 1:]], -1)
     wholes = [np.repeat(each[..., :1], POWERS - 1, -1) for each in (with_first, without)]
-    return _ratio(parts, np.concatenate(wholes, -1))
+    return parts, np.concatenate(wholes, -1)

@@ -7,6 +7,7 @@ import torch
 from jaxtyping import Bool, Float
 from torch import Tensor
 
+from headlight.analysis.variables import Variable, of_mean
 from headlight.capture import LayerRecord
 from headlight.measures.precision import single
 
@@ -17,8 +18,8 @@ OF_ALL_QUERIES = ("weight", "effective", "gradient", "attribution")
 """Measures that cost no more where a gate makes f another for each query."""
 
 VARIABLES = {
-    "gate": ("mean of the gate of a head", "1"),
-    "gate_closed": (f"share of the gate below {NEARLY_CLOSED}", "1"),
+    "gate": Variable("mean of the gate of a head", interval=True),
+    "gate_closed": Variable(f"share of the gate below {NEARLY_CLOSED}", interval=True),
 }
 
 
@@ -52,5 +53,8 @@ def of_gates(found: Mapping[str, Any]) -> dict[str, Any]:
     """Variables of a result; nothing if the model has no gates."""
     if "gate" not in found:
         return {}
-    dims = ("layer", "head")
-    return {name: (dims, found["gate"]["mean"][..., at]) for at, name in enumerate(VARIABLES)}
+    variables: dict[str, Any] = {}
+    for at, name in enumerate(VARIABLES):
+        of = {part: values[..., at] for part, values in found["gate"].items()}
+        variables |= of_mean(name, ("layer", "head"), of)
+    return variables

@@ -4,7 +4,7 @@ from collections.abc import Sequence
 
 import numpy as np
 import torch
-from jaxtyping import Float
+from jaxtyping import Float, Int64
 from torch import Tensor
 
 from headlight.analysis.positions import LENGTH_BIN, Positions, array, filled, moments, stacked
@@ -12,6 +12,7 @@ from headlight.capture import Kind, LayerRecord
 from headlight.measures import Scores, input_norm
 from headlight.measures.effective_correlation import correlation, moments_by_row, summed
 from headlight.measures.entropy import entropy_of_sizes
+from headlight.measures.precision import double
 from headlight.measures.vectors import Vectors
 from headlight.pool import (
     Membership,
@@ -26,6 +27,7 @@ from headlight.reduce import Accumulator, Grouped, Moments, Ratio, Strongest, Ta
 from headlight.reduce.base import Array
 from headlight.shapes import Score
 from headlight.studies.heads.behaviours import BehaviourCounter
+from headlight.studies.heads.by_group import POWERS, members
 from headlight.studies.heads.gates import OF_ALL_QUERIES, GateObserver
 from headlight.studies.heads.one_pass import OnePass, Sums
 from headlight.studies.heads.passages import PassageSeeker
@@ -68,6 +70,8 @@ class HeadsObserver:
         """Looks at what enters the blocks."""
         self.drawn: Strongest | None = None
         """Texts of the batch that may be drawn, for deciles."""
+        self.groups: Int64[np.ndarray, " text"] | None = None
+        """In which each text is left out, where differences from other runs are wanted."""
         self._sample: Tensor | None = None
         self._keys = keys
         self._key_members = membership(keys.category, len(CATEGORIES))
@@ -102,10 +106,9 @@ class HeadsObserver:
         layers = [self._seen[layer] for layer in sorted(self._seen)]
         seen = {name: stacked([layer[name] for layer in layers]) for name in layers[0]}
         sums = seen.pop("comoments", None)
+        powers = {name: seen.pop(name) for name in POWERS if name in seen}
         found: dict[str, Accumulator] = {name: moments(rows) for name, rows in seen.items()}
-        if sizes := [at for at, name in enumerate(self._measures) if not measure(name).share]:
-            of_sizes = seen["total"][..., sizes, 0, :], seen["neighbour"][..., sizes, :]
-            found["of_row"] = _of_row(*of_sizes)
+        found |= self._beside_whole(seen)
         if self._passages is not None:
             found["passages"] = self._passages.tally()
         if self.drawn is not None:
@@ -117,11 +120,26 @@ class HeadsObserver:
         if self.residual is not None:
             found |= self.residual.members()
         if sums is not None:
-            found["correlation_by_head"] = moments(correlation(sums))
+            seen["correlation_by_head"] = correlation(sums)
+            found["correlation_by_head"] = moments(seen["correlation_by_head"])
             found["correlation"] = self._by_length(correlation(np.nansum(sums, axis=(1, 2))))
-        found["token_share"] = moments(array(self._tokens(self._key_members)))
+        found["token_share"] = self._token_shares()
         found["entropy_uniform"] = moments(np.log(array(self._key_lengths)))
+        if self.groups is not None:
+            found |= members(self.groups, seen, powers)
         return Tally(found)
+
+    def _beside_whole(self, seen: dict[str, Array]) -> dict[str, Accumulator]:
+        """What rows give in all, beside parts of it, for measures that are no shares."""
+        found: dict[str, Accumulator] = {}
+        if sizes := [at for at, name in enumerate(self._measures) if not measure(name).share]:
+            total = seen["total"][..., sizes, :, :]
+            found["share_of_sizes"] = _of_whole(total, total)
+            neighbour = seen["neighbour"][..., sizes, :]
+            found["neighbour_of_sizes"] = _of_whole(neighbour, total[..., 0, :])
+        if "merged" in seen:
+            found["merged_share"] = _of_whole(seen["merged"], seen["merged"])
+        return found
 
     def _keep(self, record: LayerRecord, rows: dict[str, Tensor]) -> None:
         """Put the rows of a block where those of the layer are.
@@ -269,10 +287,26 @@ class HeadsObserver:
         found = {
             "merged": over_queries(merged, self._members_of("norm"))[:, 0],
             "vector_norm": self._tokens(scores.vectors.norm.transpose(1, 2)),
+            "vector_norm_powers": self._powers(scores.vectors.norm),
         }
         given = _given(scores.record)
         if given is not None:
             found["input_norm"] = self._tokens(input_norm(given))
+            found["input_norm_powers"] = self._powers(input_norm(given)[:, None])
+        return found
+
+    def _powers(self, length: Float[Tensor, "batch row key"]) -> Float[Tensor, "batch row 3"]:
+        """Of each text how many lengths there are, their sum, and that of their squares."""
+        there = (self._keys.category >= 0)[:, None].to(length.device)
+        each = double(length.masked_fill(~there, 0))
+        counts = double(there).expand_as(each)
+        return torch.stack([counts.sum(-1), each.sum(-1), each.square().sum(-1)], -1)
+
+    def _token_shares(self) -> Ratio:
+        """How many tokens of each text are of each category, of all of them."""
+        counts = array(self._key_members.sum(1))
+        found = Ratio(counts.shape[1:])
+        found.update(counts, np.broadcast_to(counts.sum(-1, keepdims=True), counts.shape))
         return found
 
     def _tokens(self, per_key: Float[Tensor, "batch key *rest"]) -> Float[Tensor, "token *rest"]:
@@ -291,11 +325,12 @@ def _given(record: LayerRecord) -> Float[Tensor, "batch key d_input"] | None:
     return record.input if record.block is None else record.block.input
 
 
-def _of_row(total: Array, neighbour: Array) -> Ratio:
-    """Categories, then neighbours, beside all that a row gives, for measures that are no shares."""
-    parts = np.concatenate([total, neighbour], axis=-1)
-    found = Ratio(parts.shape[1:])
-    found.update(parts, np.broadcast_to(np.nansum(total, -1, keepdims=True), parts.shape))
+def _of_whole(part: Array, total: Array) -> Ratio:
+    """Of parts along the last axis beside the sum of all categories."""
+    missing = np.isnan(total).all(-1, keepdims=True)
+    whole = np.where(missing, np.nan, np.nansum(total, -1, keepdims=True))
+    found = Ratio(part.shape[1:])
+    found.update(part, np.broadcast_to(whole, part.shape))
     return found
 
 

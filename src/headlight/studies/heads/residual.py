@@ -8,36 +8,43 @@ from typing import Any
 
 import numpy as np
 import torch
-from jaxtyping import Float, Int64
+from jaxtyping import Int64
 from torch import Tensor
 
 from headlight.analysis.positions import moments, stacked
 from headlight.analysis.sentences import rank_of
+from headlight.analysis.variables import Variable, of_mean, of_rate
 from headlight.capture import LayerRecord
 from headlight.encode import Encoded, token_names
 from headlight.encode.batch import Batch
 from headlight.measures.precision import double, single
 from headlight.reduce import Accumulator, Strongest
-from headlight.reduce.base import Array
 from headlight.studies.heads.passages import sides
 from headlight.vocabulary import MASSIVE, MASSIVE_RATIO, Kind
 
 SAMPLED = 16
 """Tokens of a text, evenly spread, whose entries have the median: that of all costs far more."""
 
-BY_TEXT = ("ratio", "massive", "length")
+BY_TEXT = {
+    "residual_max": Variable(
+        "largest entry, in size, of what enters the block, mean over texts", "", interval=True
+    ),
+    "residual_ratio": Variable(
+        f"that entry divided by the median entry at {SAMPLED} tokens, in size", interval=True
+    ),
+    "residual_massive": Variable("share of the texts with a massive activation", interval=True),
+    "residual_length": Variable(
+        "length of the first token's vector divided by the median length", interval=True
+    ),
+}
+"""In the order in which an observer sees them."""
+
 VARIABLES = {
-    "residual_max": ("largest entry, in size, of what enters the block, mean over texts", ""),
-    "residual_ratio": (f"that, divided by the median entry at {SAMPLED} tokens, in size", "1"),
-    "residual_ratio_error": ("its standard error", "1"),
-    "residual_massive": ("share of the texts with a massive activation", "1"),
-    "residual_massive_error": ("its standard error", "1"),
-    "residual_length": ("length of the first token's vector divided by the median length", "1"),
-    "residual_length_error": ("its standard error", "1"),
-    "residual_highest": ("largest entry of the corpus, in size", ""),
-    "residual_dimension": ("its dimension", "1"),
-    "residual_place": ("place of its token in the text", "1"),
-    "residual_token": ("its token", "1"),
+    **BY_TEXT,
+    "residual_highest": Variable("largest entry of the corpus, in size", ""),
+    "residual_dimension": Variable("its dimension"),
+    "residual_place": Variable("place of its token in the text"),
+    "residual_token": Variable("its token"),
 }
 
 
@@ -94,13 +101,13 @@ def of_residual(found: Mapping[str, Any], tokenizer: Any) -> dict[str, Any]:
     """Variables of a result; nothing where it is not known what enters blocks."""
     if "residual" not in found or not np.isfinite(found["residual"]["mean"]).any():
         return {}
-    mean, error = found["residual"]["mean"], _error(found["residual"])
     largest = found["residual_largest"]
     dimension, place, token = largest["rows"][0].T
-    variables: dict[str, Any] = {"residual_max": ("layer", mean[:, 0])}
-    for number, name in enumerate(BY_TEXT, 1):
-        variables[f"residual_{name}"] = "layer", mean[:, number]
-        variables[f"residual_{name}_error"] = "layer", error[:, number]
+    variables: dict[str, Any] = {}
+    for at, name in enumerate(BY_TEXT):
+        of = {part: each[:, at] for part, each in found["residual"].items()}
+        interval = of_rate if name == "residual_massive" else of_mean
+        variables |= interval(name, ("layer",), of)
     variables["residual_highest"] = "layer", largest["score"][0]
     variables["residual_dimension"] = "layer", dimension
     variables["residual_place"] = "layer", place
@@ -111,9 +118,3 @@ def of_residual(found: Mapping[str, Any], tokenizer: Any) -> dict[str, Any]:
         ]
         variables["residual_token"] = "layer", np.array(names, dtype=object)
     return variables
-
-
-def _error(seen: Mapping[str, Array]) -> Float[np.ndarray, "layer number"]:
-    freedom = np.where(seen["count"] > 1, seen["count"] - 1, np.nan)
-    error: Array = seen["std"] / np.sqrt(freedom)
-    return error

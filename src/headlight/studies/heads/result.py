@@ -7,9 +7,11 @@ import numpy as np
 import xarray
 
 from headlight.analysis.dispersion import describe_dispersion, dispersion
+from headlight.analysis.variables import Variable, long_names, of_mean, of_rate, of_ratio
 from headlight.encode import token_names
 from headlight.reduce import Strongest, Tally
 from headlight.result import describe
+from headlight.studies.heads.by_group import VARIABLES as BY_GROUP, of_groups
 from headlight.studies.heads.deciles import DECILES, DRAWN, VARIABLES as DECILES_OF_TEXTS
 from headlight.studies.heads.gates import VARIABLES as GATES, of_gates
 from headlight.studies.heads.observer import OFFSETS, QUERY_CATEGORIES
@@ -34,76 +36,103 @@ TEXTS = ("passages", "drawn")
 """What observers keep of texts, which is no statistic."""
 
 
-def _with_errors(name: str, share: str, keys: str) -> dict[str, tuple[str, str]]:
+def _shares(name: str, keys: str) -> dict[str, Variable]:
     """A share, with and without the first token."""
-    said = share.format(keys)
+    said = f"share of a row that goes to {keys}"
     return {
-        f"{name}_share": (said, "1"),
-        f"{name}_error": ("its standard error", "1"),
-        f"{name}_rest": (f"{said}, of all that does not go to the first token", "1"),
-        f"{name}_rest_error": ("its standard error", "1"),
+        f"{name}_share": Variable(said, interval=True),
+        f"{name}_rest": Variable(
+            f"{said}, of all that does not go to the first token", interval=True
+        ),
     }
 
 
+def _certain(table: dict[str, tuple[str, str]]) -> dict[str, Variable]:
+    """Of a table of long names and units: what has no interval."""
+    return {name: Variable(*said) for name, said in table.items()}
+
+
 OF_BEHAVIOURS = {
-    **_with_errors("behaviour", "share of a row that goes to {}", "what a behaviour looks at"),
-    **_with_errors("relative", "share of a row that goes to {}", "the key at a place"),
-    **_with_errors("distance", "share of a row that goes to {}", "keys at distances of a bin"),
-    "distance_mean": ("mean distance of keys", "tokens"),
-    "distance_mean_error": ("its standard error", "tokens"),
-    "distance_mean_rest": ("the same without the first token", "tokens"),
-    "distance_mean_rest_error": ("its standard error", "tokens"),
-    "distance_std": ("standard deviation of the distance of keys", "tokens"),
-    "distance_std_rest": ("the same without the first token", "tokens"),
-    "first_share": ("share of the first token, mean over all heads", "1"),
-    "first_error": ("its standard error", "1"),
-    "sink_rate": ("share of the texts in which the first token gets more than 0.3", "1"),
-    "sink_rate_error": ("its standard error", "1"),
-    "no_op": ("share of the first token by weight less that by norm", "1"),
-    "no_op_error": ("its standard error", "1"),
-    "value_drain": ("‖f(x)‖ of the first token divided by that of the median token", "1"),
-    "value_drain_error": ("its standard error", "1"),
-    "activation_max": ("largest entry, in size, of the vectors that values are made from", ""),
-    "activation_ratio": ("that, divided by the median entry of its vector, in size", "1"),
-    "activation_ratio_error": ("its standard error", "1"),
-    "activation_dimension": ("dimension of the largest of the corpus", "1"),
-    "activation_place": ("place of its token in the text", "1"),
+    **_shares("behaviour", "what a behaviour looks at"),
+    **_shares("relative", "the key at a place"),
+    **_shares("distance", "keys at distances of a bin"),
+    "distance_mean": Variable("mean distance of keys", "tokens", interval=True),
+    "distance_mean_rest": Variable(
+        "mean distance of keys without the first token", "tokens", interval=True
+    ),
+    "distance_std": Variable("standard deviation of the distance of keys", "tokens", interval=True),
+    "distance_std_rest": Variable(
+        "standard deviation of the distance of keys without the first token",
+        "tokens",
+        interval=True,
+    ),
+    "first_share": Variable("share of the first token, mean over all heads", interval=True),
+    "sink_rate": Variable(
+        "share of the texts in which the first token gets more than 0.3", interval=True
+    ),
+    "no_op": Variable("share of the first token by weight less that by norm", interval=True),
+    "value_drain": Variable(
+        "‖f(x)‖ of the first token divided by that of the median token", interval=True
+    ),
+    "activation_max": Variable(
+        "largest entry, in size, of the vectors that values are made from", "", interval=True
+    ),
+    "activation_ratio": Variable(
+        "that entry divided by the median entry of its vector, in size", interval=True
+    ),
+    "activation_dimension": Variable("dimension of the largest of the corpus"),
+    "activation_place": Variable("place of its token in the text"),
 }
 
-VARIABLES = {
-    "total": ("what keys of a category receive from a query", ""),
-    "share": ("share of a row that goes to keys of a category", "1"),
-    "neighbour": ("share of a row that goes to the key at an offset", "1"),
-    "entropy": ("entropy of a row", "nat"),
-    "share_error": ("standard error of the share, of all queries", "1"),
-    "neighbour_error": ("standard error of the share at an offset", "1"),
-    "entropy_error": ("standard error of the entropy, of all queries", "nat"),
-    "entropy_uniform": ("entropy of uniform attention", "nat"),
-    "token_share": ("share of the tokens that are of a category", "1"),
-    "merged_total": ("norm of the sum over heads of what keys of a category send", ""),
-    "merged_share": ("its share of all keys", "1"),
-    "rank": ("rank of T", "1"),
-    "effective_correlation": ("Pearson's r of raw and effective attention", "1"),
-    "effective_correlation_by_head": ("Pearson's r of raw and effective attention", "1"),
-    "effective_correlation_std": ("its standard deviation over texts", "1"),
-    "effective_correlation_count": ("texts", "1"),
-    "passage_score": ("what the head does on average in the example of the passage", "1"),
-    "passage_rank": ("number by which the example of the passage can be found again", "1"),
-    "passage_length": ("attended tokens of that example", "1"),
-    "passage_query": ("place of the attending token", "1"),
-    "passage_query_token": ("its number in the vocabulary", "1"),
-    "passage_place": ("place of an attended token", "1"),
-    "passage_token": ("its number in the vocabulary", "1"),
-    "passage_weight": ("its weight", "1"),
-    "token_text": ("tokens that passages, and the texts that were drawn, hold", "1"),
-    **DECILES_OF_TEXTS,
-    **OF_BEHAVIOURS,
-    **GATES,
-    **TOKEN_TYPES,
-    **RESIDUAL,
-    **describe_dispersion("vector_norm", "‖f(x)‖"),
-    **describe_dispersion("input_norm", "‖x‖"),
+OF_LENGTHS = {
+    name: Variable(*said, interval=not name.endswith(("_min", "_max")))
+    for name, said in (
+        *describe_dispersion("vector_norm", "‖f(x)‖").items(),
+        *describe_dispersion("input_norm", "‖x‖").items(),
+    )
 }
+
+VARIABLES = long_names(
+    {
+        "total": Variable("sum that keys of a category receive from a query", "", interval=True),
+        "share": Variable("share of a row that goes to keys of a category", interval=True),
+        "neighbour": Variable("share of a row that goes to the key at an offset", interval=True),
+        "entropy": Variable("entropy of a row", "nat", interval=True),
+        "entropy_uniform": Variable("entropy of uniform attention", "nat", interval=True),
+        "token_share": Variable("share of the tokens that are of a category", interval=True),
+        "merged_total": Variable(
+            "norm of the sum over heads of what keys of a category send", "", interval=True
+        ),
+        "merged_share": Variable(
+            "share of all keys of the norm of the sum over heads", interval=True
+        ),
+        "rank": Variable("rank of T", interval=True),
+        "effective_correlation": Variable(
+            "correlation (Pearson's r) of raw and effective attention", interval=True
+        ),
+        "effective_correlation_by_head": Variable(
+            "correlation (Pearson's r) of raw and effective attention", interval=True
+        ),
+        "effective_correlation_std": Variable("its standard deviation over texts"),
+        "effective_correlation_count": Variable("texts"),
+        "passage_score": Variable("what the head does on average in the example of the passage"),
+        "passage_rank": Variable("number by which the example of the passage can be found again"),
+        "passage_length": Variable("attended tokens of that example"),
+        "passage_query": Variable("place of the attending token"),
+        "passage_query_token": Variable("its number in the vocabulary"),
+        "passage_place": Variable("place of an attended token"),
+        "passage_token": Variable("its number in the vocabulary"),
+        "passage_weight": Variable("its weight"),
+        "token_text": Variable("tokens that passages, and the texts that were drawn, hold"),
+        **_certain(DECILES_OF_TEXTS),
+        **OF_BEHAVIOURS,
+        **GATES,
+        **_certain(TOKEN_TYPES),
+        **RESIDUAL,
+        **OF_LENGTHS,
+        **_certain(BY_GROUP),
+    }
+)
 """Long name and unit of every variable; norms are in units of the model's hidden states."""
 
 
@@ -130,21 +159,9 @@ def dataset(
         "key_category": list(CATEGORIES),
         "offset": list(OFFSETS),
     }
-    total = xarray.DataArray(
-        found["total"]["mean"], dims=(*GROUP, "query_category", "key_category")
-    )
-    neighbour = xarray.DataArray(found["neighbour"]["mean"], dims=(*GROUP, "offset"))
-    variables: dict[str, Any] = {
-        "total": _measure_first(total),
-        "share": _measure_first(_shared(total, total, measures)),
-        "neighbour": _measure_first(_shared(neighbour, total.isel(query_category=0), measures)),
-        "entropy": _measure_first(
-            xarray.DataArray(found["entropy"]["mean"], dims=(*GROUP, "query_category"))
-        ),
-        "entropy_uniform": ((), found["entropy_uniform"]["mean"]),
-        "token_share": ("key_category", found["token_share"]["mean"]),
-    }
-    variables |= _errors(found, measures)
+    variables: dict[str, Any] = _of_rows(found, measures)
+    variables |= of_mean("entropy_uniform", (), found["entropy_uniform"])
+    variables |= of_ratio("token_share", ("key_category",), found["token_share"])
     variables |= of_gates(found)
     variables |= _of_merged_norms(found) | _of_effective(found)
     if "behaviour" in found:
@@ -160,6 +177,12 @@ def dataset(
         variables |= of_tokens
     variables |= dispersion("vector_norm", found, ("layer", "head"))
     variables |= dispersion("input_norm", found, ("layer",))
+    by_group, intervals = of_groups(found, measures)
+    variables |= by_group
+    for name, (dims, *ends) in intervals.items():
+        if name in variables and f"{name}_low" not in variables:
+            for end, values in zip(("low", "high"), ends, strict=True):
+                variables[f"{name}_{end}"] = dims, values
     return describe(xarray.Dataset(variables, coords=coordinates), VARIABLES)
 
 
@@ -218,77 +241,54 @@ def texts_at_deciles(variables: dict[str, Any], result: xarray.Dataset) -> xarra
     return describe(made, VARIABLES)
 
 
-def _measure_first(array: xarray.DataArray) -> xarray.DataArray:
-    return array.transpose("measure", ...)
-
-
-def _shared(
-    part: xarray.DataArray, total: xarray.DataArray, measures: Sequence[str]
-) -> xarray.DataArray:
-    """A share of the row's whole, which weights and effective attention are already."""
-    are_shares = np.array([measure(name).share for name in measures])
-    whole = total.sum("key_category", min_count=1)
-    return part.where(xarray.DataArray(are_shares, dims="measure"), part / whole)
-
-
-def _errors(found: dict[str, Any], measures: Sequence[str]) -> dict[str, Any]:
-    """Standard errors over texts: of means, and of shares that are ratios of means."""
-    total, neighbour, entropy = (_error(found[name]) for name in ("total", "neighbour", "entropy"))
-    share = total[..., 0, :]
+def _of_rows(found: dict[str, Any], measures: Sequence[str]) -> dict[str, Any]:
+    """Categories, neighbours and entropies; of measures that are no shares, of a row's whole."""
+    total = of_mean("total", (*GROUP, "query_category", "key_category"), found["total"])
+    share = {name.replace("total", "share"): each.copy() for name, each in total.items()}
+    neighbour = of_mean("neighbour", (*GROUP, "offset"), found["neighbour"])
     sizes = [at for at, name in enumerate(measures) if not measure(name).share]
     if sizes:
-        of_row = found["of_row"]["error"]
-        share[..., sizes, :] = of_row[..., : len(CATEGORIES)]
-        neighbour[..., sizes, :] = of_row[..., len(CATEGORIES) :]
-    errors = {
-        "share_error": xarray.DataArray(share, dims=(*GROUP, "key_category")),
-        "neighbour_error": xarray.DataArray(neighbour, dims=(*GROUP, "offset")),
-        "entropy_error": xarray.DataArray(entropy[..., 0], dims=GROUP),
-    }
-    return {name: _measure_first(each) for name, each in errors.items()}
-
-
-def _error(moments: dict[str, Any]) -> Any:
-    """Standard error of a mean over texts; that of one text is NaN."""
-    freedom = np.where(moments["count"] > 1, moments["count"] - 1, np.nan)
-    return moments["std"] / np.sqrt(freedom)
+        for of, name in ((share, "share"), (neighbour, "neighbour")):
+            ratios = of_ratio(name, tuple(map(str, of[name].dims)), found[f"{name}_of_sizes"])
+            for end, each in ratios.items():
+                of[end][{"measure": sizes}] = each.values
+    entropy = of_mean("entropy", (*GROUP, "query_category"), found["entropy"])
+    all_of_them = total | share | neighbour | entropy
+    return {name: each.transpose("measure", ...) for name, each in all_of_them.items()}
 
 
 def _of_behaviours(found: dict[str, Any]) -> dict[str, Any]:
     """Shares, with and without the first token, and what is known of that."""
-    share, rest = found["behaviour"], found["behaviour_rest"]
     variables: dict[str, Any] = {}
     ends = np.cumsum([len(BEHAVIOURS), len(RELATIVE)])
-    parts = (share["mean"], _error(share), rest["ratio"], rest["error"])
-    for end, values in zip(("share", "error", "rest", "rest_error"), parts, strict=True):
+    share = of_mean("share", (*GROUP, "number"), found["behaviour"])
+    rest = of_ratio("rest", (*GROUP, "number"), found["behaviour_rest"])
+    for end, values in (share | rest).items():
         for name, each in zip(
-            ("behaviour", "relative", "distance"), np.split(values, ends, axis=-1), strict=True
+            ("behaviour", "relative", "distance"), np.split(values.values, ends, -1), strict=True
         ):
             dims = ("measure", name, "layer", "head")
             variables[f"{name}_{end}"] = dims, np.moveaxis(each, (2, 3), (0, 1))
     by_measure, by_head = ("measure", "layer", "head"), ("layer", "head")
-    distance = {part: np.moveaxis(each, 2, 0) for part, each in found["distance"].items()}
     for end, at in (("", 0), ("_rest", 2)):
-        mean, squared = distance["ratio"][..., at], distance["ratio"][..., at + 1]
-        variance = squared - mean**2
+        distance, squared = (
+            {part: np.moveaxis(each, 2, 0)[..., place] for part, each in found["distance"].items()}
+            for place in (at, at + 1)
+        )
+        variables |= of_ratio(f"distance_mean{end}", by_measure, distance)
+        variance = squared["ratio"] - distance["ratio"] ** 2
         deviation = np.sqrt(np.where(variance >= 0, variance, np.nan))
-        variables[f"distance_mean{end}"] = by_measure, mean
-        variables[f"distance_mean{end}_error"] = by_measure, distance["error"][..., at]
         variables[f"distance_std{end}"] = by_measure, deviation
-    variables["first_share"] = "measure", found["first"]["mean"]
-    variables["first_error"] = "measure", _error(found["first"])
-    sink = np.moveaxis(found["sink"]["mean"], 2, 0)
-    variables["sink_rate"] = by_measure, sink
-    variables["sink_rate_error"] = by_measure, np.moveaxis(_error(found["sink"]), 2, 0)
+    variables |= of_mean("first_share", ("measure",), found["first"])
+    sink = of_rate("sink_rate", GROUP, found["sink"])
+    variables |= {name: each.transpose(*by_measure) for name, each in sink.items()}
     for name, part in (("no_op", "no_op"), ("value_drain", "drain")):
         if part in found:
-            variables[name] = by_head, found[part]["mean"]
-            variables[f"{name}_error"] = by_head, _error(found[part])
+            variables |= of_mean(name, by_head, found[part])
     if "activation" in found:
-        activation, error = found["activation"]["mean"], _error(found["activation"])
-        variables["activation_max"] = "layer", activation[:, 0]
-        variables["activation_ratio"] = "layer", activation[:, 1]
-        variables["activation_ratio_error"] = "layer", error[:, 1]
+        for at, name in enumerate(("activation_max", "activation_ratio")):
+            of = {part: each[..., at] for part, each in found["activation"].items()}
+            variables |= of_mean(name, ("layer",), of)
         largest = found["largest_activation"]["rows"][0]
         variables["activation_dimension"] = "layer", largest[:, 0]
         variables["activation_place"] = "layer", largest[:, 1]
@@ -300,26 +300,20 @@ def _of_merged_norms(found: dict[str, Any]) -> dict[str, Any]:
     if "merged" not in found:
         return {}
     dims = ("layer", "query_category", "key_category")
-    merged = xarray.DataArray(found["merged"]["mean"], dims=dims)
-    return {
-        "merged_total": merged,
-        "merged_share": merged / merged.sum("key_category", min_count=1),
-    }
+    shares = of_ratio("merged_share", dims, found["merged_share"])
+    return of_mean("merged_total", dims, found["merged"]) | shares
 
 
 def _of_effective(found: dict[str, Any]) -> dict[str, Any]:
     """Effective attention beside the weights; nothing if it was not observed."""
     if "correlation" not in found:
         return {}
-    correlation = found["correlation"]
+    correlation, by_head = found["correlation"], ("layer", "head")
     return {
         "length": correlation["key"],
-        "rank": (("layer", "head"), found["rank"]["mean"]),
-        "effective_correlation_by_head": (
-            ("layer", "head"),
-            found["correlation_by_head"]["mean"],
-        ),
-        "effective_correlation": ("length", correlation["mean"]),
+        **of_mean("rank", by_head, found["rank"]),
+        **of_mean("effective_correlation_by_head", by_head, found["correlation_by_head"]),
+        **of_mean("effective_correlation", ("length",), correlation),
         "effective_correlation_std": ("length", correlation["std"]),
         "effective_correlation_count": ("length", correlation["count"]),
     }

@@ -5,6 +5,7 @@ from functools import cached_property
 
 import xarray
 
+from headlight.analysis.batch_texts import groups_of
 from headlight.analysis.plan import Pass, StudyPlan, plan_passes, required_objective
 from headlight.analysis.positions import Positions
 from headlight.analysis.text_study import LossStudy
@@ -58,6 +59,7 @@ class SurveyStudy(LossStudy[SurveySettings]):
         behaviours = BehaviourCounter(batch, examples, plan.kind, measures, known)
         found = HeadsObserver(queries, keys, plan.kind, bias, measures, seeker, behaviours)
         found.residual = ResidualObserver(batch, examples, plan.kind)
+        found.groups = groups_of(examples)
         if limit := self._token_types(plan):
             found.tokens = TokenCounter(batch, plan.kind, measures, limit)
         if seeker and "weight" in measures and not plan.model.hears:

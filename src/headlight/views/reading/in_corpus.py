@@ -16,9 +16,6 @@ from headlight.vocabulary import BEHAVIOURS, CATEGORIES, NEIGHBOURS, head_name
 SAME_SHARES = ("weight", "norm")
 """Measures whose shares a text and a survey count alike; not those that may be below 0."""
 
-_NORMAL = 1.96
-"""Standard errors from the mean to either end of an interval of 95%."""
-
 FEWEST_WORDS = 10
 """A relation of fewer words says nothing about a head."""
 
@@ -111,16 +108,15 @@ def _surveyed(survey: xr.Dataset, name: str) -> dict[str, xr.DataArray]:
         statistic, where = "behaviour_share", {"behaviour": name}
     else:
         return {}
-    value = survey[statistic].sel(where)
-    if "query_category" in value.dims:
-        value = value.sel(query_category="all")
-    error = f"{statistic.removesuffix('_share')}_error"
-    if error not in survey:  # as in older results
-        return {"corpus": value}
-    within = _NORMAL * survey[error].sel(where)
+    if "query_category" in survey[statistic].dims:
+        where["query_category"] = "all"
     most = None if statistic == "entropy" else 1.0
-    ends = {"low": value - within, "high": value + within}
-    return {"corpus": value, **{end: each.clip(0.0, most) for end, each in ends.items()}}
+    ends = {
+        end: survey[f"{statistic}_{end}"].sel(where).clip(0.0, most)
+        for end in ("low", "high")
+        if f"{statistic}_{end}" in survey  # which older results do not have
+    }
+    return {"corpus": survey[statistic].sel(where), **ends}
 
 
 def _findings(survey: xr.Dataset) -> dict[str, list[str]]:
