@@ -103,7 +103,8 @@ def survey(
         attribution: how contributions are computed, if they are among the measures.
         value_bias: whether T of effective attention has the value bias in it.
         passages: keep for each head some tokens of the corpus where it does most what it does,
-            for the report; leave it out where texts are private, and token_types as well.
+            and 32 texts on which all heads are shown, for the report; leave it out where texts
+            are private, and token_types as well.
         token_types: say of this many tokens of the vocabulary how much each head gives them and
             they give; those that come first in the vocabulary, in most the most frequent ones,
             and fewer where the sums of all heads would take more than 64 MB; 0 for none.
@@ -1592,7 +1593,7 @@ def map_faithfulness(
     max_examples: int | None = None,
     seed: int = 0,
     bootstrap: int = 200,
-    maps: Literal['weight', 'norm', 'attribution', 'prediction', 'gradient_input', 'leave_one_out'] | Iterable[Literal['weight', 'norm', 'attribution', 'prediction', 'gradient_input', 'leave_one_out']] = ('weight', 'norm', 'prediction', 'gradient_input', 'leave_one_out'),
+    maps: Literal['weight', 'norm', 'attribution', 'prediction', 'gradient_input', 'leave_one_out', 'rollout', 'rollout_norm', 'rollout_block_norm', 'rollout_layer_norm', 'globenc', 'alti', 'value_zeroing', 'decompx'] | Iterable[Literal['weight', 'norm', 'attribution', 'prediction', 'gradient_input', 'leave_one_out', 'rollout', 'rollout_norm', 'rollout_block_norm', 'rollout_layer_norm', 'globenc', 'alti', 'value_zeroing', 'decompx']] = ('weight', 'norm', 'prediction', 'gradient_input', 'leave_one_out'),
     removal: Literal['mask', 'delete', 'attention'] | None = None,
     rows: Literal['mean', 'first', 'last'] | None = None,
     signed: bool = False,
@@ -1644,9 +1645,12 @@ def map_faithfulness(
             mean of the weights, and ``norm``, the length of what is moved. Of all layers:
             ``attribution``, how much a hidden token changes with an input token, which is slow;
             ``prediction``, what an input token adds to the logit in the linear network of the
-            text. Of the prediction itself: ``gradient_input``, the gradient of the probability
-            times the embedding, and ``leave_one_out``, what the probability loses without the
-            token. A random order stands beside them.
+            text; and what follows input tokens through the layers: ``rollout`` of weights, of
+            norms (``rollout_norm``, ``rollout_block_norm``, ``rollout_layer_norm``),
+            ``globenc``, ``alti``, ``value_zeroing`` and ``decompx``. Of the prediction itself:
+            ``gradient_input``, the gradient of the probability times the embedding, and
+            ``leave_one_out``, what the probability loses without the token. A random order
+            stands beside them.
         removal: how tokens are removed: they become the ``mask`` token (the unknown one where
             there is no mask), are left out (``delete``), or cannot be attended to
             (``attention``). By default ``mask`` where the tokenizer has one, else ``delete``.

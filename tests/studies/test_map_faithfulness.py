@@ -23,6 +23,7 @@ from headlight.errors import MissingHeadError, UsageError
 from headlight.findings.answers import answers
 from headlight.findings.answers.map_faithfulness import beside_best
 from headlight.reading.prediction import predict
+from headlight.studies.map_faithfulness.maps import FOLLOWED
 from headlight.studies.map_faithfulness.scores import (
     SHARES,
     correlations,
@@ -37,7 +38,7 @@ from studies.test_permutation import classifier
 from tiny_models import randomise
 
 MASK = VOCABULARY.index("<unk>")
-MAPS = ("weight", "norm", "prediction", "gradient_input", "leave_one_out")
+MAPS = ("weight", "norm", "rollout", "prediction", "gradient_input", "leave_one_out")
 
 
 def with_head(family: str) -> CapturedModel:
@@ -211,14 +212,25 @@ class Naive:
         """p of the target, from the places that are kept."""
         return float(self.logits(kept).double().softmax(-1)[self.target])
 
-    def weight(self) -> np.ndarray:
-        """The row of the last layer, as the model itself gives it."""
+    def weights(self) -> list[torch.Tensor]:
+        """Means over heads of all layers, as the model itself gives them."""
         own = self.network.config._attn_implementation
         self.network.set_attn_implementation("eager")
         with torch.no_grad():
-            last = self.network(torch.tensor([self.ids]), output_attentions=True).attentions[-1]
+            found = self.network(torch.tensor([self.ids]), output_attentions=True).attentions
         self.network.set_attn_implementation(own)
-        return last[0].double().mean(0)[self.place or 0].numpy()[self.own]
+        return [each[0].double().mean(0) for each in found]
+
+    def weight(self) -> np.ndarray:
+        """The row of the last layer."""
+        return self.weights()[-1][self.place or 0].numpy()[self.own]
+
+    def rollout(self) -> np.ndarray:
+        """The row of the product, with half of each token kept."""
+        found = torch.eye(len(self.ids), dtype=torch.float64)
+        for each in self.weights():
+            found = (each + torch.eye(len(self.ids))) / 2 @ found
+        return found[self.place or 0].numpy()[self.own]
 
     def left_out(self) -> np.ndarray:
         everything = set(self.own)
@@ -279,6 +291,7 @@ def test_scores_are_those_of_single_texts(family: str, removal: str) -> None:
         reading = headlight.reading.reading.read(made, read)
         given_ = {
             "weight": naive.weight(),
+            "rollout": naive.rollout(),
             "norm": reading.dataset["merged_norm"].values[-1, place or 0][naive.own],
             "prediction": parts["token_total"].values[naive.own],
             "gradient_input": naive.gradient(),
@@ -291,7 +304,7 @@ def test_scores_are_those_of_single_texts(family: str, removal: str) -> None:
             return naive.probability({naive.own[at] for at in kept})
 
         scores.append(
-            naive_scores({name: [naive_loss(each, probability)] for name, each in orders.items()})
+            naive_scores({name: [naive_loss(orders[name], probability)] for name in MAPS})
         )
         rhos.append([spearmanr(given_[name], given_["leave_one_out"]).statistic for name in MAPS])
     found = result.isel(map=slice(0, len(MAPS)))
@@ -360,7 +373,7 @@ def test_every_map_finds_the_one_token_that_decides_but_a_gradient_where_all_is_
         words = list(generator.choice(others, 9))
         words[int(generator.integers(9))] = "sea"
         data.append(" ".join(words))
-    maps = (*MAPS, "attribution")
+    maps = (*MAPS, "attribution", *(name for name in FOLLOWED if name not in MAPS))
     settings = MapFaithfulnessSettings(maps=maps, bootstrap=100, attribution=EXACT)
     result = run(data, planted(), settings, progress=False)
     assert float(result.probability) > 0.9

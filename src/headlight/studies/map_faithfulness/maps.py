@@ -1,6 +1,7 @@
 """What each token of a text is given by each map, for one prediction."""
 
 from collections.abc import Sequence
+from typing import get_args
 
 import torch
 from jaxtyping import Bool, Float
@@ -9,14 +10,16 @@ from torch import Tensor
 from headlight.analysis.batch_texts import Texts
 from headlight.analysis.classifiers.importance import PerToken, by_word, share_of_rows
 from headlight.analysis.classifiers.predictor import Importance
+from headlight.analysis.flow import input_maps
 from headlight.capture import AttentionSite, CapturedModel, LayerRecord, attribute
 from headlight.capture.input_gradient import input_times_gradient
 from headlight.capture.linear_network import decompose
 from headlight.encode.batch import Batch
 from headlight.measures import Scores
 from headlight.studies.map_faithfulness.asked import Asked, of_targets, predicts_what, read_off
-from headlight.studies.map_faithfulness.settings import MapFaithfulnessSettings
+from headlight.studies.map_faithfulness.settings import FollowedMap, MapFaithfulnessSettings
 
+FOLLOWED = get_args(FollowedMap)
 OF_LAST_LAYER = {"weight": "weight", "norm": "merged_norm"}
 """Maps of one layer, and what measure of it they are the mean over heads of."""
 
@@ -50,6 +53,8 @@ class TokenMaps:
         maps: dict[str, PerToken] = {}
         if set(asked) & OF_LAST_LAYER.keys():
             maps |= self._of_last_layer([name for name in asked if name in OF_LAST_LAYER])
+        if set(asked) & {*FOLLOWED}:
+            maps |= self._followed([name for name in asked if name in FOLLOWED])
         if "attribution" in asked:
             kind = self._sites[0].kind
             given = attribute(self._model, self._batch, self._settings.attribution, kind=kind)
@@ -86,6 +91,19 @@ class TokenMaps:
         with self._model.capture([last]) as recorder:
             recorder.visit = visit
             self._model.run(self._batch)
+        return found
+
+    def _followed(self, names: Sequence[str]) -> dict[str, PerToken]:
+        """The shares of the input tokens in the hidden tokens behind the last layer, by text."""
+        found = {name: torch.zeros(self._batch.input_ids.shape) for name in names}
+        kind, last = self._sites[0].kind, max(site.layer for site in self._sites)
+        rows = self._rows.cpu()
+        for row, example in enumerate(self._examples):
+            size = len(example.ids)
+            given = input_maps(self._model, example, names, kind=kind, layers=[last])
+            for name, maps in given.items():
+                of_rows = share_of_rows(maps[-1:].float(), rows[row : row + 1, :size])
+                found[name][row, :size] = of_rows[0]
         return found
 
     def _of_prediction(self) -> PerToken:

@@ -15,7 +15,27 @@ from headlight.settings import AtLeast1, require_distinct
 from headlight.settings.attribution import AttributionSettings
 from headlight.settings.slopes import Slope
 
-TokenMap = Literal["weight", "norm", "attribution", "prediction", "gradient_input", "leave_one_out"]
+FollowedMap = Literal[
+    "rollout",
+    "rollout_norm",
+    "rollout_block_norm",
+    "rollout_layer_norm",
+    "globenc",
+    "alti",
+    "value_zeroing",
+    "decompx",
+]
+"""The share of an input token in the hidden token that predicts, by a method of `METHODS`."""
+
+TokenMap = Literal[
+    "weight",
+    "norm",
+    "attribution",
+    "prediction",
+    "gradient_input",
+    "leave_one_out",
+    FollowedMap,
+]
 """By what tokens of a text are ordered."""
 
 REFERENCES: tuple[TokenMap, ...] = ("leave_one_out", "gradient_input")
@@ -30,10 +50,13 @@ class MapFaithfulnessSettings(BootstrapSettings, TextSettings):
         maps: by what tokens are ordered. Of the last layer, all heads together: ``weight``, the
             mean of the weights, and ``norm``, the length of what is moved. Of all layers:
             ``attribution``, how much a hidden token changes with an input token, which is slow;
-            ``prediction``, what an input token adds to the logit in the linear network of the
-            text. Of the prediction itself: ``gradient_input``, the gradient of the probability
-            times the embedding, and ``leave_one_out``, what the probability loses without the
-            token. A random order stands beside them.
+            ``prediction``, what an input token adds to the logit in the linear network of the text;
+            and what follows input tokens through the layers: ``rollout`` of weights, of norms
+            (``rollout_norm``, ``rollout_block_norm``, ``rollout_layer_norm``), ``globenc``,
+            ``alti``, ``value_zeroing`` and ``decompx``. Of the prediction itself:
+            ``gradient_input``, the gradient of the probability times the embedding, and
+            ``leave_one_out``, what the probability loses without the token. A random order stands
+            beside them.
         removal: how tokens are removed: they become the ``mask`` token (the unknown one where there
             is no mask), are left out (``delete``), or cannot be attended to (``attention``). By
             default ``mask`` where the tokenizer has one, else ``delete``.
