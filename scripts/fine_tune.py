@@ -19,7 +19,12 @@ from accelerate.utils import set_seed
 from sklearn.feature_extraction.text import CountVectorizer
 from sklearn.linear_model import LogisticRegression
 from sklearn.pipeline import make_pipeline
-from transformers import AutoModelForSequenceClassification, AutoTokenizer
+from transformers import (
+    AutoModelForSequenceClassification,
+    AutoTokenizer,
+    PreTrainedModel,
+    PreTrainedTokenizerBase,
+)
 
 from headlight.capture.loading import quiet
 from headlight.catalogue.models import EMBEDDED
@@ -49,15 +54,61 @@ def main() -> None:
             dtype=torch.float32,
             **({} if arguments.dropout is None else {"hidden_dropout_prob": arguments.dropout}),
         )
-    optimiser = torch.optim.AdamW(model.parameters(), lr=arguments.learning_rate)
-    steps = arguments.epochs * -(-len(training) // arguments.batch)
-    schedule = torch.optim.lr_scheduler.LambdaLR(
-        optimiser, lambda step: _rate((step + 1) / (steps + 1))
+    learner = Learner(model, tokenizer, arguments.batch)
+    learner.train(training, arguments.epochs, arguments.learning_rate)
+    most = Counter(pair.label for pair in held_out).most_common(1)[0][1]
+    print(
+        f"held out: {learner.accuracy(held_out):.3f} of {len(held_out)} right; a bag of words "
+        f"{bag_of_words(training, held_out):.3f}, the most frequent label "
+        f"{most / len(held_out):.3f}"
     )
+    model.save_pretrained(arguments.out)
+    tokenizer.save_pretrained(arguments.out)
 
-    def run(chosen: list[SentencePair]) -> tuple[torch.Tensor, torch.Tensor]:
+
+class Learner:
+    """A classifier, its tokenizer, and how many texts it reads at a time."""
+
+    def __init__(
+        self, model: PreTrainedModel, tokenizer: PreTrainedTokenizerBase, batch: int
+    ) -> None:
+        self._model, self._tokenizer, self._batch = model, tokenizer, batch
+
+    def train(self, training: list[SentencePair], epochs: int, learning_rate: float) -> None:
+        """Train the parameters that need a gradient, and print the loss of every epoch."""
+        trained = [each for each in self._model.parameters() if each.requires_grad]
+        optimiser = torch.optim.AdamW(trained, lr=learning_rate)
+        steps = epochs * -(-len(training) // self._batch)
+        schedule = torch.optim.lr_scheduler.LambdaLR(
+            optimiser, lambda step: _rate((step + 1) / (steps + 1))
+        )
+        for epoch in range(epochs):
+            self._model.train()
+            total = 0.0
+            for batch in _batches(training, self._batch):
+                logits, wanted = self._run(batch)
+                loss = torch.nn.functional.cross_entropy(logits, wanted)
+                optimiser.zero_grad()
+                loss.backward()
+                torch.nn.utils.clip_grad_norm_(trained, LONGEST_GRADIENT)
+                optimiser.step()
+                schedule.step()
+                total += float(loss.detach()) * len(wanted)
+            print(f"epoch {epoch + 1}: loss {total / len(training):.3f}", flush=True)
+        self._model.eval()
+
+    def accuracy(self, held_out: list[SentencePair]) -> float:
+        """The share of texts whose class is right."""
+        right = 0
+        with torch.inference_mode():
+            for start in range(0, len(held_out), self._batch):
+                logits, wanted = self._run(held_out[start:][: self._batch])
+                right += int((logits.argmax(-1) == wanted).sum())
+        return right / len(held_out)
+
+    def _run(self, chosen: list[SentencePair]) -> tuple[torch.Tensor, torch.Tensor]:
         seconds = [pair.second for pair in chosen]
-        inputs = tokenizer(
+        inputs = self._tokenizer(
             [pair.first for pair in chosen],
             None if None in seconds else seconds,
             padding=True,
@@ -65,36 +116,9 @@ def main() -> None:
             max_length=128,
             return_tensors="pt",
         )
-        wanted = torch.tensor([labels.index(str(pair.label)) for pair in chosen])
-        return model(**inputs).logits, wanted
-
-    for epoch in range(arguments.epochs):
-        model.train()
-        total = 0.0
-        for batch in _batches(training, arguments.batch):
-            logits, wanted = run(batch)
-            loss = torch.nn.functional.cross_entropy(logits, wanted)
-            optimiser.zero_grad()
-            loss.backward()
-            torch.nn.utils.clip_grad_norm_(model.parameters(), LONGEST_GRADIENT)
-            optimiser.step()
-            schedule.step()
-            total += float(loss.detach()) * len(wanted)
-        print(f"epoch {epoch + 1}: loss {total / len(training):.3f}", flush=True)
-    model.eval()
-    right = 0
-    with torch.inference_mode():
-        for start in range(0, len(held_out), arguments.batch):
-            logits, wanted = run(held_out[start:][: arguments.batch])
-            right += int((logits.argmax(-1) == wanted).sum())
-    most = Counter(pair.label for pair in held_out).most_common(1)[0][1]
-    print(
-        f"held out: {right / len(held_out):.3f} of {len(held_out)} right; a bag of words "
-        f"{bag_of_words(training, held_out):.3f}, the most frequent label "
-        f"{most / len(held_out):.3f}"
-    )
-    model.save_pretrained(arguments.out)
-    tokenizer.save_pretrained(arguments.out)
+        numbers = self._model.config.label2id
+        wanted = torch.tensor([numbers[str(pair.label)] for pair in chosen])
+        return self._model(**inputs).logits, wanted
 
 
 def _batches(pairs: list[SentencePair], size: int) -> list[list[SentencePair]]:

@@ -38,10 +38,9 @@ def filled(page: str) -> str:
 
 def section(study: Study) -> str:
     """What is said of a study of which the page says nothing yet."""
-    source = "[SOURCE]" if study.source.has_sample else "SOURCE"
     examples = "\n".join(f"headlight {study.command} {each[0]}" for each in study.examples)
     return (
-        f"## `headlight {study.command} {source}`\n\n"
+        f"## `headlight {study.command} [SOURCE]`\n\n"
         f"{study.question[:1].upper()}{study.question[1:]}.\n\n"
         f"<!-- options: {study.command} -->\n<!-- end -->\n\n"
         f"```\n{examples.rstrip()}\n```\n\n"

@@ -13,7 +13,7 @@ from types import NoneType, UnionType
 from typing import Any, Literal, Union, get_args, get_origin
 
 from headlight.catalogue import Study, studies
-from headlight.catalogue.arguments import REQUIRED, Argument, arguments, documentation
+from headlight.catalogue.arguments import Argument, arguments, documentation
 
 STUB = Path(__file__).resolve().parent.parent / "src" / "headlight" / "__init__.pyi"
 
@@ -62,8 +62,6 @@ def function(study: Study, classes: dict[str, str]) -> str:
 
 def default(argument: Argument) -> str:
     """The default as Python, or ``...`` where it is an object."""
-    if argument.default is REQUIRED:
-        return ""
     simple = isinstance(argument.default, bool | int | float | str | NoneType | tuple)
     return f" = {argument.default!r}" if simple else " = ..."
 

@@ -49,11 +49,6 @@ def test_a_function_is_found_again_where_it_says_that_it_is() -> None:
     assert found is headlight.norms  # as it is looked up in another process
 
 
-def test_a_source_that_must_be_named() -> None:
-    with pytest.raises(TypeError, match="'source'"):
-        headlight.dependency()
-
-
 def test_editors_read_what_the_catalogue_says() -> None:
     script = runpy.run_path(str(ROOT / "scripts" / "stubs.py"))
     assert script["STUB"].read_text(encoding="utf-8") == script["stub"](), "run scripts/stubs.py"

@@ -890,7 +890,7 @@ def token_identity(
     ...
 
 def dependency(
-    source: Any,
+    source: Any = None,
     *,
     model: Any = None,
     tokenizer: Any = None,
@@ -928,7 +928,7 @@ def dependency(
     Settings are those of `headlight.studies.dependency.settings.DependencySettings`.
 
     Args:
-        source: a treebank (a path, a glob, an open treebank).
+        source: a treebank (a path, a glob, an open treebank); by default the sample treebank.
         model: its name or folder, a loaded `Model`, or a model of transformers in memory (then
             with ``tokenizer=``); by default the embedded one.
         tokenizer: of a model that comes without one.
@@ -985,7 +985,7 @@ def dependency(
     ...
 
 def coreference(
-    source: Any,
+    source: Any = None,
     *,
     model: Any = None,
     tokenizer: Any = None,
@@ -1028,7 +1028,8 @@ def coreference(
     Settings are those of `headlight.studies.coreference.settings.CoreferenceSettings`.
 
     Args:
-        source: documents with coreference (a path, a glob, open documents).
+        source: documents with coreference (a path, a glob, open documents); by default those of
+            the sample treebank.
         model: its name or folder, a loaded `Model`, or a model of transformers in memory (then
             with ``tokenizer=``); by default the embedded one.
         tokenizer: of a model that comes without one.
@@ -1094,7 +1095,7 @@ def coreference(
     ...
 
 def parser_probes(
-    source: Any,
+    source: Any = None,
     *,
     model: Any = None,
     tokenizer: Any = None,
@@ -1134,7 +1135,7 @@ def parser_probes(
     Settings are those of `headlight.studies.parser_probes.settings.ParserProbeSettings`.
 
     Args:
-        source: a treebank (a path, a glob, an open treebank).
+        source: a treebank (a path, a glob, an open treebank); by default the sample treebank.
         model: its name or folder, a loaded `Model`, or a model of transformers in memory (then
             with ``tokenizer=``); by default the embedded one.
         tokenizer: of a model that comes without one.
@@ -1188,7 +1189,7 @@ def parser_probes(
     ...
 
 def alignment(
-    source: Any,
+    source: Any = None,
     *,
     model: Any = None,
     tokenizer: Any = None,
@@ -1228,7 +1229,7 @@ def alignment(
 
     Args:
         source: sentence pairs (a path, a glob, ``hf:NAME``, an open corpus, tuples of two
-            texts); for a model of speech recordings.
+            texts); for a model of speech recordings; by default the sample translations.
         model: its name or folder, a loaded `Model` (for gradients and differences with its
             language-model head), or a model of transformers in memory (then with
             ``tokenizer=``); by default the embedded translator, from German to English.
@@ -1290,7 +1291,7 @@ def alignment(
     ...
 
 def permutation(
-    source: Any,
+    source: Any = None,
     *,
     model: Any = None,
     tokenizer: Any = None,
@@ -1328,10 +1329,10 @@ def permutation(
     Args:
         source: labelled texts, or for a tagger, where the study takes one, sentences with tags
             (a path, a glob, ``hf:NAME``, an open corpus, tuples of a text and its label, or of
-            words and tags).
+            words and tags); by default the sample reviews.
         model: a classifier: its name or folder, a `Model` that was loaded with
             ``head="classification"``, or a model of transformers in memory (then with
-            ``tokenizer=``). The embedded model is none.
+            ``tokenizer=``); by default the embedded classifier of short reviews.
         tokenizer: of a model that comes without one.
         name: what titles call the model, in place of the end of its path.
         out: a folder, which makes the run resumable and keeps result, report and tables.
@@ -1383,7 +1384,7 @@ def permutation(
     ...
 
 def faithfulness(
-    source: Any,
+    source: Any = None,
     *,
     model: Any = None,
     tokenizer: Any = None,
@@ -1418,10 +1419,10 @@ def faithfulness(
     Args:
         source: labelled texts, or for a tagger, where the study takes one, sentences with tags
             (a path, a glob, ``hf:NAME``, an open corpus, tuples of a text and its label, or of
-            words and tags).
+            words and tags); by default the sample reviews.
         model: a classifier: its name or folder, a `Model` that was loaded with
             ``head="classification"``, or a model of transformers in memory (then with
-            ``tokenizer=``). The embedded model is none.
+            ``tokenizer=``); by default the embedded classifier of short reviews.
         tokenizer: of a model that comes without one.
         name: what titles call the model, in place of the end of its path.
         out: a folder, which makes the run resumable and keeps result, report and tables.
@@ -1470,7 +1471,7 @@ def faithfulness(
     ...
 
 def agreement(
-    source: Any,
+    source: Any = None,
     *,
     model: Any = None,
     tokenizer: Any = None,
@@ -1508,10 +1509,10 @@ def agreement(
     Args:
         source: labelled texts, or for a tagger, where the study takes one, sentences with tags
             (a path, a glob, ``hf:NAME``, an open corpus, tuples of a text and its label, or of
-            words and tags).
+            words and tags); by default the sample reviews.
         model: a classifier: its name or folder, a `Model` that was loaded with
             ``head="classification"``, or a model of transformers in memory (then with
-            ``tokenizer=``). The embedded model is none.
+            ``tokenizer=``); by default the embedded classifier of short reviews.
         tokenizer: of a model that comes without one.
         name: what titles call the model, in place of the end of its path.
         out: a folder, which makes the run resumable and keeps result, report and tables.
@@ -1671,7 +1672,7 @@ def map_faithfulness(
     ...
 
 def instance_adversary(
-    source: Any,
+    source: Any = None,
     *,
     model: Any = None,
     tokenizer: Any = None,
@@ -1713,10 +1714,10 @@ def instance_adversary(
     Args:
         source: labelled texts, or for a tagger, where the study takes one, sentences with tags
             (a path, a glob, ``hf:NAME``, an open corpus, tuples of a text and its label, or of
-            words and tags).
+            words and tags); by default the sample reviews.
         model: a classifier: its name or folder, a `Model` that was loaded with
             ``head="classification"``, or a model of transformers in memory (then with
-            ``tokenizer=``). The embedded model is none.
+            ``tokenizer=``); by default the embedded classifier of short reviews.
         tokenizer: of a model that comes without one.
         name: what titles call the model, in place of the end of its path.
         out: a folder, which makes the run resumable and keeps result, report and tables.
@@ -1772,7 +1773,7 @@ def instance_adversary(
     ...
 
 def adversary(
-    source: Any,
+    source: Any = None,
     *,
     model: Any = None,
     tokenizer: Any = None,
@@ -1817,10 +1818,10 @@ def adversary(
     Args:
         source: labelled texts, or for a tagger, where the study takes one, sentences with tags
             (a path, a glob, ``hf:NAME``, an open corpus, tuples of a text and its label, or of
-            words and tags).
+            words and tags); by default the sample reviews.
         model: a classifier: its name or folder, a `Model` that was loaded with
             ``head="classification"``, or a model of transformers in memory (then with
-            ``tokenizer=``). The embedded model is none.
+            ``tokenizer=``); by default the embedded classifier of short reviews.
         tokenizer: of a model that comes without one.
         name: what titles call the model, in place of the end of its path.
         out: a folder, which makes the run resumable and keeps result, report and tables.
@@ -1851,7 +1852,8 @@ def adversary(
         max_examples: stop after this many.
         start: where students begin: name or folder of the checkpoint before fine-tuning, whose
             head is then random; ``scratch``, random weights; or ``base``, the weights of the
-            model itself. It has to be named.
+            model itself. It has to be named, but for the embedded classifier, of which it is
+            ``base``.
         held_out: other texts, on which everything is measured; by default a fifth of the
             source, drawn with the seed.
         heads: which heads of these layers; by default all.
@@ -1884,7 +1886,7 @@ def adversary(
     ...
 
 def guided(
-    source: Any,
+    source: Any = None,
     *,
     model: Any = None,
     tokenizer: Any = None,
@@ -1926,10 +1928,10 @@ def guided(
     Args:
         source: labelled texts, or for a tagger, where the study takes one, sentences with tags
             (a path, a glob, ``hf:NAME``, an open corpus, tuples of a text and its label, or of
-            words and tags).
+            words and tags); by default the sample reviews.
         model: a classifier: its name or folder, a `Model` that was loaded with
             ``head="classification"``, or a model of transformers in memory (then with
-            ``tokenizer=``). The embedded model is none.
+            ``tokenizer=``); by default the embedded classifier of short reviews.
         tokenizer: of a model that comes without one.
         name: what titles call the model, in place of the end of its path.
         out: a folder, which makes the run resumable and keeps result, report and tables.

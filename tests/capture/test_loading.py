@@ -512,7 +512,7 @@ def test_where_the_hub_does_not_answer_nothing_is_tried_again_and_again(
 def test_who_needs_a_classifier_is_told_where_to_get_one() -> None:
     said = str(refusal(EMBEDDED_NAME, head="classification"))
     assert "distilbert-base-uncased-finetuned-sst-2-english of the hub" in said
-    assert "scripts/fine_tune.py" in said
+    assert "headlight-classifier" in said
 
 
 @pytest.mark.usefixtures("unchecked")

@@ -37,7 +37,6 @@ from headlight.encode import (
 from headlight.errors import UsageError
 from headlight.result.kinds import ALL
 
-SAMPLE_NAME = "the sample corpus"
 SAMPLE_LENGTH = 256
 """Two paragraphs of the sample corpus."""
 PAIR_LENGTH = 128
@@ -100,7 +99,7 @@ def plan_text_study(  # noqa: PLR0913 - each is a choice of its own
     return StudyPlan(
         name=name,
         title=title,
-        source=_name(opened),
+        source="examples" if isinstance(opened, Examples) else opened.source,
         model=model,
         kind=kind,
         sites=sites,
@@ -196,13 +195,6 @@ def _sample(model: CapturedModel, settings: S) -> tuple[Corpus, S]:
     longest = min(SAMPLE_LENGTH, model.longest or SAMPLE_LENGTH)
     settings = settings.replace(pairs=True, max_length=settings.max_length or longest)
     return open_corpus(SAMPLE_TEXT), settings
-
-
-def _name(opened: Corpus | Examples) -> str:
-    if isinstance(opened, Examples):
-        return "examples"
-    samples = {str(SAMPLE_TEXT): SAMPLE_NAME, str(SAMPLE_TRANSLATIONS): "the sample translations"}
-    return samples.get(opened.source, opened.source)
 
 
 def _part_that_runs(

@@ -24,12 +24,14 @@ from transformers import (
 from transformers.utils import is_accelerate_available
 
 from headlight.capture.captured_model import CapturedModel
+from headlight.capture.changed_weights import files_of_weights, tokenizer_place, weights_of
 from headlight.capture.gguf_file import files_of, quantisation_of, unpacked
 from headlight.capture.heads import LOADERS, head_of
 from headlight.capture.identity import digest_of_weights, is_dispensable, shortened
 from headlight.capture.layers import depth_of
 from headlight.capture.tasks import CLASSIFIERS, task_of
 from headlight.capture.wrappers import unwrapped
+from headlight.catalogue import EMBEDDED_CLASSIFIER
 from headlight.catalogue.models import (
     AUTO,
     BALANCED,
@@ -155,12 +157,14 @@ def load_start(source: str, like: CapturedModel) -> PreTrainedModel:
     cure = f"give the checkpoint that {like.name} was fine-tuned from, scratch, or base."
     with quiet(), torch.inference_mode(mode=False):
         try:
+            folder, given = weights_of(place)
             model, report = type(like.transformer).from_pretrained(
-                place,
+                folder,
                 config=copy.deepcopy(like.transformer.config),
                 dtype=like.transformer.dtype,
                 use_safetensors=True,
                 output_loading_info=True,
+                **given,
             )
         except Exception as problem:  # damaged folders make every library raise its own
             reason = _first_sentence(problem)
@@ -209,14 +213,19 @@ def _model(source: str, config: Any, dtype: torch.dtype, options: dict[str, Any]
     try:
         plain = unpacked(config) if packed else {}
         loader = AutoModel if head == "none" else _loader(source, config, head)
+        place, given = weights_of(folder)
+        if given:  # an automatic class wants a folder
+            with torch.device("meta"):
+                loader = type(loader.from_config(config))
         model, report = loader.from_pretrained(
-            folder,
+            place,
             config=config,
             dtype=dtype,
             use_safetensors=True,
             output_loading_info=True,
             **packed,
             **plain,
+            **given,
             **options,
         )
     except MissingHeadError:
@@ -251,8 +260,8 @@ def _loader(source: str, config: Any, head: str) -> Any:
         held = f"holds a {architectures[0]}" if architectures else "does not say what it holds"
         names = (name for name, place in EMBEDDED_MODELS.items() if str(place) == source)
         way = (
-            ", such as distilbert/distilbert-base-uncased-finetuned-sst-2-english of the hub, or "
-            "one that scripts/fine_tune.py of the repository makes of the embedded model in minutes"
+            f", such as {EMBEDDED_CLASSIFIER}, which comes with Headlight, or "
+            "distilbert/distilbert-base-uncased-finetuned-sst-2-english of the hub"
         ) * (head == "classification")
         raise MissingHeadError(
             f"{next(names, source)} {held}, and so has no {_HEAD_NAMES[head]}; give a checkpoint "
@@ -290,7 +299,9 @@ def _tokenizer(source: str, options: dict[str, Any]) -> tuple[Any, str]:
     """
     try:
         folder, packed = files_of(source)
-        tokenizer = AutoTokenizer.from_pretrained(folder, use_fast=True, **packed, **options)
+        tokenizer = AutoTokenizer.from_pretrained(
+            tokenizer_place(folder), use_fast=True, **packed, **options
+        )
         tokenizer.name_or_path = source  # by which workers load it again
     except Exception as problem:  # noqa: BLE001 - the tokenizers library raises nothing more precise
         return None, _tokenizer_problem(source, problem)
@@ -420,7 +431,7 @@ def quiet() -> Iterator[None]:
 def _revision(source: str, network: PreTrainedModel, asked: str | None) -> str:
     """The commit on the hub, else a digest of the weights: in the file or folder, or in memory."""
     packed = gguf_of(source)
-    files = [packed] if packed else sorted(Path(source).glob("*.safetensors"))
+    files = [packed] if packed else files_of_weights(source)
     if not files:
         return _commit(source, asked) or digest_of_weights(network)
     digest = hashlib.sha256()

@@ -12,10 +12,17 @@ from headlight.catalogue.registry import (
     refused,
     studies,
 )
-from headlight.catalogue.sources import EMBEDDED_TRANSLATOR, SOURCES, Reads, SourceKind
+from headlight.catalogue.sources import (
+    EMBEDDED_CLASSIFIER,
+    EMBEDDED_TRANSLATOR,
+    SOURCES,
+    Reads,
+    SourceKind,
+)
 from headlight.catalogue.study import Study
 
 __all__ = [
+    "EMBEDDED_CLASSIFIER",
     "EMBEDDED_TRANSLATOR",
     "GROUP",
     "SOURCES",

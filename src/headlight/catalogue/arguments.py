@@ -13,7 +13,6 @@ from headlight.files import Location
 from headlight.settings import CHOSEN, Settings, entries
 
 WIDTH = 100
-REQUIRED = inspect.Parameter.empty
 OWN = ("folder", "command", "progress")
 """Arguments of ``run`` that a user says in other words, or not at all."""
 
@@ -25,7 +24,7 @@ class Argument:
     Attributes:
         name: of the parameter.
         hint: the types that it takes.
-        default: what it is when it is not given; `REQUIRED` if it must be.
+        default: what it is when it is not given.
         explanation: one or more sentences, without their full stop.
     """
 
@@ -66,7 +65,7 @@ def arguments(study: Study) -> list[Argument]:
     """All arguments of the function of a study, the source first, and its settings last."""
     source = study.source
     return [
-        Argument("source", Any, None if source.has_sample else REQUIRED, source.explanation),
+        Argument("source", Any, None, source.explanation),
         Argument("model", Any, None, source.model),
         Argument("tokenizer", Any, None, "of a model that comes without one"),
         Argument(

@@ -17,15 +17,19 @@ from urllib.request import getproxies
 
 from huggingface_hub import constants as hub
 
-from headlight.catalogue.sources import EMBEDDED_TRANSLATOR
+from headlight.catalogue.sources import ASSETS, EMBEDDED_CLASSIFIER, EMBEDDED_TRANSLATOR
 from headlight.errors import ModelError, UsageError
 from headlight.settings import require_choice
 
-_ASSETS = Path(__file__).parents[1] / "assets"
-EMBEDDED = _ASSETS / "model"
+EMBEDDED = ASSETS / "model"
 EMBEDDED_NAME = "headlight-small"
-EMBEDDED_MODELS = {EMBEDDED_NAME: EMBEDDED, EMBEDDED_TRANSLATOR: _ASSETS / "translator"}
-"""The models that come with the package: BERT, and a translator from German to English."""
+EMBEDDED_MODELS = {
+    EMBEDDED_NAME: EMBEDDED,
+    EMBEDDED_TRANSLATOR: ASSETS / "translator",
+    EMBEDDED_CLASSIFIER: ASSETS / "classifier",
+}
+"""The models that come with the package: BERT, a translator from German to English, and a
+classifier of short reviews, which is kept as what differs from the first."""
 
 DTYPES = ("float32", "bfloat16", "float16", "float64")
 AUTO = "auto"

@@ -2,7 +2,8 @@
 
 from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Literal
+from pathlib import Path
+from typing import Any, Literal
 
 Reads = Literal[
     "text", "haystack", "treebank", "coreference", "parallel", "labelled", "text_or_labelled"
@@ -12,6 +13,12 @@ last depends on the model."""
 
 EMBEDDED_TRANSLATOR = "headlight-translator"
 """The name of the embedded translation model, from German to English."""
+
+EMBEDDED_CLASSIFIER = "headlight-classifier"
+"""The name of the embedded classifier of short reviews."""
+
+ASSETS = Path(__file__).parents[1] / "assets"
+"""Models and samples that come with the package."""
 
 _CORPUS = "Study a corpus"
 _ANNOTATED = "Study annotated text"
@@ -23,7 +30,8 @@ _MODEL = (
 )
 _CLASSIFIER = (
     'its name or folder, a `Model` that was loaded with ``head="classification"``, or a model of '
-    "transformers in memory (then with ``tokenizer=``). The embedded model is none."
+    "transformers in memory (then with ``tokenizer=``); by default the embedded classifier of "
+    "short reviews."
 )
 
 
@@ -39,7 +47,8 @@ class SourceKind:
         panel: under which heading of the help its studies stand.
         model: which model may read it, in Python.
         default_model: the embedded model that reads it where none is named; None for the usual one.
-        has_sample: whether there is a sample corpus, which is read where no source is named.
+        sample: the file of `ASSETS` that is read where no source is named; None where the study
+            itself chooses a sample.
     """
 
     explanation: str
@@ -49,7 +58,11 @@ class SourceKind:
     panel: str = _ANNOTATED
     model: str = _MODEL
     default_model: str | None = None
-    has_sample: bool = False
+    sample: str | None = None
+
+    def or_sample(self, source: Any) -> Any:
+        """What is read: the source, or the sample where none is named and there is one for all."""
+        return source if source is not None or self.sample is None else str(ASSETS / self.sample)
 
 
 SOURCES: Mapping[Reads, SourceKind] = {
@@ -61,7 +74,6 @@ SOURCES: Mapping[Reads, SourceKind] = {
         label="text",
         noun="document",
         panel=_CORPUS,
-        has_sample=True,
     ),
     "haystack": SourceKind(
         explanation="texts in which facts are hidden (a path, a glob, ``hf:NAME``, texts, an open "
@@ -71,26 +83,32 @@ SOURCES: Mapping[Reads, SourceKind] = {
         label="nothing, or text in which facts are hidden",
         noun="probe",
         panel=_CORPUS,
-        has_sample=True,
     ),
     "treebank": SourceKind(
-        explanation="a treebank (a path, a glob, an open treebank).",
-        argument="Treebank: file, folder or glob (CoNLL-U, CoNLL-X, columns).",
+        explanation="a treebank (a path, a glob, an open treebank); by default the sample "
+        "treebank.",
+        argument="Treebank: file, folder or glob (CoNLL-U, CoNLL-X, columns). Default: the sample "
+        "treebank.",
         label="a treebank",
         noun="sentence",
+        sample="sample.conllu",
     ),
     "coreference": SourceKind(
-        explanation="documents with coreference (a path, a glob, open documents).",
-        argument="Coreference: file, folder or glob (CoNLL-2012, LitBank, CorefUD).",
+        explanation="documents with coreference (a path, a glob, open documents); by default those "
+        "of the sample treebank.",
+        argument="Coreference: file, folder or glob (CoNLL-2012, LitBank, CorefUD). Default: the "
+        "sample treebank.",
         label="coreference",
         noun="document",
+        sample="sample.conllu",
     ),
     "parallel": SourceKind(
         explanation="sentence pairs (a path, a glob, ``hf:NAME``, an open corpus, tuples of two "
-        "texts); for a model of speech recordings.",
+        "texts); for a model of speech recordings; by default the sample translations.",
         argument="Sentence pairs: file, folder, glob, hf:NAME or - (source ||| target, TSV, CSV, "
         "JSON lines, TMX), or the source sentences, with --target; for a model of speech "
-        "recordings.",
+        "recordings. Default: the sample translations, with their links.",
+        sample="sample.de-en",
         label="translations",
         noun="pair",
         panel=TRANSLATIONS,
@@ -102,12 +120,15 @@ SOURCES: Mapping[Reads, SourceKind] = {
     "labelled": SourceKind(
         explanation="labelled texts, or for a tagger, where the study takes one, sentences with "
         "tags (a path, a glob, ``hf:NAME``, an open corpus, tuples of a text and its label, or of "
-        "words and tags).",
+        "words and tags); by default the sample reviews.",
         argument="Labelled texts: file, folder, glob or hf:NAME (TSV, CSV, JSON lines, SST, AG "
-        "News, IMDB, newsgroups, MRPC, CoLA, MNLI); for a tagger words and tags in columns.",
+        "News, IMDB, newsgroups, MRPC, CoLA, MNLI); for a tagger words and tags in columns. "
+        "Default: the sample reviews.",
         label="labelled texts",
         noun="text",
         model=f"a classifier: {_CLASSIFIER}",
+        default_model=EMBEDDED_CLASSIFIER,
+        sample="sample.reviews.tsv",
     ),
     "text_or_labelled": SourceKind(
         explanation="texts, as other studies read them (by default the sample corpus); for a "
@@ -117,7 +138,6 @@ SOURCES: Mapping[Reads, SourceKind] = {
         label="text, or for a classifier labelled texts",
         noun="text",
         panel=_CORPUS,
-        has_sample=True,
     ),
 }
 """By the name that the row of a study has."""

@@ -47,11 +47,10 @@ def _examples(study: Study) -> str:
 def _command(study: Study) -> Callable[..., None]:
     """The command of a study; its options are the settings of the study."""
     in_folder = RunOptions(out=f"headlight-{study.command}")
-    nothing: Any = None if study.source.has_sample else ...
 
     @takes_settings(settings=study.settings)
     def command(
-        source: Annotated[str | None, typer.Argument(help=study.source.argument)] = nothing,
+        source: Annotated[str | None, typer.Argument(help=study.source.argument)] = None,
         config: ConfigFile = None,
         load: NamedLoadOptions = NAMED,
         run: RunOptions = in_folder,
@@ -76,7 +75,7 @@ def _run(
     run: RunOptions,
     settings: StudySettings,
 ) -> None:
-    _check(source, settings)  # before anything slow is imported
+    _check(study.source.or_sample(source), settings)  # before anything slow is imported
 
     load.check(default=study.source.default_model, layers=settings.layers)
 

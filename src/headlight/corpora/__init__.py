@@ -26,7 +26,13 @@ from headlight.corpora.parallel.parallel_corpus import (
     open_parallel,
 )
 from headlight.corpora.parallel.translation_pair import TranslationPair
-from headlight.corpora.samples import SAMPLE_LINKS, SAMPLE_TEXT, SAMPLE_TRANSLATIONS
+from headlight.corpora.samples import (
+    SAMPLE_LINKS,
+    SAMPLE_REVIEWS,
+    SAMPLE_TEXT,
+    SAMPLE_TRANSLATIONS,
+    SAMPLE_TREEBANK,
+)
 from headlight.corpora.speech.recording import Recording
 from headlight.corpora.speech.speech_corpus import holds_recordings, open_recordings
 from headlight.corpora.state import source_state
@@ -50,8 +56,10 @@ __all__ = [
     "PUNCTUATION_RELATION",
     "ROOT",
     "SAMPLE_LINKS",
+    "SAMPLE_REVIEWS",
     "SAMPLE_TEXT",
     "SAMPLE_TRANSLATIONS",
+    "SAMPLE_TREEBANK",
     "TAGGED_FORMATS",
     "TREEBANK_FORMATS",
     "UNKNOWN",

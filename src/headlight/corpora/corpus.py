@@ -12,6 +12,7 @@ from typing_extensions import TypeVar
 from headlight.corpora.archives import is_packed, text_files
 from headlight.corpora.files import files
 from headlight.corpora.lines import READ_AHEAD, Lines
+from headlight.corpora.samples import NAMES
 from headlight.errors import CorpusError, UsageError
 from headlight.files import Location, storable
 from headlight.settings import Range, require_range
@@ -167,7 +168,7 @@ def corpus_of_files(
     def share_of(elements: int) -> float | None:
         return _share_of_files(paths, format, elements)
 
-    return Corpus(storable(source), read, kind, share_of=share_of)
+    return Corpus(NAMES.get(str(source)) or storable(source), read, kind, share_of=share_of)
 
 
 def _share_of_files(

@@ -53,11 +53,12 @@ def run_study(
         HeadlightError: see the study.
     """
     check_workers(study, source, folder, list(objects))
+    repeats = configuration(study, source, settings, model, folder.corpus_name)
+    source = study.source.or_sample(source)
     if settings.pages:
         check_pages(source, folder.place if folder else None)
     processes = processes_of(model.transformer)
     progress = progress and not (processes is not None and processes.rank())
-    repeats = configuration(study, source, settings, model, folder.corpus_name)
     with rank_folder(study, folder, processes) as own, on_cluster(own), own.opened() as mine:
         with _workers(study, repeats, mine, model, progress=progress):
             result = study.run(

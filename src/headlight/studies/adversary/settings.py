@@ -4,7 +4,7 @@ from dataclasses import dataclass
 from typing import Annotated, Literal
 
 from headlight.analysis.settings import ClassifierSettings
-from headlight.catalogue import Study
+from headlight.catalogue import EMBEDDED_CLASSIFIER, Study
 from headlight.errors import UsageError
 from headlight.settings import NO_EFFECT, AtLeast0, AtLeast1, Range, require_distinct
 
@@ -21,7 +21,7 @@ class AdversarySettings(ClassifierSettings):
     Attributes:
         start: where students begin: name or folder of the checkpoint before fine-tuning, whose head
             is then random; ``scratch``, random weights; or ``base``, the weights of the model
-            itself. It has to be named.
+            itself. It has to be named, but for the embedded classifier, of which it is ``base``.
         held_out: other texts, on which everything is measured; by default a fifth of the source,
             drawn with the seed.
         heads: which heads of these layers; by default all.
@@ -69,23 +69,21 @@ class AdversarySettings(ClassifierSettings):
         if not self.bootstrap:
             raise UsageError("bootstrap is 0, and intervals need at least 1 resample.")
 
-    def check_start(self) -> None:
-        """Refuse students that begin nowhere.
+    def start_for(self, name: str) -> str:
+        """Where students of a model begin: those of the embedded classifier with its weights.
 
         Raises:
-            UsageError: nobody has said where.
+            UsageError: nobody has said where those of another model begin.
         """
-        if self.start is None:
-            raise UsageError(
-                "students need a start, which decides how far they can go: the name or folder of "
-                "the checkpoint before fine-tuning, scratch for random weights, or base for those "
-                "of the model itself (start=, --start)."
-            )
-
-    def check_command(self) -> None:
-        """The start is looked at before the model is loaded."""
-        super().check_command()
-        self.check_start()
+        if self.start is not None:
+            return self.start
+        if name == EMBEDDED_CLASSIFIER:
+            return "base"
+        raise UsageError(
+            "students need a start, which decides how far they can go: the name or folder of the "
+            "checkpoint before fine-tuning, scratch for random weights, or base for those of the "
+            "model itself (start=, --start)."
+        )
 
     @property
     def weights(self) -> list[float]:

@@ -49,7 +49,7 @@ def run(
     Args:
         source: see `headlight.analysis.classifiers.plan.LabelledSource`.
         model: a classifier of texts or of tokens.
-        settings: see `AdversarySettings`; ``start`` has to be there.
+        settings: see `AdversarySettings`.
         folder: see `RunFolder`; what is finished of a run on this machine is used again.
         command: how it was asked for, for the record.
         progress: show a bar on standard error.
@@ -75,7 +75,9 @@ def run(
     Source: Wiegreffe and Pinter (2019), Section 4 and Figure 5; Yang, Section 4.2.
     """
     settings = settings or AdversarySettings()
-    start = _check(settings, model, folder)
+    start = settings.start_for(model.name)
+    settings = settings.replace(start=start)
+    _check(settings, model, folder)
     title = "Other attention with the same predictions"
     plan, classes = plan_classifier_study("adversary", title, source, model, settings)
     _check_tags(model, classes)
@@ -142,14 +144,12 @@ def _runs(trainer: StudentTrainer, settings: AdversarySettings, progress: bool) 
     ]
 
 
-def _check(settings: AdversarySettings, model: CapturedModel, folder: RunFolder | None) -> str:
-    """Where students begin.
+def _check(settings: AdversarySettings, model: CapturedModel, folder: RunFolder | None) -> None:
+    """Refuse settings that do not go together.
 
     Raises:
-        UsageError: nobody has said so, or settings do not go together.
+        UsageError: it is so.
     """
-    settings.check_start()
-    assert settings.start is not None  # noqa: S101 - it was looked at
     place = folder.place if folder else None
     if settings.keep_models and not isinstance(place, Path):
         raise UsageError("models are kept in a folder of this machine; name one with --out.")
@@ -158,7 +158,6 @@ def _check(settings: AdversarySettings, model: CapturedModel, folder: RunFolder 
             f"processes is {settings.processes}, and {model.name} is on "
             f"{model.transformer.device}, which one process uses; leave processes out."
         )
-    return settings.start
 
 
 def _check_tags(model: CapturedModel, classes: Classes) -> None:

@@ -17,6 +17,8 @@ from headlight.capture import AttentionSite, CapturedModel
 from headlight.capture.hidden_states import hidden_layers
 from headlight.catalogue.models import place_of
 from headlight.corpora import (
+    SAMPLE_LINKS,
+    SAMPLE_TRANSLATIONS,
     Corpus,
     TranslationPair,
     holds_recordings,
@@ -212,7 +214,7 @@ class AlignmentStudy(PassStudy[AlignmentSettings]):
                 f"{source} holds recordings, and {model.name} reads text; name a model of speech, "
                 "such as openai/whisper-tiny.en."
             )
-        gold_file = _gold_file(settings)
+        gold_file = _gold_file(settings, source)
         settings = settings.for_model(model.name, translates=model.has_decoder_inputs)
         self.settings = settings
         if settings.of_hidden_states:
@@ -338,7 +340,9 @@ def _listed_beside(model: CapturedModel) -> list[list[int]]:
         return []
 
 
-def _gold_file(settings: AlignmentSettings) -> str:
+def _gold_file(settings: AlignmentSettings, source: Any) -> str:
+    if settings.gold is None and str(source) == str(SAMPLE_TRANSLATIONS):
+        return str(SAMPLE_LINKS)
     if settings.gold is None:
         raise UsageError(
             "alignments are judged by gold links, and none are named; name their file with gold "
