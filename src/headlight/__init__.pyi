@@ -730,6 +730,8 @@ def mixing(
     max_examples: int | None = None,
     seed: int = 0,
     bootstrap: int = 200,
+    feed_forward: bool = False,
+    slope: Literal['zero_origin', 'chord', 'derivative'] = 'chord',
     masks: float = 0.0,
 ) -> xarray.Dataset:
     """How much a layer mixes into a token from its context, and how much the token keeps.
@@ -772,13 +774,17 @@ def mixing(
         seed: of the resampling, of pairs and of masks.
         bootstrap: how often texts are resampled for the intervals; 0 for none. Each resample
             costs four bytes per number of the result.
+        feed_forward: also behind the feed-forward network, whose activations are straight
+            lines; costs five passes more.
+        slope: of these: ``chord`` from the bias (Kobayashi et al. 2024), ``zero_origin`` or
+            ``derivative``.
         masks: share of the tokens of each text that the mask token stands in place of, which
             one depends on the text; 0.12 in the code of Kobayashi et al. (2021).
 
     Raises:
         HeadlightError: something is wrong with the request, the model, or what is read.
 
-    Source: Kobayashi et al. 2021.
+    Source: Kobayashi et al. 2021 and 2024.
     """
     ...
 

@@ -6,17 +6,21 @@ import numpy as np
 import pytest
 import torch
 import xarray
+from scipy.special import expit, ndtr
 
 import definitions
+from architectures import WIDE
 from headlight.analysis.text_plan import plan_text_study
+from headlight.capture import CapturedModel
 from headlight.encode import Encoded
 from headlight.errors import UnsupportedModelError, UsageError
 from headlight.findings.answers import answers
 from headlight.studies.mixing.page import sections
 from headlight.studies.mixing.settings import MixingSettings
 from headlight.studies.mixing.study import BANDS, MixingStudy, run
-from studies.models import documents, model, texts
+from studies.models import documents, model, texts, tokenizer
 from studies.naive import MAPS, layers_of
+from tiny_models import build
 
 SCOPES = ("weight", "norm", "weight_residual", "norm_residual", "norm_residual_norm")
 NORMS = {"bert": "encoder.layer.{}.attention.output.LayerNorm"}
@@ -119,6 +123,108 @@ def test_ratios_are_as_defined(family: str, kind: str) -> None:
     assert (result["mixing_low"] <= result["mixing"]).all()
     assert (result["mixing"] <= result["mixing_high"]).all()
     assert any("mixes" in said for said in answers(result))
+
+
+BLOCKS = {"bert": "encoder.layer.{}.", "llama": "layers.{}."}
+READ = {"bert": "attention.output.LayerNorm", "llama": "post_attention_layernorm"}
+"""The norm at the end of the attention block, or at the beginning of the next."""
+
+
+def naive_behind(example: Encoded, made: Any, family: str, kind: str) -> np.ndarray:
+    """Ratios behind the feed-forward network and the norm after it, [scope, layer, token]."""
+    modules = dict(made.named_modules())
+    seen: list[np.ndarray] = []
+
+    def see(_: Any, given: Any, put_out: Any) -> None:
+        whole = put_out if family == "bert" else given[0]
+        seen.append(whole[0].detach().double().numpy())
+
+    hooks = [
+        modules[BLOCKS[family].format(layer) + READ[family]].register_forward_hook(see)
+        for layer in range(2)
+    ]
+    given = residuals(made, family, example)
+    for hook in hooks:
+        hook.remove()
+    found = []
+    for number, layer in enumerate(layers_of(made, family, kind, example, range(2))):
+        block = _Block(made, BLOCKS[family].format(number), last=number == 1)
+        bias = block(MAPS[family, kind][1].format(number) + ".bias", whole_name=True)
+        norm = None
+        if family == "bert":
+            names = (f"{READ[family]}.weight", f"{READ[family]}.bias")
+            norm = (True, *map(block, names), block.eps(READ[family]))
+        parts = definitions.parts_of_layer(
+            layer.weight, layer.value, layer.output, bias, given[number], None, norm
+        )
+        rows: list[list[float]] = [[], []]
+        through = block.of_bert if family == "bert" else block.of_llama
+        for query, whole in enumerate(seen[number]):
+            others = [key for key in range(len(parts)) if key != query]
+            vectors = parts[query, others].sum(0), parts[query, query]
+            for row, (away, own) in zip(rows, through(whole, vectors), strict=True):
+                lengths = np.linalg.norm(away), np.linalg.norm(own)
+                row.append(float(lengths[0] / sum(lengths)))
+        found.append(rows)
+    return np.array(found).transpose(1, 0, 2)
+
+
+class _Block:
+    """What follows the attention of a layer, in numpy."""
+
+    def __init__(self, made: Any, name: str, *, last: bool) -> None:
+        self.made, self.name, self.last = made, name, last
+
+    def __call__(self, name: str, *, whole_name: bool = False) -> Any:
+        stored = dict(self.made.named_parameters()).get(name if whole_name else self.name + name)
+        return None if stored is None else stored.detach().double().numpy()
+
+    def eps(self, name: str) -> float:
+        module = self.made.get_submodule(self.name + name)
+        return float(getattr(module, "eps", getattr(module, "variance_epsilon", 0)))
+
+    def of_bert(self, whole: np.ndarray, vectors: Any) -> tuple[Any, Any]:
+        """The chord of GELU from the bias; the mean of the norm, which divides both alike."""
+        start, inner = self("intermediate.dense.bias"), self("intermediate.dense.weight")
+        wide, outer = inner @ whole, self("output.dense.weight")
+        gelu = (wide + start) * ndtr(wide + start) - start * ndtr(start)
+        behind = [each + outer @ (gelu / wide * (inner @ each)) for each in vectors]
+        gain = self("output.LayerNorm.weight")
+        return behind, [gain * (each - each.mean()) for each in behind]
+
+    def of_llama(self, whole: np.ndarray, vectors: Any) -> tuple[Any, Any]:
+        """The gate is a constant; the final norm follows the last layer."""
+        length = np.sqrt((whole**2).mean() + self.eps(READ["llama"]))
+        scaled = self(f"{READ['llama']}.weight") / length
+        gate, up, down = (self(f"mlp.{each}_proj.weight") for each in ("gate", "up", "down"))
+        bent = gate @ (scaled * whole)
+        bent = bent * expit(bent)
+        behind = [each + down @ (bent * (up @ (scaled * each))) for each in vectors]
+        gain = self("norm.weight", whole_name=True) if self.last else 1.0
+        return behind, [gain * each for each in behind]
+
+
+@pytest.mark.parametrize(("family", "kind"), [("bert", "encoder"), ("llama", "decoder")])
+def test_ratios_behind_the_feed_forward_network(family: str, kind: str) -> None:
+    """By its definition: of each part what slopes of the whole give it."""
+    found, corpus = model(family), texts(4, longest=12)
+    settings = MixingSettings(batch_tokens=60, bootstrap=20, feed_forward=True)
+    result = run(corpus, found, settings, progress=False)
+    examples = list(plan_text_study("mixing", "", corpus, found, settings).examples)
+    wanted = [naive_behind(each, found.transformer, family, kind).mean(-1) for each in examples]
+    near(result["mixing"][5:], np.mean(wanted, 0))
+    without = run(corpus, found, settings.replace(feed_forward=False), progress=False)
+    near(result["mixing"][:5], without["mixing"].values)
+    assert [each.name for each in sections(result)] == [each.name for each in sections(without)]
+
+
+def test_a_feed_forward_network_beside_the_attention_is_refused() -> None:
+    network = build("gpt_neox", WIDE, seed=7)
+    found = CapturedModel(network, tokenizer("llama"), "gpt_neox", "1")
+    with pytest.raises(UnsupportedModelError, match="beside it, so that nothing can be followed"):
+        run(texts(2), found, MixingSettings(feed_forward=True), progress=False)
+    with pytest.raises(UsageError, match="one kind of attention"):
+        run(texts(2), model("bert"), MixingSettings(feed_forward=True, kind="all"), progress=False)
 
 
 def near(found: xarray.DataArray, wanted: np.ndarray, rtol: float = 2e-5) -> None:

@@ -1,16 +1,24 @@
-"""How much of what a layer puts out for a token comes from other tokens (Kobayashi et al. 2021)."""
+"""How much of what a layer puts out for a token comes from other tokens.
+
+Kobayashi et al. (2021); with the feed-forward network Kobayashi et al. (2024).
+"""
 
 import torch
 from jaxtyping import Float
 from torch import Tensor
 
-from headlight.capture import LayerRecord
+from headlight.capture import FrozenMap, LayerRecord
 from headlight.measures.gated import gated_weight
 from headlight.measures.whole_layer import WholeLayer
 
 SCOPES = ("weight", "norm", "weight_residual", "norm_residual", "norm_residual_norm")
 """By attention weights (ATTN-W) and norms (ATTN-N); with the residual connection (ATTNRES-W,
 ATTNRES-N); with the norm behind it as well (ATTNRESLN-N)."""
+
+
+BEHIND_FEED_FORWARD = ("feed_forward_residual", "feed_forward_residual_norm")
+"""As the last of `SCOPES`, and behind the feed-forward network and the residual connection around
+it; and behind the norm that follows this."""
 
 
 def mixing_ratios(record: LayerRecord) -> Float[Tensor, "scope batch query"]:
@@ -50,6 +58,44 @@ def mixing_ratios(record: LayerRecord) -> Float[Tensor, "scope batch query"]:
             _ratio(_length(added), _length(kept)),
             _ratio(_length(layer.behind_norm(added)), _length(layer.behind_norm(kept))),
         ]
+    )
+
+
+def parts_of_block(
+    record: LayerRecord,
+) -> tuple[Float[Tensor, "batch query d_model"], Float[Tensor, "batch query d_model"]]:
+    """What others give to a token in what leaves the attention block, and what it gives itself.
+
+    Args:
+        record: of self-attention, with its residual.
+
+    Raises:
+        CaptureError: the residual was not captured.
+    """
+    layer = WholeLayer(record, gated_weight(record.weight, record.gate))
+    own = layer.own
+    assert own is not None  # noqa: S101 - self-attention
+    added, kept = layer.behind_branch(layer.of_all - own), layer.behind_branch(own)
+    return layer.behind_norm(added), layer.behind_norm(kept + layer.residual.given)
+
+
+def ratios_behind_feed_forward(
+    others: Float[Tensor, "batch query d_model"],
+    own: Float[Tensor, "batch query d_model"],
+    norm: FrozenMap | None,
+) -> Float[Tensor, "scope batch query"]:
+    """r_i by `BEHIND_FEED_FORWARD`; what the norm divides by is the same for both parts.
+
+    Args:
+        others: what others give, in the sum behind the feed-forward network.
+        own: what the token gives itself.
+        norm: that follows the sum; where there is none both scopes are the same.
+
+    Source: Kobayashi et al. (2024).
+    """
+    behind = (others, own) if norm is None else (norm.linear(others), norm.linear(own))
+    return torch.stack(
+        [_ratio(_length(others), _length(own)), _ratio(_length(behind[0]), _length(behind[1]))]
     )
 
 

@@ -18,24 +18,29 @@ from headlight.capture.linear_network.rules import LinearRules
 from headlight.settings.slopes import Slope
 
 
-class _Still:
+class Still:
     """Keeps nothing: what is added does not change."""
 
     tangents = True
 
     def addend(self, value: Tensor, kind: AddendKind, name: str) -> Tensor:
+        """It stays."""
         return value
 
     def embedded(self, ids: Tensor, table: Tensor, value: Tensor) -> Tensor:
+        """It stays."""
         return value
 
     def behind(self, found: Tensor) -> Tensor:
+        """It stays."""
         return found
 
     def place(self) -> str:
+        """Nobody asks."""
         return ""
 
     def name(self, value: Tensor) -> str | None:
+        """Nobody asks."""
         return None
 
 
@@ -57,7 +62,7 @@ def token_parts(
     own = torch.eye(keys, dtype=still.dtype, device=still.device)[:, None, :, None] * run.embedded
 
     def hidden(change: Tensor) -> tuple[Tensor, ...]:
-        with LinearRules(_Still(), slope):  # within, so that it does not see what jvp does
+        with LinearRules(Still(), slope):  # within, so that it does not see what jvp does
             return run.hidden(change)
 
     def moved(tangent: Tensor) -> Tensor:

@@ -17,6 +17,7 @@ from headlight.views.parts import (
     curves,
     mean_of,
     rounded,
+    settings_of,
 )
 
 SCOPES = {
@@ -25,18 +26,19 @@ SCOPES = {
     "weight_residual": "weights, residual",
     "norm_residual": "norms, residual",
     "norm_residual_norm": "norms, residual, norm",
+    "feed_forward_residual": "the same, feed-forward, residual",
+    "feed_forward_residual_norm": "the same, feed-forward, residual, norm",
 }
 BY_SCOPE = By("scope", SCOPES)
 STATES = {"masked": "masked", "given": "not masked"}
 BANDS = {1: "1 to 9 times", 10: "10 to 99", 100: "100 to 999", 1000: "1,000 and more"}
 PAPER = "Kobayashi et al. (2021)"
-WHOLE = "norm_residual_norm"
-"""The scope that sees most."""
 
 
 def summary(result: xr.Dataset) -> Summary:
     """The mean over layers of each scope."""
-    return rounded({f"mixing_{name}": mean_of(result["mixing"].sel(scope=name)) for name in SCOPES})
+    scopes = map(str, result["scope"].values)
+    return rounded({f"mixing_{name}": mean_of(result["mixing"].sel(scope=name)) for name in scopes})
 
 
 def sections(result: xr.Dataset) -> list[Section]:
@@ -82,6 +84,17 @@ def _by_layer(result: xr.Dataset) -> Section:
     )
 
 
+def _feed_forward(result: xr.Dataset) -> str:
+    """What is said of the feed-forward network, where it was looked through."""
+    if result.sizes["scope"] < len(SCOPES):
+        return ""
+    return (
+        "Through the feed-forward network each part has the share that its activations, as straight"
+        f" lines ({str(settings_of(result)['slope']).replace('_', ' ')}), give it (Kobayashi et "
+        "al. 2024); biases belong to no token. "
+    )
+
+
 def _by_category(result: xr.Dataset) -> Section:
     return _by_group(
         result,
@@ -123,13 +136,14 @@ def _by_group(
     """The ratio with everything around the attention, by a group of tokens that there are."""
     name, title = called
     variable, by = f"by_{group}", By(group, names)
-    whole = result.sel(scope=WHOLE)
+    last = str(result["scope"].values[-1])
+    whole = result.sel(scope=last)
     there = [each for each in names if whole[variable].sel({group: each}).notnull().any()]
     seen = whole.sel({group: there})
-    asked = Curve(variable, panel=SCOPES[WHOLE], by=by, interval=True, percent=True)
+    asked = Curve(variable, panel=SCOPES[last], by=by, interval=True, percent=True)
     table = columns(
         name,
-        f"Mixing ratio, {title.lower()}: {SCOPES[WHOLE]}",
+        f"Mixing ratio, {title.lower()}: {SCOPES[last]}",
         seen,
         ("layer", by),
         Columns(variable, ".1%", "mixing", interval=True),

@@ -8,7 +8,8 @@ from typing import Any
 import numpy as np
 import torch
 import xarray
-from jaxtyping import Float64, Int64
+from jaxtyping import Float, Float64, Int64
+from torch import Tensor
 
 from headlight.analysis.batch_texts import Texts
 from headlight.analysis.plan import Pass, StudyPlan
@@ -17,12 +18,28 @@ from headlight.analysis.text_plan import TextSource
 from headlight.analysis.text_study import TextStudy
 from headlight.analysis.token_counts import count_types
 from headlight.analysis.variables import BOUNDS, Variable, described, long_names
-from headlight.capture import CapturedModel, LayerRecord, MaskedLanguageModel, Objective
+from headlight.capture import (
+    AttentionSite,
+    CapturedModel,
+    LayerRecord,
+    MaskedLanguageModel,
+    Objective,
+)
+from headlight.capture.backward import frozen
+from headlight.capture.linear_network.feed_forward import through_feed_forward
+from headlight.capture.residual import followed
 from headlight.encode import Encoded, Examples
 from headlight.encode.batch import Batch
 from headlight.errors import UsageError
-from headlight.measures.mixing import SCOPES, mixing_ratios
+from headlight.measures.mixing import (
+    BEHIND_FEED_FORWARD,
+    SCOPES,
+    mixing_ratios,
+    parts_of_block,
+    ratios_behind_feed_forward,
+)
 from headlight.reduce import ResampledMean, Tally
+from headlight.settings.slopes import Slope
 from headlight.studies.mixing.settings import MixingSettings
 from headlight.vocabulary import CATEGORIES
 
@@ -64,17 +81,20 @@ class MixingStudy(TextStudy[MixingSettings]):
     ``mixing[scope, layer]`` is the mixing ratio, between 0 and 1: the length of what the other
     tokens give, over that and the length of what the token gives itself.  Scopes are attention
     weights and norms, alone, with the residual connection, and for norms with the norm behind it
-    (`headlight.measures.mixing.SCOPES`).  ``by_category`` and ``by_frequency`` are the same for
-    some tokens, and ``by_state`` for mask tokens and for the others but special ones; a mask token
-    is of the category ``other``, and of no frequency.  A text counts once; intervals are from
-    resampled texts.  ``token_mean``, ``token_std``, ``token_min`` and ``token_max`` are over single
-    tokens.
+    (`headlight.measures.mixing.SCOPES`); where it is asked for, also behind the feed-forward
+    network, without and with the norm that follows.  ``by_category`` and ``by_frequency`` are the
+    same for some tokens, and ``by_state`` for mask tokens and for the others but special ones; a
+    mask token is of the category ``other``, and of no frequency.  A text counts once; intervals are
+    from resampled texts.  ``token_mean``, ``token_std``, ``token_min`` and ``token_max`` are over
+    single tokens.
 
     Raises:
         UsageError: cross-attention is asked for, where the residual belongs to no key; or the
             corpus cannot be read again; or tokens are to be masked, and there is no mask token.
         UnsupportedModelError: what a layer does with the output of its attention could not be
             followed.
+
+    Source: Kobayashi et al. (2021, 2024).
     """
 
     name = "mixing"
@@ -96,6 +116,11 @@ class MixingStudy(TextStudy[MixingSettings]):
             )
         if settings.masks:
             self.plan = replace(self.plan, examples=self._masked())
+        if settings.feed_forward and self.plan.all_kinds:
+            raise UsageError(
+                "with the feed-forward network one kind of attention is looked at; choose the "
+                "encoder or the decoder (--kind)."
+            )
         parts = self.plan.by_kind()
         self._counts = {kind: self._count(part) for kind, part in parts.items()}
 
@@ -105,13 +130,14 @@ class MixingStudy(TextStudy[MixingSettings]):
 
     def observe(
         self, plan: StudyPlan[Encoded], batch: Batch, examples: Sequence[Encoded]
-    ) -> "MixingObserver":
+    ) -> "MixingObserver | FeedForwardObserver":
         """Looks at one number for each token, scope and layer."""
         texts = Texts.of(batch, examples, plan.kind)
         asked = self.settings
         mask = getattr(plan.model.tokenizer, "mask_token_id", None)
         mask = NONE if mask is None else mask
-        return MixingObserver(texts, self._counts[plan.kind], mask, asked.bootstrap, asked.seed)
+        seen = MixingObserver(texts, self._counts[plan.kind], mask, asked.bootstrap, asked.seed)
+        return FeedForwardObserver(plan, batch, asked.slope, seen) if asked.feed_forward else seen
 
     def dataset(self, plan: StudyPlan[Encoded], tally: Tally) -> xarray.Dataset:
         """Means with intervals."""
@@ -129,7 +155,7 @@ class MixingStudy(TextStudy[MixingSettings]):
         for name, statistic in OF_TOKENS.items():
             variables[f"token_{name}"] = (axes["mixing"], found["tokens"][statistic])
         coordinates = {
-            "scope": list(SCOPES),
+            "scope": [*SCOPES, *(BEHIND_FEED_FORWARD if self.settings.feed_forward else ())],
             "layer": plan.layers,
             "category": list(CATEGORIES),
             "frequency": list(BANDS),
@@ -191,11 +217,15 @@ class MixingObserver:
         self._counts = counts
         self._mask = mask
         self._resamples = {"replicates": replicates, "seed": seed}
-        self._seen: dict[int, torch.Tensor] = {}
+        self._seen: dict[int, Tensor] = {}
 
     def visit(self, record: LayerRecord) -> None:
         """Keep a number for each scope and token."""
-        self._seen[record.site.layer] = mixing_ratios(record)
+        self.keep(record.site.layer, mixing_ratios(record))
+
+    def keep(self, layer: int, ratios: Float[Tensor, "scope batch query"]) -> None:
+        """Those of a layer."""
+        self._seen[layer] = ratios
 
     def tally(self) -> Tally:
         """Means over the tokens of each text, and all tokens."""
@@ -220,6 +250,57 @@ class MixingObserver:
         }
         found["tokens"] = moments(np.moveaxis(ratios, (2, 3), (0, 1))[there])
         return Tally(found)
+
+
+class FeedForwardObserver:
+    """The same through the feed-forward network, for which it runs the model itself.
+
+    What others give to each token is one tangent of the network and what the token gives itself
+    another, so the batch runs twice side by side.
+
+    Args:
+        plan: whose model and layers they are.
+        batch: that is looked at.
+        slope: of activations.
+        seen: what is told of the ratios.
+    """
+
+    def __init__(
+        self, plan: StudyPlan[Encoded], batch: Batch, slope: Slope, seen: MixingObserver
+    ) -> None:
+        self._plan = plan
+        self._batch = batch
+        self._slope: Slope = slope
+        self._seen = seen
+        self._before: dict[AttentionSite, Tensor] = {}
+
+    def tally(self) -> Tally:
+        """Means over the tokens of each text, and all tokens."""
+        model, texts = self._plan.model, len(self._batch.lengths)
+        network: Any = model.transformer
+
+        def begin(record: LayerRecord) -> None:
+            self._before[record.site] = mixing_ratios(record)[:, :texts]
+            others, own = parts_of_block(record)
+            give(record.site, torch.cat([others[:texts], own[texts:]]))
+
+        def end(site: AttentionSite, parts: Float[Tensor, "copy token d_model"]) -> None:
+            behind = followed(model.residuals[site]).feed_forward
+            norm = None if behind is None else behind.norm
+            after = ratios_behind_feed_forward(parts[:texts], parts[texts:], norm)
+            self._seen.keep(site.layer, torch.cat([self._before.pop(site), after]))
+
+        copies = self._batch.repeated(2)
+        with (
+            through_feed_forward(model, self._plan.sites, end, self._slope) as give,
+            model.capture(self._plan.sites, residual=True) as recorder,
+            model.running(copies.names),
+            frozen(network),
+            torch.no_grad(),
+        ):
+            recorder.visit = begin
+            network(**model.inputs(copies))
+        return self._seen.tally()
 
 
 def _means(
