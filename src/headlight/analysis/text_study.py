@@ -9,7 +9,12 @@ import xarray
 from jaxtyping import Float
 from torch import Tensor
 
-from headlight.analysis.batch_runner import AttentionObserver, LossObserver, StreamObserver
+from headlight.analysis.batch_runner import (
+    AttentionObserver,
+    LossObserver,
+    Observer,
+    StreamObserver,
+)
 from headlight.analysis.folder import RunFolder
 from headlight.analysis.plan import Pass, StudyPlan
 from headlight.analysis.runner import category_names, run_study
@@ -27,7 +32,7 @@ from headlight.run import State
 S = TypeVar("S", bound=TextSettings)
 E = TypeVar("E", bound=Encoded)
 
-Observe = Callable[[Pass, Batch, Sequence[Encoded]], AttentionObserver]
+Observe = Callable[[Pass, Batch, Sequence[Encoded]], Observer]
 ToDataset = Callable[[Pass, State], xarray.Dataset]
 
 
@@ -76,7 +81,7 @@ def run_kinds(
 class KindsObserver:
     """Hands each layer to the observer of its kind; what they saw is one tally."""
 
-    def __init__(self, observers: Mapping[Kind, AttentionObserver]) -> None:
+    def __init__(self, observers: Mapping[Kind, Observer]) -> None:
         self._observers = observers
         self.wants_stream = any(
             isinstance(each, StreamObserver) and each.wants_stream for each in observers.values()
@@ -84,7 +89,9 @@ class KindsObserver:
 
     def visit(self, record: LayerRecord) -> None:
         """Look at one layer."""
-        self._observers[record.site.kind].visit(record)
+        observer = self._observers[record.site.kind]
+        if isinstance(observer, AttentionObserver):
+            observer.visit(record)
 
     def note_losses(self, losses: Float[Tensor, " batch"]) -> None:
         """The loss of each text, for those that want to know it."""
@@ -162,7 +169,7 @@ class TextStudy(CorpusStudy[S]):
     @abstractmethod
     def observe(
         self, plan: StudyPlan[Encoded], batch: Batch, examples: Sequence[Encoded]
-    ) -> AttentionObserver:
+    ) -> Observer:
         """The observer of one kind of attention in one batch."""
 
     @abstractmethod

@@ -106,7 +106,7 @@ class _Follower:
         rules, self._rules = self._rules, None
         if rules is None:
             return []
-        rules.__exit__(None, None, None)
+        rules.__exit__(None, None, None)  # type: ignore[no-untyped-call]
         return rules.suspects
 
     def _enter(self, place: Place, tensor: Tensor) -> None:
@@ -115,11 +115,12 @@ class _Follower:
             return
         (self._inside, parts), self._given = self._given, None
         self._level = forward_ad.dual_level()
-        self._level.__enter__()
+        self._level.__enter__()  # type: ignore[no-untyped-call]
+        direction = parts.reshape(tensor.shape).to(tensor)
         nothing = torch.zeros_like(tensor)
-        tensor.add_(forward_ad.make_dual(nothing, parts.reshape(tensor.shape).to(tensor)))
+        tensor.add_(forward_ad.make_dual(nothing, direction))  # type: ignore[no-untyped-call]
         self._rules = LinearRules(Still(), self._slope)
-        self._rules.__enter__()
+        self._rules.__enter__()  # type: ignore[no-untyped-call]
 
     def _leave(self, place: Place, tensor: Tensor) -> None:
         site = self._inside
