@@ -97,7 +97,7 @@ class CausalSpaces:
         short = self._short[:, :, part].flatten(0, 1)
         if not bool(short.all()):
             basis, usable = self._basis
-            for each in self._fillers:
+            for each in (*self._null_vectors[1], *self._prefixes):
                 each.fill(weights, results, settled, first)
             settled &= short | usable[:, None]
             project_singly(
@@ -112,22 +112,31 @@ class CausalSpaces:
 
     @cached_property
     def _beginnings(self) -> Certain:
-        """Where a query sees at most head_dim distinct rows, which are certainly independent.
+        """Where a query sees at most head_dim distinct rows, which are certainly independent."""
+        certain = self._short.flatten(0, 1).clone()
+        quick, _ = self._null_vectors
+        if not bool(quick.all()):
+            certain[~quick] &= self._independent(_places(~quick))
+        return certain.view_as(self._short)
+
+    def _independent(self, members: Members) -> Settled:
+        """Whether the distinct rows that each query sees are independent, up to head_dim of them.
 
         The leading blocks of a Cholesky factor and of its inverse are those of the leading blocks.
         """
-        rows, new = self._spanning, self._distinct.new
-        size = min(rows.shape[2:])
+        rows = self._spanning.flatten(0, 1)[members]
+        new = self._distinct.new.flatten(0, 1)[members]
+        size = min(rows.shape[1:])
         order = (~new).byte().argsort(dim=-1, stable=True)[..., :size]
-        first = rows.gather(2, order[..., None].expand(-1, -1, -1, rows.shape[3]))
+        first = rows.gather(1, order[..., None].expand(-1, -1, rows.shape[2]))
         scale = first.norm(dim=(-2, -1), keepdim=True)
         first = first / scale.clamp_min(torch.finfo(rows.dtype).tiny)
-        padding = torch.diag_embed((~new.gather(2, order)).to(rows.dtype))
+        padding = torch.diag_embed((~new.gather(1, order)).to(rows.dtype))
         inverse, failed = inverse_factor(first @ first.mT + padding)
         grown = torch.linalg.vector_norm(inverse, dim=-1).square().cumsum(-1).sqrt()
         certain = (grown < TWO_PASSES) & (failed == 0)[..., None]
         certain = torch.nn.functional.pad(certain, (1, 0), value=True)  # of no rows at all
-        return certain.gather(-1, self._count.clamp(max=size)) & self._short
+        return certain.gather(-1, self._count.flatten(0, 1)[members].clamp(max=size))
 
     @cached_property
     def _basis(self) -> tuple[Float[Tensor, "matrix key head_dim"], Bool[Tensor, "matrix"]]:
@@ -136,18 +145,29 @@ class CausalSpaces:
         return basis.where(usable[:, None, None], 0), usable
 
     @cached_property
-    def _fillers(self) -> list[NullVectors | Prefixes]:
-        """What projects in the matrices with more distinct rows than columns."""
-        rows, usable = self._basis
+    def _null_vectors(self) -> tuple[Bool[Tensor, "matrix"], list[NullVectors]]:
+        """Which matrices project by null vectors: their first head_dim rows are independent."""
+        size, keys = self._spanning.shape[3], LONGEST * self._spanning.shape[3]
         starts = self._short.sum(-1).flatten()
-        found: list[NullVectors | Prefixes] = []
-        size, keys = rows.shape[2], LONGEST * rows.shape[2]
         real = self._real.sum(-1).repeat_interleave(self._spanning.shape[1])
-        quick = usable & (starts == size) & (real > size) & (real <= keys)
-        if bool(quick.any()):
-            vectors, certain = null_vectors(rows[quick, :keys])
-            quick[quick.clone()] = certain
-            found.append(NullVectors(vectors[certain], _places(quick)))
+        quick = (starts == size) & (real > size) & (real <= keys)
+        if not bool(quick.any()):
+            return quick, []
+        rows, usable = self._basis
+        quick &= usable
+        vectors, certain = null_vectors(rows[_places(quick), :keys])
+        quick[quick.clone()] = certain
+        if not bool(certain.any()):
+            return quick, []
+        return quick, [NullVectors(vectors[_places(certain)], _places(quick))]
+
+    @cached_property
+    def _prefixes(self) -> list[Prefixes]:
+        """The other matrices with more distinct rows than columns, by the query from which on."""
+        rows, _ = self._basis
+        quick, _ = self._null_vectors
+        starts = self._short.sum(-1).flatten()
+        found = []
         for start in sorted(set(starts[~quick].tolist())):
             if start < rows.shape[1]:
                 members = _places((starts == start) & ~quick)
