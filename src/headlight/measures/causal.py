@@ -97,8 +97,10 @@ class CausalSpaces:
         short = self._short[:, :, part].flatten(0, 1)
         if not bool(short.all()):
             basis, usable = self._basis
-            for each in (*self._null_vectors[1], *self._prefixes):
-                each.fill(weights, results, settled, first)
+            for short_texts in self._null_vectors[1]:
+                short_texts.fill(weights, results, settled, first)
+            for prefixes in self._prefixes:
+                prefixes.fill(weights, results, settled, first)
             settled &= short | usable[:, None]
             project_singly(
                 basis, ~(settled | short) & usable[:, None], weights, results, settled, first
