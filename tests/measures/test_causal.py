@@ -169,3 +169,24 @@ def test_only_masks_of_this_form_are_taken() -> None:
     some = causal_mask[:, 1:3, :3]
     assert is_causal(some, causal_mask[:, -1], first=1)
     assert not is_causal(some, causal_mask[:, -1])
+
+
+@settings(max_examples=30, deadline=None)
+@given(
+    keys=strategies.integers(SIZES.head_dim + 1, 300),
+    sharing=strategies.sampled_from([1, 2]),
+    smallest=strategies.integers(0, 10),
+    longest=strategies.sampled_from([1, 100]),
+    seed=strategies.integers(0, 2**16),
+)
+def test_products_in_float32_lose_what_a_row_of_float32_does_not_hold(
+    keys: int, sharing: int, smallest: int, longest: int, seed: int
+) -> None:
+    layer = causal("none", "random", seed, sharing, keys)
+    value = layer.value * torch.logspace(0, -smallest / 2, SIZES.head_dim)
+    value[:, :, keys // 2] *= longest  # a token like no other before it
+    spaces = replace(layer, value=value).scores().vectors.spaces
+    exact = spaces.effective(layer.weight, layer.visible).attention
+    rounded = spaces.effective(layer.weight, layer.visible, torch.float32).attention
+    length = layer.weight.double().norm(dim=-1, keepdim=True)
+    assert ((rounded.double() - exact).abs() <= 3e-6 * length).all()
