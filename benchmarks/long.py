@@ -1,16 +1,21 @@
 """Long texts, by blocks of queries; each figure is from a process of its own.
 
 python -m benchmarks.long WHAT TOKENS    MB above the model, CPU seconds of it and of a plain pass
+python -m benchmarks.long smollm2 TOKENS    the same of the survey of SmolLM2 on natural text
 """
 
+import os
 import subprocess
 import sys
 import time
+from dataclasses import replace
+from importlib.resources import files
 from pathlib import Path
 
 import torch
 from transformers import LlamaConfig, LlamaModel
 
+import headlight
 from benchmarks.memory import peak
 from headlight.analysis.allocator import keep_freed_memory
 from headlight.analysis.batch_texts import Texts
@@ -24,8 +29,13 @@ from headlight.studies.identifiability.study import POINT, IdentifiabilityObserv
 
 THREADS = 1
 LENGTHS = (1024, 4096, 8192)
+OF_PRETRAINED = (512, 1024, 2048)
+SHORT = 200
+PRETRAINED = "smollm2"
+MODEL = Path(os.environ.get("HEADLIGHT_MODELS", "build/models")) / PRETRAINED
 NAMES = {
     "survey": "survey",
+    PRETRAINED: "survey of SmolLM2 on natural text",
     "identifiability": "identifiability",
     "reading": "reading of 2 heads and 64 queries",
 }
@@ -62,6 +72,14 @@ def text(tokens: int) -> Batch:
     )
 
 
+def natural(model: CapturedModel, tokens: int) -> Batch:
+    """The sample text of the package, again and again."""
+    sample = (files("headlight") / "assets" / "sample.txt").read_text(encoding="utf-8")
+    tokenizer = model.require_tokenizer("a benchmark reads text")
+    ids = tokenizer(sample, add_special_tokens=False, return_tensors="pt", verbose=False).input_ids
+    return replace(text(tokens), input_ids=ids.repeat(1, -(-tokens // ids.shape[1]))[:, :tokens])
+
+
 def survey(subject: CapturedModel, batch: Batch) -> None:
     """All measures and reductions of the survey, by blocks as they are chosen."""
     with subject.capture() as recorder:
@@ -96,14 +114,25 @@ def reading(subject: CapturedModel, batch: Batch) -> None:
         subject.run(batch)
 
 
-WORK = {"survey": survey, "identifiability": identifiability, "reading": reading}
+WORK = {
+    "survey": survey,
+    "identifiability": identifiability,
+    "reading": reading,
+    PRETRAINED: survey,
+}
 
 
 def measure(what: str, tokens: int) -> tuple[float, float, float]:
     """MB above the loaded model, CPU seconds of the work, CPU seconds of the plain pass."""
     torch.set_num_threads(THREADS)
     keep_freed_memory()  # as the command line does
-    model, batch = subject(), text(tokens)
+    if what == PRETRAINED:
+        model = headlight.load(MODEL)
+        batch, short = natural(model, tokens), natural(model, SHORT)
+    else:
+        model = subject()
+        batch, short = text(tokens), text(SHORT)
+    WORK[what](model, short)  # so that loops are compiled
     assert model.sites  # noqa: S101 - traced before the peak is taken
     before = peak()
     times = []
@@ -128,10 +157,10 @@ def measured(what: str, tokens: int) -> tuple[float, float, float]:
 def main() -> list[tuple[str, str, str, str]]:
     """Rows of the table."""
     rows = []
-    for what, tokens in [("survey", each) for each in LENGTHS] + [
-        ("identifiability", LENGTHS[-1]),
-        ("reading", LENGTHS[-1]),
-    ]:
+    asked = [("survey", each) for each in LENGTHS]
+    asked += [("identifiability", LENGTHS[-1]), ("reading", LENGTHS[-1])]
+    asked += [(PRETRAINED, each) for each in OF_PRETRAINED if MODEL.exists()]
+    for what, tokens in asked:
         memory, seconds, forward = measured(what, tokens)
         aim = "≤ 1000 MB" if tokens == LENGTHS[-1] else ""
         each = 1000 * seconds / tokens
