@@ -18,6 +18,7 @@ import example_data
 import headlight
 from frozen_numbers import Numbers, of_dataset, of_reproduction
 from headlight.papers import NAMES, find_paper
+from headlight.settings.flow import METHODS
 from papers import material
 from shared import Shared
 from translators import FAMILIES
@@ -77,6 +78,7 @@ STUDY_RUNS = {
         {"folds": 2, "maps": ["naive", "linear"], "losses": ["l2"], "solver": "ridge"},
     ),
     "mixing": StudyRun("mixing", {"bootstrap": 8}),
+    "flow": StudyRun("flow", {"bootstrap": 8, "methods": list(METHODS), "max_examples": 3}),
     "circuits": StudyRun(
         "circuits",
         {

@@ -130,6 +130,20 @@ def test_tangents_and_one_backward_pass_say_the_same(name: str) -> None:
     torch.testing.assert_close((found[:, -1] * weights).sum((-1, -2)), tokens)
 
 
+def test_tangents_where_an_activation_is_given_nothing() -> None:
+    """act(0)/0 is the derivative, which is taken while tangents run side by side."""
+    row = BY_NAME["Mistral"]
+    model = CapturedModel(row.build())
+    network: Any = model.transformer
+    network.get_input_embeddings().weight.data[:, 3] = 0  # the norm squares what enters it
+    example = Encoded("text", (7, 9), (0, 0), (3, 3), (0, 1))
+    with prepared(model, model.collate([example]), "decoder", "output") as run:
+        found = torch.cat([parts for _, parts in token_parts(run, memory=2**18)])
+        whole = run.hidden()
+    # without biases the tokens are all that is added
+    torch.testing.assert_close(found.sum(0), torch.stack(whole), rtol=1e-4, atol=1e-4)
+
+
 def test_the_model_stays_as_it_was() -> None:
     model = CapturedModel(BY_NAME["BERT"].build())
     network: Any = model.transformer

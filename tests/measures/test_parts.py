@@ -83,3 +83,16 @@ def test_what_is_missed_without_tokens_is_as_defined(seed, heads, tokens, size):
             patch.setattr(token_parts, "WORTH_IT", least)
             found = token_parts.missed_without_tokens(block)
             torch.testing.assert_close(found, wanted, rtol=1e-9, atol=1e-9)
+
+
+def test_three_tokens_by_hand():
+    """The last token of the example in docs/flow.md: y is (1, 1, -1, -1) behind the norm."""
+    found = torch.tensor([[1.0, 1, -1, -1]]).expand(3, 4)
+    others = torch.tensor([[0.375, -0.125, -0.125, -0.125], [-0.125, 0.375, -0.125, -0.125]])
+    own = torch.tensor([0.75, 0.75, -0.75, -0.75])
+    values = torch.cat([others, torch.zeros(1, 4)])[None]  # what token 3 gives is all residual
+    nothing = torch.zeros(3, 4)
+    weight = torch.ones(1, 3, 3)
+    block = BlockSum(found, own.expand(3, 4), nothing, weight, values, torch.eye(4)[None], nothing)
+    assert token_parts.missed_without_tokens(block)[2].tolist() == [0.5, 0.5, 3]
+    assert token_parts.token_shares(block)[2].tolist() == [0.125, 0.125, 0.75]

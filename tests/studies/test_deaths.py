@@ -82,6 +82,7 @@ VICTIMS = {
     "importance": Victim(with_head=True),
     "ablation": Victim(with_head=True),
     "mixing": Victim(),
+    "flow": Victim({"methods": ["rollout", "globenc", "alti"]}),
     "identifiability": Victim(),
     "token_identity": Victim(
         {"maps": ["naive", "linear"], "losses": ["l2"], "solver": "ridge", "keep_maps": True}

@@ -56,10 +56,10 @@ METHODS: Mapping[str, Method] = MappingProxyType(
             "rollout of norms", "Kobayashi et al. 2020, Abnar and Zuidema 2020", "merged_norm", 0.5
         ),
         "rollout_block_norm": Method(
-            "rollout of norms with the residual", "Kobayashi et al. 2021", "block_norm"
+            "rollout of block_norm", "Kobayashi et al. 2021", "block_norm"
         ),
         "rollout_layer_norm": Method(
-            "rollout of norms behind the norm", "Kobayashi et al. 2021", "layer_norm"
+            "rollout of layer_norm", "Kobayashi et al. 2021", "layer_norm"
         ),
         "globenc": Method("GlobEnc", "Modarressi et al. 2022", "encoder_norm"),
         "alti": Method("ALTI", "Ferrando et al. 2022", "alti"),

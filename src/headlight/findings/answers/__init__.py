@@ -10,6 +10,7 @@ import xarray as xr
 
 from headlight.findings.answers import classifiers, heads, words
 from headlight.findings.answers.circuits import circuits
+from headlight.findings.answers.flow import flow
 from headlight.findings.answers.map_faithfulness import map_faithfulness
 from headlight.findings.answers.mixing import mixing
 
@@ -21,6 +22,7 @@ ANSWERS: Mapping[str, Callable[[xr.Dataset], list[str]]] = {
     "ablation": heads.ablation,
     "circuits": circuits,
     "mixing": mixing,
+    "flow": flow,
     "identifiability": heads.identifiability,
     "attribution": heads.attribution,
     "token_identity": heads.token_identity,

@@ -1,0 +1,1 @@
+"""Where the vectors of tokens come from, by several ways of following input tokens."""
