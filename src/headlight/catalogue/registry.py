@@ -27,6 +27,7 @@ TAKEN = {
         "routes",
         "check",
         "explain",
+        "gallery",
         "heads",
         "merge",
         "predict",

@@ -110,6 +110,11 @@ FIRST = (
 LAST = (
     _entry("heads", RESULTS, "Rank the heads of a survey by what they do, with intervals of 95%."),
     _entry(
+        "gallery",
+        RESULTS,
+        "Write the heads of surveys as pages for any web host, with a search over all models.",
+    ),
+    _entry(
         "align",
         TRANSLATIONS,
         "Link the words of sentences and their translations, as a translator or an encoder sees "

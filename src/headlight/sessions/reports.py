@@ -16,6 +16,9 @@ from headlight.views.result_page import sections, study_page, tables
 
 CONFIG = "config.yaml"
 
+_NO_TABLES = ("kept", "token", "place", "drawn", "decile", "group")
+"""Dimensions of what is kept of texts, and of groups of texts."""
+
 _HEADING = "# headlight {command} --config {file} --out FOLDER repeats this run.\n"
 
 
@@ -39,7 +42,7 @@ def write_report(
     folder = location(folder)
     beneath = files.make_folder(folder / TABLES)
     # Passages are for the report, and groups for comparisons: as tables they would be many rows.
-    save_csv(result.drop_dims(["kept", "token", "place", "group"], errors="ignore"), beneath)
+    save_csv(result.drop_dims(_NO_TABLES, errors="ignore"), beneath)
     shown = sections(result, pages)
     for name, table in tables(result, shown).items():
         text = csv_text(table.frame)

@@ -15,6 +15,7 @@ from headlight.errors import UsageError
 from headlight.views.frames import frame_cells, numeric_columns
 from headlight.views.numbers import MINUS, MISSING
 from headlight.views.provenance import provenance
+from headlight.views.script import HEADS, joined_script
 from headlight.views.template import render
 
 
@@ -247,6 +248,8 @@ def exhibits_page(page: ExhibitsPage) -> str:
         facts=page.facts,
         kinds=page.kinds,
         surveyed=any(exhibit.html for exhibit in page.exhibits),
+        of_heads=any("data-head-pages" in exhibit.html for exhibit in page.exhibits),
+        head_script=Markup(joined_script(HEADS)),
         exhibits=[_shown(exhibit) for exhibit in page.exhibits],
         missing=page.missing,
         provenance=provenance(page.attributes, page.command or None),

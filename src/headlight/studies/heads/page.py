@@ -24,6 +24,7 @@ from headlight.findings import (
 from headlight.findings.answers.heads import SAID
 from headlight.findings.rules import FEWEST_TEXTS
 from headlight.result.kinds import MULTI_KIND
+from headlight.studies.heads.page_heads import heads_section
 from headlight.studies.heads.page_residual import residual_section
 from headlight.studies.heads.page_tokens import token_section
 from headlight.views.exhibits import Table
@@ -92,6 +93,7 @@ def sections(result: xr.Dataset, pages: PassagePages = NO_PAGES) -> list[Section
     found = [
         _highlights(result, pages),
         _grid(result),
+        heads_section(result),
         _shares(result),
         _from_weight_to_norm(result),
         _matrices(result),

@@ -10,6 +10,15 @@ MODULES = (
 )
 """Of the view, in an order in which each stands after those that it imports."""
 
+HEADS = ("bytes", "head_card", "head_scatter", "head_pages", "report_heads")
+"""Of single heads in the report of a survey."""
+
+GALLERY = ("head_card", "head_scatter", "gallery_data", "gallery_search", "gallery")
+"""Of the first page of a gallery."""
+
+GALLERY_MODEL = ("head_card", "head_scatter", "head_pages", "gallery_data", "gallery_model")
+"""Of the page of one model in it."""
+
 _IMPORT = re.compile(r'^import (\{.*\}) from "\./(\w+)\.js";$', re.MULTILINE)
 _COMMENT = re.compile(r"^ *(?://[^\n]*|/\*\*.*?\*/ *)\n", re.MULTILINE | re.DOTALL)
 _EXPORT = re.compile(r"^export (?=(?:const|async function|function) (\w+))", re.MULTILINE)

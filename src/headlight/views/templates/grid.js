@@ -117,6 +117,7 @@ function moveChoice(event) {
 function writeAddress() {
   const shown = { head: cells[current].id, question: chosen("question"), measure: chosen("measure") };
   history.replaceState(null, "", `#${new URLSearchParams(shown)}`);
+  document.dispatchEvent(new CustomEvent("headchosen", { detail: shown.head }));
 }
 
 function check(name, value) {

@@ -1,0 +1,26 @@
+"""The command `gallery`."""
+
+from typing import Annotated
+
+import typer
+
+from headlight.cli.examples import examples
+from headlight.cli.printing import say
+
+GALLERY_EXAMPLES = examples(
+    "headlight gallery run/ --out site/",
+    ("headlight gallery bert/ smollm2/ --out site/ --overwrite", "two models, once more"),
+)
+
+
+def gallery(
+    runs: Annotated[list[str], typer.Argument(help="Folders of surveys, or their result.nc.")],
+    out: Annotated[str, typer.Option("--out", help="Folder of the pages.")],
+    overwrite: Annotated[
+        bool, typer.Option("--overwrite", help="Write into a folder that holds something already.")
+    ] = False,
+) -> None:
+    """Write the heads of surveys as pages for any web host, with a search over all models."""
+    from headlight.sessions.galleries import gallery as write
+
+    say(f"gallery: {write(runs, out, overwrite=overwrite)}")

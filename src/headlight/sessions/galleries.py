@@ -1,0 +1,72 @@
+"""Galleries: the surveys of many runs as one folder of pages."""
+
+from collections.abc import Iterable
+from pathlib import Path
+
+import xarray
+
+from headlight import files
+from headlight.analysis.folder import REPORT, RESULT
+from headlight.errors import UsageError
+from headlight.files import Location, location
+from headlight.result import load
+from headlight.views.gallery import Shown, gallery_files
+
+INDEX = "index.html"
+
+
+def gallery(
+    runs: Iterable[str | Path | xarray.Dataset], out: str | Path, *, overwrite: bool = False
+) -> Path:
+    """Write the heads of surveys as a folder for any web host, which opens from disk too.
+
+    Args:
+        runs: folders of surveys, their ``result.nc``, or results; at least one.
+        out: the folder.
+        overwrite: write into a folder that holds something already.
+
+    Returns:
+        Its first page, ``index.html``, which is written last.
+
+    Raises:
+        UsageError: there is no run, one is of another study, or the folder holds something.
+        ResultError: a result cannot be read, or the folder cannot be written.
+    """
+    shown = [_shown(run) for run in runs]
+    if not shown:
+        raise UsageError("a gallery is made of surveys; name the folder of at least one.")
+    folder = Path(out)
+    if not overwrite and folder.exists() and (not folder.is_dir() or any(folder.iterdir())):
+        raise UsageError(
+            f"{folder} holds something already; choose another folder, or write into it with "
+            "--overwrite."
+        )
+    for name, content in gallery_files(shown):
+        path = folder / name
+        if not path.parent.exists():
+            files.make_folder(path.parent)
+        files.write(path, content)
+    return folder / INDEX
+
+
+def _shown(run: str | Path | xarray.Dataset) -> Shown:
+    """A survey with its report."""
+    if isinstance(run, xarray.Dataset):
+        result, report, name = run, None, "this result"
+    else:
+        place = location(str(run))
+        name = str(run)
+        report = _report(place) if place.is_dir() else None
+        result = load(place / RESULT if place.is_dir() else place)
+    stage = str(result.attrs.get("stage", ""))
+    if stage != "survey":
+        raise UsageError(
+            f"{name} is of {stage.replace('_', ' ') or 'no study'}, and a gallery shows the heads "
+            "of surveys; name folders that headlight survey has written."
+        )
+    return Shown(result, report)
+
+
+def _report(folder: Location) -> bytes | None:
+    page = folder / REPORT
+    return files.read(page) if page.exists() else None

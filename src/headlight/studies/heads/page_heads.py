@@ -1,0 +1,34 @@
+"""One head at a time: all that a survey knows of it, at its own address."""
+
+import gzip
+import json
+from base64 import b64encode
+
+import xarray as xr
+
+from headlight.views.head_numbers import HeadDetails, all_heads, head_places
+from headlight.views.parts import Section
+from headlight.views.template import embedded, fragment
+
+
+def heads_section(result: xr.Dataset) -> Section:
+    """All heads as points with axes that are chosen, and below it the one that was chosen."""
+    places = head_places(result)
+    if not places:
+        return Section("each-head", "", "")
+    of_heads = HeadDetails(result)
+    details = [of_heads.of(layer, head) for layer, head in places]
+    packed = gzip.compress(json.dumps(details, separators=(",", ":")).encode(), 6, mtime=0)
+    return Section(
+        "each-head",
+        "One head at a time",
+        "Each point is a head, by any two of its numbers; a click, or a choice in the grid above, "
+        "shows the head below: what it does with its rank among all heads, where in the corpus, "
+        "from the texts in which its strongest link is weakest to those in which it is strongest, "
+        "and from which tokens to which. Its name is its address: #L4H7 opens head 7 of layer 4.",
+        html=fragment(
+            "heads.html",
+            all=embedded(all_heads(result)),
+            details=b64encode(packed).decode(),
+        ),
+    )

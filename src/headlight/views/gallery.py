@@ -1,0 +1,136 @@
+"""A gallery: the heads of many surveys as a folder for any web host, which opens from disk too.
+
+Pages load scripts that lie beside them, and nothing else: one with the numbers of all heads of a
+model, and one for each head that is looked at.
+"""
+
+import json
+import re
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import xarray as xr
+from markupsafe import Markup
+
+from headlight.findings.answers import answers
+from headlight.findings.what_was_read import what_was_read
+from headlight.result.kinds import MULTI_KIND, split_for_display
+from headlight.views.head_numbers import HeadDetails, all_heads, head_places
+from headlight.views.script import GALLERY, GALLERY_MODEL, joined_script
+from headlight.views.template import embedded, render
+from headlight.views.words import Subject, model_name
+from headlight.vocabulary import ATTENTION
+
+REPORT = "report.html"
+FINDINGS = 3
+"""Sentences on the card of a model."""
+
+_EXAMPLES = ("previous", "duplicate in layer > 2", "sep > 10%", "entropy < 1")
+_OTHERS = re.compile(r"[^a-z0-9]+")
+
+
+@dataclass(frozen=True)
+class Shown:
+    """One survey of a gallery.
+
+    Attributes:
+        result: of all its kinds of attention.
+        report: its page, if there is one.
+    """
+
+    result: xr.Dataset
+    report: bytes | None = None
+
+
+@dataclass(frozen=True)
+class _Entry:
+    """One kind of attention of a survey, which has a folder."""
+
+    part: xr.Dataset
+    slug: str
+    title: str
+
+    @property
+    def link(self) -> str:
+        """What leads to its heads."""
+        size = f"{self.part.sizes['layer']} × {self.part.sizes['head']} heads"
+        return f"{self.part.attrs['kind']}: {size}" if MULTI_KIND in self.part.attrs else size
+
+
+def gallery_files(shown: Sequence[Shown]) -> Iterator[tuple[str, bytes]]:
+    """All files of a gallery by path, the first page last.
+
+    Args:
+        shown: surveys, each of one model and corpus.
+    """
+    cards: list[dict[str, Any]] = []
+    taken: set[str] = set()
+    everything: list[_Entry] = []
+    for each in shown:
+        entries = [_entry(part, taken) for part in split_for_display(each.result)]
+        everything += entries
+        # The report of all kinds lies beside the heads of the first.
+        report = "" if each.report is None else f"{entries[0].slug}/{REPORT}"
+        if each.report is not None:
+            yield report, each.report
+        for entry in entries:
+            yield from _of_entry(entry, report and f"../{report}")
+        cards.append(
+            {
+                "title": model_name(each.result.attrs),
+                "about": what_was_read(each.result).sentence,
+                "findings": [said for entry in entries for said in answers(entry.part)][:FINDINGS],
+                "entries": entries,
+                "report": report,
+            }
+        )
+    page = render(
+        "gallery.html",
+        title="Heads of attention",
+        cards=cards,
+        entries=everything,
+        heads=sum(len(head_places(entry.part)) for entry in everything),
+        examples=_EXAMPLES,
+        models=embedded([{"slug": each.slug, "title": each.title} for each in everything]),
+        script=Markup(joined_script(GALLERY)),
+    )
+    yield "index.html", page.encode()
+
+
+def _entry(part: xr.Dataset, taken: set[str]) -> _Entry:
+    kind = str(part.attrs["kind"]) if MULTI_KIND in part.attrs else ""
+    subject = Subject.of(part)
+    plain = _OTHERS.sub("-", f"{subject.model} {kind}".lower()).strip("-")[:60] or "model"
+    slug, number = plain, 1
+    while slug in taken:
+        number += 1
+        slug = f"{plain}-{number}"
+    taken.add(slug)
+    again = f"({number})" if number > 1 else ""
+    title = " · ".join(filter(None, (subject.model, subject.corpus, kind, again)))
+    return _Entry(part, slug, title)
+
+
+def _of_entry(entry: _Entry, report: str) -> Iterator[tuple[str, bytes]]:
+    """The folder of a survey: its page, the numbers of all heads, and those of each."""
+    all = all_heads(entry.part)
+    yield f"{entry.slug}/heads.js", _data(entry.slug, all)
+    details = HeadDetails(entry.part)
+    for name, (layer, head) in zip(all["names"], head_places(entry.part), strict=True):
+        yield f"{entry.slug}/heads/{name}.js", _data(name, details.of(layer, head))
+    kind = str(entry.part.attrs.get("kind", ""))
+    page = render(
+        "gallery_model.html",
+        title=entry.title,
+        about=f"{ATTENTION[kind]}. {what_was_read(entry.part).sentence}",
+        slug=entry.slug,
+        report=report,
+        script=Markup(joined_script(GALLERY_MODEL)),
+    )
+    yield f"{entry.slug}/index.html", page.encode()
+
+
+def _data(name: str, value: Any) -> bytes:
+    """A script that hands a value to the page."""
+    return f"headlightData({json.dumps(name)}, {embedded(value)});\n".encode()

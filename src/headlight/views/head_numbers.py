@@ -1,0 +1,303 @@
+"""The numbers of the pages of heads: what is known of all of them, and what of one alone."""
+
+import math
+from collections.abc import Iterator, Mapping
+from typing import Any, NamedTuple
+
+import numpy as np
+import xarray as xr
+from numpy.typing import NDArray
+
+from headlight.files import printable
+from headlight.findings import (
+    category_label,
+    name_of,
+    observed,
+    out_of_reach,
+    surveyed,
+    unit_of_keys,
+)
+from headlight.findings.head_ranking import variables_of
+from headlight.findings.piece_text import PieceText, piece_text, pieces_of
+from headlight.views.grid import anchor
+from headlight.vocabulary import BEHAVIOURS, CATEGORIES, DISTANCES, FIRST_TOKENS, NEIGHBOURS
+
+SHARE, NATS, TOKENS = "share", "nats", "tokens"
+"""Units of statistics; others are plain numbers."""
+
+NOT_SHOWN = ("transformerlens", "headvis", "missing")
+"""How the names of behaviours begin that others define otherwise, or that are none."""
+
+STRONGEST = 3
+"""Passages that the page of a head shows: of what it does, where it ranks highest."""
+
+
+class Statistic(NamedTuple):
+    """A number that each head has by each measure, or by none (``""``).
+
+    Attributes:
+        name: of it.
+        label: for people.
+        unit: `SHARE`, `NATS`, `TOKENS` or none.
+        by: by measure the values and the ends of their intervals, [layer, head].
+    """
+
+    name: str
+    label: str
+    unit: str
+    by: dict[str, tuple[NDArray[np.float64], NDArray[np.float64], NDArray[np.float64]]]
+
+
+def statistics(result: xr.Dataset) -> list[Statistic]:
+    """All that a survey says of every head by one number, or one for each measure.
+
+    Args:
+        result: of a survey, of one kind of attention.
+    """
+    found = [*_behaviours(result), *_others(result)]
+    return [each for each in found if any(np.isfinite(v).any() for v, _, _ in each.by.values())]
+
+
+def _behaviours(result: xr.Dataset) -> Iterator[Statistic]:
+    """What `headlight.heads` ranks heads by, with its intervals."""
+    unit = unit_of_keys(result)
+    labels = {name: f"to the {name} {unit}" for name in NEIGHBOURS}
+    labels |= {name: f"to {category_label(result, name)}" for name in CATEGORIES if name != "other"}
+    others = (name for name in BEHAVIOURS if not name.startswith(NOT_SHOWN))
+    labels |= {name: name.replace("_", " ") for name in others}
+    labels |= {name: f"to the {name} {unit}" for name in FIRST_TOKENS}
+    labels |= {"first": f"to the first {unit} (sink)", "duplicate": "to equal tokens"}
+    labels |= {"no_op": "no-op", "value_drain": "value drain"}
+    for name, label in labels.items():
+        by = {
+            "" if measure == "value" else measure: _interval(result, variable, where)
+            for measure, variable, where in variables_of(result, name)
+        }
+        yield Statistic(name, label, "" if name == "value_drain" else SHARE, by)
+
+
+def _others(result: xr.Dataset) -> Iterator[Statistic]:
+    """Statistics that are no behaviours."""
+    measures = [row.name for row in surveyed(result)]
+    for name, variable, label, unit, where in (
+        ("entropy", "entropy", "entropy", NATS, {"query_category": "all"}),
+        ("distance", "distance_mean", "mean distance", TOKENS, {}),
+        ("distance_std", "distance_std", "standard deviation of the distance", TOKENS, {}),
+        ("sink_rate", "sink_rate", "texts with a sink", SHARE, {}),
+        ("particular_tokens", "token_divergence", "to particular tokens", NATS, {"side": "key"}),
+    ):
+        of = {m: _interval(result, variable, {"measure": m, **where}) for m in measures}
+        yield Statistic(name, label, unit, of)
+    for name, label, unit in (
+        ("vector_norm_mean", "mean of ‖f(x)‖", ""),
+        ("vector_norm_cv", "CV of ‖f(x)‖", ""),
+        ("effective_correlation_by_head", "effective ~ weight", ""),
+        ("rank", "rank of T", ""),
+        ("gate", "gate", SHARE),
+    ):
+        yield Statistic(name, label, unit, {"": _interval(result, name, {})})
+    lost = out_of_reach(result)
+    nothing = np.full_like(lost, np.nan)
+    yield Statistic("unreached", "weight out of reach", SHARE, {"": (lost, nothing, nothing)})
+
+
+def _interval(
+    result: xr.Dataset, name: str, where: Mapping[str, str | int]
+) -> tuple[NDArray[np.float64], NDArray[np.float64], NDArray[np.float64]]:
+    """A variable and the ends of its interval, NaN where it has none."""
+
+    def read(variable: str) -> NDArray[np.float64]:
+        dims = result[variable].dims if variable in result else ()
+        return observed(result, variable, **{d: v for d, v in where.items() if d in dims})
+
+    return read(name), read(f"{name}_low"), read(f"{name}_high")
+
+
+def all_heads(result: xr.Dataset) -> dict[str, Any]:
+    """What the script of the pages needs of a survey of one kind; texts are data, not markup.
+
+    Heads are in the order of layers; a number that is missing is null.
+    """
+    places, there = head_places(result), _there(result)
+    rows = surveyed(result)
+    return {
+        "names": [anchor(name_of(result, layer, head)) for layer, head in places],
+        "layers": [layer for layer, _ in places],
+        "measures": [[row.name, row.short, row.colour] for row in rows],
+        "unit": unit_of_keys(result),
+        "statistics": [
+            {
+                "name": each.name,
+                "label": each.label,
+                "unit": each.unit,
+                "by": {
+                    measure: [[_short(value) for value in values[there]] for values in three]
+                    for measure, three in each.by.items()
+                },
+            }
+            for each in statistics(result)
+        ],
+        "distances": _distances(),
+        "texts": [_texts(result, name) for name in ("drawn_key", "drawn_query")],
+    }
+
+
+def head_places(result: xr.Dataset) -> list[tuple[int, int]]:
+    """Layer and head of all heads that there are, in their order."""
+    layers = result["layer"].values.tolist()
+    return [(layers[row], head) for row, head in np.argwhere(_there(result)).tolist()]
+
+
+def _there(result: xr.Dataset) -> NDArray[np.bool_]:
+    """Whether a layer has a head: one with fewer than others is filled up with NaN."""
+    entropy = result["entropy"].transpose("layer", "head", ...).values
+    return np.asarray(np.isfinite(entropy).reshape(*entropy.shape[:2], -1).any(-1))
+
+
+def _short(value: float) -> float | None:
+    """Four digits are more than is seen."""
+    return float(f"{value:.4g}") if math.isfinite(value) else None
+
+
+def _distances() -> list[str]:
+    ends = [*DISTANCES[1:], None]
+    return [
+        f"{begin}+" if end is None else str(begin) if end - begin == 1 else f"{begin}–{end - 1}"
+        for begin, end in zip(DISTANCES, ends, strict=True)
+    ]
+
+
+def _texts(result: xr.Dataset, name: str) -> list[list[str]]:
+    """The texts that were drawn: tokens as they stand in the text, with the blank before them."""
+    if name not in result:
+        return []
+    shown = _tokens(result)
+    rows = result[name].values
+    return [[shown[int(each)] for each in row if np.isfinite(each)] for row in rows]
+
+
+def _tokens(result: xr.Dataset) -> dict[int, str]:
+    """What stands for each number of the vocabulary that passages and drawn texts hold."""
+    if "token_text" not in result:
+        return {}
+    ids = result["token"].values.astype(int).tolist()
+    return dict(zip(ids, map(_token, pieces_of(result, "token_text")), strict=True))
+
+
+def _token(piece: PieceText) -> str:
+    """A piece with its mark before it: a blank, or ``##``."""
+    return f"{piece.mark}{printable(piece.text)}"
+
+
+class HeadDetails:
+    """What the page of one head has beside the numbers that all have.
+
+    Args:
+        result: of a survey, of one kind of attention.
+    """
+
+    def __init__(self, result: xr.Dataset) -> None:
+        self._result = result
+        self._layers = result["layer"].values.tolist()
+        self._measures = [row.name for row in surveyed(result)]
+        self._order = [result["measure"].values.tolist().index(name) for name in self._measures]
+        self._shown = _tokens(result)
+        # By head and not by label: there are thousands of heads, and dozens of arrays.
+        by = ("layer", "head", "measure")
+        self._distance = self._array("distance_share", *by, "distance")
+        self._top = {
+            of: self._array(f"top_token{of}", *by, "side", "top")
+            for of in ("", "_share", "_lift")
+            if "top_token" in result
+        }
+        self._decile = {
+            of: self._array(f"decile_{of}", *by, "decile", *more)
+            for of, *more in (
+                ("score",),
+                ("text",),
+                ("query",),
+                ("place", "link"),
+                ("value", "link"),
+            )
+            if "decile_score" in result
+        }
+        self._passage = {
+            of: self._array(f"passage_{of}", "layer", "head", "does", *more)
+            for of, *more in (
+                *(("score",), ("length",), ("query",), ("query_token",)),
+                *((name, "kept") for name in ("place", "token", "weight")),
+            )
+            if "passage_score" in result
+        }
+
+    def _array(self, name: str, *dims: str) -> NDArray[Any]:
+        """A variable; nothing where there is none."""
+        if name not in self._result:
+            return np.zeros((0,) * len(dims))
+        return np.asarray(self._result[name].transpose(*dims).values)
+
+    def of(self, layer: int, head: int) -> dict[str, Any]:
+        """That of a head, by the number of the layer as the model counts it."""
+        at = self._layers.index(layer), head
+        by = list(zip(self._measures, self._order, strict=True))
+        return {
+            "distances": {
+                name: [_short(value) for value in self._distance[at][place]]
+                for name, place in by
+                if self._distance.size
+            },
+            "tokens": {
+                side: {name: self._top_tokens(at, place, row) for name, place in by}
+                for row, side in enumerate(self._sides())
+            },
+            "deciles": {name: list(self._deciles(at, place)) for name, place in by},
+            "passages": list(self._passages(at)),
+        }
+
+    def _sides(self) -> list[str]:
+        return list(map(str, self._result["side"].values)) if self._top else []
+
+    def _top_tokens(self, at: tuple[int, int], measure: int, side: int) -> list[list[Any]]:
+        """Tokens with their share and lift."""
+        names, shares, lifts = (self._top[of][at][measure, side] for of in self._top)
+        style = str(self._result.attrs.get("pieces", ""))
+        return [
+            [_token(piece_text(str(name), style)), _short(share), _short(lift)]
+            for name, share, lift in zip(names, shares, lifts, strict=True)
+            if math.isfinite(share)
+        ]
+
+    def _deciles(self, at: tuple[int, int], measure: int) -> Iterator[list[Any]]:
+        """Decile, strength, text, place of the query, places and values; the strongest first."""
+        here = {of: values[at][measure] for of, values in self._decile.items()}
+        labels = self._result["decile"].values.tolist() if here else []
+        for place, decile in reversed(list(enumerate(labels))):
+            if math.isfinite(here["score"][place]):
+                known = np.isfinite(here["place"][place])
+                keys = here["place"][place][known].astype(int).tolist()
+                values = [_short(value) for value in here["value"][place][known]]
+                text, query = int(here["text"][place]), int(here["query"][place])
+                yield [decile, _short(here["score"][place]), text, query, keys, values]
+
+    def _passages(self, at: tuple[int, int]) -> Iterator[dict[str, Any]]:
+        """Where in the whole corpus the head does most of what it does more than most heads."""
+        if not self._passage:
+            return
+        scores = self._passage["score"]
+        above = (scores > scores[at]).sum((0, 1))
+        known = np.flatnonzero(np.isfinite(scores[at]))
+        for does in sorted(known.tolist(), key=lambda does: int(above[does]))[:STRONGEST]:
+            here = {of: values[at][does] for of, values in self._passage.items()}
+            kept = np.isfinite(here["place"])
+            rows = zip(*(here[of][kept] for of in ("place", "token", "weight")), strict=True)
+            yield {
+                "does": str(self._result["does"].values[does]).replace("_", " "),
+                "mean": _short(float(here["score"])),
+                "query": self._shown[int(here["query_token"])].strip(),
+                "place": int(here["query"]),
+                "length": int(here["length"]),
+                "tokens": [
+                    [int(place), self._shown[int(token)], _short(weight)]
+                    for place, token, weight in rows
+                ],
+            }

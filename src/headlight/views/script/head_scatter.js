@@ -1,0 +1,84 @@
+// All heads as points: two of their numbers, whichever are chosen.
+import { build, said } from "./head_card.js";
+
+const WIDE = 640, HIGH = 420, LEFT = 62, BELOW = 44, EDGE = 14;
+const SVG = "http://www.w3.org/2000/svg";
+
+// All numbers of heads: a name for the address, a label, a unit, the values.
+export function axes(all) {
+  const label = Object.fromEntries(all.measures.map(([name, short]) => [name, short]));
+  return [
+    { name: "layer", label: "layer", unit: "", values: all.layers },
+    ...all.statistics.flatMap((each) => Object.entries(each.by).map(([measure, [values]]) => ({
+      name: measure ? `${each.name}.${measure}` : each.name,
+      label: measure ? `${each.label}, ${label[measure] ?? measure}` : each.label,
+      unit: each.unit,
+      values,
+    }))),
+  ];
+}
+
+function drawn(tag, attributes, text) {
+  const node = document.createElementNS(SVG, tag);
+  Object.entries(attributes).forEach(([name, value]) => node.setAttribute(name, value));
+  if (text !== undefined) node.textContent = text;
+  return node;
+}
+
+function range(values) {
+  const known = values.filter((value) => value !== null);
+  if (!known.length) return [0, 1];
+  const low = Math.min(...known), high = Math.max(...known);
+  return low === high ? [low - 0.5, high + 0.5] : [low, high];
+}
+
+export function scatter(root, all, choose) {
+  const known = axes(all);
+  const select = (name, first) => {
+    const made = build("select", { "aria-label": `${name} axis`, name });
+    known.forEach((axis) => made.append(build("option", { value: axis.name }, axis.label)));
+    made.value = known.some((axis) => axis.name === first) ? first : known[known.length - 1].name;
+    return made;
+  };
+  const across = select("horizontal", "layer");
+  const up = select("vertical", ["entropy.weight", "entropy.norm"].find((name) => known.some((axis) => axis.name === name)));
+  const svg = drawn("svg", { viewBox: `0 0 ${WIDE} ${HIGH}`, class: "scatter scale-blue", role: "img" });
+  const layers = [...new Set(all.layers)];
+  let current = -1;
+
+  function draw() {
+    const [x, y] = [across, up].map((one) => known.find((axis) => axis.name === one.value));
+    const [xs, ys] = [range(x.values), range(y.values)];
+    const right = (value) => LEFT + ((value - xs[0]) / (xs[1] - xs[0])) * (WIDE - LEFT - EDGE);
+    const top = (value) => HIGH - BELOW - ((value - ys[0]) / (ys[1] - ys[0])) * (HIGH - BELOW - EDGE);
+    const parts = [drawn("path", { class: "axis", d: `M${LEFT - 8} ${EDGE}V${HIGH - BELOW + 8}H${WIDE - EDGE}` })];
+    for (let step = 0; step <= 4; step += 1) {
+      const [atX, atY] = [xs[0] + (step / 4) * (xs[1] - xs[0]), ys[0] + (step / 4) * (ys[1] - ys[0])];
+      parts.push(drawn("text", { x: right(atX), y: HIGH - BELOW + 22, "text-anchor": "middle" }, said(atX, x.unit)));
+      parts.push(drawn("text", { x: LEFT - 12, y: top(atY) + 4, "text-anchor": "end" }, said(atY, y.unit)));
+    }
+    parts.push(drawn("text", { x: WIDE - EDGE, y: HIGH - 4, "text-anchor": "end" }, `${x.label} →`));
+    all.names.forEach((name, index) => {
+      if (x.values[index] === null || y.values[index] === null) return;
+      // Layers run from light to dark, none so light that it is not seen.
+      const step = 7 + Math.round((13 * layers.indexOf(all.layers[index])) / Math.max(layers.length - 1, 1));
+      const point = drawn("circle", { cx: right(x.values[index]), cy: top(y.values[index]), r: index === current ? 8 : 5, class: `q${step}${index === current ? " chosen" : ""}`, "data-head": index });
+      point.append(drawn("title", {}, `${name}: ${x.label} ${said(x.values[index], x.unit)}, ${y.label} ${said(y.values[index], y.unit)}`));
+      parts.push(point);
+    });
+    svg.replaceChildren(...parts);
+    svg.setAttribute("aria-label", `${all.names.length} heads by ${x.label} and ${y.label}; the table of each head has the numbers`);
+  }
+
+  [across, up].forEach((one) => one.addEventListener("change", draw));
+  svg.addEventListener("click", (event) => {
+    const point = event.target.closest("circle");
+    if (point) choose(Number(point.dataset.head));
+  });
+  root.replaceChildren(
+    build("p", { class: "axes" }, build("label", {}, "up ", up), build("label", {}, "across ", across), build("span", { class: "quiet small" }, "darker: later layers; a click opens the head")),
+    svg,
+  );
+  draw();
+  return (index) => { current = index; draw(); };
+}
