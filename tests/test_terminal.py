@@ -80,9 +80,10 @@ def work_on_a_run(command: str, model: list[str], runs: Path) -> list[str]:
     """The same of commands that look at what another has left."""
     run = runs / f"run{HOSTILE}"
     run.mkdir(exist_ok=True)
-    if command == "heads":
+    if command in ("heads", "gallery"):
         save(headlight.survey(["the cat sees a dog"], model=model[1]), run / "result.nc")
-        return ["heads", str(run), "previous"]
+        more = {"heads": ["previous"], "gallery": ["--out", str(runs / f"site{HOSTILE}")]}
+        return [command, str(run), *more[command]]
     (run / "result.nc").touch()  # both look at names alone
     return [command, str(run)]
 
@@ -110,7 +111,7 @@ def work_of(command: str, data: Path, runs: Path) -> list[str]:
     }
     if command in of_texts:
         return [command, *of_texts[command], "--netcdf", str(runs / f"{command}.nc")]
-    if command in ("status", "merge", "heads"):
+    if command in ("status", "merge", "heads", "gallery"):
         return work_on_a_run(command, model, runs)
     study = studies()[command.replace("-", "_")]
     name = SOURCES[study.reads]
