@@ -17,7 +17,7 @@ from headlight.findings import (
     surveyed,
     unit_of_keys,
 )
-from headlight.findings.head_ranking import variables_of
+from headlight.findings.head_ranking import BY_HEAD, variables_of
 from headlight.findings.piece_text import PieceText, piece_text, pieces_of
 from headlight.views.grid import anchor
 from headlight.vocabulary import BEHAVIOURS, CATEGORIES, DISTANCES, FIRST_TOKENS, NEIGHBOURS
@@ -108,7 +108,7 @@ def _interval(
 
     def read(variable: str) -> NDArray[np.float64]:
         dims = result[variable].dims if variable in result else ()
-        return observed(result, variable, **{d: v for d, v in where.items() if d in dims})
+        return observed(result, variable, BY_HEAD, **{d: v for d, v in where.items() if d in dims})
 
     return read(name), read(f"{name}_low"), read(f"{name}_high")
 
