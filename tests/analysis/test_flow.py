@@ -9,12 +9,13 @@ from typing import Any
 import numpy as np
 import pytest
 import torch
+from scipy.optimize import linprog
 from torch import Tensor, nn
 
 import definitions
 from architectures import GPT2, GROUPED, WIDE
 from definitions import Array, wide
-from headlight.analysis.flow import METHODS, input_maps, layer_maps, rollout
+from headlight.analysis.flow import METHODS, attention_flow, input_maps, layer_maps, rollout
 from headlight.capture import AttributionSettings, CapturedModel
 from headlight.encode import Encoded
 from headlight.errors import UnknownNameError, UsageError
@@ -407,6 +408,31 @@ def test_rollout_by_hand() -> None:
     by_token = rollout(torch.tensor([first, second]).double(), residual=own)
     torch.testing.assert_close(by_token[0, 2], torch.tensor([0.25, 0.125, 0.625]).double())
     torch.testing.assert_close(by_token[1, 2], by_token[0, 1])
+
+
+def test_the_maximum_flow_is_that_of_a_linear_program() -> None:
+    """What leaves the token, with as much into each node between as out of it."""
+    layers, tokens, half = 3, 4, 0.5
+    maps = torch.rand(layers, tokens, tokens, generator=torch.Generator().manual_seed(2)).double()
+    maps = (maps * (maps > 0.4)).tril() + 0.1 * torch.eye(tokens)
+    maps /= maps.sum(-1, keepdim=True)
+    found = attention_flow(maps, 2)
+    edges = [
+        ((layer + 1, i), (layer, j), half * float(maps[layer, i, j]) + half * (i == j))
+        for layer, i, j in np.ndindex(layers, tokens, tokens)
+    ]
+    for sink in range(tokens):
+        ends = (layers, 2), (0, sink)
+        between = [place for place in np.ndindex(layers + 1, tokens) if place not in ends]
+        kept = [[(a == node) - (b == node) for a, b, _ in edges] for node in between]
+        leaves = [-float(a == ends[0]) for a, _, _ in edges]
+        limits = [(0, capacity) for _, _, capacity in edges]
+        best = linprog(leaves, A_eq=kept, b_eq=[0] * len(kept), bounds=limits)
+        assert abs(float(found[sink]) + best.fun) < 1e-7
+    one = attention_flow(maps[:1], -1)
+    torch.testing.assert_close(one, half * maps[0, 3] + half * torch.eye(4)[3], rtol=0, atol=1e-8)
+    with pytest.raises(UsageError, match="no token 4"):
+        attention_flow(maps, 4)
 
 
 def test_layers_that_are_asked_for() -> None:

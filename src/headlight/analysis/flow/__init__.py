@@ -2,7 +2,17 @@
 
 from headlight.analysis.flow.input_maps import input_maps
 from headlight.analysis.flow.layer_maps import LAYER_MAPS, layer_maps
+from headlight.analysis.flow.maximum import attention_flow
 from headlight.analysis.flow.rollout import rollout, shares
 from headlight.settings.flow import METHODS, Method
 
-__all__ = ["LAYER_MAPS", "METHODS", "Method", "input_maps", "layer_maps", "rollout", "shares"]
+__all__ = [
+    "LAYER_MAPS",
+    "METHODS",
+    "Method",
+    "attention_flow",
+    "input_maps",
+    "layer_maps",
+    "rollout",
+    "shares",
+]

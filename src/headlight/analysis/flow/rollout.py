@@ -33,15 +33,19 @@ def rollout(
             f"maps of {maps.shape[1]} queries and {maps.shape[2]} keys cannot be multiplied; take "
             "attention of a text to itself."
         )
-    each = shares(maps) if normalised else maps
-    kept = torch.as_tensor(residual, dtype=maps.dtype, device=maps.device)[..., None]
-    kept = kept.expand(*maps.shape[:2], 1)
-    alone = torch.eye(maps.shape[1], dtype=maps.dtype, device=maps.device)
-    each = (1 - kept) * each + kept * alone
+    each = with_residual(shares(maps) if normalised else maps, residual)
     found = [each[0]]
     for layer in each[1:]:
         found.append(layer @ found[-1])
     return torch.stack(found)
+
+
+def with_residual(maps: Maps, residual: float | Float[Tensor, "layer query"]) -> Maps:
+    """(1 − r) M + r I of each layer."""
+    kept = torch.as_tensor(residual, dtype=maps.dtype, device=maps.device)[..., None]
+    alone = torch.eye(maps.shape[1], dtype=maps.dtype, device=maps.device)
+    kept = kept.expand(*maps.shape[:2], 1)
+    return (1 - kept) * maps + kept * alone
 
 
 def shares(maps: Float[Tensor, "*layer query key"]) -> Float[Tensor, "*layer query key"]:
