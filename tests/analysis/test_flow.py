@@ -1,9 +1,11 @@
 """Input tokens in hidden tokens, by each method, against its definition read off the modules."""
 
+import json
 import math
 from contextlib import ExitStack
 from dataclasses import dataclass
 from functools import cache, partial
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -19,6 +21,9 @@ from headlight.analysis.flow import METHODS, attention_flow, input_maps, layer_m
 from headlight.capture import AttributionSettings, CapturedModel
 from headlight.encode import Encoded
 from headlight.errors import UnknownNameError, UsageError
+from headlight.reading.flow import flow
+from headlight.result import load
+from studies.models import model as subject
 from tiny_models import build, eager_attention
 
 TOKENS = 6
@@ -446,6 +451,22 @@ def test_shared_layers_have_their_own_sums() -> None:
     model = CapturedModel(build("albert", {**WIDE, "embedding_size": 16}, seed=3))
     for maps in input_maps(model, example(), ["globenc", "value_zeroing"]).values():
         torch.testing.assert_close(maps.sum(-1), torch.ones(2, TOKENS).double())
+
+
+def test_the_flow_of_a_text_is_its_maps_with_names(tmp_path: Path) -> None:
+    model = subject("llama")
+    found = flow(model, "the river is old", methods=["alti", "rollout"], layers=[1])
+    maps = input_maps(model, "the river is old", ["alti", "rollout"], layers=[1])
+    shares = found.dataset["share"]
+    assert shares.dims == ("map", "layer", "query", "key")
+    for name, one in maps.items():
+        np.testing.assert_array_equal(shares.sel(map=name).values, one.numpy())
+    said = json.loads(found.save(tmp_path / "flow.json").read_text(encoding="utf-8"))
+    assert said["tokens"] == ["<s>", "the", "river", "is", "old"]
+    assert said["share"]["rollout"] == maps["rollout"].tolist()
+    assert load(found.save(tmp_path / "flow.nc"))["share"].equals(shares)
+    with pytest.raises(UsageError, match=r"\.json or \.nc; choose one"):
+        found.save(tmp_path / "flow.html")
 
 
 def test_refusals() -> None:

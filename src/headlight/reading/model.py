@@ -11,6 +11,7 @@ from headlight.capture import CapturedModel, Kind, Replacements, attention_repla
 from headlight.errors import UsageError
 from headlight.reading.alternatives import Alternatives, AlternativeSettings, alternatives
 from headlight.reading.explanation import Explanation, explain
+from headlight.reading.flow import USUAL_METHODS, Flow, flow
 from headlight.reading.prediction import Prediction, predict
 from headlight.reading.reading import FRAME_HEIGHT, Reading, read
 from headlight.reading.routes import LEAST, Routes, routes
@@ -147,6 +148,21 @@ class Model(CapturedModel):
     ) -> Routes:
         """What every token after every layer is made of; see `headlight.reading.routes.routes`."""
         return routes(self, text, pair, kind=kind, least=least)
+
+    def flow(
+        self,
+        text: str,
+        pair: str | None = None,
+        *,
+        methods: Sequence[str] = USUAL_METHODS,
+        kind: Kind | None = None,
+        layers: Iterable[int] | None = None,
+        attribution: AttributionSettings | None = None,
+    ) -> Flow:
+        """What tokens come from after each layer; see `headlight.reading.flow.flow`."""
+        return flow(
+            self, text, pair, methods=methods, kind=kind, layers=layers, attribution=attribution
+        )
 
     def predict(
         self,

@@ -1,0 +1,130 @@
+"""What the tokens of one text come from, after every layer and by several methods."""
+
+import json
+from collections.abc import Iterable, Sequence
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import xarray
+
+from headlight.analysis.flow import input_maps
+from headlight.analysis.flow.text import subject_of
+from headlight.capture import AttributionSettings, CapturedModel
+from headlight.encode import piece_style
+from headlight.reading.saving import plain_attributes, save_as
+from headlight.result import FORMAT, describe, versions
+from headlight.vocabulary import CATEGORIES, Kind
+
+USUAL_METHODS = ("rollout", "globenc", "alti")
+
+
+class Flow:
+    """What the tokens of one text come from.
+
+    `dataset` has ``share[map, layer, query, key]``: the share of the input token ``key`` in the
+    token ``query`` after each layer, by each method ``map``; rows sum to 1.
+    """
+
+    def __init__(self, dataset: xarray.Dataset) -> None:
+        self.dataset = dataset
+
+    def __repr__(self) -> str:
+        """Short: the text, the model and the methods."""
+        attributes, sizes = self.dataset.attrs, self.dataset.sizes
+        return (
+            f"<Flow of {attributes['text']!r} by {attributes['model']}: "
+            f"{', '.join(self.dataset['map'].values)}; {sizes['layer']} layers, {sizes['query']} "
+            "tokens>"
+        )
+
+    def save(self, path: str | Path) -> Path:
+        """Write it; the suffix says how: ``.json`` or ``.nc``.
+
+        Raises:
+            UsageError: another suffix.
+            ResultError: the file cannot be written.
+        """
+        makers = {".json": lambda: json.dumps(self.as_json(), ensure_ascii=False)}
+        return save_as(path, self.dataset, "the maps of a text are", makers)
+
+    def as_json(self) -> dict[str, Any]:
+        """What was read, the tokens and layers, and by each method rows of shares."""
+        shares = self.dataset["share"]
+        names = [str(name) for name in self.dataset["map"].values]
+        return plain_attributes(self.dataset) | {
+            "tokens": self.dataset["query_token"].values.tolist(),
+            "layers": self.dataset["layer"].values.tolist(),
+            "share": {name: shares[place].values.tolist() for place, name in enumerate(names)},
+        }
+
+
+def flow(
+    model: CapturedModel,
+    text: str,
+    pair: str | None = None,
+    *,
+    methods: Sequence[str] = USUAL_METHODS,
+    kind: Kind | None = None,
+    layers: Iterable[int] | None = None,
+    attribution: AttributionSettings | None = None,
+) -> Flow:
+    """The share of each input token in each token after each layer, by each method.
+
+    Args:
+        model: an encoder or a decoder; of an encoder-decoder the encoder is read.
+        text: what it reads.
+        pair: a second text.
+        methods: see `headlight.analysis.flow.input_maps`.
+        kind: of attention; by default the first that the model has.
+        layers: after which tokens are looked at; by default all.
+        attribution: how ``attribution`` is computed.
+
+    Raises:
+        UnknownNameError: there is no such method.
+        UsageError: no tokenizer, an empty or too long text, no such layer, or cross-attention.
+        UnsupportedModelError: a method cannot be used with this model.
+    """
+    tokenizer: Any = model.require_tokenizer("maps of tokens need text")
+    subject = subject_of(model, text, pair, kind)
+    found = input_maps(
+        subject.model,
+        subject.example,
+        methods,
+        kind=subject.kind,
+        layers=layers,
+        attribution=attribution,
+    )
+    ids = list(subject.example.ids)
+    tokens = tokenizer.convert_ids_to_tokens(ids)
+    dataset = xarray.Dataset(
+        {
+            "share": (
+                ("map", "layer", "query", "key"),
+                np.stack([found[name].numpy() for name in methods]),
+            )
+        },
+        coords={
+            "map": list(methods),
+            "layer": [site.layer for site in subject.model.sites_of(subject.kind, layers)],
+            "query": range(len(ids)),
+            "key": range(len(ids)),
+            "query_token": ("query", tokens),
+            "key_token": ("key", tokens),
+            "query_category": ("query", [CATEGORIES[code] for code in subject.example.categories]),
+        },
+        attrs={
+            "title": "What tokens come from",
+            "stage": "flow_of_text",
+            "text": text,
+            "pair": pair or "",
+            "kind": subject.kind,
+            **model.origin,
+            "pieces": piece_style(tokenizer),
+            "created": datetime.now(UTC).isoformat(timespec="seconds"),
+            "versions": json.dumps(versions()),
+            "format": FORMAT,
+        },
+    )
+    return Flow(describe(dataset, {"share": ("share of the input token in the token", "1")}))
