@@ -37,6 +37,23 @@ STRANGER = re.compile(
 """Whatever would install, or lead to, the distribution that is called `headlight` and not ours."""
 
 
+def test_the_recipe_of_conda_asks_for_what_the_project_needs() -> None:
+    text = (ROOT / "packaging" / "conda-forge" / "recipe.yaml").read_text(encoding="utf-8")
+    recipe = yaml.safe_load(text)
+    names = {"torch": "pytorch", "matplotlib": "matplotlib-base"}
+    needed = {
+        names.get(each.name, each.name).replace("_", "-"): each.specifier
+        for each in map(Requirement, PROJECT["project"]["dependencies"])
+    }
+    asked = {
+        each.name.replace("_", "-"): each.specifier
+        for each in map(Requirement, recipe["requirements"]["run"][1:])
+    }
+    assert asked == needed
+    assert recipe["context"]["version"] == headlight.__version__
+    assert f">={recipe['context']['python_min']}" == PROJECT["project"]["requires-python"]
+
+
 @dataclass(frozen=True)
 class Release:
     """A repository of the files that say whether it can be published."""
