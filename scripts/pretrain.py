@@ -4,7 +4,9 @@
 
 DATA is a folder of WikiExtractor files (.xz).  The files in `HELD_OUT` are never trained on.  Run
 the same command again to go on from the last checkpoint; ``--steps`` may change between runs,
-because the learning rate is constant until the last ``--decay`` share of the steps.
+because the learning rate is constant until the last ``--decay`` share of the steps.  With
+``--keep-every N`` the model after the first step and after every N is kept in ``steps``, for
+``headlight compare``.
 
 What makes it learn in some tens of millions of tokens, where a plain recipe stays on the plateau of
 the unigram distribution:
@@ -313,8 +315,21 @@ def train(arguments: argparse.Namespace, tokens: Tokens, tokenizer: BertTokenize
             log.flush()
         if step % arguments.save_every == 0 or step == arguments.steps:
             save_checkpoint(accelerator, checkpoint, {"step": step, "tokens": seen})
+        keep_model(arguments, step, accelerator.unwrap_model(model), tokenizer)
     accelerator.unwrap_model(model).half().save_pretrained(arguments.out / "model")
     tokenizer.save_pretrained(arguments.out / "model")
+
+
+def keep_model(
+    arguments: argparse.Namespace,
+    step: int,
+    model: BertForPreTraining,
+    tokenizer: BertTokenizerFast,
+) -> None:
+    """The model of some steps, each in a folder of its own."""
+    if arguments.keep_every and (step == 1 or step % arguments.keep_every == 0):
+        for part in (model, tokenizer):
+            part.save_pretrained(arguments.out / "steps" / str(step))
 
 
 def save_checkpoint(accelerator: Accelerator, path: Path, progress: dict[str, int]) -> None:
@@ -362,6 +377,7 @@ def parse() -> argparse.Namespace:
     parser.add_argument("--seed", type=int, default=0)
     parser.add_argument("--log-every", type=int, default=20)
     parser.add_argument("--save-every", type=int, default=250)
+    parser.add_argument("--keep-every", type=int, default=0, help="keep the models of these steps")
     return parser.parse_args()
 
 

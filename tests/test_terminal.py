@@ -84,6 +84,12 @@ def work_on_a_run(command: str, model: list[str], runs: Path) -> list[str]:
         save(headlight.survey(["the cat sees a dog"], model=model[1]), run / "result.nc")
         more = {"heads": ["previous"], "gallery": ["--out", str(runs / f"site{HOSTILE}")]}
         return [command, str(run), *more[command]]
+    if command == "compare":
+        other = runs / f"other{HOSTILE}"
+        other.mkdir(exist_ok=True)
+        for place, text in ((run, "the cat sees a dog"), (other, "a dog sees")):
+            save(headlight.survey([text], model=model[1]), place / "result.nc")
+        return ["compare", str(run), str(other), "--names", f"one{HOSTILE},two"]
     (run / "result.nc").touch()  # both look at names alone
     return [command, str(run)]
 
@@ -111,7 +117,7 @@ def work_of(command: str, data: Path, runs: Path) -> list[str]:
     }
     if command in of_texts:
         return [command, *of_texts[command], "--netcdf", str(runs / f"{command}.nc")]
-    if command in ("status", "merge", "heads", "gallery"):
+    if command in ("status", "merge", "heads", "gallery", "compare"):
         return work_on_a_run(command, model, runs)
     study = studies()[command.replace("-", "_")]
     name = SOURCES[study.reads]

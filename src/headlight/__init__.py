@@ -20,6 +20,7 @@ _HOMES = {
     "HeadlightError": "headlight.errors",
     "Model": "headlight.reading.model",
     "Reading": "headlight.reading",
+    "compare": "headlight.api",
     "gallery": "headlight.sessions.galleries",
     "heads": "headlight.findings",
     "load": "headlight.reading.model",

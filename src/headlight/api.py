@@ -1,6 +1,6 @@
 """The studies as users meet them: functions of one shape, and every result opened."""
 
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from functools import cache
 from pathlib import Path
 from typing import Any
@@ -16,6 +16,7 @@ from headlight.catalogue.arguments import RUN, arguments, documentation, objects
 from headlight.errors import UnknownNameError, UsageError
 from headlight.files import Location, location
 from headlight.result import load as load_result
+from headlight.result.kinds import of_kind
 from headlight.sessions import run_study
 
 
@@ -33,6 +34,38 @@ def open(path: str | Location) -> xarray.Dataset:
     """
     place = location(path)
     return load_result(place / RESULT if place.is_dir() else place)
+
+
+def compare(
+    *runs: str | Path | xarray.Dataset,
+    match: str = "place",
+    kind: str | None = None,
+    names: Sequence[str] = (),
+) -> xarray.Dataset:
+    """What differs between surveys, head by head: models, checkpoints, corpora, precisions.
+
+    Args:
+        runs: two surveys and more, or their folders; each is compared with the first.
+        match: ``place`` puts heads of one layer and number beside each other, ``behaviour`` those
+            that are most alike.
+        kind: of attention, where the surveys hold several.
+        names: what the runs are called.
+
+    Returns:
+        see `headlight.findings.differences.differences`; with ``.headlight.table()``,
+        ``.headlight.plot()`` and ``.headlight.report()``.
+
+    Raises:
+        UsageError: there is one run alone, one is no survey or of an earlier version, or heads
+            cannot be put beside each other.
+        ResultError: a result cannot be read.
+    """
+    from headlight.findings.differences import differences
+
+    found = [each if isinstance(each, xarray.Dataset) else open(each) for each in runs]
+    if kind is not None:
+        found = [of_kind(each, kind) if "kind" in each.dims else each for each in found]
+    return differences(found, match=match, names=names)
 
 
 @cache

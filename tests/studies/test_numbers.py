@@ -13,6 +13,7 @@ from headlight.encode import adjacent_segments, texts as encode_texts
 from headlight.errors import UnknownNameError, UsageError
 from headlight.findings import highlights
 from headlight.studies.heads.by_group import VARIABLES as BY_GROUP
+from headlight.studies.heads.deciles import VARIABLES as DECILES
 from headlight.studies.heads.residual import VARIABLES as OF_RESIDUAL
 from headlight.studies.heads.result import OF_BEHAVIOURS, OF_LENGTHS
 from headlight.studies.heads.settings import SurveySettings
@@ -52,7 +53,10 @@ def without_passages(result: xarray.Dataset) -> xarray.Dataset:
         *BY_GROUP,
         *(f"{name}_{end}" for name in OF_LENGTHS for end in ("low", "high")),
     ]
-    return result.drop_dims(["does", "token"]).drop_vars(of_groups, errors="ignore")
+    counted = result.drop_dims(["does", "token"], errors="ignore")
+    return counted.drop_vars([*of_groups, *DECILES], errors="ignore").drop_vars(
+        "decile", errors="ignore"
+    )
 
 
 def assert_same(result: xarray.Dataset, expected: dict[str, np.ndarray]) -> None:

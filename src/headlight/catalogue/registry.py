@@ -26,6 +26,7 @@ TAKEN = {
         "alternatives",
         "routes",
         "check",
+        "compare",
         "explain",
         "gallery",
         "heads",

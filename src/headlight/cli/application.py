@@ -108,6 +108,11 @@ FIRST = (
     ),
 )
 LAST = (
+    _entry(
+        "compare",
+        RESULTS,
+        "Say which heads differ between surveys: of models, checkpoints, corpora or precisions.",
+    ),
     _entry("heads", RESULTS, "Rank the heads of a survey by what they do, with intervals of 95%."),
     _entry(
         "gallery",

@@ -40,6 +40,24 @@ def write_report(
         ResultError: the folder cannot be written.
     """
     folder = location(folder)
+    page = write_page(result, folder, pages)
+    write_configuration(configuration, folder)
+    return page
+
+
+def write_page(
+    result: xarray.Dataset, folder: Location, pages: PassagePages = NO_PAGES
+) -> Location:
+    """Write ``report.html`` and ``tables/*.csv``; returns the path of the report.
+
+    Args:
+        result: of any kind that has a page.
+        folder: where they go.
+        pages: of texts, to which the report leads.
+
+    Raises:
+        ResultError: the folder cannot be written.
+    """
     beneath = files.make_folder(folder / TABLES)
     # Passages are for the report, and groups for comparisons: as tables they would be many rows.
     save_csv(result.drop_dims(_NO_TABLES, errors="ignore"), beneath)
@@ -49,7 +67,6 @@ def write_report(
         files.write(beneath / f"{name}.csv", text.encode(errors="replace"), error=ResultError)
     page = folder / REPORT
     files.write(page, study_page(result, result.attrs.get("command", ""), shown=shown).encode())
-    write_configuration(configuration, folder)
     return page
 
 

@@ -30,6 +30,7 @@ _SILENT = (
     "stage",
     "category_names",
     "pieces",
+    "passages",
     MODEL_LABEL,
     CORPUS_LABEL,
     "query_category_names",

@@ -17,6 +17,7 @@ from headlight.findings import equal_to_weight
 from headlight.findings.answers import answers
 from headlight.findings.what_was_read import counted, what_was_read
 from headlight.result.kinds import MULTI_KIND, split_for_display, split_kinds
+from headlight.views import run_comparison
 from headlight.views.exhibits import Exhibit, ExhibitsPage, Picture, Table, exhibits_page
 from headlight.views.numbers import grouped
 from headlight.views.parts import Drawing, Section, Summary
@@ -26,6 +27,9 @@ from headlight.views.reading import prediction
 from headlight.views.reading.page import reading_page
 from headlight.views.words import Subject, lead_and_rest
 from headlight.vocabulary import ATTENTION, measure_table
+
+_NO_STUDIES: dict[object, Any] = {"prediction": prediction, "comparison": run_comparison}
+"""Results that are of no study, by their stage, and what shows them."""
 
 Named = TypeVar("Named", Drawing, Table)
 
@@ -152,8 +156,8 @@ def study_page(
             facts=[(name, grouped(number)) for name, number in counted(result)] + _sizes(result),
             attributes=attributes,
             command=command or "",
-            kind="prediction"
-            if attributes["stage"] == "prediction"
+            kind=str(attributes["stage"])
+            if attributes["stage"] in _NO_STUDIES
             else f"study · {str(attributes['stage']).replace('_', ' ')}",
         )
     )
@@ -206,8 +210,9 @@ def _of_kind(section: Section, kind: str) -> Section:
 
 
 def _module(result: xr.Dataset) -> Any:
-    if result.attrs.get("stage") == "prediction":
-        return prediction
+    stage = result.attrs.get("stage")
+    if stage in _NO_STUDIES:
+        return _NO_STUDIES[stage]
     return find_study(str(result.attrs.get("stage", ""))).page
 
 

@@ -43,7 +43,8 @@ def study_terminal(result: xr.Dataset) -> RenderableType:
     if result.attrs.get("stage") != "survey":  # whose own table says it
         lines += [bullet(each) for each in findings(result)]
     lines += [each for part in parts for each in (Text(), drawn(part))]
-    return Group(*(lines if read.sentence else lines[1:]))
+    blank = isinstance(lines[0], Text) and not lines[0].plain
+    return Group(*lines[blank:])
 
 
 def _short(result: xr.Dataset) -> RenderableType:

@@ -1,0 +1,56 @@
+"""The command `compare`."""
+
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from headlight.cli.examples import examples
+from headlight.cli.printing import say, say_json, show
+
+COMPARE_EXAMPLES = examples(
+    "headlight compare base/ fine-tuned/ --out differences/",
+    ("headlight compare bert/ roberta/ --match behaviour", "models of two shapes"),
+    ("headlight compare step-0/ step-500/ step-1000/", "when does each behaviour arise?"),
+)
+
+
+def compare(
+    runs: Annotated[list[str], typer.Argument(help="Folders of surveys, or their result.nc.")],
+    match: Annotated[
+        str, typer.Option("--match", help="Heads beside each other: by place, or by behaviour.")
+    ] = "place",
+    kind: Annotated[
+        str | None, typer.Option("--kind", help="Of attention, where surveys have several.")
+    ] = None,
+    names: Annotated[
+        str | None, typer.Option("--names", help="What the runs are called, with commas.")
+    ] = None,
+    out: Annotated[
+        Path | None, typer.Option("--out", help="Folder of the result, its page and its tables.")
+    ] = None,
+    json: Annotated[bool, typer.Option("--json", help="Print all that differs as JSON.")] = False,
+) -> None:
+    """Say which heads differ between surveys: of models, checkpoints, corpora or precisions."""
+    from headlight.api import compare as compared
+    from headlight.errors import ResultError
+    from headlight.files import location, make_folder
+    from headlight.result import save
+    from headlight.sessions.reports import write_page
+    from headlight.views.result_page import findings, tables
+    from headlight.views.study_terminal import study_terminal
+
+    called = names.split(",") if names else []
+    found = compared(*runs, match=match, kind=kind, names=called)
+    if json:
+        shown = tables(found)
+        changes = shown["changes"].frame.to_dict("records") if "changes" in shown else []
+        say_json({"findings": findings(found), "changes": changes})
+    else:
+        show(study_terminal(found))
+    if out is not None:
+        folder = make_folder(location(out), error=ResultError)
+        save(found, folder / "result.nc")
+        page = write_page(found, folder)
+        if not json:
+            say(f"report: {page}")

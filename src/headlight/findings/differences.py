@@ -1,0 +1,380 @@
+"""What differs between surveys: the heads of one beside those of another, number by number.
+
+Each survey keeps what groups of texts move its numbers by (`headlight.reduce.GroupMeans`).  A text
+that two surveys have read is in the same group of both, and moves both alike: the difference of
+what the groups do is the error of the difference, smaller than those of the two.  Where the texts
+are others nothing cancels, and the same sum is the error of two independent numbers.
+"""
+
+import json
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import asdict
+from typing import Any, NamedTuple
+
+import numpy as np
+import xarray as xr
+from numpy.typing import NDArray
+
+from headlight.errors import UsageError
+from headlight.findings.head_ranking import OF_HEADS, variables_of
+from headlight.findings.observed import observed, surveyed
+from headlight.findings.passages import Attended, Passage, passage_of
+from headlight.findings.piece_text import PieceText
+from headlight.findings.rules import WORTH_SAYING
+from headlight.findings.wording import listed
+from headlight.result import describe
+from headlight.vocabulary import BEHAVIOURS, CATEGORIES, NEIGHBOURS
+
+LEVEL = 0.05
+"""The share of false alarms that is allowed among what is said to differ."""
+
+MATCHES = ("place", "behaviour")
+"""How heads of two surveys are put beside each other."""
+
+SHARES = (*BEHAVIOURS, *NEIGHBOURS, *(name for name in CATEGORIES if name != "other"))
+"""Numbers that are shares of a row, and so can be compared in size."""
+
+BY_MEASURE = ("entropy", "distance_mean", "sink_rate")
+BY_HEAD = (*OF_HEADS, "effective_correlation_by_head", "vector_norm_cv")
+
+SAME = 1e-5
+"""Numbers that differ by less, or by this share, do so by rounding."""
+
+SHOWN = 6
+"""Heads of which passages are kept."""
+
+VARIABLES = {
+    "value": ("number of a head, or of the head that stands beside it", ""),
+    "value_low": ("lower end of the 95% interval of the number", ""),
+    "value_high": ("upper end of the 95% interval of the number", ""),
+    "difference": ("number of another run less that of the first", ""),
+    "difference_low": ("lower end of the 95% interval of the difference", ""),
+    "difference_high": ("upper end of the 95% interval of the difference", ""),
+    "p_value": ("probability of such a difference where there is none", "1"),
+    "false_discovery": ("lowest rate of false alarms at which it is said to differ", "1"),
+    "partner_layer": ("layer of the head that stands beside it", "1"),
+    "partner_head": ("that head within its layer", "1"),
+    "strongest": ("highest number of all heads of a run", ""),
+    "strongest_low": ("lower end of the 95% interval of the highest number", ""),
+    "strongest_high": ("upper end of the 95% interval of the highest number", ""),
+    "strongest_layer": ("layer of the head that has it", "1"),
+    "strongest_head": ("that head within its layer", "1"),
+    "arises": ("first run in which a head certainly gives more than 0.3; -1 for none", "1"),
+}
+
+Array = NDArray[np.float64]
+
+
+class _Statistic(NamedTuple):
+    """A number of heads: what it says, by which measure, and where a survey has it."""
+
+    behaviour: str
+    measure: str
+    variable: str
+    where: Mapping[str, str | int]
+
+    @property
+    def label(self) -> str:
+        """What it is called."""
+        return f"{self.behaviour} by {self.measure}" if self.measure else self.behaviour
+
+
+class _Numbers(NamedTuple):
+    """Those of one survey, ``[statistic, head of all layers]``; of `moved` groups come first."""
+
+    value: Array
+    value_low: Array
+    value_high: Array
+    moved: Array
+    freedom: Array
+
+    def at(self, heads: NDArray[np.int64]) -> "_Numbers":
+        """Of some heads, in this order; NaN where the number is -1."""
+        return _Numbers(*(np.where(heads >= 0, each[..., heads], np.nan) for each in self))
+
+
+def differences(
+    runs: Sequence[xr.Dataset], *, match: str = "place", names: Sequence[str] = ()
+) -> xr.Dataset:
+    """Each head of the first survey beside one of every other, with what differs.
+
+    Args:
+        runs: of `headlight.survey`, of one kind of attention each: two models, checkpoints of one
+            training in their order, two corpora, two precisions.
+        match: ``place`` puts heads of one layer and number beside each other; ``behaviour`` those
+            that are most alike in all numbers together, none twice (the assignment with the
+            smallest sum of squared distances, in standard deviations over heads).
+        names: what the runs are called.
+
+    Returns:
+        ``value`` of each ``run``, ``statistic``, ``layer`` and ``head`` of the first run, and for
+        each run but the first, along ``other``, the ``difference`` from the first, with their
+        intervals of 95%; the ``p_value`` of Student's t over groups of texts, and
+        ``false_discovery``, adjusted for all numbers of all heads of that run (Benjamini and
+        Hochberg 1995): what is at most 0.05 differs, with 5% of false alarms among all that does;
+        all else is not decided.  ``strongest`` is the highest number of a run, and ``arises`` the
+        first run with a head that certainly gives more than 0.3.
+
+    Raises:
+        UsageError: there are fewer than two runs, one is no survey or of an earlier version, or
+            heads cannot be put beside each other.
+    """
+    _check(runs, match)
+    statistics = _common(runs)
+    numbers = [_numbers(run, statistics) for run in runs]
+    partners = [_partners(numbers[0], runs[0], numbers[at], runs[at], match)
+                for at in range(1, len(runs))]  # fmt: skip
+    beside = [numbers[0], *(each.at(of) for each, of in zip(numbers[1:], partners, strict=True))]
+    heads = (runs[0].sizes["layer"], runs[0].sizes["head"])
+
+    def by_head(parts: Sequence[Array]) -> Array:
+        stacked: Array = np.stack(parts)
+        return stacked.reshape(*stacked.shape[:-1], *heads)
+
+    dims = ("statistic", "layer", "head")
+    variables: dict[str, Any] = {
+        name: (("run", *dims), by_head([getattr(each, name) for each in beside]))
+        for name in _Numbers._fields[:3]
+    }
+    tested = [_tested(beside[0], each) for each in beside[1:]]
+    for name in tested[0]:
+        variables[name] = ("other", *dims), by_head([each[name] for each in tested])
+    for at, name in enumerate(("layer", "head")):
+        places = [_place(of, run)[at] for of, run in zip(partners, runs[1:], strict=True)]
+        variables[f"partner_{name}"] = ("other", "layer", "head"), by_head(places)
+    variables |= _of_runs(numbers, runs, statistics)
+    coordinates = {
+        "run": range(len(runs)),
+        "other": range(1, len(runs)),
+        "statistic": [each.label for each in statistics],
+        "behaviour": ("statistic", [each.behaviour for each in statistics]),
+        "by": ("statistic", [each.measure for each in statistics]),
+        "layer": runs[0]["layer"].values,
+        "head": runs[0]["head"].values,
+    }
+    result = describe(xr.Dataset(variables, coords=coordinates), VARIABLES)
+    result.attrs = _attributes(runs, names, match)
+    result.attrs["passages"] = json.dumps(list(_passages(runs, result)))
+    return result
+
+
+def largest_changes(result: xr.Dataset, other: int) -> list[tuple[str, int, int]]:
+    """What differs, of numbers that are shares: statistic, layer and head, the largest first.
+
+    Args:
+        result: of `differences`.
+        other: the number of the run that is compared with the first.
+    """
+    shares = np.isin(result["behaviour"].values, SHARES)
+    here = result.isel(statistic=np.flatnonzero(shares)).sel(other=other)
+    dims = ("statistic", "layer", "head")
+    size = np.abs(here["difference"].transpose(*dims).values)
+    size = np.where(here["false_discovery"].transpose(*dims).values <= LEVEL, size, np.nan)
+    order = np.argsort(-size, axis=None, kind="stable")[: np.isfinite(size).sum()]
+    at = np.unravel_index(order, size.shape)
+    labels = (here[dim].values[each].tolist() for dim, each in zip(dims, at, strict=True))
+    return list(zip(*labels, strict=True))
+
+
+def passages_kept(result: xr.Dataset) -> Iterator[tuple[str, int, int, int, Passage]]:
+    """Of heads that differ most: statistic, layer, head, and where the head of a run does it."""
+    for each in json.loads(str(result.attrs.get("passages", "[]"))):
+        told = each["passage"]
+        tokens = [
+            Attended(**{**token, "shown": PieceText(**token["shown"])}) for token in told["tokens"]
+        ]
+        passage = Passage(**{**told, "tokens": tokens, "query": PieceText(**told["query"])})
+        yield each["statistic"], each["layer"], each["head"], each["run"], passage
+
+
+def _check(runs: Sequence[xr.Dataset], match: str) -> None:
+    if len(runs) < 2:
+        raise UsageError("one run is compared with nothing; give two or more.")
+    if match not in MATCHES:
+        raise UsageError(f"heads are matched by {' or '.join(MATCHES)}, not by {match!r}.")
+    for number, run in enumerate(runs, 1):
+        stage = run.attrs.get("stage")
+        if stage != "survey":
+            raise UsageError(
+                f"run {number} is a result of {stage}, and surveys are compared; give the folders "
+                "of surveys."
+            )
+        if "kind" in run.dims:
+            raise UsageError(
+                f"run {number} holds several kinds of attention; choose one of them with kind."
+            )
+        if "group_texts" not in run:
+            raise UsageError(
+                f"run {number} is of an earlier version of Headlight, which kept nothing of groups "
+                "of texts; survey again."
+            )
+
+
+def _common(runs: Sequence[xr.Dataset]) -> list[_Statistic]:
+    """What all of them say of heads."""
+    found = [{each.label: each for each in _known(run)} for run in runs]
+    return [each for label, each in found[0].items() if all(label in other for other in found)]
+
+
+def _known(run: xr.Dataset) -> Iterator[_Statistic]:
+    for name in SHARES:
+        for measure, variable, where in variables_of(run, name):
+            yield _Statistic(name, measure, variable, where)
+    for name in BY_MEASURE:
+        for row in surveyed(run) if name in run else ():
+            yield _Statistic(name, row.name, name, {"measure": row.name})
+    yield from (_Statistic(name, "", name, {}) for name in BY_HEAD if name in run)
+
+
+def _numbers(run: xr.Dataset, statistics: Sequence[_Statistic]) -> _Numbers:
+    by_head = ("layer", "head")
+
+    def read(each: _Statistic, end: str) -> Array:
+        name = f"{each.variable}{end}"
+        where = dict(each.where)
+        if each.variable == "entropy":
+            where["query_category"] = "all"
+        dims = by_head
+        if end in ("_by_group", "_freedom"):  # of all queries, and of some places alone
+            where.pop("query_category", None)
+            if "relative" in where:
+                where["offset"] = where.pop("relative")
+            dims = ("group", *by_head) if end == "_by_group" else by_head
+        values = observed(run, name, dims, **where)
+        return values.reshape(*values.shape[:-2], -1)
+
+    ends = ("", "_low", "_high", "_by_group", "_freedom")
+    parts = [np.stack([read(each, end) for each in statistics], -2) for end in ends]
+    return _Numbers(*parts)
+
+
+def _partners(
+    first: _Numbers, first_run: xr.Dataset, other: _Numbers, run: xr.Dataset, match: str
+) -> NDArray[np.int64]:
+    """Of each head of the first run the number of a head of the other, -1 for none."""
+    if match == "place":
+        for dim in ("layer", "head"):
+            if not np.array_equal(first_run[dim].values, run[dim].values):
+                raise UsageError(
+                    f"the runs have other {dim}s; compare heads by what they do: "
+                    "match='behaviour', or --match behaviour."
+                )
+        return np.arange(first.value.shape[-1])
+    from scipy.optimize import linear_sum_assignment
+
+    there = [np.flatnonzero(np.isfinite(each.value).any(0)) for each in (first, other)]
+    vectors = [each.value[:, heads].T for each, heads in zip((first, other), there, strict=True)]
+    both = np.concatenate(vectors)
+    both = both[:, np.isfinite(both).all(0) & (both.std(0) > 0)]
+    both = (both - both.mean(0)) / both.std(0)
+    one, two = np.split(both, [len(vectors[0])])
+    cost = (one**2).sum(1)[:, None] + (two**2).sum(1) - 2 * one @ two.T
+    rows, columns = linear_sum_assignment(cost)
+    found = np.full(first.value.shape[-1], -1)
+    found[there[0][rows]] = there[1][columns]
+    return found
+
+
+def _tested(first: _Numbers, other: _Numbers) -> dict[str, Array]:
+    """The difference, its interval, and whether it is one."""
+    from scipy.special import stdtr, stdtrit
+    from scipy.stats import false_discovery_control
+
+    difference = other.value - first.value
+    error = np.sqrt(((other.moved - first.moved) ** 2).sum(0))
+    freedom = np.fmin(first.freedom, other.freedom)
+    freedom = np.where(freedom >= 1, freedom, np.nan)
+    with np.errstate(divide="ignore", invalid="ignore"):
+        p_value = 2 * stdtr(freedom, -np.abs(difference) / error)
+    # Of pairs even rounding would be certain.
+    same = np.abs(difference) <= SAME * np.maximum(1, np.abs(first.value))
+    p_value = np.where(same, 1.0, p_value)
+    half = stdtrit(freedom, 0.975) * error
+    adjusted, known = np.full_like(p_value, np.nan), np.isfinite(p_value)
+    adjusted[known] = false_discovery_control(p_value[known])
+    return {
+        "difference": difference,
+        "difference_low": difference - half,
+        "difference_high": difference + half,
+        "p_value": p_value,
+        "false_discovery": adjusted,
+    }
+
+
+def _place(heads: NDArray[np.int64], run: xr.Dataset) -> tuple[Array, Array]:
+    """Layer and head of numbers of heads; NaN for none."""
+    layer, head = np.divmod(heads, run.sizes["head"])
+    labels = run["layer"].values[np.maximum(layer, 0)]
+    return (
+        np.where(heads >= 0, labels, np.nan).astype(np.float64),
+        np.where(heads >= 0, head, np.nan).astype(np.float64),
+    )
+
+
+def _of_runs(
+    numbers: Sequence[_Numbers], runs: Sequence[xr.Dataset], statistics: Sequence[_Statistic]
+) -> dict[str, Any]:
+    """The highest number of each run, and where shares first are certainly high."""
+    best = [np.where(np.isfinite(each.value), each.value, -np.inf).argmax(-1) for each in numbers]
+    every = np.arange(len(statistics))
+    found: dict[str, Any] = {
+        f"strongest{name.removeprefix('value')}": (
+            ("run", "statistic"),
+            np.stack(
+                [getattr(one, name)[every, at] for one, at in zip(numbers, best, strict=True)]
+            ),
+        )
+        for name in _Numbers._fields[:3]
+    }
+    places = [_place(at, run) for at, run in zip(best, runs, strict=True)]
+    for at, name in enumerate(("layer", "head")):
+        found[f"strongest_{name}"] = ("run", "statistic"), np.stack([each[at] for each in places])
+    shares = np.array([each.behaviour in SHARES for each in statistics])
+    high = np.stack([(each.value_low > WORTH_SAYING).any(-1) for each in numbers]) & shares
+    found["arises"] = "statistic", np.where(high.any(0), high.argmax(0), -1)
+    return found
+
+
+def _attributes(runs: Sequence[xr.Dataset], names: Sequence[str], match: str) -> dict[str, Any]:
+    if names and len(names) != len(runs):
+        raise UsageError(f"{len(names)} names do not fit {len(runs)} runs.")
+    called = list(names) or _names(runs)
+    digests = {str(run.attrs.get("corpus_digest", number)) for number, run in enumerate(runs)}
+    return {
+        "stage": "comparison",
+        "title": "What differs between surveys",
+        "model": listed(called),
+        "kind": str(runs[0].attrs.get("kind", "")),
+        "names": json.dumps(called),
+        "match": match,
+        "same_texts": int(len(digests) == 1),
+        "pieces": str(runs[0].attrs.get("pieces", "")),
+        "category_names": str(runs[0].attrs.get("category_names", "{}")),
+    }
+
+
+def _names(runs: Sequence[xr.Dataset]) -> list[str]:
+    """Of their models, or corpora, whichever tells them apart; else numbers."""
+    for name in ("model", "corpus", "revision"):
+        called = [str(run.attrs.get(f"{name}_label") or run.attrs.get(name, "")) for run in runs]
+        if len(set(called)) == len(called):
+            return called
+    return [f"run {number}" for number in range(1, len(runs) + 1)]
+
+
+def _passages(runs: Sequence[xr.Dataset], result: xr.Dataset) -> Iterator[dict[str, Any]]:
+    """Of the heads that differ most, one number of each: where both runs do it."""
+    for other in range(1, len(runs)):
+        shown = set[tuple[int, int]]()
+        for statistic, layer, head in largest_changes(result, other):
+            does = str(result["behaviour"].sel(statistic=statistic).item())
+            if (layer, head) in shown or len(shown) == SHOWN or "does" not in runs[0].coords:
+                continue
+            partner = result.sel(other=other, layer=layer, head=head)
+            places = (layer, head), (int(partner["partner_layer"]), int(partner["partner_head"]))
+            for run, (of_layer, of_head) in zip((0, other), places, strict=True):
+                passage = passage_of(runs[run], does, of_layer, of_head)
+                if passage is not None:
+                    shown.add((layer, head))
+                    about = {"statistic": statistic, "other": other, "run": run}
+                    yield {**about, "layer": layer, "head": head, "passage": asdict(passage)}

@@ -1,0 +1,266 @@
+"""Surveys side by side: what differs between heads, with the texts that show it."""
+
+import json
+from itertools import groupby
+
+import numpy as np
+import pandas as pd
+import xarray as xr
+from markupsafe import Markup
+
+from headlight.findings import category_label
+from headlight.findings.differences import (
+    LEVEL,
+    SHARES,
+    largest_changes,
+    passages_kept,
+)
+from headlight.findings.rules import WORTH_SAYING
+from headlight.findings.wording import interval, listed, percent, plural
+from headlight.views.exhibits import Table
+from headlight.views.markup import element, joined
+from headlight.views.numbers import points_text
+from headlight.views.parts import By, Curve, Drawing, Map, Section, Summary, curves, maps
+from headlight.views.passages import drawn_passage, strongest
+from headlight.views.words import base_name
+from headlight.vocabulary import BEHAVIOURS, NEIGHBOURS, NUMBERING, head_name
+
+SAID = 3
+"""Heads that are spoken of above the page."""
+
+
+def summary(result: xr.Dataset) -> Summary:
+    """How much differs from the first run."""
+    found: Summary = {}
+    names = _names(result)
+    for other in result["other"].values.tolist():
+        differ, known = _differ(result, other), result["p_value"].sel(other=other).notnull()
+        end = "" if result.sizes["other"] == 1 else f" in {names[other]}"
+        found[f"numbers_that_differ{end}"] = int(differ.sum())
+        found[f"numbers_compared{end}"] = int(known.sum())
+        found[f"heads_that_differ{end}"] = int(differ.any("statistic").sum())
+    return found
+
+
+def findings(result: xr.Dataset) -> list[str]:
+    """How much differs, which heads most, and when what they do arises."""
+    names, said = _names(result), []
+    for other in result["other"].values.tolist():
+        differ, known = _differ(result, other), result["p_value"].sel(other=other).notnull()
+        heads = int(known.any("statistic").sum())
+        said.append(
+            f"{names[other]} beside {names[0]}: {int(differ.any('statistic').sum())} of "
+            f"{plural(heads, 'head')} differ in some number, by {int(differ.sum()):,} of "
+            f"{int(known.sum()):,} numbers, with {percent(LEVEL)} of false alarms among these; all "
+            "others are not decided."
+        )
+        said += [_change(result, other, *each) for each in _of_heads(result, other)[:SAID]]
+        if result.attrs["match"] == "behaviour":
+            moved = int(_moved(result, other).sum())
+            said.append(f"{plural(moved, 'head')} of {heads} stand at another place.")
+    return said + _arisen(result)
+
+
+def sections(result: xr.Dataset) -> list[Section]:
+    """Which heads differ, texts that show it, when behaviours arise, and all that differs."""
+    found = [_heads(result), _texts(result), _strip(result), _table(result), _places(result)]
+    return [each for each in found if each.drawings or each.tables or each.html]
+
+
+def _names(result: xr.Dataset) -> list[str]:
+    return [base_name(each) for each in json.loads(result.attrs["names"])]
+
+
+def _differ(result: xr.Dataset, other: int) -> xr.DataArray:
+    return result["false_discovery"].sel(other=other) <= LEVEL
+
+
+def _moved(result: xr.Dataset, other: int) -> xr.DataArray:
+    here = result.sel(other=other)
+    there = here["partner_layer"].notnull()
+    elsewhere = (here["partner_layer"] != here["layer"]) | (here["partner_head"] != here["head"])
+    return there & elsewhere
+
+
+def _of_heads(result: xr.Dataset, other: int) -> list[tuple[str, int, int]]:
+    """The largest change of each head."""
+    found: dict[tuple[int, int], tuple[str, int, int]] = {}
+    for each in largest_changes(result, other):
+        found.setdefault(each[1:], each)
+    return list(found.values())
+
+
+def _change(result: xr.Dataset, other: int, statistic: str, layer: int, head: int) -> str:
+    """One change in a sentence."""
+    here = result.sel(other=other, statistic=statistic, layer=layer, head=head)
+    before, after = (float(here["value"].sel(run=run)) for run in (0, other))
+    low, high = (float(here[f"difference_{end}"]) for end in ("low", "high"))
+    partner = int(here["partner_layer"]), int(here["partner_head"])
+    where = "" if partner == (layer, head) else f", beside {head_name(*partner)},"
+    behaviour, measure = str(here["behaviour"].item()), str(here["by"].item())
+    return (
+        f"{head_name(layer, head)}{where} gives {percent(before)} of its {measure} to "
+        f"{_target(result, behaviour)} in {_names(result)[0]} and {percent(after)} in "
+        f"{_names(result)[other]}: "
+        f"{points_text(after - before)}{interval(low, high, points_text)}."
+    )
+
+
+def _target(result: xr.Dataset, behaviour: str) -> str:
+    """What a head gives a share to, in words."""
+    if behaviour in NEIGHBOURS:
+        return f"the {behaviour} token"
+    return BEHAVIOURS.get(behaviour, category_label(result, behaviour))
+
+
+def _arisen(result: xr.Dataset) -> list[str]:
+    """Of three runs and more: where each behaviour first is strong, in the order of the runs."""
+    if result.sizes["run"] < 3:
+        return []
+    arises = zip(result["arises"].values, result["statistic"].values, strict=True)
+    by_run = sorted((int(at), str(name)) for at, name in arises)
+    return [
+        f"In {_names(result)[run]} some head first gives more than {percent(WORTH_SAYING)} to "
+        f"{listed([name.replace('_', ' ') for _, name in each])}."
+        for run, each in groupby((each for each in by_run if each[0] > 0), key=lambda one: one[0])
+    ]
+
+
+def _heads(result: xr.Dataset) -> Section:
+    names = _names(result)
+    shares = np.isin(result["behaviour"].values, SHARES)
+    size = np.abs(result["difference"]).where(result["false_discovery"] <= LEVEL)
+    there = result["p_value"].notnull().any("statistic")
+    largest = size.isel(statistic=np.flatnonzero(shares)).max("statistic").fillna(0).where(there)
+    data = xr.Dataset({"largest": largest})
+    by = By("other", {at: names[at] for at in range(1, len(names))})
+    drawn = maps(data, Map("largest", "{other}", by, limits=(0, 1), unit="largest difference"))
+    words = "The largest difference of a share of each head that is no false alarm."
+    explanation = (
+        f"Each square is a head of {names[0]}; the stronger its colour, the more one of the shares "
+        f"that it gives differs. {NUMBERING} {_texts_read(result)}"
+    )
+    return Section("heads", "Which heads differ?", explanation, "",
+                   [Drawing("heads", "", words, drawn)])  # fmt: skip
+
+
+def _texts_read(result: xr.Dataset) -> str:
+    if result.attrs["same_texts"]:
+        return (
+            "All runs have read the same texts, whose part in a difference cancels: intervals are "
+            "those of pairs."
+        )
+    return "The runs have read other texts, or other tokens of them: nothing cancels."
+
+
+def _texts(result: xr.Dataset) -> Section:
+    names, parts = _names(result), list[Markup]()
+    kept = groupby(passages_kept(result), key=lambda each: each[:3])
+    own = result.attrs["kind"] != "cross"
+    for (statistic, layer, head), each in kept:
+        lines = [
+            element("p", element("span", f"{names[run]} ", class_="quiet small"),
+                    element("span", drawn_passage(passage, own=own),
+                            element("span", strongest(passage), class_="quiet small"),
+                            class_="example"))
+            for _, _, _, run, passage in each
+        ]  # fmt: skip
+        title = f"{head_name(layer, head)}, {statistic.replace('_', ' ')}"
+        parts.append(element("li", element("span", title, class_="kind"), *lines))
+    html = element("ol", joined(parts), class_="highlights") if parts else Markup()
+    return Section(
+        "texts",
+        "Where it is seen",
+        "Of the heads that differ most, the text of each run in which the head does most of what "
+        "differs: the framed token attends, and the stronger the colour, the more weight a token "
+        "gets.",
+        html=html,
+    )
+
+
+def _strip(result: xr.Dataset) -> Section:
+    names = _names(result)
+    shares = np.flatnonzero(np.isin(result["behaviour"].values, SHARES))
+    here = result.isel(statistic=shares)
+    high = (here["strongest"] > WORTH_SAYING).any("run") & (here["by"] == "weight")
+    here = here.isel(statistic=np.flatnonzero(high.values))
+    if result.sizes["run"] < 3 or not here.sizes["statistic"]:
+        return Section("runs", "", "")
+    shown = map(str, here["statistic"].values)
+    by = By("statistic", {each: each.replace("_", " ") for each in shown})
+    numbers = "; ".join(f"{at} is {name}" for at, name in enumerate(names))
+    curve = Curve("strongest", panel="{statistic}", by=by, over="run", interval=True, percent=True,
+                  limits=(0.0, 1.0), x_label="run", marked=True)  # fmt: skip
+    drawing = Drawing("runs", "", "What the strongest head of each run gives.", curves(here, curve))
+    return Section(
+        "runs",
+        "When does each behaviour arise?",
+        f"What the head that does it most gives in each run, with its interval, in the order in "
+        f"which the runs were named: {numbers}. Other heads may be the strongest in other runs.",
+        "",
+        [drawing],
+    )
+
+
+def _table(result: xr.Dataset) -> Section:
+    names, rows = _names(result), []
+    for other in result["other"].values.tolist():
+        for statistic, layer, head in largest_changes(result, other):
+            rows.append(_row(result, names, other, statistic, layer, head))
+        rest = result.isel(statistic=np.flatnonzero(~np.isin(result["behaviour"].values, SHARES)))
+        differ = _differ(rest, other).transpose("statistic", "layer", "head")
+        for at in zip(*np.nonzero(differ.values), strict=True):
+            labels = (rest[dim].values[place] for dim, place in zip(differ.dims, at, strict=True))
+            rows.append(_row(result, names, other, *labels))
+    frame = pd.DataFrame(rows)
+    alike = {"run": result.sizes["other"] == 1, "beside": result.attrs["match"] == "place"}
+    frame = frame.drop(columns=[name for name, one in alike.items() if one], errors="ignore")
+    caption = "What differs: shares first, the largest difference first"
+    table = Table("changes", caption, frame, {"false alarms": ".2g"})
+    return Section(
+        "changes",
+        "All that differs",
+        "Differences are those of the named run from the first, with their intervals of 95%; false "
+        "alarms is the lowest rate of false alarms at which the number is said to differ "
+        "(Benjamini and Hochberg 1995). What is not here is not decided.",
+        tables=[table] if rows else [],
+    )
+
+
+def _row(
+    result: xr.Dataset, names: list[str], other: int, statistic: str, layer: int, head: int
+) -> dict[str, object]:
+    here = result.sel(other=other, statistic=statistic, layer=layer, head=head)
+    partner = head_name(int(here["partner_layer"]), int(here["partner_head"]))
+    return {
+        "head": head_name(int(layer), int(head)),
+        "number": str(statistic).replace("_", " "),
+        "run": names[other],
+        "beside": partner,
+        "first": float(here["value"].sel(run=0)),
+        "other": float(here["value"].sel(run=other)),
+        "difference": float(here["difference"]),
+        "low": float(here["difference_low"]),
+        "high": float(here["difference_high"]),
+        "false alarms": float(here["false_discovery"]),
+    }
+
+
+def _places(result: xr.Dataset) -> Section:
+    rows = []
+    if result.attrs["match"] == "behaviour":
+        for other in result["other"].values.tolist():
+            moved = _moved(result, other).transpose("layer", "head").values
+            for at in zip(*np.nonzero(moved), strict=True):
+                here = result.isel(layer=at[0], head=at[1]).sel(other=other)
+                head = head_name(int(here["layer"]), int(here["head"]))
+                beside = head_name(int(here["partner_layer"]), int(here["partner_head"]))
+                rows.append({"head": head, "beside": beside, "run": _names(result)[other]})
+    table = Table("places", "Heads that are most like one at another place", pd.DataFrame(rows))
+    return Section(
+        "places",
+        "Which heads stand elsewhere?",
+        "Heads are put beside those that are most like them in all numbers together, none twice. "
+        "Heads that hardly differ from each other may change places for no reason.",
+        tables=[table] if rows else [],
+    )

@@ -1,0 +1,214 @@
+"""What differs between surveys, and what is said of it."""
+
+import copy
+import json
+
+import numpy as np
+import pytest
+from scipy import stats
+from typer.testing import CliRunner
+
+import headlight
+from headlight.cli.application import app
+from headlight.errors import UsageError
+from headlight.findings.differences import (
+    _Numbers,
+    _tested,
+    differences,
+    largest_changes,
+    passages_kept,
+)
+from headlight.reduce import GroupMeans
+from headlight.reduce.intervals import deviations
+from headlight.result import save
+from headlight.studies.heads.settings import SurveySettings
+from headlight.studies.heads.study import run as survey
+from headlight.views.result_page import findings, result_page, tables
+from studies.models import subject, texts
+
+TEXTS = texts(40, longest=14, seed=1)
+SETTINGS = SurveySettings(measures=("weight", "norm"), token_types=0)
+
+
+def surveyed(model=None, read=TEXTS):
+    return survey(read, model or subject("bert"), SETTINGS, progress=False)
+
+
+@pytest.fixture(scope="module")
+def first():
+    return surveyed()
+
+
+@pytest.fixture(scope="module")
+def swapped():
+    """The same model, of whose second layer the heads 0 and 2 have changed places."""
+    model = copy.deepcopy(subject("bert"))
+    attention = model.transformer.encoder.layer[1].attention
+    width = attention.self.query.weight.shape[0] // 4
+    order = [place for head in (2, 1, 0, 3) for place in range(head * width, (head + 1) * width)]
+    for name in ("query", "key", "value"):
+        linear = getattr(attention.self, name)
+        linear.weight.data = linear.weight.data[order]
+        linear.bias.data = linear.bias.data[order]
+    attention.output.dense.weight.data = attention.output.dense.weight.data[:, order]
+    return surveyed(model)
+
+
+def test_every_difference_is_that_of_its_definition(first, swapped):
+    found = differences([first, swapped])
+    rows = []
+    for label in found["statistic"].values.tolist():
+        one = found.sel(statistic=label, other=1)
+        behaviour, by = str(one["behaviour"].item()), str(one["by"].item())
+        if behaviour not in ("induction", "previous", "sep", "entropy", "no_op"):
+            continue
+        name, where = {
+            "induction": ("behaviour_share", {"behaviour": "induction"}),
+            "previous": ("relative_share", {"relative": -1}),
+            "sep": ("share", {"key_category": "sep", "query_category": "all"}),
+            "entropy": ("entropy", {"query_category": "all"}),
+            "no_op": ("no_op", {}),
+        }[behaviour]
+        moved_at = {"offset": -1} if behaviour == "previous" else dict(where)
+        moved_at.pop("query_category", None)
+        for each in (where, moved_at):
+            each.update({"measure": by} if by else {})
+        for layer in (0, 1):
+            for head in range(4):
+                at = {"layer": layer, "head": head}
+                values = [float(run[name].sel(**where, **at)) for run in (first, swapped)]
+                moved = [
+                    run[f"{name}_by_group"].sel(**moved_at, **at).values for run in (first, swapped)
+                ]
+                freedom = float(first[f"{name}_freedom"].sel(**moved_at, **at))
+                error = sum((float(b) - float(a)) ** 2 for a, b in zip(*moved, strict=True)) ** 0.5
+                here, change = one.sel(**at), values[1] - values[0]
+                assert float(here["difference"]) == pytest.approx(change)
+                half = stats.t.ppf(0.975, freedom) * error
+                ends = (change - half, change + half)
+                np.testing.assert_allclose(
+                    [here["difference_low"], here["difference_high"]], ends, rtol=1e-6, atol=1e-12
+                )
+                p = 2 * stats.t.sf(abs(change) / error, freedom) if abs(change) > 1e-5 else 1
+                np.testing.assert_allclose(here["p_value"], p, rtol=1e-5)
+                rows.append(float(here["p_value"]))
+    assert len(rows) > 50
+    p = np.sort(found["p_value"].values[np.isfinite(found["p_value"].values)])
+    adjusted = [min(p[i:] * len(p) / np.arange(i + 1, len(p) + 1)) for i in range(len(p))]
+    here = found["false_discovery"].values
+    np.testing.assert_allclose(np.sort(here[np.isfinite(here)]), adjusted, rtol=1e-9)
+
+
+def test_heads_that_have_changed_places_are_found(first, swapped):
+    by_place = differences([first, swapped])
+    alarms = (by_place["false_discovery"].sel(other=1) <= 0.05).any("statistic")
+    assert alarms.values.tolist() == [[False] * 4, [True, False, True, False]]
+    found = differences([first, swapped], match="behaviour")
+    assert found["partner_head"].values.tolist() == [[[0, 1, 2, 3], [2, 1, 0, 3]]]
+    assert found["partner_layer"].values.tolist() == [[[0] * 4, [1] * 4]]
+    assert not (found["false_discovery"] <= 0.05).any()
+    said = findings(found)
+    assert "2 heads of 8 stand at another place." in said
+    assert tables(found)["places"].frame.values.tolist() == [
+        ["L1H0", "L1H2", "run 2"], ["L1H2", "L1H0", "run 2"]
+    ]  # fmt: skip
+
+
+def test_a_run_does_not_differ_from_itself(first):
+    found = differences([first, first])
+    assert (found["difference"].fillna(0) == 0).all()
+    assert (found["p_value"].values[np.isfinite(found["p_value"].values)] == 1).all()
+    assert largest_changes(found, 1) == []
+    assert "0 of 8 heads" in findings(found)[0]
+
+
+def test_what_both_have_read_cancels(first, swapped):
+    """The same texts in another order are pairs; other texts of the kind are not."""
+    again = surveyed(read=TEXTS[::-1])
+    found = differences([first, again])
+    assert not (found["false_discovery"] <= 0.05).any()
+    assert float((found["difference_high"] - found["difference_low"]).max()) < 1e-4
+    others = differences([first, surveyed(read=texts(40, longest=14, seed=2))])
+    widths = (others["difference_high"] - others["difference_low"]).sel(statistic="entropy by norm")
+    assert (widths > 1e-3).all()
+    assert found.attrs["same_texts"] == 1
+    assert others.attrs["same_texts"] == 0
+
+
+def test_halves_of_a_corpus_differ_as_often_as_said():
+    """600 texts, halved 200 times: 5% of numbers below 0.05, and hardly a run with any alarm."""
+    generator = np.random.default_rng(0)
+    common = generator.normal(size=(600, 5)) @ generator.normal(size=(5, 300))
+    rows = np.exp(0.3 * (common + generator.normal(size=common.shape)))  # skewed, and correlated
+    group = generator.integers(0, 32, 600)
+
+    def numbers(chosen):
+        made = GroupMeans.of(group[chosen], rows[chosen]).compute()
+        value = made["mean"]
+        return _Numbers(value, value, value, *deviations(value, made["without"], made["whole"]))
+
+    alarms, discoveries = [], []
+    for _ in range(200):
+        order = generator.permutation(600)
+        tested = _tested(numbers(order[:300]), numbers(order[300:]))
+        alarms.append((tested["p_value"] < 0.05).mean())
+        discoveries.append((tested["false_discovery"] <= 0.05).any())
+    assert 0.035 < np.mean(alarms) < 0.065
+    assert np.mean(discoveries) < 0.1
+
+
+def test_checkpoints_say_when_a_behaviour_arises(first):
+    later = [first.copy(deep=True) for _ in range(2)]
+    for run, share in zip(later, (0.35, 0.8), strict=True):
+        where = {"measure": "weight", "behaviour": "induction", "layer": 1, "head": 3}
+        for end, by in (("", 0), ("_low", -0.1), ("_high", 0.1)):
+            run[f"behaviour_share{end}"].loc[where] = share + by
+    found = differences([first, *later], names=["0", "100", "<b>200</b>"])
+    assert int(found["arises"].sel(statistic="induction by weight")) == 2  # 0.25 is not certain
+    best = found.sel(statistic="induction by weight")
+    assert best["strongest_head"].values.tolist()[1:] == [3, 3]
+    assert any("In <b>200</b> some head first gives more than 30% to" in s for s in findings(found))
+    shown = [(*each[:4], each[4].mean) for each in passages_kept(found)]
+    kept = float(first["passage_score"].sel(does="induction", layer=1, head=3))
+    name = "induction by weight"
+    assert shown == [(name, 1, 3, run, kept) for run in (0, 1, 0, 2)]
+    page = result_page(found)
+    assert "Where it is seen" in page
+    assert "When does each behaviour arise?" in page
+    assert "<b>200</b>" not in page
+
+
+def test_the_command_shows_keeps_and_prints(first, swapped, tmp_path):
+    for name, run in (("one", first), ("two", swapped)):
+        (tmp_path / name).mkdir()
+        save(run, tmp_path / name / "result.nc")
+    runs = [str(tmp_path / name) for name in ("one", "two")]
+    out = tmp_path / "out"
+    shown = CliRunner().invoke(app, ["compare", *runs, "--names", "a,b", "--out", str(out)])
+    assert shown.exit_code == 0, shown.output
+    assert "b beside a: 2 of 8 heads differ" in " ".join(shown.output.split())
+    kept = headlight.open(out)
+    assert kept.headlight.table().equals(
+        headlight.compare(*runs, names=["a", "b"]).headlight.table()
+    )
+    assert (out / "tables" / "changes.csv").exists()
+    assert "All that differs" in (out / "report.html").read_text(encoding="utf-8")
+    told = json.loads(CliRunner().invoke(app, ["compare", *runs, "--json"]).stdout)
+    assert {row["head"] for row in told["changes"]} == {"L1H0", "L1H2"}
+
+
+def test_what_cannot_be_compared_is_refused(first):
+    with pytest.raises(UsageError, match="two or more"):
+        differences([first])
+    with pytest.raises(UsageError, match="run 2 is a result of norms"):
+        differences([first, first.assign_attrs(stage="norms")])
+    with pytest.raises(UsageError, match="earlier version"):
+        differences([first, first.drop_vars("group_texts")])
+    with pytest.raises(UsageError, match="--match behaviour"):
+        differences([first, first.isel(layer=[1])])
+    with pytest.raises(UsageError, match="not by 'name'"):
+        differences([first, first], match="name")
+    with pytest.raises(UsageError, match="3 names do not fit 2 runs"):
+        differences([first, first], names=["a", "b", "c"])
+    part = differences([first, first.isel(layer=[1])], match="behaviour")
+    assert int(part["partner_head"].notnull().sum()) == 4
