@@ -234,7 +234,7 @@ def _numbers(run: xr.Dataset, statistics: Sequence[_Statistic]) -> _Numbers:
         where = dict(each.where)
         if each.variable == "entropy":
             where["query_category"] = "all"
-        dims = by_head
+        dims: tuple[str, ...] = by_head
         if end in ("_by_group", "_freedom"):  # of all queries, and of some places alone
             where.pop("query_category", None)
             if "relative" in where:

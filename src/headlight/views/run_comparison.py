@@ -25,6 +25,10 @@ from headlight.views.passages import drawn_passage, strongest
 from headlight.views.words import base_name
 from headlight.vocabulary import BEHAVIOURS, NEIGHBOURS, NUMBERING, head_name
 
+COLUMNS = ["head", "number", "run", "beside", "first", "other", "difference", "low", "high",
+           "false alarms"]  # fmt: skip
+"""Of the table of all that differs."""
+
 SAID = 3
 """Heads that are spoken of above the page."""
 
@@ -129,7 +133,7 @@ def _arisen(result: xr.Dataset) -> list[str]:
 def _heads(result: xr.Dataset) -> Section:
     names = _names(result)
     shares = np.isin(result["behaviour"].values, SHARES)
-    size = np.abs(result["difference"]).where(result["false_discovery"] <= LEVEL)
+    size = abs(result["difference"]).where(result["false_discovery"] <= LEVEL)
     there = result["p_value"].notnull().any("statistic")
     largest = size.isel(statistic=np.flatnonzero(shares)).max("statistic").fillna(0).where(there)
     data = xr.Dataset({"largest": largest})
@@ -212,7 +216,7 @@ def _table(result: xr.Dataset) -> Section:
         for at in zip(*np.nonzero(differ.values), strict=True):
             labels = (rest[dim].values[place] for dim, place in zip(differ.dims, at, strict=True))
             rows.append(_row(result, names, other, *labels))
-    frame = pd.DataFrame(rows)
+    frame = pd.DataFrame(rows, columns=COLUMNS)
     alike = {"run": result.sizes["other"] == 1, "beside": result.attrs["match"] == "place"}
     frame = frame.drop(columns=[name for name, one in alike.items() if one], errors="ignore")
     caption = "What differs: shares first, the largest difference first"
@@ -223,7 +227,7 @@ def _table(result: xr.Dataset) -> Section:
         "Differences are those of the named run from the first, with their intervals of 95%; false "
         "alarms is the lowest rate of false alarms at which the number is said to differ "
         "(Benjamini and Hochberg 1995). What is not here is not decided.",
-        tables=[table] if rows else [],
+        tables=[table],
     )
 
 
