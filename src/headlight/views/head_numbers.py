@@ -285,7 +285,8 @@ class HeadDetails:
             return
         scores = self._passage["score"]
         above = (scores > scores[at]).sum((0, 1))
-        known = np.flatnonzero(np.isfinite(scores[at]))
+        # What no head does at all, all do most.
+        known = np.flatnonzero(np.isfinite(scores[at]) & (scores[at] != 0))
         for does in sorted(known.tolist(), key=lambda does: int(above[does]))[:STRONGEST]:
             here = {of: values[at][does] for of, values in self._passage.items()}
             kept = np.isfinite(here["place"])

@@ -1,7 +1,7 @@
 // All heads as points: two of their numbers, whichever are chosen.
 import { build, said } from "./head_card.js";
 
-const WIDE = 640, HIGH = 420, LEFT = 62, BELOW = 44, EDGE = 14;
+const WIDE = 640, HIGH = 420, LEFT = 76, BELOW = 44, EDGE = 14;
 
 // The name space of drawings, without its address, so that a page names none.
 const SVG = new DOMParser().parseFromString("<svg></svg>", "text/html").body.firstChild.namespaceURI;
