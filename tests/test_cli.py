@@ -135,7 +135,7 @@ def test_the_version(headlight):
             ["survey", "--measures", "attribution", "--attribution-directions", "1"],
             "--attribution-directions must be at least 2",
         ),
-        (["dependency"], "Missing argument"),
+        (["aer"], "Missing argument"),
         (["norms", "--sink-share", "2"], "--sink-share must be above 0 and at most 1"),
         (["survey", "--resume", "--overwrite"], "choose one"),
         (["read", "the sea", "--html", "sea.pdf"], "must end in .html"),
