@@ -27,9 +27,22 @@ LOST = ("comprehensiveness", "sufficiency")
 """Questions whose scores are losses of probability, of which those beside are spoken of."""
 
 
+NAMES = {
+    "gradient_input": "gradient × input",
+    "globenc": "GlobEnc",
+    "alti": "ALTI",
+    "decompx": "DecompX",
+    "rollout_norm": "rollout of norms",
+    "rollout_block_norm": "rollout of norms with residuals",
+    "rollout_layer_norm": "rollout of norms behind LayerNorm",
+    "value_zeroing": "Value Zeroing",
+    "attribution": "hidden token attribution",
+}
+
+
 def called(name: str) -> str:
     """A map in a sentence."""
-    return {"gradient_input": "gradient × input"}.get(name, name.replace("_", " "))
+    return NAMES.get(name, name.replace("_", " "))
 
 
 def beside_best(result: xr.Dataset, question: str) -> xr.Dataset:

@@ -74,7 +74,8 @@ class MapFaithfulnessSettings(BootstrapSettings, TextSettings):
     """
 
     maps: tuple[TokenMap, ...] = (
-        "weight", "norm", "prediction", "gradient_input", "leave_one_out",
+        "weight", "norm", "rollout", "rollout_norm", "globenc", "alti", "decompx",
+        "prediction", "gradient_input", "leave_one_out",
     )  # fmt: skip
     removal: Removal | None = None
     rows: RowsOfText | None = None
@@ -109,7 +110,13 @@ STUDY = Study(
         ("wiki/ --model ./smollm2 --max-length 48 --max-examples 50", "next tokens"),
         ("reviews.tsv --column text --model ./my-classifier", "predicted classes"),
     ),
-    smallest={"bootstrap": 2, "random_orders": 1, "max_length": 16, "max_examples": 4},
+    smallest={
+        "maps": ("weight", "gradient_input", "leave_one_out"),
+        "bootstrap": 2,
+        "random_orders": 1,
+        "max_length": 16,
+        "max_examples": 4,
+    },
     order=15,
     no_sentence="it removes many tokens at a time, and is not specific to heads",
 )
