@@ -5,6 +5,7 @@ from typing import Any, get_args
 import pytest
 import torch
 from torch import Tensor, nn
+from torch.func import jvp, vmap
 
 import architectures
 from architectures import ARCHITECTURES
@@ -200,3 +201,20 @@ def test_half_precision_is_refused() -> None:
     model.transformer.bfloat16()
     with pytest.raises(UsageError, match="bfloat16 is too coarse"):
         linear_pass(model, one(BY_NAME["BERT"]))
+
+
+@pytest.mark.parametrize("slope", ["zero_origin", "derivative"])
+def test_slopes_where_a_chord_has_no_length_and_tangents_are_taken(slope: Slope) -> None:
+    """At 0 the chord of SiLU from the origin is its derivative, ½, within transforms as without."""
+    given = torch.tensor([0.0, 2.0], dtype=torch.float64)
+
+    def straight(x: torch.Tensor) -> torch.Tensor:
+        return line(torch.nn.functional.silu, x.detach(), slope, None).slope * x
+
+    _, tangents = vmap(lambda way: jvp(straight, (given,), (way,)))(torch.eye(2).double())
+    tangents = torch.as_tensor(tangents)
+    near = torch.sigmoid(given) * (
+        1 if slope == "zero_origin" else 1 + given * torch.sigmoid(-given)
+    )
+    torch.testing.assert_close(tangents, torch.diag(near))
+    torch.testing.assert_close(near[0], torch.tensor(0.5, dtype=torch.float64))

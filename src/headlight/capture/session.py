@@ -105,6 +105,9 @@ class Recorder:
         """Queries of a record: this many, 0 for all, None as many as memory is meant for."""
         self.stream: StreamKeeper | None = None
         """Knows what enters blocks, where records should say it."""
+        self.past: dict[AttentionSite, Tensor] | None = None
+        """x of the tokens of passes before, where the model keeps their keys and values in a cache,
+        so that a pass is given what follows them; None where every pass is given whole texts."""
         self._sites = sites
         self._wanted = wanted
         self._own = own
@@ -266,10 +269,13 @@ class Recorder:
         return ((context * whole).reshape(given.shape), *inputs[1:])
 
     def _block_size(self, site: AttentionSite, arguments: tuple[Any, ...]) -> int | None:
-        """Gradients and replaced attention are those of all queries."""
+        """Gradients and replaced attention are those of all queries; what is new is one block."""
+        query, key = arguments[:2]
+        if self.past is not None and query.shape[2] != key.shape[2]:
+            return None
         if self._tape is not None or not site.blocks or replacer_of(site.module) is not None:
             return None
-        return block_size(self.query_block, site.heads, *arguments[:2])
+        return block_size(self.query_block, site.heads, query, key)
 
     def _attend_by_blocks(
         self,
@@ -282,7 +288,7 @@ class Recorder:
         """The context, of which each block is recorded as it is computed."""
         function = self._function_of(site.module)
         query, value = arguments[0], site.all_heads(arguments[2])
-        given = self._input_of(site, len(value), value.shape[2])
+        given = self._input_of(site, len(value), query.shape[2])
         mask = mask_of(arguments, options)
         real, uniform = real_keys(mask, query.shape[2], value)
         stream = self._stream_before(site, len(value), query.shape[2])
@@ -315,9 +321,17 @@ class Recorder:
         return whole_context
 
     def _input_of(self, site: AttentionSite, batch: int, keys: int) -> Tensor | None:
+        """The input x of this many keys, and of those before that are in a cache."""
         given = self._inputs.pop(site.source, None) if site.source is not None else None
+        if given is None:
+            return None
         # Some models keep an axis for their single latent head.
-        return None if given is None else given.reshape(batch, keys, -1)
+        given = given.reshape(batch, keys, -1)
+        if self.past is not None:
+            before = self.past.get(site)
+            given = given if before is None else torch.cat([before, given], 1)
+            self.past[site] = given
+        return given
 
     def _visit(self, record: LayerRecord) -> None:
         if self.visit is not None:
@@ -330,11 +344,14 @@ class Recorder:
         arguments: tuple[Any, ...],
         options: dict[str, Any],
     ) -> LayerRecord:
-        given = self._input_of(site, weight.shape[0], weight.shape[3])
+        queries, keys = weight.shape[2:]
+        cached = self.past is not None and queries < keys
+        given = self._input_of(site, weight.shape[0], queries if cached else keys)
         visible = visible_keys(arguments, options, weight)
         weight, value = site.all_heads(weight), site.all_heads(arguments[2])
         stream = self._stream_before(site, *weight.shape[::2])
-        return LayerRecord(site, weight, value, visible, given, stream=stream)
+        block = QueryBlock(keys - queries, keys, value, None, given) if cached else None
+        return LayerRecord(site, weight, value, visible, given, block=block, stream=stream)
 
 
 def _projected(site: AttentionSite, context: Tensor, gate: GateValues | None) -> Tensor:

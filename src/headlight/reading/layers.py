@@ -1,6 +1,6 @@
 """The measures of a text, layer by layer, of the heads and queries that are asked for."""
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import NamedTuple
 
@@ -124,6 +124,7 @@ class ReadLayers:
         value_bias: whether T of effective attention has the value bias in it.
         contributions: of input tokens, by layer, where they are computed.
         done: is told after each layer.
+        left_out: measures that are not computed.
     """
 
     def __init__(
@@ -132,12 +133,14 @@ class ReadLayers:
         value_bias: ValueBias,
         contributions: Float[Tensor, "layer batch query key"] | None,
         done: Callable[[], None],
+        left_out: Collection[str] = (),
     ) -> None:
         self.seen: dict[AttentionSite, Measured] = {}
         self._parts = parts
         self._value_bias = value_bias
         self._contributions = contributions
         self._done = done
+        self._left_out = left_out
         self._vectors: Vectors | None = None
 
     def visit(self, record: LayerRecord) -> None:
@@ -150,7 +153,8 @@ class ReadLayers:
         self._vectors = scores.vectors
         found = self.seen.setdefault(record.site, {})
         for row in measure_table():
-            if row.needs is None or getattr(record, row.needs) is not None:
+            known = row.needs is None or getattr(record, row.needs) is not None
+            if known and row.name not in self._left_out:
                 self._keep(found, row, scores)
         if record.ends:
             self._vectors = None

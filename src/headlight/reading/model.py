@@ -12,6 +12,7 @@ from headlight.errors import UsageError
 from headlight.reading.alternatives import Alternatives, AlternativeSettings, alternatives
 from headlight.reading.explanation import Explanation, explain
 from headlight.reading.flow import USUAL_METHODS, Flow, flow
+from headlight.reading.generation import GeneratedToken, generate
 from headlight.reading.prediction import Prediction, predict
 from headlight.reading.reading import FRAME_HEIGHT, Reading, read
 from headlight.reading.routes import LEAST, Routes, routes
@@ -184,6 +185,22 @@ class Model(CapturedModel):
         return predict(
             self, text, pair, target=target, against=against, position=position, slope=slope
         )
+
+    def generate(
+        self,
+        text: str,
+        *,
+        tokens: int = 20,
+        layers: Iterable[int] | None = None,
+        heads: Iterable[int] | None = None,
+    ) -> Iterator[GeneratedToken]:
+        """What a decoder says next, token by token, each with the reading of where it came from.
+
+        ``for each in model.generate("The capital of France is"): each.token, each.reading.norm``
+        wants a model that was loaded with ``head="any"``; see
+        `headlight.reading.generation.generate`.
+        """
+        return generate(self, text, tokens=tokens, layers=layers, heads=heads)
 
     def explain(
         self,

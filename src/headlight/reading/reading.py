@@ -2,7 +2,7 @@
 
 import json
 import os
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Collection, Iterable, Mapping
 from dataclasses import replace
 from datetime import UTC, datetime
 from html import escape
@@ -418,6 +418,8 @@ def read_example(  # noqa: PLR0913 - each is a choice of its own
     attribution: bool | AttributionSettings = False,
     residual: bool = False,
     progress: Callable[[int, int], None] | None = None,
+    capture: Callable[..., object] = capture_one,
+    left_out: Collection[str] = (),
 ) -> Reading:
     """Read an example that is made already; for the rest see `read`.
 
@@ -433,6 +435,8 @@ def read_example(  # noqa: PLR0913 - each is a choice of its own
         attribution: see `read`.
         residual: see `read`.
         progress: see `read`.
+        capture: runs the model, as `capture_one` does.
+        left_out: measures that are not computed.
     """
     kinds = model.kinds if kind == ALL else (kind or model.kinds[0],)
     layers = None if layers is None else list(layers)
@@ -452,10 +456,11 @@ def read_example(  # noqa: PLR0913 - each is a choice of its own
         for each in kinds
     }
     contributions = _contributions(model, example, kind, settings)
-    layers_read = ReadLayers(parts, value_bias, contributions, _counted(len(sites), progress))
+    counted = _counted(len(sites), progress)
+    layers_read = ReadLayers(parts, value_bias, contributions, counted, left_out)
     if residual:
         model.verify_residuals(model.collate([example.beginning(VERIFIED)]), sites)
-    capture_one(model, example, sites, layers_read.visit, query_block=None, residual=residual)
+    capture(model, example, sites, layers_read.visit, query_block=None, residual=residual)
     said = {
         "title": "Reading",
         **attributes,

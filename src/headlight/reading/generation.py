@@ -1,0 +1,170 @@
+"""A decoder that goes on with a text, token by token, and the reading of each as it is made.
+
+Keys and values of the tokens before stay in the model's cache, so that each new token costs one row
+of attention in each layer, and not the whole text again.
+"""
+
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from dataclasses import dataclass, replace
+from typing import Any
+
+import torch
+from torch import Tensor
+from transformers import DynamicCache
+
+from headlight.capture import AttentionSite, CapturedModel, LayerRecord
+from headlight.capture.heads import head_of
+from headlight.capture.one_text import one_text
+from headlight.encode import Encoded
+from headlight.encode.categories import OTHER, Categories
+from headlight.errors import MissingHeadError, UnsupportedModelError, UsageError
+from headlight.reading.reading import Reading, read_example
+
+LEFT_OUT = ("effective", "rank")
+"""These ask which values of tokens are the same, as those of one word in the first layer are; but
+values that were computed in different passes differ by their rounding."""
+
+
+@dataclass(frozen=True, eq=False)
+class GeneratedToken:
+    """A token that a decoder has put out.
+
+    Attributes:
+        token: as the vocabulary writes it.
+        id: its number.
+        probability: that the model gave it; the largest.
+        reading: of the token before it, which predicted it: one query, and all keys up to it.
+    """
+
+    token: str
+    id: int
+    probability: float
+    reading: Reading
+
+
+def generate(
+    model: CapturedModel,
+    text: str,
+    *,
+    tokens: int = 20,
+    layers: Iterable[int] | None = None,
+    heads: Iterable[int] | None = None,
+) -> Iterator[GeneratedToken]:
+    """The most probable next token again and again, each with the reading of where it came from.
+
+    The text is read once; then each token costs one row of attention.  What a reading holds is what
+    that of the whole text would hold in that row, without effective attention and ranks.
+
+    Args:
+        model: a decoder with its head.
+        text: that it goes on with.
+        tokens: how many at most; it ends at the end-of-text token, or where the model takes no
+            more.
+        layers: which layers; by default all.
+        heads: which heads of each layer; by default all.
+
+    Raises:
+        MissingHeadError: the model does not predict next tokens.
+        UsageError: no tokenizer, an empty or too long text, no such layer or head, or no token is
+            asked for.
+        UnsupportedModelError: the attention of the model cannot be captured exactly, or it keeps no
+            keys and values.
+    """
+    network: Any = model.transformer
+    name = type(network).__name__
+    if model.has_decoder_inputs or head_of(network.config, name) != "causal":
+        raise MissingHeadError(
+            f"{model.name} is a {name}, which does not go on with a text; load a decoder with its "
+            "head (head='any')."
+        )
+    if tokens < 1:
+        raise UsageError(f"tokens is {tokens}; ask for one at least.")
+    model, example = one_text(model, text, None, None, purpose="it goes on with a text")
+    # A generator would refuse only when it is first asked.
+    return _generated(model, example, text, tokens, layers, heads)
+
+
+def _generated(
+    model: CapturedModel,
+    example: Encoded,
+    text: str,
+    tokens: int,
+    layers: Iterable[int] | None,
+    heads: Iterable[int] | None,
+) -> Iterator[GeneratedToken]:
+    tokenizer: Any = model.tokenizer
+    layers, heads = (None if each is None else list(each) for each in (layers, heads))
+    categories, cache = Categories.of(tokenizer), _Cache()
+    for _ in range(tokens):
+        reading = read_example(
+            model,
+            example,
+            attributes={"text": text, "pair": "", "command": "", "other_kinds": ""},
+            layers=layers,
+            heads=heads,
+            queries=[len(example.ids) - 1],
+            capture=cache.capture,
+            left_out=LEFT_OUT,
+        )
+        assert cache.logits is not None  # noqa: S101 - the model has run
+        number = int(cache.logits.argmax())
+        probability = float(cache.logits.double().softmax(-1)[number])
+        token = str(tokenizer.convert_ids_to_tokens(number))
+        yield GeneratedToken(token, number, probability, reading)
+        if number == tokenizer.eos_token_id or len(example.ids) == model.longest:
+            return
+        text = tokenizer.decode([*example.ids, number], skip_special_tokens=True)
+        example = _longer(example, number, tokenizer, categories)
+
+
+class _Cache:
+    """Runs a model on what it has not seen yet of a text that grows.
+
+    Attributes:
+        logits: at the last token, of the latest run.
+    """
+
+    def __init__(self) -> None:
+        self.logits: Tensor | None = None
+        self._kept: Any = DynamicCache()
+        self._seen = 0
+        self._past: dict[AttentionSite, Tensor] = {}
+
+    def capture(
+        self,
+        model: CapturedModel,
+        example: Encoded,
+        sites: Sequence[AttentionSite],
+        visit: Callable[[LayerRecord], object],
+        **_: Any,
+    ) -> None:
+        """As `headlight.capture.one_text.capture_one`, for the tokens that are new."""
+        network: Any = model.transformer
+        given = model.inputs(model.collate([example]))
+        given["input_ids"] = given["input_ids"][:, self._seen :]
+        with model.capture(sites) as recorder, torch.inference_mode(), model.running():
+            recorder.visit, recorder.past, recorder.query_block = visit, self._past, None
+            output = network(**given | {"past_key_values": self._kept, "use_cache": True})
+        self._seen = len(example.ids)
+        if self._kept.get_seq_length() != self._seen:
+            raise UnsupportedModelError(
+                f"{model.name} keeps no keys and values of the tokens before, so that each new "
+                "token would cost a whole pass; read the whole text when it is there."
+            )
+        self.logits = output.logits[0, -1].cpu()
+
+
+def _longer(example: Encoded, number: int, tokenizer: Any, categories: Categories) -> Encoded:
+    """With one more token, which begins a word where a blank stands before it."""
+    before, after = (tokenizer.decode(ids) for ids in ([*example.ids], [*example.ids, number]))
+    last = max(example.words, default=-1)
+    word = last + 1 if last < 0 or after[len(before) : len(before) + 1].isspace() else last
+    if number in tokenizer.all_special_ids:
+        word = -1
+    return replace(
+        example,
+        ids=(*example.ids, number),
+        segments=(*example.segments, example.segments[-1]),
+        categories=(*example.categories, categories.of_ids([0, number], [OTHER, OTHER])[1]),
+        words=(*example.words, word),
+    )
