@@ -435,7 +435,7 @@ def test_verdicts_are_those_of_paired_intervals() -> None:
     assert (turned.behind_low <= turned.behind_high).all()
     said = answers(result)
     assert said[0] == (
-        "Most is lost without the tokens that b puts first: 0.4 (95%: 0.3 to 0.5), in a random "
+        "Most is lost without the tokens that come first by b: 0.4 (95%: 0.3 to 0.5), in a random "
         "order 0, by leave one out 0.9; certainly behind it: c; not decided: a."
     )
 

@@ -12,14 +12,15 @@ from headlight.findings.wording import interval, listed, number
 
 LOWER_IS_BETTER = ("sufficiency",)
 BEST, WORSE, OPEN = "best", "worse", "not decided"
-BESIDE = {"random": "control", "leave_one_out": "removes tokens itself"}
+RANDOM = "random"
+BESIDE = {RANDOM: "control", "leave_one_out": "removes tokens itself"}
 """What is no map of the inside of a model, and stands beside them."""
 
 SAYS = {
-    "comprehensiveness": "Most is lost without the tokens that {best} puts first",
-    "sufficiency": "Least is lost without the tokens that {best} puts last",
-    "leave_one_out": "Closest to what each token does when it alone is left out is {best}",
-    "gradient_input": "Closest to gradient × input is {best}",
+    "comprehensiveness": "Most is lost without the tokens that come first by {best}",
+    "sufficiency": "Least is lost without the tokens that come last by {best}",
+    "leave_one_out": "Closest to what each token does when it alone is left out: {best}",
+    "gradient_input": "Closest to gradient × input: {best}",
 }
 
 
@@ -33,8 +34,9 @@ NAMES = {
     "alti": "ALTI",
     "decompx": "DecompX",
     "rollout_norm": "rollout of norms",
-    "rollout_block_norm": "rollout of norms with residuals",
-    "rollout_layer_norm": "rollout of norms behind LayerNorm",
+    "rollout_block_norm": "rollout of block norms",
+    "rollout_layer_norm": "rollout of layer norms",
+    "prediction": "parts of the prediction",
     "value_zeroing": "Value Zeroing",
     "attribution": "hidden token attribution",
 }
@@ -101,7 +103,7 @@ def _answer(result: xr.Dataset, question: str) -> list[str]:
     said += f"{number(score)}{interval(low, high, number)}"
     beside = [
         f"{words} {number(float(found['score'].sel(map=name)))}"
-        for name, words in (("random", "in a random order"), ("leave_one_out", "by leave one out"))
+        for name, words in ((RANDOM, "in a random order"), ("leave_one_out", "by leave one out"))
         if name in found["map"].values and question in LOST
     ]
     rest = [

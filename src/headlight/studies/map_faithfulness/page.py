@@ -3,7 +3,7 @@
 import numpy as np
 import xarray as xr
 
-from headlight.findings.answers.map_faithfulness import beside_best, called
+from headlight.findings.answers.map_faithfulness import RANDOM, beside_best, called
 from headlight.findings.wording import listed
 from headlight.views.parts import (
     By,
@@ -134,37 +134,37 @@ def _asked(result: xr.Dataset) -> str:
 
 def _curves(result: xr.Dataset) -> Section:
     names = _names(result)
-    shown = {"lost": "the most important", "lost_least": "the least important"}
 
     def draw() -> Figure:
+        random = result.sel(map=RANDOM)
         return lines(
             [
                 LinePanel(
-                    f"without {label}",
+                    called(name),
                     [
+                        *_both(result.sel(map=name)),
                         Line(
-                            names[name],
-                            result["share"].values,
-                            result[variable].sel(map=name).values,
-                            colour=CYCLE[at % len(CYCLE)],
-                            dashed=name == "random",
-                        )
-                        for at, name in enumerate(names)
+                            "random order", random["share"].values, random["lost"].values,
+                            colour=CYCLE[6], dashed=True,
+                        ),
                     ],
                     "share of the tokens",
                     "p lost",
                     limits=_range(result),
                 )
-                for variable, label in shown.items()
-            ]
-        )
+                for name in names
+                if name != RANDOM
+            ],
+            columns=4,
+        )  # fmt: skip
 
     low, high = float(result["share"][0]), float(result["share"][-1])
     return Section(
         "curves",
         "What is lost, by the share of tokens",
-        "The more a map says of the prediction, the faster the left curve rises and the later the "
-        f"right one. Shares, {low:.0%} to {high:.0%}, are rounded to whole tokens, at least one.",
+        "The more a map says of the prediction, the faster p falls without the most important "
+        "tokens, and the later without the least important. Shares, "
+        f"{low:.0%} to {high:.0%}, are rounded to whole tokens, at least one.",
         "",
         [Drawing("curves", "", f"p lost by {listed(list(names.values()))}.", draw)],
         [
@@ -180,8 +180,29 @@ def _curves(result: xr.Dataset) -> Section:
     )
 
 
+def _both(of_map: xr.Dataset) -> list[Line]:
+    """What is lost without the most and without the least important tokens, with bands."""
+    return [
+        Line(
+            label,
+            of_map["share"].values,
+            of_map[name].values,
+            of_map[f"{name}_low"].values,
+            of_map[f"{name}_high"].values,
+            CYCLE[at],
+        )
+        for at, (name, label) in enumerate(
+            {
+                "lost": "without the most important",
+                "lost_least": "without the least important",
+            }.items()
+        )
+    ]
+
+
 def _range(result: xr.Dataset) -> tuple[float, float]:
-    values = np.concatenate([result[name].values.ravel() for name in ("lost", "lost_least")])
+    ends = [f"{name}{end}" for name in ("lost", "lost_least") for end in ("", "_low", "_high")]
+    values = np.concatenate([result[name].values.ravel() for name in ends])
     values = values[np.isfinite(values)] if np.isfinite(values).any() else np.zeros(1)
     return round_domain(float(values.min()), float(values.max()))
 
