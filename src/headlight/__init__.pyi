@@ -1683,7 +1683,7 @@ def map_faithfulness(
     max_examples: int | None = None,
     seed: int = 0,
     bootstrap: int = 200,
-    maps: Literal['weight', 'norm', 'attribution', 'prediction', 'gradient_input', 'leave_one_out', 'rollout', 'rollout_norm', 'rollout_block_norm', 'rollout_layer_norm', 'globenc', 'alti', 'value_zeroing', 'decompx'] | Iterable[Literal['weight', 'norm', 'attribution', 'prediction', 'gradient_input', 'leave_one_out', 'rollout', 'rollout_norm', 'rollout_block_norm', 'rollout_layer_norm', 'globenc', 'alti', 'value_zeroing', 'decompx']] = ('weight', 'norm', 'prediction', 'gradient_input', 'leave_one_out'),
+    maps: Literal['weight', 'norm', 'attribution', 'prediction', 'gradient_input', 'leave_one_out', 'rollout', 'rollout_norm', 'rollout_block_norm', 'rollout_layer_norm', 'globenc', 'alti', 'value_zeroing', 'decompx'] | Iterable[Literal['weight', 'norm', 'attribution', 'prediction', 'gradient_input', 'leave_one_out', 'rollout', 'rollout_norm', 'rollout_block_norm', 'rollout_layer_norm', 'globenc', 'alti', 'value_zeroing', 'decompx']] = ('weight', 'norm', 'rollout', 'rollout_norm', 'globenc', 'alti', 'decompx', 'prediction', 'gradient_input', 'leave_one_out'),
     removal: Literal['mask', 'delete', 'attention'] | None = None,
     rows: Literal['mean', 'first', 'last'] | None = None,
     signed: bool = False,
