@@ -129,7 +129,6 @@ def test_of_the_commands_only_the_one_that_is_called_is_made() -> None:
         (["survey", "--dtype", "float23"], "no precision is called 'float23'"),
         (["read", "the sea", "--layers", "9"], "no layer 9"),
         (["alternatives", "the sea", "--layer", "9"], "no layer 9"),
-        (["adversary", __file__], "students need a start"),
     ],
 )
 @pytest.mark.slow
