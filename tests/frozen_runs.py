@@ -186,6 +186,10 @@ PAPER_RUNS = {
     "kobayashi2021": PaperRun(
         "kobayashi2021", "texts", "sharp", ("--max-examples", 6, "--max-length", 48)
     ),
+    **{
+        name: PaperRun(name, "texts", "sharp", ("--max-examples", 4, "--max-length", 24))
+        for name in ("abnar2020", "modarressi2022", "ferrando2022", "modarressi2023")
+    },
 }  # fmt: skip
 RUNS = {**STUDY_RUNS, **PAPER_RUNS}
 assert {run.paper for run in PAPER_RUNS.values()} == set(NAMES)

@@ -16,6 +16,7 @@ from headlight.findings.clusters import embedding
 from headlight.findings.coreference import systems_table
 from headlight.findings.dependency import best_heads
 from headlight.links import open_links
+from headlight.papers.token_maps.tables import AGREEMENT, LABELS, REMOVAL
 from headlight.word_alignment.aligner import Aligner
 from headlight.word_alignment.settings import AlignerSettings
 from papers.exhibit_cells import (
@@ -1299,6 +1300,38 @@ MIXING: dict[str, Told] = {
     "categories": _mixing("by_category", "category", KINDS),
 }
 
+# ---------------------------------------------------------- abnar2020 and others on maps
+
+
+def _scores(**questions: str) -> Told:
+    """A mean and its interval for each map, by some questions."""
+
+    def column(found: xarray.Dataset, frame: Frame, question: str) -> list[tuple[float, ...]]:
+        seen = found.sel(question=question)
+        names = {label: name for name, label in LABELS.items()}
+        rows = [seen.sel(map=names[label]) for label in frame["map"]]
+        return [
+            (value,) if low == high or np.isnan(value) else (value, low, high)
+            for value, low, high in (
+                tuple(float(row[f"score{end}"]) for end in ("", "_low", "_high")) for row in rows
+            )
+        ]
+
+    def maps(found: xarray.Dataset, frame: Frame) -> list[str]:
+        return [label for name, label in LABELS.items() if name in found["map"].values]
+
+    columns = {label: partial(column, question=name) for name, label in questions.items()}
+    return Told("map_faithfulness", {"map": maps, **columns})
+
+
+_BY_AGREEMENT, _BY_REMOVAL = _scores(**AGREEMENT), _scores(**REMOVAL)
+MAPS = {
+    "abnar2020": {"agreement": _BY_AGREEMENT, "removal": _BY_REMOVAL},
+    "modarressi2022": {"table-1": _BY_AGREEMENT, "removal": _BY_REMOVAL},
+    "ferrando2022": {"agreement": _BY_AGREEMENT, "removal": _BY_REMOVAL},
+    "modarressi2023": {"table-1": _BY_REMOVAL, "agreement": _BY_AGREEMENT},
+}
+
 TABLES: dict[str, dict[str, Told]] = {
     "clark2019": CLARK,
     "kobayashi2020": KOBAYASHI,
@@ -1308,5 +1341,6 @@ TABLES: dict[str, dict[str, Told]] = {
     "jain2019": JAIN,
     "wiegreffe2019": WIEGREFFE,
     "kobayashi2021": MIXING,
+    **MAPS,
 }
 """By the names of the runs."""

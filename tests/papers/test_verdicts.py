@@ -11,6 +11,7 @@ import pytest
 import xarray
 
 from headlight.papers.claims import Claim
+from headlight.papers.ferrando2022.paper import CLAIMS
 from headlight.papers.kobayashi2020.alignment.aligners import OtherAligner
 from headlight.papers.kobayashi2020.alignment.results import SMOOTHGRADS, InputMethod, Rate
 from headlight.papers.kobayashi2021.results import METHODS
@@ -37,6 +38,7 @@ MODULES = {
         "kobayashi2020",
         "kobayashi2020.alignment",
         "kobayashi2021",
+        "token_maps",
         "wiegreffe2019",
         "yang2020",
     )
@@ -409,6 +411,19 @@ def mixing() -> xarray.Dataset:
     return xarray.Dataset(found, axes)
 
 
+def maps_beside() -> xarray.Dataset:
+    """ALTI ahead of all others, by every question."""
+    names = ["alti", "rollout", "rollout_norm", "globenc", "gradient_input"]
+    score = np.array([0.4, 0.3, 0.2, 0.1, 0.0])
+    numbers = {"score": (("map",), score), "difference": (("map", "other"), score[:, None] - score)}
+    found = {
+        f"{name}{end}": (("question", *axes), values[None] + off)
+        for name, (axes, values) in numbers.items()
+        for end, off in (("", 0.0), ("_low", -0.05), ("_high", 0.05))
+    }
+    return xarray.Dataset(found, {"question": ["comprehensiveness"], "map": names, "other": names})
+
+
 LENGTH = 28.9
 ARGUMENTS: dict[str, Callable[[], tuple[Any, ...]]] = {
     "brunner2020.not_identifiable": lambda: (
@@ -454,6 +469,7 @@ ARGUMENTS: dict[str, Callable[[], tuple[Any, ...]]] = {
     "kobayashi2020.alignment.as_good_as_fast_align": lambda: (alignment(), aligners()),
     "kobayashi2020.alignment.norms_above_gradients": lambda: (alignment(), gradients()),
     "kobayashi2021.judge_claims": lambda: (mixing(),),
+    "token_maps.judge_ahead": lambda: (maps_beside(), CLAIMS),
     **{
         f"wiegreffe2019.{name}": lambda: (wiegreffe(),)
         for name in ("needs_attention", "carries_over", "adversaries_do_not", "adversaries_exist")

@@ -48,6 +48,10 @@ EXAMPLES = {
     "jain2019": ("--labelled hf:stanfordnlp/sst2 --labelled hf:stanfordnlp/imdb",),
     "wiegreffe2019": ("--labelled hf:stanfordnlp/imdb --word-vectors glove.txt",),
     "kobayashi2021": ("--model bert-base-uncased --text wiki/",),
+    **dict.fromkeys(
+        ("abnar2020", "modarressi2022", "ferrando2022", "modarressi2023"),
+        ("--model ./my-classifier --text reviews.txt",),
+    ),
 }
 
 NO_PAPER = f"no paper is named; name one of {', '.join(NAMES)}."

@@ -19,6 +19,10 @@ PaperName = Literal[
     "jain2019",
     "wiegreffe2019",
     "kobayashi2021",
+    "abnar2020",
+    "modarressi2022",
+    "ferrando2022",
+    "modarressi2023",
 ]
 NAMES: tuple[PaperName, ...] = get_args(PaperName)
 

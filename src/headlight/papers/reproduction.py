@@ -259,7 +259,10 @@ def open_reproduction(
             language_model = load_model(model, head="language_model", **loading)
         except MissingHeadError:
             language_model = None
-    captured = language_model.base() if language_model else load_model(model, **loading)
+    if language_model is not None:
+        captured = language_model.base()
+    else:
+        captured = load_model(model, head=settings.head, **loading)
     captured.require_tokenizer("a paper's data is text")
     translating = None
     if translates:

@@ -14,7 +14,7 @@ class PaperSettings(Settings):
 
     Class variables say what the paper takes: `title` of the page; `reads`, fields of
     `headlight.papers.sources.Sources`; `models`, options that name models, and none for a paper
-    that trains its own.
+    that trains its own; `head`, with which the model is loaded, see `headlight.load`.
 
     Attributes:
         seed: of everything random.
@@ -23,6 +23,7 @@ class PaperSettings(Settings):
     title: ClassVar[str]
     reads: ClassVar[tuple[str, ...]]
     models: ClassVar[tuple[str, ...]] = ()
+    head: ClassVar[str | None] = None
 
     seed: int = 0
 

@@ -1,0 +1,1 @@
+"""*Quantifying Attention Flow in Transformers*."""

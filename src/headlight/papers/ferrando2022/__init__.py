@@ -1,0 +1,1 @@
+"""*Measuring the Mixing of Contextual Information in the Transformer*."""

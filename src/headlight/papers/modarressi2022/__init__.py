@@ -1,0 +1,1 @@
+"""*GlobEnc* (Modarressi et al. 2022)."""

@@ -1,0 +1,1 @@
+"""*DecompX: Explaining Transformers Decisions by Propagating Token Decomposition*."""

@@ -1,0 +1,71 @@
+"""Findings of the form: one map is ahead of another, by one question, on the same texts."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from functools import partial
+
+import xarray
+
+from headlight.papers.claims import Claim, claims_content
+from headlight.papers.exhibit import Content, ExhibitSpec
+from headlight.papers.reproduction import Reproduction
+from headlight.papers.token_maps.results import ahead, load_maps, notes_of, score
+from headlight.papers.token_maps.tables import AGREEMENT, LABELS, REMOVAL
+from headlight.papers.verdicts import lies
+from headlight.papers.writer import ExhibitWriter
+
+NAMES = {**AGREEMENT, **REMOVAL}
+"""What a question's number is called."""
+NOT_READ = "–"
+
+
+@dataclass(frozen=True)
+class Ahead:
+    """That one map is ahead of another.
+
+    Attributes:
+        claim: in a few words.
+        first: the better map.
+        second: the other.
+        question: by which it is judged; the more, the better.
+        published: what the paper has.
+    """
+
+    claim: str
+    first: str
+    second: str
+    question: str
+    published: str = NOT_READ
+
+
+def judge_ahead(found: xarray.Dataset, claims: Sequence[Ahead]) -> list[Claim]:
+    """Each judged by the differences on the same texts."""
+    judged = []
+    for number, each in enumerate(claims, 1):
+        name = NAMES[each.question]
+        apart = ahead(found, each.question, each.first, each.second)
+        scores = [score(found, each.question, one).value for one in (each.first, each.second)]
+        judged.append(
+            Claim(
+                f"{number}. {each.claim}",
+                f"{name} of {LABELS[each.first]} above that of {LABELS[each.second]}, on the same "
+                "texts",
+                each.published,
+                f"{scores[0]:.3f} and {scores[1]:.3f}; difference {apart:.3f}".replace("-", "−"),
+                lies(apart, above=0),
+            )
+        )
+    return judged
+
+
+def findings(source: str, claims: Sequence[Ahead]) -> ExhibitSpec:
+    """The findings of a paper."""
+    return ExhibitSpec("findings", "Which findings hold", source, partial(_findings, claims=claims))
+
+
+def _findings(
+    reproduction: Reproduction, writer: ExhibitWriter, claims: Sequence[Ahead]
+) -> Content:
+    found = load_maps(reproduction)
+    notes = notes_of(reproduction, found)
+    return claims_content(writer, judge_ahead(found, claims), notes, about="its models")

@@ -1,0 +1,143 @@
+"""Exhibits of papers on maps: what maps agree with, and what the removal of tokens costs."""
+
+from collections.abc import Mapping, Sequence
+from functools import partial
+from math import isnan
+
+import pandas
+import xarray
+
+from headlight.papers.exhibit import Content, ExhibitSpec
+from headlight.papers.reproduction import Reproduction
+from headlight.papers.token_maps.results import load_maps, notes_of, score
+from headlight.papers.verdicts import Bounds
+from headlight.papers.writer import ExhibitWriter
+from headlight.views.exhibits import Comparison, Picture
+from headlight.views.numbers import MISSING
+from headlight.views.parts import By, Curve
+
+LABELS = {
+    "weight": "weights, last layer",
+    "norm": "norms, last layer",
+    "rollout": "rollout of weights",
+    "rollout_norm": "rollout of norms",
+    "rollout_block_norm": "rollout of norms, residual",
+    "rollout_layer_norm": "rollout of norms, residual, norm",
+    "globenc": "GlobEnc",
+    "alti": "ALTI",
+    "value_zeroing": "Value Zeroing",
+    "decompx": "DecompX, lengths of vectors",
+    "prediction": "DecompX, parts of the logit",
+    "gradient_input": "gradient × input",
+    "leave_one_out": "leave one out",
+    "random": "random order",
+}
+"""What maps are called, in the order of tables."""
+
+AGREEMENT = {"gradient_input": "ρ, gradient × input", "leave_one_out": "ρ, leave one out"}
+REMOVAL = {"comprehensiveness": "AOPC", "sufficiency": "sufficiency"}
+
+Published = Mapping[str, str]
+"""By map, the numbers of the paper in words."""
+
+JUDGED = "Each number is a mean over texts, with its interval of 95% (bootstrap over texts)."
+
+
+def agreement(name: str, source: str, published: Published | None = None) -> ExhibitSpec:
+    """Spearman's ρ of each map with gradients, and with what a token alone takes with it."""
+    return ExhibitSpec(
+        name,
+        "How maps agree with gradients and with leaving tokens out",
+        source,
+        partial(
+            _table,
+            questions=AGREEMENT,
+            published=published or {},
+            explanation="Spearman's ρ, over the tokens of a text, of a map with the size of "
+            "gradient × input, and with what the probability loses without each token. " + JUDGED,
+        ),
+    )
+
+
+def removal(name: str, source: str, published: Published | None = None) -> ExhibitSpec:
+    """What the probability loses as tokens are removed in the order of each map."""
+    return ExhibitSpec(
+        name,
+        "What is lost without the tokens that a map puts first",
+        source,
+        partial(
+            _table,
+            questions=REMOVAL,
+            published=published or {},
+            explanation="AOPC: what the probability loses without the most important tokens, the "
+            "mean over 10, 20, …, 90% of them; the more, the better the map. Sufficiency: the same "
+            "of the least important; the less, the better. " + JUDGED,
+            drawn=True,
+        ),
+    )
+
+
+def _table(
+    reproduction: Reproduction,
+    writer: ExhibitWriter,
+    questions: Mapping[str, str],
+    published: Published,
+    explanation: str,
+    drawn: bool = False,
+) -> Content:
+    found = load_maps(reproduction)
+    names = names_of(found)
+    frame = pandas.DataFrame(
+        {"map": [LABELS[name] for name in names]}
+        | {
+            label: [_shown(score(found, question, name)) for name in names]
+            for question, label in questions.items()
+        }
+    )
+    first, label = next(iter(questions.items()))
+    comparisons = [
+        Comparison(
+            f"{LABELS[name]}: {label}", there, float(score(found, first, name).value), digits=2
+        )
+        for name, there in published.items()
+        if name in names
+    ]
+    pictures = [_curves(writer, found, names)] if drawn else []
+    return Content(
+        explanation,
+        pictures=pictures,
+        tables=[writer.table(frame, "Maps of the same texts")],
+        comparisons=comparisons,
+        notes=notes_of(reproduction, found),
+    )
+
+
+def _shown(number: Bounds) -> str:
+    """With its interval; a map has no agreement with itself."""
+    return MISSING if isnan(number.value) else f"{number:.3f}"
+
+
+def _curves(writer: ExhibitWriter, found: xarray.Dataset, names: Sequence[str]) -> Picture:
+    labels = {name: LABELS[name] for name in names}
+    last = found["lost"].isel(share=-1)
+    said = "; ".join(f"{labels[name]} {float(last.sel(map=name)):.2f}" for name in names)
+    return writer.curves(
+        found.sel(map=list(names)),
+        Curve(
+            "lost",
+            panel="p lost",
+            by=By("map", labels),
+            over="share",
+            interval=True,
+            x_label="share of the tokens that is removed",
+            dashed=("random",),
+        ),
+        caption="What the probability loses without the most important tokens.",
+        alternative=f"Without 90%: {said}.",
+    )
+
+
+def names_of(found: xarray.Dataset) -> list[str]:
+    """The maps of a result, in the order of tables."""
+    there = {str(name) for name in found["map"].values}
+    return [name for name in LABELS if name in there]
