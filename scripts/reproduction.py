@@ -18,7 +18,6 @@ import torch
 import transformers
 
 from headlight.catalogue import EMBEDDED_TRANSLATOR
-from headlight.catalogue.models import EMBEDDED_NAME
 from headlight.papers import find_paper
 from headlight.papers.exhibit import ExhibitSpec
 from headlight.papers.folder import reproduction_folder
@@ -49,7 +48,9 @@ def main() -> None:
         else:
             missing.append(spec)
 
-    sources = Sources.found_in(arguments.data, reads=paper.settings.reads)
+    sources = Sources()
+    if arguments.data is not None:
+        sources = Sources.found_in(arguments.data, reads=paper.settings.reads)
     settings = paper.settings()
     with reproduction_folder(arguments.out, resume=True).opened():
         reproduction = paper.open(
@@ -63,7 +64,8 @@ def main() -> None:
         command = f"python scripts/reproduction.py {paper.name} DATA"
         reproduce(paper, reproduction, on_exhibit=tell, command=command)
     write_page(
-        paper.name, _page(paper.title, paper.name, made, missing, compared=arguments.compare)
+        paper.name,
+        _page(paper.title, paper.name, made, missing, arguments.data, compared=arguments.compare),
     )
 
 
@@ -79,21 +81,33 @@ def write_page(name: str, lines: Iterable[str]) -> None:
 def _arguments() -> argparse.Namespace:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("paper")
-    parser.add_argument("data", type=Path, help="folder of data")
+    parser.add_argument("data", type=Path, nargs="?", help="folder of data; else the samples")
     parser.add_argument("--compare", help="the embedded model after fine-tuning, see fine_tune.py")
     parser.add_argument("--out", type=Path, required=True, help="folder of the reproduction")
     return parser.parse_args()
 
 
 def _page(
-    title: str, name: str, made: list[Exhibit], missing: list[ExhibitSpec], *, compared: str | None
+    title: str,
+    name: str,
+    made: list[Exhibit],
+    missing: list[ExhibitSpec],
+    data: Path | None,
+    *,
+    compared: str | None,
 ) -> Iterator[str]:
     make, option = (" COMPARE=fine-tuned", " --compare fine-tuned") if compared else ("", "")
+    if data is not None:
+        make, option = f" DATA=folder{make}", f" --data folder{option}"
+    written = f"make reproduction PAPER={name}{make}"
     paper = find_paper(name)
     translates = any("translator" in spec.needs for spec in paper.exhibits)
     translator = f" and the embedded translator, `{EMBEDDED_TRANSLATOR}`" if translates else ""
     on, by = (
-        (", on the embedded model", f" with the embedded model, `{EMBEDDED_NAME}`{translator}")
+        (
+            ", on the embedded model",
+            f" with the embedded model, `{paper.settings.embedded}`{translator}",
+        )
         if paper.loads_model
         else ("", "")
     )
@@ -104,8 +118,7 @@ def _page(
     )
     yield f"# {title}{on}\n"
     yield (
-        f"Written by `make reproduction PAPER={name} DATA=folder{make}`, which is "
-        f"`headlight reproduce {name} --data folder{option}`{by}. "
+        f"Written by `{written}`, which is `headlight reproduce {name}{option}`{by}. "
         f"Every number of ours was measured in that run.{heads}\n"
     )
     shared = _shared_notes(made)

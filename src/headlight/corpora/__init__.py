@@ -27,6 +27,7 @@ from headlight.corpora.parallel.parallel_corpus import (
 )
 from headlight.corpora.parallel.translation_pair import TranslationPair
 from headlight.corpora.samples import (
+    NAMES as SAMPLE_NAMES,
     SAMPLE_LINKS,
     SAMPLE_REVIEWS,
     SAMPLE_TEXT,
@@ -56,6 +57,7 @@ __all__ = [
     "PUNCTUATION_RELATION",
     "ROOT",
     "SAMPLE_LINKS",
+    "SAMPLE_NAMES",
     "SAMPLE_REVIEWS",
     "SAMPLE_TEXT",
     "SAMPLE_TRANSLATIONS",

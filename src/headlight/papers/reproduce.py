@@ -12,6 +12,7 @@ from headlight.papers.exhibit import ExhibitSpec, Paper
 from headlight.papers.folder import remove_unfinished
 from headlight.papers.reproduction import Reproduction
 from headlight.papers.sources import titled_sources
+from headlight.papers.text import text_name
 from headlight.result import versions
 from headlight.views.exhibits import Exhibit, ExhibitsPage, exhibits_page
 
@@ -88,7 +89,8 @@ def _facts(paper: Paper, reproduction: Reproduction) -> list[tuple[str, str]]:
     rows = titled_sources(paper.settings.reads)
     named = {row.title: reproduction.sources.named(name) for name, row in rows.items()}
     read = {title: ", ".join(Path(name).name for name in names) for title, names in named.items()}
-    read |= {row.title: row.otherwise for row in rows.values() if not read[row.title]}
+    if "text" in rows:
+        read[rows["text"].title] = text_name(reproduction)
     return [
         *((label, model.name) for label, model in models.items() if model is not None),
         *((title, names) for title, names in read.items() if names),

@@ -253,6 +253,7 @@ def open_reproduction(
         UsageError: it has no tokenizer, the second model has another vocabulary, or the translator
             does not translate.
     """
+    model = settings.embedded if model is None else model
     language_model = None
     if GRADIENT in getattr(settings, "measures", ()):
         try:

@@ -1,8 +1,11 @@
 """What the settings of papers share; each paper has its own beside its exhibits.  Without torch."""
 
 from dataclasses import dataclass
+from pathlib import Path
 from typing import Annotated, ClassVar, Literal
 
+from headlight.catalogue.models import EMBEDDED_NAME
+from headlight.corpora import SAMPLE_TEXT
 from headlight.settings import NO_EFFECT, AtLeast1, Range, Settings
 
 SegmentIds = Literal["pair", "zeros"]
@@ -14,7 +17,8 @@ class PaperSettings(Settings):
 
     Class variables say what the paper takes: `title` of the page; `reads`, fields of
     `headlight.papers.sources.Sources`; `models`, options that name models, and none for a paper
-    that trains its own; `head`, with which the model is loaded, see `headlight.load`.
+    that trains its own; `head`, with which the model is loaded, see `headlight.load`; `embedded`,
+    the model that is loaded where none is named, and `sample`, the text that is read then.
 
     Attributes:
         seed: of everything random.
@@ -24,6 +28,8 @@ class PaperSettings(Settings):
     reads: ClassVar[tuple[str, ...]]
     models: ClassVar[tuple[str, ...]] = ()
     head: ClassVar[str | None] = None
+    embedded: ClassVar[str] = EMBEDDED_NAME
+    sample: ClassVar[Path] = SAMPLE_TEXT
 
     seed: int = 0
 

@@ -49,7 +49,6 @@ class Source:
         opener: opens it, to see whether its beginning can be read.
         needed_by: needs of exhibits that read it; by default it is always read.
         belongs_to: the kind without which it would be out of place.
-        otherwise: what is read where nothing is given.
     """
 
     title: str = ""
@@ -60,7 +59,6 @@ class Source:
     opener: Callable[[str], Corpus[Any]] | None = None
     needed_by: tuple[str, ...] = ()
     belongs_to: str = ""
-    otherwise: str = ""
 
     @property
     def patterns(self) -> list[str]:
@@ -152,7 +150,6 @@ TREEBANKS = Source(
 SOURCES = {
     "text": Source(
         "text", ("wikipedia", "text"), choose=_first_folder, opener=open_corpus,
-        otherwise="the sample corpus",
     ),
     "dependency": TREEBANKS,
     "dependency_train": replace(

@@ -5,10 +5,9 @@ from typing import Any
 
 import xarray
 
-from headlight.corpora import SAMPLE_TEXT
+from headlight.corpora import SAMPLE_NAMES
 from headlight.papers.reproduction import Reproduction
 from headlight.papers.settings import TextPaperSettings
-from headlight.papers.sources import SOURCES
 from headlight.views.parts import By
 
 CATEGORIES = {"cls": "[CLS]", "sep": "[SEP]", "punctuation": ". or ,"}
@@ -32,13 +31,13 @@ def text_settings(reproduction: Reproduction[TextPaperSettings]) -> dict[str, An
 
 def text_source(reproduction: Reproduction) -> str:
     """The text that is read."""
-    return reproduction.sources.text or str(SAMPLE_TEXT)
+    return reproduction.sources.text or str(reproduction.settings.sample)
 
 
 def text_name(reproduction: Reproduction) -> str:
     """What it is called."""
     text = reproduction.sources.text
-    return Path(text).name if text else SOURCES["text"].otherwise
+    return Path(text).name if text else SAMPLE_NAMES[str(reproduction.settings.sample)]
 
 
 def model_name(name: str) -> str:

@@ -1,8 +1,11 @@
 """How papers on maps of tokens are reproduced; without torch."""
 
 from dataclasses import dataclass
+from pathlib import Path
 from typing import Annotated, ClassVar, Literal
 
+from headlight.catalogue import EMBEDDED_CLASSIFIER
+from headlight.corpora import SAMPLE_REVIEWS
 from headlight.papers.settings import PaperSettings
 from headlight.settings import AtLeast1, Range
 
@@ -23,8 +26,10 @@ class MapPaperSettings(PaperSettings):
     reads: ClassVar[tuple[str, ...]] = ("text",)
     models: ClassVar[tuple[str, ...]] = ("model",)
     head: ClassVar[str | None] = "any"
+    embedded: ClassVar[str] = EMBEDDED_CLASSIFIER
+    sample: ClassVar[Path] = SAMPLE_REVIEWS
     maps: ClassVar[tuple[str, ...]]
 
-    max_examples: AtLeast1 = 100
+    max_examples: AtLeast1 = 60
     max_length: Annotated[int, Range(minimum=8)] = 40
     removal: Literal["mask", "delete", "attention"] | None = None

@@ -128,11 +128,10 @@ def _curves(writer: ExhibitWriter, found: xarray.Dataset, names: Sequence[str]) 
             panel="p lost",
             by=By("map", labels),
             over="share",
-            interval=True,
             x_label="share of the tokens that is removed",
             dashed=("random",),
         ),
-        caption="What the probability loses without the most important tokens.",
+        caption="What the probability loses without the most important tokens, mean over texts.",
         alternative=f"Without 90%: {said}.",
     )
 
