@@ -64,7 +64,7 @@ REFUSED = {
     'headlight.survey("corpus.txt", max_exampels=3)': 'Unexpected keyword argument "max_exampels"',
     'headlight.survey("corpus.txt", max_examples="many")': 'has incompatible type "str"',
     'headlight.survey("corpus.txt", overflow="spill")': "has incompatible type",
-    "headlight.dependency()": 'Missing positional argument "source"',
+    'headlight.dependency(offsets="loose")': "has incompatible type",
 }
 
 
