@@ -15,9 +15,11 @@ export function said(value, unit) {
   return minus(value === 0 ? "0" : Math.abs(value) >= 1e5 || Math.abs(value) < 1e-3 ? value.toExponential(2) : String(Number(value.toPrecision(3))));
 }
 
-// How many heads have more; of equal ones all have the same rank.
-export function rankOf(values, index) {
-  return values[index] === null ? null : 1 + values.filter((value) => value !== null && value > values[index]).length;
+// How many heads have more; of equal ones all have the same rank, and none if all heads are equal.
+function rankOf(values, index) {
+  const known = values.filter((value) => value !== null);
+  if (values[index] === null || known.every((value) => value === values[index])) return null;
+  return 1 + known.filter((value) => value > values[index]).length;
 }
 
 function table(caption, titles, rows) {
@@ -48,7 +50,9 @@ function behaviours(all, index) {
     if (values[index] === null) return "–";
     const known = low[index] !== null && high[index] !== null;
     const interval = known ? build("span", { class: "quiet" }, ` ${said(low[index], each.unit)} to ${said(high[index], each.unit)}`) : "";
-    return build("span", {}, build("b", {}, said(values[index], each.unit)), interval, build("span", { class: "rank" }, ` #${rankOf(values, index)}`));
+    const rank = rankOf(values, index);
+    const place = rank === null ? "" : build("span", { class: "rank" }, ` #${rank}`);
+    return build("span", {}, build("b", {}, said(values[index], each.unit)), interval, place);
   };
   const sorted = [...rows].sort((one, other) => rank(one) - rank(other));
   const units = { nats: ", nats", tokens: ", tokens" };
