@@ -1,4 +1,4 @@
-"""The command `routes`, and `read --routes`."""
+"""The command `routes`, and what `read` writes beside a reading: `--routes` and `--flow`."""
 
 from pathlib import Path
 
@@ -62,3 +62,22 @@ def test_a_reading_leads_to_its_routes(headlight, bert, tmp_path):
     assert f"written: {routes}" in said
     assert 'href="its%20routes.html"' in page.read_text(encoding="utf-8")
     assert "routes of one text" in routes.read_text(encoding="utf-8")
+
+
+def test_what_tokens_come_from_is_written_beside_a_reading(headlight, bert, tmp_path):
+    maps = tmp_path / "maps.nc"
+    code, said, _ = headlight("read", TEXT, "--model", str(bert), "--flow", str(maps))
+    assert code == 0
+    assert f"written: {maps}" in said
+    shares = load(maps)["share"]
+    assert list(shares["map"].values) == ["rollout", "globenc", "alti"]
+    assert abs(shares.sum("key") - 1).max() < 1e-6
+
+
+def test_places_of_these_are_refused_before_the_work(headlight, tmp_path):
+    code, _, complaints = headlight("read", TEXT, "--flow", str(tmp_path / "maps.svg"))
+    assert code != 0
+    assert "must end in .html or .json or .nc" in " ".join(complaints.split())
+    code, _, complaints = headlight("read", "--audio", "a.wav", "--flow", str(tmp_path / "maps.nc"))
+    assert code != 0
+    assert "leave --flow or --audio out" in complaints

@@ -5,6 +5,7 @@ import math
 from contextlib import ExitStack
 from dataclasses import dataclass
 from functools import cache, partial
+from html import unescape
 from pathlib import Path
 from typing import Any
 
@@ -465,8 +466,14 @@ def test_the_flow_of_a_text_is_its_maps_with_names(tmp_path: Path) -> None:
     assert said["tokens"] == ["<s>", "the", "river", "is", "old"]
     assert said["share"]["rollout"] == maps["rollout"].tolist()
     assert load(found.save(tmp_path / "flow.nc"))["share"].equals(shares)
-    with pytest.raises(UsageError, match=r"\.json or \.nc; choose one"):
-        found.save(tmp_path / "flow.html")
+    page = found.save(tmp_path / "flow.html").read_text(encoding="utf-8")
+    most = shares.sel(map="alti", layer=1).isel(query=-1)
+    first = said["tokens"][int(most.values.argmax())]
+    assert f"By ALTI, “old” after layer 1 has {float(most.max()):.1%} of “{first}”" in unescape(
+        page
+    )
+    with pytest.raises(UsageError, match="choose one"):
+        found.save(tmp_path / "flow.png")
 
 
 def test_refusals() -> None:

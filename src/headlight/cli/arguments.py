@@ -20,12 +20,13 @@ def command_line() -> str:
     return storable(shlex.join(["headlight", *sys.argv[1:]]))
 
 
-def demand_place(path: Path | None, suffix: str) -> None:
+def demand_place(path: Path | None, *suffixes: str) -> None:
     """Complain before the work about a file that could not be written after it."""
     if path is None:
         return
-    if path.suffix != suffix:
-        raise UsageError(f"{path}: the name of this file must end in {suffix}.")
+    if path.suffix not in suffixes:
+        wanted = " or ".join(suffixes)
+        raise UsageError(f"{path}: the name of this file must end in {wanted}.")
     if not path.parent.is_dir():
         raise UsageError(f"{path}: there is no folder {path.parent}; create it first.")
     if path.is_dir():

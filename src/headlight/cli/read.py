@@ -37,6 +37,7 @@ READ_EXAMPLES = examples(
     ('headlight read "Das Haus." "The house." --model NAME --kind all', "a translator"),
     ('headlight read "The cat sat." --measure attribution', "what input tokens contribute"),
     'headlight read "The cat sat." --html cat.html --routes cat-routes.html',
+    ('headlight read "The cat sat." --flow cat-flow.html', "what tokens come from"),
     'headlight read "The cat sat." --compare-text "The dog sat." --html both.html',
     ("headlight read --audio speech.wav --model openai/whisper-tiny.en", "words × frames"),
     'echo "The cat sat." | headlight read -',
@@ -121,6 +122,13 @@ def read(
         Path | None,
         typer.Option(help="Write the routes of the text as a page too, to which the page leads."),
     ] = None,
+    flow: Annotated[
+        Path | None,
+        typer.Option(
+            help="Write what tokens come from as well, by rollout, GlobEnc and ALTI: as .html, "
+            ".json or .nc."
+        ),
+    ] = None,
     compare_name: CompareName = None,
     json: Annotated[Path | None, typer.Option(help="Write every number as JSON.")] = None,
     netcdf: Annotated[Path | None, typer.Option(help="Write every number as NetCDF.")] = None,
@@ -130,8 +138,10 @@ def read(
     """Read one text, or two, and show the strongest links of its heads."""
     for path, suffix in ((html, ".html"), (routes, ".html"), (json, ".json"), (netcdf, ".nc")):
         demand_place(path, suffix)
+    demand_place(flow, ".html", ".json", ".nc")
     _demand_runs(html, survey, dependency)
-    _demand_routes(routes, audio)
+    _demand_text_alone(routes, "routes", audio)
+    _demand_text_alone(flow, "flow", audio)
     compares = any(each is not None for each in (compare_text, compare_model, compare_revision))
     _demand_page(compares, html, settings, compare_name)
     attribution = _attribution(measure, settings)
@@ -162,10 +172,14 @@ def read(
     head = "none" if text else "language_model"  # which transcribes
     model = load.load(layers=settings.layers, head=head)
     reading, other = read_by(model, text), None
+    kind = None if settings.kind == "all" else settings.kind
+    if flow is not None:
+        from headlight.reading.flow import flow as maps_of
+
+        maps_of(model, str(text), pair, kind=kind, layers=settings.layers).save(flow)
     if routes is not None:
         from headlight.reading.routes import routes as follow
 
-        kind = None if settings.kind == "all" else settings.kind
         follow(model, str(text), pair, kind=kind, command=command_line()).save(routes)
     if compares:
         compared = load.compared_as(compare_model, compare_revision, compare_name)
@@ -187,7 +201,7 @@ def read(
         for path in places
     ]
     show(reading_terminal(reading.dataset, measure, top, all_heads=all_heads))
-    for path in (*written, *([routes] if routes else [])):
+    for path in (*written, *(each for each in (routes, flow) if each)):
         say(f"written: {path}")
     for note in notes_of_reading(reading.dataset):
         complain(f"note: {note}")
@@ -212,14 +226,14 @@ def _demand_page(
         )
 
 
-def _demand_routes(routes: Path | None, audio: Path | None) -> None:
-    """Refuse routes of speech.
+def _demand_text_alone(path: Path | None, option: str, audio: Path | None) -> None:
+    """Refuse routes of speech, and what its tokens come from.
 
     Raises:
-        UsageError: they are asked for.
+        UsageError: both are asked for.
     """
-    if routes is not None and audio is not None:
-        raise UsageError("routes are those of a text; leave --routes or --audio out.")
+    if path is not None and audio is not None:
+        raise UsageError(f"{option} is that of a text; leave --{option} or --audio out.")
 
 
 def _demand_words(text: str | None, audio: Path | None, *, others: bool) -> None:

@@ -40,14 +40,22 @@ class Flow:
         )
 
     def save(self, path: str | Path) -> Path:
-        """Write it; the suffix says how: ``.json`` or ``.nc``.
+        """Write it; the suffix says how: ``.html``, ``.json`` or ``.nc``.
 
         Raises:
             UsageError: another suffix.
             ResultError: the file cannot be written.
         """
-        makers = {".json": lambda: json.dumps(self.as_json(), ensure_ascii=False)}
+        makers = {
+            ".html": self._page,
+            ".json": lambda: json.dumps(self.as_json(), ensure_ascii=False),
+        }
         return save_as(path, self.dataset, "the maps of a text are", makers)
+
+    def _page(self) -> str:
+        from headlight.views.result_page import result_page
+
+        return result_page(self.dataset)
 
     def as_json(self) -> dict[str, Any]:
         """What was read, the tokens and layers, and by each method rows of shares."""

@@ -23,12 +23,16 @@ from headlight.views.numbers import grouped
 from headlight.views.parts import Drawing, Section, Summary
 from headlight.views.passages import NO_PAGES, PassagePages
 from headlight.views.pictures import svg_text
-from headlight.views.reading import prediction
+from headlight.views.reading import flow, prediction
 from headlight.views.reading.page import reading_page
 from headlight.views.words import Subject, lead_and_rest
 from headlight.vocabulary import ATTENTION, measure_table
 
-_NO_STUDIES: dict[object, Any] = {"prediction": prediction, "comparison": run_comparison}
+_NO_STUDIES: dict[object, Any] = {
+    "prediction": prediction,
+    "comparison": run_comparison,
+    "flow_of_text": flow,
+}
 """Results that are of no study, by their stage, and what shows them."""
 
 Named = TypeVar("Named", Drawing, Table)
@@ -156,7 +160,7 @@ def study_page(
             facts=[(name, grouped(number)) for name, number in counted(result)] + _sizes(result),
             attributes=attributes,
             command=command or "",
-            kind=str(attributes["stage"])
+            kind=str(attributes["stage"]).replace("_", " ")
             if attributes["stage"] in _NO_STUDIES
             else f"study · {str(attributes['stage']).replace('_', ' ')}",
         )

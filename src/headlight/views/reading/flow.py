@@ -1,0 +1,123 @@
+"""What the tokens of one text come from, by each method, as a page."""
+
+from collections.abc import Callable
+
+import numpy as np
+import xarray as xr
+
+from headlight.findings import labels_of
+from headlight.settings.flow import METHODS
+from headlight.views.numbers import percent_text
+from headlight.views.parts import Drawing, Figure, Section, Summary
+from headlight.views.pictures import HeadMap, head_map
+from headlight.views.words import model_name, shortened
+
+NAMED = 3
+"""Tokens that a sentence names."""
+
+
+def sections(found: xr.Dataset) -> list[Section]:
+    """One token layer by layer, and all tokens after the last layer; methods are shown in turn."""
+    names, labels = _methods(found), labels_of(found, "query_token")
+    place, layers = followed(found), [str(layer) for layer in found["layer"].values]
+    token, last = labels[place], layers[-1]
+
+    def along(name: str) -> Callable[[], Figure]:
+        shares = found["share"].sel(map=name).isel(query=place).values
+        framed = [(row, place) for row in range(len(layers))]
+        return lambda: _drawn(f"{METHODS[name].label}: {token}", shares, layers, labels, framed)
+
+    def whole(name: str) -> Callable[[], Figure]:
+        shares = found["share"].sel(map=name).isel(layer=-1).values
+        title = f"{METHODS[name].label}, after layer {last}"
+        return lambda: _drawn(title, shares, labels, labels, (), row_label="token")
+
+    return [
+        Section(
+            "layers",
+            f"What “{token}” comes from, layer by layer",
+            "Each row says which share of the token each input token has after that layer; its own "
+            "is framed. Methods differ: compare them before you trust one.",
+            drawings=[
+                Drawing(f"layers-{name}", "", said, along(name), METHODS[name].label)
+                for name, said in zip(names, _by_method(found), strict=True)
+            ],
+        ),
+        Section(
+            "tokens",
+            f"What all tokens come from, after layer {last}",
+            "Rows are tokens after the layer, columns input tokens.",
+            drawings=[
+                Drawing(
+                    f"tokens-{name}",
+                    "",
+                    f"Shares of input tokens by {METHODS[name].label}.",
+                    whole(name),
+                    METHODS[name].label,
+                )
+                for name in names
+            ],
+        ),
+    ]
+
+
+def _drawn(
+    title: str,
+    shares: np.ndarray,
+    rows: list[str],
+    columns: list[str],
+    framed: list[tuple[int, int]] | tuple[()],
+    row_label: str = "layer",
+) -> Figure:
+    shown = HeadMap(
+        title,
+        shares,
+        rows=rows,
+        columns=columns,
+        row_label=row_label,
+        column_label="input token",
+        scale="attribution",
+        limits=(0.0, float(shares.max(initial=0.0)) or 1.0),
+        format=".0%",
+        framed=framed,
+    )
+    return head_map([shown], annotate=False)
+
+
+def _methods(found: xr.Dataset) -> list[str]:
+    return [str(name) for name in found["map"].values]
+
+
+def followed(found: xr.Dataset) -> int:
+    """The token that a prediction is made from: a decoder's last, the first one of others."""
+    return found.sizes["query"] - 1 if found.attrs["kind"] == "decoder" else 0
+
+
+def findings(found: xr.Dataset) -> list[str]:
+    """What was read, and by each method the input tokens that one token has most of."""
+    text = " ".join(filter(None, (str(found.attrs["text"]), str(found.attrs["pair"]))))
+    return [f"{model_name(found.attrs)} reads “{shortened(text, 60)}”.", *_by_method(found)]
+
+
+def _by_method(found: xr.Dataset) -> list[str]:
+    labels, place = labels_of(found, "query_token"), followed(found)
+    last = int(found["layer"].values[-1])
+    said = []
+    for name in _methods(found):
+        shares = found["share"].sel(map=name).isel(layer=-1, query=place).values
+        most = np.argsort(-shares, kind="stable")[:NAMED]
+        parts = [f"{percent_text(float(shares[key]))} of “{labels[key]}”" for key in most]
+        said.append(
+            f"By {METHODS[name].label}, “{labels[place]}” after layer {last} has "
+            f"{', '.join(parts)}."
+        )
+    return said
+
+
+def summary(found: xr.Dataset) -> Summary:
+    """What was read, and how far a token is its own."""
+    place = followed(found)
+    own = found["share"].isel(layer=-1, query=place, key=place)
+    return {"text": shortened(str(found.attrs["text"]), 60)} | {
+        f"own_{name}": float(own.sel(map=name)) for name in _methods(found)
+    }
