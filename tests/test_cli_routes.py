@@ -80,4 +80,4 @@ def test_places_of_these_are_refused_before_the_work(headlight, tmp_path):
     assert "must end in .html or .json or .nc" in " ".join(complaints.split())
     code, _, complaints = headlight("read", "--audio", "a.wav", "--flow", str(tmp_path / "maps.nc"))
     assert code != 0
-    assert "leave --flow or --audio out" in complaints
+    assert "--flow is about a text; leave it or --audio out" in complaints

@@ -136,12 +136,10 @@ def read(
     settings: ReadingSettings,
 ) -> None:
     """Read one text, or two, and show the strongest links of its heads."""
-    for path, suffix in ((html, ".html"), (routes, ".html"), (json, ".json"), (netcdf, ".nc")):
+    for path, suffix in ((html, ".html"), (json, ".json"), (netcdf, ".nc")):
         demand_place(path, suffix)
-    demand_place(flow, ".html", ".json", ".nc")
     _demand_runs(html, survey, dependency)
-    _demand_text_alone(routes, "routes", audio)
-    _demand_text_alone(flow, "flow", audio)
+    _demand_beside(routes, flow, audio)
     compares = any(each is not None for each in (compare_text, compare_model, compare_revision))
     _demand_page(compares, html, settings, compare_name)
     attribution = _attribution(measure, settings)
@@ -172,15 +170,7 @@ def read(
     head = "none" if text else "language_model"  # which transcribes
     model = load.load(layers=settings.layers, head=head)
     reading, other = read_by(model, text), None
-    kind = None if settings.kind == "all" else settings.kind
-    if flow is not None:
-        from headlight.reading.flow import flow as maps_of
-
-        maps_of(model, str(text), pair, kind=kind, layers=settings.layers).save(flow)
-    if routes is not None:
-        from headlight.reading.routes import routes as follow
-
-        follow(model, str(text), pair, kind=kind, command=command_line()).save(routes)
+    beside = _written_beside(model, str(text), pair, settings, routes=routes, flow=flow)
     if compares:
         compared = load.compared_as(compare_model, compare_revision, compare_name)
         other = read_by(compared.load(layers=settings.layers), compare_text or text)
@@ -201,7 +191,7 @@ def read(
         for path in places
     ]
     show(reading_terminal(reading.dataset, measure, top, all_heads=all_heads))
-    for path in (*written, *(each for each in (routes, flow) if each)):
+    for path in (*written, *beside):
         say(f"written: {path}")
     for note in notes_of_reading(reading.dataset):
         complain(f"note: {note}")
@@ -226,14 +216,39 @@ def _demand_page(
         )
 
 
-def _demand_text_alone(path: Path | None, option: str, audio: Path | None) -> None:
-    """Refuse routes of speech, and what its tokens come from.
+def _demand_beside(routes: Path | None, flow: Path | None, audio: Path | None) -> None:
+    """Refuse places that are none, and routes of speech or what its tokens come from.
 
     Raises:
-        UsageError: both are asked for.
+        UsageError: they are asked for.
     """
-    if path is not None and audio is not None:
-        raise UsageError(f"{option} is that of a text; leave --{option} or --audio out.")
+    demand_place(routes, ".html")
+    demand_place(flow, ".html", ".json", ".nc")
+    for option, path in (("routes", routes), ("flow", flow)):
+        if path is not None and audio is not None:
+            raise UsageError(f"--{option} is about a text; leave it or --audio out.")
+
+
+def _written_beside(
+    model: "CapturedModel",
+    text: str,
+    pair: str | None,
+    settings: ReadingSettings,
+    *,
+    routes: Path | None,
+    flow: Path | None,
+) -> list[Path]:
+    """Write the routes of a text, and what its tokens come from, as far as they are asked for."""
+    kind = None if settings.kind == "all" else settings.kind
+    if flow is not None:
+        from headlight.reading.flow import flow as maps_of
+
+        maps_of(model, text, pair, kind=kind, layers=settings.layers).save(flow)
+    if routes is not None:
+        from headlight.reading.routes import routes as follow
+
+        follow(model, text, pair, kind=kind, command=command_line()).save(routes)
+    return [path for path in (routes, flow) if path is not None]
 
 
 def _demand_words(text: str | None, audio: Path | None, *, others: bool) -> None:
