@@ -70,7 +70,7 @@ def of_mean(
         moments: what `headlight.reduce.Moments` computes, without Bessel's correction.
     """
     count = moments["count"]
-    error = moments["std"] / np.sqrt(np.where(count > 1, count - 1, np.nan))
+    error = np.asarray(moments["std"] / np.sqrt(np.where(count > 1, count - 1, np.nan)))
     return _around(name, dims, moments["mean"], error, count)
 
 
@@ -93,7 +93,7 @@ def of_ratio(
 def _around(
     name: str, dims: Sequence[str], value: Array, error: Array, count: Array
 ) -> dict[str, xarray.DataArray]:
-    values = dict(zip(BOUNDS, (value, *student(value, error, count - 1)), strict=True))
+    values = dict(zip(BOUNDS, (value, *student(value, error, np.asarray(count - 1))), strict=True))
     return {f"{name}{end}": xarray.DataArray(each, dims=dims) for end, each in values.items()}
 
 

@@ -288,7 +288,7 @@ class Recorder:
         """The context, of which each block is recorded as it is computed."""
         function = self._function_of(site.module)
         query, value = arguments[0], site.all_heads(arguments[2])
-        given = self._input_of(site, len(value), query.shape[2])
+        given = self._input_of(site, len(value), self._new_keys(query.shape[2], value.shape[2]))
         mask = mask_of(arguments, options)
         real, uniform = real_keys(mask, query.shape[2], value)
         stream = self._stream_before(site, len(value), query.shape[2])
@@ -320,6 +320,10 @@ class Recorder:
         assert whole_context is not None  # noqa: S101 - a text has queries
         return whole_context
 
+    def _new_keys(self, queries: int, keys: int) -> int:
+        """How many of the keys this pass has made: all, or where a cache has some, the queries."""
+        return keys if self.past is None else min(queries, keys)
+
     def _input_of(self, site: AttentionSite, batch: int, keys: int) -> Tensor | None:
         """The input x of this many keys, and of those before that are in a cache."""
         given = self._inputs.pop(site.source, None) if site.source is not None else None
@@ -345,12 +349,12 @@ class Recorder:
         options: dict[str, Any],
     ) -> LayerRecord:
         queries, keys = weight.shape[2:]
-        cached = self.past is not None and queries < keys
-        given = self._input_of(site, weight.shape[0], queries if cached else keys)
+        new = self._new_keys(queries, keys)
+        given = self._input_of(site, weight.shape[0], new)
         visible = visible_keys(arguments, options, weight)
         weight, value = site.all_heads(weight), site.all_heads(arguments[2])
         stream = self._stream_before(site, *weight.shape[::2])
-        block = QueryBlock(keys - queries, keys, value, None, given) if cached else None
+        block = None if new == keys else QueryBlock(keys - queries, keys, value, None, given)
         return LayerRecord(site, weight, value, visible, given, block=block, stream=stream)
 
 

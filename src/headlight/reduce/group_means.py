@@ -72,14 +72,14 @@ class GroupMeans(Accumulator):
 
         What has no whole is NaN.
         """
-        part, whole = self.parts.sum(0), self.wholes.sum(0)
+        # Of one number numpy would make a number, and no array.
+        part, whole = np.asarray(self.parts.sum(0)), np.asarray(self.wholes.sum(0))
         return {
-            "mean": np.asarray(_ratio(part, whole)),
+            "mean": _ratio(part, whole),
             "without": _ratio(part - self.parts, whole - self.wholes),
             "whole": self.wholes.copy(),
         }
 
 
 def _ratio(part: Array, whole: Array) -> Array:
-    ratio: Array = part / np.where(whole != 0, whole, np.nan)
-    return ratio
+    return np.asarray(part / np.where(whole != 0, whole, np.nan))
