@@ -275,7 +275,7 @@ class HeadDetails:
             if math.isfinite(here["score"][place]):
                 known = np.isfinite(here["place"][place])
                 keys = here["place"][place][known].astype(int).tolist()
-                values = [_short(value) for value in here["value"][place][known]]
+                values = [_short(value) for value in here["value"][place][known].tolist()]
                 text, query = int(here["text"][place]), int(here["query"][place])
                 yield [decile, _short(here["score"][place]), text, query, keys, values]
 
