@@ -154,7 +154,7 @@ def _there(result: xr.Dataset) -> NDArray[np.bool_]:
     return np.asarray(np.isfinite(entropy).reshape(*entropy.shape[:2], -1).any(-1))
 
 
-def _short(value: float) -> float | None:
+def _short(value: float | np.floating[Any]) -> float | None:
     """Four digits are more than is seen."""
     return float(f"{value:.4g}") if math.isfinite(value) else None
 
@@ -275,7 +275,7 @@ class HeadDetails:
             if math.isfinite(here["score"][place]):
                 known = np.isfinite(here["place"][place])
                 keys = here["place"][place][known].astype(int).tolist()
-                values = [_short(value) for value in here["value"][place][known].tolist()]
+                values = [_short(value) for value in here["value"][place][known]]
                 text, query = int(here["text"][place]), int(here["query"][place])
                 yield [decile, _short(here["score"][place]), text, query, keys, values]
 
