@@ -423,6 +423,8 @@ def test_verdicts_are_those_of_paired_intervals() -> None:
         {"question": ["comprehensiveness", "sufficiency"], "map": names, "other": names},
         {"stage": "map_faithfulness"},
     )
+    four = beside_best(result.assign_attrs(examples=4), "comprehensiveness")
+    assert "worse" not in four.verdict.values.tolist()
     found = beside_best(result, "comprehensiveness")
     assert list(found.verdict.values) == [
         "not decided", "best", "worse", "removes tokens itself", "control",

@@ -7,7 +7,8 @@ only where the interval of the difference on the same texts leaves 0 out, and to
 import numpy as np
 import xarray as xr
 
-from headlight.findings.rules import decided
+from headlight.findings.rules import FEWEST_DOCUMENTS, decided
+from headlight.findings.what_was_read import examples
 from headlight.findings.wording import interval, listed, number
 
 LOWER_IS_BETTER = ("sufficiency",)
@@ -72,16 +73,17 @@ def beside_best(result: xr.Dataset, question: str) -> xr.Dataset:
     ends = ("_low", "_high") if sign > 0 else ("_high", "_low")
     for name, end in zip(("behind", "behind_low", "behind_high"), ("", *ends), strict=True):
         found[name] = ("map", sign * ahead[f"difference{end}"].values + 0.0)  # no negative zero
-    found["verdict"] = ("map", [_verdict(found.sel(map=name), best) for name in names])
+    few = 0 < examples(result) < FEWEST_DOCUMENTS  # of so few texts no interval says anything
+    found["verdict"] = ("map", [_verdict(found.sel(map=name), best, few=few) for name in names])
     return found
 
 
-def _verdict(of_map: xr.Dataset, best: str) -> str:
+def _verdict(of_map: xr.Dataset, best: str, *, few: bool) -> str:
     name = str(of_map["map"].values)
     if name in BESIDE or name == best:
         return BESIDE.get(name, BEST)
     behind, low, high = (float(of_map[f"behind{end}"]) for end in ("", "_low", "_high"))
-    return WORSE if decided(behind, low, high, 0.0) == "above" else OPEN
+    return WORSE if decided(behind, low, high, 0.0) == "above" and not few else OPEN
 
 
 def map_faithfulness(result: xr.Dataset) -> list[str]:
