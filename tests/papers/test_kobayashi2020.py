@@ -144,7 +144,10 @@ def test_text_that_the_tokenizer_does_not_know_is_told_once(headlight, model, tm
 def test_a_paper_about_encoders_refuses_another_kind(headlight, text):
     code, _, said = headlight("reproduce", "clark2019", "--text", str(text), "--kind", "cross")
     assert code == 2
-    assert "clark2019 does not take --kind, an option of kobayashi2020; leave it out." in said
+    assert (
+        "clark2019 does not take --kind, an option of kobayashi2020, kobayashi2021; leave it out."
+        in said
+    )
 
 
 def test_the_rules_of_the_findings():

@@ -273,7 +273,7 @@ def test_a_model_that_is_no_classifier_is_refused() -> None:
     with pytest.raises(MissingHeadError, match="has no classification head"):
         headlight.permutation(labelled(2), model=model("bert"), progress=False)
     with pytest.raises(MissingHeadError, match="headlight-small holds a BertForPreTraining"):
-        headlight.permutation(labelled(2), progress=False)
+        headlight.permutation(labelled(2), model="headlight-small", progress=False)
 
 
 def test_tags_are_in_numbered_columns() -> None:

@@ -105,7 +105,14 @@ def test_the_tables_hold_the_numbers_of_the_result(folder):
         expected = result["vector_norm_mean"].to_dataframe()["vector_norm_mean"]
         pandas.testing.assert_series_equal(heads["vector_norm_mean"], expected, rtol=1e-12)
         columns = {name for table in tables.values() for name in table.columns}
-        assert set(result.drop_dims(["kept", "token"]).data_vars) <= columns  # no texts
+        assert (
+            set(
+                result.drop_dims(
+                    ["kept", "token", "group", "decile", "drawn"], errors="ignore"
+                ).data_vars
+            )
+            <= columns
+        )
 
 
 def test_the_sample_corpus(tmp_path):

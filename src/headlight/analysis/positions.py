@@ -58,7 +58,7 @@ def filled(rows: Tensor, heads: int) -> Tensor:
 def array(tensor: Tensor) -> np.ndarray:
     """In float64, where numpy can reach it."""
     tensor = tensor.cpu() if tensor.device.type == "mps" else tensor
-    return tensor.double().cpu().numpy()
+    return tensor.cpu().double().numpy()
 
 
 def moments(rows: np.ndarray) -> Moments:

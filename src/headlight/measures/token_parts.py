@@ -66,7 +66,7 @@ def token_shares(block: BlockSum) -> Missed:
 
     A row that nothing is missed of (which no model seen has) is the token itself.
     """
-    missed = missed_without_tokens(block).double()
+    missed = missed_without_tokens(block).cpu().double()
     whole = missed.sum(-1, keepdim=True)
     alone = torch.eye(len(missed), dtype=missed.dtype, device=missed.device)
     return torch.where(whole > 0, missed / whole.where(whole > 0, 1), alone)

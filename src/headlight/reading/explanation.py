@@ -138,7 +138,7 @@ def explain(  # noqa: PLR0913 - each is a choice of its own
     rows: list[torch.Tensor] = []
 
     def visit(record: LayerRecord) -> None:
-        rows.append(record.weight[0, head, query].double().cpu())
+        rows.append(record.weight[0, head, query].cpu().double())
 
     capture_one(model, example, [site], visit)
     key = largest_key(rows[0], query) if key is None else _place("key", key, len(tokens))

@@ -85,7 +85,7 @@ def layer_maps(
 
     def visit(record: LayerRecord) -> list[NDArray[np.float64]]:
         scores = Scores(record, value_bias)
-        return [scores.of(name)[0].double().cpu().numpy() for name in measures]
+        return [scores.of(name)[0].cpu().double().numpy() for name in measures]
 
     (found,) = capture_one(model, example, [site], visit)
     return found
@@ -109,7 +109,7 @@ def word_map(
 
     def visit(record: LayerRecord) -> NDArray[np.float64]:
         score = word_score(Scores(record), measure, words)[0, head]
-        return np.asarray(score.double().cpu())
+        return np.asarray(score.cpu().double())
 
     (found,) = capture_one(model, example, [site], visit)
     before, after = int(example.words[0] != -1), int(example.words[-1] != -1)

@@ -205,7 +205,7 @@ class _Layers:
         assert residual is not None  # noqa: S101 - the capture was asked for it
         layer = len(self.sums)
         missed = attention_parts(record, residual)
-        of_heads, kept, bias = (each.double().cpu().numpy() for each in missed)
+        of_heads, kept, bias = (each.cpu().double().numpy() for each in missed)
         whole = np.maximum(of_heads.sum((0, 2)) + kept + bias, np.finfo(np.float64).tiny)
         of_heads, kept, bias = of_heads / whole[:, None], kept / whole, bias / whole
         large = of_heads >= self._least
@@ -231,7 +231,7 @@ class _Layers:
         if waiting is not None:
             layer, residual = waiting
             total = single(tensor.reshape(residual.given.shape))[0]
-            self.sums[layer]["forward"] = forward_share(residual, total).double().cpu().numpy()
+            self.sums[layer]["forward"] = forward_share(residual, total).cpu().double().numpy()
 
 
 def attention_parts(

@@ -166,8 +166,8 @@ def _no_formula(value: object) -> object:
 def joined(parts: Sequence[xarray.Dataset]) -> xarray.Dataset:
     """Results of several passes over the same data as one.
 
-    Parts by measure are joined along it.  What does not depend on the measure, and the attributes,
-    are those of the first part that has them.
+    Parts by measure are joined along it; what only some know is missing in the others.  What
+    does not depend on the measure, and the attributes, are those of the first part that has them.
     """
     if len(parts) == 1:
         return parts[0]
@@ -179,8 +179,11 @@ def joined(parts: Sequence[xarray.Dataset]) -> xarray.Dataset:
     )
     if not by_measure:
         return found
-    along = [n for n, variable in by_measure[0].data_vars.items() if "measure" in variable.dims]
-    together = xarray.concat([part[along] for part in by_measure], dim="measure", join="exact")
+    along = [
+        part[[n for n, variable in part.data_vars.items() if "measure" in variable.dims]]
+        for part in by_measure
+    ]
+    together = xarray.concat(along, dim="measure", join="exact")
     return found.merge(together).assign_attrs(parts[0].attrs)
 
 

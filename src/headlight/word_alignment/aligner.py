@@ -219,7 +219,7 @@ def word_links(links: Tensor, example: EncodedTranslation) -> Links:
 def _shares(soft: Tensor, example: EncodedTranslation) -> Soft:
     """The share of every source word in the row of each target word."""
     targets, sources = len(example.target_text), len(example.source_text)
-    numbers = soft[:targets].double().cpu().numpy()
+    numbers = soft[:targets].cpu().double().numpy()
     total = np.abs(numbers).sum(-1, keepdims=True)
     shares = np.divide(numbers, total, out=np.zeros_like(numbers), where=total > 0)
     return _of_words(shares, example, targets, sources)

@@ -154,9 +154,9 @@ class _Layers:
             return
         (_, norm), self._awaited = self._awaited, None
         last = self.maps["encoder_norm"][-1]
-        scale = norm.scale(tensor.reshape(len(last), -1)).double().cpu()
+        scale = norm.scale(tensor.reshape(len(last), -1)).cpu().double()
         self.maps["encoder_norm"][-1] = last / scale[:, None]
 
 
 def _kept(found: Map) -> Map:
-    return found.double().cpu()
+    return found.cpu().double()

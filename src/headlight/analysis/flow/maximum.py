@@ -40,7 +40,7 @@ def attention_flow(
     layers, tokens = maps.shape[:2]
     if not -tokens <= token < tokens:
         raise UsageError(f"there is no token {token}: this text has {tokens}; choose another.")
-    graph = _graph(with_residual(maps, residual).double().cpu().numpy())
+    graph = _graph(with_residual(maps, residual).cpu().double().numpy())
     start = layers * tokens + token % tokens
     found = [maximum_flow(graph, start, key).flow_value / UNIT for key in range(tokens)]
     return torch.tensor(found, dtype=torch.float64)

@@ -77,4 +77,4 @@ def _checked(subject: Subject, maps: Maps) -> Maps:
             f"{subject.kind} attention, so that maps of layers and of hidden tokens are not of the "
             "same places; take methods that multiply maps of layers."
         )
-    return maps.double().cpu()
+    return maps.cpu().double()

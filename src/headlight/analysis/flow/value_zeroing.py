@@ -175,8 +175,7 @@ def _distances(run: _BlockRun, site: AttentionSite, memory: int) -> Float[Tensor
             if changed is None or changed.shape != (copies, *whole.shape):
                 raise _of_other_form(site)
             parts.append(_cosine_distance(single(changed), whole))
-    found = torch.cat(parts).T.double()
-    found = found.where(zeroing.seen(), 0).cpu()
+    found = torch.cat(parts).T.where(zeroing.seen(), 0).cpu().double()
     whole_row = found.sum(-1, keepdim=True)
     alone = torch.eye(len(found), dtype=found.dtype)
     return torch.where(whole_row > 0, shares(found), alone)

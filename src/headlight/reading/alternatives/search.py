@@ -62,7 +62,7 @@ class Search:
 
     def __init__(self, record: LayerRecord, head: int, settings: AlternativeSettings) -> None:
         scores = Scores(record)
-        self._original: Map = record.weight[0, head].double().cpu().numpy()
+        self._original: Map = record.weight[0, head].cpu().double().numpy()
         self._columns: Matrix = with_ones(scores.transformed)[0, head].cpu().numpy()
         self._width = record.site.projection.weight.shape[2] + 1
         self._settings = settings

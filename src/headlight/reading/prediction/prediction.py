@@ -155,7 +155,7 @@ def predict(  # noqa: PLR0913 - each is a choice of its own
     place = place_of(model, example, position)
     batch = model.collate([example])
     own = model.run(batch).logits[0].detach()
-    logits = (own if place.index is None else own[place.index]).double().cpu()
+    logits = (own if place.index is None else own[place.index]).cpu().double()
     ends = text if pair is None else pair
     first = _target(model, target, place, ends, logits)
     second = None if against is None else target_of(model, against, place, ends)

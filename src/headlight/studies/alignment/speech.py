@@ -77,7 +77,7 @@ class SpeechAlignmentObserver:
         """Look at one layer; of it the maps of the chosen heads are kept."""
         scores, layer = Scores(record, precision=torch.float32), record.site.layer
         for measure in self._settings.of_attention:
-            score = scores.of(measure).double().cpu().numpy()
+            score = scores.of(measure).cpu().double().numpy()
             for row, example in enumerate(self._examples):
                 maps = score[row, :, :, : example.heard]
                 for step in STEPS:

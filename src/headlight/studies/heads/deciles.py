@@ -119,7 +119,7 @@ def of_deciles(
 
         def visit(record: LayerRecord) -> dict[str, _Link]:
             scores = Scores(record, value_bias, torch.float32)
-            maps = {name: scores.of(name)[0].double().cpu().numpy() for name in by}
+            maps = {name: scores.of(name)[0].cpu().double().numpy() for name in by}
             return {name: _strongest(each, asked, allowed) for name, each in maps.items()}  # noqa: B023
 
         for layer, of_layer in enumerate(capture_one(plan.model, example, plan.sites, visit)):

@@ -111,7 +111,7 @@ STUDY = Study(
         ("reviews.tsv --column text --model ./my-classifier", "predicted classes"),
     ),
     smallest={
-        "maps": ("weight", "gradient_input", "leave_one_out"),
+        "maps": ["weight", "gradient_input", "leave_one_out"],
         "bootstrap": 2,
         "random_orders": 1,
         "max_length": 16,

@@ -77,7 +77,7 @@ def _triangle(
 
     The constant is in units of the loss: mean over the entries of a token.
     """
-    both = torch.cat([hidden, goals], dim=1).double().cpu().numpy()
+    both = torch.cat([hidden, goals], dim=1).cpu().double().numpy()
     factor: np.ndarray = np.asarray(np.linalg.qr(both, mode="r"))
     width = hidden.shape[1]
     top, rest = factor[:width], factor[width:, width:]
