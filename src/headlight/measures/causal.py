@@ -97,8 +97,9 @@ class CausalSpaces:
         short = self._short[:, :, part].flatten(0, 1)
         if not bool(short.all()):
             basis, usable = self._basis
-            for short_texts in self._null_vectors[1]:
-                short_texts.fill(weights, results, settled, first)
+            _, null = self._null_vectors
+            if null is not None:
+                null.fill(weights, results, settled, first)
             for prefixes in self._prefixes:
                 prefixes.fill(weights, results, settled, first)
             settled &= short | usable[:, None]
@@ -147,21 +148,21 @@ class CausalSpaces:
         return basis.where(usable[:, None, None], 0), usable
 
     @cached_property
-    def _null_vectors(self) -> tuple[Bool[Tensor, "matrix"], list[NullVectors]]:
+    def _null_vectors(self) -> tuple[Bool[Tensor, "matrix"], NullVectors | None]:
         """Which matrices project by null vectors: their first head_dim rows are independent."""
         size, keys = self._spanning.shape[3], LONGEST * self._spanning.shape[3]
         starts = self._short.sum(-1).flatten()
         real = self._real.sum(-1).repeat_interleave(self._spanning.shape[1])
         quick = (starts == size) & (real > size) & (real <= keys)
         if not bool(quick.any()):
-            return quick, []
+            return quick, None
         rows, usable = self._basis
         quick &= usable
         vectors, certain = null_vectors(rows[_places(quick), :keys])
         quick[quick.clone()] = certain
         if not bool(certain.any()):
-            return quick, []
-        return quick, [NullVectors(vectors[_places(certain)], _places(quick))]
+            return quick, None
+        return quick, NullVectors(vectors[_places(certain)], _places(quick))
 
     @cached_property
     def _prefixes(self) -> list[Prefixes]:
