@@ -16,7 +16,7 @@ LayerMapName = Literal[
 ]
 """A number for each query and key of one layer, all heads together."""
 
-MethodName = Literal[
+FollowedMap = Literal[
     "rollout",
     "rollout_norm",
     "rollout_block_norm",
@@ -25,9 +25,11 @@ MethodName = Literal[
     "alti",
     "value_zeroing",
     "decompx",
-    "attribution",
-    "gradient_input",
 ]
+"""The share of an input token in a hidden token, by what layers do with vectors and weights."""
+
+MethodName = Literal[FollowedMap, "attribution", "gradient_input"]
+"""Of `METHODS`: the same, and two derivatives."""
 
 
 @dataclass(frozen=True)

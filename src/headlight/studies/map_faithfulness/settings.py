@@ -13,19 +13,8 @@ from headlight.analysis.settings import (
 from headlight.catalogue import Study
 from headlight.settings import AtLeast1, require_distinct
 from headlight.settings.attribution import AttributionSettings
+from headlight.settings.flow import FollowedMap
 from headlight.settings.slopes import Slope
-
-FollowedMap = Literal[
-    "rollout",
-    "rollout_norm",
-    "rollout_block_norm",
-    "rollout_layer_norm",
-    "globenc",
-    "alti",
-    "value_zeroing",
-    "decompx",
-]
-"""The share of an input token in the hidden token that predicts, by a method of `METHODS`."""
 
 TokenMap = Literal[
     "weight",
