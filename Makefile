@@ -32,7 +32,7 @@ pip := $(bin)/python -m pip
 
 .DEFAULT_GOAL := help
 .PHONY: help demo models test test-quick test-real install-notebook test-notebook test-lowest check check-format check-lint \
-  check-types check-layers docs fuzz bench scaling soak pretrain pretrain-translator reproduction pretrained-pages package release clean
+  check-types check-layers docs fuzz bench scaling soak pretrain pretrain-translator reproduction pretrained-pages package release try-release clean
 .DELETE_ON_ERROR:
 
 help: ## list these targets
@@ -134,6 +134,10 @@ release: $(VENV)/.installed-dev ## publish dist, after all checks: version, tag,
 	$(bin)/python scripts/check_release.py
 	$(MAKE) package
 	$(bin)/twine upload dist/*.whl dist/*.tar.gz
+
+# What uv needs to find a small torch goes to OPTIONS: OPTIONS="--torch-backend cpu".
+try-release: $(VENV)/.installed-dev ## release to an index on this machine, and run all studies from it: make try-release PYTHONS="3.11 3.13"
+	$(bin)/python scripts/try_release.py $(if $(PYTHONS),--python $(PYTHONS)) $(if $(OPTIONS),-- $(OPTIONS))
 
 clean: ## remove what was made, except the environment and build/pretrain
 	rm -rf build/demo build/site dist .pytest_cache .ruff_cache .mypy_cache .hypothesis .import_linter_cache

@@ -1,0 +1,163 @@
+"""Try a release: publish to an index on this machine, install from it, and run every study.
+
+    make try-release PYTHONS="3.11 3.12 3.13"
+
+What is committed is released as it will be, by `make release`, from a clone that has a version in
+its changelog, a tag and an address.  Then each Python gets an empty environment, the distribution
+from that index by its name, and the smallest run of every study.  What follows ``--`` goes to
+``uv pip install``.
+"""
+
+import argparse
+import os
+import shutil
+import socket
+import subprocess
+import sys
+import tarfile
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager
+from datetime import UTC, datetime
+from pathlib import Path
+from tempfile import TemporaryDirectory
+from urllib.error import URLError
+from urllib.request import urlopen
+
+import headlight
+
+ROOT = Path(__file__).resolve().parent.parent
+DISTRIBUTION = "headlight-attention"
+TESTS = "tests/test_bare_commands.py"
+"""Every study by its command alone, on what comes with the package."""
+
+
+def main() -> None:
+    arguments = _arguments()
+    with TemporaryDirectory(prefix="headlight-release-") as place:
+        folder = Path(place)
+        with local_index(folder / "index") as address:
+            publish(ready_clone(folder / "clone"), address)
+            (sdist,) = (folder / "index").glob("*.tar.gz")
+            rows = [
+                installed(version, sdist, address, folder, arguments.options)
+                for version in arguments.python
+            ]
+    print(f"{'Python':10}{'torch':16}{'environment':>13}{'without torch':>15}  studies")
+    for row in rows:
+        print(row)
+
+
+def run(*command: str | Path, cwd: Path = ROOT, **environment: str) -> str:
+    """Run a command to its end, show what it does, and leave with it if it fails."""
+    print("$", *command, flush=True)
+    done = subprocess.run(
+        [*map(str, command)],
+        cwd=cwd, env={**os.environ, **environment}, stdout=subprocess.PIPE, text=True, check=False,
+    )  # fmt: skip
+    if done.returncode:
+        sys.exit(f"{done.stdout}\nnot released: {command[0]} ended with {done.returncode}.")
+    return done.stdout
+
+
+@contextmanager
+def local_index(folder: Path) -> Iterator[str]:
+    """An empty package index that anybody on this machine may write to; gives its address."""
+    folder.mkdir()
+    with socket.socket() as free:
+        free.bind(("127.0.0.1", 0))
+        port = free.getsockname()[1]
+    command = ("-m", "pypiserver", "run", "--interface", "127.0.0.1", "--port", str(port))
+    access = ("--passwords", ".", "--authenticate", ".", "--disable-fallback")
+    server = subprocess.Popen([sys.executable, *command, *access, str(folder)])
+    address = f"http://127.0.0.1:{port}"
+    try:
+        for _ in range(100):
+            try:
+                urlopen(address).close()
+                break
+            except URLError:
+                time.sleep(0.1)
+        yield address
+    finally:
+        server.terminate()
+        server.wait()
+
+
+def ready_clone(folder: Path) -> Path:
+    """What is committed, with all that `check_release` asks for."""
+    run("git", "clone", "--quiet", ROOT, folder)
+    version = headlight.__version__
+    changelog, project = folder / "CHANGELOG.md", folder / "pyproject.toml"
+    text = changelog.read_text(encoding="utf-8")
+    if f"\n## {version}" not in text:
+        heading = f"## Unreleased\n\n## {version} - {datetime.now(UTC).date()}"
+        changelog.write_text(text.replace("## Unreleased", heading, 1), encoding="utf-8")
+    if "[project.urls]" not in project.read_text(encoding="utf-8"):
+        with project.open("a", encoding="utf-8") as file:
+            file.write('\n[project.urls]\nRepository = "https://example.org/headlight"\n')
+    who = ("-c", "user.name=Release", "-c", "user.email=release@example.org")
+    run("git", *who, "commit", "--quiet", "--all", "--message", "A release", cwd=folder)
+    run("git", *who, "tag", "--force", f"v{version}", cwd=folder)
+    return folder
+
+
+def publish(clone: Path, address: str) -> None:
+    """`make release` there, with the environment of this tree."""
+    environment = sys.prefix
+    run(
+        "make", f"--assume-old={environment}/.installed-dev", f"VENV={environment}", "release",
+        cwd=clone,
+        PYTHONPATH=str(clone / "src"),
+        TWINE_REPOSITORY_URL=address,
+        TWINE_USERNAME="anybody",
+        TWINE_PASSWORD="anything",
+        TWINE_NON_INTERACTIVE="1",
+    )  # fmt: skip
+
+
+def installed(version: str, sdist: Path, address: str, folder: Path, options: list[str]) -> str:
+    """Install from the index into an empty environment, run every study, and say what it took."""
+    environment = folder / f"python-{version}"
+    python = environment / "bin" / "python"
+    uv = (sys.executable, "-m", "uv")
+    run(*uv, "venv", "--quiet", "--python", version, environment)
+    install = (*uv, "pip", "install", "--quiet", "--python", python)
+    run(*install, "--index", f"{address}/simple/", *options, DISTRIBUTION)
+    packages = next(environment.glob("lib/python*/site-packages"))
+    whole = _megabytes(packages)
+    torch = sum(
+        _megabytes(packages / name)
+        for name in ("torch", "nvidia", "triton", "torchgen", "functorch")
+        if (packages / name).is_dir()
+    )
+    run(*install, "pytest", "hypothesis")
+    tests = folder / f"tests-{version}"
+    with tarfile.open(sdist) as archive:
+        archive.extractall(tests, filter="data")
+    (source,) = tests.iterdir()
+    shutil.rmtree(source / "src")  # the package that is run is the one that was installed
+    said = run(
+        python, "-m", "pytest", "-q", "-p", "no:cacheprovider", TESTS,
+        cwd=source, HF_HUB_OFFLINE="1", PYTHONPATH="",
+    ).splitlines()[-1]  # fmt: skip
+    asked = "import platform, torch; print(platform.python_version(), torch.__version__)"
+    which, has = run(python, "-c", asked).split()
+    shutil.rmtree(environment)
+    return f"{which:10}{has:16}{whole:>10,.0f} MB{whole - torch:>12,.0f} MB  {said}"
+
+
+def _megabytes(folder: Path) -> float:
+    files = (each for each in folder.rglob("*") if each.is_file() and not each.is_symlink())
+    return sum(each.stat().st_size for each in files) / 1e6
+
+
+def _arguments() -> argparse.Namespace:
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("--python", nargs="+", default=["3.11"], help="versions, as uv finds them")
+    parser.add_argument("options", nargs="*", help="for uv pip install, after --")
+    return parser.parse_args()
+
+
+if __name__ == "__main__":
+    main()
