@@ -6,6 +6,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 import torch
+from safetensors.torch import load_model as load_model_file, save_model
 from tokenizers import Tokenizer, models, pre_tokenizers, processors
 from transformers import MarianConfig, MarianMTModel, PreTrainedTokenizerFast
 
@@ -17,6 +18,7 @@ from headlight.measures import Scores
 from headlight.word_alignment.aligner import Aligner, encode
 from headlight.word_alignment.settings import AlignerSettings, LinkSettings
 from headlight.word_alignment.soft import Sides, attention_links
+from shared import Shared
 
 WORDS = 30
 START, END = 0, 1
@@ -114,17 +116,28 @@ def pairs(count: int, seed: int) -> Iterator[tuple[TranslationPair, Gold]]:
 
 
 @pytest.fixture(scope="module")
-def translator() -> CapturedModel:
-    """Learns the language of `pairs`: two layers, some hundred steps."""
+def translator(shared_folder: Path) -> CapturedModel:
+    """Has learnt the language of `pairs`; one process teaches it, and the others read its file."""
     made = model([f"{side}{n}" for side in "st" for n in range(WORDS)], 64, 4, 2)
+    folder = Shared(shared_folder)("translator", lambda folder: learn(made, folder))
+    load_model_file(made.transformer, folder / "model.safetensors")
+    made.transformer.eval()
+    return made
+
+
+def learn(made: CapturedModel, folder: Path) -> None:
+    """400 steps over 50 batches."""
     network = made.transformer
     network.train()
     optimiser = torch.optim.AdamW(network.parameters(), lr=2e-3)
-    steps = 600
+    steps = 400
     schedule = torch.optim.lr_scheduler.OneCycleLR(optimiser, 3e-3, total_steps=steps)
+    batches = []
+    for seed in range(1000, 1050):
+        some = [pair for pair, _ in pairs(64, seed)]
+        batches.append(made.collate(list(encode(made, some, AlignerSettings(layer=0)))))
     for step in range(steps):
-        some = [pair for pair, _ in pairs(64, seed=1000 + step)]
-        batch = made.collate(list(encode(made, some, AlignerSettings(layer=0))))
+        batch = batches[step % len(batches)]
         assert batch.target_ids is not None
         labels = torch.nn.functional.pad(batch.target_ids[:, 1:], (0, 1), value=START)
         ends = batch.target_lengths[:, None] - 1
@@ -137,8 +150,8 @@ def translator() -> CapturedModel:
         optimiser.step()
         optimiser.zero_grad()
         schedule.step()
-    network.eval()
-    return made
+    folder.mkdir()
+    save_model(network, folder / "model.safetensors")
 
 
 @pytest.mark.slow
