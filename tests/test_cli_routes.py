@@ -41,7 +41,7 @@ def test_it_shows_the_largest_links_and_writes_all(headlight, bert, tmp_path):
 @pytest.mark.parametrize(
     ("arguments", "sentence"),
     [
-        (("--token", "40"), "there is no token 40: this text has 12, from 0 to 11"),
+        (("--token", "40"), "there is no token 40: this text has 12 tokens, from 0 to 11"),
         (("--layer", "7"), "layer 7"),
         (("--html", "x.svg"), "must end in .html"),
         (("--kind", "cross"), "cross"),

@@ -4,7 +4,6 @@ import json
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import nullcontext
 from dataclasses import asdict, dataclass
-from datetime import UTC, datetime
 from itertools import islice
 from typing import Any, TypeVar
 
@@ -20,7 +19,7 @@ from headlight.encode import FRAME_NAMES, Encoded, piece_style, special_tokens
 from headlight.encode.batch import Batch
 from headlight.errors import CorpusError, RunError
 from headlight.files import Location
-from headlight.result import FORMAT, joined, load, save, versions
+from headlight.result import joined, load, save, stamp
 from headlight.result.kinds import ALL
 from headlight.run import State
 from headlight.run.blocks import begin_pass
@@ -264,12 +263,10 @@ def _attributes(origin: Origin, command: str | None) -> dict[str, Any]:
         **origin.model.origin,
         "kind": origin.kind,
         "corpus": origin.corpus or None,
-        "created": datetime.now(UTC).isoformat(timespec="seconds"),
         "command": command,
-        "versions": json.dumps(versions()),
         "settings": json.dumps(origin.signature),
-        "format": FORMAT,
         "stage": origin.name,
+        **stamp(),
     }
 
 

@@ -1,11 +1,9 @@
 """Why a head attends from one token to another: what was written there by the layers below."""
 
-import json
 from collections.abc import Iterator
 from dataclasses import dataclass
-from datetime import UTC, datetime
 from pathlib import Path
-from typing import Any
+from typing import Any, ClassVar
 
 import numpy as np
 import pandas as pd
@@ -20,11 +18,11 @@ from headlight.capture.linear_network.attention_score import (
     score_parts,
 )
 from headlight.capture.one_text import capture_one, one_text
-from headlight.encode import Encoded, piece_style
+from headlight.encode import Encoded
 from headlight.errors import UsageError
-from headlight.reading.saving import plain_attributes, save_as
-from headlight.result import FORMAT, describe, versions
-from headlight.settings import require_choice
+from headlight.reading.saving import TextResult, origin, save_as
+from headlight.result import describe
+from headlight.settings import require_choice, require_place
 from headlight.vocabulary import Kind
 
 SIDES = ("query", "key")
@@ -37,7 +35,7 @@ NAMES = {
 
 
 @dataclass(frozen=True, eq=False)
-class Explanation:
+class Explanation(TextResult):
     """What the score of one query and one key is the sum of, on either side.
 
     Attributes:
@@ -50,6 +48,7 @@ class Explanation:
     """
 
     dataset: xarray.Dataset
+    called: ClassVar[str] = "an explanation is"
 
     def to_dataframe(self, side: str = "key") -> pd.DataFrame:
         """The parts of a side, the largest first; of heads, with the token they take most from.
@@ -66,20 +65,14 @@ class Explanation:
         return frame_of(self.dataset, side)
 
     def save(self, path: str | Path) -> Path:
-        """Write it; the suffix says how: ``.json`` or ``.nc``.
-
-        Raises:
-            UsageError: another suffix.
-            ResultError: the file cannot be written.
-        """
-        makers = {".json": lambda: json.dumps(self.as_json(), ensure_ascii=False)}
-        return save_as(path, self.dataset, "an explanation is", makers)
+        """Write it, as ``.json`` or ``.nc``; see `TextResult.save`."""
+        return save_as(path, self.dataset, self.called, {".json": self._json})
 
     def as_json(self) -> dict[str, Any]:
         """What it is of, the score, and the parts of both sides."""
         numbers = {name: float(self.dataset[name]) for name in ("score", "weight")}
         parts = {side: self.to_dataframe(side).to_dict("records") for side in SIDES}
-        return plain_attributes(self.dataset) | numbers | parts
+        return super().as_json() | numbers | parts
 
     def __str__(self) -> str:
         from headlight.views.reading.explanation import sentence
@@ -132,7 +125,7 @@ def explain(  # noqa: PLR0913 - each is a choice of its own
         raise UsageError("queries of cross-attention are those of another text; take another kind.")
     (site,) = model.sites_of(kind, [layer])
     tokens = _tokens(model, example, kind)
-    query = _place("query", query, len(tokens))
+    query = require_place("query", query, len(tokens))
     if not 0 <= head < site.heads:
         raise UsageError(f"there is no head {head} in layer {layer}; it has {site.heads}, from 0.")
     rows: list[torch.Tensor] = []
@@ -141,7 +134,7 @@ def explain(  # noqa: PLR0913 - each is a choice of its own
         rows.append(record.weight[0, head, query].cpu().double())
 
     capture_one(model, example, [site], visit)
-    key = largest_key(rows[0], query) if key is None else _place("key", key, len(tokens))
+    key = largest_key(rows[0], query) if key is None else require_place("key", key, len(tokens))
     batch = model.collate([example])
     with model.running(batch.names):
         found = score_parts(model, model.inputs(batch), site, (head, query, key))
@@ -149,35 +142,22 @@ def explain(  # noqa: PLR0913 - each is a choice of its own
         _dataset(
             found,
             tokens,
-            {
-                "title": "Why a head attends",
-                "text": text,
-                "pair": pair or "",
-                "kind": kind,
-                "of_layer": layer,
-                "of_head": head,
-                "of_query": query,
-                "of_key": key,
-                "command": command or "",
-                **model.origin,
-                "pieces": piece_style(model.require_tokenizer("an explanation needs text")),
-                "created": datetime.now(UTC).isoformat(timespec="seconds"),
-                "versions": json.dumps(versions()),
-                "format": FORMAT,
-                "stage": "explanation",
-            },
+            origin(
+                model,
+                text,
+                pair,
+                title="Why a head attends",
+                stage="explanation",
+                kind=kind,
+                of_layer=layer,
+                of_head=head,
+                of_query=query,
+                of_key=key,
+                command=command or "",
+            ),
             float(rows[0][key]),
         )
     )
-
-
-def _place(what: str, number: int, tokens: int) -> int:
-    if not -tokens <= number < tokens:
-        raise UsageError(
-            f"there is no {what} {number}: this text has {tokens} tokens, from 0 to {tokens - 1}, "
-            "or from -1 backwards."
-        )
-    return number % tokens
 
 
 def _tokens(model: CapturedModel, example: Encoded, kind: Kind) -> list[str]:

@@ -1,10 +1,7 @@
 """What the tokens of one text come from, after every layer and by several methods."""
 
-import json
 from collections.abc import Iterable, Sequence
-from datetime import UTC, datetime
-from pathlib import Path
-from typing import Any
+from typing import Any, ClassVar
 
 import numpy as np
 import xarray
@@ -12,20 +9,21 @@ import xarray
 from headlight.analysis.flow import input_maps
 from headlight.analysis.flow.text import subject_of
 from headlight.capture import AttributionSettings, CapturedModel
-from headlight.encode import piece_style
-from headlight.reading.saving import plain_attributes, save_as
-from headlight.result import FORMAT, describe, versions
+from headlight.reading.saving import TextResult, origin
+from headlight.result import describe
 from headlight.vocabulary import CATEGORIES, Kind
 
 USUAL_METHODS = ("rollout", "globenc", "alti")
 
 
-class Flow:
+class Flow(TextResult):
     """What the tokens of one text come from.
 
     `dataset` has ``share[map, layer, query, key]``: the share of the input token ``key`` in the
     token ``query`` after each layer, by each method ``map``; rows sum to 1.
     """
+
+    called: ClassVar[str] = "the maps of a text are"
 
     def __init__(self, dataset: xarray.Dataset) -> None:
         self.dataset = dataset
@@ -39,29 +37,11 @@ class Flow:
             "tokens>"
         )
 
-    def save(self, path: str | Path) -> Path:
-        """Write it; the suffix says how: ``.html``, ``.json`` or ``.nc``.
-
-        Raises:
-            UsageError: another suffix.
-            ResultError: the file cannot be written.
-        """
-        makers = {
-            ".html": self._page,
-            ".json": lambda: json.dumps(self.as_json(), ensure_ascii=False),
-        }
-        return save_as(path, self.dataset, "the maps of a text are", makers)
-
-    def _page(self) -> str:
-        from headlight.views.result_page import result_page
-
-        return result_page(self.dataset)
-
     def as_json(self) -> dict[str, Any]:
         """What was read, the tokens and layers, and by each method rows of shares."""
         shares = self.dataset["share"]
         names = [str(name) for name in self.dataset["map"].values]
-        return plain_attributes(self.dataset) | {
+        return super().as_json() | {
             "tokens": self.dataset["query_token"].values.tolist(),
             "layers": self.dataset["layer"].values.tolist(),
             "share": {name: shares[place].values.tolist() for place, name in enumerate(names)},
@@ -122,17 +102,13 @@ def flow(
             "key_token": ("key", tokens),
             "query_category": ("query", [CATEGORIES[code] for code in subject.example.categories]),
         },
-        attrs={
-            "title": "What tokens come from",
-            "stage": "flow_of_text",
-            "text": text,
-            "pair": pair or "",
-            "kind": subject.kind,
-            **model.origin,
-            "pieces": piece_style(tokenizer),
-            "created": datetime.now(UTC).isoformat(timespec="seconds"),
-            "versions": json.dumps(versions()),
-            "format": FORMAT,
-        },
+        attrs=origin(
+            model,
+            text,
+            pair,
+            title="What tokens come from",
+            stage="flow_of_text",
+            kind=subject.kind,
+        ),
     )
     return Flow(describe(dataset, {"share": ("share of the input token in the token", "1")}))

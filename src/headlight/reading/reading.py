@@ -4,7 +4,6 @@ import json
 import os
 from collections.abc import Callable, Collection, Iterable, Mapping
 from dataclasses import replace
-from datetime import UTC, datetime
 from html import escape
 from pathlib import Path
 from textwrap import shorten
@@ -19,13 +18,13 @@ from headlight.analysis.folder import REPORT, RESULT
 from headlight.capture import AttentionSite, CapturedModel, LayerRecord
 from headlight.capture.attribution import attribute
 from headlight.capture.one_text import capture_one, one_text
-from headlight.encode import Encoded, piece_style, token_names, unknown_id
+from headlight.encode import Encoded, token_names, unknown_id
 from headlight.errors import UsageError
 from headlight.files import location
 from headlight.findings.wording import listed
 from headlight.reading.layers import Measured, Part, ReadLayers, part_of
-from headlight.reading.saving import save_as
-from headlight.result import FORMAT, load, versions
+from headlight.reading.saving import origin, save_as
+from headlight.result import load
 from headlight.result.kinds import ALL, KINDS, concat_kinds, of_kind, split_kinds
 from headlight.settings.attribution import AttributionSettings
 from headlight.vocabulary import CATEGORIES, Kind, Kinds, ValueBias, measure, measure_table
@@ -409,7 +408,7 @@ def read_example(  # noqa: PLR0913 - each is a choice of its own
     model: CapturedModel,
     example: Encoded,
     *,
-    attributes: Mapping[str, str],
+    attributes: Mapping[str, Any],
     kind: Kinds | None = None,
     layers: Iterable[int] | None = None,
     heads: Iterable[int] | None = None,
@@ -461,18 +460,14 @@ def read_example(  # noqa: PLR0913 - each is a choice of its own
     if residual:
         model.verify_residuals(model.collate([example.beginning(VERIFIED)]), sites)
     capture(model, example, sites, layers_read.visit, query_block=None, residual=residual)
-    said = {
-        "title": "Reading",
+    said = origin(
+        model,
         **attributes,
-        **model.origin,
-        "pieces": piece_style(model.require_tokenizer("a reading needs text")),
+        title="Reading",
+        stage="reading",
         **_counts(example, model.tokenizer),
-        "created": datetime.now(UTC).isoformat(timespec="seconds"),
-        "attribution": json.dumps(settings.signature()) if settings else "",
-        "versions": json.dumps(versions()),
-        "format": FORMAT,
-        "stage": "reading",
-    }
+        attribution=json.dumps(settings.signature()) if settings else "",
+    )
     datasets: dict[str, xarray.Dataset] = {
         each: _dataset(
             {site.layer: read for site, read in layers_read.seen.items() if site.kind == each},
@@ -518,7 +513,7 @@ def _counted(layers: int, progress: Callable[[int, int], None] | None) -> Callab
     return count
 
 
-def _counts(example: Encoded, tokenizer: Any) -> dict[str, int]:
+def _counts(example: Encoded, tokenizer: Any) -> dict[str, Any]:
     """Tokens, and those of them that the tokenizer does not know."""
     ids = (*example.ids, *example.target)
     return {"tokens": len(ids), "unknown": ids.count(unknown_id(tokenizer))}

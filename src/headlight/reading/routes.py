@@ -1,9 +1,7 @@
 """What every token after every layer is made of: the routes from the input to it, by heads."""
 
-import json
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
-from datetime import UTC, datetime
 from functools import partial
 from pathlib import Path
 from typing import Any
@@ -19,12 +17,13 @@ from headlight.capture import AttentionSite, CapturedModel, LayerRecord, Place, 
 from headlight.capture.hooks import hooked
 from headlight.capture.one_text import capture_one, one_text
 from headlight.capture.residual import followed
-from headlight.encode import Encoded, piece_style
+from headlight.encode import Encoded
 from headlight.errors import UsageError
 from headlight.measures.parts import BlockSum, missed_without, missed_without_heads
 from headlight.measures.precision import single
-from headlight.reading.saving import save_as
-from headlight.result import FORMAT, describe, versions
+from headlight.reading.saving import origin, save_as
+from headlight.result import describe
+from headlight.settings import require_place
 from headlight.vocabulary import CATEGORIES, ROUTE, Kind
 
 LEAST = 0.005
@@ -72,13 +71,7 @@ class Routes:
         Raises:
             UsageError: there is no such token.
         """
-        tokens = self.dataset.sizes["query"]
-        if not -tokens <= token < tokens:
-            raise UsageError(
-                f"there is no token {token}: this text has {tokens}, from 0 to {tokens - 1}, or "
-                "from -1 backwards."
-            )
-        return token % tokens
+        return require_place("token", token, self.dataset.sizes["query"])
 
     def save(
         self,
@@ -299,19 +292,15 @@ def _dataset(  # noqa: PLR0913, PLR0917 - what the record says
             "query_token": ("query", tokenizer.convert_ids_to_tokens(ids)),
             "query_category": ("query", [CATEGORIES[code] for code in categories]),
         },
-        attrs={
-            "title": "Routes",
-            "stage": "routes",
-            "text": text,
-            "pair": pair or "",
-            "command": command or "",
-            "kind": kind,
-            "least": least,
-            **model.origin,
-            "pieces": piece_style(tokenizer),
-            "created": datetime.now(UTC).isoformat(timespec="seconds"),
-            "versions": json.dumps(versions()),
-            "format": FORMAT,
-        },
+        attrs=origin(
+            model,
+            text,
+            pair,
+            title="Routes",
+            stage="routes",
+            command=command or "",
+            kind=kind,
+            least=least,
+        ),
     )
     return describe(dataset, NAMES)

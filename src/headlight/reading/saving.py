@@ -1,15 +1,51 @@
-"""What was found of one text as a file, whose suffix says how it is written."""
+"""What was found of one text: where it is from, and the files that it is written as."""
 
+import json
 from collections.abc import Callable, Mapping
 from pathlib import Path
-from typing import Any
+from typing import Any, ClassVar
 
 import numpy as np
 import xarray
 
 from headlight import files
+from headlight.capture import CapturedModel
+from headlight.encode import piece_style
 from headlight.errors import UsageError
-from headlight.result import save
+from headlight.result import save, stamp
+
+
+class TextResult:
+    """What was found of one text, as a dataset that can be written."""
+
+    dataset: xarray.Dataset
+    called: ClassVar[str]
+    """It is, for the refusal of other suffixes: ``a prediction is``."""
+
+    def save(self, path: str | Path) -> Path:
+        """Write it; the suffix says how: ``.json``, ``.nc``, or ``.html`` where it has a page.
+
+        Raises:
+            UsageError: another suffix.
+            ResultError: the file cannot be written.
+        """
+        makers = {".html": self._page, ".json": self._json}
+        return save_as(path, self.dataset, self.called, makers)
+
+    def as_json(self) -> dict[str, Any]:
+        """What is said of it, as JSON can hold it."""
+        return {
+            name: value.item() if isinstance(value, np.generic) else value
+            for name, value in self.dataset.attrs.items()
+        }
+
+    def _json(self) -> str:
+        return json.dumps(self.as_json(), ensure_ascii=False)
+
+    def _page(self) -> str:
+        from headlight.views.result_page import result_page
+
+        return result_page(self.dataset)
 
 
 def save_as(
@@ -37,9 +73,14 @@ def save_as(
     return path
 
 
-def plain_attributes(dataset: xarray.Dataset) -> dict[str, Any]:
-    """The attributes of a dataset, as JSON can hold them."""
-    return {
-        name: value.item() if isinstance(value, np.generic) else value
-        for name, value in dataset.attrs.items()
-    }
+def origin(model: CapturedModel, text: str, pair: str | None, **own: Any) -> dict[str, Any]:
+    """Attributes of what is found of one text.
+
+    Args:
+        model: that read it, with its tokenizer.
+        text: what it read.
+        pair: the second text.
+        own: ``title``, ``stage``, and what else is said of it.
+    """
+    said = {"text": text, "pair": pair or "", **own, **model.origin}
+    return said | {"pieces": piece_style(model.require_tokenizer("texts are read")), **stamp()}

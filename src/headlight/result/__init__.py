@@ -9,6 +9,7 @@ from headlight.result.storage import (
     load,
     save,
     save_csv,
+    stamp,
     versions,
 )
 
@@ -21,5 +22,6 @@ __all__ = [
     "load",
     "save",
     "save_csv",
+    "stamp",
     "versions",
 ]

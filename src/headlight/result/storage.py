@@ -9,6 +9,7 @@ import json
 import platform
 import re
 from collections.abc import Mapping, Sequence
+from datetime import UTC, datetime
 from hashlib import sha256
 from importlib import metadata
 from io import BytesIO
@@ -190,6 +191,12 @@ def joined(parts: Sequence[xarray.Dataset]) -> xarray.Dataset:
 def calculated_with() -> dict[str, str]:
     """The versions of the packages that make numbers; halves of one run must have the same."""
     return {name: found for name, found in versions().items() if name in _CALCULATING}
+
+
+def stamp() -> dict[str, str]:
+    """Attributes of what is made now: when, by which versions, and the layout."""
+    created = datetime.now(UTC).isoformat(timespec="seconds")
+    return {"created": created, "versions": json.dumps(versions()), "format": FORMAT}
 
 
 def versions() -> dict[str, str]:

@@ -14,6 +14,7 @@ from headlight.settings.base import (
     entries,
     require_choice,
     require_distinct,
+    require_place,
     require_range,
 )
 
@@ -31,5 +32,6 @@ __all__ = [
     "entries",
     "require_choice",
     "require_distinct",
+    "require_place",
     "require_range",
 ]

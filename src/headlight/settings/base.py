@@ -212,6 +212,25 @@ def require_choice(name: str, value: Any, known: Any) -> None:
         raise UnknownNameError(name.replace("_", " "), str(value), [str(each) for each in values])
 
 
+def require_place(name: str, place: int, tokens: int) -> int:
+    """The place of a token, which may be counted from the end.
+
+    Args:
+        name: of what stands there, for the refusal.
+        place: from 0, or from -1 backwards.
+        tokens: of the text.
+
+    Raises:
+        UsageError: there is no such place.
+    """
+    if not -tokens <= place < tokens:
+        raise UsageError(
+            f"there is no {name} {place}: this text has {tokens} tokens, from 0 to {tokens - 1}, "
+            "or from -1 backwards."
+        )
+    return place % tokens
+
+
 def require_distinct(name: str, values: tuple[Any, ...]) -> None:
     """Refuse a series that is empty, or has a value twice.
 

@@ -8,7 +8,7 @@ from scipy.sparse.csgraph import maximum_flow
 from torch import Tensor
 
 from headlight.analysis.flow.rollout import with_residual
-from headlight.errors import UsageError
+from headlight.settings import require_place
 
 UNIT = 2**30
 """Capacities are whole numbers of this share."""
@@ -38,10 +38,9 @@ def attention_flow(
     Source: Abnar and Zuidema (2020), attention flow.
     """
     layers, tokens = maps.shape[:2]
-    if not -tokens <= token < tokens:
-        raise UsageError(f"there is no token {token}: this text has {tokens}; choose another.")
+    token = require_place("token", token, tokens)
     graph = _graph(with_residual(maps, residual).cpu().double().numpy())
-    start = layers * tokens + token % tokens
+    start = layers * tokens + token
     found = [maximum_flow(graph, start, key).flow_value / UNIT for key in range(tokens)]
     return torch.tensor(found, dtype=torch.float64)
 

@@ -3,7 +3,6 @@
 import copy
 import json
 from dataclasses import dataclass
-from datetime import UTC, datetime
 from typing import Any
 
 import numpy as np
@@ -19,11 +18,11 @@ from headlight.capture import (
     attention_replaced,
 )
 from headlight.capture.one_text import capture_one, one_text
-from headlight.encode import Encoded, piece_style
+from headlight.encode import Encoded
 from headlight.encode.batch import Batch
 from headlight.errors import UsageError
 from headlight.reading.alternatives.search import Map, Search, SearchResult
-from headlight.result import FORMAT, versions
+from headlight.reading.saving import origin
 from headlight.settings.alternatives import AlternativeSettings
 from headlight.vocabulary import head_name
 
@@ -124,23 +123,19 @@ def alternatives(
     (record,) = capture_one(model, example, [site], lambda record: record)
     found = Search(record, place[1], settings).run(n)
     differences = _try_on_model(model, batch, site, place[1], found)
-    attributes = {
-        "title": "Alternative attention",
-        "text": text,
-        "pair": pair or "",
-        **model.origin,
-        "kind": chosen,
-        "layer": place[0],
-        "head": place[1],
-        "head_dim": site.head_dim,
-        "pieces": piece_style(model.require_tokenizer("texts are read")),
+    attributes = origin(
+        model,
+        text,
+        pair,
+        title="Alternative attention",
+        stage="alternatives",
+        kind=chosen,
+        layer=place[0],
+        head=place[1],
+        head_dim=site.head_dim,
         **differences,
-        "settings": json.dumps(settings.signature()),
-        "created": datetime.now(UTC).isoformat(timespec="seconds"),
-        "versions": json.dumps(versions()),
-        "format": FORMAT,
-        "stage": "alternatives",
-    }
+        settings=json.dumps(settings.signature()),
+    )
     return Alternatives(_dataset(found, _tokens(example, chosen, model), attributes))
 
 

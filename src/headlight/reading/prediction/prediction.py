@@ -1,10 +1,7 @@
 """What a prediction is made of: what each token, head, layer and bias adds to a logit."""
 
-import json
 from dataclasses import dataclass
-from datetime import UTC, datetime
-from pathlib import Path
-from typing import Any
+from typing import Any, ClassVar
 
 import numpy as np
 import pandas as pd
@@ -17,11 +14,10 @@ from headlight.capture import CapturedModel
 from headlight.capture.hooks import hooked
 from headlight.capture.linear_network import Decomposition, Side, decompose
 from headlight.capture.one_text import one_text
-from headlight.encode import Encoded, piece_style
+from headlight.encode import Encoded
 from headlight.errors import UnsupportedModelError, UsageError
 from headlight.reading.prediction.targets import Place, Target, place_of, target_of
-from headlight.reading.saving import plain_attributes, save_as
-from headlight.result import FORMAT, versions
+from headlight.reading.saving import TextResult, origin
 from headlight.settings import require_choice
 from headlight.settings.slopes import Slope
 
@@ -30,7 +26,7 @@ SAME = 1e-3
 
 
 @dataclass(frozen=True, eq=False)
-class Prediction:
+class Prediction(TextResult):
     """What a logit, or the difference of two, is the sum of.
 
     Attributes:
@@ -50,6 +46,7 @@ class Prediction:
     """
 
     dataset: xarray.Dataset
+    called: ClassVar[str] = "a prediction is"
 
     def __getitem__(self, name: str) -> xarray.DataArray:
         return self.dataset[name]
@@ -73,21 +70,6 @@ class Prediction:
 
         return frame_of(self.dataset, name)
 
-    def save(self, path: str | Path) -> Path:
-        """Write it; the suffix says how: ``.html``, ``.json`` or ``.nc``.
-
-        Raises:
-            UsageError: another suffix.
-            ResultError: the file cannot be written.
-        """
-        makers = {".html": self._page, ".json": lambda: json.dumps(self.as_json())}
-        return save_as(path, self.dataset, "a prediction is", makers)
-
-    def _page(self) -> str:
-        from headlight.views.result_page import result_page
-
-        return result_page(self.dataset)
-
     def as_json(self) -> dict[str, Any]:
         """All numbers, as JSON can hold them."""
         tables = {
@@ -95,8 +77,7 @@ class Prediction:
             for name in ("token", "component", "head")
         }
         numbers = ("logit", "remainder_direct", "remainder_total")
-        said = plain_attributes(self.dataset)
-        return said | {name: float(self.dataset[name]) for name in numbers} | tables
+        return super().as_json() | {name: float(self.dataset[name]) for name in numbers} | tables
 
     def __str__(self) -> str:
         from headlight.views.reading.prediction import sentence
@@ -187,22 +168,24 @@ def predict(  # noqa: PLR0913 - each is a choice of its own
         _dataset(
             found,
             _tokens(model, example),
-            {
-                "text": text,
-                "pair": pair or "",
-                "target": first.name,
-                "against": "" if second is None else second.name,
-                "predicted": _name(model, place, int(logits.argmax())),
-                "probability": float(logits.softmax(-1)[first.number]),
-                "position": -1 if place.index is None else place.index,
-                "position_side": place.side,
-                "classes": int(place.classes),
-                "slope": slope,
-                "notes": " ".join(each.note for each in (first, second) if each and each.note),
-                "command": command or "",
-                **model.origin,
-                "pieces": piece_style(model.require_tokenizer("a prediction needs text")),
-            },
+            origin(
+                model,
+                text,
+                pair,
+                title="What a prediction is made of",
+                stage="prediction",
+                target=first.name,
+                against="" if second is None else second.name,
+                predicted=_name(model, place, int(logits.argmax())),
+                probability=float(logits.softmax(-1)[first.number]),
+                position=-1 if place.index is None else place.index,
+                position_side=place.side,
+                classes=int(place.classes),
+                slope=slope,
+                notes=" ".join(each.note for each in (first, second) if each and each.note),
+                command=command or "",
+                tokens=len(example.ids) + len(example.target),
+            ),
         )
     )
 
@@ -311,13 +294,5 @@ def _dataset(
             "kind": ("site", [each.site.kind for each in found.heads]),
             "head": range(heads),
         },
-        attrs={
-            "title": "What a prediction is made of",
-            **attributes,
-            "tokens": count,
-            "created": datetime.now(UTC).isoformat(timespec="seconds"),
-            "versions": json.dumps(versions()),
-            "format": FORMAT,
-            "stage": "prediction",
-        },
+        attrs=attributes,
     )

@@ -8,6 +8,7 @@ from headlight.capture.heads import head_of
 from headlight.capture.tasks import task_of
 from headlight.encode import Encoded
 from headlight.errors import MissingHeadError, UsageError
+from headlight.settings import require_place
 
 
 @dataclass(frozen=True)
@@ -73,12 +74,7 @@ def place_of(model: CapturedModel, example: Encoded, position: int | None) -> Pl
     masked = head == "masked"
     if position is None:
         position = _default(model, ids, last, masked=masked, tagged=task == "token")
-    if not -len(ids) <= position < len(ids):
-        raise UsageError(
-            f"the text has {len(ids)} tokens, and so no position {position}; give one from 0 to "
-            f"{len(ids) - 1}."
-        )
-    index = position % len(ids)
+    index = require_place("position", position, len(ids))
     classes = task == "token"
     return Place(index, side, masked=masked, classes=classes, at_end=index == last)
 
