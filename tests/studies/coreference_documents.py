@@ -3,6 +3,8 @@
 import numpy as np
 
 from headlight.corpora import CoreferenceDocument, Mention, Sentence
+from headlight.studies.coreference.settings import TaskSettings
+from headlight.studies.coreference.task import MentionTable
 
 TEXT = """Mary Brown owns a bakery .
 She opened it with her brother John .
@@ -81,3 +83,13 @@ def random_document(
     ]
     sentence = Sentence(f"{name}:1", words)
     return CoreferenceDocument(name, (sentence,), tuple(made))
+
+
+def antecedent_tasks(document, windows, choices=None):
+    """The question for each window of a document."""
+    table = MentionTable.of(document, choices or TaskSettings())
+    ends = [0, *(stop for _, stop in windows)]
+    return [
+        table.task(first, stop, done=done)
+        for (first, stop), done in zip(windows, ends[:-1], strict=True)
+    ]

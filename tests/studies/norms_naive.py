@@ -8,7 +8,9 @@ from numpy.typing import NDArray
 from scipy.stats import spearmanr
 
 import definitions
+from headlight.analysis.token_counts import count_types
 from headlight.encode import Encoded
+from headlight.studies.norms.frequency import FrequencyRanks
 from headlight.studies.norms.sinks import SINK, Sinks
 from studies.naive import Layer, layers_of
 
@@ -111,3 +113,11 @@ def moved(categories: list[int], ids: Sequence[int], sinks: Sinks) -> list[int]:
         else category
         for key, category in enumerate(categories)
     ]
+
+
+def ranks_of_corpus(
+    examples: Sequence[Encoded], tokenizer: Any, *, target: bool = False
+) -> FrequencyRanks:
+    """Ranks by the examples themselves, special tokens included."""
+    counts = count_types(examples, len(tokenizer), target=target)
+    return FrequencyRanks.of_counts(counts, tokenizer)

@@ -5,10 +5,14 @@ import pytest
 import torch
 from hypothesis import given, settings, strategies as st
 
-from headlight.studies.coreference.observer import DIRECTIONS, AntecedentQueries, answers_correctly
+from headlight.studies.coreference.observer import (
+    DIRECTIONS,
+    AntecedentQueries,
+    is_antecedent,
+    picked_words,
+)
 from headlight.studies.coreference.settings import TaskSettings
-from headlight.studies.coreference.task import antecedent_tasks
-from studies.coreference_documents import EVALUATED, bakery, random_document
+from studies.coreference_documents import EVALUATED, antecedent_tasks, bakery, random_document
 
 MENTION, ANTECEDENT = range(len(DIRECTIONS))
 
@@ -18,6 +22,10 @@ def asked(
 ) -> AntecedentQueries:
     tasks = antecedent_tasks(bakery(), windows, TaskSettings(**choices))
     return AntecedentQueries.of(tasks, candidates, preceding=preceding)
+
+
+def answers_correctly(score: torch.Tensor, questions: AntecedentQueries) -> torch.Tensor:
+    return is_antecedent(picked_words(score, questions), questions)
 
 
 def score_of(links: dict[int, int], words: int = 33) -> torch.Tensor:

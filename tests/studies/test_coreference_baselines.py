@@ -12,8 +12,7 @@ from headlight.studies.coreference.baselines import (
 )
 from headlight.studies.coreference.settings import TaskSettings
 from headlight.studies.coreference.sieves import SIEVES, attributes
-from headlight.studies.coreference.task import antecedent_tasks
-from studies.coreference_documents import EVALUATED, bakery, random_document
+from studies.coreference_documents import EVALUATED, antecedent_tasks, bakery, random_document
 
 
 def picked(name: str, *, tagged: bool = True, **choices) -> dict[str, str | None]:

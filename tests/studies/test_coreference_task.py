@@ -6,8 +6,8 @@ from hypothesis import given, settings, strategies as st
 
 from headlight.errors import UnknownNameError
 from headlight.studies.coreference.settings import TaskSettings
-from headlight.studies.coreference.task import KINDS, AntecedentTask, antecedent_tasks
-from studies.coreference_documents import EVALUATED, bakery, random_document
+from headlight.studies.coreference.task import KINDS, AntecedentTask
+from studies.coreference_documents import EVALUATED, antecedent_tasks, bakery, random_document
 
 ALL = [(0, 33)]
 

@@ -215,7 +215,10 @@ def test_ratios_behind_the_feed_forward_network(family: str, kind: str) -> None:
     near(result["mixing"][5:], np.mean(wanted, 0))
     without = run(corpus, found, settings.replace(feed_forward=False), progress=False)
     near(result["mixing"][:5], without["mixing"].values)
-    assert [each.name for each in sections(result)] == [each.name for each in sections(without)]
+    with_it, alone = sections(result), sections(without)
+    assert [each.name for each in with_it] == [each.name for each in alone]
+    assert "straight lines (chord)" in with_it[0].explanation
+    assert "straight lines" not in alone[0].explanation
 
 
 def test_a_feed_forward_network_beside_the_attention_is_refused() -> None:

@@ -26,7 +26,7 @@ from headlight.studies.norms.sinks import find_sinks
 from headlight.studies.norms.study import dataset, run
 from headlight.vocabulary import CATEGORIES
 from studies.models import VOCABULARY, documents, model, texts, uneven
-from studies.norms_naive import Study
+from studies.norms_naive import Study, ranks_of_corpus
 
 PAIRS = [" \n\n ".join(document.paragraphs) for document in documents(6)]
 SINKS = NormSettings(sinks="on", sink_multiple=1.1, sink_share=0.2)
@@ -54,7 +54,7 @@ def case(request):
     sinks = find_sinks(plan, settings) if "sink" in result["key_category"] else None
     examples = list(plan.examples)
     target = family == "bart" and kind == "decoder"
-    ranks = FrequencyRanks.of_corpus(examples, found.tokenizer, target=target)
+    ranks = ranks_of_corpus(examples, found.tokenizer, target=target)
     return result, Study(found.transformer, family, kind, examples, ranks.rank, sinks)
 
 
@@ -284,7 +284,7 @@ def test_heads_that_a_layer_does_not_have_are_missing_and_change_nothing():
     assert (missing["frequency_spearman_by_head_count"] == 0).all()
     plan = plan_text_study("norms", "", corpus, found, NormSettings())
     examples = list(plan.examples)
-    ranks = FrequencyRanks.of_corpus(examples, found.tokenizer)
+    ranks = ranks_of_corpus(examples, found.tokenizer)
     naive = Study(found.transformer, "bert", "encoder", examples, ranks.rank, heads=(4, 2))
     for category, name in enumerate(CATEGORIES):
         here = result.sel(key_category=name)

@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from headlight.findings.ways import heads_on, ways_to
+from headlight.findings.ways import ways_to
 from headlight.views.pictures import routes_picture, svg_text
 from headlight.views.reading.routes_page import largest_parts, routes_page
 from views.sample_routes import TOKENS, sample_routes
@@ -45,20 +45,6 @@ def test_ways_by_their_definition(without_first):
         wanted = naive_ways(routes, token, 2, least, without_first=without_first)
         assert as_set(found) == wanted
     assert as_set(ways_to(routes, 4, 2, least=0.1)) == naive_ways(routes, 4, 1, 0.1)
-
-
-def test_heads_on_the_way_have_their_largest_link():
-    ways = ways_to(sample_routes(), 11, least=0.05)
-    ranked = list(heads_on(ways))
-    shares = [share for _, _, _, share, _ in ranked]
-    assert shares == sorted(shares, reverse=True)
-    for layer, head, links, share, way in ranked:
-        mine = [
-            dict(each.heads)[head]
-            for each in ways
-            if each.layer == layer and head in dict(each.heads)
-        ]
-        assert (len(mine), max(mine), dict(way.heads)[head]) == (links, share, share)
 
 
 def test_a_page_keeps_the_largest_parts():

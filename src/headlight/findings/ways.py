@@ -1,7 +1,6 @@
 """The ways from a token after a layer down to the input, along parts that are large enough."""
 
 from collections import defaultdict
-from collections.abc import Iterator
 from dataclasses import dataclass
 
 import xarray as xr
@@ -76,19 +75,3 @@ def _taken(routes: xr.Dataset) -> dict[tuple[int, int], dict[int, list[tuple[int
     ):
         found[layer, query][key].append((head, share))
     return found
-
-
-def heads_on(ways: list[Way]) -> Iterator[tuple[int, int, int, float, Way]]:
-    """The heads of some ways, those with the largest share first.
-
-    Returns:
-        layer, head, how many links they make, the largest share, and the way that has it.
-    """
-    links: dict[tuple[int, int], list[tuple[float, Way]]] = defaultdict(list)
-    for way in ways:
-        for head, share in way.heads:
-            links[way.layer, head].append((share, way))
-    ranked = sorted(links.items(), key=lambda each: -max(share for share, _ in each[1]))
-    for (layer, head), each in ranked:
-        share, way = max(each, key=lambda one: one[0])
-        yield layer, head, len(each), share, way

@@ -15,7 +15,7 @@ import numpy as np
 import xarray
 
 from headlight.analysis.folder import REPORT, RESULT
-from headlight.capture import AttentionSite, CapturedModel, LayerRecord
+from headlight.capture import AttentionSite, CapturedModel
 from headlight.capture.attribution import attribute
 from headlight.capture.one_text import capture_one, one_text
 from headlight.encode import Encoded, token_names, unknown_id
@@ -50,8 +50,6 @@ _HOW = {
 
 VERIFIED = 128
 """Tokens of a text on which it is verified that the parts of a layer add up."""
-
-_Visit = Callable[[LayerRecord], tuple[AttentionSite, dict[str, np.ndarray]]]
 
 
 class Reading:

@@ -130,7 +130,6 @@ RULES: dict[str, tuple[str, str]] = {
 }
 
 # Noun phrases have searches of their own, each for any of several labels at once.
-NOUN_PHRASES = frozenset({"NP", "NX", "NML", "TOP"})
 NOUN_SEARCHES = (
     (RIGHT, frozenset({"NN", "NNP", "NNPS", "NNS", "NX", "NML", "POS", "JJR"})),
     (LEFT, frozenset({"NP"})),

@@ -16,7 +16,6 @@ NEWS_CLASSES = ("World", "Sports", "Business", "Sci/Tech")
 REVIEW_KEYS = {"label", "file", "text"}
 BREAKS = re.compile(r"\s*(<br\s*/?>\s*)+")
 LABELLED_LINE = re.compile(r"[0-4] \S.*\S \S")
-HEADER_LINE = re.compile(r"[A-Z][A-Za-z-]*: ")
 
 QUOTED = re.compile(r"\s*[>|:]|\s*In article\b|.*\b(writes|wrote|says|said):\s*$")
 """Lines of a message that are somebody else's, and those that say whose."""

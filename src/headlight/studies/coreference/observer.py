@@ -102,13 +102,6 @@ def is_antecedent(
     return questions.antecedent[mention, picked.clamp_min(0)] & (picked >= 0)
 
 
-def answers_correctly(
-    score: Float[Tensor, "batch head word word"], questions: AntecedentQueries
-) -> Bool[Tensor, "mention head direction"]:
-    """Whether the candidate with the highest score is the head word of an antecedent."""
-    return is_antecedent(picked_words(score, questions), questions)
-
-
 class AntecedentObserver:
     """Counts the right answers of all heads in one batch; `tally` has them by document.
 

@@ -1,7 +1,7 @@
 """Which antecedent does this mention have?  What heads and baselines are asked, by windows."""
 
 from collections import Counter
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from dataclasses import dataclass, field, replace
 from functools import cached_property
 
@@ -228,30 +228,6 @@ def _shift(mention: Mention, first: int) -> Mention:
         last=mention.last - first,
         head=mention.head - first,
     )
-
-
-def antecedent_tasks(
-    document: CoreferenceDocument,
-    windows: Sequence[tuple[int, int]],
-    settings: TaskSettings | None = None,
-) -> list[AntecedentTask]:
-    """The question for each window of a document.
-
-    A mention is evaluated in one window only: of those in which it lies whole, the one that shows
-    most of the text before it, which is the first.
-
-    Args:
-        document: With its mentions.
-        windows: First word and the word after the last one, each window beginning and ending
-            after the one before.
-        settings: Which mentions are evaluated.
-    """
-    table = MentionTable.of(document, settings or TaskSettings())
-    ends = [0, *(stop for _, stop in windows)]
-    return [
-        table.task(first, stop, done=done)
-        for (first, stop), done in zip(windows, ends[:-1], strict=True)
-    ]
 
 
 @dataclass(frozen=True, slots=True)

@@ -77,7 +77,8 @@ def _by_layer(result: xr.Dataset) -> Section:
         "of what the token gives itself: 0 keeps the token as it is, 1 replaces it by its context. "
         "Seen by weights or norms alone, attention mixes; the residual connection keeps the token, "
         "and so does the norm behind it where there is one. In the paper these are ATTN-W, ATTN-N, "
-        "ATTNRES-W, ATTNRES-N and ATTNRESLN-N. Intervals: 95%, bootstrap over texts.",
+        f"ATTNRES-W, ATTNRES-N and ATTNRESLN-N. {_feed_forward(result)}Intervals: 95%, bootstrap "
+        "over texts.",
         PAPER,
         [Drawing("layers", "", "Mixing ratios by layer.", curves(result, asked))],
         [table, tokens],

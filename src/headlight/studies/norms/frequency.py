@@ -1,7 +1,7 @@
 """How frequent the types of tokens are: ranks from a file, from the corpus, or from token ids."""
 
 import hashlib
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
@@ -10,9 +10,7 @@ from typing import Any
 import numpy as np
 from jaxtyping import Float64, Int64
 
-from headlight.analysis.token_counts import count_types
 from headlight.corpora.trees.layouts import number
-from headlight.encode import Encoded
 from headlight.encode.categories import CLS, PUNCTUATION, SEP, Categories
 from headlight.errors import CorpusError, UnknownNameError, UsageError
 from headlight.files import reason
@@ -76,28 +74,6 @@ class FrequencyRanks:
         """
         order = np.arange(1, len(tokenizer) + 1, dtype=np.float64)
         return _excluding(order, "vocabulary ids", tokenizer, exclusions)
-
-    @staticmethod
-    def of_corpus(
-        examples: Iterable[Encoded],
-        tokenizer: Any,
-        *,
-        exclusions: str = "none",
-        target: bool = False,
-    ) -> "FrequencyRanks":
-        """Ranks by the examples themselves, special tokens included; reads all of them once.
-
-        Args:
-            examples: what will be looked at.
-            tokenizer: theirs.
-            exclusions: see the class.
-            target: count what the decoder is given instead.
-
-        Raises:
-            UnknownNameError: there are no such exclusions.
-        """
-        counts = count_types(examples, len(tokenizer), target=target)
-        return FrequencyRanks.of_counts(counts, tokenizer, exclusions=exclusions)
 
     @staticmethod
     def of_counts(

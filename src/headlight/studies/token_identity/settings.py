@@ -20,7 +20,6 @@ RateSearch = Literal["each", "shared"]
 
 MAPS: tuple[MapKind, ...] = choices(MapKind)
 LOSSES: tuple[Loss, ...] = choices(Loss)
-SOLVERS: tuple[Solver, ...] = choices(Solver)
 
 LEARNING_RATES = (3e-3, 1e-3, 3e-4, 1e-4, 3e-5, 1e-5, 3e-6)
 """Those searched by Brunner et al. (2020), Appendix B.1."""
