@@ -1,16 +1,14 @@
 """The command `alternatives`."""
 
-from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
 import typer
 
 from headlight.cli.examples import examples
-from headlight.cli.options import LOAD, LoadOptions
+from headlight.cli.options import LOAD, LoadOptions, NumbersNetcdf, OneKind, SecondText
 from headlight.cli.printing import say, show
 from headlight.cli.setting_options import takes_settings
 from headlight.settings.alternatives import AlternativeSettings
-from headlight.vocabulary import Kind
 
 if TYPE_CHECKING:
     from rich.table import Table
@@ -26,16 +24,12 @@ ALTERNATIVES_EXAMPLES = examples(
 @takes_settings(settings=AlternativeSettings)
 def alternatives(
     text: Annotated[str, typer.Argument(help="What the model reads.")],
-    pair: Annotated[
-        str | None, typer.Argument(help="A second text: next segment, or the decoder's text.")
-    ] = None,
+    pair: SecondText = None,
     layer: Annotated[int, typer.Option(min=0, help="Which layer, from 0.")] = 0,
     head: Annotated[int, typer.Option(min=0, help="Which head, from 0.")] = 0,
     number: Annotated[int, typer.Option("--number", "-n", min=1, help="How many.")] = 1,
-    netcdf: Annotated[Path | None, typer.Option(help="Write every number as NetCDF.")] = None,
-    kind: Annotated[
-        Kind | None, typer.Option(help="Which attention. Default: the first that the model has.")
-    ] = None,
+    netcdf: NumbersNetcdf = None,
+    kind: OneKind = None,
     load: LoadOptions = LOAD,
     *,
     settings: AlternativeSettings,

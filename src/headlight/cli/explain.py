@@ -1,16 +1,22 @@
 """The command `explain`."""
 
-from pathlib import Path
 from typing import Annotated
 
 import typer
 
 from headlight.cli.arguments import command_line, demand_place, text_argument
 from headlight.cli.examples import examples
-from headlight.cli.options import LOAD, LoadOptions
+from headlight.cli.options import (
+    LOAD,
+    LoadOptions,
+    NextSegment,
+    NumbersJson,
+    NumbersNetcdf,
+    OneKind,
+    Read,
+)
 from headlight.cli.printing import say, show
 from headlight.cli.setting_options import takes_settings
-from headlight.vocabulary import Kind
 
 EXPLAIN_EXAMPLES = examples(
     'headlight explain "Mary met John, and later Mary met" --model gpt2 --layer 5 --head 1',
@@ -20,8 +26,8 @@ EXPLAIN_EXAMPLES = examples(
 
 @takes_settings()
 def explain(
-    text: Annotated[str, typer.Argument(help="What the model reads; - for standard input.")],
-    pair: Annotated[str | None, typer.Argument(help="A second text: the next segment.")] = None,
+    text: Read,
+    pair: NextSegment = None,
     layer: Annotated[int, typer.Option(min=0, help="Which layer, from 0.")] = 0,
     head: Annotated[int, typer.Option(min=0, help="Which head, from 0.")] = 0,
     query: Annotated[
@@ -34,12 +40,10 @@ def explain(
             "the first token and the query."
         ),
     ] = None,
-    kind: Annotated[
-        Kind | None, typer.Option(help="Which attention. Default: the first that the model has.")
-    ] = None,
+    kind: OneKind = None,
     top: Annotated[int, typer.Option(min=1, help="Parts shown of each side.")] = 10,
-    json: Annotated[Path | None, typer.Option(help="Write every number as JSON.")] = None,
-    netcdf: Annotated[Path | None, typer.Option(help="Write every number as NetCDF.")] = None,
+    json: NumbersJson = None,
+    netcdf: NumbersNetcdf = None,
     load: LoadOptions = LOAD,
 ) -> None:
     """Say why a head attends from one token to another: what was written there before."""

@@ -2,11 +2,13 @@
 
 from collections.abc import Collection
 from dataclasses import dataclass, replace
+from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
 import typer
 
 from headlight.cli.setting_options import Options
+from headlight.vocabulary import Kind
 
 if TYPE_CHECKING:
     from headlight.capture import CapturedModel
@@ -196,6 +198,18 @@ class RunOptions(FolderOptions):
         typer.Option("--json", help="Print what was found in short, as JSON.", rich_help_panel=RUN),
     ] = False
 
+
+Read = Annotated[str, typer.Argument(help="What the model reads; - for standard input.")]
+NextSegment = Annotated[str | None, typer.Argument(help="A second text: the next segment.")]
+SecondText = Annotated[
+    str | None, typer.Argument(help="A second text: next segment, or the decoder's text.")
+]
+OneKind = Annotated[
+    Kind | None, typer.Option(help="Which attention. Default: the first that the model has.")
+]
+NumbersJson = Annotated[Path | None, typer.Option(help="Write every number as JSON.")]
+NumbersNetcdf = Annotated[Path | None, typer.Option(help="Write every number as NetCDF.")]
+"""Arguments and options of commands that read one text."""
 
 CompareModel = Annotated[
     str | None, typer.Option(help="Another model or checkpoint, which the page compares it with.")

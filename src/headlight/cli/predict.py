@@ -7,7 +7,7 @@ import typer
 
 from headlight.cli.arguments import command_line, demand_place
 from headlight.cli.examples import examples
-from headlight.cli.options import LOAD, LoadOptions
+from headlight.cli.options import LOAD, LoadOptions, NumbersJson, NumbersNetcdf, SecondText
 from headlight.cli.printing import say, show
 from headlight.cli.setting_options import takes_settings
 from headlight.settings.slopes import Slope
@@ -23,9 +23,7 @@ PREDICT_EXAMPLES = examples(
 @takes_settings()
 def predict(
     text: Annotated[str, typer.Argument(help="What the model reads.")],
-    pair: Annotated[
-        str | None, typer.Argument(help="A second text: next segment, or the decoder's text.")
-    ] = None,
+    pair: SecondText = None,
     target: Annotated[
         str | None,
         typer.Option(
@@ -43,8 +41,8 @@ def predict(
     slope: Annotated[Slope, typer.Option(help="How activations are made linear.")] = "zero_origin",
     top: Annotated[int, typer.Option(min=1, help="Rows shown of each table.")] = 8,
     html: Annotated[Path | None, typer.Option(help="Write a page.")] = None,
-    json: Annotated[Path | None, typer.Option(help="Write every number as JSON.")] = None,
-    netcdf: Annotated[Path | None, typer.Option(help="Write every number as NetCDF.")] = None,
+    json: NumbersJson = None,
+    netcdf: NumbersNetcdf = None,
     load: LoadOptions = LOAD,
 ) -> None:
     """Say what each token, head, layer and bias adds to what a model predicts."""

@@ -14,6 +14,9 @@ from headlight.cli.options import (
     CompareName,
     CompareRevision,
     NamedLoadOptions,
+    NumbersJson,
+    NumbersNetcdf,
+    SecondText,
 )
 from headlight.cli.printing import complain, say, show
 from headlight.cli.setting_options import takes_settings
@@ -75,9 +78,7 @@ def read(
     text: Annotated[
         str | None, typer.Argument(help="What the model reads; - for standard input.")
     ] = None,
-    pair: Annotated[
-        str | None, typer.Argument(help="A second text: next segment, or the decoder's text.")
-    ] = None,
+    pair: SecondText = None,
     load: NamedLoadOptions = NAMED,
     audio: Annotated[
         Path | None,
@@ -130,8 +131,8 @@ def read(
         ),
     ] = None,
     compare_name: CompareName = None,
-    json: Annotated[Path | None, typer.Option(help="Write every number as JSON.")] = None,
-    netcdf: Annotated[Path | None, typer.Option(help="Write every number as NetCDF.")] = None,
+    json: NumbersJson = None,
+    netcdf: NumbersNetcdf = None,
     *,
     settings: ReadingSettings,
 ) -> None:

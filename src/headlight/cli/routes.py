@@ -7,10 +7,10 @@ import typer
 
 from headlight.cli.arguments import command_line, demand_place, text_argument
 from headlight.cli.examples import examples
-from headlight.cli.options import LOAD, LoadOptions
+from headlight.cli.options import LOAD, LoadOptions, NextSegment, OneKind, Read
 from headlight.cli.printing import say, show
 from headlight.cli.setting_options import takes_settings
-from headlight.vocabulary import ROUTE, Kind
+from headlight.vocabulary import ROUTE
 
 if TYPE_CHECKING:
     from rich.table import Table
@@ -29,11 +29,9 @@ MOST = 20
 
 @takes_settings()
 def routes(
-    text: Annotated[str, typer.Argument(help="What the model reads; - for standard input.")],
-    pair: Annotated[str | None, typer.Argument(help="A second text: the next segment.")] = None,
-    kind: Annotated[
-        Kind | None, typer.Option(help="Which attention. Default: the first that the model has.")
-    ] = None,
+    text: Read,
+    pair: NextSegment = None,
+    kind: OneKind = None,
     token: Annotated[
         int, typer.Option(help="The token whose routes are shown, from 0, or from -1 backwards.")
     ] = -1,

@@ -6,25 +6,18 @@ from typing import Any
 
 import numpy as np
 import torch
-from jaxtyping import Float, Int64
-from torch import Tensor
+from jaxtyping import Int64
 
-from headlight.capture.objectives.objective import (
-    NOTHING,
-    Prepared,
-    Reduction,
-    losses_of,
-)
+from headlight.capture.objectives.objective import NOTHING, Prepared, TokenObjective
 from headlight.encode.batch import Batch
 from headlight.errors import UsageError
-from headlight.settings import require_choice
 from headlight.vocabulary import CATEGORIES
 
 OTHER = CATEGORIES.index("other")
 
 
 @dataclass(frozen=True, kw_only=True)
-class MaskedLanguageModel:
+class MaskedLanguageModel(TokenObjective):
     """Some tokens are hidden, and the model must say which they were.
 
     Of a sequence of n tokens, special ones included, round(rate · n) are chosen, at least one and
@@ -52,10 +45,9 @@ class MaskedLanguageModel:
     mask_share: float = 0.8
     random_share: float = 0.1
     seed: int = 0
-    reduction: Reduction = "sum"
 
     def __post_init__(self) -> None:
-        require_choice("reduction of the loss", self.reduction, Reduction)
+        super().__post_init__()
         if not 0 < self.rate <= 1:
             raise UsageError(f"the masking rate must be above 0 and at most 1, not {self.rate}.")
         shares = (self.mask_share, self.random_share)
@@ -100,14 +92,6 @@ class MaskedLanguageModel:
             masked=(given == self.mask_id) & (batch.attention_mask > 0),
             labels=torch.from_numpy(labels).to(given.device),
         )
-
-    def loss(self, output: Any, batch: Prepared) -> Float[Tensor, " batch"]:
-        """Cross-entropy of the tokens chosen, in nats, by sequence.
-
-        Raises:
-            UsageError: the model has no language-model head.
-        """
-        return losses_of(output, batch.labels, self.reduction)
 
     def settings(self) -> dict[str, Any]:
         """The options."""

@@ -3,44 +3,25 @@
 from dataclasses import dataclass
 from typing import Any
 
-from jaxtyping import Float, Int64
+from jaxtyping import Int64
 from torch import Tensor
 
-from headlight.capture.objectives.objective import (
-    NOTHING,
-    Prepared,
-    Reduction,
-    losses_of,
-)
+from headlight.capture.objectives.objective import NOTHING, Prepared, TokenObjective
 from headlight.encode.batch import Batch
 from headlight.errors import UsageError
-from headlight.settings import require_choice
 
 
 @dataclass(frozen=True, kw_only=True)
-class CausalLanguageModel:
+class CausalLanguageModel(TokenObjective):
     """Every token predicts the next one of its sequence; the last predicts nothing.
 
     Attributes:
         reduction: over the predicted tokens of a sequence.
     """
 
-    reduction: Reduction = "sum"
-
-    def __post_init__(self) -> None:
-        require_choice("reduction of the loss", self.reduction, Reduction)
-
     def prepare(self, batch: Batch) -> Prepared:
         """The batch as it is, with the next tokens as labels."""
         return Prepared.of(batch, labels=_next(batch.input_ids, batch.attention_mask))
-
-    def loss(self, output: Any, batch: Prepared) -> Float[Tensor, " batch"]:
-        """Cross-entropy of the next tokens, in nats, by sequence.
-
-        Raises:
-            UsageError: the model has no language-model head.
-        """
-        return losses_of(output, batch.labels, self.reduction)
 
     def settings(self) -> dict[str, Any]:
         """The options."""
@@ -48,7 +29,7 @@ class CausalLanguageModel:
 
 
 @dataclass(frozen=True, kw_only=True)
-class SequenceToSequence:
+class SequenceToSequence(TokenObjective):
     """Every token of the target predicts the next one of it, given the source.
 
     The decoder is given the true target (teacher forcing), which begins with its start token.
@@ -56,11 +37,6 @@ class SequenceToSequence:
     Attributes:
         reduction: over the predicted tokens of a target.
     """
-
-    reduction: Reduction = "sum"
-
-    def __post_init__(self) -> None:
-        require_choice("reduction of the loss", self.reduction, Reduction)
 
     def prepare(self, batch: Batch) -> Prepared:
         """The batch as it is, with the next tokens of the target as labels.
@@ -74,14 +50,6 @@ class SequenceToSequence:
                 "pairs."
             )
         return Prepared.of(batch, labels=_next(batch.target_ids, batch.target_mask))
-
-    def loss(self, output: Any, batch: Prepared) -> Float[Tensor, " batch"]:
-        """Cross-entropy of the next tokens of the target, in nats, by sequence.
-
-        Raises:
-            UsageError: the model has no language-model head.
-        """
-        return losses_of(output, batch.labels, self.reduction)
 
     def settings(self) -> dict[str, Any]:
         """The options."""

@@ -11,6 +11,7 @@ from torch.nn.functional import cross_entropy
 
 from headlight.encode.batch import Batch
 from headlight.errors import UsageError
+from headlight.settings import require_choice
 
 NOTHING = -100
 """The label of a position that predicts nothing."""
@@ -113,6 +114,28 @@ class OwnObjective:
     def settings(self) -> dict[str, Any]:
         """The name."""
         return {"objective": "own", "name": self.name}
+
+
+@dataclass(frozen=True, kw_only=True)
+class TokenObjective:
+    """What is asked of a language model: cross-entropy of the labels of a batch.
+
+    Attributes:
+        reduction: over the predicted positions of a sequence.
+    """
+
+    reduction: Reduction = "sum"
+
+    def __post_init__(self) -> None:
+        require_choice("reduction of the loss", self.reduction, Reduction)
+
+    def loss(self, output: Any, batch: Prepared) -> Float[Tensor, " batch"]:
+        """Cross-entropy of the labels, in nats, by sequence.
+
+        Raises:
+            UsageError: the model has no language-model head.
+        """
+        return losses_of(output, batch.labels, self.reduction)
 
 
 def losses_of(

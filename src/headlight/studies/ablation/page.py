@@ -33,13 +33,13 @@ KEPT = ("layer", "head", "left", "token", "right", "kl", "before", "before_share
 """What is kept of a passage."""
 
 COLUMNS = (
-    ("kl", ".4f", "KL", True),
-    ("changed", ".1%", "other prediction", False),
-    ("loss_change", "+.4f", "loss", ("loss, low", "loss, high")),
-    ("accuracy_change", "+.1%", "right", False),
-    ("norm", ".3f", "length", False),
+    Columns("kl", ".4f", "KL", interval=True),
+    Columns("changed", ".1%", "other prediction"),
+    Columns("loss_change", "+.4f", "loss", interval=("loss, low", "loss, high")),
+    Columns("accuracy_change", "+.1%", "right"),
+    Columns("norm", ".3f", "length"),
 )
-"""Of the tables: variable, format, label, and whether it has an interval."""
+"""Of the tables of heads and layers."""
 
 EXPLANATION = (
     "A head that is removed hands zeros on, as if all its weights were zero; nothing is trained "
@@ -84,16 +84,7 @@ def _own(result: xr.Dataset) -> str:
 
 def _table(result: xr.Dataset, name: str, caption: str, rows: ByWhich, scope: str) -> Table:
     """What changes without a head, or without all heads of a layer."""
-    return columns(
-        name,
-        caption,
-        result,
-        rows,
-        *(
-            Columns(f"{scope}{variable}", format, label, interval=interval)
-            for variable, format, label, interval in COLUMNS
-        ),
-    )
+    return columns(name, caption, result, rows, *(each.of(scope) for each in COLUMNS))
 
 
 def _of_heads(result: xr.Dataset) -> Table:

@@ -48,6 +48,7 @@ class GoldOfBatch:
         device: torch.device | str,
     ) -> None:
         self._own = [gold[example.index] for example in examples]
+        self._keys = np.array([example.index for example in examples], dtype=np.int64)
         targets = max(len(example.target_text) for example in examples)
         sources = max(len(example.source_text) for example in examples)
         shape = (len(examples), 1, targets, sources)
@@ -71,6 +72,10 @@ class GoldOfBatch:
             made[..., at] = found.sum((-2, -1)).cpu().numpy()
         made[..., 5] = 1
         return made
+
+    def resampled(self, rows: Counts, settings: AlignmentSettings) -> Bootstrap:
+        """The sums of such counts over pairs, which are drawn again for the intervals."""
+        return Bootstrap.of(self._keys, rows, replicates=settings.bootstrap, seed=settings.seed)
 
 
 class AttentionAlignmentObserver:
@@ -120,15 +125,10 @@ class AttentionAlignmentObserver:
 
     def tally(self) -> Tally:
         """Counts of the batch, sentences along the first axis, and the mean norms of heads."""
-        keys = np.array([example.index for example in self._examples], dtype=np.int64)
-        settings = self._settings
-        counts = Bootstrap.of(
-            keys, self._all_counts(), replicates=settings.bootstrap, seed=settings.seed
-        )
         layers = [site.layer for site in self._sites]
         return Tally(
             {
-                "counts": counts,
+                "counts": self._gold.resampled(self._all_counts(), self._settings),
                 "norm": moments(stacked([self._norms[layer] for layer in layers])),
                 "merged_norm": moments(array(torch.cat([self._merged[n] for n in layers], 1))),
             }
@@ -168,7 +168,6 @@ class InputAlignmentObserver:
     ) -> None:
         self._model = model
         self._batch = batch
-        self._examples = examples
         self._gold = GoldOfBatch(examples, gold, batch.word.device)
         self._settings = settings
 
@@ -180,11 +179,7 @@ class InputAlignmentObserver:
             matrix = input_matrix(self._model, self._batch, measure, settings.inputs)
             links, _ = input_links(matrix, sides, settings)
             found.append(self._gold.counts(links)[:, 0])
-        keys = np.array([example.index for example in self._examples], dtype=np.int64)
-        rows = np.stack(found, 1)
-        return Tally(
-            {"counts": Bootstrap.of(keys, rows, replicates=settings.bootstrap, seed=settings.seed)}
-        )
+        return Tally({"counts": self._gold.resampled(np.stack(found, 1), settings)})
 
 
 class SimilarityAlignmentObserver:
@@ -210,7 +205,6 @@ class SimilarityAlignmentObserver:
     ) -> None:
         self._encoder = encoder
         self._batch = batch
-        self._examples = examples
         self._gold = GoldOfBatch(examples, gold, batch.word.device)
         self._layers = layers
         self._settings = settings
@@ -228,8 +222,4 @@ class SimilarityAlignmentObserver:
                 links, _ = extracted(pairs, extraction, settings.similarity)
                 counts.append(self._gold.counts(pairs.links_of_words(links)[:, None])[:, 0])
             found.append(np.stack(counts, 1))
-        keys = np.array([example.index for example in self._examples], dtype=np.int64)
-        rows = np.stack(found, 2)
-        return Tally(
-            {"counts": Bootstrap.of(keys, rows, replicates=settings.bootstrap, seed=settings.seed)}
-        )
+        return Tally({"counts": self._gold.resampled(np.stack(found, 2), settings)})

@@ -30,14 +30,14 @@ BOUND = float(np.log(2))
 JAIN = "Jain and Wallace (2019), {}"
 NAMES = {"jsd": "nearly the same prediction", "exact_jsd": "exactly the same output"}
 COLUMNS = (
-    ("jsd", ".3f", "JSD", True),
-    ("near", ".1%", "JSD ≥ 0.6", False),
-    ("moved", ".4f", "TVD", False),
-    ("steps", ".0f", "steps", False),
-    ("exact_jsd", ".3f", "exact JSD", False),
-    ("exact_rows", ".1%", "rows with exact ones", False),
+    Columns("jsd", ".3f", "JSD", interval=True),
+    Columns("near", ".1%", "JSD ≥ 0.6"),
+    Columns("moved", ".4f", "TVD"),
+    Columns("steps", ".0f", "steps"),
+    Columns("exact_jsd", ".3f", "exact JSD"),
+    Columns("exact_rows", ".1%", "rows with exact ones"),
 )
-"""Of the tables of layers and heads: variable, format, label, and whether it has an interval."""
+"""Of the tables of all layers at once, of layers and of heads."""
 
 
 def summary(result: xr.Dataset) -> Summary:
@@ -86,16 +86,7 @@ EXPLANATION = (
 
 def _table(result: xr.Dataset, name: str, caption: str, rows: ByWhich, scope: str) -> Table:
     """The numbers of all layers at once, of layers or of heads."""
-    return columns(
-        name,
-        caption,
-        result,
-        rows,
-        *(
-            Columns(f"{scope}{variable}", format, label, interval=interval)
-            for variable, format, label, interval in COLUMNS
-        ),
-    )
+    return columns(name, caption, result, rows, *(each.of(scope) for each in COLUMNS))
 
 
 def _all(result: xr.Dataset) -> Section:

@@ -1,7 +1,7 @@
 """Tables of the variables of a result: rows by dimensions, columns by variable."""
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
@@ -40,6 +40,10 @@ class Columns:
     by: ByWhich = ()
     interval: bool | tuple[str, str] = False
     whole: bool = False
+
+    def of(self, scope: str) -> "Columns":
+        """The same of a variable whose name begins with that of a scope, such as ``layer_``."""
+        return replace(self, variable=f"{scope}{self.variable}")
 
 
 def columns(
