@@ -12,6 +12,7 @@ from hypothesis import settings
 
 if TYPE_CHECKING:
     from frozen_runs import Material
+    from studies.command import Command
     from study_runs import StudyRuns
 
 # A machine at work may take long for any example.
@@ -30,6 +31,14 @@ def unchecked() -> Iterator[None]:
     jaxtyping.config.update("jaxtyping_disable", True)
     yield
     jaxtyping.config.update("jaxtyping_disable", False)
+
+
+@pytest.fixture
+def headlight(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> "Command":
+    """The command, which is called as a shell calls it."""
+    from studies.command import Command
+
+    return Command(monkeypatch, capsys)
 
 
 @pytest.fixture

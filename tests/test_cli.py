@@ -22,7 +22,7 @@ from headlight.errors import CorpusError, UsageError
 from headlight.result import load
 from headlight.views import parse_page
 from headlight.views.accessor import HeadlightAccessor
-from studies.command import Command, done
+from studies.command import done
 from studies.models import saved, texts, tokenizer
 from studies.processes import start
 from tiny_models import Refused
@@ -36,11 +36,6 @@ OUTSIDE = [row for row in REFUSED if row.name in ("BLOOM", "XLNet", "DeBERTa", "
 @pytest.fixture(scope="session")
 def bert(tmp_path_factory) -> Path:
     return saved("bert", tmp_path_factory.mktemp("models") / "bert")
-
-
-@pytest.fixture
-def headlight(monkeypatch, capsys) -> Command:
-    return Command(monkeypatch, capsys)
 
 
 @pytest.fixture

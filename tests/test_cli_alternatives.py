@@ -5,7 +5,6 @@ from pathlib import Path
 import pytest
 
 from headlight.result import load
-from studies.command import Command
 from studies.models import saved
 
 LONG = "the town was old , the mill has sand and the river falls near a bridge of stone ."
@@ -14,11 +13,6 @@ LONG = "the town was old , the mill has sand and the river falls near a bridge o
 @pytest.fixture(scope="module")
 def bert(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return saved("bert", tmp_path_factory.mktemp("models") / "bert")
-
-
-@pytest.fixture
-def headlight(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> Command:
-    return Command(monkeypatch, capsys)
 
 
 def test_it_shows_what_it_found_and_writes_it(headlight, bert, tmp_path):

@@ -5,7 +5,6 @@ from pathlib import Path
 import pytest
 
 from headlight.result import load
-from studies.command import Command
 from studies.models import saved
 
 TEXT = "the river is old , the mill near it fell"
@@ -14,11 +13,6 @@ TEXT = "the river is old , the mill near it fell"
 @pytest.fixture(scope="module")
 def llama(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return saved("llama", tmp_path_factory.mktemp("models") / "llama")
-
-
-@pytest.fixture
-def headlight(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> Command:
-    return Command(monkeypatch, capsys)
 
 
 def test_it_shows_both_sides_and_writes_them(headlight, llama, tmp_path):

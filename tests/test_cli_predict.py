@@ -12,11 +12,6 @@ from studies.command import Command
 TEXT = "The cat sat on the [MASK]."
 
 
-@pytest.fixture
-def headlight(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> Command:
-    return Command(monkeypatch, capsys)
-
-
 def test_it_shows_parts_that_add_up_and_writes_them(headlight: Command, tmp_path: Path) -> None:
     paths = [tmp_path / f"found.{suffix}" for suffix in ("json", "nc", "html")]
     code, said, _ = headlight(

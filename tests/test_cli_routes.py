@@ -6,7 +6,6 @@ import pytest
 
 from headlight.findings.ways import ways_to
 from headlight.result import load
-from studies.command import Command
 from studies.models import saved
 
 TEXT = "the river is old , the mill near it fell"
@@ -15,11 +14,6 @@ TEXT = "the river is old , the mill near it fell"
 @pytest.fixture(scope="module")
 def bert(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return saved("bert", tmp_path_factory.mktemp("models") / "bert")
-
-
-@pytest.fixture
-def headlight(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> Command:
-    return Command(monkeypatch, capsys)
 
 
 def test_it_shows_the_largest_links_and_writes_all(headlight, bert, tmp_path):

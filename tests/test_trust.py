@@ -14,7 +14,6 @@ from headlight.errors import UsageError
 from headlight.papers import NAMES, find_settings
 from headlight.papers.sources import Sources
 from headlight.sessions import join_run
-from studies.command import Command
 from studies.models import saved
 from test_workers import stop_before_the_result
 
@@ -25,11 +24,6 @@ FOR_FILES = {
     *("compare", "translator", "json", "listed", "resume", "name", "corpus_name"),
 }
 """Options that read, print, name, or go on with what the command line names."""
-
-
-@pytest.fixture
-def headlight(monkeypatch, capsys) -> Command:
-    return Command(monkeypatch, capsys)
 
 
 @pytest.fixture

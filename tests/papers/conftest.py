@@ -5,12 +5,6 @@ from pathlib import Path
 import pytest
 
 from papers.material import folder_of_data
-from studies.command import Command
-
-
-@pytest.fixture
-def headlight(monkeypatch, capsys) -> Command:
-    return Command(monkeypatch, capsys)
 
 
 @pytest.fixture(scope="module")

@@ -36,11 +36,6 @@ def data(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return folder
 
 
-@pytest.fixture
-def headlight(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> Command:
-    return Command(monkeypatch, capsys)
-
-
 def test_a_line_for_a_line_and_nothing_else(headlight: Command, data: Path, tmp_path: Path) -> None:
     pairs = tmp_path / "pairs.txt"
     pairs.write_text("das haus ||| the house\n\n ||| nothing\nklein ||| small\n")

@@ -15,11 +15,6 @@ FOLDER = EMBEDDED_MODELS[EMBEDDED_TRANSLATOR]
 GOLD = SAMPLE.with_suffix(".talp")
 
 
-@pytest.fixture
-def headlight(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> Command:
-    return Command(monkeypatch, capsys)
-
-
 def test_it_is_small_enough_to_ship() -> None:
     assert sum(path.stat().st_size for path in FOLDER.iterdir()) < 14e6
 

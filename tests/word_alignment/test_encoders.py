@@ -280,11 +280,6 @@ def test_a_report_of_an_encoder(data: Path) -> None:
 # ---------------------------------------------------------------- as a user meets it
 
 
-@pytest.fixture
-def headlight(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> Command:
-    return Command(monkeypatch, capsys)
-
-
 def test_an_encoder_aligns(headlight: Command, data: Path, tmp_path: Path) -> None:
     asked = ("align", data / "test.de-en", "--model", data / "bert")
     code, said, complained = headlight(*asked)
