@@ -4,6 +4,7 @@ import json
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import nullcontext
 from dataclasses import asdict, dataclass
+from functools import partial
 from itertools import islice
 from typing import Any, TypeVar
 
@@ -78,14 +79,9 @@ def run_study(
         several = len(parts) > 1 and plan.measures
         return found.sel(measure=list(plan.measures)) if several else found
 
-    kind = ALL if plan.all_kinds else plan.kind
     with plan.model.unchanged():
-        origin = Origin(
-            plan.name, plan.title, plan.model, plan.signature(), kind=kind, corpus=plan.source
-        )
-        return keep_result(
-            origin, compute, folder=folder, command=command, digest=lambda: _digest_of_corpus(plan)
-        )
+        origin, digest = Origin.of(plan), partial(_digest_of_corpus, plan)
+        return keep_result(origin, compute, folder=folder, command=command, digest=digest)
 
 
 @dataclass(frozen=True)
@@ -107,6 +103,12 @@ class Origin:
     signature: Mapping[str, Any]
     kind: Kinds | None = None
     corpus: str = ""
+
+    @classmethod
+    def of(cls, plan: StudyPlan[Any]) -> "Origin":
+        """Of a study that has a plan."""
+        kind = ALL if plan.all_kinds else plan.kind
+        return cls(plan.name, plan.title, plan.model, plan.signature(), kind, plan.source)
 
 
 def keep_result(

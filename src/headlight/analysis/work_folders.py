@@ -4,16 +4,33 @@ Each bears a mark, so that starting over removes what a run made and nothing els
 of a folder, and never through a link.
 """
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
+from contextlib import contextmanager, nullcontext
 from pathlib import Path
 from shutil import rmtree
+from tempfile import TemporaryDirectory
+from typing import Any
 
 from headlight import files
 from headlight.errors import RunError
+from headlight.files import Location
 from headlight.run.blocks import refuse_link
 
 MARK = ".work"
 """In a folder within that of a run: a run made it, and may remove it."""
+
+
+@contextmanager
+def work_place(run: Location | None, names: Iterable[str], **options: Any) -> Iterator[Path]:
+    """Within the block, a folder with such folders: that of the run, or else a temporary one.
+
+    A run that is kept in a store has a temporary one as well, since a store cannot be
+    memory-mapped.  See `prepare_work_folders`.
+    """
+    own = nullcontext(run) if isinstance(run, Path) else TemporaryDirectory(prefix="headlight-")
+    with own as place:
+        prepare_work_folders(Path(place), names, **options)
+        yield Path(place)
 
 
 def prepare_work_folders(

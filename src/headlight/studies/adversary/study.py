@@ -1,9 +1,7 @@
 """Models with the predictions of a classifier and other attention (Wiegreffe and Pinter 2019)."""
 
-from contextlib import ExitStack
 from dataclasses import replace
 from pathlib import Path
-from tempfile import TemporaryDirectory
 from typing import Any
 
 import torch
@@ -14,7 +12,7 @@ from headlight.analysis.classifiers.split import digest_of, split_texts
 from headlight.analysis.folder import RunFolder
 from headlight.analysis.plan import StudyPlan
 from headlight.analysis.runner import Origin, keep_result
-from headlight.analysis.work_folders import prepare_work_folders
+from headlight.analysis.work_folders import work_place
 from headlight.capture import CapturedModel, Classes
 from headlight.errors import UsageError
 from headlight.files import Location
@@ -87,12 +85,10 @@ def run(
     selection = AttentionSelection.of(plan.sites, settings)
 
     def compute(place: Location | None) -> xarray.Dataset:
-        with ExitStack() as stack:
-            local = place if isinstance(place, Path) else None
-            scratch = local or Path(stack.enter_context(TemporaryDirectory(prefix="headlight-")))
-            names = (RUNS, MODELS) if settings.keep_models else (RUNS,)
-            overwrite = folder is not None and folder.overwrite
-            prepare_work_folders(scratch, names, others=[MODELS], overwrite=overwrite)
+        names = (RUNS, MODELS) if settings.keep_models else (RUNS,)
+        with work_place(
+            place, names, others=[MODELS], overwrite=bool(folder and folder.overwrite)
+        ) as own:
             trainer = StudentTrainer(
                 model,
                 start,
@@ -100,8 +96,8 @@ def run(
                 selection,
                 training,
                 held_out,
-                begin_folder(scratch / RUNS, _about(plan, digest)),
-                scratch / MODELS if settings.keep_models else None,
+                begin_folder(own / RUNS, _about(plan, digest)),
+                own / MODELS if settings.keep_models else None,
             )
             with torch.random.fork_rng(devices=[]):
                 trainer.begin(Job("seed", 0))  # refuses what does not fit before the work
@@ -110,9 +106,7 @@ def run(
             found = dataset(runs, classes, selection, labels, instances or None)
         return found.assign_attrs(corpus_digest=digest, **read)
 
-    origin = Origin(
-        plan.name, plan.title, plan.model, plan.signature(), kind=plan.kind, corpus=plan.source
-    )
+    origin = Origin.of(plan)
     return keep_result(origin, compute, folder=folder, command=command, digest=lambda: digest)
 
 

@@ -1,11 +1,8 @@
 """Models of single words, with the attention of others (Wiegreffe and Pinter 2019)."""
 
 from collections.abc import Sequence
-from contextlib import ExitStack
 from dataclasses import dataclass, replace
 from functools import cached_property
-from pathlib import Path
-from tempfile import TemporaryDirectory
 from typing import Any
 
 import numpy as np
@@ -24,7 +21,7 @@ from headlight.analysis.classifiers.scores import macro_f1, majority_accuracy, s
 from headlight.analysis.classifiers.split import digest_of, split_texts
 from headlight.analysis.folder import RunFolder
 from headlight.analysis.runner import Origin, keep_result
-from headlight.analysis.work_folders import prepare_work_folders
+from headlight.analysis.work_folders import work_place
 from headlight.capture import CapturedModel, Classes
 from headlight.encode import length_batches
 from headlight.errors import UsageError
@@ -229,11 +226,7 @@ def run(
     kept = kept_files(settings, folder, plan.name, model)
 
     def compute(place: Location | None) -> xarray.Dataset:
-        with ExitStack() as stack:
-            local = place if isinstance(place, Path) else None
-            scratch = local or Path(stack.enter_context(TemporaryDirectory(prefix="headlight-")))
-            overwrite = folder is not None and folder.overwrite
-            prepare_work_folders(scratch, [RUNS], overwrite=overwrite)
+        with work_place(place, [RUNS], overwrite=bool(folder and folder.overwrite)) as own:
             alike = replace(plan, settings=settings.replace(bootstrap=1, repeats=1))
             about = alike.signature() | {"texts": digest}
             tagger = classes.task == "token"
@@ -244,7 +237,7 @@ def run(
                 model.transformer.get_input_embeddings().weight.shape[0],
                 len(classes.names),
                 settings,
-                begin_folder(scratch / RUNS, about),
+                begin_folder(own / RUNS, about),
                 kept.folder if kept else None,
                 tagger,
             )
@@ -253,9 +246,7 @@ def run(
                 kept.save("given", given_weights(trainer))
         return found.assign_attrs(corpus_digest=digest, **read)
 
-    origin = Origin(
-        plan.name, plan.title, plan.model, plan.signature(), kind=plan.kind, corpus=plan.source
-    )
+    origin = Origin.of(plan)
     return keep_result(origin, compute, folder=folder, command=command, digest=lambda: digest)
 
 

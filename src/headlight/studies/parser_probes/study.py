@@ -5,11 +5,9 @@ Source: Clark et al. (2019), Section 5 and Table 3.
 
 import json
 from collections.abc import Iterator, Mapping, Sequence
-from contextlib import ExitStack
 from dataclasses import asdict, replace
 from hashlib import sha256
 from pathlib import Path
-from tempfile import TemporaryDirectory
 from typing import Any
 
 import numpy as np
@@ -19,7 +17,7 @@ from headlight.analysis.disk_space import check_disk_space
 from headlight.analysis.folder import RunFolder
 from headlight.analysis.plan import check_repeatable, share_read
 from headlight.analysis.runner import Origin, keep_result
-from headlight.analysis.work_folders import prepare_work_folders
+from headlight.analysis.work_folders import work_place
 from headlight.capture import CapturedModel
 from headlight.corpora import (
     Corpus,
@@ -111,14 +109,12 @@ def run(  # noqa: PLR0913 - the arguments of every study, and two objects
         signature["word_vectors_digest"] = source_digest(settings.word_vectors)
 
     def compute(place: Location | None) -> xarray.Dataset:
-        with ExitStack() as stack:
-            if not isinstance(place, Path):  # a store cannot be memory-mapped
-                place = Path(stack.enter_context(TemporaryDirectory(prefix="headlight-")))
-            names = (TRAIN, EVALUATION, WEIGHTS, ROWS)
-            prepare_work_folders(place, names, overwrite=folder is not None and folder.overwrite)
+        with work_place(
+            place, (TRAIN, EVALUATION, WEIGHTS, ROWS), overwrite=bool(folder and folder.overwrite)
+        ) as own:
             known = _vectors(vectors or settings.word_vectors, (learning, testing))
-            found = _probe(learning, testing, settings, known, place, signature, progress)
-            return found.assign_attrs(share_read(banks[1], None))
+            found = _probe(learning, testing, settings, known, own, signature, progress)
+        return found.assign_attrs(share_read(banks[1], None))
 
     origin = Origin(
         "parser_probes", "Parser probes", testing.model, signature, testing.kind, names[1]

@@ -125,12 +125,8 @@ def run(
                 corpus_digest=about["examples"], **_attributes(vectors), **cut
             )
 
-    origin = Origin(
-        plan.name, plan.title, plan.model, plan.signature(), kind=plan.kind, corpus=plan.source
-    )
-    return keep_result(
-        origin, compute, folder=folder, command=command, digest=lambda: str(about["examples"])
-    )
+    origin, digest = Origin.of(plan), str(about["examples"])
+    return keep_result(origin, compute, folder=folder, command=command, digest=lambda: digest)
 
 
 @dataclass(frozen=True)
