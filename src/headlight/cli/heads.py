@@ -33,6 +33,8 @@ def heads(
 
     from headlight.api import open as open_result
     from headlight.findings import heads as ranked
+    from headlight.findings.estimates import between
+    from headlight.findings.rules import rivals
     from headlight.result.kinds import of_kind
     from headlight.vocabulary import head_name
 
@@ -52,3 +54,9 @@ def heads(
         ]
         drawn.add_row(head_name(row["layer"], row["head"]), *cells)
     show(drawn)
+    ends = (
+        table[f"{names[0] if by is None else by}{end}"].to_numpy() for end in ("", "_low", "_high")
+    )
+    if others := rivals(*ends, first=0):
+        places = table.iloc[[0, *others]][["layer", "head"]].itertuples(index=False)
+        show(f"Which is first is not decided between {between([head_name(*at) for at in places])}.")

@@ -6,6 +6,11 @@ numbers beside it by one of them, so that two places cannot judge the same numbe
 
 from math import isfinite
 
+import numpy as np
+from numpy.typing import NDArray
+
+Numbers = NDArray[np.float64]
+
 MOST = 0.5
 """A head that gives a target more than this share of its weight is a head for it."""
 
@@ -86,6 +91,25 @@ def decided(value: float, low: float, high: float, other: float) -> str:
     return "below" if max(value, high) < other else "not decided"
 
 
+def rivals(value: Numbers, low: Numbers, high: Numbers, *, first: int) -> list[int]:
+    """Numbers of which one may be the largest instead of the first: their intervals reach its own.
+
+    Args:
+        value: numbers; NaN for what is missing.
+        low: the lower ends of their intervals.
+        high: the upper ends.
+        first: the place of the largest.
+
+    Returns:
+        their places, the largest before others; none where the first has no interval.
+    """
+    if not isfinite(low[first] + high[first]):
+        return []
+    reach = np.isfinite(value) & (high >= low[first])
+    order = np.argsort(-np.where(np.isfinite(value), value, -np.inf), kind="stable")
+    return [int(at) for at in order if reach[at] and at != first]
+
+
 def is_near_majority(accuracy: float, low: float, majority: float) -> bool:
     """Whether a classifier is hardly better than who always says the most frequent class.
 
@@ -96,13 +120,3 @@ def is_near_majority(accuracy: float, low: float, majority: float) -> bool:
     """
     hardly_more = accuracy - majority < OF_THE_REST * (1 - majority)
     return hardly_more or low <= majority or majority == 1
-
-
-def is_far_below(taken: float, weight: float) -> bool:
-    """Whether tokens are looked at, and little is taken.
-
-    Args:
-        taken: the share of the norm, or of effective attention, that goes to such tokens.
-        weight: the share of the weight.
-    """
-    return taken <= FAR_BELOW * weight

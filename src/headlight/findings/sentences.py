@@ -8,19 +8,24 @@ import xarray as xr
 from numpy.typing import NDArray
 
 from headlight.findings import rules
+from headlight.findings.estimates import (
+    Estimates,
+    around,
+    between,
+    estimates,
+    many,
+    unreached,
+)
 from headlight.findings.observed import (
     TOTALS,
-    average,
     category_label,
     name_of,
     observed,
-    out_of_reach,
-    share,
     unit_of_keys,
 )
 from headlight.findings.piece_text import pieces_of
-from headlight.findings.special_tokens import mean_shares, weight_and_norm
-from headlight.findings.wording import interval, layer_list, listed, percent
+from headlight.findings.special_tokens import mean_shares, shares_of, weight_and_norm
+from headlight.findings.wording import layer_list, listed, percent, plural
 from headlight.vocabulary import BEHAVIOURS, MASSIVE, MASSIVE_RATIO, NEIGHBOURS, SINK
 
 _MOST = 12
@@ -85,18 +90,30 @@ def highlights(result: xr.Dataset) -> list[Highlight]:
     return sorted(found, key=lambda highlight: -highlight.importance)[:_MOST]
 
 
-def _highest(values: NDArray[np.float64]) -> tuple[int, int] | None:
-    """Where the largest value stands, or None where nothing was observed."""
-    if not np.isfinite(values).any():
-        return None
-    layer, head = np.unravel_index(np.nanargmax(values), values.shape)
-    return int(layer), int(head)
-
-
-def _special_share(result: xr.Dataset, measure: str) -> NDArray[np.float64]:
+def _special_share(result: xr.Dataset, measure: str) -> Estimates:
     """Share of all special tokens together, [layer, head]."""
-    parts = np.stack([share(result, measure, category) for category in _SPECIAL])
-    return np.where(np.isfinite(parts).any(axis=0), np.nansum(parts, axis=0), np.nan)
+    parts = [shares_of(result, measure, category) for category in _SPECIAL]
+    there = [each for each in parts if np.isfinite(each.value).any()]
+    ends = (
+        np.sum([np.nan_to_num(getattr(each, end)) for each in there], axis=0)
+        for end in ("value", "low", "high")
+    )
+    known = np.any([np.isfinite(each.value) for each in there], axis=0)
+    seen = bool(there) and all(each.known for each in there)
+    value, low, high = (np.where(known, each, np.nan) for each in ends)
+    return Estimates(
+        value, *(each if seen else np.full_like(value, np.nan) for each in (low, high))
+    )
+
+
+def _of_most(result: xr.Dataset, numbers: Estimates, what: str) -> str:
+    """A sentence where other heads may be first as well: which one is not decided."""
+    first = numbers.first()
+    others = numbers.rivals()
+    if first is None or not others:
+        return ""
+    names = [_name(result, place) for place in (first, *others)]
+    return f" Which head {what} is not decided between {between(names)}."
 
 
 def _special_tokens(result: xr.Dataset) -> Highlight | None:
@@ -117,38 +134,39 @@ def _first_token(result: xr.Dataset) -> Highlight | None:
     """What the first token of a decoder's text gets, and how many heads are sinks (Gu et al.)."""
     if result.attrs.get("kind") != "decoder":
         return None
-    said, sinks, heads = [], [], 0
-    most: tuple[int, int] | None = None
+    said, sinks, heads, measure = [], [], 0, ""
     for name in TOTALS:
-        mean = float(observed(result, "first_share", (), measure=name))
-        low, high = (
-            float(observed(result, f"first_share_{end}", (), measure=name))
-            for end in ("low", "high")
-        )
-        shares = observed(result, "behaviour_share", measure=name, behaviour="first")
-        if isfinite(mean):
-            heads = int(np.isfinite(shares).sum())
-            most = most or _highest(shares)
-            said.append(f"{percent(mean)} of the {name}{interval(low, high)}")
-            sinks.append(f"{int((shares > SINK).sum())} by {name}")
+        mean = estimates(result, "first_share", (), measure=name)
+        shares = estimates(result, "behaviour_share", measure=name, behaviour="first")
+        if isfinite(float(mean.value)):
+            heads = int(np.isfinite(shares.value).sum())
+            measure = measure or name
+            said.append(f"{percent(float(mean.value))} of the {name}{around(mean)}")
+            sinks.append(f"{many(shares.compared(SINK))} by {name}")
     if not said:
         return None
     text = (
         f"The first token of a text gets {listed(said)}, means over all heads. It gets more than "
         f"{percent(SINK)} in {listed(sinks)} of {heads} heads"
     )
-    if most is None:
+    numbers = estimates(result, "behaviour_share", measure=measure, behaviour="first")
+    place = numbers.first()
+    if place is None:
         return Highlight(f"{text}.", None, None, 1.0, "first")
-    measure = "weight" if "by weight" in sinks[0] else "norm"
-    share = observed(result, "behaviour_share", measure=measure, behaviour="first")[most]
-    text += f", most in {_name(result, most)} ({percent(float(share))})."
-    return Highlight(text, *_numbers(result, most), 1.0, "first", "first", measure)
+    most = numbers.at(place)
+    text += f", most in {_name(result, place)}: {percent(float(most.value))}{around(most)}."
+    text += _of_most(result, numbers, "gives it most")
+    return Highlight(text, *_numbers(result, place), 1.0, "first", "first", measure)
 
 
 def _massive(result: xr.Dataset) -> Highlight | None:
     """Where the residual stream has massive activations (Sun et al. 2024, Section 2)."""
-    share = observed(result, "residual_massive", ("layer",))
-    layers = [int(layer) for layer in result["layer"].values[share > rules.MOST]]
+    share = estimates(result, "residual_massive", ("layer",))
+    most = share.value > rules.MOST
+    layers, open_ones = (
+        result["layer"].values[each].tolist()
+        for each in (most, most & (share.compared(rules.MOST) == "not decided"))
+    )
     if not layers:
         return None
     highest = observed(result, "residual_highest", ("layer",))
@@ -159,36 +177,38 @@ def _massive(result: xr.Dataset) -> Highlight | None:
     }
     which = "the first token" if number["place"] == 0 else f"token {number['place']:.0f}"
     text = (
-        f"What enters {layer_list(layers)} holds massive activations in most texts (above "
-        f"{MASSIVE}, and {MASSIVE_RATIO:,} times the median; Sun et al. 2024): up to "
-        f"{highest[at]:,.0f} in dimension {number['dimension']:.0f} at {which} of a text, before "
-        f"{name_of(result, int(result['layer'].values[at]))}, where the largest of a "
-        f"text is {number['ratio']:,.0f} times the median on average, and the first token's vector "
-        f"{number['length']:,.0f} times as long as the median one."
+        f"What enters {layer_list(layers)} holds massive activations in most texts"
+        f"{_and_open(open_ones)} (above {MASSIVE}, and {MASSIVE_RATIO:,} times the median; Sun et "
+        f"al. 2024): up to {highest[at]:,.0f} in dimension {number['dimension']:.0f} at {which} of "
+        f"a text, before {name_of(result, int(result['layer'].values[at]))}, where the largest of "
+        f"a text is {number['ratio']:,.0f} times the median on average, and the first token's "
+        f"vector {number['length']:,.0f} times as long as the median one."
     )
     return Highlight(text, None, None, 0.9, "massive activations")
+
+
+def _and_open(layers: list[int]) -> str:
+    """Layers of which it is not decided."""
+    return f" (not decided for {layer_list(layers)})" if layers else ""
 
 
 def _behaviour(result: xr.Dataset, name: str) -> Highlight | None:
     """The head that does one thing most: by norm, which the first token does not outshine."""
     shares = {
-        measure: observed(result, "behaviour_share", measure=measure, behaviour=name)
+        measure: estimates(result, "behaviour_share", measure=measure, behaviour=name)
         for measure in TOTALS
     }
-    measure = "norm" if np.isfinite(shares["norm"]).any() else "weight"
-    place = _highest(shares[measure])
-    if place is None or shares[measure][place] < rules.WORTH_SAYING:
+    measure = "norm" if np.isfinite(shares["norm"].value).any() else "weight"
+    place = shares[measure].first()
+    if place is None or shares[measure].value[place] < rules.WORTH_SAYING:
         return None
-    low, high = (
-        float(observed(result, f"behaviour_share_{end}", measure=measure, behaviour=name)[place])
-        for end in ("low", "high")
-    )
-    value, around = float(shares[measure][place]), interval(low, high)
-    text = f"Head {_name(result, place)} gives {percent(value)} of its {measure}{around}"
-    weight = float(shares["weight"][place])
-    if measure == "norm" and isfinite(weight):
-        text += f" and {percent(weight)} of its weight"
+    most, weight = (shares[each].at(place) for each in (measure, "weight"))
+    value = float(most.value)
+    text = f"Head {_name(result, place)} gives {percent(value)} of its {measure}{around(most)}"
+    if measure == "norm" and isfinite(float(weight.value)):
+        text += f" and {percent(float(weight.value))} of its weight{around(weight)}"
     text += f" to {BEHAVIOURS[name]}, of tokens that have such."
+    text += _of_most(result, shares[measure], "gives most")
     return Highlight(text, *_numbers(result, place), 0.9 * value, name, name, measure)
 
 
@@ -196,10 +216,10 @@ def _particular_tokens(result: xr.Dataset) -> Highlight | None:
     """The head whose keys are least like the tokens of the corpus, and which they are."""
     if "token_divergence" not in result:
         return None
-    by = {name: observed(result, "token_divergence", side="key", measure=name) for name in TOTALS}
-    measure = "norm" if np.isfinite(by["norm"]).any() else "weight"
-    place = _highest(by[measure])
-    if place is None or by[measure][place] < rules.PARTICULAR:
+    by = {name: estimates(result, "token_divergence", side="key", measure=name) for name in TOTALS}
+    measure = "norm" if np.isfinite(by["norm"].value).any() else "weight"
+    place = by[measure].first()
+    if place is None or by[measure].value[place] < rules.PARTICULAR:
         return None
     layer, head = _numbers(result, place)
     here = result.sel(side="key", measure=measure, layer=layer, head=head)
@@ -211,92 +231,142 @@ def _particular_tokens(result: xr.Dataset) -> Highlight | None:
         if isfinite(share)
     ]
     text = (
-        f"Head {_name(result, place)} is the most one for particular tokens: of its {measure} that "
-        f"does not go to first tokens it gives {listed(named[:3])}."
+        f"In these texts head {_name(result, place)} is the most one for particular tokens: of its "
+        f"{measure} that does not go to first tokens it gives {listed(named[:3])}."
     )
-    importance = 0.5 * min(float(by[measure][place]), 1.0)
+    importance = 0.5 * min(float(by[measure].value[place]), 1.0)
     where = _numbers(result, place)
     return Highlight(text, *where, importance, "particular tokens", "tokens", measure)
 
 
 def _where(result: xr.Dataset) -> str:
     """The layers in which special tokens together get far more weight than norm."""
-    weight, norm = (average(_special_share(result, m), axis=1) for m in ("weight", "norm"))
-    layers = [int(layer) for layer in result["layer"].values[weight - norm >= rules.APART]]
-    return f"; the gap is ten points and more in {layer_list(layers)}" if layers else ""
+    weight, norm = (_special_share(result, m).mean(axis=1) for m in ("weight", "norm"))
+    gap = weight.minus(norm).compared(rules.APART)
+    layers, open_ones = (result["layer"].values[gap == each].tolist()
+                         for each in ("above", "not decided"))  # fmt: skip
+    if layers:
+        return f"; the gap is ten points and more in {layer_list(layers)}{_and_open(open_ones)}"
+    if open_ones:
+        return f"; whether the gap is ten points in {layer_list(open_ones)} is not decided"
+    return ""
 
 
 def _category(result: xr.Dataset, category: str) -> Highlight | None:
     """The head whose weight and norm differ most about a category, or that gives it most."""
-    weights = share(result, "weight", category)
-    norms = share(result, "norm", category)
-    gap = np.abs(weights - norms)
-    differs = bool((gap >= rules.APART).any())
-    place = _highest(gap if differs else weights)
-    if place is None or (not differs and weights[place] <= rules.MOST):
+    weights, norms = (shares_of(result, measure, category) for measure in TOTALS)
+    gap = weights.minus(norms)
+    gap = gap.times(np.where(gap.value < 0, -1.0, 1.0))
+    differs = bool((gap.value >= rules.APART).any())
+    place = (gap if differs else weights).first()
+    if place is None or (not differs and weights.value[place] <= rules.MOST):
         return None
+    weight, norm = weights.at(place), norms.at(place)
     text = (
-        f"Head {_name(result, place)} gives {percent(float(weights[place]))} of its weight to "
-        f"{category_label(result, category)}"
+        f"Head {_name(result, place)} gives {percent(float(weight.value))} of its weight"
+        f"{around(weight)} to {category_label(result, category)}"
     )
-    if np.isfinite(norms[place]):
-        text += f", {'but' if differs else 'and'} {percent(float(norms[place]))} of its norm"
-    importance = 0.95 * min(float(gap[place]) if differs else float(weights[place]) / 2, 1.0)
+    verdict = str(gap.at(place).compared(0.0)) if differs else ""
+    if np.isfinite(norm.value):
+        text += f", {'but' if verdict == 'above' else 'and'} {percent(float(norm.value))} of its "
+        text += f"norm{around(norm)}"
+    text += "; whether the two differ is not decided." if verdict == "not decided" else "."
+    numbers, what = (gap, "differs most in this") if differs else (weights, "gives most")
+    text += _of_most(result, numbers, what)
+    most = float(gap.value[place]) if differs else float(weight.value) / 2
+    importance = 0.95 * min(most, 1.0)
     where = _numbers(result, place)
-    return Highlight(f"{text}.", *where, importance, category, category, "weight")
+    return Highlight(text, *where, importance, category, category, "weight")
 
 
 def _neighbour(result: xr.Dataset, which: str, offset: int) -> Highlight | None:
     """The head that attends most to a neighbour (Clark et al. 2019, Section 3.1)."""
-    weights = observed(result, "neighbour", measure="weight", offset=offset)
-    place = _highest(weights)
-    if place is None or weights[place] < rules.WORTH_SAYING:
+    weights, norms = (
+        estimates(result, "neighbour", measure=each, offset=offset) for each in TOTALS
+    )
+    place = weights.first()
+    if place is None or weights.value[place] < rules.WORTH_SAYING:
         return None
-    norm = observed(result, "neighbour", measure="norm", offset=offset)[place]
-    text = f"Head {_name(result, place)} gives {percent(float(weights[place]))} of its weight"
-    if np.isfinite(norm):
-        text += f" and {percent(float(norm))} of its norm"
-    many = int((weights > rules.MOST).sum())
+    weight, norm = weights.at(place), norms.at(place)
+    value = float(weight.value)
+    text = f"Head {_name(result, place)} gives {percent(value)} of its weight{around(weight)}"
+    if np.isfinite(norm.value):
+        text += f" and {percent(float(norm.value))} of its norm{around(norm)}"
+    verdicts = weights.compared(rules.MOST)
     unit = unit_of_keys(result)
     text += f" to the current {unit} itself" if offset == 0 else f" to the {which} {unit}"
-    if many > 1:
-        text += f"; {many} heads give it more than half of their weight"
-    importance = 0.9 * float(weights[place])
+    if int(np.isin(verdicts, ("above", "not decided")).sum()) > 1:
+        text += f"; {_heads(verdicts, 'gives', 'give')} it more than half of their weight"
+    text += f".{_of_most(result, weights, 'gives it most')}"
+    importance = 0.9 * value
     return Highlight(
-        f"{text}.", *_numbers(result, place), importance, which, question=which, measure="weight"
+        text, *_numbers(result, place), importance, which, question=which, measure="weight"
     )
+
+
+def _heads(verdicts: NDArray[np.str_], one: str, several: str) -> str:
+    """How many heads, with the verb."""
+    verb = one if int((verdicts == "above").sum()) == 1 else several
+    return f"{many(verdicts, 'head')} {verb}"
 
 
 def _broadest(result: xr.Dataset) -> Highlight | None:
-    entropy = observed(result, "entropy", measure="weight", query_category="all")
+    entropy = estimates(result, "entropy", measure="weight", query_category="all")
     uniform = float(observed(result, "entropy_uniform", ()))
-    place = _highest(entropy)
-    if place is None or not uniform > 0 or entropy[place] < rules.BROAD * uniform:
+    place = entropy.first()
+    if place is None or not uniform > 0 or entropy.value[place] < rules.BROAD * uniform:
         return None
-    part = float(entropy[place]) / uniform
+    nats = entropy.at(place)
+    part = float(nats.value) / uniform
     text = (
-        f"Head {_name(result, place)} is the broadest: its entropy, {entropy[place]:.2f} nats, is "
-        f"{percent(part)} of that of uniform attention ({uniform:.2f})"
+        f"Head {_name(result, place)} is the broadest: its entropy, {nats.value:.2f} nats"
+        f"{_in_nats(nats)}, is {percent(part)} of that of uniform attention ({uniform:.2f})"
     )
-    many = int((entropy > rules.VERY_BROAD * uniform).sum())
-    text += f"; {many} heads are above {percent(rules.VERY_BROAD)}." if many > 1 else "."
+    if others := entropy.rivals():
+        names = [_name(result, each) for each in (place, *others)]
+        text = (
+            f"Which head is the broadest is not decided between {between(names)}: the entropy of "
+            f"{names[0]}, {nats.value:.2f} nats{_in_nats(nats)}, is {percent(part)} of that of "
+            f"uniform attention ({uniform:.2f})"
+        )
+    verdicts = entropy.compared(rules.VERY_BROAD * uniform)
+    several = int(np.isin(verdicts, ("above", "not decided")).sum()) > 1
+    above = f" above {percent(rules.VERY_BROAD)}."
+    text += f"; {_heads(verdicts, 'is', 'are')}{above}" if several else "."
     importance = 0.55 * min(part, 1.0)
     return Highlight(text, *_numbers(result, place), importance, "broad", "entropy", "weight")
 
 
 def _narrowest(result: xr.Dataset) -> Highlight | None:
-    entropy = observed(result, "entropy", measure="weight", query_category="all")
+    entropy = estimates(result, "entropy", measure="weight", query_category="all")
     uniform = float(observed(result, "entropy_uniform", ()))
-    place = _highest(-entropy)
-    if place is None or not uniform > 0 or entropy[place] > rules.NARROW * uniform:
+    low = entropy.times(-1.0)
+    place = low.first()
+    if place is None or not uniform > 0 or entropy.value[place] > rules.NARROW * uniform:
         return None
-    nats = float(entropy[place])
-    text = (
-        f"Head {_name(result, place)} is the narrowest: {nats:.2f} nats, as if it spread its "
-        f"weight evenly over {np.exp(nats):.1f} {unit_of_keys(result)}s."
+    nats = float(entropy.value[place])
+    at = entropy.at(place)
+    spread = (
+        f"{nats:.2f} nats{_in_nats(at)}, as if it spread its weight evenly over "
+        f"{np.exp(nats):.1f} {unit_of_keys(result)}s."
     )
+    text = f"Head {_name(result, place)} is the narrowest: {spread}"
+    if others := low.rivals():
+        names = [_name(result, each) for each in (place, *others)]
+        text = (
+            f"Which head is the narrowest is not decided between {between(names)}: {names[0]} has "
+            f"{spread}"
+        )
     importance = 0.5 * (1 - nats / uniform)
     return Highlight(text, *_numbers(result, place), importance, "narrow", "entropy", "weight")
+
+
+def _in_nats(one: Estimates) -> str:
+    return around(one, _two, share=False)
+
+
+def _two(value: float) -> str:
+    return f"{value:.2f}".replace("-", "\u2212")
 
 
 def _breadth_from_cls(result: xr.Dataset) -> Highlight | None:
@@ -306,107 +376,152 @@ def _breadth_from_cls(result: xr.Dataset) -> Highlight | None:
     """
     if result.attrs.get("kind") == "decoder":
         return None
-    mean = [
-        average(observed(result, "entropy", measure="weight", query_category=query), axis=1)
+    cls, everyone = (
+        estimates(result, "entropy", measure="weight", query_category=query).mean(axis=1).at(-1)
         for query in ("cls", "all")
-    ]
-    last = len(mean[0]) - 1
-    cls, everyone = float(mean[0][last]), float(mean[1][last])
-    if not abs(cls - everyone) >= rules.NATS_APART:
-        return None
-    layer = int(result["layer"].values[last])
-    text = (
-        f"In {name_of(result, layer)}, the last that was looked at, attention from "
-        f"{category_label(result, 'cls', attending=True)} is "
-        f"{'broader' if cls > everyone else 'narrower'} ({cls:.2f} nats) than that from tokens on "
-        f"average ({everyone:.2f})."
     )
-    return Highlight(text, layer, None, min(0.35, 0.2 * abs(cls - everyone)), "breadth from cls")
+    gap = cls.minus(everyone)
+    if not abs(gap.value) >= rules.NATS_APART:
+        return None
+    layer = int(result["layer"].values[-1])
+    more = {"above": "broader", "below": "narrower"}.get(str(gap.compared(0.0)), "")
+    there = f"{cls.value:.2f} nats{_in_nats(cls)}"
+    average = f"that from tokens on average, {everyone.value:.2f} nats{_in_nats(everyone)}"
+    label = category_label(result, "cls", attending=True)
+    where = f"In {name_of(result, layer)}, the last that was looked at,"
+    text = (
+        f"{where} attention from {label}, {there}, is {more} than {average}."
+        if more
+        else f"{where} it is not decided whether attention from {label}, {there}, is broader or "
+        f"narrower than {average}."
+    )
+    importance = min(0.35, 0.2 * abs(float(gap.value)))
+    return Highlight(text, layer, None, importance, "breadth from cls")
 
 
 def _unreached(result: xr.Dataset) -> Highlight | None:
     """How much of the weight cannot change the output at all (Brunner et al. 2020, Section 3)."""
-    unreached = out_of_reach(result)
-    place = _highest(unreached)
-    mean = float(average(unreached))
-    if place is None or mean < rules.UNREACHED:
+    missing = unreached(result)
+    place, mean = missing.first(), missing.mean()
+    part = float(mean.value)
+    if place is None or part < rules.UNREACHED:
         return None
+    most = missing.at(place)
     text = (
-        f"{percent(mean)} of the weight cannot reach the output of its head: "
-        f"effective attention, which leaves it out, adds up to {percent(1 - mean)}. Most of it is "
-        f"in head {_name(result, place)} ({percent(float(unreached[place]))})."
+        f"{percent(part)} of the weight{around(mean)} cannot reach the output of its head: "
+        f"effective attention, which leaves it out, adds up to {percent(1 - part)}. Most of it is "
+        f"in head {_name(result, place)}: {percent(float(most.value))}{around(most)}."
     )
+    if others := missing.rivals():
+        names = [_name(result, each) for each in (place, *others)]
+        text = text.replace("Most of it is in head", "A lot of it is in head")
+        text += f" In which head most is, is not decided between {between(names)}."
     where = _numbers(result, place)
-    return Highlight(text, *where, min(0.5 + mean, 0.9), "out of reach", "unreached")
+    return Highlight(text, *where, min(0.5 + part, 0.9), "out of reach", "unreached")
 
 
 def _effective(result: xr.Dataset) -> Highlight | None:
     """The head whose effective attention is least like its weights (Brunner et al. 2020)."""
-    correlation = observed(result, "effective_correlation_by_head")
-    place = _highest(-correlation)
+    correlation = estimates(result, "effective_correlation_by_head")
+    negative = correlation.times(-1.0)
+    place = negative.first()
     if place is None:
         return None
-    lowest, mean = float(correlation[place]), float(average(correlation))
+    at, mean = correlation.at(place), correlation.mean()
+    lowest, around_it = float(at.value), _in_nats(at)
     if lowest > rules.SAME:
-        text = f"Effective attention is nearly the weight in every head (r at least {lowest:.2f})."
+        verdicts = correlation.compared(rules.SAME)
+        open_ones = int((verdicts == "not decided").sum())
+        heads = plural(open_ones, "head")
+        more = f"; above {rules.SAME} is not decided for {heads}" if open_ones else ""
+        text = (
+            f"Effective attention is nearly the weight in every head (r at least {lowest:.2f}"
+            f"{around_it}){more}."
+        )
         return Highlight(text, None, None, 0.3, "effective")
     text = (
         f"Effective attention differs most from the weight in head {_name(result, place)}: "
-        f"correlation {lowest:.2f}"
+        f"correlation {lowest:.2f}{around_it}"
     )
-    several = np.isfinite(correlation).sum() > 1
-    text += f", where the mean over heads is {mean:.2f}." if several else "."
+    if others := negative.rivals():
+        names = [_name(result, each) for each in (place, *others)]
+        text = (
+            "In which head effective attention differs most from the weight is not decided "
+            f"between {between(names)}: correlation {lowest:.2f}{around_it} in head {names[0]}"
+        )
+    several = np.isfinite(correlation.value).sum() > 1
+    text += f", where the mean over heads is {mean.value:.2f}{_in_nats(mean)}." if several else "."
     importance = min(0.8 * (1 - lowest), 0.8)
     return Highlight(text, *_numbers(result, place), importance, "effective", "correlation")
 
 
 def _length(result: xr.Dataset) -> Highlight | None:
     """Whether effective attention leaves the weights in longer texts (Brunner, Figure 1a)."""
-    correlation = observed(result, "effective_correlation", ("length",))
+    correlation = estimates(result, "effective_correlation", ("length",))
     count = observed(result, "effective_correlation_count", ("length",))
     # A bin of one or two documents says nothing about its length.
-    seen = np.flatnonzero(np.isfinite(correlation) & ~(count < rules.FEWEST_TEXTS))
+    seen = np.flatnonzero(np.isfinite(correlation.value) & ~(count < rules.FEWEST_TEXTS))
     if len(seen) < 2:
         return None
-    first, last = seen[0], seen[-1]
-    if abs(correlation[first] - correlation[last]) < rules.CORRELATION_APART:
+    first, last = (correlation.at(seen[at]) for at in (0, -1))
+    longer = last.minus(first)
+    if abs(longer.value) < rules.CORRELATION_APART:
         return None
     edges = result["length"].values
-    text = (
-        f"Effective attention and weight agree "
-        f"{'less' if correlation[last] < correlation[first] else 'more'} in longer texts: "
-        f"correlation {correlation[first]:.2f} below {edges[first + 1]:g} tokens, "
-        f"{correlation[last]:.2f} from {edges[last]:g}."
+    more = {"above": "more", "below": "less"}.get(str(longer.compared(0.0)), "")
+    numbers = (
+        f"correlation {first.value:.2f}{_in_nats(first)} below {edges[seen[0] + 1]:g} tokens, "
+        f"{last.value:.2f}{_in_nats(last)} from {edges[seen[-1]]:g}."
     )
-    change = abs(float(correlation[first] - correlation[last]))
+    text = (
+        f"Effective attention and weight agree {more} in longer texts: {numbers}"
+        if more
+        else "Whether effective attention and weight agree less or more in longer texts is not "
+        f"decided: {numbers}"
+    )
+    change = abs(float(longer.value))
     return Highlight(text, None, None, min(0.4 + change / 2, 0.7), "length")
 
 
 def _dispersion(result: xr.Dataset) -> Highlight | None:
     """The heads with the largest and the smallest CV of ‖f(x)‖ (Kobayashi et al. 2020, Table 1)."""
-    cv = observed(result, "vector_norm_cv")
-    most, least = _highest(cv), _highest(-cv)
+    cv = estimates(result, "vector_norm_cv")
+    most, least = cv.first(), cv.times(-1.0).first()
     if most is None or least is None or most == least:
         return None
+    ends = [cv.at(place) for place in (most, least)]
+    told = [f"CV {each.value:.2f}{_in_nats(each)}" for each in ends]
     text = (
-        f"The lengths ‖f(x)‖ of the transformed vectors vary most in head {_name(result, most)} "
-        f"(CV {cv[most]:.2f}) and least in head {_name(result, least)} (CV {cv[least]:.2f})."
+        f"The lengths ‖f(x)‖ of the transformed vectors vary most in head {_name(result, most)}, "
+        f"{told[0]}, and least in head {_name(result, least)}, {told[1]}."
     )
-    importance = min(0.4, float(cv[most]))
+    open_ones = [
+        f"{which} between {between([_name(result, each) for each in (place, *others)])}"
+        for which, place, others in (
+            ("most", most, cv.rivals()),
+            ("least", least, cv.times(-1.0).rivals()),
+        )
+        if others
+    ]
+    text += f" Not decided: {'; '.join(open_ones)}." if open_ones else ""
+    importance = min(0.4, float(ends[0].value))
     return Highlight(text, *_numbers(result, most), importance, "dispersion", "cv")
 
 
 def _gates(result: xr.Dataset) -> Highlight | None:
     """How far the gates between heads and W^O are open, and where norms were taken."""
-    gate, closed = (observed(result, name) for name in ("gate", "gate_closed"))
-    place = _highest(-gate)
+    gate, closed = (estimates(result, name) for name in ("gate", "gate_closed"))
+    place = gate.times(-1.0).first()
     if place is None:
         return None
+    mean, least, nothing = gate.mean(), gate.at(place), closed.at(place)
     text = (
-        f"Gates let through {percent(float(average(gate)))} of what heads compute on average, and "
-        f"least in head {_name(result, place)}: {percent(float(gate[place]))}"
+        f"Gates let through {percent(float(mean.value))} of what heads compute on average"
+        f"{around(mean)}, and least in head {_name(result, place)}: "
+        f"{percent(float(least.value))}{around(least)}, nearly nothing in "
+        f"{percent(float(nothing.value))} of the cases{around(nothing)}."
     )
-    text += f", nearly nothing in {percent(float(closed[place]))} of the cases."
+    text += _of_most(result, gate.times(-1.0), "lets through least")
     if sample := result.attrs.get("gated_queries"):
         text += (
             f" Norms are those of at most {sample} queries of a text, as f depends on the query."
@@ -414,10 +529,10 @@ def _gates(result: xr.Dataset) -> Highlight | None:
     return Highlight(text, *_numbers(result, place), 0.6, "gate")
 
 
-def _numbers(result: xr.Dataset, place: tuple[int, int]) -> tuple[int, int]:
+def _numbers(result: xr.Dataset, place: tuple[int, ...]) -> tuple[int, int]:
     """Layer and head as the model counts them; a survey may hold some layers only."""
     return int(result["layer"].values[place[0]]), place[1]
 
 
-def _name(result: xr.Dataset, place: tuple[int, int]) -> str:
+def _name(result: xr.Dataset, place: tuple[int, ...]) -> str:
     return name_of(result, *_numbers(result, place))

@@ -3,15 +3,15 @@
 import numpy as np
 import xarray as xr
 
+from headlight.findings.estimates import Estimates, around, estimates
 from headlight.findings.observed import (
     TOTALS,
-    average,
     category_label,
     occurs,
     share,
     share_of_total,
 )
-from headlight.findings.rules import is_far_below
+from headlight.findings.rules import FAR_BELOW
 from headlight.findings.wording import percent
 
 
@@ -22,8 +22,8 @@ def mean_shares(result: xr.Dataset, category: str) -> tuple[float, float]:
         result: a survey, or a result of the study of norms.
         category: of the attended tokens.
     """
-    weight, norm = (_shares(result, measure, category) for measure in TOTALS)
-    return float(average(weight)), float(average(norm))
+    weight, norm = (shares_of(result, measure, category).mean() for measure in TOTALS)
+    return float(weight.value), float(norm.value)
 
 
 def weight_and_norm(result: xr.Dataset, category: str) -> str | None:
@@ -36,18 +36,40 @@ def weight_and_norm(result: xr.Dataset, category: str) -> str | None:
     Returns:
         the sentence; None where nothing was observed.
     """
-    weight, norm = mean_shares(result, category)
-    if not np.isfinite(weight + norm):
+    weight, norm = (shares_of(result, measure, category).mean() for measure in TOTALS)
+    if not np.isfinite(weight.value + norm.value):
         return None
-    said = f"{percent(weight)} of the weight goes to {category_label(result, category)}"
-    if weight > 0 and is_far_below(norm, weight):
-        return f"{said}, but {percent(norm)} of the norm, at most half as much."
-    return f"{said}, and {percent(norm)} of the norm."
+    said = (
+        f"{percent(float(weight.value))} of the weight{around(weight)} goes to "
+        f"{category_label(result, category)}"
+    )
+    little = f"{percent(float(norm.value))} of the norm{around(norm)}"
+    beside = norm.minus(weight.times(FAR_BELOW))
+    verdict = str(beside.compared(0.0)) if weight.value > 0 else "above"
+    if verdict == "below":
+        return f"{said}, but {little}, at most half as much."
+    if verdict == "not decided":
+        return f"{said}, and {little}; whether that is at most half as much is not decided."
+    return f"{said}, and {little}."
 
 
-def _shares(result: xr.Dataset, measure: str, category: str) -> np.ndarray:
-    """Of each head."""
-    if TOTALS[measure] not in result or not occurs(result, category):
-        return share(result, measure, category)
+def shares_of(result: xr.Dataset, measure: str, category: str) -> Estimates:
+    """What a category gets by a measure, [layer, head].
+
+    Args:
+        result: as above.
+        measure: of heads; of a result of norms ``weight`` or ``norm``.
+        category: of the attended tokens.
+    """
+    total = TOTALS.get(measure, "")
+    if total not in result or not occurs(result, category):
+        found = estimates(
+            result, "share", measure=measure, query_category="all", key_category=category
+        )
+        value = share(result, measure, category)
+        return Estimates(value, *(np.where(np.isfinite(value), each, np.nan)
+                                  for each in (found.low, found.high)))  # fmt: skip
     place = [str(name) for name in result["key_category"].values].index(category)
-    return share_of_total(result, TOTALS[measure])[..., place]
+    value = share_of_total(result, total)[..., place]
+    of = estimates(result, f"{total}_share", key_category=category)
+    return Estimates(value, of.low, of.high)

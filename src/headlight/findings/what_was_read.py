@@ -242,8 +242,11 @@ def _few(result: xr.Dataset, number: int) -> str:
         noun, more = "held-out text", " Give more texts, or others with --held-out."
     elif _is_pair(result.attrs.get("sentences")):
         noun, more = "tested sentence", " With --train FILE all sentences of the source are tested."
-    intervals = any(str(name) == "low" or str(name).endswith("_low") for name in result.data_vars)
-    resampled = ", and intervals are drawn from these alone" if intervals else ""
+    ends = [each for name, each in result.data_vars.items()
+            if str(name) == "low" or str(name).endswith("_low")]  # fmt: skip
+    resampled = ", and intervals are drawn from these alone" if ends else ""
+    if ends and not any(bool(each.notnull().any()) for each in ends):
+        resampled = "; there is no interval, and nothing is decided of them"
     others = "recordings" if noun == "recording" else "texts"
     return f"Only {plural(number, noun)}: that says little of other {others}{resampled}.{more}"
 

@@ -122,6 +122,7 @@ class Table:
             written with about three digits.
         highlight: Row number and column of the cells that stand out.
         note: A sentence under the table.
+        around: For some columns half the width of the interval of each row, shown behind it.
     """
 
     name: str
@@ -130,6 +131,7 @@ class Table:
     formats: Mapping[str, str] = field(default_factory=dict)
     highlight: Collection[tuple[int, str]] = ()
     note: str = ""
+    around: Mapping[str, Sequence[float]] = field(default_factory=dict)
 
 
 @dataclass(frozen=True, slots=True)
@@ -300,7 +302,7 @@ def _pictured(picture: Picture) -> dict[str, Any]:
 
 def _sheet(table: Table, name: str) -> SortableTable:
     """A table as cells; columns of words are set flush left."""
-    cells = frame_cells(table.frame, table.formats, table.highlight)
+    cells = frame_cells(table.frame, table.formats, table.highlight, table.around)
     numeric = numeric_columns(cells, len(table.frame.columns))
     columns = [
         Column(str(label), kind="" if number else "words")

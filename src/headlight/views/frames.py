@@ -1,8 +1,9 @@
 """Data frames as cells of text, the same in pages, pictures and terminals."""
 
 import math
-from collections.abc import Collection, Mapping
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
+from types import MappingProxyType
 
 import numpy as np
 import pandas as pd
@@ -24,6 +25,7 @@ def frame_cells(
     frame: pd.DataFrame,
     formats: Mapping[str, str],
     highlight: Collection[tuple[int, str]] = (),
+    around: Mapping[str, Sequence[float]] = MappingProxyType({}),
 ) -> list[list[FrameCell]]:
     """The cells of a frame, row by row; its index is left out.
 
@@ -31,13 +33,14 @@ def frame_cells(
         frame: Any values; None and NaN become a dash.
         formats: Column to Python format; it applies to the numbers of the column.
         highlight: Row number and column of the cells that stand out.
+        around: Half the widths of the intervals of some columns, in their units.
 
     Raises:
         UsageError: A format or a highlight names a column that is not there, or a format does not
             fit its numbers.
     """
     names = [str(name) for name in frame.columns]
-    for name in [*formats, *(column for _, column in highlight)]:
+    for name in [*formats, *around, *(column for _, column in highlight)]:
         if name not in names:
             raise UsageError(
                 f"there is no column {name!r} in the table; it has {', '.join(names)}."
@@ -45,7 +48,12 @@ def frame_cells(
     strong = set(highlight)
     return [
         [
-            _cell(value, formats.get(name, ""), strong=(row, name) in strong)
+            _cell(
+                value,
+                formats.get(name, ""),
+                strong=(row, name) in strong,
+                half=around[name][row] if name in around else math.nan,
+            )
             for name, value in zip(names, values, strict=True)
         ]
         for row, values in enumerate(frame.itertuples(index=False, name=None))
@@ -61,7 +69,7 @@ def numeric_columns(cells: list[list[FrameCell]], count: int) -> list[bool]:
     ]
 
 
-def _cell(value: object, format: str, *, strong: bool) -> FrameCell:
+def _cell(value: object, format: str, *, strong: bool, half: float) -> FrameCell:
     if value is None or value is pd.NaT or value is pd.NA:
         return FrameCell(MISSING, strong=strong)
     if isinstance(value, bool | np.bool_):
@@ -71,7 +79,8 @@ def _cell(value: object, format: str, *, strong: bool) -> FrameCell:
     number = float(value)
     if not math.isfinite(number):
         return FrameCell(MISSING if math.isnan(number) else str(number), strong=strong)
-    return FrameCell(_written(value, format), number, strong)
+    around = f" ±{_written(half, format)}" if math.isfinite(half) else ""
+    return FrameCell(f"{_written(value, format)}{around}", number, strong)
 
 
 def _written(value: int | float | np.number, format: str) -> str:

@@ -14,11 +14,12 @@ from headlight.findings import (
     category_label,
     name_of,
     observed,
-    out_of_reach,
     share,
     surveyed,
     unit_of_keys,
 )
+from headlight.findings.estimates import Estimates, estimates, unreached
+from headlight.findings.special_tokens import shares_of
 from headlight.views.colour import level
 from headlight.views.markup import element, joined
 from headlight.views.numbers import (
@@ -27,6 +28,7 @@ from headlight.views.numbers import (
     decimal_cell,
     percent_cell,
     percent_text,
+    plus_minus,
     points_cell,
     points_text,
     rank_text,
@@ -106,13 +108,13 @@ def head_grid(result: xr.Dataset) -> HeadGrid | None:
             questions.append((name, label))
             views |= found
     for question in _plain_questions(result):
-        if np.isfinite(question.values).any():
+        if np.isfinite(question.numbers.value).any():
             questions.append((question.name, question.label))
             views[f"{question.name}."] = _view(
                 (question.label, question.help),
                 "green",
-                question.values,
-                _range(question.values),
+                question.numbers,
+                _range(question.numbers.value),
                 question.formats,
             )
     if not views:
@@ -196,7 +198,7 @@ def _label(words: str, x: Number, y: Number, kind: str, anchor: str = "middle") 
     return element("text", words, x=float(x), y=float(y), class_=kind, text_anchor=anchor)
 
 
-_ByMeasure = dict[str, NDArray[np.float64]]
+_ByMeasure = dict[str, Estimates]
 
 
 def _questions(result: xr.Dataset) -> list[tuple[str, str, _ByMeasure, float | None]]:
@@ -204,10 +206,10 @@ def _questions(result: xr.Dataset) -> list[tuple[str, str, _ByMeasure, float | N
     asked: list[tuple[str, str, _ByMeasure, float | None]] = []
     measures = [row.name for row in surveyed(result)]
     for name in CATEGORIES:
-        values = {m: share(result, m, name) for m in measures}
+        values = {m: shares_of(result, m, name) for m in measures}
         asked.append((name, f"to {category_label(result, name)}", values, None))
     for name, offset in NEIGHBOURS.items():
-        values = {m: observed(result, "neighbour", measure=m, offset=offset) for m in measures}
+        values = {m: estimates(result, "neighbour", measure=m, offset=offset) for m in measures}
         asked.append((name, f"to the {name} {unit_of_keys(result)}", values, None))
     for name, label in (
         ("first", "to the first token (sink)"),
@@ -217,13 +219,13 @@ def _questions(result: xr.Dataset) -> list[tuple[str, str, _ByMeasure, float | N
     ):
         if name != "first" or result.attrs.get("kind") == "decoder":
             values = {
-                m: observed(result, "behaviour_share", measure=m, behaviour=name) for m in measures
+                m: estimates(result, "behaviour_share", measure=m, behaviour=name) for m in measures
             }
             asked.append((name, label, values, None))
     if "token_divergence" in result:
-        values = {m: observed(result, "token_divergence", side="key", measure=m) for m in measures}
+        values = {m: estimates(result, "token_divergence", side="key", measure=m) for m in measures}
         asked.append(("tokens", "to particular tokens", values, 0.0))
-    values = {m: observed(result, "entropy", measure=m, query_category="all") for m in measures}
+    values = {m: estimates(result, "entropy", measure=m, query_category="all") for m in measures}
     asked.append(("entropy", "entropy", values, float(observed(result, "entropy_uniform", ()))))
     return asked
 
@@ -234,7 +236,7 @@ class _Plain(NamedTuple):
     name: str
     label: str
     help: str
-    values: NDArray[np.float64]
+    numbers: Estimates
     formats: tuple[Format, Format] = (decimal_cell, decimal)
 
 
@@ -245,34 +247,34 @@ def _plain_questions(result: xr.Dataset) -> list[_Plain]:
             "weight out of reach",
             "The share of the weight that cannot change the head's output: what effective "
             "attention lacks to 100%.",
-            out_of_reach(result),
+            unreached(result),
             (percent_cell, percent_text),
         ),
         _Plain(
             "correlation",
             "effective ~ weight",
             "Pearson's correlation of effective attention and weight: 1 where they are the same.",
-            observed(result, "effective_correlation_by_head"),
+            estimates(result, "effective_correlation_by_head"),
         ),
         _Plain(
             "rank",
             "rank of T",
             f"{measure('rank').meaning.capitalize()}; in a longer text weight is out of reach.",
-            observed(result, "rank"),
+            estimates(result, "rank"),
             (rank_text, rank_text),
         ),
         _Plain(
             "length",
             "mean of ‖f(x)‖",
             f"{measure('vector_norm').meaning.capitalize()}; the mean over tokens.",
-            observed(result, "vector_norm_mean"),
+            estimates(result, "vector_norm_mean"),
         ),
         _Plain(
             "cv",
             "CV of ‖f(x)‖",
             "The standard deviation of the lengths ‖f(x)‖ over their mean: 0 where all tokens have "
             "vectors of one length.",
-            observed(result, "vector_norm_cv"),
+            estimates(result, "vector_norm_cv"),
         ),
     ]
 
@@ -281,10 +283,10 @@ def _compared(
     name: str, label: str, by_measure: _ByMeasure, uniform: float | None
 ) -> dict[str, View]:
     """The views of a question: each measure on one range, and differences on another."""
-    seen = {m: v for m, v in by_measure.items() if np.isfinite(v).any()}
+    seen = {m: v for m, v in by_measure.items() if np.isfinite(v.value).any()}
     if not seen:
         return {}
-    highest = max(float(np.nanmax(values)) for values in seen.values())
+    highest = max(float(np.nanmax(each.value)) for each in seen.values())
     _, high = round_domain(0.0, max(highest, uniform or 0.0, 0.01))
     share = uniform is None
     formats: tuple[Format, Format] = (
@@ -302,7 +304,7 @@ def _compared(
     }
     change: tuple[Format, Format] = (points_cell, points_text) if share else (signed, signed)
     weights = seen.pop("weight", None)
-    differences = {} if weights is None else {m: v - weights for m, v in seen.items()}
+    differences = {} if weights is None else {m: v.value - weights.value for m, v in seen.items()}
     most = max(
         (float(np.nanmax(np.abs(d), initial=0.0)) for d in differences.values()), default=0.0
     )
@@ -310,7 +312,7 @@ def _compared(
     for m, difference in differences.items():
         title = f"{_named(m)} minus weight {label}"
         views[f"{name}.{m}-weight"] = _view(
-            (title, _CHANGE), "change", difference, (-most, most), change
+            (title, _CHANGE), "change", _plain(difference), (-most, most), change
         )
     return views
 
@@ -319,15 +321,24 @@ def _named(name: str) -> str:
     return measure(name).short.capitalize()
 
 
+def _plain(values: NDArray[np.float64]) -> Estimates:
+    """Differences of two measures, without intervals of their own."""
+    nothing = np.full_like(values, np.nan)
+    return Estimates(values, nothing, nothing)
+
+
 def _view(
     said: tuple[str, str],
     scale: str,
-    values: NDArray[np.float64],
+    numbers: Estimates,
     domain: tuple[float, float],
     formats: tuple[Format, Format],
 ) -> View:
     cell, full = formats
-    flat = [float(value) for value in values.ravel()]
+    flat = [float(value) for value in numbers.value.ravel()]
+    shares = full is percent_text
+    halves = [plus_minus(float(half), share=shares)
+              for half in ((numbers.high - numbers.low) / 2).ravel()]  # fmt: skip
     return View(
         title=said[0],
         help=said[1],
@@ -335,8 +346,11 @@ def _view(
         low=domain[0],
         high=domain[1],
         values=[float(f"{value:.4g}") if math.isfinite(value) else None for value in flat],
-        cells=[cell(value) for value in flat] if values.shape[-1] <= _TEXT_UP_TO else [],
-        texts=[full(value) if math.isfinite(value) else "not observed" for value in flat],
+        cells=[cell(value) for value in flat] if numbers.value.shape[-1] <= _TEXT_UP_TO else [],
+        texts=[
+            f"{full(value)}{half}" if math.isfinite(value) else "not observed"
+            for value, half in zip(flat, halves, strict=True)
+        ],
         ends=[full(domain[0]), full(domain[1])],
     )
 

@@ -13,10 +13,10 @@ from headlight.findings import (
     category_label,
     name_of,
     observed,
-    out_of_reach,
     surveyed,
     unit_of_keys,
 )
+from headlight.findings.estimates import unreached
 from headlight.findings.head_ranking import BY_HEAD, variables_of
 from headlight.findings.piece_text import PieceText, piece_text, pieces_of
 from headlight.views.grid import anchor
@@ -96,9 +96,10 @@ def _others(result: xr.Dataset) -> Iterator[Statistic]:
         ("gate", "gate", SHARE),
     ):
         yield Statistic(name, label, unit, {"": _interval(result, name, {})})
-    lost = out_of_reach(result)
-    nothing = np.full_like(lost, np.nan)
-    yield Statistic("unreached", "weight out of reach", SHARE, {"": (lost, nothing, nothing)})
+    lost = unreached(result)
+    yield Statistic(
+        "unreached", "weight out of reach", SHARE, {"": (lost.value, lost.low, lost.high)}
+    )
 
 
 def _interval(

@@ -68,6 +68,13 @@ def rank_text(value: float) -> str:
     return MISSING if not math.isfinite(value) else f"{value:.1f}".removesuffix(".0")
 
 
+def plus_minus(half: float, *, share: bool = False) -> str:
+    """Half an interval behind its number: `` ±3.1``, of a share in points; nothing of none."""
+    if not math.isfinite(half):
+        return ""
+    return f" ±{100 * half:.1f}" if share else f" ±{decimal(half)}"
+
+
 def true_minus(text: str) -> str:
     """A written number with the sign of its own, and a zero without any."""
     if re.fullmatch(r"[+-]0(\.0+)?(%| points)?", text):

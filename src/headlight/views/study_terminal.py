@@ -77,7 +77,7 @@ class _Fitting:
         self._shown = table.frame.head(ROWS)
         self._rows = [
             [printable(cell.text) for cell in row]
-            for row in frame_cells(self._shown, table.formats)
+            for row in frame_cells(self._shown, table.formats, around=table.around)
         ]
 
     def __rich_console__(self, console: Console, options: ConsoleOptions) -> RenderResult:

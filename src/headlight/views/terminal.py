@@ -2,6 +2,7 @@
 
 from collections.abc import Sequence
 
+import numpy as np
 import xarray as xr
 from rich.console import Group, RenderableType
 from rich.padding import Padding
@@ -18,6 +19,9 @@ from headlight.findings import (
     share,
     surveyed,
 )
+from headlight.findings.estimates import estimates
+from headlight.findings.observed import TOTALS
+from headlight.findings.special_tokens import shares_of
 from headlight.views.numbers import MISSING, two_decimals, whole_percent
 from headlight.views.words import Subject
 from headlight.vocabulary import (
@@ -48,6 +52,7 @@ def terminal_table(result: xr.Dataset) -> RenderableType:
     for label, name, meaning in _TERMS:
         if name in result:
             caption += f"; {label}: {meaning}"
+    caption += _how_far_off(result)
     title = Text(printable(str(Subject.of(result))), style="bold")
     parts: list[RenderableType] = [title, _layers(result)]
     if equal := equal_to_weight(result):
@@ -59,6 +64,21 @@ def terminal_table(result: xr.Dataset) -> RenderableType:
         parts += [bullet(each.text) for each in found]
         parts.append(Text(NUMBERING, style="dim"))
     return Group(*parts)
+
+
+def _how_far_off(result: xr.Dataset) -> str:
+    """The widest intervals of the means in the table; nothing where there are none."""
+    first, *_ = [row.name for row in surveyed(result)] or [""]
+    shares = [shares_of(result, first, name) for name in CATEGORIES] if first in TOTALS else []
+    entropy = estimates(result, "entropy", measure=first, query_category="all")
+    widest = [
+        max((float(np.nanmax(each.high - each.low, initial=0)) / 2 for each in of), default=0.0)
+        for of in ([each.mean(axis=1) for each in shares], [entropy.mean(axis=1)])
+    ]
+    if not any(widest):
+        return ""
+    points, nats = 100 * widest[0], widest[1]
+    return f"; 95% intervals: {first} ± {points:.1f} points at most, entropy ± {nats:.2f}"
 
 
 def _layers(result: xr.Dataset) -> Table:

@@ -440,12 +440,12 @@ def _correlation(result: xr.Dataset) -> Section:
 
 
 def _tables(result: xr.Dataset) -> Section:
-    heads = _heads(result)
+    heads, around = _heads(result, ""), _half_widths(result)
     layers = heads.groupby("layer", as_index=False).mean().drop(columns="head")
     shares = dict.fromkeys([name for name in heads.columns if name.endswith("%")], ".1f")
     tables = [
         Table("layers", "Means over heads", layers, shares),
-        Table("heads", "All heads", heads, shares),
+        Table("heads", "All heads", heads, shares, around=around),
         _lengths(result),
         _more_of_heads(result),
         _whole_layers(result),
@@ -453,8 +453,9 @@ def _tables(result: xr.Dataset) -> Section:
     return Section(
         "tables",
         "Tables",
-        f"{NUMBERING} Shares are percentages, entropies are in nats. A click on a column's name "
-        "sorts by it.",
+        f"{NUMBERING} Shares are percentages, entropies are in nats. Behind ± is half the interval "
+        "of 95%: two heads of which these overlap are not told apart by these texts. A click on a "
+        "column's name sorts by it.",
         tables=[table for table in tables if table is not None and len(table.frame)],
     )
 
@@ -540,19 +541,33 @@ def _of_places(
     return table if shown else Table(name, caption, pd.DataFrame())
 
 
-def _heads(result: xr.Dataset) -> pd.DataFrame:
-    """A row for each head."""
+def _half_widths(result: xr.Dataset) -> dict[str, list[float]]:
+    """Of the columns of `_heads` half the intervals, where a survey has them."""
+    low, high = (_heads(result, end) for end in ("_low", "_high"))
+    if len(low) != len(_heads(result, "")):  # of one text, or of an earlier version
+        return {}
+    there = [name for name in low.columns if name in high.columns and name not in ("layer", "head")]
+    return {name: ((high[name] - low[name]) / 2).tolist() for name in there}
+
+
+def _heads(result: xr.Dataset, end: str) -> pd.DataFrame:
+    """A row for each head, of numbers or of one end of their intervals."""
     found: dict[str, xr.DataArray] = {}
     of_all = result.sel(query_category="all")
     names = categories(result)
+
+    def of(part: xr.Dataset, name: str) -> xr.DataArray:
+        there = f"{name}{end}"
+        return part[there] if there in part else xr.full_like(part[name], np.nan)
+
     for measure in map(str, result["measure"].values):
         here = of_all.sel(measure=measure)
         for key, label in names.items():
-            found[f"{measure} {label} %"] = 100 * here["share"].sel(key_category=key)
+            found[f"{measure} {label} %"] = 100 * of(here, "share").sel(key_category=key)
         for offset, label in OFFSETS.items():
-            found[f"{measure} {label} %"] = 100 * here["neighbour"].sel(offset=offset)
-        found[f"{measure} entropy"] = here["entropy"]
-    found |= {label: result[name] for name, label in OF_HEADS.items() if name in result}
+            found[f"{measure} {label} %"] = 100 * of(here, "neighbour").sel(offset=offset)
+        found[f"{measure} entropy"] = of(here, "entropy")
+    found |= {label: of(result, name) for name, label in OF_HEADS.items() if name in result}
     table = xr.Dataset({name: each.reset_coords(drop=True) for name, each in found.items()})
     frame = table.to_dataframe(["layer", "head"])[list(found)]
     # Without what was not observed, and the heads that a layer does not have.

@@ -35,6 +35,16 @@ function table(caption, titles, rows) {
   return build("div", {}, build("p", { class: "help small" }, caption), sheet);
 }
 
+// Its rank as far as intervals decide it: 1, or 1–3 where those of two others reach its own.
+function ranksOf([values, low, high], index) {
+  const rank = rankOf(values, index);
+  if (rank === null || low[index] === null || high[index] === null) return rank;
+  const others = values.map((_, other) => other).filter((other) => other !== index && low[other] !== null);
+  const first = 1 + others.filter((other) => low[other] > high[index]).length;
+  const last = 1 + others.filter((other) => high[other] >= low[index]).length;
+  return first === last ? first : `${first}–${last}`;
+}
+
 // What the head does, what it does more than others first: value, interval and rank by each measure.
 function behaviours(all, index) {
   const measures = all.measures.map(([name, label]) => [name, label]);
@@ -50,14 +60,14 @@ function behaviours(all, index) {
     if (values[index] === null) return "–";
     const known = low[index] !== null && high[index] !== null;
     const interval = known ? build("span", { class: "quiet" }, ` ${said(low[index], each.unit)} to ${said(high[index], each.unit)}`) : "";
-    const rank = rankOf(values, index);
+    const rank = ranksOf(three, index);
     const place = rank === null ? "" : build("span", { class: "rank" }, ` #${rank}`);
     return build("span", {}, build("b", {}, said(values[index], each.unit)), interval, place);
   };
   const sorted = [...rows].sort((one, other) => rank(one) - rank(other));
   const units = { nats: ", nats", tokens: ", tokens" };
   return table(
-    `What it does: mean over texts, interval of 95%, and rank among ${all.names.length} heads`,
+    `What it does: mean over texts, interval of 95%, and rank among ${all.names.length} heads, #1–3 where intervals do not decide it`,
     ["", ...measures.map(([, label]) => label)],
     sorted.map((each) => {
       const label = `${each.label}${units[each.unit] ?? ""}`;

@@ -1,0 +1,137 @@
+"""Numbers with their intervals, as sentences compare them."""
+
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import xarray as xr
+from numpy.typing import NDArray
+
+from headlight.findings.observed import average, observed, out_of_reach
+from headlight.findings.rules import decided, rivals
+from headlight.findings.wording import interval, listed, percent, plural
+from headlight.reduce.intervals import student
+from headlight.vocabulary import CATEGORIES
+
+ENDS = ("", "_low", "_high")
+
+NAMED = 3
+"""Of heads that may be first at most so many are named."""
+
+Array = NDArray[np.float64]
+
+
+@dataclass(frozen=True, slots=True)
+class Estimates:
+    """Numbers of one shape, with the ends of their intervals of 95%; NaN where there are none.
+
+    Means and differences are compared by the ends alone: the interval of a mean over heads is the
+    mean of theirs, and that of a difference goes from the lower end of one less the upper end of
+    the other.  As errors add up to no more than their sum, it is as wide as it has to be or wider.
+    """
+
+    value: Array
+    low: Array
+    high: Array
+
+    @property
+    def known(self) -> bool:
+        """Whether there is an interval."""
+        return bool(np.isfinite(self.low + self.high).any())
+
+    def at(self, place: Any) -> "Estimates":
+        """A part, or one number."""
+        return Estimates(*(np.asarray(each[place]) for each in (self.value, self.low, self.high)))
+
+    def mean(self, axis: int | None = None) -> "Estimates":
+        """Over all that were observed."""
+        return Estimates(*(average(each, axis) for each in (self.value, self.low, self.high)))
+
+    def minus(self, other: "Estimates") -> "Estimates":
+        """The difference."""
+        return Estimates(self.value - other.value, self.low - other.high, self.high - other.low)
+
+    def times(self, factor: Any) -> "Estimates":
+        """Multiplied; by a negative number the ends change places."""
+        low, high = self.low * factor, self.high * factor
+        return Estimates(self.value * factor, np.minimum(low, high), np.maximum(low, high))
+
+    def compared(self, other: float) -> NDArray[np.str_]:
+        """`headlight.findings.rules.decided` of each; of a text alone what was seen in it."""
+        if self.known:
+            verdict = np.vectorize(decided, otypes=[str])(self.value, self.low, self.high, other)
+        else:
+            verdict = np.where(self.value > other, "above", "below")
+        return np.where(np.isfinite(self.value), verdict, "")
+
+    def first(self) -> tuple[int, ...] | None:
+        """Where the largest value stands; None where nothing was observed."""
+        if not np.isfinite(self.value).any():
+            return None
+        return tuple(map(int, np.unravel_index(np.nanargmax(self.value), self.value.shape)))
+
+    def rivals(self) -> list[tuple[int, ...]]:
+        """Other places at which the largest value may be, the next largest first."""
+        first = self.first()
+        if first is None:
+            return []
+        flat = (each.ravel() for each in (self.value, self.low, self.high))
+        found = rivals(*flat, first=int(np.ravel_multi_index(first, self.value.shape)))
+        return [tuple(map(int, np.unravel_index(at, self.value.shape))) for at in found]
+
+
+def estimates(
+    result: xr.Dataset, name: str, dims: tuple[str, ...] = ("layer", "head"), **labels: str | int
+) -> Estimates:
+    """A variable with its ``_low`` and ``_high``; see `headlight.findings.observed.observed`."""
+    return Estimates(*(observed(result, name + end, dims, **labels) for end in ENDS))
+
+
+def unreached(result: xr.Dataset) -> Estimates:
+    """The share of the weight that cannot change the head's output, [layer, head].
+
+    Its error is what groups of texts move it by.
+    """
+    value = out_of_reach(result)
+    dims = ("layer", "head")
+
+    def each(name: str, *before: str) -> Array:
+        weight, effective = (
+            np.stack([observed(result, name, (*before, *dims), measure=by, key_category=category)
+                      for category in CATEGORIES])
+            for by in ("weight", "effective")
+        )  # fmt: skip
+        together: Array = np.stack([weight, effective])
+        return together
+
+    moved, freedom = each("share_by_group", "group"), each("share_freedom")
+    if not moved.shape[2]:
+        return Estimates(value, *(np.full_like(value, np.nan) for _ in range(2)))
+    error = np.sqrt((np.nansum(moved[0] - moved[1], axis=0) ** 2).sum(0))
+    known = np.isfinite(freedom).any((0, 1))
+    fewest = np.where(np.isfinite(freedom), freedom, np.inf).min((0, 1))
+    return Estimates(value, *student(value, error, np.where(known, fewest, np.nan)))
+
+
+def around(one: Estimates, written: Any = percent, *, share: bool = True) -> str:
+    """The interval of one number in brackets; shares end at 0 and 1."""
+    low, high = float(one.low), float(one.high)
+    if share and np.isfinite(low + high):
+        low, high = max(low, 0.0), min(high, 1.0)
+    return interval(low, high, written)
+
+
+def many(verdicts: NDArray[np.str_], noun: str = "") -> str:
+    """How many are certainly so: ``7``, or ``7 heads (2 not decided)``."""
+    open_ones = int((verdicts == "not decided").sum())
+    above = int((verdicts == "above").sum())
+    said = plural(above, noun) if noun else str(above)
+    return f"{said} ({open_ones} not decided)" if open_ones else said
+
+
+def between(names: list[str]) -> str:
+    """Those of which one is first: ``L4H7 and L2H1``, ``L4H7, L2H1, L0H3 and 5 other heads``."""
+    if len(names) <= NAMED:
+        return listed(names)
+    rest = len(names) - NAMED
+    return listed([*names[:NAMED], plural(rest, "other head")])

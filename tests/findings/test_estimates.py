@@ -1,0 +1,237 @@
+"""Sentences keep to intervals: what these overlap about is not decided."""
+
+import numpy as np
+import pytest
+import xarray as xr
+from hypothesis import given, strategies as st
+
+from headlight.findings import highlights
+from headlight.findings.estimates import Estimates, between, many, unreached
+from headlight.findings.rules import rivals
+from headlight.findings.special_tokens import weight_and_norm
+from headlight.views.grid import head_grid
+from headlight.vocabulary import CATEGORIES
+from views.sample_results import survey_sample
+
+BOUNDED = ("share", "neighbour", "entropy", "vector_norm_cv", "effective_correlation_by_head",
+           "effective_correlation")  # fmt: skip
+
+
+def plain(half: float, kind: str = "encoder") -> xr.Dataset:
+    """Two layers of two heads, all alike, with intervals of one width; NaN for none."""
+    result = survey_sample(2, 2)
+    result.attrs["kind"] = kind
+    result["share"][:] = 0.25
+    result["neighbour"][:] = 0.1
+    result["entropy"][:] = 2.0
+    result["effective_correlation_by_head"][:] = 0.99
+    result["effective_correlation"][:] = 0.9
+    result["vector_norm_cv"][:] = 0.2
+    return around(result, half)
+
+
+def around(result: xr.Dataset, half: float) -> xr.Dataset:
+    """The same with intervals that go so far to either side."""
+    for name in BOUNDED:
+        result[f"{name}_low"], result[f"{name}_high"] = result[name] - half, result[name] + half
+    return result
+
+
+def said(result: xr.Dataset, kind: str) -> str:
+    return next(each.text for each in highlights(result) if each.kind == kind)
+
+
+def previous(half: float) -> str:
+    """Three heads: 85%, 80% and 55% of the weight to the previous token."""
+    result = plain(half)
+    for (layer, head), value in {(1, 0): 0.85, (0, 1): 0.8, (0, 0): 0.55}.items():
+        place = {"measure": "weight", "layer": layer, "head": head, "offset": -1}
+        result["neighbour"].loc[place] = value
+    return said(around(result, half), "previous")
+
+
+def test_a_first_rank_stands_where_no_interval_reaches_it() -> None:
+    assert previous(0.02) == (
+        "Head L1H0 gives 85% of its weight (95%: 83% to 87%) and 10% of its norm (95%: 8% to 12%) "
+        "to the previous token; 3 heads give it more than half of their weight."
+    )
+
+
+def test_a_first_rank_that_others_reach_is_not_decided() -> None:
+    assert previous(0.06) == (
+        "Head L1H0 gives 85% of its weight (95%: 79% to 91%) and 10% of its norm (95%: 4% to 16%) "
+        "to the previous token; 2 heads (1 not decided) give it more than half of their weight. "
+        "Which head gives it most is not decided between L1H0 and L0H1."
+    )
+
+
+def test_of_one_text_it_is_said_what_was_seen() -> None:
+    assert previous(np.nan) == (
+        "Head L1H0 gives 85% of its weight and 10% of its norm to the previous token; 3 heads give "
+        "it more than half of their weight."
+    )
+
+
+@pytest.mark.parametrize(
+    ("half", "words"),
+    [
+        (0.03, "Head L1H0 gives 40% of its weight (95%: 37% to 43%) to [SEP], but 25% of its norm "
+               "(95%: 22% to 28%)."),
+        (0.09, "Head L1H0 gives 40% of its weight (95%: 31% to 49%) to [SEP], and 25% of its norm "
+               "(95%: 16% to 34%); whether the two differ is not decided. Which head differs most "
+               "in this is not decided between L1H0, L0H0, L0H1 and 1 other head."),
+        (np.nan, "Head L1H0 gives 40% of its weight to [SEP], but 25% of its norm."),
+    ],
+)  # fmt: skip
+def test_weight_and_norm_of_a_head_differ_where_their_intervals_do(half: float, words: str) -> None:
+    result = plain(half)
+    place = {"measure": "weight", "query_category": "all", "layer": 1, "head": 0}
+    result["share"].loc[{**place, "key_category": "sep"}] = 0.4
+    assert said(around(result, half), "sep") == words
+
+
+@pytest.mark.parametrize(
+    ("half", "words"),
+    [
+        (0.01, "40% of the weight (95%: 39% to 41%) goes to [SEP], but 10% of the norm (95%: 9% to "
+               "11%), at most half as much."),
+        (0.08, "40% of the weight (95%: 32% to 48%) goes to [SEP], and 10% of the norm (95%: 2% to "
+               "18%); whether that is at most half as much is not decided."),
+        (np.nan, "40% of the weight goes to [SEP], but 10% of the norm, at most half as much."),
+    ],
+)  # fmt: skip
+def test_half_as_much_is_said_where_the_intervals_say_it(half: float, words: str) -> None:
+    result = plain(half)
+    for name, part in (("weight", 0.4), ("norm", 0.1)):
+        place = {"measure": name, "query_category": "all", "key_category": "sep"}
+        result["share"].loc[place] = part
+    assert weight_and_norm(around(result, half), "sep") == words
+
+
+@pytest.mark.parametrize(
+    ("half", "words"),
+    [
+        (0.02, "Head L1H0 is the broadest: its entropy, 4.40 nats (95%: 4.38 to 4.42), is 95% of "
+               "that of uniform attention (4.61); 2 heads are above 90%."),
+        (0.09, "Which head is the broadest is not decided between L1H0 and L0H1: the entropy of "
+               "L1H0, 4.40 nats (95%: 4.31 to 4.49), is 95% of that of uniform attention (4.61); "
+               "1 head (1 not decided) is above 90%."),
+    ],
+)  # fmt: skip
+def test_the_broadest_head_and_how_many_are_broad(half: float, words: str) -> None:
+    result = plain(half)
+    for (layer, head), value in {(1, 0): 4.4, (0, 1): 4.23}.items():
+        result["entropy"].loc[{"measure": "weight", "layer": layer, "head": head}] = value
+    assert said(around(result, half), "broad") == words
+
+
+@pytest.mark.parametrize(
+    ("half", "words"),
+    [
+        (0.01, "The lengths ‖f(x)‖ of the transformed vectors vary most in head L1H0, CV 0.40 "
+               "(95%: 0.39 to 0.41), and least in head L0H1, CV 0.10 (95%: 0.09 to 0.11)."),
+        (0.06, "The lengths ‖f(x)‖ of the transformed vectors vary most in head L1H0, CV 0.40 "
+               "(95%: 0.34 to 0.46), and least in head L0H1, CV 0.10 (95%: 0.04 to 0.16). Not "
+               "decided: least between L0H1, L0H0 and L1H1."),
+    ],
+)  # fmt: skip
+def test_both_ends_of_the_dispersion_have_rivals(half: float, words: str) -> None:
+    result = plain(half)
+    for (layer, head), value in {(1, 0): 0.4, (0, 1): 0.1}.items():
+        result["vector_norm_cv"].loc[{"layer": layer, "head": head}] = value
+    assert said(around(result, half), "dispersion") == words
+
+
+@pytest.mark.parametrize(("half", "word"), [(0.01, "agree less"), (0.2, "is not decided"),
+                                            (np.nan, "agree less")])  # fmt: skip
+def test_longer_texts_and_the_last_layer_are_compared_by_intervals(half: float, word: str) -> None:
+    result = plain(half)
+    result["effective_correlation"].loc[{"length": 112}] = 0.7
+    assert word in said(around(result, half), "length")
+    result["entropy"].loc[{"measure": "weight", "query_category": "cls", "layer": 1}] = 2.35
+    undecided = "it is not decided whether attention from [CLS], 2.35 nats (95%: 2.15 to 2.55), is"
+    words = said(around(result, half), "breadth from cls")
+    assert (undecided if half == 0.2 else "is broader than") in words
+
+
+def test_sinks_are_counted_with_what_is_not_decided() -> None:
+    result = plain(np.nan, "decoder")
+    result["behaviour_share"] = (("measure", "behaviour", "layer", "head"),
+                                 np.array([0.9, 0.32, 0.28, 0.1]).reshape(1, 1, 2, 2)
+                                 * np.ones((3, 1, 1, 1)))  # fmt: skip
+    result = result.assign_coords(behaviour=["first"])
+    result["first_share"] = ("measure", np.full(3, 0.4))
+    for name in ("behaviour_share", "first_share"):
+        result[f"{name}_low"], result[f"{name}_high"] = result[name] - 0.05, result[name] + 0.05
+    assert said(result, "first") == (
+        "The first token of a text gets 40% of the weight (95%: 35% to 45%) and 40% of the norm "
+        "(95%: 35% to 45%), means over all heads. It gets more than 30% in 1 (2 not decided) by "
+        "weight and 1 (2 not decided) by norm of 4 heads, most in L0H0: 90% (95%: 85% to 95%)."
+    )
+
+
+def test_what_is_out_of_reach_has_the_error_of_its_groups() -> None:
+    """Of each head: Σ over categories of the weight less effective attention, group by group."""
+    random, groups = np.random.default_rng(0), 7
+    result = survey_sample(2, 3)
+    axes = ("group", "layer", "head", "measure", "key_category")
+    moved = random.normal(0, 0.01, (groups, 2, 3, 3, 4))
+    result["share_by_group"] = axes, moved
+    result["share_freedom"] = axes[1:], np.full((2, 3, 3, 4), 6.0)
+    found = unreached(result)
+    for layer in range(2):
+        for head in range(3):
+            of_all = result["share"].sel(query_category="all").isel(layer=layer, head=head)
+            parts = of_all.transpose("measure", "key_category").values
+            error = (
+                sum(
+                    sum(moved[g, layer, head, 0, k] - moved[g, layer, head, 2, k] for k in range(4))
+                    ** 2
+                    for g in range(groups)
+                )
+                ** 0.5
+            )
+            value = parts[0].sum() - parts[2].sum()
+            ends = [each[layer, head] for each in (found.value, found.low, found.high)]
+            half = 2.4469118511449692 * error  # Student's t of 6 degrees of freedom
+            assert ends == pytest.approx([value, value - half, value + half])
+    assert list(map(str, result["key_category"].values)) == list(CATEGORIES)
+    nothing = unreached(result.drop_vars(["share_by_group", "share_freedom"]))
+    np.testing.assert_array_equal(nothing.value, found.value)
+    assert np.isnan(nothing.low).all()
+
+
+numbers = st.floats(-1, 1) | st.just(float("nan"))
+
+
+@given(st.lists(st.tuples(numbers, st.floats(0, 1)), min_size=1, max_size=6))
+def test_rivals_are_all_whose_interval_reaches_the_largest(
+    drawn: list[tuple[float, float]],
+) -> None:
+    value, half = map(np.array, zip(*drawn, strict=True))
+    found = Estimates(value, value - half, value + half)
+    first = found.first()
+    if first is None:
+        assert np.isnan(value).all()
+        return
+    reach = value + half >= value[first] - half[first]
+    expected = [at for at in range(len(value)) if at != first[0] and reach[at]]
+    assert sorted(place for (place,) in found.rivals()) == expected
+    assert [value[place] for (place,) in found.rivals()] == sorted(
+        value[expected].tolist(), reverse=True
+    )
+
+
+def test_nothing_rivals_a_number_without_an_interval() -> None:
+    nothing = np.full(2, np.nan)
+    assert rivals(np.array([0.9, 0.8]), nothing, nothing, first=0) == []
+    assert many(np.array(["above", "not decided", "below", ""])) == "1 (1 not decided)"
+    assert between(["L0H1", "L1H0"]) == "L0H1 and L1H0"
+    assert between(list("abcde")) == "a, b, c and 2 other heads"
+
+
+def test_the_grid_shows_half_the_interval() -> None:
+    views = head_grid(plain(0.031)).views
+    assert views["sep.weight"]["texts"][0] == "25.0% ±3.1"
+    assert views["entropy.weight"]["texts"][0] == "2.00 nats ±0.0310"
+    assert head_grid(plain(np.nan)).views["sep.weight"]["texts"][0] == "25.0%"
