@@ -233,5 +233,5 @@ def test_nothing_rivals_a_number_without_an_interval() -> None:
 def test_the_grid_shows_half_the_interval() -> None:
     views = head_grid(plain(0.031)).views
     assert views["sep.weight"]["texts"][0] == "25.0% ±3.1"
-    assert views["entropy.weight"]["texts"][0] == "2.00 nats ±0.0310"
+    assert views["entropy.weight"]["texts"][0] == "2.00 nats ±0.03"
     assert head_grid(plain(np.nan)).views["sep.weight"]["texts"][0] == "25.0%"

@@ -10,7 +10,6 @@ from numpy.typing import NDArray
 from headlight.findings.observed import average, observed, out_of_reach
 from headlight.findings.rules import decided, rivals
 from headlight.findings.wording import interval, listed, percent, plural
-from headlight.reduce.intervals import student
 from headlight.vocabulary import CATEGORIES
 
 ENDS = ("", "_low", "_high")
@@ -92,6 +91,8 @@ def unreached(result: xr.Dataset) -> Estimates:
 
     Its error is what groups of texts move it by.
     """
+    from scipy.special import stdtrit
+
     value = out_of_reach(result)
     dims = ("layer", "head")
 
@@ -108,9 +109,9 @@ def unreached(result: xr.Dataset) -> Estimates:
     if not moved.shape[2]:
         return Estimates(value, *(np.full_like(value, np.nan) for _ in range(2)))
     error = np.sqrt((np.nansum(moved[0] - moved[1], axis=0) ** 2).sum(0))
-    known = np.isfinite(freedom).any((0, 1))
-    fewest = np.where(np.isfinite(freedom), freedom, np.inf).min((0, 1))
-    return Estimates(value, *student(value, error, np.where(known, fewest, np.nan)))
+    fewest = np.where(freedom > 0, freedom, np.inf).min((0, 1))
+    half = stdtrit(np.where(np.isfinite(fewest), fewest, np.nan), 0.975) * error
+    return Estimates(value, value - half, value + half)
 
 
 def around(one: Estimates, written: Any = percent, *, share: bool = True) -> str:

@@ -72,7 +72,7 @@ def plus_minus(half: float, *, share: bool = False) -> str:
     """Half an interval behind its number: `` ±3.1``, of a share in points; nothing of none."""
     if not math.isfinite(half):
         return ""
-    return f" ±{100 * half:.1f}" if share else f" ±{decimal(half)}"
+    return f" ±{100 * half:.1f}" if share else f" ±{half:.1g}"
 
 
 def true_minus(text: str) -> str:
