@@ -17,7 +17,7 @@ from headlight.papers import find_paper
 from headlight.papers.exhibit import NEEDS
 from headlight.papers.folder import RESULTS
 from headlight.papers.jain2019 import claims, published
-from headlight.papers.jain2019.figures import _histogram, gain
+from headlight.papers.jain2019.figures import gain, outline
 from headlight.papers.jain2019.results import MODELS, PAIRS
 from headlight.papers.text_classifiers.data import BATCH, drawn_from
 from headlight.papers.text_classifiers.jobs import ClassifierTrainer
@@ -337,7 +337,6 @@ def test_texts_without_a_correlation_are_left_out_of_a_difference():
 
 
 def test_a_histogram_by_hand():
-    line = _histogram("a", pandas.Series([0.1, 0.2, 0.9, np.nan]), np.array([0, 0.5, 1]))
-    assert line.x.tolist() == [0, 0.5, 0.5, 1]
-    np.testing.assert_allclose(line.y, [2 / 3, 2 / 3, 1 / 3, 1 / 3])
-    assert np.isnan(_histogram("a", pandas.Series([], dtype=float), np.array([0, 1.0])).y).all()
+    heights = outline(pandas.Series([0.1, 0.2, 0.9, np.nan]), np.array([0, 0.5, 1]))
+    np.testing.assert_allclose(heights, [2 / 3, 2 / 3, 1 / 3, 1 / 3])
+    assert np.isnan(outline(pandas.Series([], dtype=float), np.array([0, 1.0]))).all()

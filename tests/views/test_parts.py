@@ -1,11 +1,24 @@
 """Tables, maps and curves of variables: every number stands where its labels say."""
 
 import numpy as np
+import pandas as pd
 import pytest
 import xarray as xr
 
 from headlight.errors import UsageError
-from headlight.views.parts import By, Columns, Curve, Map, columns, curves, maps
+from headlight.views.parts import (
+    MARKS,
+    By,
+    Columns,
+    Curve,
+    Map,
+    bars,
+    boxes,
+    boxes_of,
+    columns,
+    curves,
+    maps,
+)
 from views.drawn import dots, line_named, points, texts
 
 CHANGE = By("change", {"uniform": "all alike"}, "attention")
@@ -168,3 +181,79 @@ class TestCurves:
         wanted = np.stack([result["step"].values, result["tokens"].values], axis=1)
         assert np.array_equal(points(line_named(axes, "a")), wanted)
         assert axes.get_xlabel() == "share"
+
+    def test_points_over_a_variable_are_told_apart_by_a_coordinate(self):
+        models = pd.DataFrame({"tvd": [0.3, 0.1, 0.2], "jsd": [3.0, 1.0, 2.0], "of": list("aba")})
+        found = models.to_xarray()
+        found["tvd"].attrs["long_name"] = "how far predictions move"
+        shown = (Curve("jsd", name, over="tvd", of={"of": name}, joined=False) for name in "ab")
+        (axes,) = curves(found, *shown)().axes
+        assert points(line_named(axes, "a")).tolist() == [[0.3, 3.0], [0.2, 2.0]]
+        assert points(line_named(axes, "b")).tolist() == [[0.1, 1.0]]
+        assert len(dots(axes)) == 2
+        assert axes.get_xlabel() == "how far predictions move"
+
+    def test_each_line_has_its_own_places_on_the_horizontal_axis(self, result):
+        shown = Curve("by_head", "{layer}", by=("change", "layer"), over="spread", ordered=True)
+        (axes,) = curves(result.sel(change=["uniform"]), shown)().axes
+        for layer in (1, 3, 4):
+            here = result.sel(layer=layer, change="uniform")
+            wanted = np.stack([here["spread"], here["by_head"]], axis=1)
+            np.testing.assert_array_equal(points(line_named(axes, str(layer))), wanted)
+        assert len({line_named(axes, str(layer)).get_color() for layer in (1, 3, 4)}) == 3
+
+    def test_colours_dashes_and_the_axis_are_those_that_are_asked_for(self, result):
+        look = {"colour": {"uniform": "#0b559f"}, "dashed": ["uniform"], "marked": True}
+        shown = Curve("moved", by=CHANGE, logarithmic=True, **look)
+        (axes,) = curves(result, shown)().axes
+        alike, other = line_named(axes, "all alike"), line_named(axes, "permuted")
+        assert alike.get_color() == "#0b559f" != other.get_color()
+        assert (alike.is_dashed(), other.is_dashed()) == (True, False)
+        assert axes.get_xscale() == "log"
+
+
+class TestBarsAndBoxes:
+    def test_a_row_has_a_mark_for_each_series_its_interval_and_what_it_is_compared_with(self):
+        frame = pd.DataFrame(
+            {
+                "relation": ["det", "det", "obj"],
+                "measure": ["weight", "norm", "weight"],
+                "right": [0.5, 0.7, 0.2],
+                "low": [0.4, 0.6, np.nan],
+                "high": [0.6, 0.9, np.nan],
+                "offset": [0.3, 0.3, np.nan],
+                "head": ["L0H1", "L0H1", "L2H3"],
+            }
+        )
+        more = {"series": "measure", "ticks": ["offset"], "note": "head"}
+        figure = bars(frame, "relation", "right", x_label="accuracy", **more)()
+        (axes,) = figure.axes
+        assert [label.get_text() for label in axes.get_yticklabels()] == ["det", "obj"]
+        assert sorted(float(points(each)[0, 0]) for each in dots(axes)) == [0.2, 0.5, 0.7]
+        reaches = {
+            tuple(each.get_xdata()) for each in axes.get_lines() if len(each.get_xdata()) == 2
+        }
+        assert reaches == {(0.4, 0.6), (0.6, 0.9), (0.3, 0.3)}
+        assert {"weight", "norm", "offset", "L0H1", "L2H3", "accuracy"} <= {*texts(figure)}
+
+    def test_boxes_of_values_stand_in_the_order_of_their_categories(self):
+        values = np.arange(101.0)
+        bins = pd.Categorical(["low"] * 101, ["low", "high"])
+        frame = pd.DataFrame({"bin": bins, "value": values, "series": 1, "model": "LSTM"})
+        draw = boxes(frame, "bin", "value", panel="model", colours={0: "#111111", 1: "#222222"})
+        (axes,) = draw().axes
+        assert axes.get_title("left") == "LSTM"
+        assert [label.get_text() for label in axes.get_xticklabels()] == ["low", "", "high", ""]
+        (box,) = axes.patches
+        assert (box.get_x() + box.get_width() / 2, box.get_y()) == (1, 25)
+        assert box.get_y() + box.get_height() == 75
+
+    def test_boxes_of_marks_are_those_of_the_result(self, result):
+        marks = np.sort(np.random.default_rng(0).random([2, 3, 5]))
+        found = result.assign(box=(("change", "layer", "mark"), marks), mark=list(MARKS))
+        figure = boxes_of(found, "box", "layer", panel="by {change}", by=CHANGE)()
+        assert [axes.get_title("left") for axes in figure.axes] == ["by permuted", "by all alike"]
+        for axes, wanted in zip(figure.axes, marks, strict=True):
+            drawn = [(box.get_y(), box.get_y() + box.get_height()) for box in axes.patches]
+            np.testing.assert_allclose(drawn, wanted[:, [1, 3]])
+            assert [label.get_text() for label in axes.get_xticklabels()] == ["1", "3", "4"]

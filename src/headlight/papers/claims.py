@@ -2,6 +2,7 @@
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from functools import partial
 
 import pandas
 
@@ -9,7 +10,7 @@ from headlight.papers.exhibit import Content
 from headlight.papers.verdicts import Answer, Verdict, verdict_of
 from headlight.papers.writer import ExhibitWriter
 from headlight.views.exhibits import Comparison
-from headlight.views.pictures import table_picture
+from headlight.views.parts import table_picture
 
 
 @dataclass(frozen=True)
@@ -74,7 +75,7 @@ def claims_content(
         "the 95% interval of its number, where it has one: the finding holds if all of the "
         "interval fulfils the rule, does not hold if none of it does, and is not decided "
         "otherwise, or where nothing could be compared.",
-        pictures=[writer.picture(table_picture(shown), count, count)],
+        pictures=[writer.picture(partial(table_picture, shown), count, count)],
         tables=[writer.table(frame, "Findings, rules and numbers")],
         notes=notes,
     )

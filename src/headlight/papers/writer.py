@@ -1,9 +1,8 @@
 """Where exhibits are put together: what is drawn or tabulated is a file and a part of the page."""
 
-from collections.abc import Collection, Mapping
+from collections.abc import Callable, Collection, Mapping
 from dataclasses import dataclass, field, replace
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 import pandas
 import xarray
@@ -13,11 +12,7 @@ from headlight.errors import ResultError
 from headlight.papers.naming import as_printed
 from headlight.result import csv_text
 from headlight.views.exhibits import Picture, Table
-from headlight.views.parts import Curve, Map, curves, maps
-from headlight.views.pictures import save_picture
-
-if TYPE_CHECKING:
-    from matplotlib.figure import Figure
+from headlight.views.parts import Curve, Figure, Map, curves, maps, save_picture
 
 
 @dataclass(eq=False)
@@ -34,17 +29,19 @@ class ExhibitWriter:
     exhibit: str
     written: list[str] = field(default_factory=list)
 
-    def picture(self, figure: "Figure", caption: str, alternative: str, name: str = "") -> Picture:
+    def picture(
+        self, draw: Callable[[], Figure], caption: str, alternative: str, name: str = ""
+    ) -> Picture:
         """Save a drawing as SVG and PNG.
 
         Args:
-            figure: the drawing.
+            draw: makes it, as the functions of `headlight.views.parts` say.
             caption: what stands under it.
             alternative: what a screen reader says.
             name: tells it from other pictures of the exhibit.
         """
         stem = self._stem(name)
-        svg, png = save_picture(figure, self.folder, stem)
+        svg, png = save_picture(draw(), self.folder, stem)
         self.written += [svg.name, png.name]
         return Picture(stem, caption, alternative, svg.read_text(encoding="utf-8"))
 
@@ -59,7 +56,7 @@ class ExhibitWriter:
     ) -> Picture:
         """Draw variables of a result by layer, counted from 1; for the arguments see `curves`."""
         return self.picture(
-            curves(as_printed(found), *shown, columns=columns)(), caption, alternative, name
+            curves(as_printed(found), *shown, columns=columns), caption, alternative, name
         )
 
     def maps(
@@ -74,7 +71,7 @@ class ExhibitWriter:
         """Draw variables of a result by layer and head, from 1; for the arguments see `maps`."""
         drawn = [replace(each, named=False) for each in shown]
         return self.picture(
-            maps(as_printed(found), *drawn, columns=columns)(), caption, alternative, name
+            maps(as_printed(found), *drawn, columns=columns), caption, alternative, name
         )
 
     def table(

@@ -1,5 +1,7 @@
 """Section 6: which heads behave alike (Figure 6)."""
 
+from functools import partial
+
 import numpy as np
 import pandas
 import xarray
@@ -20,7 +22,7 @@ from headlight.papers.reproduction import Reproduction
 from headlight.papers.text import text_notes
 from headlight.papers.writer import ExhibitWriter
 from headlight.views.exhibits import Picture
-from headlight.views.pictures import Embedding, dendrogram, embedding as draw_embedding
+from headlight.views.parts import Embedding, dendrogram, embedding as draw_embedding
 from headlight.vocabulary import measure as measure_row
 
 MARGIN = 0.1
@@ -150,7 +152,7 @@ def _map(frame: pandas.DataFrame, measure: str, stress: float, writer: ExhibitWr
     ]
     counts = ", ".join(f"{kinds.count(name)} {name}" for name in present)
     return writer.picture(
-        draw_embedding(panels),
+        partial(draw_embedding, panels),
         f"Heads by the divergence of their {measure_row(measure).title}.",
         f"Heads by behaviour: {counts}.",
         measure,
@@ -161,7 +163,8 @@ def _tree(
     of_measure: xarray.DataArray, frame: pandas.DataFrame, measure: str, writer: ExhibitWriter
 ) -> Picture:
     layers = [str(layer) for layer in frame["layer"]]
-    drawn = dendrogram(
+    drawn = partial(
+        dendrogram,
         tree(of_measure),
         [name.partition(" ")[0] for name in frame["head"]],
         layers,

@@ -14,8 +14,7 @@ from headlight.papers.reproduction import Reproduction
 from headlight.papers.text import model_note
 from headlight.papers.writer import ExhibitWriter
 from headlight.views.exhibits import Comparison, Picture, Table
-from headlight.views.parts import Map
-from headlight.views.pictures import BarRow, Mark, bars
+from headlight.views.parts import Map, bars
 
 KINDS = ("all", "pronoun", "proper", "nominal")
 BASELINES = ("nearest", "head match", "rule-based")
@@ -76,24 +75,31 @@ def _accuracies(
     """Best heads as marks with intervals, baselines as ticks, by kind of mention."""
     heads = best.dropna(subset="layer")
     rows = []
+    baselines = [str(one) for one in result["baseline"].values]
     for kind in KINDS:
-        marks = []
+        of = result.sel(mention_kind=kind)
+        ticks = {one: float(of["baseline_accuracy"].sel(baseline=one)) for one in baselines}
+        label = f"{kind} ({int(of['count'])})"
         for measure, row in heads.iterrows():
-            cell = result.sel(
+            cell = of.sel(
                 measure=measure,
                 layer=int(row["layer"]),
                 head=int(row["head"]),
                 direction=row["direction"],
-                mention_kind=kind,
             )
-            value, low, high = (float(cell[key]) for key in ("accuracy", "low", "high"))
-            marks.append(Mark(str(measure), value, low, high, str(measure)))
-        baseline = result["baseline_accuracy"].sel(mention_kind=kind)
-        ticks = {str(one): float(baseline.sel(baseline=one)) for one in result["baseline"].values}
-        count = int(result["count"].sel(mention_kind=kind))
-        rows.append(BarRow(f"{kind} ({count})", marks, ticks))
+            numbers = {key: float(cell[key]) for key in ("accuracy", "low", "high")}
+            rows.append({"kind": label, "measure": measure, **numbers, **ticks})
     return writer.picture(
-        bars(rows, x_label="antecedents found", percent=True, dots=True, limits=(0.0, 1.0)),
+        bars(
+            pandas.DataFrame(rows),
+            "kind",
+            "accuracy",
+            series="measure",
+            ticks=baselines,
+            x_label="antecedents found",
+            percent=True,
+            limits=(0.0, 1.0),
+        ),
         f"{name}: the best head of each measure and the baselines, with 95% intervals; in "
         "brackets, how many mentions there are.",
         f"The best head finds {best.iloc[len(BASELINES)]['all']:.0f}% of all antecedents."

@@ -2,6 +2,7 @@
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
+from functools import partial
 from itertools import islice
 
 import numpy as np
@@ -29,7 +30,7 @@ from headlight.papers.text import model_note, text_notes
 from headlight.papers.writer import ExhibitWriter
 from headlight.reading.layers import word_map
 from headlight.views.exhibits import Comparison
-from headlight.views.pictures import LinkDrawing, attention_lines, windowed
+from headlight.views.parts import LinkDrawing, attention_lines, windowed
 
 FIRST = "The old mill by the river was built in 1802, and it still grinds grain."
 SECOND = "Visitors come on Sundays, when the miller opens its doors."
@@ -83,7 +84,7 @@ def figure_1(reproduction: Reproduction[Settings], writer: ExhibitWriter) -> Con
         "text of ours. Left attends, right is attended to; the darker the line, the more.",
         pictures=[
             writer.picture(
-                attention_lines(drawings),
+                partial(attention_lines, drawings),
                 "The attention weights of four heads on one pair of sentences.",
                 "; ".join(f"head {row['head']}: {row['pattern']}" for row in rows),
             )
@@ -133,7 +134,7 @@ def figure_5(reproduction: Reproduction, writer: ExhibitWriter) -> Content:
         "finds, however small their weights.",
         pictures=[
             writer.picture(
-                attention_lines(drawings, columns=3),
+                partial(attention_lines, drawings, columns=3),
                 f"Attention between words, on sentences of {stem(source)}"
                 f"{_and_documents(reproduction)}.",
                 "; ".join(f"{drawing.title}: {', '.join(drawing.notes)}" for drawing in drawings),

@@ -16,8 +16,9 @@ from headlight.papers.writer import ExhibitWriter
 from headlight.run.processes import usable_cores
 from headlight.studies.parser_probes.result import probe_table
 from headlight.views.exhibits import Comparison
-from headlight.views.pictures import BarRow, Mark, bars
+from headlight.views.parts import bars
 
+NO_ATTENTION = "no attention"
 LABELS = {
     "right_branching": "right-branching",
     "distances_and_words": "distances and words",
@@ -44,7 +45,16 @@ def table_3(reproduction: Reproduction, writer: ExhibitWriter) -> Content:
         "same scores, UUAS, and probes on other measures than the weight.",
         pictures=[
             writer.picture(
-                bars(_rows(table), x_label="UAS", percent=True, dots=True, limits=(0.0, 1.0)),
+                bars(
+                    _marks(table),
+                    "probe",
+                    "UAS",
+                    series="measure",
+                    colours={NO_ATTENTION: "other"},
+                    x_label="UAS",
+                    percent=True,
+                    limits=(0.0, 1.0),
+                ),
                 "UAS with 95% intervals, sentences resampled.",
                 ", ".join(f"{_row_label(row)} {row['UAS']:.0f}%" for _, row in table.iterrows()),
             )
@@ -104,15 +114,10 @@ def _readable(table: pandas.DataFrame) -> pandas.DataFrame:
     return table[ordered + rest].assign(probe=table["probe"].map(LABELS))
 
 
-def _rows(table: pandas.DataFrame) -> list[BarRow]:
-    """One row for each probe, with a mark for each measure."""
-    rows: dict[str, list[Mark]] = {}
-    for row in table.to_dict("records"):
-        measure = str(row["measure"]) or "no attention"
-        value, low, high = (float(row[key]) / 100 for key in ("UAS", "low", "high"))
-        colour = str(row["measure"]) or "other"
-        rows.setdefault(str(row["probe"]), []).append(Mark(measure, value, low, high, colour))
-    return [BarRow(probe, marks) for probe, marks in rows.items()]
+def _marks(table: pandas.DataFrame) -> pandas.DataFrame:
+    """A mark for each probe and measure, as shares."""
+    shares = table[["UAS", "low", "high"]] / 100
+    return shares.assign(probe=table["probe"], measure=table["measure"].replace("", NO_ATTENTION))
 
 
 def _row_label(row: pandas.Series) -> str:

@@ -13,8 +13,7 @@ from headlight.papers.reproduction import Reproduction
 from headlight.papers.text import CATEGORIES, FROM, TO, text_notes
 from headlight.papers.writer import ExhibitWriter
 from headlight.views.exhibits import Comparison
-from headlight.views.parts import By, Curve
-from headlight.views.pictures import Reference
+from headlight.views.parts import By, Curve, Reference
 from headlight.vocabulary import NEIGHBOURS, measure_table
 
 MEASURE = By("measure", {row.name: row.title for row in measure_table()})

@@ -1,6 +1,5 @@
 """Section 4.2: heads as parsers (Table 1)."""
 
-import numpy as np
 import pandas
 import xarray
 
@@ -13,7 +12,7 @@ from headlight.papers.reproduction import Reproduction
 from headlight.papers.text import model_note
 from headlight.papers.writer import ExhibitWriter
 from headlight.views.exhibits import Comparison, Picture, Table
-from headlight.views.pictures import BarRow, HeadMap, Mark, bars, head_map
+from headlight.views.parts import By, Map, bars
 from headlight.vocabulary import head_name as own_name, measure as measure_row
 
 ARROWS = {"dependent": "dependent → head", "head": "head → dependent"}
@@ -104,23 +103,29 @@ def _named(frame: pandas.DataFrame) -> pandas.DataFrame:
 def _accuracies(result: xarray.Dataset, name: str, writer: ExhibitWriter) -> Picture:
     """Every measure's best head beside the best offset."""
     measures = [str(measure) for measure in result["measure"].values]
-    best = {measure: best_heads(result, measure).iloc[:DRAWN] for measure in measures}
-    rows = []
-    for number in range(len(best[measures[0]])):
-        each = {measure: frame.iloc[number] for measure, frame in best.items()}
-        first = each[measures[0]]
-        marks = [
-            Mark(measure, one["accuracy"], one["low"], one["high"], measure)
-            for measure, one in each.items()
-        ]
-        note = own_name(int(first["layer"]), int(first["head"]))
-        ticks = {"best fixed offset": float(first["baseline"])}
-        rows.append(BarRow(str(first["relation"]), marks, ticks, note))
+    marks = pandas.concat(
+        [best_heads(result, one).iloc[:DRAWN].assign(measure=one) for one in measures]
+    )
+    marks["name"] = list(map(own_name, marks["layer"], marks["head"]))
+    first = marks[marks["measure"] == measures[0]]
     return writer.picture(
-        bars(rows, x_label="accuracy", percent=True, dots=True, limits=(0.0, 1.0)),
+        bars(
+            marks.rename(columns={"baseline": "best fixed offset"}),
+            "relation",
+            "accuracy",
+            series="measure",
+            ticks=["best fixed offset"],
+            note="name",
+            x_label="accuracy",
+            percent=True,
+            limits=(0.0, 1.0),
+        ),
         f"{name}: accuracy of the best head of each relation, with 95% intervals. Named is the "
         f"best head by {measure_row(measures[0]).title}.",
-        ", ".join(f"{row.label} {100 * row.marks[0].value:.0f}%" for row in rows),
+        ", ".join(
+            f"{relation} {100 * accuracy:.0f}%"
+            for relation, accuracy in zip(first["relation"], first["accuracy"], strict=True)
+        ),
         f"{name}-accuracy",
     )
 
@@ -129,26 +134,26 @@ def _map(result: xarray.Dataset, name: str, writer: ExhibitWriter) -> Picture:
     """All heads and relations, in the better of the two directions."""
     relations = [str(relation) for relation in result["relation"].values[:MAPPED]]
     chosen = result["accuracy"].isel(measure=0).sel(relation=relations).max("direction")
-    values = chosen.stack(place=("layer", "head")).transpose("place", "relation")
-    there = np.isfinite(values.values).any(axis=1)
-    rows = [own_name(layer, head) for layer, head in values["place"].values[there]]
-    drawn = HeadMap(
-        f"{name}, {measure_row(str(chosen['measure'].values)).title}",
-        values.values[there],
-        rows=rows,
-        columns=relations,
-        row_label="head",
-        column_label="relation",
-        scale="weight",
-        limits=(0.0, 1.0),
-        format=".0%",
-        unit="accuracy",
-    )
-    return writer.picture(
-        head_map([drawn], annotate=False),
-        f"{name}: accuracy of every head at every relation, in its better direction.",
-        "Each row is a head, each column a relation; darker is more accurate.",
-        f"{name}-map",
+    values = chosen.stack(place=("layer", "head")).dropna("place", how="all")
+    rows = [own_name(layer, head) for layer, head in values["place"].values]
+    return writer.maps(
+        xarray.Dataset(
+            {"accuracy": (("place", "relation"), values.transpose("place", "relation").values)},
+            coords={"place": rows, "relation": relations},
+        ),
+        Map(
+            "accuracy",
+            measure_row(str(chosen["measure"].values)).title,
+            rows=By("place", heading="head"),
+            columns="relation",
+            limits=(0.0, 1.0),
+            format=".0%",
+            unit="accuracy",
+            annotated=False,
+        ),
+        caption=f"{name}: accuracy of every head at every relation, in its better direction.",
+        alternative="Each row is a head, each column a relation; darker is more accurate.",
+        name=f"{name}-map",
     )
 
 

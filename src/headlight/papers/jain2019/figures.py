@@ -1,7 +1,7 @@
 """Figures 2 to 5, how measures agree; 6, permuted attention; 7 and 8, adversarial attention."""
 
-from collections.abc import Mapping
-from itertools import pairwise
+from collections.abc import Callable, Mapping
+from typing import Any
 
 import numpy as np
 import pandas
@@ -20,26 +20,17 @@ from headlight.papers.jain2019.tables import (
     notes_of,
 )
 from headlight.papers.reproduction import Reproduction
+from headlight.papers.text_classifiers.largest import LARGEST, by_largest
 from headlight.papers.writer import ExhibitWriter
 from headlight.reduce.intervals import mean_interval
 from headlight.training.text_classifier import Encoder
-from headlight.views.pictures import (
-    BarRow,
-    Box,
-    BoxPanel,
-    Line,
-    LinePanel,
-    Mark,
-    bars,
-    boxes,
-    lines,
-)
+from headlight.views.exhibits import Picture
+from headlight.views.parts import Curve, Figure, bars, boxes
 
 TAU_EDGES = np.linspace(-1, 1, 21)
 BOUND = float(np.log(2))
 JSD_EDGES = np.linspace(0, BOUND, 15)
-WEIGHT_EDGES = (0.0, 0.25, 0.5, 0.75, 1.0)
-COLOURS = ("#0072b2", "#d1500a")
+COLOURS = {0: "#0072b2", 1: "#d1500a"}
 """Of the two classes, as in the lines."""
 FAR = 0.6
 """An ε-max JSD of so much is close to the bound of ln 2."""
@@ -54,13 +45,17 @@ def figure_2(reproduction: Reproduction, writer: ExhibitWriter) -> Content:
     pictures = []
     for pair in ("attention_gradient", "attention_left_out"):
         name = PAIR_NAMES[pair]
-        panels = _panels(results, TAU_EDGES, pair, f"τ ({name})")
         means = [float(frame_of(found)[pair].mean()) for found in results.values()]
         pictures.append(
-            writer.picture(
-                lines(panels, columns=len(ENCODER_NAMES)),
-                f"Share of the texts of a predicted class by τ of {name}; the line is at 0.",
-                f"Mean τ from {min(means):.2f} to {max(means):.2f}.",
+            _histograms(
+                writer,
+                results,
+                TAU_EDGES,
+                pair,
+                x_label=f"τ ({name})",
+                caption=f"Share of the texts of a predicted class by τ of {name}; the line is at "
+                "0.",
+                alternative=f"Mean τ from {min(means):.2f} to {max(means):.2f}.",
                 name=pair.replace("_", "-"),
             )
         )
@@ -77,27 +72,21 @@ def figure_3(reproduction: Reproduction, writer: ExhibitWriter) -> Content:
     results = load_all(reproduction)
     frames = {key: frame_of(found) for key, found in results.items()}
     pairs = ("attention_left_out", "attention_gradient")
+    models = [f"{title}, {ENCODER_NAMES[encoder]}" for title, encoder in frames]
     rows = [
-        BarRow(
-            f"{title}, {ENCODER_NAMES[encoder]}",
-            [_mark(f"minus τ ({PAIR_NAMES[pair]})", gain(frame, pair)) for pair in pairs],
-        )
-        for (title, encoder), frame in frames.items()
+        _mark(model, f"minus τ ({PAIR_NAMES[pair]})", gain(frame, pair))
+        for model, frame in zip(models, frames.values(), strict=True)
+        for pair in pairs
     ]
     beside = [
-        BarRow(
-            title,
-            [
-                _mark(f"average − {name}", between(frames, title, encoder))
-                for encoder, name in ENCODER_NAMES.items()
-                if encoder != "average"
-            ],
-        )
+        _mark(title, f"average − {name}", between(frames, title, encoder))
         for title in dict.fromkeys(title for title, _ in frames)
+        for encoder, name in ENCODER_NAMES.items()
+        if encoder != "average"
     ]
     table = pandas.DataFrame(
         {
-            "model": [row.label for row in rows],
+            "model": models,
             **{
                 f"{PAIR_NAMES['gradient_left_out']} − {PAIR_NAMES[pair]}": [
                     str(mean_interval(gain(frame, pair))).replace("-", "−")
@@ -108,15 +97,14 @@ def figure_3(reproduction: Reproduction, writer: ExhibitWriter) -> Content:
         }
     )
     held = sum(mean_interval(gain(frame, pairs[1])).mean > 0 for frame in frames.values())
-    drawn = bars(rows, x_label="τ (gradient, left out) minus another τ", dots=True)
     first = writer.picture(
-        drawn,
+        _marks(rows, "τ (gradient, left out) minus another τ"),
         "By how much τ of gradients and leaving out is above that of attention and leaving out "
         "(Figure 3), and of attention and gradients (Figure 4); means over texts, 95% intervals.",
         f"Above 0 for {held} of {len(frames)} models.",
     )
     second = writer.picture(
-        bars(beside, x_label="difference of τ (attention, left out)", dots=True),
+        _marks(beside, "difference of τ (attention, left out)"),
         "By how much attention agrees with leaving out better where words are encoded one by one "
         "than in context (Figure 5); means over texts with 95% intervals.",
         "Differences between encoders by set.",
@@ -135,10 +123,10 @@ def figure_3(reproduction: Reproduction, writer: ExhibitWriter) -> Content:
 def figure_6(reproduction: Reproduction, writer: ExhibitWriter) -> Content:
     """The median change of the prediction, against the largest weight."""
     results = load_all(reproduction)
-    table, panels = _by_weight(results, "permuted", "median TVD", (0.0, 1.0))
+    table, draw = _by_weight(results, "permuted", y_label="median TVD", limits=(0.0, 1.0))
     medians = [float(found["permuted"].median()) for found in results.values()]
     picture = writer.picture(
-        boxes(panels, columns=len(ENCODER_NAMES)),
+        draw,
         "How far the prediction of a text moves, the median over 100 permutations of its weights, "
         "by its largest weight and predicted class (blue the first, red the second). Lines are "
         "medians over texts, boxes quartiles, whiskers the 5th and the 95th percentile.",
@@ -157,13 +145,17 @@ def figure_6(reproduction: Reproduction, writer: ExhibitWriter) -> Content:
 def figure_7(reproduction: Reproduction, writer: ExhibitWriter) -> Content:
     """Histograms of the ε-max JSD by predicted class."""
     results = load_all(reproduction)
-    panels = _panels(results, JSD_EDGES, "jsd", "ε-max JSD")
     table = pandas.DataFrame([_adversaries_row(*key, found) for key, found in results.items()])
     means = [float(found["jsd"].mean()) for found in results.values()]
-    picture = writer.picture(
-        lines(panels, columns=len(ENCODER_NAMES)),
-        "Share of the texts of a predicted class by the ε-max JSD; the bound is ln 2 = 0.693.",
-        f"Means from {min(means):.2f} to {max(means):.2f}.",
+    picture = _histograms(
+        writer,
+        results,
+        JSD_EDGES,
+        "jsd",
+        x_label="ε-max JSD",
+        caption="Share of the texts of a predicted class by the ε-max JSD; the bound is "
+        "ln 2 = 0.693.",
+        alternative=f"Means from {min(means):.2f} to {max(means):.2f}.",
     )
     return Content(
         "For each text attention is looked for that is as far as possible from the model's own, in "
@@ -179,9 +171,9 @@ def figure_7(reproduction: Reproduction, writer: ExhibitWriter) -> Content:
 def figure_8(reproduction: Reproduction, writer: ExhibitWriter) -> Content:
     """The ε-max JSD against the largest weight."""
     results = load_all(reproduction)
-    table, panels = _by_weight(results, "jsd", "ε-max JSD", (0.0, 0.7))
+    table, draw = _by_weight(results, "jsd", y_label="ε-max JSD", limits=(0.0, 0.7))
     picture = writer.picture(
-        boxes(panels, columns=len(ENCODER_NAMES)),
+        draw,
         "ε-max JSD by the largest weight of a text and predicted class (blue the first, red the "
         "second). Lines are medians over texts, boxes quartiles, whiskers the 5th and the 95th "
         "percentile.",
@@ -209,65 +201,85 @@ def between(
     return (one["attention_left_out"] - other["attention_left_out"]).dropna()
 
 
-def _mark(series: str, values: "pandas.Series[float]") -> Mark:
+def _mark(model: str, series: str, values: "pandas.Series[float]") -> dict[str, object]:
     found = mean_interval(values)
-    return Mark(series, found.mean, found.mean - found.half, found.mean + found.half)
+    ends = {"low": found.mean - found.half, "high": found.mean + found.half}
+    return {"model": model, "series": series, "difference": found.mean, **ends}
 
 
-def _panels(results: Results, edges: Values, column: str, x_label: str) -> list[LinePanel]:
+def _marks(rows: list[dict[str, object]], x_label: str) -> Callable[[], Figure]:
+    return bars(pandas.DataFrame(rows), "model", "difference", series="series", x_label=x_label)
+
+
+def _histograms(
+    writer: ExhibitWriter,
+    results: Results,
+    edges: Values,
+    column: str,
+    *,
+    x_label: str,
+    **words: str,
+) -> Picture:
     """A panel for each model, with a histogram for each predicted class."""
-    panels = []
+    shares = {}
     for (title, encoder), found in results.items():
-        frame = frame_of(found)
-        series = [
-            _histogram(f"class {number + 1}", frame.loc[frame.predicted == number, column], edges)
-            for number in range(found.sizes["class"])
+        frame, classes = frame_of(found), found["class"].values
+        name = f"{title} ({', '.join(map(str, classes))}), {ENCODER_NAMES[encoder]}"
+        rows = [
+            outline(frame.loc[frame.predicted == number, column], edges)
+            for number in range(len(classes))
         ]
-        names = ", ".join(map(str, found["class"].values))
-        panels.append(
-            LinePanel(
-                f"{title} ({names}), {ENCODER_NAMES[encoder]}",
-                series,
-                x_label,
-                "share of texts",
-                percent=True,
-            )
-        )
-    return panels
+        shares[name] = xarray.DataArray(rows, dims=("class", "corner"))
+    every = xarray.concat(list(shares.values()), pandas.Index(shares, name="model"))
+    every["edge"] = "corner", np.repeat(edges, 2)[1:-1]
+    every["class"] = every["class"] + 1
+    curve = Curve(
+        "share",
+        "class {class}",
+        "{model}",
+        by=("model", "class"),
+        over="edge",
+        colour=dict(enumerate(COLOURS.values(), 1)),
+        percent=True,
+        x_label=x_label,
+        y_label="share of texts",
+    )
+    return writer.curves(every.to_dataset(name="share"), curve, columns=len(ENCODER_NAMES), **words)
 
 
-def _histogram(label: str, values: "pandas.Series[float]", edges: Values) -> Line:
-    """The outline of a histogram, as shares of all values."""
+def outline(values: "pandas.Series[float]", edges: Values) -> Values:
+    """The heights of a histogram as shares of all values, at both ends of each bin."""
     counts, _ = np.histogram(values.dropna(), edges)
     shares = counts / counts.sum() if counts.sum() else np.full(len(counts), np.nan)
-    return Line(label, np.repeat(edges, 2)[1:-1], np.repeat(shares, 2))
+    return np.repeat(shares, 2)
 
 
 def _by_weight(
-    results: Results, name: str, y_label: str, limits: tuple[float, float]
-) -> tuple[pandas.DataFrame, list[BoxPanel]]:
-    """Boxes by bins of the largest weight and class, and the medians as a table."""
-    bins = list(pairwise(WEIGHT_EDGES))
-    labels = [f"≤ {high:g}" for _, high in bins]
-    rows, panels = [], []
+    results: Results, name: str, **axes: Any
+) -> tuple[pandas.DataFrame, Callable[[], Figure]]:
+    """Medians by bins of the largest weight as a table, and boxes by class."""
+    frames, rows = [], []
     for (title, encoder), found in results.items():
-        frame = frame_of(found).dropna(subset=[name])
-        within = [frame[(frame.largest > low) & (frame.largest <= high)] for low, high in bins]
-        model = f"{title}, {ENCODER_NAMES[encoder]}"
-        shown = [
-            Box.of(
-                "" if number else label, some.loc[some.predicted == number, name].to_numpy(), colour
-            )
-            for label, some in zip(labels, within, strict=True)
-            for number, colour in enumerate(COLOURS)
-        ]
-        panels.append(BoxPanel(model, shown, "largest weight", y_label, limits=limits))
+        frame, model = frame_of(found).dropna(subset=[name]), f"{title}, {ENCODER_NAMES[encoder]}"
+        frame[LARGEST] = by_largest(frame.largest.to_numpy())
+        groups = frame.groupby(LARGEST, observed=False)[name]
         cells = {
-            label: f"{some[name].median():.3f} ({len(some)})" if len(some) else "–"
-            for label, some in zip(labels, within, strict=True)
+            label: f"{some.median():.3f} ({len(some)})" if len(some) else "–"
+            for label, some in groups
         }
         rows.append({"model": model, **cells, "all": f"{frame[name].median():.3f}"})
-    return pandas.DataFrame(rows), panels
+        frames.append(frame.assign(model=model, series=frame.predicted))
+    drawn = boxes(
+        pandas.concat(frames),
+        LARGEST,
+        name,
+        panel="model",
+        colours=COLOURS,
+        columns=len(ENCODER_NAMES),
+        x_label=LARGEST,
+        **axes,
+    )
+    return pandas.DataFrame(rows), drawn
 
 
 def _adversaries_row(title: str, encoder: Encoder, found: xarray.Dataset) -> dict[str, object]:

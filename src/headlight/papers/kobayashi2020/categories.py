@@ -14,12 +14,11 @@ from headlight.papers.kobayashi2020.results import (
     categories,
     load_norms,
 )
-from headlight.papers.naming import frame_of, head_name, head_numbers, layer_names
+from headlight.papers.naming import frame_of, head_name, layer_names
 from headlight.papers.reproduction import Reproduction
 from headlight.papers.text import text_notes
 from headlight.papers.writer import ExhibitWriter
 from headlight.views.parts import Curve, Map
-from headlight.views.pictures import HeadMap, head_map
 
 SYMBOLS = {"weight_total": "α", "weighted_norm_total": "‖αf(x)‖"}
 PANELS = {"weight_total": "(a) by weight", "weighted_norm_total": "(b) by norm"}
@@ -158,32 +157,31 @@ def no_op_heads(reproduction: Reproduction, writer: ExhibitWriter) -> Content:
     ).drop(columns="layer")
     writer.keep(named, "all-heads")
     most = named.sort_values("lost", ascending=False).head(SHOWN)
-    shape = (found.sizes["layer"], found.sizes["head"])
     targets = " and ".join(LABELS[name] for name in categories(found) if name in TARGETS)
-    square = frame.pivot_table(index="layer", columns="head", values=["weight_share", "norm_share"])
-    maps = [
-        HeadMap(
+    maps = (
+        Map(
+            f"{scale}_share",
             f"{scale.capitalize()} to {targets}",
-            square[f"{scale}_share"].to_numpy().reshape(shape),
             scale=scale,
             limits=(0, 1),
             format=".0%",
-            rows=layer_names(found),
-            columns=head_numbers(found),
             unit=f"share of all {scale}",
         )
         for scale in ("weight", "norm")
-    ]
+    )
     count = f"{int(frame['no_op'].sum())} of {len(frame)} heads are no-ops by this rule."
     return Content(
         "For each head, how much of its weight goes to tokens that say little by "
         "themselves (special tokens, punctuation, sinks), and how much of what it moves comes from "
         "there.",
         pictures=[
-            writer.picture(
-                head_map(maps, columns=2),
-                f"The share of its weight, and of its norm, that a head gives to {targets}.",
-                count,
+            writer.maps(
+                frame.set_index(["layer", "head"]).to_xarray(),
+                *maps,
+                caption=f"The share of its weight, and of its norm, that a head gives to "
+                f"{targets}.",
+                alternative=count,
+                columns=2,
             )
         ],
         tables=[

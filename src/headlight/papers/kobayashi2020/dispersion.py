@@ -8,13 +8,12 @@ import xarray
 from headlight.papers.exhibit import Content, exhibit
 from headlight.papers.kobayashi2020 import published
 from headlight.papers.kobayashi2020.results import load_norms
-from headlight.papers.naming import frame_of, head_numbers, layer_names
+from headlight.papers.naming import frame_of
 from headlight.papers.reproduction import Reproduction
 from headlight.papers.text import text_notes
 from headlight.papers.writer import ExhibitWriter
 from headlight.views.exhibits import Comparison
-from headlight.views.parts import Curve
-from headlight.views.pictures import HeadMap, head_map
+from headlight.views.parts import Curve, Map
 
 STATISTICS = {"mean": "μ", "std": "σ", "cv": "CV", "max": "max", "min": "min"}
 FORMATS = dict.fromkeys(STATISTICS.values(), ".2f")
@@ -25,22 +24,16 @@ def table_1(reproduction: Reproduction, writer: ExhibitWriter) -> Content:
     """‖f(x)‖ of every head: which vary most and least, and on average."""
     found = load_norms(reproduction)
     frame = extremes(found, "vector_norm")
-    drawn = HeadMap(
-        "CV of ‖f(x)‖",
-        found["vector_norm_cv"].values,
-        rows=layer_names(found),
-        columns=head_numbers(found),
-        scale="norm",
-    )
     return Content(
         "If the transformed vectors of a head were all of one length (CV 0), its "
         "weights would tell what it moves. Mean, standard deviation and their ratio over all "
         "tokens of the text, special ones included; the average is one over heads.",
         pictures=[
-            writer.picture(
-                head_map([drawn]),
-                "Coefficient of variation of ‖f(x)‖, head by head.",
-                _alternative(frame),
+            writer.maps(
+                found,
+                Map("vector_norm_cv", "CV of ‖f(x)‖", scale="norm"),
+                caption="Coefficient of variation of ‖f(x)‖, head by head.",
+                alternative=_alternative(frame),
             )
         ],
         tables=[

@@ -1,5 +1,6 @@
 """Sections 4.2 and 4.3: do α and ‖f(x)‖ cancel out, and where (Table 2, Figures 5 and 6)."""
 
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -18,8 +19,9 @@ from headlight.papers.reproduction import Reproduction
 from headlight.papers.text import text_notes
 from headlight.papers.writer import ExhibitWriter
 from headlight.views.exhibits import Comparison
-from headlight.views.parts import By, Curve
-from headlight.views.pictures import (
+from headlight.views.parts import (
+    By,
+    Curve,
     DensityPanel,
     Reference,
     density,
@@ -101,7 +103,7 @@ def figure_5(reproduction: Reproduction, writer: ExhibitWriter) -> Content:
         "density, α on a logarithmic axis: the darker, the more pairs.",
         pictures=[
             writer.picture(
-                density(panels, columns=2),
+                partial(density, panels, columns=2),
                 "Density of sampled pairs, by kind of the attended token.",
                 f"Sampled pairs: {sizes}.",
             )
@@ -151,7 +153,7 @@ def figure_6(reproduction: Reproduction, writer: ExhibitWriter) -> Content:
         )
     ]
     if panels:
-        drawn = density(panels, columns=2)
+        drawn = partial(density, panels, columns=2)
         pictures.insert(0, writer.picture(drawn, "Density of occurrences.", alternative))
     return Content(
         "Each occurrence of a token: its frequency rank (1 is the most frequent) "

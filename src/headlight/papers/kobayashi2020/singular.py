@@ -3,6 +3,7 @@
 from pathlib import Path
 
 import numpy as np
+import pandas
 import xarray
 
 from headlight.errors import UnsupportedModelError
@@ -15,7 +16,7 @@ from headlight.papers.reproduction import Reproduction
 from headlight.papers.text import model_note
 from headlight.papers.writer import ExhibitWriter
 from headlight.views.exhibits import Comparison
-from headlight.views.pictures import Line, LinePanel, lines
+from headlight.views.parts import Curve
 
 
 @exhibit(
@@ -40,11 +41,10 @@ def figure_9(reproduction: Reproduction[Settings], writer: ExhibitWriter) -> Con
         int(layer): int(generator.integers(np.isfinite(values.sel(layer=layer, index=0)).sum()))
         for layer in values["layer"].values
     }
-    order = np.arange(1, values.sizes["index"] + 1)
-    series = [
-        Line(head_name(layer, head), order, values.sel(layer=layer, head=head).values)
-        for layer, head in chosen.items()
-    ]
+    drawn = xarray.concat(
+        [values.sel(layer=layer, head=head, drop=True) for layer, head in chosen.items()],
+        pandas.Index(map(head_name, chosen, chosen.values()), name="chosen"),
+    )
     frame = frame_of(
         {"largest": values.max("index"), "smallest": values.min("index"), "ratio": ratio}
     ).dropna()
@@ -52,10 +52,18 @@ def figure_9(reproduction: Reproduction[Settings], writer: ExhibitWriter) -> Con
     return Content(
         explanation,
         pictures=[
-            writer.picture(
-                lines([LinePanel("", series, x_label="number", y_label="singular value")]),
-                "Singular values in descending order, one head of each layer.",
-                f"The largest is at least {smallest:.1f} times the smallest, in every head.",
+            writer.curves(
+                drawn.assign_coords(index=drawn["index"] + 1).to_dataset(name="singular_value"),
+                Curve(
+                    "singular_value",
+                    by="chosen",
+                    over="index",
+                    x_label="number",
+                    y_label="singular value",
+                ),
+                caption="Singular values in descending order, one head of each layer.",
+                alternative=f"The largest is at least {smallest:.1f} times the smallest, in every "
+                "head.",
             )
         ],
         tables=[writer.table(frame, "All heads", formats=".2f")],

@@ -1,20 +1,17 @@
 """Figures 3 and 4, what seeds and adversaries change of attention; Figure 5, the JSD-TVD plane."""
 
-import numpy as np
 import pandas
 import xarray
 
 from headlight.papers.exhibit import Content, exhibit
+from headlight.papers.planes import LINE, PLANE, points, with_line
 from headlight.papers.reproduction import Reproduction
+from headlight.papers.text_classifiers.largest import LARGEST, by_largest
 from headlight.papers.wiegreffe2019.results import IN_CONTEXT, frames_of, lambdas_of, load_all
 from headlight.papers.wiegreffe2019.tables import ENCODER_NAMES, OF_WHAT, SOURCE, notes_of
 from headlight.papers.writer import ExhibitWriter
-from headlight.views.pictures import Box, BoxPanel, Line, LinePanel, Reference, boxes, lines
+from headlight.views.parts import boxes
 
-EDGES = (0.25, 0.5, 0.75, 1.0)
-"""Up to which a largest weight goes in each column, as in the paper."""
-LABELS = [f"≤ {edge:g}" for edge in EDGES]
-BOUND = float(np.log(2))
 COLOURS = {"seeds": "#0072b2", "adversary": "#d1500a"}
 
 
@@ -27,18 +24,28 @@ def figure_3(reproduction: Reproduction, writer: ExhibitWriter) -> Content:
     """JSD to the base against its largest weight, for other seeds and for an adversary."""
     results = load_all(reproduction)
     weight = lambdas_of(reproduction)[-1]
-    panels, table = [], []
-    for title, found in results.items():
-        for encoder in IN_CONTEXT:
-            frame = _texts(found, encoder, weight)
-            name = f"{title}, {ENCODER_NAMES[encoder]}"
-            panels.append(_panel(name, frame))
-            table += _medians(title, encoder, frame)
+    frames = [
+        _texts(found, encoder, weight).assign(set=title, encoder=ENCODER_NAMES[encoder])
+        for title, found in results.items()
+        for encoder in IN_CONTEXT
+    ]
+    texts = pandas.concat(frames, ignore_index=True)
+    texts["model"] = texts["set"] + ", " + texts["encoder"]
     far = [
         float(found["adversary_jsd"].sel({"lambda": weight}).mean()) for found in results.values()
     ]
     picture = writer.picture(
-        boxes(panels, columns=2),
+        boxes(
+            texts.melt(["model", LARGEST], list(COLOURS), "series", "jsd"),
+            LARGEST,
+            "jsd",
+            panel="model",
+            colours=COLOURS,
+            columns=2,
+            x_label=LARGEST,
+            y_label="JSD to the base",
+            limits=(0.0, 0.7),
+        ),
         "JSD of a text's attention to the base's by its largest weight there: other seeds (blue, "
         f"the median over seeds) and the adversary of λ = {weight:g} (red). Lines are medians over "
         "texts, boxes quartiles, whiskers the 5th and the 95th percentile.",
@@ -49,7 +56,7 @@ def figure_3(reproduction: Reproduction, writer: ExhibitWriter) -> Content:
         "seeds, it is hardly a matter of chance; an adversary has to be further away than seeds "
         "are before it says anything against attention.",
         pictures=[picture],
-        tables=[writer.table(pandas.DataFrame(table), "Median JSD over texts", formats=FORMATS)],
+        tables=[writer.table(_medians(texts), "Median JSD over texts", formats=FORMATS)],
         notes=notes_of(reproduction),
     )
 
@@ -62,60 +69,51 @@ def _texts(found: xarray.Dataset, encoder: str, weight: float) -> pandas.DataFra
     of = found.sel(encoder_of=encoder)
     return pandas.DataFrame(
         {
-            "largest": of["largest"].values,
+            LARGEST: by_largest(of["largest"].values),
             "seeds": of["seed_jsd"].values,
             "adversary": of["adversary_jsd"].sel({"lambda": weight}).values,
         }
     )
 
 
-def _panel(title: str, frame: pandas.DataFrame) -> BoxPanel:
-    shown = [
-        Box.of(label if name == "seeds" else "", some[name].to_numpy(), colour)
-        for label, some in zip(LABELS, _binned(frame), strict=True)
-        for name, colour in COLOURS.items()
-    ]
-    return BoxPanel(title, shown, "largest weight", "JSD to the base", limits=(0.0, 0.7))
-
-
-def _binned(frame: pandas.DataFrame) -> list[pandas.DataFrame]:
-    place = np.digitize(frame.largest, EDGES[:-1], right=True)
-    return [frame[place == each] for each in range(len(EDGES))]
-
-
-def _medians(title: str, encoder: str, frame: pandas.DataFrame) -> list[dict[str, object]]:
-    return [
-        {
-            "set": title,
-            "encoder": ENCODER_NAMES[encoder],
-            "largest weight": name,
-            "texts": len(some),
-            "seeds": float(some.seeds.median()),
-            "adversary": float(some.adversary.median()),
-        }
-        for name, some in zip(LABELS, _binned(frame), strict=True)
-        if len(some)
-    ]
+def _medians(texts: pandas.DataFrame) -> pandas.DataFrame:
+    """A row for each model and column of the figure that has texts."""
+    groups = texts.groupby(["set", "encoder", LARGEST], sort=False, observed=True)
+    found = groups[list(COLOURS)].median()
+    found.insert(0, "texts", groups.size())
+    return found.sort_index(level=LARGEST, kind="stable").reset_index()
 
 
 @exhibit("figure-5", "Attention moved against predictions moved", f"{SOURCE}, Figure 5")
 def figure_5(reproduction: Reproduction, writer: ExhibitWriter) -> Content:
     """JSD over TVD: adversaries by λ, other seeds, uniform attention, adversaries of texts."""
     rows, results = frames_of(reproduction), load_all(reproduction)
-    panels = []
-    for title, found in results.items():
-        for encoder in IN_CONTEXT:
-            some = rows[(rows.set == title) & (rows.encoder == encoder)]
-            panels.append(_plane(f"{title}, {ENCODER_NAMES[encoder]}", some, found, encoder))
+    texts = [
+        {"kind": "texts", "set": title, "encoder": encoder, **_of_texts(found, encoder)}
+        for title, found in results.items()
+        for encoder in IN_CONTEXT
+    ]
     taught = rows[rows.kind == "adversary"]
-    picture = writer.picture(
-        lines(panels, columns=2),
-        "How far attention and predictions are from the base's of the first seed, as means over "
-        "the texts of the test part. The line goes through the adversaries from λ = 0 on; the "
-        "adversaries of single texts (Jain and Wallace "
-        "2019) keep the model and change its weights text by text.",
-        f"Adversaries reach a JSD of {taught.jsd.max():.2f}; other seeds have "
+    picture = writer.curves(
+        with_line(pandas.concat([rows, pandas.DataFrame(texts)]), "mean", ["set", "encoder"]),
+        *(
+            curve
+            for title in results
+            for encoder in IN_CONTEXT
+            for curve in points(
+                KINDS,
+                f"{title}, {ENCODER_NAMES[encoder]}",
+                {"set": title, "encoder": encoder},
+                **PLANE,
+            )
+        ),
+        caption="How far attention and predictions are from the base's of the first seed, as means "
+        "over the texts of the test part. The line goes through the adversaries from λ = 0 on; the "
+        "adversaries of single texts (Jain and Wallace 2019) keep the model and change its weights "
+        "text by text.",
+        alternative=f"Adversaries reach a JSD of {taught.jsd.max():.2f}; other seeds have "
         f"{rows[rows.kind == 'seed'].jsd.mean():.2f}.",
+        columns=2,
     )
     columns = ["set", "encoder", "kind", "guide", "seed", "weight", "tvd", "jsd", "kl", "f1"]
     writer.keep(rows[columns], "models")
@@ -128,26 +126,16 @@ def figure_5(reproduction: Reproduction, writer: ExhibitWriter) -> Content:
     )
 
 
-def _plane(title: str, rows: pandas.DataFrame, found: xarray.Dataset, encoder: str) -> LinePanel:
-    taught = rows[rows.kind == "adversary"].sort_values("weight")
-    named = {
-        "other seeds": rows[rows.kind == "seed"],
-        "uniform, trained": rows[rows.kind == "guided"],
-        "uniform, put in": rows[rows.kind == "uniform"],
-    }
-    series = [Line("adversaries, by λ", taught.tvd.to_numpy(), taught.jsd.to_numpy(), marked=True)]
-    series += [
-        Line(name, some.tvd.to_numpy(), some.jsd.to_numpy(), marked=True, joined=False)
-        for name, some in named.items()
-        if len(some)
-    ]
+KINDS = {
+    LINE: "adversaries, by λ",
+    "seed": "other seeds",
+    "guided": "uniform, trained",
+    "uniform": "uniform, put in",
+    "texts": "of single texts",
+}
+
+
+def _of_texts(found: xarray.Dataset, encoder: str) -> dict[str, float]:
+    """How far the adversaries of single texts are, on average."""
     of = found.sel(encoder_of=encoder)
-    tvd, jsd = (np.array([float(of[f"instance_{name}"].mean())]) for name in ("tvd", "jsd"))
-    series.append(Line("of single texts", tvd, jsd, marked=True, joined=False))
-    return LinePanel(
-        title,
-        series,
-        "TVD to the base's predictions",
-        "JSD to its attention",
-        references=[Reference(BOUND, "ln 2")],
-    )
+    return {name: float(of[f"instance_{name}"].mean()) for name in ("tvd", "jsd")}

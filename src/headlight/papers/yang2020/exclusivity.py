@@ -12,6 +12,7 @@ import xarray
 from headlight.papers.exhibit import Content, exhibit
 from headlight.papers.folder import RESULTS
 from headlight.papers.labelled_sets import named_sets
+from headlight.papers.planes import LINE, PLANE, points, with_line
 from headlight.papers.reproduction import Reproduction, begun_folder, signature_of
 from headlight.papers.text_classifiers.data import data_key, open_data
 from headlight.papers.text_classifiers.jobs import (
@@ -32,7 +33,6 @@ from headlight.training.adversarial import AdversarialObjective
 from headlight.training.outputs import outputs_of
 from headlight.training.teacher import TrainingConfig
 from headlight.training.text_classifier import Encoder, uniform_attention
-from headlight.views.pictures import Line, LinePanel, Reference, lines
 
 ENCODER: Encoder = "transformer"
 """Of the classifiers: a layer of self-attention, as the tagger has."""
@@ -119,12 +119,15 @@ def exclusivity(reproduction: Reproduction, writer: ExhibitWriter) -> Content:
     table = [row for task, rows in tasks.items() for row in _models(task, rows)]
     tagger, *others = tasks.items()
     claim = claims.more_exclusive(tagger[1], dict(others))
-    bound = Reference(float(np.log(2)), "ln 2")
-    picture = writer.picture(
-        lines([_plane(task, rows, bound) for task, rows in tasks.items()], columns=2),
-        "How far attention and predictions are from the base's: a dot for each model; the line "
-        "goes through the means of the adversaries, from λ = 0 on.",
-        f"At a TVD of at most {claims.SAME:g} adversaries move attention by {claim.ours}.",
+    every = pandas.concat([rows.assign(task=task) for task, rows in tasks.items()])
+    picture = writer.curves(
+        with_line(every, "mean", ["task"]),
+        *(curve for task in tasks for curve in points(KINDS, task, {"task": task}, **PLANE)),
+        caption="How far attention and predictions are from the base's: a dot for each model; the "
+        "line goes through the means of the adversaries, from λ = 0 on.",
+        alternative=f"At a TVD of at most {claims.SAME:g} adversaries move attention by "
+        f"{claim.ours}.",
+        columns=2,
     )
     return Content(
         "Attention is the more exclusive, the less it can be moved while predictions stay as they "
@@ -144,6 +147,12 @@ def exclusivity(reproduction: Reproduction, writer: ExhibitWriter) -> Content:
     )
 
 
+KINDS = {
+    "adversary": "adversaries",
+    LINE: "mean of a λ",
+    "seed": "other seed",
+    "uniform": "uniform, put in",
+}
 SHOWN = {"tvd": "TVD", "jsd": "JSD", "kl": "KL row", "agreement": "agreement", "accuracy": "right"}
 
 
@@ -159,16 +168,3 @@ def _models(task: str, rows: pandas.DataFrame) -> Iterator[dict[str, str]]:
             yield {"task": task, "model": name} | {
                 title: "–" if text.startswith("nan") else text for title, text in numbers.items()
             }
-
-
-def _plane(task: str, rows: pandas.DataFrame, bound: Reference) -> LinePanel:
-    names = {"adversary": "adversaries", "seed": "other seed", "uniform": "uniform, put in"}
-    drawn = [
-        Line(name, some.tvd.to_numpy(), some.jsd.to_numpy(), marked=True, joined=False)
-        for kind, name in names.items()
-        if len(some := rows[rows.kind == kind])
-    ]
-    means = rows[rows.kind == "adversary"].groupby("weight")[["tvd", "jsd"]].mean()
-    line = Line("mean of a λ", means.tvd.to_numpy(), means.jsd.to_numpy())
-    x, y = "TVD to the base's predictions", "JSD to the base's attention"
-    return LinePanel(task, [*drawn[:1], line, *drawn[1:]], x, y, references=[bound])

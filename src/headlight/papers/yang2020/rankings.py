@@ -28,7 +28,7 @@ from headlight.papers.yang2020.tagging_data import TagBatch
 from headlight.reduce.intervals import mean_interval
 from headlight.result import describe
 from headlight.training.outputs import Outputs
-from headlight.views.pictures import Line, LinePanel, lines
+from headlight.views.parts import Curve
 
 VARIABLES = {
     "rho": ("Spearman's ρ of the weights of a row, mean over rows in which it is defined", "1"),
@@ -146,11 +146,26 @@ def rankings(reproduction: Reproduction, writer: ExhibitWriter) -> Content:
     table.append({"model": SEED, "NLL times": "–", "side": "–", **other})
     shown = pandas.DataFrame(table).fillna("–")
     last = shown.iloc[len(weights) - 1]
-    picture = writer.picture(
-        lines([_panel(frame, name, title) for name, title in TITLES.items()], columns=2),
-        "How far adversaries rank the words of a row as their base does, and as the adversary of "
-        "the λ before: means over seeds; λ = 0 stands at the left end.",
-        f"At the largest λ: {', '.join(f'{name} {last[name]}' for name in shown.columns[3:5])}.",
+    means = frame.dropna(subset="weight").groupby(["of", "weight"]).mean().to_xarray()
+    picture = writer.curves(
+        means.assign_coords(shown=("weight", shown_weights(means["weight"].values))),
+        *(
+            Curve(
+                name,
+                panel=title,
+                by="of",
+                over="shown",
+                x_label="λ, times the mean KL of a row",
+                marked=True,
+                logarithmic=True,
+            )
+            for name, title in TITLES.items()
+        ),
+        caption="How far adversaries rank the words of a row as their base does, and as the "
+        "adversary of the λ before: means over seeds; λ = 0 stands at the left end.",
+        alternative="At the largest λ: "
+        f"{', '.join(f'{name} {last[name]}' for name in shown.columns[3:5])}.",
+        columns=2,
     )
     return Content(
         "Of every row of attention: Spearman's ρ between the weights of two models over the words "
@@ -171,13 +186,3 @@ TITLES = {"rho": "ρ", "same": "largest the same"}
 
 def _shown(values: "pandas.Series[float]") -> str:
     return str(mean_interval(values)) if len(values) else "–"
-
-
-def _panel(frame: pandas.DataFrame, name: str, title: str) -> LinePanel:
-    means = frame[frame.weight.notna()].groupby(["of", "weight"])[name].mean()
-    drawn = []
-    for of in (BASE, BEFORE):
-        if of in means.index.get_level_values(0):
-            one = means[of].sort_index()
-            drawn.append(Line(of, shown_weights(one.index.to_numpy()), one.to_numpy(), marked=True))
-    return LinePanel("", drawn, "λ, times the mean KL of a row", title, x_log=True)

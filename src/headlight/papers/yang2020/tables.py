@@ -1,7 +1,10 @@
 """Table 1, F1 by λ, and Table 2, F1 of models whose attention is given."""
 
+from typing import Any
+
 import numpy as np
 import pandas
+import xarray
 
 from headlight.papers.exhibit import Content, exhibit
 from headlight.papers.reproduction import Reproduction
@@ -16,7 +19,7 @@ from headlight.papers.yang2020.results import (
 from headlight.papers.yang2020.tagger import HEADS, WIDTH
 from headlight.reduce.intervals import mean_interval
 from headlight.views.exhibits import Comparison
-from headlight.views.pictures import Line, LinePanel, Reference, lines
+from headlight.views.parts import Curve, Reference
 
 SOURCE = "Yang (2020)"
 COLUMNS = {
@@ -93,18 +96,21 @@ def table_1(reproduction: Reproduction, writer: ExhibitWriter) -> Content:
                 f"adversary, λ = {paper:g}", published.ADVERSARY_F1[paper], found.mean, "", note, 3
             )
         )
-    panel = LinePanel(
-        "",
-        f1_lines(rows),
-        "λ, times the mean KL of a row",
-        "F1",
-        x_log=True,
-        references=[Reference(base.mean, "base")],
-    )
-    picture = writer.picture(
-        lines([panel]),
-        "F1 on the test part by λ; the band is a 95% interval over seeds.",
-        f"F1 {frame['F1'].iloc[1]} at λ = 0, {frame['F1'].iloc[-2]} at the largest λ.",
+    axes: dict[str, Any] = {
+        "over": "shown",
+        "error": "half",
+        "x_label": "λ, times the mean KL of a row",
+        "y_label": "F1",
+        "references": [Reference(base.mean, "base")],
+        "marked": True,
+        "logarithmic": True,
+    }
+    picture = writer.curves(
+        _by_lambda(rows),
+        Curve("f1", "by λ", of={"zero": False}, **axes),
+        Curve("f1", "λ = 0, at the left end", of={"zero": True}, joined=False, **axes),
+        caption="F1 on the test part by λ; the band is a 95% interval over seeds.",
+        alternative=f"F1 {frame['F1'].iloc[1]} at λ = 0, {frame['F1'].iloc[-2]} at the largest λ.",
     )
     return Content(
         f"{OF_WHAT} Other seed is the base of another seed beside each base; uniform is the base "
@@ -139,26 +145,18 @@ def by_model(rows: pandas.DataFrame, length: float) -> pandas.DataFrame:
     return pandas.DataFrame(table)
 
 
-def f1_lines(rows: pandas.DataFrame) -> list[Line]:
-    """F1 by λ with its interval; that of 0, which a logarithmic axis has not, at its left end."""
+def _by_lambda(rows: pandas.DataFrame) -> xarray.Dataset:
+    """F1 with half of its interval; 0, which a logarithmic axis has not, stands at its left."""
     weights = np.array(sorted(rows[rows.kind == "adversary"].weight.unique()))
     found = [mean_interval(_adversaries(rows, one).f1) for one in weights]
-    mean = np.array([one.mean for one in found])
-    half = np.nan_to_num(np.array([one.half for one in found]))
-    places, zero = shown_weights(weights), weights == 0
-    return [
-        Line(
-            label,
-            places[some],
-            mean[some],
-            (mean - half)[some],
-            (mean + half)[some],
-            marked=True,
-            joined=label == "by λ",
-        )
-        for label, some in (("by λ", ~zero), ("λ = 0, at the left end", zero))
-        if some.any()
-    ]
+    return xarray.Dataset(
+        {
+            "f1": ("weight", [one.mean for one in found]),
+            "half": ("weight", [one.half for one in found]),
+            "shown": ("weight", shown_weights(weights)),
+            "zero": ("weight", weights == 0),
+        }
+    )
 
 
 def shown_weights(weights: np.ndarray) -> np.ndarray:

@@ -120,5 +120,9 @@ def template_of(given: str, by: tuple[By, ...], result: xr.Dataset, variable: st
         return given
     if by:
         return ", ".join(f"{{{each.dim}}}" for each in by)
-    name = str(variable_of(result, variable).attrs.get("long_name", variable))
-    return name.replace("{", "{{").replace("}", "}}")
+    return named(variable_of(result, variable)).replace("{", "{{").replace("}", "}}")
+
+
+def named(variable: xr.DataArray) -> str:
+    """The long name of a variable, or else its name."""
+    return str(variable.attrs.get("long_name", variable.name))

@@ -1,7 +1,7 @@
 """Values by layer, and curves over other numbers, of the variables of a result."""
 
-from collections.abc import Callable, Collection, Sequence
-from dataclasses import dataclass
+from collections.abc import Callable, Collection, Hashable, Mapping, Sequence
+from dataclasses import dataclass, field
 from typing import Any
 
 import numpy as np
@@ -9,7 +9,15 @@ import xarray as xr
 from numpy.typing import NDArray
 
 from headlight.views.colour import series_styles
-from headlight.views.parts.by import ByWhich, Cell, cells, each_by, template_of
+from headlight.views.parts.by import (
+    ByWhich,
+    Cell,
+    cells,
+    each_by,
+    named,
+    template_of,
+    variable_of,
+)
 from headlight.views.parts.section import Figure
 from headlight.views.pictures import (
     LayerPanel,
@@ -18,6 +26,7 @@ from headlight.views.pictures import (
     LinePanel,
     Reference,
     lines,
+    ordered_colours,
     points_by_layer,
 )
 from headlight.views.scale import Number
@@ -28,25 +37,33 @@ class Curve:
     """A variable by layer or over another dimension, as a line or one for each label.
 
     By layer there is a dot for each head and a line through the means. Over anything else, or where
-    there is an interval, there is a band between its ends. In a text ``{dimension}`` stands for the
-    name of a label by which lines are told apart.
+    there is an interval, dashes or markers, there is a line of its values, with a band between the
+    ends of an interval. In a text ``{dimension}`` stands for the name of a label by which lines are
+    told apart.
 
     Attributes:
         variable: Of the result.
         label: What the line is called; by default the label that comes last in `by`.
         panel: The panel that it is in, by title; curves of one title share a panel.
         by: Dimensions each label of which has a line.
-        over: The dimension of the horizontal axis.
+        over: The dimension of the horizontal axis; or a variable or coordinate, which has a value
+            for each point.
+        of: Labels of coordinates, by name; only what has them is shown.
         interval: Whether the variables ``_low`` and ``_high`` are drawn as a band.
         error: A variable that is drawn as a band to either side.
         percent: Whether values are shares.
-        x_label: Of the horizontal axis; by default its dimension.
+        x_label: Of the horizontal axis; by default its dimension, or the variable's long name.
         y_label: Of the vertical axis.
         references: Dashed lines to compare with.
         limits: Of the vertical axis; from the values when None.
-        colour: Of a series of the report; by default that of the label that has one.
-        dashed: Labels whose lines are dashed.
+        colour: Of a series of the report, or ``#rrggbb``; of each label; by default that of the
+            label that has one.
+        ordered: Whether labels are steps of one thing, such as layers: colours go from dark to
+            light by the last of `by`.
+        dashed: Labels whose lines are dashed, or whether all are.
         marked: Whether each point has a marker.
+        joined: Whether there is a line; without it, points with markers alone.
+        logarithmic: Whether the horizontal axis is.
     """
 
     variable: str
@@ -54,6 +71,7 @@ class Curve:
     panel: str = ""
     by: ByWhich = ()
     over: str = "layer"
+    of: Mapping[str, Hashable] = field(default_factory=dict)
     interval: bool = False
     error: str = ""
     percent: bool = False
@@ -61,14 +79,18 @@ class Curve:
     y_label: str = ""
     references: Sequence[Reference] = ()
     limits: tuple[Number, Number] | None = None
-    colour: str = ""
-    dashed: Collection[str] = ()
+    colour: str | Mapping[Any, str] = ""
+    ordered: bool = False
+    dashed: Collection[str] | bool = ()
     marked: bool = False
+    joined: bool = True
+    logarithmic: bool = False
 
     @property
     def by_layer(self) -> bool:
         """Whether it is drawn with a dot for each head."""
-        return self.over == "layer" and not (self.interval or self.error)
+        as_lines = self.interval or self.error or self.dashed or self.marked or not self.joined
+        return self.over == "layer" and not as_lines
 
 
 def curves(result: xr.Dataset, *shown: Curve, columns: int | None = None) -> Callable[[], Figure]:
@@ -81,12 +103,13 @@ def curves(result: xr.Dataset, *shown: Curve, columns: int | None = None) -> Cal
     """
 
     def draw() -> Figure:
-        drawn = [each for one in shown for each in _drawn(result, one)]
+        by_layer = all(one.by_layer for one in shown)
+        drawn = [each for one in shown for each in _drawn(result, one, by_layer=by_layer)]
         drawn = [each for each in drawn if each.seen] or drawn
         panels: dict[str, list[_Drawn]] = {}
         for each in drawn:
             panels.setdefault(each.panel, []).append(each)
-        if all(one.by_layer for one in shown):
+        if by_layer:
             return points_by_layer(
                 [_layer_panel(result, *panel) for panel in panels.items()], columns=columns
             )
@@ -100,6 +123,7 @@ class _Drawn:
     """One line: what was asked for, where it goes, and its values."""
 
     asked: Curve
+    over: str
     panel: str
     label: str
     colour: str
@@ -113,26 +137,41 @@ class _Drawn:
         return bool(self.values.notnull().any())
 
 
-def _drawn(result: xr.Dataset, shown: Curve) -> list[_Drawn]:
-    by = each_by(shown.by)
-    kept = ("layer", "head") if shown.by_layer else (shown.over,)
+def _drawn(result: xr.Dataset, shown: Curve, *, by_layer: bool) -> list[_Drawn]:
+    by, result = each_by(shown.by), _part(result, shown.of)
+    across = variable_of(result, shown.over)
+    along = [str(dim) for dim in across.dims if dim not in {each.dim for each in by}]
+    kept = ["layer", "head"] if by_layer else along
     label = shown.label or (template_of("", by[-1:], result, shown.variable) if by else "")
     ends = [f"{shown.variable}_low", f"{shown.variable}_high"] if shown.interval else []
     ends = ends or ([shown.error] if shown.error else [])
     beside = [list(cells(result, name, by, kept)) for name in ends]
+    places = cells(result, shown.over, by, along)
+    steps = ordered_colours(result.sizes[by[-1].dim]) if shown.ordered else []
     return [
         _Drawn(
             shown,
+            shown.over if across.name in across.dims else named(across),
             cell.said(shown.panel),
             cell.said(label),
-            shown.colour or _colour(cell),
-            any(each in shown.dashed for each in cell.labels),
-            result[shown.over].values,
-            cell.values,
+            _colour(shown, cell) or (steps[cell.at[by[-1].dim]] if steps else ""),
+            _dashed(shown, cell),
+            x.values.transpose(*along).values.ravel(),
+            cell.values if by_layer else cell.values.transpose(*along),
             _ends(cell.values, [each[n].values for each in beside]),
         )
-        for n, cell in enumerate(cells(result, shown.variable, by, kept))
+        for n, (cell, x) in enumerate(
+            zip(cells(result, shown.variable, by, kept), places, strict=True)
+        )
     ]
+
+
+def _part(result: xr.Dataset, of: Mapping[str, Hashable]) -> xr.Dataset:
+    """What has these labels, of coordinates that need not be of a dimension's name."""
+    for name, label in of.items():
+        (dim,) = result[name].dims
+        result = result.isel({dim: np.flatnonzero(result[name].values == label)})
+    return result
 
 
 def _ends(
@@ -147,9 +186,20 @@ def _ends(
     return values.values - error, values.values + error
 
 
-def _colour(cell: Cell) -> str:
-    """That of the series of the report that the line is; by its place if it is none."""
-    return next((str(each) for each in reversed(cell.labels) if each in series_styles()), "")
+def _colour(shown: Curve, cell: Cell) -> str:
+    """As given; else that of the series of the report that it is; by its place if it is none."""
+    if isinstance(shown.colour, str):
+        known = shown.colour
+    else:
+        known = next((shown.colour[each] for each in cell.labels if each in shown.colour), "")
+    of_label = (str(each) for each in reversed(cell.labels) if each in series_styles())
+    return known or next(of_label, "")
+
+
+def _dashed(shown: Curve, cell: Cell) -> bool:
+    if isinstance(shown.dashed, bool):
+        return shown.dashed
+    return any(each in shown.dashed for each in cell.labels)
 
 
 def _layer_panel(result: xr.Dataset, title: str, drawn: Sequence[_Drawn]) -> LayerPanel:
@@ -187,19 +237,21 @@ def _line_panel(title: str, drawn: Sequence[_Drawn]) -> LinePanel:
             Line(
                 each.label,
                 each.x,
-                each.values.values,
+                each.values.values.ravel(),
                 low,
                 high,
                 colour=each.colour,
                 dashed=each.dashed,
-                marked=each.asked.marked,
+                marked=each.asked.marked or not each.asked.joined,
+                joined=each.asked.joined,
             )
             for each in drawn
             for low, high in [each.ends or (None, None)]
         ],
-        asked.over if asked.x_label is None else asked.x_label,
+        drawn[0].over if asked.x_label is None else asked.x_label,
         asked.y_label,
         percent=asked.percent,
+        x_log=asked.logarithmic,
         whole=asked.over == "layer",
         limits=asked.limits,
         references=asked.references,

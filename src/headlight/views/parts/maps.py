@@ -1,6 +1,6 @@
 """Heat maps of the variables of a result."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Collection
 from dataclasses import dataclass
 
 import xarray as xr
@@ -31,6 +31,8 @@ class Map:
         unit: Beside the scale of colours; by default the variable's.
         low_is_good: Whether the smallest value has the darkest colour, as of error rates.
         named: Whether cells of layers and heads, counted from 0, are rung on a page by their names.
+        framed: Cells with a frame, by the places of row and column.
+        annotated: Whether numbers stand in the cells where they fit.
     """
 
     variable: str
@@ -44,6 +46,8 @@ class Map:
     unit: str | None = None
     low_is_good: bool = False
     named: bool = True
+    framed: Collection[tuple[int, int]] = ()
+    annotated: bool = True
 
 
 def maps(result: xr.Dataset, *shown: Map, columns: int | None = None) -> Callable[[], Figure]:
@@ -58,7 +62,8 @@ def maps(result: xr.Dataset, *shown: Map, columns: int | None = None) -> Callabl
     def draw() -> Figure:
         drawn = [one for each in shown for one in _drawn(result, each)]
         seen = [one for one, there in drawn if there]
-        return head_map(seen or [one for one, _ in drawn], columns=columns)
+        annotate = None if all(each.annotated for each in shown) else False
+        return head_map(seen or [one for one, _ in drawn], columns=columns, annotate=annotate)
 
     return draw
 
@@ -84,6 +89,7 @@ def _drawn(result: xr.Dataset, shown: Map) -> list[tuple[HeadMap, bool]]:
                 unit="" if unit in UNITLESS else unit,
                 named=shown.named and (rows.dim, columns.dim) == ("layer", "head"),
                 low_is_good=shown.low_is_good,
+                framed=shown.framed,
             ),
             bool(cell.values.notnull().any()),
         )

@@ -1,6 +1,7 @@
 """Section 3.5 and Appendix A.2: effective beside raw attention (Figures 1 and 5)."""
 
 from collections.abc import Mapping
+from functools import partial
 
 import pandas
 import xarray
@@ -18,8 +19,7 @@ from headlight.papers.reproduction import Reproduction
 from headlight.papers.text import CATEGORIES, FROM, TO, text_notes
 from headlight.papers.writer import ExhibitWriter
 from headlight.views.exhibits import Comparison, Picture
-from headlight.views.parts import By, Curve
-from headlight.views.pictures import DensityPanel, Reference, density
+from headlight.views.parts import By, Curve, DensityPanel, Reference, density
 
 MEASURES = {"weight": "raw attention", "effective": "effective attention"}
 MEASURE = By("measure", {name: title.capitalize() for name, title in MEASURES.items()})
@@ -75,18 +75,18 @@ def _correlations(found: xarray.Dataset, writer: ExhibitWriter) -> list[Picture]
     spoken = ", ".join(f"{n:.0f} tokens {r:.2f}" for n, r in zip(lengths, means, strict=True))
     return [
         writer.picture(
-            density([cloud], counted="texts"),
+            partial(density, [cloud], counted="texts"),
             "Correlation of raw and effective attention.",
             spoken,
             "a",
         ),
         writer.curves(
-            found.assign_coords(length=lengths),
+            found,
             Curve(
                 "effective_correlation",
                 "mean ± σ",
                 "by length",
-                over="length",
+                over="keys_mean",
                 error="effective_correlation_std",
                 x_label="tokens",
                 y_label="correlation",

@@ -4,6 +4,7 @@ from dataclasses import dataclass
 
 import numpy as np
 import pandas
+import xarray
 from jaxtyping import Float
 
 from headlight.papers.brunner2020 import published
@@ -15,7 +16,7 @@ from headlight.papers.text import model_note
 from headlight.papers.writer import ExhibitWriter
 from headlight.reading.layers import layer_maps
 from headlight.views.exhibits import Comparison
-from headlight.views.pictures import HeadMap, head_map
+from headlight.views.parts import By, Map as HeatMap
 
 ROWS = 28
 """Rows that are shown."""
@@ -73,19 +74,21 @@ def figure_6(reproduction: Reproduction, writer: ExhibitWriter) -> Content:
     example = load_example(reproduction)
     shown, links = example.shown, example.links()
     name = head_name(example.layer, example.head)
-    drawn = [
-        HeadMap(
-            f"{title} attention of head {name}",
-            values[shown.start : shown.stop],
-            rows=[example.tokens[row] for row in shown],
-            columns=example.tokens,
-            row_label="query",
-            column_label="key",
-            scale="change",
-            framed=[(row - shown.start, key) for row, key in links],
-        )
-        for title, values in example.parts.items()
-    ]
+    names = dict(enumerate(example.tokens))
+    parts = xarray.Dataset(
+        {"attention": (("part", "query", "key"), [*example.parts.values()])},
+        coords={"part": list(example.parts), "query": list(names), "key": list(names)},
+    )
+    drawn = HeatMap(
+        "attention",
+        f"{{part}} attention of head {name}",
+        by="part",
+        rows=By("query", names),
+        columns=By("key", names),
+        scale="change",
+        framed=[(row - shown.start, key) for row, key in links],
+        annotated=False,
+    )
     table = pandas.DataFrame([_row(example, row, key) for row, key in links])
     special = set(reproduction.tokenizer.all_special_tokens)
     keys = [place for place, token in enumerate(example.tokens) if token in special]
@@ -94,10 +97,14 @@ def figure_6(reproduction: Reproduction, writer: ExhibitWriter) -> Content:
         "shown. Framed: the strongest effective links that are more than "
         f"{NEAR} tokens from the diagonal. Raw is effective and null attention together.",
         pictures=[
-            writer.picture(
-                head_map(drawn, columns=1, annotate=False),
-                f"Raw, effective and null attention of head {name}.",
-                "; ".join(f"{row['query']} to {row['key']}" for row in table.to_dict("records")),
+            writer.maps(
+                parts.isel(query=list(shown)),
+                drawn,
+                caption=f"Raw, effective and null attention of head {name}.",
+                alternative="; ".join(
+                    f"{row['query']} to {row['key']}" for row in table.to_dict("records")
+                ),
+                columns=1,
             )
         ],
         tables=[

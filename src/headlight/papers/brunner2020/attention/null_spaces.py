@@ -1,5 +1,8 @@
 """Sections 3.2 and 3.3: null spaces of attention, and a counterexample."""
 
+from collections.abc import Iterator
+from typing import Any
+
 import numpy as np
 import pandas
 import xarray
@@ -17,7 +20,7 @@ from headlight.papers.reproduction import Reproduction
 from headlight.papers.text import text_notes
 from headlight.papers.writer import ExhibitWriter
 from headlight.views.exhibits import Comparison
-from headlight.views.pictures import Line, LinePanel, lines
+from headlight.views.parts import Curve
 
 BOUND = "#f0a500"
 """The colour of what a dimension cannot be below, light enough to be seen over a dark line."""
@@ -43,10 +46,11 @@ def section_3(reproduction: Reproduction, writer: ExhibitWriter) -> Content:
         "random direction of LN([T, 1]) to its end (Eq. 7), in every row; farthest: the largest "
         f"total variation that repeated linear programs find, in {ROWS} rows.",
         pictures=[
-            writer.picture(
-                lines(_dimension_panels(found)),
-                "Dimension of the null spaces by length, means over texts and heads.",
-                "; ".join(
+            writer.curves(
+                found.mean(("layer", "head")),
+                *_dimensions(float(found["null_dimension"].mean(("layer", "head")).max())),
+                caption="Dimension of the null spaces by length, means over texts and heads.",
+                alternative="; ".join(
                     f"{row['tokens']:.0f} tokens: {row['dim LN(T)']:.1f}"
                     for row in table.to_dict("records")
                 ),
@@ -114,23 +118,16 @@ def _null_table(found: xarray.Dataset) -> pandas.DataFrame:
     )
 
 
-def _dimension_panels(found: xarray.Dataset) -> list[LinePanel]:
+def _dimensions(largest: float) -> Iterator[Curve]:
     """Side by side, as the two spaces differ by one dimension at most; on the same axes."""
-    means = found.mean(("layer", "head"))
-    x = means["keys_mean"].values
-    drawn = {"LN(T)": "", "LN([T, 1])": "_with_ones"}
-    top = 1.05 * float(means["null_dimension"].max())
-    return [
-        LinePanel(
-            label,
-            [
-                Line("dimension", x, means[f"null_dimension{ending}"].values, marked=True),
-                # Over the other: where they are one, as the paper says, both are seen.
-                Line("bound", x, means[f"bound{ending}"].values, colour=BOUND, dashed=True),
-            ],
-            x_label="tokens",
-            y_label="dimension",
-            limits=(-0.05 * top, top or 1.0),
-        )
-        for label, ending in drawn.items()
-    ]
+    top = 1.05 * largest or 1.0
+    axes: dict[str, Any] = {
+        "over": "keys_mean",
+        "x_label": "tokens",
+        "y_label": "dimension",
+        "limits": (-0.05 * top, top),
+    }
+    for panel, ending in {"LN(T)": "", "LN([T, 1])": "_with_ones"}.items():
+        yield Curve(f"null_dimension{ending}", "dimension", panel, marked=True, **axes)
+        # Over the other: where they are one, as the paper says, both are seen.
+        yield Curve(f"bound{ending}", "bound", panel, colour=BOUND, dashed=True, **axes)

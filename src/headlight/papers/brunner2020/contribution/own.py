@@ -1,6 +1,8 @@
 """Section 5.2: how much of a hidden token is its own input token (Figures 3, 40 and 42)."""
 
+from collections.abc import Callable
 from functools import partial
+from typing import Any
 
 import numpy as np
 import pandas
@@ -14,14 +16,20 @@ from headlight.papers.brunner2020.contribution.results import (
 )
 from headlight.papers.brunner2020.pair_sets import PairSet, find_pair_set
 from headlight.papers.exhibit import Content, ExhibitSpec
-from headlight.papers.naming import layer_names, percent, yes_or_no
+from headlight.papers.naming import as_printed, percent, yes_or_no
 from headlight.papers.reproduction import Reproduction
 from headlight.papers.writer import ExhibitWriter
 from headlight.views.exhibits import Comparison
-from headlight.views.parts import Curve
-from headlight.views.pictures import Box, BoxPanel, boxes
+from headlight.views.parts import By, Curve, Figure, boxes_of
 
-MARKS = ("low", "first", "median", "third", "high")
+
+def draw_boxes(marks: xarray.DataArray, box: By | str, **more: Any) -> Callable[[], Figure]:
+    """Boxes of contributions on an axis from 0 to a little above the highest whisker."""
+    top = min(1.0, 1.05 * float(marks.sel(mark="high").max()))
+    found, limits = as_printed(marks.to_dataset()), (0.0, top)
+    return boxes_of(
+        found, "own_box", box, colour="attribution", percent=True, limits=limits, **more
+    )
 
 
 def own_contribution(
@@ -44,7 +52,12 @@ def own_contribution(
         "share of tokens of which some other token contributes more than they do themselves.",
         pictures=[
             writer.picture(
-                boxes([_boxes(found)]),
+                draw_boxes(
+                    found["own_box"].sel(group="all", drop=True),
+                    "layer",
+                    panel="Own contribution",
+                    x_label="layer",
+                ),
                 f"(a) Contribution of input tokens to their own hidden tokens, {pairs.title}.",
                 _alternative("Medians", frame["median"]),
                 name="a",
@@ -108,24 +121,6 @@ def _by_layer(found: xarray.Dataset) -> pandas.DataFrame:
             "s.e. of share": 100 * found["not_largest_standard_error"].values,
         }
     )
-
-
-def _boxes(found: xarray.Dataset) -> BoxPanel:
-    marks = found["own_box"].sel(group="all")
-    drawn = list(map(box_of, layer_names(found), marks.transpose("layer", "mark")))
-    limits = from_zero(marks)
-    return BoxPanel("Own contribution", drawn, x_label="layer", percent=True, limits=limits)
-
-
-def from_zero(marks: xarray.DataArray) -> tuple[float, float]:
-    """An axis from 0 to a little above the highest whisker."""
-    return 0.0, min(1.0, 1.05 * float(marks.sel(mark="high").max()))
-
-
-def box_of(label: str, marks: xarray.DataArray) -> Box:
-    """A box with the marks of a result."""
-    low, first, median, third, high = (float(marks.sel(mark=mark)) for mark in MARKS)
-    return Box(label, low, first, median, third, high, "attribution")
 
 
 def _alternative(what: str, values: "pandas.Series[float]") -> str:

@@ -7,7 +7,7 @@ import pandas
 import xarray
 
 from headlight.papers.brunner2020 import published
-from headlight.papers.brunner2020.contribution.own import box_of, from_zero
+from headlight.papers.brunner2020.contribution.own import draw_boxes
 from headlight.papers.brunner2020.contribution.results import (
     load_contributions_by_tags,
     method_note,
@@ -18,7 +18,7 @@ from headlight.papers.reproduction import Reproduction
 from headlight.papers.text import model_note
 from headlight.papers.writer import ExhibitWriter
 from headlight.views.exhibits import Comparison
-from headlight.views.pictures import BoxPanel, boxes
+from headlight.views.parts import By
 from headlight.vocabulary import CATEGORIES
 
 CONTENT = (
@@ -53,20 +53,20 @@ def figure_26(reproduction: Reproduction, writer: ExhibitWriter) -> Content:
     found = load_contributions_by_tags(reproduction)
     source = Path(reproduction.sources.dependency[0])
     groups = ordered_groups(found)
-    marks = found["own_box"].sel(group=groups).transpose("layer", "group", "mark")
-    labels, limits = list(map(_label, groups)), from_zero(marks)
-    panels = [
-        BoxPanel(f"Layer {name}", list(map(box_of, labels, layer)), percent=True, limits=limits)
-        for name, layer in zip(layer_names(found), marks, strict=True)
-    ]
     return Content(
         "As Figure 3a, for the pieces of words of each part of speech, ordered by the "
         f"last layer's median. Parts of speech with fewer than {FEWEST} pieces are not drawn.",
         pictures=[
             writer.picture(
-                boxes(panels, columns=1 if len(groups) > 16 else 2),
+                draw_boxes(
+                    found["own_box"].sel(group=groups),
+                    By("group", SPECIAL),
+                    panel="Layer {layer}",
+                    by="layer",
+                    columns=1 if len(groups) > 16 else 2,
+                ),
                 "Own contributions by part of speech, layer by layer.",
-                f"Order in the last layer: {', '.join(labels)}.",
+                f"Order in the last layer: {', '.join(map(_label, groups))}.",
             )
         ],
         tables=[writer.table(_medians(found), "Median own contribution by layer, in percent")],

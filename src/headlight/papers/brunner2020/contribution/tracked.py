@@ -13,13 +13,13 @@ from headlight.papers.brunner2020.contribution.results import attribution_settin
 from headlight.papers.brunner2020.pair_sets import PairSet, find_pair_set
 from headlight.papers.brunner2020.settings import Settings
 from headlight.papers.exhibit import Content, exhibit
-from headlight.papers.naming import in_words, layer_names
+from headlight.papers.naming import in_words
 from headlight.papers.reproduction import Reproduction
 from headlight.papers.text import model_note
 from headlight.papers.writer import ExhibitWriter
 from headlight.settings.attribution import AttributionSettings
 from headlight.views.exhibits import Picture
-from headlight.views.pictures import HeadMap, head_map
+from headlight.views.parts import By, Map
 
 TRACKED = len(published.TRACKED_WORDS)
 """Words that are tracked, besides the class token and the first separator."""
@@ -120,22 +120,26 @@ def _draw(writer: ExhibitWriter, found: xarray.Dataset, tokens: list[str], place
     """All input tokens of one hidden token, layer by layer."""
     rows = found["attribution"].isel(query=place).values
     others = np.delete(rows, place, axis=1)
-    map_of_token = HeadMap(
-        f"Contribution to {tokens[place]}",
-        rows,
-        rows=layer_names(found),
-        columns=tokens,
-        column_label="input token",
+    names = dict(enumerate(tokens))
+    of_token = Map(
+        "attribution",
+        "Contribution to {query}",
+        by=By("query", names),
+        columns=By("key", names, "input token"),
         scale="attribution",
         limits=(0.0, float(others.max(initial=0.0)) or 1.0),
         format=".0%",
+        unit="",
         framed=[(row, place) for row in range(len(rows))],
+        annotated=False,
     )
     first = in_words([tokens[key] for key in np.argsort(-_without(rows[-1], place))[:3]])
-    return writer.picture(
-        head_map([map_of_token], annotate=False),
-        f"Where “{tokens[place]}” (place {place}) has its context from.",
-        f"In the last layer mostly from {first}.",
+    numbered = found[["attribution"]].assign_coords(query=list(names), key=list(names))
+    return writer.maps(
+        numbered.isel(query=[place]),
+        of_token,
+        caption=f"Where “{tokens[place]}” (place {place}) has its context from.",
+        alternative=f"In the last layer mostly from {first}.",
         name=str(place),
     )
 

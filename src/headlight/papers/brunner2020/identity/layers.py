@@ -1,11 +1,10 @@
 """Appendices B.3 and B.4: maps of one layer on others, and between layers (Figures 8 to 13)."""
 
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 from dataclasses import replace
 from functools import partial
 from typing import Any
 
-import numpy as np
 import pandas
 import xarray
 
@@ -20,13 +19,12 @@ from headlight.papers.brunner2020.identity.results import (
 )
 from headlight.papers.brunner2020.pair_sets import PairSet, find_pair_set
 from headlight.papers.exhibit import Content, ExhibitSpec, exhibit
-from headlight.papers.naming import layer_names, yes_or_no
+from headlight.papers.naming import frame_of, layer_names, yes_or_no
 from headlight.papers.reproduction import Reproduction
 from headlight.papers.text import model_name
 from headlight.papers.writer import ExhibitWriter
 from headlight.views.exhibits import Comparison, Picture
 from headlight.views.parts import By, Curve, Map
-from headlight.views.pictures import Line, LinePanel, lines
 
 SHOWN = 4
 """Layers whose maps are drawn as lines: the first, the middle and the last two."""
@@ -122,12 +120,12 @@ def figure_11(reproduction: Reproduction, writer: ExhibitWriter) -> Content:
     """All maps from each layer to the one below."""
     pairs = find_pair_set(reproduction)
     results = {kind: load_single_layers(reproduction, pairs, kind) for kind in MAP_TITLES}
-    drawn = [
-        _line(found, str(loss), f"{MAP_TITLES[kind]}, {LOSS_TITLES[str(loss)]}", loss == "l2")
+    rates = {
+        f"{MAP_TITLES[kind]}, {LOSS_TITLES[str(loss)]}": _rates(found, str(loss))
         for kind, found in results.items()
         for loss in found["loss"].values
-    ]
-    naive = {loss: _rates(results["naive"], loss).mean() for loss in LOSS_TITLES}
+    }
+    naive = {loss: float(_rates(results["naive"], loss).mean()) for loss in LOSS_TITLES}
     compared = Comparison(
         "naive lookup: cosine distance finds more than L2, on average over layers",
         "yes",
@@ -135,7 +133,8 @@ def figure_11(reproduction: Reproduction, writer: ExhibitWriter) -> Content:
         note=f"{100 * naive['cosine']:.1f}% against {100 * naive['l2']:.1f}%",
     )
     notes = identity_notes(reproduction, pairs, *results.values())
-    return replace(_between(writer, drawn, pairs), comparisons=[compared], notes=notes)
+    dashed = [label for label in rates if label.endswith(LOSS_TITLES["l2"])]
+    return replace(_between(writer, rates, dashed, pairs), comparisons=[compared], notes=notes)
 
 
 def two_models(reproduction: Reproduction, writer: ExhibitWriter, name: str | None) -> Content:
@@ -151,11 +150,12 @@ def two_models(reproduction: Reproduction, writer: ExhibitWriter, name: str | No
         "the model": load_single_layers(reproduction, pairs, "naive"),
         "the second": load_single_layers_of_second(reproduction, pairs),
     }
-    drawn = [
-        _line(found, loss, f"{label}, {LOSS_TITLES[loss]}", label == "the model")
+    rates = {
+        f"{label}, {LOSS_TITLES[loss]}": _rates(found, loss)
         for label, found in results.items()
         for loss in LOSS_TITLES
-    ]
+    }
+    dashed = [label for label in rates if label.startswith("the model")]
     names = [model_name(found.attrs["model"]) for found in results.values()]
     note = (
         f"Dashed is {names[0]}, solid the second model, {names[1]}; in the paper BERT before and "
@@ -163,7 +163,7 @@ def two_models(reproduction: Reproduction, writer: ExhibitWriter, name: str | No
     )
     notes = identity_notes(reproduction, pairs, results["the model"])
     return replace(
-        _between(writer, drawn, pairs), comparisons=_drops(results), notes=[*notes, note]
+        _between(writer, rates, dashed, pairs), comparisons=_drops(results), notes=[*notes, note]
     )
 
 
@@ -194,27 +194,38 @@ def _drops(results: Mapping[str, xarray.Dataset]) -> list[Comparison]:
     ]
 
 
-def _between(writer: ExhibitWriter, drawn: list[Line], pairs: PairSet) -> Content:
+def _between(
+    writer: ExhibitWriter,
+    rates: Mapping[str, xarray.DataArray],
+    dashed: Collection[str],
+    pairs: PairSet,
+) -> Content:
     """The drawing and table of rates between one layer and the next."""
-    frame = pandas.DataFrame({"layer": drawn[0].x, **{line.label: 100 * line.y for line in drawn}})
-    panel = LinePanel("", drawn, "layer", "identified in the layer below", percent=True)
+    frame = frame_of({label: 100 * one for label, one in rates.items()})
+    found = xarray.concat(list(rates.values()), pandas.Index(rates, name="map"))
+    first = next(iter(rates))
     return Content(
         "How often a hidden token is found again among the hidden tokens of the layer "
         "below it, of the same sequence; for the first layer, among its input tokens.",
         pictures=[
-            writer.picture(
-                lines([panel]),
-                f"Share of test tokens found again in the layer below, {pairs.title}.",
-                f"{drawn[0].label}: " + ", ".join(f"{100 * value:.1f}%" for value in drawn[0].y),
+            writer.curves(
+                found.to_dataset(name="rate"),
+                Curve(
+                    "rate",
+                    by="map",
+                    dashed=dashed,
+                    percent=True,
+                    y_label="identified in the layer below",
+                ),
+                caption=f"Share of test tokens found again in the layer below, {pairs.title}.",
+                alternative=f"{first}: " + ", ".join(f"{value:.1f}%" for value in frame[first]),
             )
         ],
         tables=[writer.table(frame, "By layer, in percent", formats=".1f")],
     )
 
 
-def _line(found: xarray.Dataset, loss: str, label: str, dashed: bool) -> Line:
-    return Line(label, found["layer"].values + 1, _rates(found, loss), dashed=dashed)
-
-
-def _rates(found: xarray.Dataset, loss: str) -> np.ndarray:
-    return np.asarray(found["rate_mean"].sel(loss=loss).squeeze(drop=True).values).reshape(-1)
+def _rates(found: xarray.Dataset, loss: str) -> xarray.DataArray:
+    """By layer."""
+    rates = found["rate_mean"].sel(loss=loss)
+    return rates.squeeze([dim for dim in rates.dims if dim != "layer"], drop=True)

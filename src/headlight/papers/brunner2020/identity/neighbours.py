@@ -16,7 +16,7 @@ from headlight.papers.naming import frame_of, yes_or_no
 from headlight.papers.reproduction import Reproduction
 from headlight.papers.writer import ExhibitWriter
 from headlight.views.exhibits import Comparison
-from headlight.views.pictures import Line, LinePanel, lines
+from headlight.views.parts import By, Curve
 
 COLOURS = {
     -3: "#9cc4e4", -2: "#4f97cf", -1: "#0b559f",
@@ -41,11 +41,6 @@ def recovered_neighbours(
     label = f"{MAP_TITLES[kind]}, {LOSS_TITLES[loss]}"
     rates = found["rate_mean"].squeeze(("map", "loss", "fraction"), drop=True)
     frame = frame_of({f"{offset:+}": 100 * rates.sel(offset=offset) for offset in COLOURS})
-    layers = frame["layer"].to_numpy()
-    drawn = [
-        Line(f"{offset:+}", layers, rates.sel(offset=offset).values, colour=colour, marked=True)
-        for offset, colour in COLOURS.items()
-    ]
     last = rates.isel(layer=-1)
     recovered = (
         f"{int(offset):+}: {100 * float(last.sel(offset=offset)):.1f}%"
@@ -56,10 +51,19 @@ def recovered_neighbours(
         "up to three before and behind, where there is one. It is recovered if it is the nearest "
         "of all input tokens of the sequence.",
         pictures=[
-            writer.picture(
-                lines([LinePanel("", drawn, "layer", "recovered", percent=True)]),
-                f"Share of neighbours recovered; previous tokens blue, next ones red: {label}.",
-                f"Last layer: {', '.join(recovered)}",
+            writer.curves(
+                rates.sel(offset=list(COLOURS)).to_dataset(),
+                Curve(
+                    "rate_mean",
+                    by=By("offset", {offset: f"{offset:+}" for offset in COLOURS}),
+                    colour=COLOURS,
+                    marked=True,
+                    percent=True,
+                    y_label="recovered",
+                ),
+                caption="Share of neighbours recovered; previous tokens blue, next ones red: "
+                f"{label}.",
+                alternative=f"Last layer: {', '.join(recovered)}",
             )
         ],
         tables=[writer.table(frame, "By layer, in percent", formats=".1f")],

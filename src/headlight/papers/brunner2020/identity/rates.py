@@ -2,8 +2,8 @@
 
 from dataclasses import replace
 from functools import partial
+from typing import Any
 
-import numpy as np
 import pandas
 import xarray
 
@@ -27,9 +27,11 @@ from headlight.papers.naming import yes_or_no
 from headlight.papers.reproduction import Reproduction
 from headlight.papers.writer import ExhibitWriter
 from headlight.views.exhibits import Comparison
-from headlight.views.pictures import Line, LinePanel, Reference, lines
+from headlight.views.parts import By, Curve, Reference
 
 COLOURS = {"naive": "#59626d", "linear": "#0072b2", "mlp": "#d1500a"}
+MAP, LOSS = By("map", MAP_TITLES), By("loss", LOSS_TITLES)
+RATE: dict[str, Any] = {"percent": True, "y_label": "identified", "colour": COLOURS}
 IDENTIFIED = (
     "A hidden token is identified if, of all input tokens of its sequence, its own is nearest to "
     "what a map makes of it; the map is the identity (naive), a matrix or an MLP, trained on other "
@@ -96,29 +98,37 @@ def identifiability(
     chance = float(results["naive"].attrs["chance"])
     last = results["linear"]["rate"].isel(layer=-1).squeeze(("map", "offset", "fraction"))
     frame = pandas.DataFrame({"layer": results["naive"]["layer"].values + 1})
-    drawn = []
-    for kind, found in results.items():
-        for loss in found["loss"].values:
-            line, error = rate_line(found, kind, str(loss))
-            drawn.append(line)
-            frame[line.label] = 100 * line.y
-            frame[f"s.e. {line.label}"] = 100 * error
+    rates = xarray.concat(
+        [found[["rate_mean", "rate_standard_error"]] for found in results.values()], "map"
+    ).squeeze(("offset", "fraction"), drop=True)
+    for kind, kind_title in MAP_TITLES.items():
+        for loss, title in LOSS_TITLES.items():
+            of = rates.sel(map=kind, loss=loss)
+            label = f"{kind_title}, {title}"
+            frame[label] = 100 * of["rate_mean"].values
+            frame[f"s.e. {label}"] = 100 * of["rate_standard_error"].values
     if reproduction.settings.solver != RIDGE:
         results[RIDGE] = load_ridge(reproduction, pairs)
         for loss, title in LOSS_TITLES.items():
-            rates = results[RIDGE]["rate_mean"].sel(map="linear", loss=loss)
-            frame[f"linear by ridge, {title}"] = 100 * rates.squeeze(drop=True).values
-    panel = LinePanel(
-        "", drawn, "layer", "identified", percent=True, references=[Reference(chance, "chance")]
-    )
+            ridge = results[RIDGE]["rate_mean"].sel(map="linear", loss=loss)
+            frame[f"linear by ridge, {title}"] = 100 * ridge.squeeze(drop=True).values
     return Content(
         IDENTIFIED,
         pictures=[
-            writer.picture(
-                lines([panel]),
-                f"(a) Share of test tokens identified in each layer, {pairs.title}; cosine "
+            writer.curves(
+                rates.assign(band=2 * rates["rate_standard_error"]),
+                Curve(
+                    "rate_mean",
+                    "{map}, {loss}",
+                    by=(MAP, LOSS),
+                    error="band",
+                    dashed=("l2",),
+                    references=[Reference(chance, "chance")],
+                    **RATE,
+                ),
+                caption=f"(a) Share of test tokens identified in each layer, {pairs.title}; cosine "
                 "distance solid, L2 dashed.",
-                f"Linear, cosine: {list_rates(frame['linear, cosine'])}",
+                alternative=f"Linear, cosine: {list_rates(frame['linear, cosine'])}",
                 name="a",
             )
         ],
@@ -155,39 +165,34 @@ def figure_7(reproduction: Reproduction, writer: ExhibitWriter) -> Content:
     results = {kind: load_same_layer(reproduction, pairs, kind) for kind in ("linear", "mlp")}
     fractions = load_by_fraction(reproduction, pairs)
     frame = pandas.DataFrame({"layer": results["linear"]["layer"].values + 1})
-    drawn = []
-    for kind, found in results.items():
-        for part, dashed in (("train_rate", True), ("rate", False)):
-            values = found[f"{part}_mean"].sel(map=kind, loss="l2").squeeze(drop=True).values
-            label = f"{MAP_TITLES[kind]}, {'train' if dashed else 'test'}"
-            drawn.append(
-                Line(label, np.asarray(frame["layer"]), values, colour=COLOURS[kind], dashed=dashed)
-            )
-            frame[label] = 100 * values
+    parts = {"train_rate_mean": "train", "rate_mean": "test"}
+    rates = (
+        xarray.concat([found[list(parts)] for found in results.values()], "map")
+        .sel(loss="l2")
+        .squeeze(("offset", "fraction"), drop=True)
+    )
+    for kind in results:
+        for name, part in parts.items():
+            frame[f"{MAP_TITLES[kind]}, {part}"] = 100 * rates[name].sel(map=kind).values
     return Content(
         f"{IDENTIFIED} Here with the L2 loss, on the sequences that maps were trained "
         "on and on others; and with a part of the training sequences.",
         pictures=[
-            writer.picture(
-                lines([LinePanel("", drawn, "layer", "identified", percent=True)]),
-                "Share of training tokens (dashed) and of test tokens (solid) that are identified.",
-                f"Linear, test: {list_rates(frame['linear, test'])}",
+            writer.curves(
+                rates,
+                *(
+                    Curve(name, f"{{map}}, {part}", by=MAP, dashed=part == "train", **RATE)
+                    for name, part in parts.items()
+                ),
+                caption="Share of training tokens (dashed) and of test tokens (solid) that are "
+                "identified.",
+                alternative=f"Linear, test: {list_rates(frame['linear, test'])}",
             )
         ],
         tables=[writer.table(frame, "By layer, in percent", formats=".1f")],
         comparisons=_by_fraction(fractions),
         notes=identity_notes(reproduction, pairs, *results.values(), fractions),
     )
-
-
-def rate_line(found: xarray.Dataset, kind: str, loss: str) -> tuple[Line, np.ndarray]:
-    """The mean rate by layer with a band of two standard errors, and the standard errors."""
-    chosen = found.sel(map=kind, loss=loss).squeeze(("offset", "fraction"), drop=True)
-    y, error = chosen["rate_mean"].values, chosen["rate_standard_error"].values
-    low, high = (y - 2 * error, y + 2 * error) if np.isfinite(error).all() else (None, None)
-    label = f"{MAP_TITLES[kind]}, {LOSS_TITLES[loss]}"
-    x = chosen["layer"].values + 1
-    return Line(label, x, y, low, high, COLOURS[kind], dashed=loss == "l2"), error
 
 
 def list_rates(values: "pandas.Series[float]") -> str:

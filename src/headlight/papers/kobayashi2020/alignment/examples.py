@@ -2,6 +2,7 @@
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from functools import partial
 from itertools import islice
 from typing import Literal
 
@@ -134,7 +135,7 @@ def _pictures(
         caption = f"Layer {layer + 1}: {example.pair.source} → {example.pair.target}"
         pictures.append(
             writer.picture(
-                alignment_picture(drawn),
+                partial(alignment_picture, drawn),
                 caption,
                 f"Soft alignments by weight and by norm. {caption}",
                 name,

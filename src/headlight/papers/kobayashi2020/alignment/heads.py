@@ -19,7 +19,7 @@ from headlight.papers.naming import frame_of, head_name
 from headlight.papers.reproduction import Reproduction
 from headlight.papers.writer import ExhibitWriter
 from headlight.views.exhibits import Comparison, Table
-from headlight.views.pictures import Line, LinePanel, lines, ordered_colours
+from headlight.views.parts import By, Curve
 
 
 @exhibit(
@@ -31,16 +31,7 @@ from headlight.views.pictures import Line, LinePanel, lines, ordered_colours
 def head_aer(reproduction: Reproduction, writer: ExhibitWriter) -> Content:
     """Whether a head that moves much links words well."""
     found = load_attention(reproduction)
-    panels = [
-        LinePanel(
-            f"{name}: ρ = {spearman(found, step):.2f}",
-            list(_points(found, step)),
-            x_label="mean ‖αf(x)‖",
-            y_label="AER",
-            percent=True,
-        )
-        for step, name in STEPS.items()
-    ]
+    titles = {step: f"{name}: ρ = {spearman(found, step):.2f}" for step, name in STEPS.items()}
     said = [
         f"with {name} ρ = {spearman(found, step):.2f}, and layer {highest_layer(found)[0] + 1}, "
         f"which has the highest mean norm, an error rate of {highest_layer(found, step)[1]}"
@@ -51,7 +42,26 @@ def head_aer(reproduction: Reproduction, writer: ExhibitWriter) -> Content:
         "Each dot is a head: the mean norm of what it moves, over all places of source and target, "
         "and the alignment error rate of its norms. Where ρ is negative, heads that move much link "
         "words well, and a layer or head can be chosen without gold links.",
-        pictures=[writer.picture(lines(panels, columns=2), "All heads, by layer.", note)],
+        pictures=[
+            writer.curves(
+                found.sel(measure="norm"),
+                Curve(
+                    "head_error_rate",
+                    "layer {layer}",
+                    "{step}",
+                    by=(By("step", titles), "layer"),
+                    over="head_mean_norm",
+                    x_label="mean ‖αf(x)‖",
+                    y_label="AER",
+                    percent=True,
+                    ordered=True,
+                    joined=False,
+                ),
+                caption="All heads, by layer.",
+                alternative=note,
+                columns=2,
+            )
+        ],
         tables=[_table(found, writer)],
         comparisons=list(_comparisons(found)),
         notes=[note, *alignment_notes(reproduction)],
@@ -86,21 +96,6 @@ def highest_head(found: xarray.Dataset, step: str) -> tuple[str, Rate]:
 
 def _count(found: xarray.Dataset) -> int:
     return int(found["head_mean_norm"].notnull().sum())
-
-
-def _points(found: xarray.Dataset, step: str) -> Iterator[Line]:
-    """A series for every layer, from dark to light."""
-    rates = found["head_error_rate"].sel(measure="norm", step=step)
-    colours = ordered_colours(found.sizes["layer"])
-    for place, layer in enumerate(found["layer"].values):
-        yield Line(
-            f"layer {layer + 1}",
-            found["head_mean_norm"].isel(layer=place).values,
-            rates.isel(layer=place).values,
-            colour=colours[place],
-            marked=True,
-            joined=False,
-        )
 
 
 def _table(found: xarray.Dataset, writer: ExhibitWriter) -> Table:

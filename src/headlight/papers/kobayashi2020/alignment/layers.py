@@ -2,7 +2,6 @@
 
 from collections.abc import Iterator, Sequence
 
-import numpy as np
 import pandas
 import xarray
 
@@ -19,9 +18,14 @@ from headlight.papers.naming import layer_names
 from headlight.papers.reproduction import Reproduction
 from headlight.papers.writer import ExhibitWriter
 from headlight.views.exhibits import Comparison
-from headlight.views.pictures import Line, LinePanel, lines
+from headlight.views.parts import By, Curve
 
 MEASURES = ("weight", "norm")
+MEASURE = By("measure", LABELS)
+TITLES = {
+    "input": "AWI: the step that reads the word",
+    "output": "AWO: the step that predicts the word",
+}
 
 
 @exhibit(
@@ -33,17 +37,6 @@ MEASURES = ("weight", "norm")
 def figure_7(reproduction: Reproduction, writer: ExhibitWriter) -> Content:
     """Weights against norms, layer by layer."""
     found = load_attention(reproduction)
-    panels = [
-        LinePanel(
-            f"{name}: the step that {does} the word",
-            list(_lines(found, step)),
-            x_label="layer",
-            y_label="AER",
-            percent=True,
-            whole=True,
-        )
-        for step, name, does in (("input", "AWI", "reads"), ("output", "AWO", "predicts"))
-    ]
     best = [
         f"{LABELS[measure]}, {name}: layer {layer + 1}, {rate}"
         for step, name in STEPS.items()
@@ -57,7 +50,29 @@ def figure_7(reproduction: Reproduction, writer: ExhibitWriter) -> Content:
         "paper's first version, drawn beside AWI, where later runs of its authors have the same "
         "course; it does not say itself which step it means.",
         pictures=[
-            writer.picture(lines(panels, columns=2), "Error rates of weights and norms.", note)
+            writer.curves(
+                _with_published(found).sel(measure=list(MEASURES)),
+                Curve(
+                    "error_rate",
+                    panel="{step}",
+                    by=(By("step", TITLES), MEASURE),
+                    interval=True,
+                    percent=True,
+                    y_label="AER",
+                    marked=True,
+                ),
+                Curve(
+                    "published",
+                    "{measure}, published",
+                    TITLES["input"],
+                    by=MEASURE,
+                    over="published_layer",
+                    dashed=True,
+                ),
+                caption="Error rates of weights and norms.",
+                alternative=note,
+                columns=2,
+            )
         ],
         tables=[
             writer.table(_frame(found), "Alignment error rates in percent, by layer", formats=".1f")
@@ -67,22 +82,12 @@ def figure_7(reproduction: Reproduction, writer: ExhibitWriter) -> Content:
     )
 
 
-def _lines(found: xarray.Dataset, step: str) -> Iterator[Line]:
-    order = found["layer"].values + 1
-    for measure in MEASURES:
-        cell = found.sel(measure=measure, step=step)
-        rate, low, high = (cell[f"error_rate{bound}"].values for bound in ("", "_low", "_high"))
-        yield Line(LABELS[measure], order, rate, low, high, colour=measure, marked=True)
-    if step == "input":
-        for measure, numbers in published.FIGURE_7.items():
-            there = np.array(numbers) / 100
-            yield Line(
-                f"{LABELS[measure]}, published",
-                np.arange(1, len(there) + 1),
-                there,
-                colour=measure,
-                dashed=True,
-            )
+def _with_published(found: xarray.Dataset) -> xarray.Dataset:
+    """With the rates of the paper's first version, of as many layers as it has."""
+    rates = pandas.DataFrame(published.FIGURE_7) / 100
+    rates.index += 1
+    there = xarray.DataArray(rates, dims=("published_layer", "measure"))
+    return found.assign(published=there.reindex(measure=found["measure"]))
 
 
 def _frame(found: xarray.Dataset) -> pandas.DataFrame:

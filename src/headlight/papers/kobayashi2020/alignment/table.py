@@ -26,9 +26,8 @@ from headlight.papers.kobayashi2020.settings import Settings
 from headlight.papers.reproduction import Reproduction
 from headlight.papers.writer import ExhibitWriter
 from headlight.views.exhibits import Comparison, Picture, Table
-from headlight.views.pictures import BarRow, Mark, bars
+from headlight.views.parts import bars
 
-SHOWN = ["method", "best layer", "AER", "low", "high"]
 ATTENTION, INPUTS, ALIGNERS = "attention", "gradients and predictions", "word aligners"
 
 
@@ -180,18 +179,21 @@ def _other_comparisons(inputs: dict[str, Rate], others: list[OtherAligner]) -> l
 
 def _picture(frame: pandas.DataFrame, known: Mapping[str, float], writer: ExhibitWriter) -> Picture:
     """All methods on one scale, with the published numbers of some."""
-    rows = [
-        BarRow(
-            str(method),
-            [Mark("ours", *(share / 100 for share in shares))],
-            {"published": known.get(str(method), float("nan")) / 100},
-            note=f"layer {layer}" if layer else "",
-        )
-        for method, layer, *shares in frame[SHOWN].itertuples(index=False, name=None)
-    ]
+    layers = frame["best layer"].map(lambda layer: f"layer {layer}" if layer else "")
+    shares = frame[["AER", "low", "high"]].assign(published=frame["method"].map(known)) / 100
+    rows = shares.assign(method=frame["method"], layer=layers, whose="ours")
     first = frame.iloc[int(frame["AER"].argmin())]
     return writer.picture(
-        bars(rows, x_label="alignment error rate", percent=True, dots=True),
+        bars(
+            rows,
+            "method",
+            "AER",
+            series="whose",
+            ticks=["published"],
+            note="layer",
+            x_label="alignment error rate",
+            percent=True,
+        ),
         "Alignment error rates with their intervals, of attention those of the best layer; and "
         "those that were published (of attention at EMNLP 2020).",
         f"The lowest error rate, {first['AER']:.1f}%, is that of {first['method']}.",
