@@ -6,7 +6,7 @@ from importlib.resources import files
 
 MODULES = (
     *("bytes", "host", "numbers", "state", "units", "colours", "measures", "overview", "panels"),
-    *("text", "links", "layers", "export", "what_if", "main"),
+    *("text", "links", "layer_lines", "layers", "export", "what_if", "main"),
 )
 """Of the view, in an order in which each stands after those that it imports."""
 

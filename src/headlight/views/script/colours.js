@@ -31,6 +31,17 @@ export function variable(name) {
 
 export const hex = (word) => `#${[0, 8, 16].map((shift) => ((word >> shift) & 255).toString(16).padStart(2, "0")).join("")}`;
 
+/** From OKLab (Ottosson 2020), whose lightness is as even as the eye's, to the colours of a screen. */
+function screenColour(lightness, chroma, hue) {
+  const a = chroma * Math.cos(hue), b = chroma * Math.sin(hue);
+  const [l, m, s] = [0.3963377774 * a + 0.2158037573 * b, -0.1055613458 * a - 0.0638541728 * b, -0.0894841775 * a - 1.291485548 * b].map((by) => (lightness + by) ** 3);
+  const linear = [4.0767416621 * l - 3.3077115913 * m + 0.2309699292 * s, -1.2684380046 * l + 2.6097574011 * m - 0.3413193965 * s, -0.0041960863 * l - 0.7034186147 * m + 1.707614701 * s];
+  return hex(packed(linear.map((part) => Math.round(255 * Math.min(Math.max(part <= 0.0031308 ? 12.92 * part : 1.055 * part ** (1 / 2.4) - 0.055, 0), 1)))));
+}
+
+/** Of a head among others: hues by the golden angle, which are far apart whatever their number, in three lightnesses. */
+export const headColour = (head) => screenColour(Number(variable("--heads")) + 0.08 * (head % 3), 0.15, (30 + head * 137.508) * (Math.PI / 180));
+
 /** The step of a value: by its root, so that small ones are seen; two-sided around the middle. */
 export const level = (value, top, twoSided) => {
   if (Number.isNaN(value)) return UNKNOWN;

@@ -7,6 +7,7 @@ import { byCell, drawOverview, forgetRoom, likeThis, moveFrame, placeOf, prepare
 import { cellAt, cellNumbers, drawPanels, forgetRooms, moveCursor } from "./panels.js";
 import { describe, drawText } from "./text.js";
 import { drawLines, drawTable } from "./links.js";
+import { drawLayerLines, forgetWidth, offerLayerLines } from "./layer_lines.js";
 import { drawLayers } from "./layers.js";
 import { asJson, asLatex, asLink, asPng, asPython, asSvg, offer } from "./export.js";
 import { differs, isolated, isTimed, namedOf, units } from "./units.js";
@@ -110,6 +111,7 @@ function drawHead() {
 function drawMaps() {
   byId("maps").removeAttribute("aria-busy");
   byId("trouble").textContent = "";
+  drawLayerLines();
   drawPanels();
   drawCell();
   if (byId("links-box").open) drawTable();
@@ -185,6 +187,7 @@ function drawAll() {
 
 async function useKind() {
   const part = partOf(state.kind);
+  byId("layer-lines-box").open = state.lines;
   await loadKind(state.kind);
   byId("layer").replaceChildren(...part.layers.map((number, at) => new Option(number, at)));
   byId("head").replaceChildren(...Array.from({ length: Math.max(...part.heads) }, (_, at) => new Option(at)));
@@ -229,7 +232,7 @@ document.querySelectorAll('input[name="panel"]').forEach((input) => input.addEve
   change({ panels: panels.length ? panels : firstPanels() });
 }));
 for (const name of ["unit", "special", "scale", "direction"]) byId(name).addEventListener("change", (event) => change({ [name]: event.target.value }));
-byId("least").addEventListener("input", (event) => change({ least: Number(event.target.value) ** 2 }, () => { drawOverview(); drawPanels(); drawCell(); }));
+byId("least").addEventListener("input", (event) => change({ least: Number(event.target.value) ** 2 }, () => { drawOverview(); drawLayerLines(); drawPanels(); drawCell(); }));
 byId("layer").addEventListener("change", (event) => { state.layer = Number(event.target.value); step(0, 0); moveFrame(); drawHead(); remember(); });
 byId("head").addEventListener("change", (event) => { state.head = Number(event.target.value); step(0, 0); moveFrame(); drawHead(); remember(); });
 byId("sort").addEventListener("change", (event) => { rankBy(null); change({ sort: event.target.value }, drawOverview); });
@@ -347,7 +350,7 @@ const keys = {
   t: () => units().same && change({ direction: next(["from", "to"], state.direction) }),
   "/": () => byId("sort").focus(),
   l: () => toggle("lines-box"), e: () => toggle("export-box"), "?": () => toggle("keys-box"),
-  Escape: () => { kept = false; state.queries = state.queries.slice(-1); rankBy(null); change({ sort: "position", large: "" }); },
+  Escape: () => { kept = false; state.token = ""; state.queries = state.queries.slice(-1); rankBy(null); change({ sort: "position", large: "" }); },
 };
 document.addEventListener("keydown", (event) => {
   if (event.ctrlKey || event.metaKey || event.altKey || event.target.closest("textarea, select")) return;
@@ -357,6 +360,18 @@ document.addEventListener("keydown", (event) => {
   if (!(event.key in keys)) return;
   event.preventDefault();
   keys[event.key]();
+});
+
+// All heads of a layer -------------------------------------------------------------------------
+offerLayerLines({
+  remember,
+  look(place) { look(place); byId("head-title").scrollIntoView({ block: "start" }); },
+  keep(token) {
+    const place = Number(token.slice(1));
+    if (token) Object.assign(state, token[0] === "q" ? { queries: [place] } : { key: place });
+    kept = Boolean(token);
+    drawCell();
+  },
 });
 
 // What if --------------------------------------------------------------------------------------
@@ -375,10 +390,10 @@ useKind().then(() => {
     const others = entries.filter(({ target, contentRect }) => widths.has(target) && widths.get(target) !== contentRect.width);
     for (const { target, contentRect } of entries) widths.set(target, contentRect.width);
     if (!others.length) return;
-    forgetRoom(); forgetRooms();
+    forgetRoom(); forgetRooms(); forgetWidth();
     drawOverview(); drawHead();
   });
-  for (const each of [picker.parentElement, panels]) watcher.observe(each);
+  for (const each of [picker.parentElement, panels, byId("layer-lines").parentElement]) watcher.observe(each);
   window.addEventListener("hashchange", () => { if (host.address() !== `#${written()}`) { kept = true; readAddress(host.address()); useKind(); } });
   document.documentElement.dataset.ready = "yes";
 });

@@ -20,12 +20,15 @@ export const state = {
   kind: firstKind, layer: partOf(firstKind).first[0], head: partOf(firstKind).first[1], measure: firstMeasure(firstKind),
   queries: [partOf(firstKind).cell[0]], key: partOf(firstKind).cell[1], direction: "from", unit: "pieces", special: "shown", least: 0,
   scale: SCALES[0], sort: "position", panels: [], large: "",
+  /** The lines of all heads: whether they are there, the token whose lines are kept ("q3", "k5"), and heads without lines. */
+  lines: true, token: "", off: [],
 };
 
 export const layerNumber = () => partOf(state.kind).layers[state.layer];
 export const headName = (layer = state.layer, head = state.head) => `L${partOf(state.kind).layers[layer]}H${head}`;
-export const mapName = () => {
+export const mapName = ({ layer = false } = {}) => {
   const kind = Object.keys(header.kinds).length > 1 ? `${state.kind} ` : "";
+  if (layer) return `all heads of ${kind}layer ${layerNumber()}`;
   return isPerLayer(state.kind, state.measure) ? `${kind}layer ${layerNumber()}, all heads together` : `head ${kind}${headName()}`;
 };
 
@@ -40,6 +43,9 @@ export function written() {
   if (state.sort !== "position") parts.push(`o=${state.sort}`);
   parts.push(`p=${state.panels.join(",")}`);
   if (state.large) parts.push(`l=${state.large}`);
+  if (state.lines) parts.push("v=lines");
+  if (state.token) parts.push(`y=${state.token}`);
+  if (state.off.length) parts.push(`n=${state.off.join(",")}`);
   return parts.join("&");
 }
 
@@ -69,6 +75,10 @@ export function readAddress(address) {
   const known = [...names, DIFFERENCE];
   if (said.has("p")) state.panels = said.get("p").split(",").filter((name) => known.includes(name));
   if (said.has("l")) state.large = known.includes(said.get("l")) ? said.get("l") : "";
+  // A page that is asked for a head opens on it; else on the lines of all heads.
+  state.lines = said.has("v") ? said.get("v") === "lines" : !said.has("h");
+  state.token = /^[qk]\d+$/.test(said.get("y") ?? "") ? said.get("y") : "";
+  state.off = (said.get("n") ?? "").split(",").map((each) => whole(each, Math.max(...part.heads), -1)).filter((each) => each >= 0);
   state.panels = state.panels.filter((name) => known.includes(name));
   if (!state.panels.length) state.panels = firstPanels();
 }
@@ -76,7 +86,7 @@ export function readAddress(address) {
 /** start over with a kind of attention. */
 export function beginWith(kind) {
   const { first: [layer, head], cell: [query, key], measures } = partOf(kind);
-  Object.assign(state, { kind, layer, head, queries: [query], key });
+  Object.assign(state, { kind, layer, head, queries: [query], key, token: "", off: [] });
   if (!(state.measure in measures)) state.measure = firstMeasure(kind);
   state.panels = firstPanels();
 }
