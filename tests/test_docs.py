@@ -11,6 +11,7 @@ from typing import Any, get_args
 
 import pytest
 import typer.main
+from typer.testing import CliRunner
 
 import example_data
 import headlight
@@ -257,6 +258,44 @@ def blocks(page: Path, language: str = r"\w*") -> list[str]:
     return re.findall(rf"^```{language}\n(.*?)^```", text, re.MULTILINE | re.DOTALL)
 
 
+def examples(page: Path) -> list[tuple[str, str, str]]:
+    """The language and code of each block, and what it prints: the block ``text`` right behind."""
+    code = r"^```(\w*)\n(.*?)^```\n(?:\n```text\n(.*?)^```\n)?"
+    return re.findall(code, page.read_text(encoding="utf-8"), re.MULTILINE | re.DOTALL)
+
+
+def same_words(printed: str, shown: str) -> bool:
+    """Whether an output is what a page shows; a line … stands for lines that the page leaves out.
+
+    Of a number with a point the last digit may be the next one: processors round otherwise.
+    """
+    parts = [part.split() for part in re.split(r"^…$", shown, flags=re.MULTILINE)]
+    words, at = printed.split(), 0
+    for place, part in enumerate(parts):
+        last = len(words) - len(part)
+        first = last if 0 < place == len(parts) - 1 else at
+        starts = range(max(first, at), (last if place else min(at, last)) + 1)
+        found = [
+            start for start in starts if all(map(alike, words[start : start + len(part)], part))
+        ]
+        if not found:
+            return False
+        at = found[0] + len(part)
+    return at == len(words) or not part
+
+
+def alike(word: str, wanted: str) -> bool:
+    """Whether two words are the same, or numbers that differ by one in the last digit."""
+    numbers = [re.fullmatch(r"([+−-]?)(\d+\.(\d+))(\D*)", each) for each in (word, wanted)]
+    one, other = numbers
+    if all(re.fullmatch(r"[\d.]+e-\d+\W*", each) for each in (word, wanted)):
+        return True  # errors of rounding
+    if one is None or other is None:
+        return word == wanted
+    same = (one[1], len(one[3]), one[4]) == (other[1], len(other[3]), other[4])
+    return same and abs(float(one[2]) - float(other[2])) < 1.01 * 10 ** -len(one[3])
+
+
 @pytest.mark.parametrize("page", GUIDES, ids=lambda path: str(path.relative_to(ROOT)))
 def test_every_command_of_an_example_is_understood(
     page: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
@@ -315,11 +354,46 @@ def test_python_examples_run(
     example_data.write(tmp_path)
     monkeypatch.chdir(tmp_path)
     names: dict[str, Any] = {}
-    for block in blocks(page, "python"):
+    for language, block, shown in examples(page):
+        if language != "python":
+            continue
         code = compile(block, str(page), "exec")
+        capsys.readouterr()
         if not block.startswith("# needs: "):
             exec(code, names)
-    capsys.readouterr()
+        assert not shown or same_words(capsys.readouterr().out, shown)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize(
+    ("command", "shown"),
+    [
+        pytest.param(block, shown, id=f"{page.name}: {block.splitlines()[0]}")
+        for page in PAGES_THAT_RUN
+        for language, block, shown in examples(page)
+        if shown and language in ("", "sh")
+    ],
+)
+def test_commands_print_what_pages_show(
+    command: str, shown: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    example_data.write(tmp_path)
+    monkeypatch.chdir(tmp_path)
+    for line in command.splitlines():
+        arguments = shlex.split(line, comments=True)[1:]
+        found = CliRunner().invoke(app, arguments, env={"TERM": "dumb", "COLUMNS": "110"})
+        assert found.exit_code == 0, found.output
+    assert same_words(found.stdout, shown)
+
+
+def test_words_are_the_same_if_numbers_are_but_for_their_last_digit() -> None:
+    assert same_words("L0H1  0.52  a", " L0H1 0.53 a\n")
+    assert same_words("12 −3.0 8.6e-07.", "12 −3.1 2e-06")
+    for other in ("L0H1 0.54 a", "L0H2 0.52 a", "L0H1 0.52 b", "L0H1 0.52", "L0H1 0.520 a"):
+        assert not same_words("L0H1 0.52 a", other)
+    assert same_words("a 1\nb 2\nc 3", "a 1\n…\nc 3")
+    assert same_words("a 1\nb 2\nc 3", "a 1\n…\n")
+    assert not same_words("a 1\nb 2", "…\na 1")
 
 
 def test_the_pages_ask_the_network_for_nothing() -> None:
