@@ -30,12 +30,11 @@ from headlight.studies.heads.observer import OFFSETS, HeadsObserver
 from headlight.vocabulary import CATEGORIES, MEASURES
 
 OTHERS = "HEADLIGHT_READERS"
-NOTE = """![Bars: how many forward passes each way takes; capture alone is as quick as hooks, a whole \
-survey the longest](images/guides/benchmarks.svg)
+NOTE = """![Bars: how many forward passes each way takes](images/guides/benchmarks.svg)
 
-*The first numbers of the table below. In blue Headlight, which measures more in a survey than the \
-others; in grey the means of
-weights and norms alone, by others (`scripts/guide_pictures.py benchmarks` draws it of this page).*"""
+*The first numbers of the table below. In blue Headlight, which measures more in a survey than the
+others; in grey the means of weights and norms alone, by others
+(`scripts/guide_pictures.py benchmarks` draws it from this page).*"""
 """Before the table."""
 TOLERANCE = 1e-4
 """The largest relative difference between two ways, of sums in float32."""
