@@ -6,7 +6,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from headlight.encode.sound import read_sound
+from headlight.encode.speech import read_sound
 from headlight.errors import CorpusError
 
 

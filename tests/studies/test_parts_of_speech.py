@@ -6,7 +6,7 @@ import torch
 
 import headlight
 from headlight.corpora import Sentence
-from headlight.studies.dependency.parts_of_speech import mean_share, same_part_of_speech
+from headlight.studies.dependency.observer import mean_share, same_part_of_speech
 from headlight.studies.dependency.predictions import candidates
 from studies.models import model
 

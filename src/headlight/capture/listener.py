@@ -10,8 +10,7 @@ from torch import Tensor
 from transformers import AutoFeatureExtractor, PreTrainedModel
 
 from headlight.catalogue.models import place_of
-from headlight.encode.sound import read_sound
-from headlight.encode.speech import EncodedSpeech, Hearing
+from headlight.encode.speech import EncodedSpeech, Hearing, read_sound
 from headlight.errors import UsageError
 
 

@@ -10,11 +10,11 @@ from headlight.pool.categories import (
     membership,
     over_keys,
     over_neighbours,
+    over_offsets,
     over_queries,
     to_neighbours,
     with_all,
 )
-from headlight.pool.offsets import over_offsets
 from headlight.pool.pairs import Groups, Pairs, at_pairs, over_pairs
 from headlight.pool.words import WordPair, Words
 

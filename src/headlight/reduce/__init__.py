@@ -9,9 +9,8 @@ from headlight.reduce.histogram import Histogram
 from headlight.reduce.intervals import share, share_interval
 from headlight.reduce.keyed_sums import KeyedSums
 from headlight.reduce.moments import Moments
-from headlight.reduce.pearson import Pearson
+from headlight.reduce.pearson import Pearson, Ratio
 from headlight.reduce.rank import RankCorrelation
-from headlight.reduce.ratio import Ratio
 from headlight.reduce.resampled_mean import ResampledMean
 from headlight.reduce.sample import Sample
 from headlight.reduce.strongest import Strongest

@@ -11,8 +11,8 @@ from headlight.reduce.bootstrap import Bootstrap
 from headlight.reduce.group_means import GroupMeans
 from headlight.reduce.grouped import PLAIN, Grouped
 from headlight.reduce.keyed_sums import KeyedSums
+from headlight.reduce.pearson import Ratio
 from headlight.reduce.rank import RankCorrelation
-from headlight.reduce.ratio import Ratio
 from headlight.reduce.resampled_mean import ResampledMean
 from headlight.reduce.sample import Sample
 from headlight.reduce.strongest import Strongest

@@ -5,12 +5,11 @@
 figures of a paper. ``pictures`` draws for paper, and needs matplotlib.
 """
 
-from headlight.views.comparison import comparison_table
 from headlight.views.exhibits import exhibits_page
 from headlight.views.reading.page import parse_page, reading_page
 from headlight.views.reading.serial import reading_json
 from headlight.views.reading.terminal import reading_terminal
-from headlight.views.terminal import terminal_table
+from headlight.views.terminal import comparison_table, terminal_table
 
 __all__ = [
     "comparison_table",

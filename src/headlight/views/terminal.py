@@ -1,4 +1,4 @@
-"""Surveys and readings for the terminal, fit for eighty columns."""
+"""Surveys, and the numbers of papers beside ours, for the terminal, fit for eighty columns."""
 
 from collections.abc import Sequence
 
@@ -6,7 +6,7 @@ import numpy as np
 import xarray as xr
 from rich.console import Group, RenderableType
 from rich.padding import Padding
-from rich.table import Table
+from rich.table import Table as Grid
 from rich.text import Text
 
 from headlight.files import printable
@@ -22,6 +22,8 @@ from headlight.findings import (
 from headlight.findings.estimates import estimates
 from headlight.findings.observed import TOTALS
 from headlight.findings.special_tokens import shares_of
+from headlight.views.exhibits import Comparison, Exhibit, Table
+from headlight.views.frames import frame_cells, numeric_columns
 from headlight.views.numbers import MISSING, two_decimals, whole_percent
 from headlight.views.words import Subject
 from headlight.vocabulary import (
@@ -81,8 +83,8 @@ def _how_far_off(result: xr.Dataset) -> str:
     return f"; 95% intervals: {first} ± {points:.1f} points at most, entropy ± {nats:.2f}"
 
 
-def _layers(result: xr.Dataset) -> Table:
-    table = Table(box=None, padding=(0, 2, 0, 0), pad_edge=False, header_style="bold")
+def _layers(result: xr.Dataset) -> Grid:
+    table = Grid(box=None, padding=(0, 2, 0, 0), pad_edge=False, header_style="bold")
     table.add_column("layer", justify="right")
     columns = [column for column in _columns(result) if any(c != MISSING for c in column[1])]
     for label, _ in columns:
@@ -124,8 +126,60 @@ def _together(shares: Sequence[float]) -> str:
 
 def bullet(words: str) -> RenderableType:
     """A sentence of a list."""
-    table = Table.grid(padding=(0, 1))
+    table = Grid.grid(padding=(0, 1))
     table.add_column()
     table.add_column(overflow="fold")
     table.add_row(Text("•"), Text(printable(words)))
     return Padding(table, (0, 0, 0, 1))
+
+
+LONGEST = 16
+"""Rows of a table that a terminal shows."""
+
+
+def comparison_table(exhibit: Exhibit) -> RenderableType:
+    """The numbers of an exhibit: published, ours, and the difference.
+
+    Where nothing is compared number by number, such as of findings, these are its short tables;
+    where there are none either, the names of its files.
+    """
+    heading = Text(printable(exhibit.title), style="bold")
+    heading.append(f"  {printable(exhibit.source)}", style="dim")
+    if exhibit.comparisons:
+        return Group(heading, _published_and_ours(exhibit.comparisons))
+    short = [_grid(table) for table in exhibit.tables if len(table.frame) <= LONGEST]
+    if not short and exhibit.files:
+        heading.append(f"\nsee {', '.join(map(printable, exhibit.files))}", style="not bold")
+    return Group(heading, *short)
+
+
+def _published_and_ours(comparisons: Sequence[Comparison]) -> Grid:
+    grid = _empty_grid()
+    grid.add_column("", overflow="fold")
+    for name in ("published", "ours", "difference"):
+        grid.add_column(name, justify="right", overflow="fold")
+    for comparison in comparisons:
+        published, ours, difference = (
+            printable(text.replace("\u00a0", " ")) for text in comparison.texts
+        )
+        quantity = Text(printable(comparison.quantity))
+        if comparison.note:
+            quantity.append(f"\n  {printable(comparison.note)}", style="dim")
+        grid.add_row(quantity, Text(published), Text(ours, style="bold"), Text(difference))
+    return grid
+
+
+def _grid(table: Table) -> Grid:
+    """A table of an exhibit, numbers flush right."""
+    grid = _empty_grid()
+    cells = frame_cells(table.frame, table.formats, table.highlight)
+    names = [printable(str(name)) for name in table.frame.columns]
+    for name, numeric in zip(names, numeric_columns(cells, len(names)), strict=True):
+        grid.add_column(name, justify="right" if numeric else "left", overflow="fold")
+    for row in cells:
+        grid.add_row(*(Text(printable(cell.text)) for cell in row))
+    return grid
+
+
+def _empty_grid() -> Grid:
+    return Grid(box=None, padding=(0, 2, 0, 0), pad_edge=False, header_style="bold")

@@ -6,8 +6,15 @@ from typing import Any
 import numpy as np
 import xarray
 
-from headlight.analysis.dispersion import describe_dispersion, dispersion
-from headlight.analysis.variables import Variable, long_names, of_mean, of_rate, of_ratio
+from headlight.analysis.variables import (
+    Variable,
+    describe_dispersion,
+    dispersion,
+    long_names,
+    of_mean,
+    of_rate,
+    of_ratio,
+)
 from headlight.encode import token_names
 from headlight.reduce import Strongest, Tally
 from headlight.result import describe

@@ -276,3 +276,17 @@ def text_width(words: str, size: float, weight: str = "normal") -> float:
     renderer = RendererAgg(1, 1, _FINE)
     width, _, _ = renderer.get_text_width_height_descent(words, font, ismath=False)
     return float(width) / _FINE
+
+
+PREFIX = "heads"
+
+
+def heads_id(axes: Axes, names: Iterable[str], place: int = 0) -> str:
+    """The id of the shapes of an SVG that stand for heads, which names these in their order.
+
+    Args:
+        axes: That they are in.
+        names: Of the heads; empty where a shape stands for none.
+        place: Of several such ids in the same axes, which one it is.
+    """
+    return ".".join([f"{PREFIX}-{axes.figure.axes.index(axes)}-{place}", *names])

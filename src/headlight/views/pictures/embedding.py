@@ -8,8 +8,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from headlight.errors import UsageError
-from headlight.views.pictures.canvas import entitle, finish, panels_on, text_width
-from headlight.views.pictures.heads import heads_id
+from headlight.views.pictures.canvas import entitle, finish, heads_id, panels_on, text_width
 from headlight.views.pictures.labels import place_labels
 from headlight.views.pictures.legends import legend_of
 from headlight.views.pictures.theme import (

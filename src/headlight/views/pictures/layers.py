@@ -12,6 +12,7 @@ from headlight.views.pictures.canvas import (
     Reference,
     finish,
     free_shares,
+    heads_id,
     name_points,
     panel_size,
     panels_on,
@@ -19,7 +20,6 @@ from headlight.views.pictures.canvas import (
     share_range,
     values_up,
 )
-from headlight.views.pictures.heads import heads_id
 from headlight.views.pictures.legends import name_lines
 from headlight.views.pictures.theme import (
     PAPER,

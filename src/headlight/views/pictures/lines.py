@@ -11,6 +11,7 @@ from headlight.views.pictures.canvas import (
     Reference,
     finish,
     free_shares,
+    heads_id,
     logarithmic,
     name_points,
     panel_size,
@@ -20,7 +21,6 @@ from headlight.views.pictures.canvas import (
     values_up,
     whole_numbers,
 )
-from headlight.views.pictures.heads import heads_id
 from headlight.views.pictures.legends import name_lines
 from headlight.views.pictures.theme import PAPER, Axes, Figure, colour_of, marker_of, picture
 from headlight.views.scale import Number

@@ -9,8 +9,7 @@ from numpy.typing import NDArray
 
 from headlight.errors import UsageError
 from headlight.views.colour import text_in_figures
-from headlight.views.pictures.canvas import entitle, finish, panels_on, wrapped
-from headlight.views.pictures.heads import heads_id
+from headlight.views.pictures.canvas import entitle, finish, heads_id, panels_on, wrapped
 from headlight.views.pictures.map_layout import (
     MapLayout,
     cell_texts,

@@ -6,8 +6,14 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from headlight.views.pictures.canvas import entitle, finish, panels_on, share_range, values_up
-from headlight.views.pictures.heads import heads_id
+from headlight.views.pictures.canvas import (
+    entitle,
+    finish,
+    heads_id,
+    panels_on,
+    share_range,
+    values_up,
+)
 from headlight.views.pictures.labels import spread
 from headlight.views.pictures.theme import INK, SMALL, Axes, Figure, colour_of, picture
 
