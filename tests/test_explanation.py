@@ -150,7 +150,7 @@ def test_it_is_saved_and_said(llama, tmp_path):
     [
         ({"query": 40}, "there is no query 40"),
         ({"key": -40}, "there is no key -40"),
-        ({"head": 9}, "there is no head 9 in layer 1"),
+        ({"head": 9}, "layer 1 has no head 9"),
         ({"layer": 5}, "layer"),
         ({"kind": "cross"}, "cross"),
     ],

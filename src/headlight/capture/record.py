@@ -10,6 +10,7 @@ from torch import Tensor, nn
 
 from headlight.capture.residual import Residual
 from headlight.capture.tensor_parallel import gathered, whole_weight
+from headlight.errors import UsageError
 from headlight.shapes import Factor, GateValues, OutputWeight, Overlap, Value, Visible, Weight
 from headlight.vocabulary import Kind
 
@@ -143,6 +144,18 @@ class AttentionSite:
     def all_heads(self, part: Tensor, axis: int = 1) -> Tensor:
         """What all heads made, of what those of this process did; heads are along `axis`."""
         return gathered(part, self.processes, axis)
+
+    def require_head(self, head: int) -> None:
+        """Refuse a head that it does not have.
+
+        Raises:
+            UsageError: it is so.
+        """
+        if not 0 <= head < self.heads:
+            raise UsageError(
+                f"{self.kind} layer {self.layer} has no head {head}: its heads are 0 to "
+                f"{self.heads - 1}."
+            )
 
 
 @dataclass(frozen=True, eq=False)

@@ -18,9 +18,8 @@ from headlight.capture.linear_network.attention_score import (
     score_parts,
 )
 from headlight.capture.one_text import capture_one, one_text
-from headlight.encode import Encoded
 from headlight.errors import UsageError
-from headlight.reading.saving import TextResult, origin, save_as
+from headlight.reading.saving import TextResult, origin, save_as, sides_of
 from headlight.result import describe
 from headlight.settings import require_choice, require_place
 from headlight.vocabulary import Kind
@@ -124,10 +123,9 @@ def explain(  # noqa: PLR0913 - each is a choice of its own
     if kind == "cross":
         raise UsageError("queries of cross-attention are those of another text; take another kind.")
     (site,) = model.sites_of(kind, [layer])
-    tokens = _tokens(model, example, kind)
+    tokens = sides_of(example, kind, model.tokenizer)[0]["token"]
     query = require_place("query", query, len(tokens))
-    if not 0 <= head < site.heads:
-        raise UsageError(f"there is no head {head} in layer {layer}; it has {site.heads}, from 0.")
+    site.require_head(head)
     rows: list[torch.Tensor] = []
 
     def visit(record: LayerRecord) -> None:
@@ -158,12 +156,6 @@ def explain(  # noqa: PLR0913 - each is a choice of its own
             float(rows[0][key]),
         )
     )
-
-
-def _tokens(model: CapturedModel, example: Encoded, kind: Kind) -> list[str]:
-    tokenizer: Any = model.tokenizer
-    ids = example.target if kind == "decoder" and example.target else example.ids
-    return list(tokenizer.convert_ids_to_tokens(list(ids)))
 
 
 def _rows(side: SideParts) -> Iterator[tuple[str, int, int, str, float]]:

@@ -9,9 +9,9 @@ import xarray
 from headlight.analysis.flow import input_maps
 from headlight.analysis.flow.text import subject_of
 from headlight.capture import AttributionSettings, CapturedModel
-from headlight.reading.saving import TextResult, origin
+from headlight.reading.saving import TextResult, origin, sides_of
 from headlight.result import describe
-from headlight.vocabulary import CATEGORIES, Kind
+from headlight.vocabulary import Kind
 
 USUAL_METHODS = ("rollout", "globenc", "alti")
 
@@ -74,7 +74,6 @@ def flow(
         UsageError: no tokenizer, an empty or too long text, no such layer, or cross-attention.
         UnsupportedModelError: a method cannot be used with this model.
     """
-    tokenizer: Any = model.require_tokenizer("maps of tokens need text")
     subject = subject_of(model, text, pair, kind)
     found = input_maps(
         subject.model,
@@ -84,8 +83,8 @@ def flow(
         layers=layers,
         attribution=attribution,
     )
-    ids = list(subject.example.ids)
-    tokens = tokenizer.convert_ids_to_tokens(ids)
+    tokens, _ = sides_of(subject.example, subject.kind, model.tokenizer)
+    places = range(len(tokens["token"]))
     dataset = xarray.Dataset(
         {
             "share": (
@@ -96,11 +95,11 @@ def flow(
         coords={
             "map": list(methods),
             "layer": [site.layer for site in subject.model.sites_of(subject.kind, layers)],
-            "query": range(len(ids)),
-            "key": range(len(ids)),
-            "query_token": ("query", tokens),
-            "key_token": ("key", tokens),
-            "query_category": ("query", [CATEGORIES[code] for code in subject.example.categories]),
+            "query": places,
+            "key": places,
+            "query_token": ("query", tokens["token"]),
+            "key_token": ("key", tokens["token"]),
+            "query_category": ("query", tokens["category"]),
         },
         attrs=origin(
             model,

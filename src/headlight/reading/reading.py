@@ -18,16 +18,16 @@ from headlight.analysis.folder import REPORT, RESULT
 from headlight.capture import AttentionSite, CapturedModel
 from headlight.capture.attribution import attribute
 from headlight.capture.one_text import capture_one, one_text
-from headlight.encode import Encoded, token_names, unknown_id
+from headlight.encode import Encoded, unknown_id
 from headlight.errors import UsageError
 from headlight.files import location
 from headlight.findings.wording import listed
 from headlight.reading.layers import Measured, Part, ReadLayers, part_of
-from headlight.reading.saving import origin, save_as
+from headlight.reading.saving import Positions, origin, save_as, sides_of
 from headlight.result import load
 from headlight.result.kinds import ALL, KINDS, concat_kinds, of_kind, split_kinds
 from headlight.settings.attribution import AttributionSettings
-from headlight.vocabulary import CATEGORIES, Kind, Kinds, ValueBias, measure, measure_table
+from headlight.vocabulary import Kind, Kinds, ValueBias, measure, measure_table
 
 if TYPE_CHECKING:
     from headlight.views.pictures import Picture
@@ -441,7 +441,7 @@ def read_example(  # noqa: PLR0913 - each is a choice of its own
     if not sites:
         raise UsageError("no layer is asked for; name at least one, or leave layers out for all.")
     settings = AttributionSettings() if attribution is True else attribution or None
-    sides = {each: _sides(example, each, model) for each in kinds}
+    sides = {each: sides_of(example, each, model.tokenizer) for each in kinds}
     heads, queries = (None if asked is None else list(asked) for asked in (heads, queries))
     parts = {
         each: part_of(
@@ -515,27 +515,6 @@ def _counts(example: Encoded, tokenizer: Any) -> dict[str, Any]:
     """Tokens, and those of them that the tokenizer does not know."""
     ids = (*example.ids, *example.target)
     return {"tokens": len(ids), "unknown": ids.count(unknown_id(tokenizer))}
-
-
-Positions = dict[str, list[Any]]
-
-
-def _sides(example: Encoded, kind: Kind, model: CapturedModel) -> tuple[Positions, Positions]:
-    """Tokens, categories and words of the attending and of the attended text."""
-    tokenizer: Any = model.tokenizer
-    source: Positions = {
-        "token": token_names(tokenizer, example.ids),
-        "category": [CATEGORIES[code] for code in example.categories],
-        "word": list(example.words),
-    }
-    if kind == "encoder" or not example.target:
-        return source, source
-    target: Positions = {
-        "token": token_names(tokenizer, example.target),
-        "category": [CATEGORIES[code] for code in example.target_categories],
-        "word": list(example.target_words),
-    }
-    return target, (source if kind == "cross" else target)
 
 
 def _dataset(

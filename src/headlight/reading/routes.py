@@ -21,10 +21,10 @@ from headlight.encode import Encoded
 from headlight.errors import UsageError
 from headlight.measures.parts import BlockSum, missed_without, missed_without_heads
 from headlight.measures.precision import single
-from headlight.reading.saving import origin, save_as
+from headlight.reading.saving import origin, save_as, sides_of
 from headlight.result import describe
 from headlight.settings import require_place
-from headlight.vocabulary import CATEGORIES, ROUTE, Kind
+from headlight.vocabulary import ROUTE, Kind
 
 LEAST = 0.005
 """Parts of heads that are kept make up at least this share of their sum."""
@@ -273,7 +273,6 @@ def _dataset(  # noqa: PLR0913, PLR0917 - what the record says
     least: float,
     command: str | None,
 ) -> xarray.Dataset:
-    tokenizer: Any = model.require_tokenizer("routes need text")
     parts = np.concatenate(seen.parts)
     variables: dict[str, Any] = {
         name: (("layer", "query"), np.stack([each[name] for each in seen.sums]))
@@ -282,15 +281,14 @@ def _dataset(  # noqa: PLR0913, PLR0917 - what the record says
     for place, name in enumerate(("part_layer", "part_head", "part_query", "part_key")):
         variables[name] = ("part", parts[:, place].astype(np.int64))
     variables["share"] = ("part", parts[:, 4])
-    ids = list(example.target or example.ids) if kind == "decoder" else list(example.ids)
-    categories = example.target_categories if example.target else example.categories
+    tokens, _ = sides_of(example, kind, model.tokenizer)
     dataset = xarray.Dataset(
         variables,
         coords={
             "layer": seen.layers,
-            "query": range(len(ids)),
-            "query_token": ("query", tokenizer.convert_ids_to_tokens(ids)),
-            "query_category": ("query", [CATEGORIES[code] for code in categories]),
+            "query": range(len(tokens["token"])),
+            "query_token": ("query", tokens["token"]),
+            "query_category": ("query", tokens["category"]),
         },
         attrs=origin(
             model,

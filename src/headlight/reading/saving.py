@@ -10,9 +10,13 @@ import xarray
 
 from headlight import files
 from headlight.capture import CapturedModel
-from headlight.encode import piece_style
+from headlight.encode import Encoded, piece_style, token_names
 from headlight.errors import UsageError
 from headlight.result import save, stamp
+from headlight.vocabulary import CATEGORIES, Kind
+
+Positions = dict[str, list[Any]]
+"""What is known of each position of a text, by name."""
 
 
 class TextResult:
@@ -84,3 +88,20 @@ def origin(model: CapturedModel, text: str, pair: str | None, **own: Any) -> dic
     """
     said = {"text": text, "pair": pair or "", **own, **model.origin}
     return said | {"pieces": piece_style(model.require_tokenizer("texts are read")), **stamp()}
+
+
+def sides_of(example: Encoded, kind: Kind, tokenizer: Any) -> tuple[Positions, Positions]:
+    """Tokens, categories and words of the attending and of the attended text."""
+    source: Positions = {
+        "token": token_names(tokenizer, example.ids),
+        "category": [CATEGORIES[code] for code in example.categories],
+        "word": list(example.words),
+    }
+    if kind == "encoder" or not example.target:
+        return source, source
+    target: Positions = {
+        "token": token_names(tokenizer, example.target),
+        "category": [CATEGORIES[code] for code in example.target_categories],
+        "word": list(example.target_words),
+    }
+    return target, (source if kind == "cross" else target)

@@ -197,12 +197,8 @@ def _chosen_sites(model: CapturedModel, settings: AlignerSettings) -> list[Atten
     if settings.layer is None:
         raise UsageError("the layer is not chosen yet; name one, or see `choose_layer`.")
     sites = model.sites_of("cross", (settings.layer,))
-    head = settings.head
-    if head is not None and head >= sites[0].heads:
-        raise UsageError(
-            f"{model.name} has no head {head} in cross layer {settings.layer}: its heads are 0 to "
-            f"{sites[0].heads - 1}."
-        )
+    if settings.head is not None:
+        sites[0].require_head(settings.head)
     return sites
 
 

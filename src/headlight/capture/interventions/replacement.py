@@ -232,11 +232,8 @@ def _changes(
     for key in sorted(replacements, key=lambda key: isinstance(key, tuple)):
         layer, head = key if isinstance(key, tuple) else (key, None)
         site = by_layer.get(layer) or model.sites_of(kind, [layer])[0]  # which refuses
-        if head is not None and not 0 <= head < site.heads:
-            raise UsageError(
-                f"{kind} layer {layer} of {model.name} has no head {head}: its heads are 0 to "
-                f"{site.heads - 1}."
-            )
+        if head is not None:
+            site.require_head(head)
         change = partial(_changed, replacement=replacements[key], head=head)
         found.setdefault(site, []).append(change)
     return found

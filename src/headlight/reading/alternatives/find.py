@@ -22,7 +22,7 @@ from headlight.encode import Encoded
 from headlight.encode.batch import Batch
 from headlight.errors import UsageError
 from headlight.reading.alternatives.search import Map, Search, SearchResult
-from headlight.reading.saving import origin
+from headlight.reading.saving import origin, sides_of
 from headlight.settings.alternatives import AlternativeSettings
 from headlight.vocabulary import head_name
 
@@ -114,11 +114,7 @@ def alternatives(
     model, example = _prepare(model, text, pair, kind, settings)
     chosen = kind or model.kinds[0]
     (site,) = model.sites_of(chosen, [place[0]])
-    if not 0 <= place[1] < site.heads:
-        raise UsageError(
-            f"{chosen} layer {site.layer} of {model.name} has no head {place[1]}: its heads are "
-            f"0 to {site.heads - 1}."
-        )
+    site.require_head(place[1])
     batch = model.collate([example])
     (record,) = capture_one(model, example, [site], lambda record: record)
     found = Search(record, place[1], settings).run(n)
@@ -136,7 +132,8 @@ def alternatives(
         **differences,
         settings=json.dumps(settings.signature()),
     )
-    return Alternatives(_dataset(found, _tokens(example, chosen, model), attributes))
+    queries, keys = sides_of(example, chosen, model.tokenizer)
+    return Alternatives(_dataset(found, queries["token"], keys["token"], attributes))
 
 
 def _prepare(
@@ -182,18 +179,8 @@ def _output(model: CapturedModel, batch: Batch) -> tuple[str, Tensor]:
     return "last hidden states", output.last_hidden_state.double()
 
 
-def _tokens(example: Encoded, kind: Kind, model: CapturedModel) -> tuple[list[str], list[str]]:
-    """Of the attending and of the attended text."""
-    tokenizer: Any = model.tokenizer
-    source = tokenizer.convert_ids_to_tokens(list(example.ids))
-    if kind == "encoder" or not example.target:
-        return source, source
-    target = tokenizer.convert_ids_to_tokens(list(example.target))
-    return target, (source if kind == "cross" else target)
-
-
 def _dataset(
-    found: SearchResult, tokens: tuple[list[str], list[str]], attributes: dict[str, Any]
+    found: SearchResult, queries: list[str], keys: list[str], attributes: dict[str, Any]
 ) -> xarray.Dataset:
     differences = np.array(attributes.pop("output_difference"), dtype=np.float64)
     changes = 0.5 * np.abs(found.attention - found.original).sum(-1)
@@ -211,9 +198,9 @@ def _dataset(
     }
     coordinates = {
         "alternative": np.arange(len(found.attention)),
-        "query": np.arange(len(tokens[0])),
-        "key": np.arange(len(tokens[1])),
-        "query_token": ("query", tokens[0]),
-        "key_token": ("key", tokens[1]),
+        "query": np.arange(len(queries)),
+        "key": np.arange(len(keys)),
+        "query_token": ("query", queries),
+        "key_token": ("key", keys),
     }
     return xarray.Dataset(variables, coords=coordinates, attrs=attributes)

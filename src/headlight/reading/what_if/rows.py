@@ -132,11 +132,8 @@ def _alternative(context: EditContext, edit: Edit) -> Map:
 
 def _check_place(context: EditContext, edit: Edit) -> None:
     (site,) = context.model.sites_of(context.kind, [edit.layer])  # which refuses
-    if edit.head is not None and edit.head >= site.heads:
-        raise UsageError(
-            f"layer {edit.layer} of {context.model.name} has no head {edit.head}: its heads are "
-            f"0 to {site.heads - 1}."
-        )
+    if edit.head is not None:
+        site.require_head(edit.head)
     queries = len(context.visible[edit.layer])
     if edit.query is not None and edit.query >= queries:
         raise UsageError(

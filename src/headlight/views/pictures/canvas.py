@@ -209,7 +209,15 @@ def powers(value: Number, _place: object = None) -> str:
     )
 
 
-def logarithmic(axis: Any) -> None:
+def logarithms(axes: Axes, *, x: bool, y: bool) -> None:
+    """Make the axes logarithmic that are to be."""
+    for wanted, scale, axis in ((x, axes.set_xscale, axes.xaxis), (y, axes.set_yscale, axes.yaxis)):
+        if wanted:
+            scale("log")
+            _few_ticks(axis)
+
+
+def _few_ticks(axis: Any) -> None:
     """Few plain ticks on a logarithmic axis, where matplotlib would set mathematics.
 
     They are powers of ten, and between two of them 2 and 5 times the lower one as well.

@@ -8,7 +8,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from headlight.errors import UsageError
-from headlight.views.pictures.canvas import entitle, finish, logarithmic, panels_on, powers
+from headlight.views.pictures.canvas import entitle, finish, logarithms, panels_on, powers
 from headlight.views.pictures.theme import Axes, Figure, colour_map, picture
 
 SIZE = (3.6, 3.0)
@@ -141,12 +141,7 @@ def _draw(axes: Axes, panel: DensityPanel, norm: Any) -> Any:
         norm=norm,
         rasterized=True,
     )
-    if panel.x_log:
-        axes.set_xscale("log")
-        logarithmic(axes.xaxis)
-    if panel.y_log:
-        axes.set_yscale("log")
-        logarithmic(axes.yaxis)
+    logarithms(axes, x=panel.x_log, y=panel.y_log)
     finish(axes, panel.title, panel.x_label, panel.y_label)
     return mesh
 

@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 from headlight.errors import UsageError
 from headlight.views.pictures.canvas import entitle, finish, heads_id, panels_on, text_width
 from headlight.views.pictures.labels import place_labels
-from headlight.views.pictures.legends import legend_of
+from headlight.views.pictures.legends import legend_beside
 from headlight.views.pictures.theme import (
     INK,
     LINE,
@@ -176,15 +176,6 @@ def _draw_labels(
 
 
 def _legend(axes: Axes, panel: Embedding, handles: Sequence[Any]) -> None:
-    legend = legend_of(
-        axes,
-        handles,
-        title=panel.group_label or None,
-        loc="upper left",
-        bbox_to_anchor=(1.0, 1.0),
-        ncols=1 + (len(handles) - 1) // 18,
-        borderaxespad=0.3,
-        labelspacing=0.35,
-        alignment="left",
-    )
+    title = panel.group_label
+    legend = legend_beside(axes, handles, title, borderaxespad=0.3, labelspacing=0.35)
     legend.get_title().set(fontsize=SMALL + 0.5, color=QUIET)

@@ -73,6 +73,20 @@ def legend_of(owner: Axes | Figure, handles: Sequence[Any], **settings: Any) -> 
     return owner.legend(list(handles), names, labelcolor=INK, **settings)
 
 
+def legend_beside(axes: Axes, handles: Sequence[Any], title: str, **settings: Any) -> Any:
+    """A legend to the right of the axes, in as many columns as it needs."""
+    return legend_of(
+        axes,
+        handles,
+        title=title or None,
+        loc="upper left",
+        bbox_to_anchor=(1.0, 1.0),
+        ncols=1 + (len(handles) - 1) // 18,
+        alignment="left",
+        **settings,
+    )
+
+
 def _name_at_ends(axes: Axes, drawn: Sequence[Any]) -> None:
     """The names of lines at their right ends, moved apart where the ends are close."""
     ends = [_end(line) for line in drawn]

@@ -12,7 +12,7 @@ from headlight.views.pictures.canvas import (
     finish,
     free_shares,
     heads_id,
-    logarithmic,
+    logarithms,
     name_points,
     panel_size,
     panels_on,
@@ -98,7 +98,7 @@ def lines(panels: Sequence[LinePanel], *, columns: int | None = None, title: str
             if np.isfinite(one.y).any()
         ]
         values_up(axes, percent=panel.percent, limits=panel.limits)
-        _logarithms(axes, panel)
+        logarithms(axes, x=panel.x_log, y=panel.y_log)
         if panel.whole:
             whole_numbers(axes.xaxis)
         refer_to(axes, panel.references)
@@ -137,12 +137,3 @@ def _draw(axes: Axes, one: Line, place: int) -> Any:
     if one.heads:
         line.set_gid(heads_id(axes, one.heads, place))
     return line
-
-
-def _logarithms(axes: Axes, panel: LinePanel) -> None:
-    if panel.x_log:
-        axes.set_xscale("log")
-        logarithmic(axes.xaxis)
-    if panel.y_log:
-        axes.set_yscale("log")
-        logarithmic(axes.yaxis)

@@ -8,7 +8,7 @@ from numpy.typing import NDArray
 
 from headlight.errors import UsageError
 from headlight.views.pictures.canvas import WIDEST, entitle
-from headlight.views.pictures.legends import legend_of
+from headlight.views.pictures.legends import legend_beside
 from headlight.views.pictures.theme import (
     INK,
     QUIET,
@@ -143,15 +143,5 @@ def _draw_groups(
 
 
 def _legend(axes: Axes, handles: Sequence[Any], title: str) -> None:
-    legend = legend_of(
-        axes,
-        handles,
-        title=title or None,
-        loc="upper left",
-        bbox_to_anchor=(1.0, 1.0),
-        ncols=1 + (len(handles) - 1) // 18,
-        labelspacing=0.3,
-        borderaxespad=0.2,
-        alignment="left",
-    )
+    legend = legend_beside(axes, handles, title, labelspacing=0.3, borderaxespad=0.2)
     legend.get_title().set_color(QUIET)
