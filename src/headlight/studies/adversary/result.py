@@ -10,7 +10,9 @@ import xarray
 from jaxtyping import Float64
 
 from headlight.analysis.classifiers.scores import macro_f1, majority_accuracy, span_f1
+from headlight.analysis.classifiers.study import MAJORITY, SCORES
 from headlight.analysis.folder import RESULT
+from headlight.analysis.variables import BOUNDS, Variable, long_names
 from headlight.capture import CapturedModel, Classes
 from headlight.errors import UsageError
 from headlight.files import location
@@ -76,38 +78,28 @@ def read_instances(path: str, model: CapturedModel, layers: Sequence[int]) -> In
     return Instances(jsd, tvd, str(found.attrs.get("corpus", "")))
 
 
-MEANINGS = {
-    "accuracy": ("share of correct predictions", "1"),
-    "f1": ("F1: the mean over classes, or of spans (strict IOB2)", "1"),
-    "nll": ("negative log-likelihood of the gold labels", "nats"),
-    "taught_nll": ("negative log-likelihood of the base's labels", "nats"),
-    "agreement": ("share of predictions that are the base's", "1"),
-    "tvd": ("total variation between predictions and the base's", "1"),
-    "kl": ("KL(attention ‖ the base's) of a row, mean over heads", "nats"),
-    "jsd": ("JSD of attention and the base's, of a row, mean over heads", "nats"),
-}
-_BOUNDS = {"": "", "_low": "lower end of the 95% interval of the ", "_high": "upper end of the 95% "
-           "interval of the "}  # fmt: skip
 OF_HEADS = {
-    "head_kl": ("KL(attention ‖ the base's) of a row of one head", "nats"),
-    "head_jsd": ("JSD of attention and the base's, of a row of one head", "nats"),
+    "head_kl": Variable("KL(attention ‖ the base's) of a row of one head", "nats", interval=True),
+    "head_jsd": Variable(
+        "JSD of attention and the base's, of a row of one head", "nats", interval=True
+    ),
+}
+OF_MODELS = {
+    "accuracy": Variable("share of correct predictions", interval=True),
+    "f1": Variable("F1: the mean over classes, or of spans (strict IOB2)", interval=True),
+    "nll": Variable("negative log-likelihood of the gold labels", "nats", interval=True),
+    "taught_nll": Variable("negative log-likelihood of the base's labels", "nats", interval=True),
+    "agreement": Variable("share of predictions that are the base's", interval=True),
+    "tvd": Variable("total variation between predictions and the base's", interval=True),
+    "kl": Variable("KL(attention ‖ the base's) of a row, mean over heads", "nats", interval=True),
+    "jsd": Variable(
+        "JSD of attention and the base's, of a row, mean over heads", "nats", interval=True
+    ),
 }
 
 VARIABLES = {
-    **{
-        f"{name}{bound}": (f"{said}{meaning}", unit)
-        for name, (meaning, unit) in MEANINGS.items()
-        for bound, said in _BOUNDS.items()
-    },
-    **{
-        f"{name}{bound}": (f"{said}{meaning}", unit)
-        for name, (meaning, unit) in OF_HEADS.items()
-        for bound, said in _BOUNDS.items()
-    },
-    "majority_accuracy": (
-        "share of correct predictions if all were of the most frequent class",
-        "1",
-    ),
+    **long_names(OF_MODELS | OF_HEADS),
+    MAJORITY: SCORES[MAJORITY],
     "loss": ("mean loss of an epoch of training", "nats"),
     "instance_jsd": ("JSD of attention that was searched for one text and the base's", "nats"),
     "instance_tvd": ("total variation distance by which it moves the prediction", "1"),
@@ -157,18 +149,16 @@ def dataset(
     variables: dict[str, Any] = {}
     for name in found[0]:
         cells = np.stack([with_interval(each[name]) for each in found])
-        for at, bound in enumerate(_BOUNDS):
-            if name in MEANINGS:
-                variables[f"{name}{bound}"] = ("run", cells[:, at])
-            else:
-                variables[f"{name}{bound}"] = (
-                    ("run", "layer", "head"),
-                    _by_head(cells[:, at], selection),
-                )
+        for at, bound in enumerate(BOUNDS):
+            variables[f"{name}{bound}"] = (
+                (("run", "layer", "head"), _by_head(cells[:, at], selection))
+                if name in OF_HEADS
+                else ("run", cells[:, at])
+            )
     losses = np.full((len(runs), settings.epochs), np.nan)
     for row, run in zip(losses, runs, strict=True):
         row[: len(run.losses)] = run.losses
-    variables["majority_accuracy"] = ((), majority_accuracy(labels, len(classes.names)))
+    variables[MAJORITY] = ((), majority_accuracy(labels, len(classes.names)))
     variables["loss"] = (("run", "epoch"), losses)
     if instances is not None:
         variables["instance_jsd"] = ("instance", instances.jsd)

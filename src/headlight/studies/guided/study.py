@@ -19,8 +19,10 @@ from headlight.analysis.classifiers.plan import (
 )
 from headlight.analysis.classifiers.scores import macro_f1, majority_accuracy, span_f1
 from headlight.analysis.classifiers.split import digest_of, split_texts
+from headlight.analysis.classifiers.study import MAJORITY, SCORES
 from headlight.analysis.folder import RunFolder
 from headlight.analysis.runner import Origin, keep_result
+from headlight.analysis.variables import BOUNDS, Variable, long_names
 from headlight.analysis.work_folders import work_place
 from headlight.capture import CapturedModel, Classes
 from headlight.encode import length_batches
@@ -36,29 +38,22 @@ from headlight.studies.guided.settings import GuidedSettings
 from headlight.studies.guided.words import guided_words
 from headlight.training import begin_folder, run_stages
 
-MEANINGS = {
-    "accuracy": ("share of correct predictions", "1"),
-    "f1": ("F1, mean over classes; of tags of spans that of spans, strict IOB2", "1"),
-    "nll": ("negative log-likelihood of the gold labels", "nats"),
+SCORES_OF_MODELS = {
+    "accuracy": Variable("share of correct predictions", interval=True),
+    "f1": Variable(
+        "F1, mean over classes; of tags of spans that of spans, strict IOB2", interval=True
+    ),
+    "nll": Variable("negative log-likelihood of the gold labels", "nats", interval=True),
 }
-_BOUNDS = {"": "", "_low": "lower end of the 95% interval of the ", "_high": "upper end of the 95% "
-           "interval of the "}  # fmt: skip
 
 VARIABLES = {
+    **long_names(SCORES_OF_MODELS, {"": ", mean over seeds"}),
+    **long_names(SCORES_OF_MODELS, {"own_": ", of the model itself"}),
     **{
-        f"{prefix}{name}{bound}": (f"{said}{meaning}, {whose}", unit)
-        for prefix, whose in (("", "mean over seeds"), ("own_", "of the model itself"))
-        for name, (meaning, unit) in MEANINGS.items()
-        for bound, said in _BOUNDS.items()
+        f"seed_{name}": (f"{each.meaning}, of one seed", each.unit)
+        for name, each in SCORES_OF_MODELS.items()
     },
-    **{
-        f"seed_{name}": (f"{meaning}, of one seed", unit)
-        for name, (meaning, unit) in MEANINGS.items()
-    },
-    "majority_accuracy": (
-        "share of correct predictions if all were of the most frequent class",
-        "1",
-    ),
+    MAJORITY: SCORES[MAJORITY],
     "loss": ("mean loss of an epoch of training", "nats"),
 }
 """Long name and unit of every variable."""
@@ -146,15 +141,15 @@ def dataset(
     values = [[evaluation.numbers(probability) for probability, _ in seeds] for seeds in found]
     itself = evaluation.numbers(own)
     variables: dict[str, Any] = {}
-    for name in MEANINGS:
+    for name in SCORES_OF_MODELS:
         cells = np.array([[each[name] for each in seeds] for seeds in values])
         means = np.stack([with_interval(each) for each in cells.mean(1)])
-        for at, bound in enumerate(_BOUNDS):
+        for at, bound in enumerate(BOUNDS):
             variables[f"{name}{bound}"] = ("guide", means[:, at])
             variables[f"own_{name}{bound}"] = ((), with_interval(itself[name])[at])
         variables[f"seed_{name}"] = (("guide", "seed"), cells[:, :, 0])
     labels = evaluation.labels[:, None].tolist()
-    variables["majority_accuracy"] = ((), majority_accuracy(labels, own.shape[-1]))
+    variables[MAJORITY] = ((), majority_accuracy(labels, own.shape[-1]))
     variables["loss"] = (
         ("guide", "seed", "epoch"),
         np.array([[losses for _, losses in seeds] for seeds in found]),
