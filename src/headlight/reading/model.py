@@ -45,36 +45,18 @@ class Model(CapturedModel):
 
         With ``audio``, a WAV file, on speech; see `headlight.reading.speech.read_speech`.
         """
+        asked: dict[str, Any] = {"kind": kind, "layers": layers, "heads": heads}
+        asked |= {"queries": queries, "value_bias": value_bias}
         if audio is not None:
             if pair is not None or attribution or residual:
                 raise UsageError(
                     "speech is read with one transcript, without contributions and residual; leave "
                     "the others out."
                 )
-            return read_speech(
-                self,
-                audio,
-                text,
-                kind=kind,
-                layers=layers,
-                heads=heads,
-                queries=queries,
-                value_bias=value_bias,
-            )
+            return read_speech(self, audio, text, **asked)
         if text is None:
             raise UsageError("there is nothing to read; give a text, or audio.")
-        return read(
-            self,
-            text,
-            pair,
-            kind=kind,
-            layers=layers,
-            heads=heads,
-            queries=queries,
-            value_bias=value_bias,
-            attribution=attribution,
-            residual=residual,
-        )
+        return read(self, text, pair, **asked, attribution=attribution, residual=residual)
 
     def explore(
         self,

@@ -418,22 +418,11 @@ def read_example(  # noqa: PLR0913 - each is a choice of its own
     capture: Callable[..., object] = capture_one,
     left_out: Collection[str] = (),
 ) -> Reading:
-    """Read an example that is made already; for the rest see `read`.
+    """Read an example that is made already, with the part of the model that reads it.
 
-    Args:
-        model: the part of it that reads the example.
-        example: what it reads.
-        attributes: what the reading says of its origin: ``text``, ``pair`` and ``command``.
-        kind: see `read`.
-        layers: see `read`.
-        heads: see `read`.
-        queries: see `read`.
-        value_bias: see `read`.
-        attribution: see `read`.
-        residual: see `read`.
-        progress: see `read`.
-        capture: runs the model, as `capture_one` does.
-        left_out: measures that are not computed.
+    What the reading says of its origin is in ``attributes``: ``text``, ``pair`` and ``command``.
+    The model is run by ``capture``, as `capture_one` does, and measures that are ``left_out`` are
+    not computed; for the rest see `read`.
     """
     kinds = model.kinds if kind == ALL else (kind or model.kinds[0],)
     layers = None if layers is None else list(layers)

@@ -8,7 +8,7 @@ import numpy as np
 import xarray
 from jaxtyping import Bool, Int64
 
-from headlight.analysis.plan import StudyPlan
+from headlight.analysis.plan import Pass, StudyPlan
 from headlight.analysis.sentences import LONGEST, Shown, sentences_dataset
 from headlight.capture import AttentionSite, LayerRecord
 from headlight.capture.one_text import capture_one
@@ -37,18 +37,22 @@ VARIABLES = {
 
 
 def best_sentences(
-    result: xarray.Dataset, plan: StudyPlan[AntecedentExample], settings: CoreferenceSettings
+    result: xarray.Dataset,
+    plan: StudyPlan[AntecedentExample],
+    settings: CoreferenceSettings,
+    one: Pass,
 ) -> xarray.Dataset:
     """For each measure and kind of mention a stretch of text in which the best head is right.
 
     The first windows are read once more, one by one, when it is known which heads are best.
 
     Args:
-        result: Of the study, of measures that need nothing but the model run forward.
+        result: Of the pass.
         plan: Of the study.
         settings: What is asked.
+        one: The pass; there is no text for what does not run forward alone.
     """
-    best = best_heads(result).to_dict("records")
+    best = best_heads(result).to_dict("records") if one.forward_alone else []
     layers = {row["layer"] for row in best}
     sites = [site for site in plan.sites if site.layer in layers]
     kept: dict[tuple[str, str], Shown] = {}
@@ -58,11 +62,6 @@ def best_sentences(
             if shown.better_than(kept.get(at)):
                 kept[at] = shown
     return sentences_dataset(kept, result, "mention_kind", VARIABLES)
-
-
-def no_sentences(result: xarray.Dataset) -> xarray.Dataset:
-    """The same variables without any text, for what does not run forward alone."""
-    return sentences_dataset({}, result, "mention_kind", VARIABLES)
 
 
 def _seen(

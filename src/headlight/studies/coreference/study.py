@@ -19,7 +19,7 @@ from headlight.result import describe
 from headlight.run import State
 from headlight.studies.coreference.baselines import BASELINES
 from headlight.studies.coreference.observer import DIRECTIONS, MENTION_KINDS, AntecedentObserver
-from headlight.studies.coreference.sentences import best_sentences, no_sentences
+from headlight.studies.coreference.sentences import best_sentences
 from headlight.studies.coreference.settings import CoreferenceSettings
 from headlight.studies.coreference.task import AntecedentExample, AntecedentExamples
 
@@ -144,11 +144,7 @@ class CoreferenceStudy(WordStudy[CoreferenceSettings]):
         counts = {"documents": self.plan.examples.counts.documents, "invalid": self.corpus.skipped}
         found = to_dataset(state.tally, self.plan.sites, one.measures)
         if self.settings.sentences:
-            found = found.merge(
-                best_sentences(found, self.plan, self.settings)
-                if one.forward_alone
-                else no_sentences(found)
-            )
+            found = found.merge(best_sentences(found, self.plan, self.settings, one))
         return found.assign_attrs(counts)  # those of before passages were read again
 
 

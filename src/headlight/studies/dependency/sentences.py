@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 import xarray
 
-from headlight.analysis.plan import StudyPlan
+from headlight.analysis.plan import Pass, StudyPlan
 from headlight.analysis.sentences import LONGEST, Shown, sentences_dataset
 from headlight.capture import AttentionSite, LayerRecord
 from headlight.capture.one_text import capture_one
@@ -33,6 +33,7 @@ def best_sentences(
     plan: StudyPlan[EncodedSentence],
     settings: DependencySettings,
     codes: Mapping[str, int],
+    one: Pass,
 ) -> xarray.Dataset:
     """For each measure and relation a sentence in which its best head finds it.
 
@@ -40,12 +41,15 @@ def best_sentences(
     a relation that is found in none of them has no sentence.
 
     Args:
-        result: Of the study, of measures that need nothing but the model run forward.
+        result: Of the pass.
         plan: Of the study.
         settings: What is asked.
         codes: The number of every relation.
+        one: The pass; there is no sentence for what does not run forward alone.
     """
-    best = best_heads(result, min_count=1).query("relation in @codes").to_dict("records")
+    best = []
+    if one.forward_alone:
+        best = best_heads(result, min_count=1).query("relation in @codes").to_dict("records")
     layers = {row["layer"] for row in best}
     sites = [site for site in plan.sites if site.layer in layers]
     kept: dict[tuple[str, str], Shown] = {}
@@ -55,11 +59,6 @@ def best_sentences(
             if shown.better_than(kept.get(at)):
                 kept[at] = shown
     return sentences_dataset(kept, result, "relation", VARIABLES)
-
-
-def no_sentences(result: xarray.Dataset) -> xarray.Dataset:
-    """The same variables without any sentence, for what does not run forward alone."""
-    return sentences_dataset({}, result, "relation", VARIABLES)
 
 
 def _short(plan: StudyPlan[EncodedSentence]) -> Iterator[EncodedSentence]:

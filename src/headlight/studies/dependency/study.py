@@ -23,7 +23,7 @@ from headlight.run import State
 from headlight.studies.dependency.gold import summarize
 from headlight.studies.dependency.observer import DependencyObserver
 from headlight.studies.dependency.predictions import DIRECTIONS, OFFSETS
-from headlight.studies.dependency.sentences import best_sentences, no_sentences
+from headlight.studies.dependency.sentences import best_sentences
 from headlight.studies.dependency.settings import DependencySettings
 
 VARIABLES = {
@@ -203,11 +203,7 @@ class DependencyStudy(WordStudy[DependencySettings]):
         settings, relations = self.settings, self.summary.relations
         found = to_dataset(state.tally, settings, one.measures, relations, self.plan.sites)
         if settings.sentences:
-            found = found.merge(
-                best_sentences(found, self.plan, settings, self.codes)
-                if one.forward_alone
-                else no_sentences(found)
-            )
+            found = found.merge(best_sentences(found, self.plan, settings, self.codes, one))
         return found.assign_attrs(trees_digest=self.summary.digest, invalid=self.treebank.skipped)
 
 
