@@ -21,7 +21,6 @@ from headlight.studies.guided.models import (
 )
 from headlight.studies.guided.settings import GuidedSettings
 from headlight.studies.guided.study import Evaluation
-from headlight.studies.guided.words import guided_words
 from studies.models import model
 from studies.test_permutation import classifier, labelled, tagged
 
@@ -208,7 +207,7 @@ def test_words_are_given_their_rows_by_loops() -> None:
     settings = GuidedSettings(measures=("weight", "gradient_input", "attribution"))
     plan, _ = plan_classifier_study("guided", "", tagged(5), made, settings)
     examples = list(plan.examples)
-    found = iter(guided_words(examples, made, plan.sites, settings))
+    found = iter(guided_texts(examples, made, plan.sites, settings, tagger=True))
     made.transformer.set_attn_implementation("eager")
     for example in examples:
         ids = torch.tensor([example.ids])

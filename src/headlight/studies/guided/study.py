@@ -2,7 +2,7 @@
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
-from functools import cached_property
+from functools import cached_property, partial
 from typing import Any
 
 import numpy as np
@@ -35,7 +35,6 @@ from headlight.result import describe
 from headlight.studies.guided.guides import guided_texts
 from headlight.studies.guided.models import GuidedTrainer, given_weights
 from headlight.studies.guided.settings import GuidedSettings
-from headlight.studies.guided.words import guided_words
 from headlight.training import begin_folder, run_stages
 
 SCORES_OF_MODELS = {
@@ -225,7 +224,7 @@ def run(
             alike = replace(plan, settings=settings.replace(bootstrap=1, repeats=1))
             about = alike.signature() | {"texts": digest}
             tagger = classes.task == "token"
-            guided = guided_words if tagger else guided_texts
+            guided = partial(guided_texts, tagger=tagger)
             trainer = GuidedTrainer(
                 guided(training, model, plan.sites, settings),
                 guided(held_out, model, plan.sites, settings),
