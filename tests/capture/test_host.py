@@ -15,7 +15,7 @@ from torch import nn
 
 from headlight.capture import CapturedModel, OwnObjective, attribute, load_model
 from headlight.capture.attention import _listeners, _lock
-from headlight.capture.memory import out_of_memory
+from headlight.capture.one_text import out_of_memory
 from headlight.catalogue import studies
 from headlight.encode import Encoded
 from headlight.encode.batch import Batch, collate

@@ -14,7 +14,7 @@ from headlight.analysis.allocator import give_freed_memory_back
 from headlight.analysis.settings import BATCH_TOKENS
 from headlight.capture import AttentionSite, CapturedModel, Kind, LayerRecord, Objective, Recorder
 from headlight.capture.attribution import Attribution, attribute
-from headlight.capture.memory import out_of_memory
+from headlight.capture.one_text import out_of_memory
 from headlight.capture.tensor_parallel import processes_of
 from headlight.encode import Encoded
 from headlight.encode.batch import Batch

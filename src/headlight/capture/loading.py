@@ -24,11 +24,17 @@ from transformers import (
 from transformers.utils import is_accelerate_available
 
 from headlight.capture.captured_model import CapturedModel
-from headlight.capture.changed_weights import files_of_weights, tokenizer_place, weights_of
-from headlight.capture.gguf_file import files_of, quantisation_of, unpacked
 from headlight.capture.heads import LOADERS, head_of
 from headlight.capture.identity import digest_of_weights, is_dispensable, shortened
-from headlight.capture.layers import depth_of
+from headlight.capture.model_files import (
+    depth_of,
+    files_of,
+    files_of_weights,
+    quantisation_of,
+    tokenizer_place,
+    unpacked,
+    weights_of,
+)
 from headlight.capture.tasks import CLASSIFIERS, task_of
 from headlight.capture.wrappers import unwrapped
 from headlight.catalogue import EMBEDDED_CLASSIFIER

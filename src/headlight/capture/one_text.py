@@ -3,8 +3,9 @@
 from collections.abc import Callable, Sequence
 from typing import Any, TypeVar
 
+import torch
+
 from headlight.capture.captured_model import CapturedModel
-from headlight.capture.memory import out_of_memory
 from headlight.capture.record import AttentionSite, LayerRecord
 from headlight.encode import Encoded, encode_one
 from headlight.errors import CaptureError, UsageError
@@ -85,3 +86,18 @@ def capture_one(
                 "some layers, heads or queries."
             ) from problem
     return found
+
+
+_SIGNS = (
+    *("can't allocate memory", "not enough memory", "out of memory", "alloc_failed"),
+    "could not create a primitive",
+)
+"""What PyTorch says on a CPU of Linux or macOS, on one of Windows, on others; cuBLAS; oneDNN."""
+
+
+def out_of_memory(error: BaseException) -> bool:
+    """Whether less at once may succeed."""
+    if isinstance(error, MemoryError | torch.OutOfMemoryError):
+        return True
+    message = str(error).lower()
+    return isinstance(error, RuntimeError) and any(sign in message for sign in _SIGNS)

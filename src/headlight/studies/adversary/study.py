@@ -44,13 +44,9 @@ def run(
     itself, models that are trained on the gold labels with other seeds, and the classifier with
     uniform attention, for which it was not trained.
 
-    Args:
-        source: see `headlight.analysis.classifiers.plan.LabelledSource`.
-        model: a classifier of texts or of tokens.
-        settings: see `AdversarySettings`.
-        folder: see `RunFolder`; what is finished of a run on this machine is used again.
-        command: how it was asked for, for the record.
-        progress: show a bar on standard error.
+    What it takes and refuses is said by `headlight.analysis.study.CorpusStudy.run`; the source is a
+    `headlight.analysis.classifiers.plan.LabelledSource`, and the model a classifier of texts or of
+    tokens.  What is finished of a run on this machine is used again.
 
     Returns:
         Over ``run``, each with its ``kind`` (``base``, ``adversary``, ``seed``, ``uniform``),
@@ -60,15 +56,10 @@ def run(
         ``instance_tvd``, of single texts.
 
     Raises:
-        MissingHeadError: the model is no classifier.
         ModelError: no student can begin with what ``start`` names.
         ResultError: there is no result of ``instances``.
-        UsageError: something does not fit together: start, classes, kinds, layers, heads, columns.
-        CorpusError: the corpus cannot be read, holds too few texts or one class, or a label is
-            none of the classes.
-        UnsupportedModelError: the attention of the model cannot be captured exactly.
+        CorpusError: the corpus holds too few texts or one class, or a label is none of the classes.
         CaptureError: training diverged.
-        RunError: the run in the folder is of another model, corpus or setting.
 
     Source: Wiegreffe and Pinter (2019), Section 4 and Figure 5; Yang, Section 4.2.
     """

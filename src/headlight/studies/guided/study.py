@@ -180,13 +180,9 @@ def run(
 ) -> xarray.Dataset:
     """Train models that look at every token alone, with attention that is given and frozen.
 
-    Args:
-        source: see `headlight.analysis.classifiers.plan.LabelledSource`.
-        model: a classifier of texts, or of words.
-        settings: see `GuidedSettings`.
-        folder: see `RunFolder`; what is finished of a run on this machine is used again.
-        command: how it was asked for, for the record.
-        progress: show a bar on standard error.
+    What it takes and refuses is said by `headlight.analysis.study.CorpusStudy.run`; the source is a
+    `headlight.analysis.classifiers.plan.LabelledSource`, and the model a classifier of texts or of
+    words.  What is finished of a run on this machine is used again.
 
     Returns:
         Over ``guide``, on the held-out texts: ``accuracy``, ``f1`` and ``nll`` as means over seeds
@@ -194,13 +190,9 @@ def run(
         ``own_``; ``loss`` by epoch.
 
     Raises:
-        MissingHeadError: the model is no classifier.
-        UsageError: a further model reads other tokens, or something else does not fit together.
-        CorpusError: the corpus cannot be read, holds too few texts or one class, or a label is
-            none of the classes.
-        UnsupportedModelError: the attention of the model cannot be captured exactly.
+        UsageError: a further model reads other tokens.
+        CorpusError: the corpus holds too few texts or one class, or a label is none of the classes.
         CaptureError: training diverged.
-        RunError: the run in the folder is of another model, corpus or setting.
 
     Source: Wiegreffe and Pinter (2019), Section 3.4 and Table 3, whose attention was frozen by
         being read from a file, as it is here. For words Yang (2020), Section 6: the state of every
