@@ -270,8 +270,6 @@ def choose_sites(model: CapturedModel, settings: ModelSettings) -> tuple[Kind, l
     first = model.kinds[0]
     kinds = model.kinds if settings.kind == ALL else (settings.kind or first,)
     sites = [site for kind in kinds for site in model.sites_of(kind, settings.layers)]
-    if not sites:
-        raise UsageError("no layer is asked for; name at least one, or leave layers out for all.")
     return kinds[0], sites
 
 

@@ -159,6 +159,19 @@ def open_texts(source: Source | Corpus, settings: TextSettings) -> Corpus:
     return open_corpus(source, format=format, column=settings.column)
 
 
+def refuse_recordings(source: Any, model: CapturedModel) -> None:
+    """Refuse sound that a model of text is given.
+
+    Raises:
+        UsageError: it is so.
+    """
+    if not isinstance(source, Examples) and holds_recordings(source):
+        raise UsageError(
+            f"{source} holds recordings, and {model.name} reads text; name a model of speech, such "
+            "as openai/whisper-tiny.en."
+        )
+
+
 def _check_sound(source: TextSource, model: CapturedModel, settings: TextSettings) -> None:
     """Refuse to hear texts, to read sound, and what is said of texts alone.
 
@@ -166,11 +179,7 @@ def _check_sound(source: TextSource, model: CapturedModel, settings: TextSetting
         UsageError: it is so.
     """
     if not model.hears:
-        if not isinstance(source, Examples) and holds_recordings(source):
-            raise UsageError(
-                f"{source} holds recordings, and {model.name} reads text; name a model of speech, "
-                "such as openai/whisper-tiny.en."
-            )
+        refuse_recordings(source, model)
         return
     if source is None:
         raise UsageError(

@@ -40,6 +40,7 @@ from headlight.vocabulary import MODEL_LABEL, Kind
 
 # Not Self, which the checker of types at run time knows in classes that it decorates as a whole.
 _Model = TypeVar("_Model", bound="CapturedModel")
+NO_LAYER = "no layer is asked for; name at least one, or leave layers out for all."
 _TRIAL_FAILURES = (RuntimeError, ValueError, TypeError, IndexError, KeyError, AttributeError)
 
 
@@ -188,7 +189,8 @@ class CapturedModel:
         """The sites of one kind, all or those of the layers asked for.
 
         Raises:
-            UsageError: the model has no attention of that kind, or no such layer.
+            UsageError: the model has no attention of that kind, or no such layer, or no layer is
+                asked for.
         """
         sites = [site for site in self.sites if site.kind == kind]
         if kind not in self.kinds:
@@ -198,6 +200,8 @@ class CapturedModel:
         if layers is None:
             return sites
         asked = set(layers)
+        if not asked:
+            raise UsageError(NO_LAYER)
         missing = sorted(asked - {site.layer for site in sites})
         if missing:
             raise UsageError(

@@ -7,7 +7,7 @@ import torch
 from jaxtyping import Float, Int64
 from torch import Tensor, nn
 
-from headlight.capture.captured_model import CapturedModel
+from headlight.capture.captured_model import NO_LAYER, CapturedModel
 from headlight.capture.dummy_inputs import dummy_inputs
 from headlight.capture.finite import require_finite
 from headlight.capture.hooks import first_tensor, hooked
@@ -57,7 +57,7 @@ def hidden_layers(model: CapturedModel, asked: Collection[int] | None = None) ->
     depth = len(trial_hidden_states(model)) - 1
     found = list(range(depth + 1)) if asked is None else sorted(set(asked))
     if not found:
-        raise UsageError("no layer is asked for; name at least one, or leave layers out for all.")
+        raise UsageError(NO_LAYER)
     missing = [layer for layer in found if not 0 <= layer <= depth]
     if missing:
         raise UsageError(

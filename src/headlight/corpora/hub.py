@@ -31,13 +31,21 @@ class HubSource:
     column: str | None = None
 
     @classmethod
-    def parse(cls, source: str) -> "HubSource":
+    def parse(cls, source: str, format: str | None = None) -> "HubSource":
         """The parts of a source that begins with ``hf:``.
 
+        Args:
+            source: What was asked for.
+            format: None, since a data set has a format of its own.
+
         Raises:
-            UsageError: There is no name, there are too many parts or no files, or a slice is asked
-                for.
+            UsageError: There is no name, there are too many parts or no files, or a slice or a
+                format is asked for.
         """
+        if format is not None:
+            raise UsageError(
+                f"{source!r} has a format of its own; leave out the format {format!r}."
+            )
         if "[" in source:
             raise UsageError(f"{source!r} asks for a slice of a split; name the whole split.")
         name, *rest = source.removeprefix(PREFIX).split(":")

@@ -427,8 +427,6 @@ def read_example(  # noqa: PLR0913 - each is a choice of its own
     kinds = model.kinds if kind == ALL else (kind or model.kinds[0],)
     layers = None if layers is None else list(layers)
     sites = [site for each in kinds for site in model.sites_of(each, layers)]
-    if not sites:
-        raise UsageError("no layer is asked for; name at least one, or leave layers out for all.")
     settings = AttributionSettings() if attribution is True else attribution or None
     sides = {each: sides_of(example, each, model.tokenizer) for each in kinds}
     heads, queries = (None if asked is None else list(asked) for asked in (heads, queries))

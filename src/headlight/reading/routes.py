@@ -13,11 +13,11 @@ from jaxtyping import Float
 from numpy.typing import NDArray
 from torch import Tensor
 
+from headlight.analysis.flow.text import Subject, subject_of
 from headlight.capture import AttentionSite, CapturedModel, LayerRecord, Place, Residual
 from headlight.capture.hooks import hooked
-from headlight.capture.one_text import capture_one, one_text
+from headlight.capture.one_text import capture_one
 from headlight.capture.residual import followed
-from headlight.encode import Encoded
 from headlight.errors import UsageError
 from headlight.measures.parts import BlockSum, missed_without, missed_without_heads
 from headlight.measures.precision import single
@@ -152,18 +152,21 @@ def routes(
     """
     if not 0 <= least <= 1:
         raise UsageError(f"{least} is no share; take a number from 0 to 1.")
-    model, example = one_text(model, text, pair, kind, purpose="routes need text")
-    kind = kind or model.kinds[0]
-    if kind == "cross" or (kind == "decoder" and "cross" in model.kinds):
-        raise UsageError(
-            f"routes go through one text; {kind} attention of {model.name} stands beside another. "
-            "Take kind encoder."
-        )
-    sites = model.sites_of(kind, None)
-    seen = _Layers(sites, least)
-    with seen.watching(model):
-        capture_one(model, example, sites, seen.visit, residual=True)
-    return Routes(_dataset(model, example, seen, kind, text, pair, least, command))
+    subject = subject_of(model, text, pair, kind)
+    seen = _Layers(subject.sites, least)
+    with seen.watching(subject.model):
+        capture_one(subject.model, subject.example, subject.sites, seen.visit, residual=True)
+    attributes = origin(
+        subject.model,
+        text,
+        pair,
+        title="Routes",
+        stage="routes",
+        command=command or "",
+        kind=subject.kind,
+        least=least,
+    )
+    return Routes(_dataset(subject, seen, attributes))
 
 
 class _Layers:
@@ -263,16 +266,7 @@ def forward_share(
     return missed / (missed + kept).clamp_min(torch.finfo(missed.dtype).tiny)
 
 
-def _dataset(  # noqa: PLR0913, PLR0917 - what the record says
-    model: CapturedModel,
-    example: Encoded,
-    seen: _Layers,
-    kind: Kind,
-    text: str,
-    pair: str | None,
-    least: float,
-    command: str | None,
-) -> xarray.Dataset:
+def _dataset(subject: Subject, seen: _Layers, attributes: dict[str, Any]) -> xarray.Dataset:
     parts = np.concatenate(seen.parts)
     variables: dict[str, Any] = {
         name: (("layer", "query"), np.stack([each[name] for each in seen.sums]))
@@ -281,7 +275,7 @@ def _dataset(  # noqa: PLR0913, PLR0917 - what the record says
     for place, name in enumerate(("part_layer", "part_head", "part_query", "part_key")):
         variables[name] = ("part", parts[:, place].astype(np.int64))
     variables["share"] = ("part", parts[:, 4])
-    tokens, _ = sides_of(example, kind, model.tokenizer)
+    tokens, _ = sides_of(subject.example, subject.kind, subject.model.tokenizer)
     dataset = xarray.Dataset(
         variables,
         coords={
@@ -290,15 +284,6 @@ def _dataset(  # noqa: PLR0913, PLR0917 - what the record says
             "query_token": ("query", tokens["token"]),
             "query_category": ("query", tokens["category"]),
         },
-        attrs=origin(
-            model,
-            text,
-            pair,
-            title="Routes",
-            stage="routes",
-            command=command or "",
-            kind=kind,
-            least=least,
-        ),
+        attrs=attributes,
     )
     return describe(dataset, NAMES)

@@ -193,6 +193,19 @@ class _Classified:
         return annotate(example, Classified, labels=labels, places=places)
 
 
+def require_finite_predictions(logits: Tensor, model: CapturedModel, batch: Batch) -> None:
+    """Refuse predictions that are no numbers.
+
+    Raises:
+        CaptureError: they are not finite.
+    """
+    if not bool(logits.isfinite().all()):
+        raise CaptureError(
+            f"{model.name}: what it gives for {batch.names[0]} or a text beside it is not finite; "
+            "look at its weights, or load it in a wider precision (--dtype)."
+        )
+
+
 class LabelPositions:
     """Where in what a classifier gives for a batch its predictions are.
 
@@ -230,11 +243,7 @@ class LabelPositions:
             CaptureError: they are not finite.
         """
         chosen = self.predictions(model.run(batch).logits)
-        if not bool(chosen.isfinite().all()):
-            raise CaptureError(
-                f"{model.name}: what it gives for {batch.names[0]} or a text beside it is not "
-                "finite; look at its weights, or load it in a wider precision (--dtype)."
-            )
+        require_finite_predictions(chosen, model, batch)
         found: Outputs = chosen.cpu().double().softmax(-1)
         return found
 

@@ -117,9 +117,7 @@ def _of_hub(
     columns: tuple[str, ...] | None,
     column_of_labels: str | None,
 ) -> Corpus[SentencePair]:
-    if format is not None:
-        raise UsageError(f"{source!r} has a format of its own; leave out the format {format!r}.")
-    parts = HubSource.parse(source)
+    parts = HubSource.parse(source, format)
     if split and parts.split and split != parts.split:
         raise UsageError(f"{source!r} names a split already; leave out the split {split!r}.")
     if parts.column and columns is None:

@@ -177,9 +177,7 @@ def _standard_input(
 def _of_hub(
     source: str, format: str | None, columns: tuple[Column, Column] | None
 ) -> Corpus[TranslationPair]:
-    if format is not None:
-        raise UsageError(f"{source!r} has a format of its own; leave out the format {format!r}.")
-    parts = HubSource.parse(source)
+    parts = HubSource.parse(source, format)
     label = source.replace("\n", " ")
 
     def read(_: CorpusCounts) -> Iterator[TranslationPair]:

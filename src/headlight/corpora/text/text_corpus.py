@@ -137,9 +137,7 @@ def _beginning(lines: Lines) -> list[str]:
 
 def _of_hub(source: str, format: str | None, column: str | None) -> Corpus[Document]:
     """One document per row; without COLUMN the column ``text``, or the only one."""
-    if format is not None:
-        raise UsageError(f"{source!r} has a format of its own; leave out the format {format!r}.")
-    parts = HubSource.parse(source)  # complains now rather than at the first document
+    parts = HubSource.parse(source, format)  # complains now rather than at the first document
     label = source.replace("\n", " ")
 
     def read(_: CorpusCounts) -> Iterator[Document]:

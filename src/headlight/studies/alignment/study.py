@@ -12,6 +12,7 @@ from transformers import GenerationConfig
 from headlight.analysis.batch_runner import Observer
 from headlight.analysis.plan import Pass, StudyPlan, check_repeatable, check_tokenizer
 from headlight.analysis.study import PassStudy
+from headlight.analysis.text_plan import refuse_recordings
 from headlight.analysis.variables import Variable, described, long_names
 from headlight.capture import AttentionSite, CapturedModel
 from headlight.capture.hidden_states import hidden_layers
@@ -21,7 +22,6 @@ from headlight.corpora import (
     SAMPLE_TRANSLATIONS,
     Corpus,
     TranslationPair,
-    holds_recordings,
     open_parallel,
     open_recordings,
 )
@@ -209,11 +209,7 @@ class AlignmentStudy(PassStudy[AlignmentSettings]):
         if model.hears:
             self._plan_speech(source, model, settings.for_speech())
             return
-        if holds_recordings(source):
-            raise UsageError(
-                f"{source} holds recordings, and {model.name} reads text; name a model of speech, "
-                "such as openai/whisper-tiny.en."
-            )
+        refuse_recordings(source, model)
         gold_file = _gold_file(settings, source)
         settings = settings.for_model(model.name, translates=model.has_decoder_inputs)
         self.settings = settings

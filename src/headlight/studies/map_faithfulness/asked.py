@@ -11,6 +11,7 @@ from torch import Tensor
 
 from headlight.analysis.classifiers.erasure import Answers, mask_id
 from headlight.analysis.classifiers.importance import random_source
+from headlight.analysis.classifiers.plan import require_finite_predictions
 from headlight.analysis.classifiers.predictor import Predicted
 from headlight.analysis.settings import Removal
 from headlight.capture import CapturedModel
@@ -20,7 +21,7 @@ from headlight.capture.tasks import task_of
 from headlight.encode import Encoded, annotate
 from headlight.encode.assembly import Assembly
 from headlight.encode.batch import NO_WORD, Batch
-from headlight.errors import CaptureError, MissingHeadError, UsageError
+from headlight.errors import MissingHeadError, UsageError
 
 Predicts = Literal["class", "masked", "next"]
 """The class of a text, the token that a mask hides, or the next token."""
@@ -157,11 +158,7 @@ def predictions(
     """
     with read_off(model, examples) as rows:
         found = rows(model.run(batch))
-    if not bool(found.isfinite().all()):
-        raise CaptureError(
-            f"{model.name}: what it gives for {batch.names[0]} or a text beside it is not finite; "
-            "look at its weights, or load it in a wider precision (--dtype)."
-        )
+    require_finite_predictions(found, model, batch)
     return found
 
 
