@@ -18,7 +18,7 @@ from torch import Tensor
 from headlight.capture.captured_model import CapturedModel
 from headlight.capture.linear_network.addends import share, slopes_of
 from headlight.capture.linear_network.decomposition import Component, HeadParts, Table, by_head
-from headlight.capture.linear_network.network import ReachedError, linear_pass
+from headlight.capture.linear_network.network import linear_pass
 from headlight.capture.record import AttentionSite
 from headlight.errors import UnsupportedModelError
 
@@ -78,10 +78,9 @@ def score_parts(
     number = next(at for at, each in enumerate(model.sites) if each is site)
     head, query, key = cell
     found = linear_pass(model, arguments, cut=True, last=number)
-    reached = found.output
-    assert isinstance(reached, ReachedError)  # noqa: S101 - tracing has seen the site
-    queries, keys = reached.arguments[:2]
-    scale = reached.options.get("scaling")
+    assert found.reached is not None  # noqa: S101 - tracing has seen the site
+    (queries, keys, *_), options = found.reached
+    scale = options.get("scaling")
     scale = queries.shape[-1] ** -0.5 if scale is None else scale
     shared = site.heads // site.kv_heads
     q, k = queries[0, head, query], keys[0, head // shared, key]

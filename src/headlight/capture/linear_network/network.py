@@ -1,6 +1,7 @@
 """One pass of a model as a linear network: what its output is a sum of."""
 
 from collections.abc import Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass, field
 from functools import partial
 from typing import Any
@@ -47,13 +48,15 @@ class LinearPass:
     """One pass of a model, in which its output is linear in `addends`.
 
     Attributes:
-        output: what the model put out, with its graph.
+        output: what the model put out, with its graph; None where the pass ended before.
+        reached: what the attention was given at which it ended, and its options.
         addends: everything that was added.
         attention: what each attention module did, in order.
         suspects: functions that may have lost a part of what they were given.
     """
 
     output: Any = None
+    reached: tuple[tuple[Any, ...], dict[str, Any]] | None = None
     addends: list[Addend] = field(default_factory=list)
     attention: list[Attended] = field(default_factory=list)
     linear: list[Tensor] = field(default_factory=list)
@@ -163,7 +166,8 @@ class _Keeper:
                 "heads cannot be told apart."
             )
         if number == self._last:
-            raise ReachedError(arguments, options)
+            self._found.reached = arguments, options
+            raise _ReachedError
         context, weight = eager_function(module)(module, *arguments, **options)
         assert weight is not None  # noqa: S101 - tracing has seen it
         if self._cut:
@@ -175,18 +179,8 @@ class _Keeper:
         return context, weight
 
 
-class ReachedError(Exception):
-    """The queries and keys of the last site are there, and the pass need not go on.
-
-    Args:
-        arguments: that its attention function was given, in the graph of the network.
-        options: likewise.
-    """
-
-    def __init__(self, arguments: tuple[Any, ...], options: Mapping[str, Any]) -> None:
-        super().__init__()
-        self.arguments = arguments
-        self.options = options
+class _ReachedError(Exception):
+    """The queries and keys that alone are asked for are there."""
 
 
 def _tables_of_tokens(network: Any) -> frozenset[int]:
@@ -233,7 +227,7 @@ def linear_pass(
         cut: let everything that heads and other linear maps in the blocks put out be an addend, so
             that the output depends on it only directly: through sums, norms and what comes after
             the last block.
-        last: the number of a site, with whose queries and keys the pass ends; these are the output.
+        last: the number of a site, with whose queries and keys the pass ends.
 
     Raises:
         UsageError: the model is in half precision, or nothing of it can be differentiated.
@@ -259,11 +253,9 @@ def linear_pass(
         torch.inference_mode(mode=False),
         torch.enable_grad(),
         rules,
+        suppress(_ReachedError),
     ):
-        try:
-            found.output = network(**given)
-        except ReachedError as reached:
-            found.output = reached
+        found.output = network(**given)
     found.suspects = rules.suspects
     return found
 
