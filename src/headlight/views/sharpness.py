@@ -1,13 +1,15 @@
 """What happens to texts by how sharp attention is: bins of the largest weight."""
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Mapping, Sequence
 from itertools import pairwise
 
 import numpy as np
 import pandas as pd
+import xarray as xr
 from numpy.typing import NDArray
 
-from headlight.views.pictures import Box
+from headlight.views.parts import Figure
+from headlight.views.pictures import Box, BoxPanel, boxes
 from headlight.views.scale import round_domain
 
 EDGES = (0.0, 0.25, 0.5, 0.75, 1.0)
@@ -24,24 +26,46 @@ def place_label(name: str) -> str:
     return name if "H" in name else name.replace("L", "layer ")
 
 
-def binned(points: Points) -> pd.DataFrame:
-    """How many texts each bin has, and the quartiles of their values."""
-    rows = [
-        {"largest weight": label, "texts": len(seen), **_quartiles(seen)}
-        for label, seen in _in_bins(points)
-    ]
-    return pd.DataFrame(rows)
+def places_of(result: xr.Dataset) -> list[str]:
+    """All layers at once and single ones; one head where there is nothing else."""
+    names = list(map(str, result["place"].values))
+    return [name for name in names if "H" not in name] or names[:1]
 
 
-def boxes_by_sharpness(points: Points) -> list[Box]:
-    """A box for each bin."""
-    return [Box.of(label, seen) for label, seen in _in_bins(points)]
+def by_sharpness(points: Mapping[str, Points]) -> pd.DataFrame:
+    """Of each place, how many texts each bin has, and the quartiles of their values."""
+    return pd.DataFrame(
+        [
+            {
+                "attention": place_label(place),
+                "largest weight": label,
+                "texts": len(seen),
+                **quartiles(seen),
+            }
+            for place, each in points.items()
+            for label, seen in _in_bins(each)
+        ]
+    )
 
 
-def one_range(drawn: Iterable[Sequence[Box]]) -> tuple[float, float]:
-    """The vertical range of all panels of distances, so that they can be compared: from zero."""
-    return round_domain(
-        0.0, max((box.high for each in drawn for box in each if box.seen), default=1)
+def boxes_by_sharpness(
+    points: Mapping[str, Points], label: str, limits: tuple[float, float] | None = None
+) -> Figure:
+    """A panel for each place, and a box for each bin.
+
+    Args:
+        points: by place.
+        label: of the vertical axis.
+        limits: of it; by default from zero, and the same for all, so that they can be compared.
+    """
+    drawn = {place: [Box.of(*each) for each in _in_bins(of)] for place, of in points.items()}
+    highest = max((box.high for each in drawn.values() for box in each if box.seen), default=1)
+    limits = limits or round_domain(0.0, highest)
+    return boxes(
+        [
+            BoxPanel(place_label(place), each, "largest weight", label, limits=limits)
+            for place, each in drawn.items()
+        ]
     )
 
 
@@ -55,7 +79,8 @@ def _in_bins(points: Points) -> list[tuple[str, Points]]:
     ]
 
 
-def _quartiles(seen: Points) -> dict[str, float]:
+def quartiles(seen: Points) -> dict[str, float]:
+    """Of values by name; NaN where there are none."""
     names = ("lower quartile", "median", "upper quartile")
     values: Sequence[float] = (
         np.percentile(seen, [25, 50, 75]).tolist() if len(seen) else [np.nan] * 3

@@ -1,6 +1,7 @@
 """Instance adversaries: the most different attention with nearly the same prediction."""
 
 from dataclasses import replace
+from functools import partial
 
 import numpy as np
 import pandas as pd
@@ -24,7 +25,13 @@ from headlight.views.parts import (
 )
 from headlight.views.parts.by import ByWhich
 from headlight.views.pictures import Box, BoxPanel, boxes
-from headlight.views.sharpness import binned, boxes_by_sharpness, place_label
+from headlight.views.sharpness import (
+    boxes_by_sharpness,
+    by_sharpness,
+    place_label,
+    places_of,
+    quartiles,
+)
 
 BOUND = float(np.log(2))
 JAIN = "Jain and Wallace (2019), {}"
@@ -149,12 +156,6 @@ def _heads(result: xr.Dataset) -> Section:
     )
 
 
-def _places(result: xr.Dataset) -> list[str]:
-    """All layers and single ones; one head where there is nothing else."""
-    names = [name for name in map(str, result["place"].values) if "H" not in name]
-    return names or list(map(str, result["place"].values[:1]))
-
-
 def _by_class(result: xr.Dataset, place: str) -> dict[str, xr.DataArray]:
     """The divergences of single texts, all and by the predicted class."""
     points = result["points"].sel(place=place)
@@ -168,20 +169,17 @@ def _by_class(result: xr.Dataset, place: str) -> dict[str, xr.DataArray]:
 
 
 def _texts(result: xr.Dataset) -> Section:
-    places = _places(result)
+    places = places_of(result)
     rows = []
     for place in places:
         for name, seen in _by_class(result, place).items():
             values = seen.values[np.isfinite(seen.values)]
-            quartiles = np.percentile(values, [25, 50, 75]) if values.size else [np.nan] * 3
             rows.append(
                 {
                     "attention": place_label(place),
                     "predicted class": name,
                     "texts": values.size,
-                    "lower quartile": quartiles[0],
-                    "median": quartiles[1],
-                    "upper quartile": quartiles[2],
+                    **quartiles(values),
                     "JSD ≥ 0.6": float((values >= 0.6).mean()) if values.size else np.nan,
                 }
             )
@@ -215,27 +213,9 @@ def _largest(result: xr.Dataset) -> Section:
     quantities = ["largest_weight", "jsd"]
     points = {
         place: result["points"].sel(place=place, quantity=quantities).values
-        for place in _places(result)
+        for place in places_of(result)
     }
-    frame = pd.concat(
-        [binned(each).assign(attention=place_label(place)) for place, each in points.items()]
-    )
-    frame = frame[["attention", *frame.columns[:-1]]].reset_index(drop=True)
-
-    def draw() -> Figure:
-        return boxes(
-            [
-                BoxPanel(
-                    place_label(place),
-                    boxes_by_sharpness(each),
-                    "largest weight",
-                    "JSD (nats)",
-                    limits=(0, 0.7),
-                )
-                for place, each in points.items()
-            ]
-        )
-
+    draw = partial(boxes_by_sharpness, points, "JSD (nats)", (0, 0.7))
     return Section(
         "largest",
         "Can attention that is sharp be less different?",
@@ -243,7 +223,7 @@ def _largest(result: xr.Dataset) -> Section:
         "attention were fixed by the prediction, boxes would fall from left to right.",
         JAIN.format("Figure 9"),
         [Drawing("largest", "", "Divergence by the largest weight.", draw)],
-        [_spread("largest", "JSD by the largest weight", frame)],
+        [_spread("largest", "JSD by the largest weight", by_sharpness(points))],
     )
 
 

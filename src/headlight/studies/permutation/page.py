@@ -1,6 +1,7 @@
 """The study of permutation: the effect of other attention on predictions."""
 
-import pandas as pd
+from functools import partial
+
 import xarray as xr
 
 from headlight.views.exhibits import Table
@@ -20,8 +21,8 @@ from headlight.views.parts import (
     rounded,
     settings_of,
 )
-from headlight.views.pictures import BarRow, BoxPanel, Mark, bars, boxes
-from headlight.views.sharpness import binned, boxes_by_sharpness, one_range, place_label
+from headlight.views.pictures import BarRow, Mark, bars
+from headlight.views.sharpness import boxes_by_sharpness, by_sharpness, places_of
 
 NAMES = {
     "permuted": "permuted",
@@ -172,24 +173,9 @@ def _heads(result: xr.Dataset) -> Section:
 
 def _largest(result: xr.Dataset) -> Section:
     change = NAMES[str(result["change"].values[0])]
-    places = [name for name in map(str, result["place"].values) if "H" not in name]
-    places = places or list(map(str, result["place"].values[:1]))
-    frames = {name: binned(result["points"].sel(place=name).values) for name in places}
-    frame = pd.concat([each.assign(attention=place_label(name)) for name, each in frames.items()])
-    frame = frame[["attention", *frame.columns[:-1]]].reset_index(drop=True)
-
-    def draw() -> Figure:
-        drawn = {
-            name: boxes_by_sharpness(result["points"].sel(place=name).values) for name in places
-        }
-        limits = one_range(drawn.values())
-        return boxes(
-            [
-                BoxPanel(place_label(name), each, "largest weight", "TVD", limits=limits)
-                for name, each in drawn.items()
-            ]
-        )
-
+    points = {place: result["points"].sel(place=place).values for place in places_of(result)}
+    draw = partial(boxes_by_sharpness, points, "TVD")
+    title = f"TVD by the largest weight; attention is {change}"
     return Section(
         "largest",
         "Does the prediction move more where attention is sharp?",
@@ -198,5 +184,5 @@ def _largest(result: xr.Dataset) -> Section:
         f"whiskers the 5th and 95th percentile; attention is {change}. All panels have one scale.",
         JAIN.format("Figures 6 and 7"),
         [Drawing("largest", "", "Change of the predictions by the largest weight.", draw)],
-        [Table("largest", f"TVD by the largest weight; attention is {change}", frame)],
+        [Table("largest", title, by_sharpness(points))],
     )
