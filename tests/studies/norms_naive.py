@@ -8,8 +8,8 @@ from numpy.typing import NDArray
 from scipy.stats import spearmanr
 
 import definitions
-from headlight.analysis.token_counts import count_types
 from headlight.encode import Encoded
+from headlight.encode.examples import count_types
 from headlight.studies.norms.frequency import FrequencyRanks
 from headlight.studies.norms.sinks import SINK, Sinks
 from studies.naive import Layer, layers_of

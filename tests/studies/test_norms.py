@@ -12,9 +12,9 @@ import xarray
 from headlight.analysis.batch_texts import Texts
 from headlight.analysis.folder import RunFolder
 from headlight.analysis.text_plan import plan_text_study
-from headlight.analysis.token_counts import count_types
 from headlight.capture import CapturedModel
 from headlight.encode.batch import collate
+from headlight.encode.examples import count_types
 from headlight.errors import CorpusError, RunError
 from headlight.findings.no_op import no_op
 from headlight.reduce import Sample, Tally

@@ -6,6 +6,8 @@ from dataclasses import asdict, dataclass, fields
 from itertools import islice
 from typing import Any, Generic
 
+import numpy as np
+from jaxtyping import Int64
 from typing_extensions import TypeVar
 
 from headlight.corpora import Document
@@ -271,3 +273,19 @@ def length_batches(examples: Sequence[Encoded], token_budget: int) -> list[list[
             batch, longest_target = [], target
         batch.append(index)
     return [*batches, batch] if batch else batches
+
+
+def count_types(
+    examples: Iterable[Encoded], types: int, *, target: bool = False
+) -> Int64[np.ndarray, " type"]:
+    """How often every type occurs, special tokens included; nothing but the tokenizer runs.
+
+    Args:
+        examples: what will be looked at.
+        types: the size of the vocabulary.
+        target: count what the decoder is given instead.
+    """
+    counts = np.zeros(types, dtype=np.int64)
+    for example in examples:
+        counts += np.bincount(example.target if target else example.ids, minlength=types)
+    return counts

@@ -16,7 +16,6 @@ from headlight.analysis.plan import Pass, StudyPlan
 from headlight.analysis.positions import array, moments
 from headlight.analysis.text_plan import TextSource
 from headlight.analysis.text_study import TextStudy
-from headlight.analysis.token_counts import count_types
 from headlight.analysis.variables import BOUNDS, Variable, described, long_names
 from headlight.capture import (
     AttentionSite,
@@ -30,6 +29,7 @@ from headlight.capture.linear_network.feed_forward import through_feed_forward
 from headlight.capture.residual import followed
 from headlight.encode import Encoded, Examples
 from headlight.encode.batch import Batch
+from headlight.encode.examples import count_types
 from headlight.errors import UsageError
 from headlight.measures.mixing import (
     BEHIND_FEED_FORWARD,

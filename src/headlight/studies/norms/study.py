@@ -14,11 +14,11 @@ from headlight.analysis.batch_texts import Texts
 from headlight.analysis.plan import StudyPlan
 from headlight.analysis.text_plan import TextSource
 from headlight.analysis.text_study import TextStudy
-from headlight.analysis.token_counts import count_types
 from headlight.analysis.variables import describe_dispersion, dispersion
 from headlight.capture import CapturedModel, Objective
 from headlight.encode import Encoded
 from headlight.encode.batch import Batch
+from headlight.encode.examples import count_types
 from headlight.errors import UsageError
 from headlight.reduce import RankCorrelation, Sample, Tally
 from headlight.result import describe
