@@ -8,19 +8,17 @@ from headlight.views.parts import (
     Columns,
     Curve,
     Drawing,
-    Figure,
     Section,
     Summary,
+    boxes_of,
     categories,
     columns,
     curves,
     mean_of,
     rounded,
 )
-from headlight.views.pictures import Box, BoxPanel, boxes
 
 SOURCE = "Brunner et al. (2020), {}"
-MARKS = ("low", "first", "median", "third", "high")
 
 
 def summary(result: xr.Dataset) -> Summary:
@@ -38,20 +36,19 @@ def sections(result: xr.Dataset) -> list[Section]:
 
 
 def _own(result: xr.Dataset) -> Section:
-    layers = result["layer"].values
     whole = result.sel(group="all")
     names = categories(result, "group")
     groups = [name for name in names if result["own_count"].sel(group=name) > 0]
 
-    def draw() -> Figure:
-        marks = whole["own_box"].transpose("layer", "mark").sel(mark=list(MARKS)).values
-        drawn = [
-            Box(str(layer), low, first, median, third, high, "attribution")
-            for layer, (low, first, median, third, high) in zip(layers, marks, strict=True)
-        ]
-        panel = BoxPanel("Own contribution", drawn, x_label="layer", percent=True)
-        return boxes([panel])
-
+    draw = boxes_of(
+        whole,
+        "own_box",
+        "layer",
+        panel="Own contribution",
+        colour="attribution",
+        x_label="layer",
+        percent=True,
+    )
     draw_not_largest = curves(
         result,
         Curve(

@@ -6,13 +6,12 @@ from headlight.views.parts import (
     By,
     Columns,
     Drawing,
-    Figure,
     Section,
     Summary,
+    bars,
     columns,
     rounded,
 )
-from headlight.views.pictures import BarRow, Mark, bars
 
 NAMES = {
     "uniform": "uniform",
@@ -53,14 +52,9 @@ def _with_the_model(result: xr.Dataset) -> xr.Dataset:
 def _guides(result: xr.Dataset) -> Section:
     every = _with_the_model(result)
 
-    def draw() -> Figure:
-        values = [every[f"accuracy{end}"].values.tolist() for end in ("", "_low", "_high")]
-        rows = [
-            BarRow(label, [Mark("correct predictions", *each)])
-            for label, *each in zip(GUIDE.labels(every), *values, strict=True)
-        ]
-        return bars(rows, x_label="correct predictions", percent=True, dots=True)
-
+    label = "correct predictions"
+    shown = columns("", "", every, GUIDE, Columns("accuracy", label=label, interval=True))
+    draw = bars(shown.frame, "attention", label, x_label=label, percent=True)
     return Section(
         "guides",
         "Does attention carry over to a model that sees no context?",

@@ -6,13 +6,12 @@ from headlight.views.parts import (
     By,
     Columns,
     Drawing,
-    Figure,
     Section,
     Summary,
+    bars,
     columns,
     rounded,
 )
-from headlight.views.pictures import BarRow, Mark, bars
 
 METRICS = {"uas": "UAS", "uas_tree": "UAS, best tree", "uuas": "UUAS"}
 
@@ -45,25 +44,11 @@ def sections(result: xr.Dataset) -> list[Section]:
         Columns("epochs", ".3g", "epochs"),
     )
 
-    def draw() -> Figure:
-        rows = [
-            BarRow(
-                str(probe),
-                [
-                    Mark(
-                        row["measure"] or NO_ATTENTION,
-                        row["UAS"],
-                        row["low"],
-                        row["high"],
-                        row["measure"] or "other",
-                    )
-                    for row in some.to_dict("records")
-                ],
-            )
-            for probe, some in table.frame.groupby("probe", sort=False)
-        ]
-        return bars(rows, x_label="UAS", percent=True, dots=True)
-
+    seen = table.frame.assign(measure=table.frame["measure"].replace("", NO_ATTENTION))
+    colours = {NO_ATTENTION: "other"}
+    draw = bars(
+        seen, "probe", "UAS", series="measure", colours=colours, x_label="UAS", percent=True
+    )
     section = Section(
         "probes",
         "How much of the tree attention knows",

@@ -10,18 +10,17 @@ from headlight.views.parts import (
     Columns,
     Curve,
     Drawing,
-    Figure,
     Map,
     Section,
     Summary,
     attending_rows,
+    bars,
     columns,
     curves,
     maps,
     rounded,
     settings_of,
 )
-from headlight.views.pictures import BarRow, Mark, bars
 from headlight.views.sharpness import boxes_by_sharpness, by_sharpness, places_of
 
 NAMES = {
@@ -74,14 +73,16 @@ def _settings(result: xr.Dataset) -> str:
 
 
 def _changes(result: xr.Dataset) -> Section:
-    def draw() -> Figure:
-        values = [result[f"tvd{end}"].values.tolist() for end in ("", "_low", "_high")]
-        rows = [
-            BarRow(label, [Mark("TVD", *each)])
-            for label, *each in zip(ATTENTION.labels(result), *values, strict=True)
-        ]
-        return bars(rows, x_label="TVD", dots=True)
-
+    table = columns(
+        "changes",
+        "Means over texts",
+        result,
+        ATTENTION,
+        Columns("tvd", ".3f", "TVD", interval=True),
+        Columns("agreement", ".1%", "same prediction"),
+        Columns("accuracy", ".1%", "right"),
+    )
+    draw = bars(table.frame, "attention", "TVD", x_label="TVD")
     own = float(result["own_accuracy"])
     largest = float(result["largest_weight"])
     return Section(
@@ -94,17 +95,7 @@ def _changes(result: xr.Dataset) -> Section:
         "Intervals: 95%, bootstrap over texts.",
         JAIN.format("Section 4.2.1"),
         [Drawing("changes", "", "Change of the predictions by other attention.", draw)],
-        [
-            columns(
-                "changes",
-                "Means over texts",
-                result,
-                ATTENTION,
-                Columns("tvd", ".3f", "TVD", interval=True),
-                Columns("agreement", ".1%", "same prediction"),
-                Columns("accuracy", ".1%", "right"),
-            )
-        ],
+        [table],
     )
 
 
