@@ -345,7 +345,7 @@ def test_rows_sum_to_one_and_padding_and_batching_change_nothing(
 ) -> None:
     model = known(case.name)
     right = attribute(model, batch_of(case.name), settings, kind=case.kind)
-    left = attribute(model, batch_of(case.name, side="left"), settings, kind=case.kind, side="left")
+    left = attribute(model, batch_of(case.name, side="left"), settings, kind=case.kind)
     for row, text in enumerate(texts(case.name in PAIRED)):
         alone = attribute(model, collate([text], pad_id=0), settings, kind=case.kind)
         one = alone.contribution[:, 0]

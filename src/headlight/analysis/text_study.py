@@ -156,6 +156,14 @@ class TextStudy(CorpusStudy[S]):
             passes=(self.choose_pass(objective),),
             measures=self.measures,
         )
+        self.prepare()
+
+    def prepare(self) -> None:
+        """Complete the plan, and refuse what the study cannot be asked for, before anything runs.
+
+        Raises:
+            UsageError: it is so.
+        """
 
     @property
     def measures(self) -> tuple[str, ...]:

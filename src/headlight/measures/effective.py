@@ -66,14 +66,10 @@ def effective(
 
 
 def effective_of_rows(
-    weight: Weight,
-    rows: Rows,
-    width: int,
-    visible: Visible | None = None,
-    precision: torch.dtype = torch.float64,
+    weight: Weight, rows: Rows, width: int, visible: Visible | None = None
 ) -> Effective:
     """The same from the rows of T in `compressed` coordinates, where they are known already."""
-    return RowSpaces(rows, width, real_keys(visible)).effective(weight, visible, precision)
+    return RowSpaces(rows, width, real_keys(visible)).effective(weight, visible)
 
 
 def real_keys(visible: Visible | None) -> Bool[Tensor, "batch key"] | None:

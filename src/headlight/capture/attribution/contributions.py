@@ -45,7 +45,6 @@ def attribute(
     settings: AttributionSettings | None = None,
     *,
     kind: Kind | None = None,
-    side: str = "right",
 ) -> Attribution:
     """Contributions of the input tokens of `batch` to its hidden tokens, at every block.
 
@@ -59,7 +58,6 @@ def attribute(
         settings: exact or estimated, and of what.
         kind: ``encoder`` and ``decoder`` are a stack's own inputs in its own hidden tokens,
             ``cross`` the encoder's inputs in the decoder's; default: the first kind of the model.
-        side: where the batch is padded; it is read off the batch itself, so either will do.
 
     Raises:
         UsageError: the model has no such kind, is in training mode or in half precision, or the

@@ -14,12 +14,10 @@ from torch import Tensor
 from headlight.analysis.batch_texts import Texts
 from headlight.analysis.plan import Pass, StudyPlan
 from headlight.analysis.positions import array, moments
-from headlight.analysis.text_plan import TextSource
 from headlight.analysis.text_study import TextStudy
 from headlight.analysis.variables import BOUNDS, Variable, described, long_names
 from headlight.capture import (
     AttentionSite,
-    CapturedModel,
     LayerRecord,
     MaskedLanguageModel,
     Objective,
@@ -101,14 +99,9 @@ class MixingStudy(TextStudy[MixingSettings]):
     title = "Mixing ratios"
     settings_class = MixingSettings
 
-    def __init__(
-        self,
-        source: TextSource,
-        model: CapturedModel,
-        settings: MixingSettings,
-        objective: Objective | None = None,
-    ) -> None:
-        super().__init__(source, model, settings, objective)
+    def prepare(self) -> None:
+        """Types are counted, tokens masked, and what has no mixing ratio is refused."""
+        settings = self.settings
         if any(site.kind == "cross" for site in self.plan.sites):
             raise UsageError(
                 "in cross-attention the residual belongs to no key, so there is no mixing ratio; "

@@ -12,10 +12,8 @@ from jaxtyping import Float64
 
 from headlight.analysis.batch_texts import Texts
 from headlight.analysis.plan import StudyPlan
-from headlight.analysis.text_plan import TextSource
 from headlight.analysis.text_study import TextStudy
 from headlight.analysis.variables import describe_dispersion, dispersion
-from headlight.capture import CapturedModel, Objective
 from headlight.encode import Encoded
 from headlight.encode.batch import Batch
 from headlight.encode.examples import count_types
@@ -160,15 +158,9 @@ class NormsStudy(TextStudy[NormSettings]):
     title = "Norms of transformed vectors"
     settings_class = NormSettings
 
-    def __init__(
-        self,
-        source: TextSource,
-        model: CapturedModel,
-        settings: NormSettings,
-        objective: Objective | None = None,
-    ) -> None:
-        super().__init__(source, model, settings, objective)
-        plan = self.plan
+    def prepare(self) -> None:
+        """The corpus is read for what has to be known of it."""
+        plan, settings = self.plan, self.settings
         self._known = {kind: _Known.of(part, settings) for kind, part in plan.by_kind().items()}
         depends = {str(kind): each.settings() for kind, each in self._known.items()}
         self.plan = replace(plan, options=depends if plan.all_kinds else depends[plan.kind])
