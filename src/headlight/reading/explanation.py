@@ -64,7 +64,12 @@ class Explanation(TextResult):
         return frame_of(self.dataset, side)
 
     def save(self, path: str | Path) -> Path:
-        """Write it, as ``.json`` or ``.nc``; see `TextResult.save`."""
+        """Write it; the suffix says how: ``.json`` or ``.nc``.
+
+        Raises:
+            UsageError: another suffix.
+            ResultError: the file cannot be written.
+        """
         return save_as(path, self.dataset, self.called, {".json": self._json})
 
     def as_json(self) -> dict[str, Any]:
