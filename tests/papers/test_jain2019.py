@@ -18,9 +18,10 @@ from headlight.papers.exhibit import NEEDS
 from headlight.papers.folder import RESULTS
 from headlight.papers.jain2019 import claims, published
 from headlight.papers.jain2019.figures import gain, outline
-from headlight.papers.jain2019.results import MODELS, PAIRS
+from headlight.papers.jain2019.results import PAIRS
 from headlight.papers.text_classifiers.data import BATCH, drawn_from
 from headlight.papers.text_classifiers.jobs import ClassifierTrainer
+from headlight.papers.text_classifiers.models import MODELS
 from headlight.papers.text_classifiers.predictor import (
     TextPredictor,
     adversaries,

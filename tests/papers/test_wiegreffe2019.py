@@ -11,7 +11,7 @@ from headlight.papers import find_paper, find_settings
 from headlight.papers.exhibit import NEEDS
 from headlight.papers.folder import RESULTS
 from headlight.papers.text_classifiers.jobs import ClassifierTrainer
-from headlight.papers.wiegreffe2019.results import MODELS
+from headlight.papers.text_classifiers.models import MODELS
 from headlight.result import load
 
 EXHIBITS = find_paper("wiegreffe2019").exhibits

@@ -1,6 +1,5 @@
 """The results that the exhibits are made of: for each set and encoder, one number a text."""
 
-import re
 from collections.abc import Iterator
 from itertools import chain
 from pathlib import Path
@@ -14,32 +13,22 @@ import xarray
 from headlight.analysis.classifiers.predictor import lost_words
 from headlight.corpora.parts import PARTS
 from headlight.measures.agreement import kendall
-from headlight.papers.folder import RESULTS
-from headlight.papers.labelled_sets import named_sets
-from headlight.papers.reproduction import Reproduction, begun_folder, signature_of
-from headlight.papers.text_classifiers.data import (
-    TextData,
-    data_key,
-    drawn_from,
-    open_data,
-)
-from headlight.papers.text_classifiers.jobs import PATIENCE, ClassifierJob, ClassifierTrainer
+from headlight.papers.reproduction import Reproduction
+from headlight.papers.text_classifiers.data import TextData, drawn_from
+from headlight.papers.text_classifiers.jobs import ClassifierJob
+from headlight.papers.text_classifiers.models import file_name, sets_of, trained, training_key
 from headlight.papers.text_classifiers.predictor import (
     TextPredictor,
     adversaries,
     permuted_change,
 )
 from headlight.result import describe
-from headlight.training import one_thread, run_stages
-from headlight.training.adversarial import AdversarialObjective
+from headlight.training import one_thread
 from headlight.training.outputs import outputs_of
-from headlight.training.teacher import TrainingConfig
 from headlight.training.text_classifier import Encoder, TextBatch, TextClassifier
 
 TRIED: tuple[Encoder, ...] = ("lstm", "average", "transformer")
 """Two of the paper's encoders, and ours."""
-MODELS = "classifiers"
-"""The folder of trained models, among the results."""
 AT_ONCE = 128
 """Texts for which other attention is looked for at a time."""
 
@@ -74,11 +63,6 @@ VARIABLES = {
 }
 
 
-def sets_of(reproduction: Reproduction) -> dict[str, str]:
-    """Sources of labelled texts by their titles."""
-    return named_sets(reproduction.sources.labelled)
-
-
 def load_all(reproduction: Reproduction) -> dict[tuple[str, Encoder], xarray.Dataset]:
     """The results of every set with every encoder."""
     return {
@@ -96,39 +80,23 @@ def load_result(reproduction: Reproduction, title: str, encoder: Encoder) -> xar
     other attention was looked for.
     """
     settings = reproduction.settings
-    source = sets_of(reproduction)[title]
-    trained = {
-        **data_key(reproduction, source),
-        "epochs": settings.epochs,
-        "selection": settings.selection,
-    }
-    name = re.sub(r"\W+", "_", title.lower())
 
     def make(_: Path) -> xarray.Dataset:
-        folder = begun_folder(
-            reproduction.folder / RESULTS / MODELS / name, signature_of(None, trained)
-        )
-        config = TrainingConfig(
-            settings.epochs, AdversarialObjective(), settings.selection, PATIENCE
-        )
-        data = open_data(reproduction, source)
-        trainer = ClassifierTrainer(data, config, folder)
-        jobs = [ClassifierJob("base", each, settings.seed) for each in TRIED]
-        run_stages(trainer, [jobs], settings.processes, show=reproduction.progress)
-        job = ClassifierJob("base", encoder, settings.seed)
+        jobs = {each: ClassifierJob("base", each, settings.seed) for each in TRIED}
+        trainer = trained(reproduction, title, [[*jobs.values()]])
         with one_thread():
-            found = _measured(trainer.model(job), data, reproduction)
-        quality = trainer.measured(job)["test"]
-        return _described(found, data, {each: quality[each] for each in QUALITY})
+            found = _measured(trainer.model(jobs[encoder]), trainer.data, reproduction)
+        quality = trainer.measured(jobs[encoder])["test"]
+        return _described(found, trainer.data, {each: quality[each] for each in QUALITY})
 
     return reproduction.keep(
-        f"{name}-{encoder}",
+        f"{file_name(title)}-{encoder}",
         "jain2019",
         make,
         explained=settings.max_explained,
         adversaries=settings.max_adversaries,
         encoder=encoder,
-        **trained,
+        **training_key(reproduction, title),
     )
 
 

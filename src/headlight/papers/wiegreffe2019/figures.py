@@ -4,10 +4,10 @@ import pandas
 import xarray
 
 from headlight.papers.exhibit import Content, exhibit
-from headlight.papers.planes import LINE, PLANE, points, with_line
 from headlight.papers.reproduction import Reproduction
 from headlight.papers.text_classifiers.largest import LARGEST, by_largest
-from headlight.papers.wiegreffe2019.results import IN_CONTEXT, frames_of, lambdas_of, load_all
+from headlight.papers.trained import LINE, PLANE, lambdas_of, points, with_line
+from headlight.papers.wiegreffe2019.results import IN_CONTEXT, frames_of, load_all
 from headlight.papers.wiegreffe2019.tables import ENCODER_NAMES, OF_WHAT, SOURCE, notes_of
 from headlight.papers.writer import ExhibitWriter
 from headlight.views.parts import boxes

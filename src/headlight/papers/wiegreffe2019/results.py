@@ -1,7 +1,5 @@
 """The results that the exhibits are made of: all models of a set, and single texts."""
 
-import re
-from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
@@ -10,31 +8,23 @@ import pandas
 import torch
 import xarray
 
-from headlight.corpora.parts import PARTS, Part
-from headlight.papers.folder import RESULTS
-from headlight.papers.labelled_sets import named_sets
-from headlight.papers.reproduction import Reproduction, begun_folder, signature_of
-from headlight.papers.text_classifiers.data import data_key, drawn_from, open_data
+from headlight.corpora.parts import PARTS
+from headlight.papers.reproduction import Reproduction
+from headlight.papers.text_classifiers.data import drawn_from
 from headlight.papers.text_classifiers.jobs import (
-    PATIENCE,
     ClassifierJob,
     ClassifierTrainer,
     Guide,
-    difference,
     distances,
-    quality,
 )
+from headlight.papers.text_classifiers.models import file_name, sets_of, trained, training_key
 from headlight.papers.text_classifiers.predictor import TextPredictor, adversaries
+from headlight.papers.trained import Rows, beside, columns_of, lambdas_of
 from headlight.papers.wiegreffe2019.settings import Settings
 from headlight.result import describe
-from headlight.training import one_thread, run_stages
-from headlight.training.adversarial import AdversarialObjective
-from headlight.training.outputs import Outputs, outputs_of
-from headlight.training.teacher import TrainingConfig
-from headlight.training.text_classifier import Encoder, uniform_attention
+from headlight.training import one_thread
+from headlight.training.text_classifier import Encoder
 
-MODELS = "classifiers"
-"""The folder of trained models, among the results."""
 IN_CONTEXT: tuple[Encoder, ...] = ("lstm", "transformer")
 """Encoders that are asked about; the second is not in the paper."""
 
@@ -61,16 +51,6 @@ VARIABLES = {
 }
 
 
-def sets_of(reproduction: Reproduction) -> dict[str, str]:
-    """Sources of labelled texts by their titles."""
-    return named_sets(reproduction.sources.labelled)
-
-
-def lambdas_of(reproduction: Reproduction) -> list[float]:
-    """In order, each once, and 0 among them."""
-    return sorted({0.0, *reproduction.settings.lambdas})
-
-
 def load_all(reproduction: Reproduction) -> dict[str, xarray.Dataset]:
     """The results of every set, by its title."""
     return {title: load_result(reproduction, title) for title in sets_of(reproduction)}
@@ -93,42 +73,26 @@ def load_result(reproduction: Reproduction, title: str) -> xarray.Dataset:
     with uniform attention put in, for which it was not trained). Dimension ``text`` is those of the
     test part.
     """
-    settings = reproduction.settings
-    source = sets_of(reproduction)[title]
-    prediction = settings.predictions
-    trained: dict[str, Any] = {
-        **data_key(reproduction, source),
-        "epochs": settings.epochs,
-        "goal": [prediction, settings.distance],
-        "selection": settings.selection,
-    }
-    name = re.sub(r"\W+", "_", title.lower())
-    stages = _stages(reproduction)
+    settings, stages = reproduction.settings, _stages(reproduction)
     jobs = [job for stage in stages for job in stage]
 
     def make(_: Path) -> xarray.Dataset:
-        folder = begun_folder(
-            reproduction.folder / RESULTS / MODELS / name, signature_of(None, trained)
-        )
-        objective = AdversarialObjective(prediction, settings.distance)
-        config = TrainingConfig(settings.epochs, objective, settings.selection, PATIENCE)
-        trainer = ClassifierTrainer(open_data(reproduction, source), config, folder)
-        run_stages(trainer, stages, settings.processes, show=reproduction.progress)
+        trainer = trained(reproduction, title, stages)
         with one_thread():
             rows = [
                 *((vars(job), trainer.measured(job)) for job in jobs),
-                *_references(trainer, settings),
+                *(row for each in IN_CONTEXT for row in _references(trainer, each, settings)),
             ]
             texts = _texts(trainer, lambdas_of(reproduction), reproduction)
         return _dataset(rows, texts, trainer)
 
     return reproduction.keep(
-        name,
+        file_name(title),
         "wiegreffe2019",
         make,
         jobs=[job.name for job in jobs],
         instances=settings.max_adversaries,
-        **trained,
+        **training_key(reproduction, title),
     )
 
 
@@ -154,38 +118,13 @@ def _stages(reproduction: Reproduction) -> list[list[ClassifierJob]]:
     return [bases, [*taught, *uniform, *guided], misled]
 
 
-Rows = Iterator[tuple[dict[str, Any], dict[str, Any]]]
-"""What a model is, and what was measured of it on each part."""
-
-
-def _references(trainer: ClassifierTrainer, settings: Settings) -> Rows:
+def _references(trainer: ClassifierTrainer, encoder: Encoder, settings: Settings) -> Rows:
     """Beside the first base: those of other seeds, and itself with uniform attention."""
-    for encoder in IN_CONTEXT:
-        first = ClassifierJob("base", encoder, 0)
-        taught, model = trainer.outputs(first, ("dev", "test")), trainer.model(first)
-        for job in _other_seeds(encoder, settings):
-            outputs = trainer.outputs(job, ("dev", "test"))
-            measured: dict[str, Any] = {
-                part: _numbers(trainer, part, outputs[part], taught[part]) for part in taught
-            }
-            yield {**vars(job), "kind": "seed"}, measured
-        measured = {}
-        for part in taught:
-            batches = trainer.data.parts[part]
-            even = outputs_of(model, batches, [uniform_attention(each) for each in batches])
-            measured[part] = _numbers(trainer, part, even, taught[part])
-        yield {**vars(first), "kind": "uniform"}, measured
+    return beside(trainer, ClassifierJob("base", encoder, 0), _other_seeds(encoder, settings))
 
 
 def _other_seeds(encoder: Encoder, settings: Settings) -> list[ClassifierJob]:
     return [ClassifierJob("base", encoder, seed) for seed in range(1, settings.repeats)]
-
-
-def _numbers(
-    trainer: ClassifierTrainer, part: Part, outputs: list[Outputs], taught: list[Outputs]
-) -> dict[str, float]:
-    batches = trainer.data.parts[part]
-    return quality(batches, outputs) | difference(batches, outputs, taught)
 
 
 def _texts(
@@ -242,7 +181,7 @@ def _instances(
 
 
 def _dataset(
-    rows: list[tuple[dict[str, Any], dict[str, Any]]],
+    rows: Rows,
     texts: dict[str, Any],
     trainer: ClassifierTrainer,
 ) -> xarray.Dataset:
@@ -254,7 +193,6 @@ def _dataset(
         )
         for name in NUMBERS
     }
-    what = [about for about, _ in rows]
     values |= {
         "epochs": (
             "run",
@@ -263,11 +201,8 @@ def _dataset(
         "texts": ("split", [data.count(part) for part in PARTS]),
         "length": ("split", [float(data.lengths(part).double().mean()) for part in PARTS]),
         **texts,
-        **{name: ("run", [each[name] for each in what]) for name in ("kind", "encoder", "seed")},
-        "weight": ("run", [np.nan if each["weight"] is None else each["weight"] for each in what]),
-        **{name: ("run", [each[name] or "" for each in what]) for name in ("guide", "of")},
     }
-    weights = sorted({each["weight"] for each in what if each["kind"] == "adversary"})
+    weights = sorted({each["weight"] for each, _ in rows if each["kind"] == "adversary"})
     found = xarray.Dataset(
         values,
         coords={
@@ -275,8 +210,7 @@ def _dataset(
             "split": list(PARTS),
             "encoder_of": list(IN_CONTEXT),
             "lambda": weights,
+            **columns_of(rows, "kind", "encoder", "seed", "weight", "guide", "of"),
         },
     )
-    return describe(
-        found.set_coords(["kind", "encoder", "seed", "weight", "guide", "of"]), VARIABLES
-    )
+    return describe(found, VARIABLES)

@@ -1,43 +1,36 @@
 """The tagger beside classifiers of texts: whose attention can be moved further at the same cost."""
 
-import re
 from collections.abc import Iterator
 from pathlib import Path
-from typing import Any
 
 import numpy as np
 import pandas
 import xarray
 
 from headlight.papers.exhibit import Content, exhibit
-from headlight.papers.folder import RESULTS
-from headlight.papers.labelled_sets import named_sets
-from headlight.papers.planes import LINE, PLANE, points, with_line
-from headlight.papers.reproduction import Reproduction, begun_folder, signature_of
-from headlight.papers.text_classifiers.data import data_key, open_data
-from headlight.papers.text_classifiers.jobs import (
-    PATIENCE,
-    ClassifierJob,
-    ClassifierTrainer,
-    difference,
-    quality,
+from headlight.papers.reproduction import Reproduction
+from headlight.papers.text_classifiers.jobs import ClassifierJob
+from headlight.papers.text_classifiers.models import file_name, sets_of, trained, training_key
+from headlight.papers.trained import (
+    LINE,
+    PLANE,
+    Rows,
+    beside,
+    columns_of,
+    lambdas_of,
+    points,
+    with_line,
 )
 from headlight.papers.writer import ExhibitWriter
 from headlight.papers.yang2020 import claims
-from headlight.papers.yang2020.results import frame_of, lambdas_of, load_sweep
+from headlight.papers.yang2020.results import frame_of, load_sweep
 from headlight.papers.yang2020.tables import SOURCE, lambda_name, notes_of
 from headlight.reduce.intervals import mean_interval
 from headlight.result import describe
-from headlight.training import run_stages
-from headlight.training.adversarial import AdversarialObjective
-from headlight.training.outputs import outputs_of
-from headlight.training.teacher import TrainingConfig
-from headlight.training.text_classifier import Encoder, uniform_attention
+from headlight.training.text_classifier import Encoder
 
 ENCODER: Encoder = "transformer"
 """Of the classifiers: a layer of self-attention, as the tagger has."""
-FOLDER = "classifiers"
-"""Of the trained classifiers, among the results."""
 VARIABLES = {
     "f1": ("F1 of the second class", "1"),
     "accuracy": ("share of correct predictions", "1"),
@@ -50,58 +43,30 @@ VARIABLES = {
 
 def load_classifiers(reproduction: Reproduction, title: str) -> xarray.Dataset:
     """Classifiers of one set on its test part: the same models as of the tagger, alike trained."""
-    settings = reproduction.settings
-    source = named_sets(reproduction.sources.labelled)[title]
-    name = f"classifiers-{re.sub(r'[^a-z0-9]+', '_', title.lower())}"
-    trained: dict[str, Any] = {
-        **data_key(reproduction, source),
-        "epochs": settings.epochs,
-        "goal": [settings.predictions, settings.distance],
-        "selection": settings.selection,
-    }
-    seeds = range(settings.repeats)
+    seeds = range(reproduction.settings.repeats)
     bases = [ClassifierJob("base", ENCODER, seed) for seed in seeds]
     adversaries = [
         ClassifierJob("adversary", ENCODER, seed, one)
         for seed in seeds
         for one in lambdas_of(reproduction)
     ]
+    jobs = [*bases, *adversaries]
 
     def make(_: Path) -> xarray.Dataset:
-        signature = signature_of(None, trained)
-        folder = begun_folder(reproduction.folder / RESULTS / FOLDER / name, signature)
-        objective = AdversarialObjective(settings.predictions, settings.distance)
-        config = TrainingConfig(settings.epochs, objective, settings.selection, PATIENCE)
-        trainer = ClassifierTrainer(open_data(reproduction, source), config, folder)
-        run_stages(trainer, [bases, adversaries], settings.processes, show=reproduction.progress)
-        rows = [(vars(job), trainer.measured(job)["test"]) for job in (*bases, *adversaries)]
-        rows += [row for job in bases for row in _references(trainer, job)]
+        trainer = trained(reproduction, title, [bases, adversaries])
+        rows: Rows = [
+            *((vars(job), trainer.measured(job)) for job in jobs),
+            *(row for job in bases for row in beside(trainer, job, bases[: job.seed][-1:])),
+        ]
         columns = {
-            name: ("run", np.array([of.get(name, np.nan) for _, of in rows])) for name in VARIABLES
+            name: ("run", np.array([of["test"].get(name, np.nan) for _, of in rows]))
+            for name in VARIABLES
         }
-        weights = [np.nan if job["weight"] is None else job["weight"] for job, _ in rows]
-        about = {name: ("run", [job[name] for job, _ in rows]) for name in ("kind", "seed")}
-        coords = {**about, "weight": ("run", weights)}
+        coords = columns_of(rows, "kind", "seed", "weight")
         return describe(xarray.Dataset(columns, coords=coords), VARIABLES)
 
-    jobs = [job.name for job in (*bases, *adversaries)]
-    return reproduction.keep(name, "classifiers", make, jobs=jobs, **trained)
-
-
-def _references(
-    trainer: ClassifierTrainer, job: ClassifierJob
-) -> Iterator[tuple[dict[str, Any], dict[str, float]]]:
-    """Beside a base that of another seed, and itself with uniform attention."""
-    batches = trainer.data.test
-    base = trainer.outputs(job, ("test",))["test"]
-    even = [uniform_attention(each) for each in batches]
-    found = {"uniform": outputs_of(trainer.model(job), batches, even)}
-    if job.seed:
-        other = ClassifierJob("base", ENCODER, job.seed - 1)
-        found["seed"] = trainer.outputs(other, ("test",))["test"]
-    for kind, outputs in found.items():
-        numbers = quality(batches, outputs) | difference(batches, outputs, base)
-        yield {**vars(job), "kind": kind}, numbers
+    name, key = f"classifiers-{file_name(title)}", training_key(reproduction, title)
+    return reproduction.keep(name, "classifiers", make, jobs=[job.name for job in jobs], **key)
 
 
 @exhibit(
@@ -113,7 +78,7 @@ def _references(
 def exclusivity(reproduction: Reproduction, writer: ExhibitWriter) -> Content:
     """JSD against TVD by λ, of the tagger and of classifiers of each set."""
     tasks = {claims.TAGGER: frame_of(load_sweep(reproduction))}
-    for title in named_sets(reproduction.sources.labelled):
+    for title in sets_of(reproduction):
         found = load_classifiers(reproduction, title)
         tasks[title] = found.to_dataframe().reset_index(drop=True)
     table = [row for task, rows in tasks.items() for row in _models(task, rows)]

@@ -3,8 +3,8 @@
 import pandas
 
 from headlight.papers.exhibit import Content, exhibit
-from headlight.papers.planes import LINE, PLANE, points, with_line
 from headlight.papers.reproduction import Reproduction
+from headlight.papers.trained import LINE, PLANE, points, with_line
 from headlight.papers.writer import ExhibitWriter
 from headlight.papers.yang2020 import published
 from headlight.papers.yang2020.results import frame_of, load_guided, load_sweep

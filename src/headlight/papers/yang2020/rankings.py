@@ -13,12 +13,12 @@ from torch import Tensor
 
 from headlight.papers.exhibit import Content, exhibit
 from headlight.papers.reproduction import Reproduction
+from headlight.papers.trained import lambdas_of
 from headlight.papers.writer import ExhibitWriter
 from headlight.papers.yang2020.claims import BREAKS_DOWN
 from headlight.papers.yang2020.jobs import Job, TaggerTrainer
 from headlight.papers.yang2020.results import (
     frame_of,
-    lambdas_of,
     load_sweep,
     trained_models,
     training_key,

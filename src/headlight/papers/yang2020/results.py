@@ -13,19 +13,12 @@ from headlight.corpora import open_tagged, read_word_vectors, source_state
 from headlight.errors import CorpusError
 from headlight.papers.folder import RESULTS
 from headlight.papers.reproduction import Reproduction, begun_folder, signature_of
-from headlight.papers.yang2020.jobs import (
-    Guide,
-    Job,
-    TaggerTrainer,
-    difference,
-    plain_attention,
-    quality,
-)
+from headlight.papers.trained import Rows, beside, columns_of, lambdas_of
+from headlight.papers.yang2020.jobs import Guide, Job, TaggerTrainer
 from headlight.papers.yang2020.tagging_data import TaggingData, prepare_data
 from headlight.result import describe
 from headlight.training import run_stages
 from headlight.training.adversarial import AdversarialObjective
-from headlight.training.outputs import outputs_of
 from headlight.training.teacher import Kind, TrainingConfig
 
 MODELS = "taggers"
@@ -45,11 +38,6 @@ VARIABLES = {
     "jsd": ("JSD of attention and the base's, of a row", "nats"),
     "kl_cell": ("KL as a mean over all entries, as in the paper", "nats"),
 }
-
-
-def lambdas_of(reproduction: Reproduction) -> list[float]:
-    """In order, each once, and 0 among them."""
-    return sorted({0.0, *reproduction.settings.lambdas})
 
 
 def load_sweep(reproduction: Reproduction) -> xarray.Dataset:
@@ -81,7 +69,7 @@ def load_guided(reproduction: Reproduction) -> xarray.Dataset:
         [Job("adversary", seed, one) for seed in seeds for one in dict.fromkeys((small, large))],
         [Job("guided", seed, one, guide) for seed in seeds for guide, one in sources],
     ]
-    return _kept(reproduction, "guided", stages, ("guided",), lambda trainer, seed: [])
+    return _kept(reproduction, "guided", stages, ("guided",), lambda *_: [])
 
 
 def chosen_lambdas(reproduction: Reproduction) -> tuple[float, float]:
@@ -99,10 +87,6 @@ def frame_of(found: xarray.Dataset, part: str = "test") -> pandas.DataFrame:
     """A row for each model, with what was measured on one part; of heads their mean."""
     numbers = found[list(VARIABLES)].sel(part=part)
     return numbers.mean("head").to_dataframe().reset_index(drop=True)
-
-
-Rows = list[tuple[dict[str, Any], dict[str, Any]]]
-"""What a model is, and what was measured of it on each part."""
 
 
 def _kept(
@@ -182,27 +166,14 @@ def read_data(reproduction: Reproduction) -> TaggingData:
 
 
 def _references(trainer: TaggerTrainer, seed: int) -> Rows:
-    """Beside a base: that of another seed, and itself with uniform attention."""
-    job = Job("base", seed)
-    base = trainer.outputs(job, ("dev", "test"))
-    rows: Rows = []
-    data = trainer.data
-    # Each pair once: of one seed beside another all distances are what they are the other way.
-    for other in [Job("base", seed - 1)] if seed else []:
-        measured: dict[str, Any] = {
-            part: trainer.measured(other)[part]
-            | difference(data.parts[part], trainer.outputs(other, (part,))[part], base[part])
-            for part in base
-        }
-        rows.append(({**vars(job), "kind": "seed"}, measured))
-    model = trainer.model(job)
-    measured = {}
-    for part, taught in base.items():
-        batches = data.parts[part]
-        even = outputs_of(model, batches, [plain_attention(each, "uniform") for each in batches])
-        measured[part] = quality(data, batches, even) | difference(batches, even, taught)
-    rows.append(({**vars(job), "kind": "uniform"}, measured))
-    return rows
+    """Beside a base that of the seed before it, and itself with uniform attention.
+
+    Each pair once: of one seed beside another all distances are what they are the other way.
+    """
+    others = [Job("base", seed - 1)] if seed else []
+    return [
+        ({**about, "seed": seed}, of) for about, of in beside(trainer, Job("base", seed), others)
+    ]
 
 
 def _dataset(rows: Rows, data: TaggingData) -> xarray.Dataset:
@@ -215,19 +186,12 @@ def _dataset(rows: Rows, data: TaggingData) -> xarray.Dataset:
         table = [[measured[part].get(name, empty) for part in parts] for _, measured in rows]
         dims = ("run", "part", "head") if per_head else ("run", "part")
         values[name] = (dims, np.array(table, dtype=np.float64))
-    what = [about for about, _ in rows]
-    values |= {
-        "kind": ("run", [each["kind"] for each in what]),
-        "seed": ("run", [each["seed"] for each in what]),
-        "weight": ("run", [np.nan if each["weight"] is None else each["weight"] for each in what]),
-        "guide": ("run", [each["guide"] or "" for each in what]),
-    }
     curves = [measured.get("curve", {}).get("f1", []) for _, measured in rows]
     longest = max(map(len, curves))
     padded = [[*curve, *[np.nan] * (longest - len(curve))] for curve in curves]
     values["f1_by_epoch"] = (("run", "epoch"), np.array(padded, dtype=np.float64))
-    found = xarray.Dataset(values, coords={"part": list(parts), "head": list(heads)})
-    found = found.set_coords(["kind", "seed", "weight", "guide"])
+    about = columns_of(rows, "kind", "seed", "weight", "guide")
+    found = xarray.Dataset(values, coords={"part": list(parts), "head": list(heads), **about})
     described = {
         **VARIABLES,
         "f1_by_epoch": ("F1 of spans, strict, on the part that selects", "1"),
