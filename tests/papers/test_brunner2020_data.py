@@ -6,6 +6,7 @@ import pytest
 import xarray
 
 from headlight.errors import ModelError, UnknownNameError, UsageError
+from headlight.papers.brunner2020.contribution.results import load_contributions
 from headlight.papers.brunner2020.identity.results import (
     EPOCHS,
     load_across_layers,
@@ -61,20 +62,22 @@ def test_sets_of_one_name_are_told_apart(reproduction, data, tmp_path):
 
 
 def test_the_first_pairs_are_read_again_and_again(reproduction):
-    pairs, tokenizer = find_pair_set(reproduction), reproduction.tokenizer
-    assert (pairs.limit, pairs.length) == (10, 16)
-    examples = pairs.examples(tokenizer)
-    names = [example.name for example in examples]
+    chosen = find_pair_set(reproduction)
+    assert (chosen.limit, chosen.length) == (10, 16)
+    names = [pair.name for pair in chosen.pairs]
     assert len(names) == 10 < PAIRS
-    assert [example.name for example in examples] == names
-    more = PairSet("mrpc", pairs.source, 1000, 16)
-    assert len(list(more.examples(tokenizer))) == PAIRS
-    assert more.reads != pairs.reads
-    assert all(len(example.ids) <= 16 for example in examples)
-    assert examples.counts.truncated == 10
-    assert {max(example.segments) for example in examples} == {1}
-    cola = find_pair_set(reproduction, "cola").examples(tokenizer)
-    assert {max(example.segments) for example in cola} == {0}
+    assert [pair.name for pair in chosen.pairs] == names
+    more = PairSet("mrpc", chosen.source, 1000, 16)
+    assert len(list(more.pairs)) == PAIRS
+    assert more.reads != chosen.reads
+    assert all(pair.second is not None for pair in chosen.pairs)
+    assert all(pair.second is None for pair in find_pair_set(reproduction, "cola").pairs)
+
+
+def test_pairs_are_cut_off(reproduction):
+    found = load_contributions(reproduction, find_pair_set(reproduction))
+    assert found.attrs["examples"] == found.attrs["truncated"] == 10
+    assert found.attrs["tokens"] == 160
 
 
 def test_the_note_says_what_was_read_and_what_the_paper_reads(reproduction):
@@ -130,10 +133,14 @@ def test_maps_of_the_same_layer_are_not_trained_again_for_all_layers(reproductio
     (rate,) = set(same["parameter"].sel(loss="l2").values.ravel().tolist())
     training = MapTrainingSettings(epochs=EPOCHS["linear"], precision="medium", rates=(rate,))
     settings = TokenIdentitySettings(
-        maps=("linear",), losses=("l2",), across=True, folds=1, training=training
+        maps=("linear",),
+        losses=("l2",),
+        across=True,
+        folds=1,
+        training=training,
+        max_length=pairs.length,
     )
-    examples = pairs.examples(reproduction.tokenizer)
-    alone = identify(examples, reproduction.model, settings, progress=False)
+    alone = identify(pairs.pairs, reproduction.model, settings, progress=False)
     for name in ("rate", "rate_across", "train_rate", "epochs"):
         xarray.testing.assert_equal(across[name], alone[name])
     xarray.testing.assert_equal(across["rate"], same["rate"].sel(loss=["l2"]).isel(fold=[0]))

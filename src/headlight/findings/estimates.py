@@ -15,7 +15,7 @@ from headlight.vocabulary import CATEGORIES
 ENDS = ("", "_low", "_high")
 
 NAMED = 3
-"""Of heads that may be first at most so many are named."""
+"""Of heads that may be first at most this many are named."""
 
 Array = NDArray[np.float64]
 

@@ -11,6 +11,7 @@ from typing import Any, Generic
 import xarray
 from typing_extensions import TypeVar
 
+from headlight import Model, load as load_model
 from headlight.catalogue import EMBEDDED_TRANSLATOR, find_study
 from headlight.corpora import source_state
 from headlight.errors import MissingHeadError, ResultError, UsageError
@@ -18,7 +19,6 @@ from headlight.files import make_folder, write
 from headlight.papers.folder import RESULTS, RUNS, begun_run, prepare_folders
 from headlight.papers.settings import PaperSettings, TextPaperSettings
 from headlight.papers.sources import Sources
-from headlight.reading.model import Model, load as load_model
 from headlight.result import calculated_with, load, save
 from headlight.vocabulary import GRADIENT, Kind
 from headlight.word_alignment.aligner import check_translates

@@ -46,33 +46,17 @@ class ExhibitWriter:
         return Picture(stem, caption, alternative, svg.read_text(encoding="utf-8"))
 
     def curves(
-        self,
-        found: xarray.Dataset,
-        *shown: Curve,
-        caption: str,
-        alternative: str,
-        name: str = "",
-        columns: int | None = None,
+        self, found: xarray.Dataset, *shown: Curve, columns: int | None = None, **words: str
     ) -> Picture:
-        """Draw variables of a result by layer, counted from 1; for the arguments see `curves`."""
-        return self.picture(
-            curves(as_printed(found), *shown, columns=columns), caption, alternative, name
-        )
+        """Draw variables of a result by layer, counted from 1; see `curves`, and `picture`."""
+        return self.picture(curves(as_printed(found), *shown, columns=columns), **words)
 
     def maps(
-        self,
-        found: xarray.Dataset,
-        *shown: Map,
-        caption: str,
-        alternative: str,
-        name: str = "",
-        columns: int | None = None,
+        self, found: xarray.Dataset, *shown: Map, columns: int | None = None, **words: str
     ) -> Picture:
-        """Draw variables of a result by layer and head, from 1; for the arguments see `maps`."""
+        """Draw variables of a result by layer and head, from 1; see `maps`, and `picture`."""
         drawn = [replace(each, named=False) for each in shown]
-        return self.picture(
-            maps(as_printed(found), *drawn, columns=columns), caption, alternative, name
-        )
+        return self.picture(maps(as_printed(found), *drawn, columns=columns), **words)
 
     def table(
         self,

@@ -12,7 +12,7 @@ from torch import Tensor
 
 from headlight.capture import AttentionSite, CapturedModel, LayerRecord
 from headlight.capture.one_text import capture_one
-from headlight.encode import Encoded, encode_one
+from headlight.encode import Encoded
 from headlight.errors import UsageError
 from headlight.measures import Scores, word_score
 from headlight.measures.vectors import Vectors
@@ -60,35 +60,6 @@ def _chosen(what: str, asked: Sequence[int] | None, there: int) -> list[int]:
         which = f"there is no {what} {wrong[0]}" if wrong else f"no {what} is asked for"
         raise UsageError(f"{which}; choose from 0 to {there - 1}, or leave them out for all.")
     return chosen
-
-
-def layer_maps(
-    model: CapturedModel,
-    texts: tuple[str, str],
-    site: AttentionSite,
-    measures: Sequence[str],
-    value_bias: ValueBias = "include",
-) -> list[Float64[np.ndarray, "head query key"]]:
-    """Measures of one layer on two texts, in the precision in which they are computed.
-
-    A reading keeps them as float32.
-
-    Args:
-        model: the part of it that reads the texts.
-        texts: what it reads.
-        site: the layer.
-        measures: of single heads.
-        value_bias: whether T of effective attention has the value bias in it.
-    """
-    tokenizer = model.require_tokenizer("texts are read")
-    example = encode_one(tokenizer, *texts, max_length=model.longest)
-
-    def visit(record: LayerRecord) -> list[NDArray[np.float64]]:
-        scores = Scores(record, value_bias)
-        return [scores.of(name)[0].cpu().double().numpy() for name in measures]
-
-    (found,) = capture_one(model, example, [site], visit)
-    return found
 
 
 def word_map(

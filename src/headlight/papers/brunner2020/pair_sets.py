@@ -4,8 +4,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from headlight.corpora import open_sentence_pairs
-from headlight.encode import Examples, sentence_pairs
+from headlight.corpora import Corpus, open_sentence_pairs
 from headlight.errors import UnknownNameError, UsageError
 from headlight.papers.brunner2020 import published
 from headlight.papers.brunner2020.settings import Settings
@@ -47,10 +46,10 @@ class PairSet:
         """What a result of these examples depends on."""
         return [self.source, [self.limit, self.length]]
 
-    def examples(self, tokenizer: Any) -> Examples:
-        """The pairs as examples."""
-        pairs = open_sentence_pairs(self.source).take(self.limit)
-        return sentence_pairs(pairs, tokenizer, max_length=self.length)
+    @property
+    def pairs(self) -> Corpus:
+        """Those that are read."""
+        return open_sentence_pairs(self.source).take(self.limit)
 
     def note(self, examples: int, tokens: int) -> str:
         """What was read, and what the paper has read."""

@@ -14,10 +14,10 @@ from headlight.papers.reproduction import Reproduction
 from headlight.papers.text import model_note
 from headlight.papers.writer import ExhibitWriter
 from headlight.run.processes import usable_cores
-from headlight.studies.parser_probes.result import probe_table
 from headlight.views.exhibits import Comparison
 from headlight.views.parts import bars
 
+METRICS = {"uas": "UAS", "uas_tree": "UAS, best tree", "uuas": "UUAS"}
 NO_ATTENTION = "no attention"
 LABELS = {
     "right_branching": "right-branching",
@@ -72,8 +72,19 @@ def table_3(reproduction: Reproduction, writer: ExhibitWriter) -> Content:
 
 
 def load_probe_table(reproduction: Reproduction[Settings]) -> pandas.DataFrame:
-    """A line for each probe and measure; see `probe_table`."""
-    return probe_table(load_probes(reproduction))
+    """A line for each probe and measure, shares in percent; low and high are of UAS."""
+    found = load_probes(reproduction)
+    shares = 100 * found[["score", "low", "high"]]
+    return pandas.DataFrame(
+        {
+            "probe": found["probe"].values,
+            "measure": found["measure"].values,
+            **{label: shares["score"].sel(metric=name).values for name, label in METRICS.items()},
+            **{end: shares[end].sel(metric="uas").values for end in ("low", "high")},
+            "parameters": found["parameters"].values,
+            "epochs": found["epochs"].mean("seed").values,
+        }
+    )
 
 
 def load_probes(reproduction: Reproduction[Settings]) -> xarray.Dataset:

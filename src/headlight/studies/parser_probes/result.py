@@ -5,7 +5,6 @@ from dataclasses import dataclass, field
 from typing import Any
 
 import numpy as np
-import pandas
 import xarray
 
 from headlight.reduce.intervals import resampled_share
@@ -23,7 +22,6 @@ VARIABLES = {
     "best_epoch": ("epoch whose weights were kept", "1"),
     "loss": ("cross-entropy per word on the held-out sentences", "nat"),
 }
-COLUMNS = {"uas": "UAS", "uas_tree": "UAS, best tree", "uuas": "UUAS"}
 
 
 @dataclass
@@ -82,24 +80,6 @@ def dataset(
         },
     )
     return describe(result, VARIABLES).assign_attrs(attributes)
-
-
-def probe_table(result: xarray.Dataset) -> pandas.DataFrame:
-    """One line for each probe and measure, shares in percent; `low` and `high` are of UAS."""
-    percent = {
-        COLUMNS[metric]: 100 * result["score"].sel(metric=metric).values for metric in METRICS
-    }
-    return pandas.DataFrame(
-        {
-            "probe": result["probe"].values,
-            "measure": result["measure"].values,
-            **percent,
-            "low": 100 * result["low"].sel(metric="uas").values,
-            "high": 100 * result["high"].sel(metric="uas").values,
-            "parameters": result["parameters"].values,
-            "epochs": result["epochs"].mean("seed").values,
-        }
-    )
 
 
 def _best_loss(history: TrainingHistory) -> float:

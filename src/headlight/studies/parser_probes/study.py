@@ -78,8 +78,7 @@ def run(  # noqa: PLR0913 - the arguments of every study, and two objects
         progress: show bars on standard error.
 
     Returns:
-        One row for each probe and measure, see the documentation of probes; `probe_table` makes a
-        table of it.
+        One row for each probe and measure, see the documentation of probes.
 
     Raises:
         UsageError: something does not fit together; see `ParserProbeSettings`.

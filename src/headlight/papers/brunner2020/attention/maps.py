@@ -14,7 +14,6 @@ from headlight.papers.naming import head_name
 from headlight.papers.reproduction import Reproduction
 from headlight.papers.text import model_note
 from headlight.papers.writer import ExhibitWriter
-from headlight.reading.layers import layer_maps
 from headlight.views.exhibits import Comparison
 from headlight.views.parts import By, Map as HeatMap
 
@@ -140,16 +139,18 @@ def load_example(reproduction: Reproduction) -> Example:
     """
     model, kind = reproduction.model, reproduction.kind
     layer = min(published.EXAMPLE_LAYER, len(model.sites_of(kind))) - 1
-    (site,), texts = model.sites_of(kind, [layer]), passage(reproduction)
     bias = value_bias(reproduction)
-    raw, effective = layer_maps(model, texts, site, ("weight", "effective"), bias)
+    reading = model.read(*passage(reproduction), kind=kind, layers=[layer], value_bias=bias)
+    raw, effective = (
+        one.squeeze("layer").values.astype(np.float64)
+        for one in (reading.weight, reading.effective)
+    )
     with np.errstate(invalid="ignore"):
         alike = [
             np.corrcoef(a.ravel(), b.ravel())[0, 1] for a, b in zip(raw, effective, strict=True)
         ]
     head = int(np.nanargmin(alike)) if np.isfinite(alike).any() else 0
-    ids = reproduction.tokenizer(*texts)["input_ids"]
-    tokens = [str(token) for token in reproduction.tokenizer.convert_ids_to_tokens(ids)]
+    tokens = list(map(str, reading.weight["key_token"].values))
     return Example(layer, head, tokens, raw[head], effective[head])
 
 

@@ -19,7 +19,8 @@ def load_contributions(reproduction: Reproduction[Settings], pairs: PairSet) -> 
     exact = reproduction.settings.exact_pairs if main else 0
     return reproduction.run(
         "attribution",
-        pairs.examples(reproduction.tokenizer),
+        pairs.pairs,
+        max_length=pairs.length,
         reads=pairs.reads,
         name=f"contributions-{pairs.name}",
         exact=exact,

@@ -7,7 +7,7 @@ import numpy as np
 import pandas
 import xarray
 
-from headlight.corpora import SentencePair, open_sentence_pairs
+from headlight.corpora import SentencePair
 from headlight.papers.brunner2020 import published
 from headlight.papers.brunner2020.contribution.results import attribution_settings
 from headlight.papers.brunner2020.pair_sets import PairSet, find_pair_set
@@ -62,7 +62,7 @@ def figure_19(reproduction: Reproduction[Settings], writer: ExhibitWriter) -> Co
 
 def _choose_pair(pairs: PairSet) -> tuple[SentencePair, bool]:
     """The pair of the paper if it is there, else the first one; and which of the two it is."""
-    first = list(open_sentence_pairs(pairs.source).take(pairs.limit))
+    first = list(pairs.pairs)
     for pair in first:
         if pair.first.lower().startswith(published.TRACKED_PAIR):
             return pair, True

@@ -8,13 +8,13 @@ from typing import Any
 import numpy as np
 import xarray
 
+from headlight import Model
 from headlight.papers.brunner2020 import published
 from headlight.papers.brunner2020.pair_sets import PairSet, find_pair_set
 from headlight.papers.brunner2020.settings import Settings
 from headlight.papers.folder import RUNS
 from headlight.papers.reproduction import Reproduction, states_of
 from headlight.papers.text import model_note
-from headlight.reading.model import Model
 
 EPOCHS = {"naive": 1, "linear": 50, "mlp": 25}
 """Passes over the training tokens at most, by kind of map; the paper names no limit."""
@@ -151,7 +151,8 @@ def _load(
     mark = sha256(of.encode()).hexdigest()[:8]
     return reproduction.run(
         "token_identity",
-        pairs.examples(reproduction.tokenizer),
+        pairs.pairs,
+        max_length=pairs.length,
         reads=pairs.reads,
         name=f"identity-{title}-{pairs.name}",
         model=model,

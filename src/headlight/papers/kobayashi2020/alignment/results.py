@@ -7,11 +7,11 @@ from typing import Any
 import numpy as np
 import xarray
 
+from headlight import Model
 from headlight.papers.kobayashi2020.settings import Settings
 from headlight.papers.reproduction import Reproduction
 from headlight.papers.text import model_name
 from headlight.papers.translations import AlignedPairs
-from headlight.reading.model import Model
 
 STEPS = {"input": "AWI", "output": "AWO"}
 """The row of cross-attention that speaks for a target word: of the step that reads it, or of that
