@@ -70,6 +70,9 @@ BEHAVIOURS = {
 }
 """What a head is known to attend to, and what that is."""
 
+OF_OTHER_TOOLS = ("transformerlens_", "headvis_")
+"""How names of behaviours begin that are counted as another tool counts them."""
+
 FIRST_TOKENS = tuple(BEHAVIOURS)[:4]
 """Those of single tokens, by their place."""
 

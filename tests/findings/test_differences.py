@@ -167,7 +167,11 @@ def test_checkpoints_say_when_a_behaviour_arises(first):
     assert int(found["arises"].sel(statistic="induction by weight")) == 2  # 0.25 is not certain
     best = found.sel(statistic="induction by weight")
     assert best["strongest_head"].values.tolist()[1:] == [3, 3]
-    assert any("In <b>200</b> some head first gives more than 30% to" in s for s in findings(found))
+    said = (
+        "In <b>200</b> some head first certainly gives more than 30% of its weight to tokens that"
+    )
+    assert findings(found)[0].startswith(said)
+    assert findings(found)[0].endswith(" (L1H3: 80%).")
     shown = [(*each[:4], each[4].mean) for each in passages_kept(found)]
     kept = float(first["passage_score"].sel(does="induction", layer=1, head=3))
     name = "induction by weight"

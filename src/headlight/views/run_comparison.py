@@ -23,14 +23,14 @@ from headlight.views.numbers import points_text
 from headlight.views.parts import By, Curve, Drawing, Map, Section, Summary, curves, maps
 from headlight.views.passages import drawn_passage, strongest
 from headlight.views.words import base_name
-from headlight.vocabulary import BEHAVIOURS, NEIGHBOURS, NUMBERING, head_name
+from headlight.vocabulary import BEHAVIOURS, NEIGHBOURS, NUMBERING, OF_OTHER_TOOLS, head_name
 
 COLUMNS = ["head", "number", "run", "beside", "first", "other", "difference", "low", "high",
            "false alarms"]  # fmt: skip
 """Of the table of all that differs."""
 
 SAID = 3
-"""Heads that are spoken of above the page."""
+"""Heads that are spoken of above the page; of several other runs one of each."""
 
 
 def summary(result: xr.Dataset) -> Summary:
@@ -48,7 +48,8 @@ def summary(result: xr.Dataset) -> Summary:
 
 def findings(result: xr.Dataset) -> list[str]:
     """How much differs, which heads most, and when what they do arises."""
-    names, said = _names(result), []
+    names, said = _names(result), _arisen(result)
+    spoken_of = SAID if result.sizes["other"] == 1 else 1
     for other in result["other"].values.tolist():
         differ, known = _differ(result, other), result["p_value"].sel(other=other).notnull()
         heads = int(known.any("statistic").sum())
@@ -58,16 +59,16 @@ def findings(result: xr.Dataset) -> list[str]:
             f"{int(known.sum()):,} numbers, with {percent(LEVEL)} of false alarms among these; all "
             "others are not decided."
         )
-        said += [_change(result, other, *each) for each in _of_heads(result, other)[:SAID]]
+        said += [_change(result, other, *each) for each in _of_heads(result, other)[:spoken_of]]
         if result.attrs["match"] == "behaviour":
             moved = int(_moved(result, other).sum())
             said.append(f"{plural(moved, 'head')} of {heads} stand at another place.")
-    return said + _arisen(result)
+    return said
 
 
 def sections(result: xr.Dataset) -> list[Section]:
-    """Which heads differ, texts that show it, when behaviours arise, and all that differs."""
-    found = [_heads(result), _texts(result), _strip(result), _table(result), _places(result)]
+    """When behaviours arise, which heads differ, texts that show it, and all that differs."""
+    found = [_strip(result), _heads(result), _texts(result), _table(result), _places(result)]
     return [each for each in found if each.drawings or each.tables or each.html]
 
 
@@ -121,13 +122,33 @@ def _arisen(result: xr.Dataset) -> list[str]:
     """Of three runs and more: where each behaviour first is strong, in the order of the runs."""
     if result.sizes["run"] < 3:
         return []
-    arises = zip(result["arises"].values, result["statistic"].values, strict=True)
-    by_run = sorted((int(at), str(name)) for at, name in arises)
-    return [
-        f"In {_names(result)[run]} some head first gives more than {percent(WORTH_SAYING)} to "
-        f"{listed([name.replace('_', ' ') for _, name in each])}."
-        for run, each in groupby((each for each in by_run if each[0] > 0), key=lambda one: one[0])
-    ]
+    shown = _own_shares(result)
+    said = []
+    for run in sorted({int(at) for at in shown["arises"].values if at > 0}):
+        here = shown.isel(run=run, statistic=np.flatnonzero(shown["arises"] == run))
+        given = [
+            f"{_target(result, behaviour)} ({head_name(int(layer), int(head))}: {percent(share)})"
+            for behaviour, layer, head, share in zip(
+                here["behaviour"].values,
+                here["strongest_layer"].values,
+                here["strongest_head"].values,
+                here["strongest"].values,
+                strict=True,
+            )
+        ]
+        said.append(
+            f"In {_names(result)[run]} some head first certainly gives more than "
+            f"{percent(WORTH_SAYING)} of its weight to {listed(given)}."
+        )
+    return said
+
+
+def _own_shares(result: xr.Dataset) -> xr.Dataset:
+    """Shares of weights, but those that repeat another as other tools count it."""
+    behaviour = result["behaviour"].values
+    own = [not str(name).startswith(OF_OTHER_TOOLS) for name in behaviour]
+    kept = np.array(own) & np.isin(behaviour, SHARES) & (result["by"].values == "weight")
+    return result.isel(statistic=np.flatnonzero(kept))
 
 
 def _heads(result: xr.Dataset) -> Section:
@@ -183,10 +204,8 @@ def _texts(result: xr.Dataset) -> Section:
 
 
 def _strip(result: xr.Dataset) -> Section:
-    names = _names(result)
-    shares = np.flatnonzero(np.isin(result["behaviour"].values, SHARES))
-    here = result.isel(statistic=shares)
-    high = (here["strongest"] > WORTH_SAYING).any("run") & (here["by"] == "weight")
+    names, here = _names(result), _own_shares(result)
+    high = (here["strongest"] > WORTH_SAYING).any("run")
     here = here.isel(statistic=np.flatnonzero(high.values))
     if result.sizes["run"] < 3 or not here.sizes["statistic"]:
         return Section("runs", "", "")
