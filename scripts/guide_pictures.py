@@ -228,6 +228,34 @@ def prediction() -> Any:
     return next(each for each in sections(found.dataset) if each.name == "heads").drawings[0].draw()
 
 
+SENTENCE = (
+    "The lighthouse keeper had not slept for two nights when the storm finally reached the "
+    "harbour, and nobody in the village knew."
+)
+
+
+@picture
+def first_look() -> Any:
+    """One row of one head: to which tokens its weight goes, and from which its norm comes."""
+    reading = headlight.load().read(SENTENCE)
+    row = {"layer": 4, "head": 7, "query": reading.tokens.index("two")}
+    figure, (above, below) = panels_on(2, (7.6, 1.35), 1)
+    said = {"weight": "where “two” looks (attention weight)", "norm": "what it takes (norm)"}
+    for axes, (name, words) in zip((above, below), said.items(), strict=True):
+        values = reading[name].sel(row).values.astype(float)
+        shares = values / values.sum()
+        colours = np.where(shares > 0.1, colour_of(name, 0), "#c9d0d8")
+        axes.bar(range(len(shares)), shares, color=colours)
+        for at in np.flatnonzero(shares > 0.1):
+            axes.text(at, shares[at] + 0.02, f"{shares[at]:.0%}", ha="center", weight="bold")
+        axes.set(xlim=(-0.6, len(shares) - 0.4), ylim=(0, 0.68), yticks=[])
+        axes.spines["left"].set_visible(False)
+        axes.set_title(words)
+        axes.set_xticks(range(len(shares)), [])
+    below.set_xticks(range(len(shares)), reading.tokens, rotation=55, ha="right", size=8)
+    return figure
+
+
 def embedded_translator() -> Any:
     """Cross-attention of one layer: weight, and the length of what is moved."""
     model = headlight.load(EMBEDDED_TRANSLATOR)
@@ -358,6 +386,7 @@ DRAWN: Mapping[str, Callable[[], Any]] = {
         corpora,
         embedded_model,
         embedded_translator,
+        first_look,
         models,
         numbers,
         prediction,
