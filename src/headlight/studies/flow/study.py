@@ -10,14 +10,12 @@ from scipy.stats import rankdata
 
 from headlight.analysis.batch_texts import text_id
 from headlight.analysis.flow import METHODS, input_maps
-from headlight.analysis.folder import RunFolder
 from headlight.analysis.plan import Pass, StudyPlan
-from headlight.analysis.runner import run_study
-from headlight.analysis.study import CorpusStudy
-from headlight.analysis.text_plan import TextSource, plan_text_study
+from headlight.analysis.text_study import TextStudy
 from headlight.analysis.variables import BOUNDS, Variable, described, long_names
-from headlight.capture import CapturedModel
+from headlight.capture import Objective
 from headlight.encode import Encoded
+from headlight.encode.batch import Batch
 from headlight.reduce import ResampledMean, Tally
 from headlight.studies.flow.settings import FlowSettings
 from headlight.vocabulary import CATEGORIES
@@ -53,7 +51,7 @@ AXES = {
 Maps = Float64[np.ndarray, "method layer query key"]
 
 
-class FlowStudy(CorpusStudy[FlowSettings]):
+class FlowStudy(TextStudy[FlowSettings]):
     """How much of a token after each layer comes from which input tokens.
 
     ``own[token, map, layer]`` is the share of the input token at the same place, ``first`` that of
@@ -72,28 +70,18 @@ class FlowStudy(CorpusStudy[FlowSettings]):
     title = "What hidden tokens come from"
     settings_class = FlowSettings
 
-    def __init__(self, source: TextSource, model: CapturedModel, settings: FlowSettings) -> None:
-        self.settings = settings
-        needs = {METHODS[name].layer_map for name in settings.methods}
-        verified = Pass(residual=bool(needs - {None, "weight", "merged_norm"}))
-        self.plan = plan_text_study(
-            self.name, self.title, source, model, settings, passes=(verified,)
-        )
+    def choose_pass(self, objective: Objective | None) -> Pass:
+        """The residual is looked at, and verified, where a method needs it."""
+        needs = {METHODS[name].layer_map for name in self.settings.methods}
+        return Pass(residual=bool(needs - {None, "weight", "merged_norm"}))
 
-    def result(
-        self, *, folder: RunFolder | None, command: str | None, progress: bool
-    ) -> xarray.Dataset:
-        """Run the plan, or go on with it; each text runs by itself."""
-        return run_study(
-            self.plan,
-            lambda _, __, examples: FlowObserver(self.plan, examples, self.settings),
-            lambda _, state: self.dataset(state.tally),
-            folder=folder,
-            command=command,
-            progress=progress,
-        )
+    def observe(
+        self, plan: StudyPlan[Encoded], batch: Batch, examples: Sequence[Encoded]
+    ) -> "FlowObserver":
+        """Runs each text by itself."""
+        return FlowObserver(plan, examples, self.settings)
 
-    def dataset(self, tally: Tally) -> xarray.Dataset:
+    def dataset(self, plan: StudyPlan[Encoded], tally: Tally) -> xarray.Dataset:
         """Means with intervals."""
         found = tally.compute()
         variables = {
@@ -106,7 +94,7 @@ class FlowStudy(CorpusStudy[FlowSettings]):
             "token": list(TOKENS),
             "map": methods,
             "other": methods,
-            "layer": self.plan.layers,
+            "layer": plan.layers,
             "category": list(CATEGORIES),
             "distance": list(DISTANCES),
         }
