@@ -82,7 +82,7 @@ class Estimates:
 def estimates(
     result: xr.Dataset, name: str, dims: tuple[str, ...] = ("layer", "head"), **labels: str | int
 ) -> Estimates:
-    """A variable with its ``_low`` and ``_high``; see `headlight.findings.observed.observed`."""
+    """A variable with its ``_low`` and ``_high``; see `headlight.findings.observed`."""
     return Estimates(*(observed(result, name + end, dims, **labels) for end in ENDS))
 
 
