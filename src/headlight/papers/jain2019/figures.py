@@ -20,7 +20,7 @@ from headlight.papers.jain2019.tables import (
     notes_of,
 )
 from headlight.papers.reproduction import Reproduction
-from headlight.papers.text_classifiers.largest import LARGEST, by_largest
+from headlight.papers.text_classifiers.data import LARGEST, by_largest
 from headlight.papers.writer import ExhibitWriter
 from headlight.reduce.intervals import mean_interval
 from headlight.training.text_classifier import Encoder

@@ -6,8 +6,9 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
+import pandas
 import torch
-from jaxtyping import Float32, Int64
+from jaxtyping import Float, Float32, Int64
 from torch import Tensor
 
 from headlight.corpora import WordVectors, read_word_vectors, source_state
@@ -27,6 +28,10 @@ PADDING = 0
 UNKNOWN = 1
 NO_WORDS = ("", "[unknown]")
 """What the first two entries of a vocabulary are called."""
+LARGEST = "largest weight"
+"""The column of `by_largest`."""
+EDGES = (0.25, 0.5, 0.75, 1.0)
+"""Up to which it goes in each column of Jain and Wallace (2019), Figures 6 to 9."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -168,3 +173,10 @@ def _together(texts: list[tuple[TextBatch, int]]) -> TextBatch:
         torch.stack([batch.labels[row] for batch, row in texts]),
         torch.stack([batch.numbers[row] for batch, row in texts]),
     )
+
+
+def by_largest(weights: Float[np.ndarray, " text"]) -> "pandas.Categorical[str]":
+    """The label of each text, ``≤ 0.5``, in the order of the weights."""
+    labels = np.array([f"≤ {edge:g}" for edge in EDGES])
+    place = np.digitize(weights, EDGES[:-1], right=True)
+    return pandas.Categorical(labels[place].tolist(), labels.tolist(), ordered=True)

@@ -5,7 +5,7 @@ import xarray
 
 from headlight.papers.exhibit import Content, exhibit
 from headlight.papers.reproduction import Reproduction
-from headlight.papers.text_classifiers.largest import LARGEST, by_largest
+from headlight.papers.text_classifiers.data import LARGEST, by_largest
 from headlight.papers.trained import LINE, PLANE, lambdas_of, points, with_line
 from headlight.papers.wiegreffe2019.results import IN_CONTEXT, frames_of, load_all
 from headlight.papers.wiegreffe2019.tables import ENCODER_NAMES, OF_WHAT, SOURCE, notes_of
