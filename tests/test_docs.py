@@ -334,6 +334,22 @@ def test_every_file_that_a_page_includes_is_there(page: Path) -> None:
     assert [name for name in included if not (ROOT / name).is_file()] == []
 
 
+@pytest.mark.parametrize("page", sorted(DOCS.glob("*.md")), ids=lambda path: path.name)
+def test_every_guide_has_a_picture_or_shows_a_result(page: Path) -> None:
+    pictures = re.findall(r"\]\((images/[^)]+)\)", page.read_text(encoding="utf-8"))
+    assert pictures or any(shown for _, _, shown in examples(page))
+    assert [name for name in pictures if not (DOCS / name).is_file()] == []
+
+
+def test_pictures_are_used_and_those_of_guides_are_small() -> None:
+    named = text_of(GUIDES)
+    pictures = [path for path in (DOCS / "images").rglob("*") if path.is_file()]
+    assert pictures
+    assert [path.name for path in pictures if path.relative_to(DOCS).as_posix() not in named] == []
+    drawn = [path for path in pictures if path.parent.name in ("guides", "studies")]
+    assert [path.name for path in drawn if path.stat().st_size > 60_000] == []
+
+
 def test_the_readme_links_to_files_that_are_there() -> None:
     links = re.findall(r"\]\(([^)#:]+)\)", (ROOT / "README.md").read_text(encoding="utf-8"))
     assert links
