@@ -115,6 +115,7 @@ class TestInABrowser:
             ("layer = 1", {"L1H0", "L1H1"}),
             ("norm previous >= 0%", {"L1H0", "L1H1", "L3H0"}),
             ("entropy > 100", set()),
+            ("evil previous", {"L1H0", "L1H1", "L3H0"}),
             ("nothing of this kind", None),
         ],
     )
@@ -123,7 +124,8 @@ class TestInABrowser:
         shown.page.wait_for_function("document.getElementById('message').textContent !== ''")
         names = shown.page.locator("#results tbody th").all_inner_texts()
         assert set(names) == (heads or set())
-        assert len(names) == 2 * len(heads or ())
+        models = 1 if search.startswith("evil") else 2  # its name is in the search
+        assert len(names) == models * len(heads or ())
         said = shown.text("#message")
         assert ("Nothing is called" in said) == (heads is None)
 

@@ -69,7 +69,9 @@ def test_the_passages_are_of_what_the_head_does_more_than_others(survey):
     for layer, head in head_places(survey):
         own = scores.sel(layer=layer, head=head)
         above = {
-            str(does).replace("_", " "): int((scores.sel(does=does) > own.sel(does=does)).sum())
+            {"cls": "[CLS]", "sep": "[SEP]"}.get(str(does), str(does).replace("_", " ")): int(
+                (scores.sel(does=does) > own.sel(does=does)).sum()
+            )
             for does in survey["does"].values
             if np.isfinite(own.sel(does=does)) and float(own.sel(does=does)) != 0
         }

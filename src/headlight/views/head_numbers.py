@@ -79,11 +79,12 @@ def _behaviours(result: xr.Dataset) -> Iterator[Statistic]:
 def _others(result: xr.Dataset) -> Iterator[Statistic]:
     """Statistics that are no behaviours."""
     measures = [row.name for row in surveyed(result)]
+    texts = "recordings" if unit_of_keys(result) == "frame" else "texts"
     for name, variable, label, unit, where in (
         ("entropy", "entropy", "entropy", NATS, {"query_category": "all"}),
         ("distance", "distance_mean", "mean distance", TOKENS, {}),
         ("distance_std", "distance_std", "standard deviation of the distance", TOKENS, {}),
-        ("sink_rate", "sink_rate", "texts with a sink", SHARE, {}),
+        ("sink_rate", "sink_rate", f"{texts} with a sink", SHARE, {}),
         ("particular_tokens", "token_divergence", "to particular tokens", NATS, {"side": "key"}),
     ):
         of = {m: _interval(result, variable, {"measure": m, **where}) for m in measures}
@@ -280,6 +281,10 @@ class HeadDetails:
                 text, query = int(here["text"][place]), int(here["query"][place])
                 yield [decile, _short(here["score"][place]), text, query, keys, values]
 
+    def _named(self, does: str) -> str:
+        """What a head does, in words: of sound, the category of separators is another."""
+        return category_label(self._result, does) if does in CATEGORIES else does.replace("_", " ")
+
     def _passages(self, at: tuple[int, int]) -> Iterator[dict[str, Any]]:
         """Where in the whole corpus the head does most of what it does more than most heads."""
         if not self._passage:
@@ -293,7 +298,7 @@ class HeadDetails:
             kept = np.isfinite(here["place"])
             rows = zip(*(here[of][kept] for of in ("place", "token", "weight")), strict=True)
             yield {
-                "does": str(self._result["does"].values[does]).replace("_", " "),
+                "does": self._named(str(self._result["does"].values[does])),
                 "mean": _short(float(here["score"])),
                 "query": self._shown[int(here["query_token"])].strip(),
                 "place": int(here["query"]),

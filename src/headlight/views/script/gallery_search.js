@@ -33,9 +33,10 @@ export function named(all, words) {
 
 // The heads of one model that a search finds, each with the numbers that were named.
 export function found(all, search) {
-  const model = (words) => words.every((word) => wordsOf(all.title).some((each) => each.startsWith(word)));
-  const wanted = search.wanted.map((words) => ({ words, axis: named(all, words) }));
-  const unknown = wanted.filter(({ words, axis }) => !axis && !model(words)).map(({ words }) => words.join(" "));
+  const title = wordsOf(all.title), others = (words) => words.filter((word) => !title.some((each) => each.startsWith(word)));
+  // What names no number as it stands may begin with the name of the model: `minilm previous`.
+  const wanted = search.wanted.map((words) => ({ words, axis: named(all, words) ?? (others(words).length ? named(all, others(words)) : null) }));
+  const unknown = wanted.filter(({ words, axis }) => !axis && others(words).length).map(({ words }) => words.join(" "));
   const conditions = search.conditions.map((each) => ({ ...each, axis: named(all, each.words) }));
   unknown.push(...conditions.filter(({ axis }) => !axis).map(({ words }) => words.join(" ")));
   const shown = [...wanted, ...conditions].map(({ axis }) => axis).filter((axis, place, whole) => axis && whole.indexOf(axis) === place);

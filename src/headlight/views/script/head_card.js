@@ -45,6 +45,9 @@ function ranksOf([values, low, high], index) {
   return first === last ? first : `${first}–${last}`;
 }
 
+// What a corpus is made of: sound comes in recordings.
+const textOf = (all) => (all.unit === "frame" ? "recording" : "text");
+
 // What the head does, what it does more than others first: value, interval and rank by each measure.
 function behaviours(all, index) {
   const measures = all.measures.map(([name, label]) => [name, label]);
@@ -65,9 +68,9 @@ function behaviours(all, index) {
     return build("span", {}, build("b", {}, said(values[index], each.unit)), interval, place);
   };
   const sorted = [...rows].sort((one, other) => rank(one) - rank(other));
-  const units = { nats: ", nats", tokens: ", tokens" };
+  const units = { nats: ", nats", tokens: `, ${all.unit}s` };
   return table(
-    `What it does: mean over texts, interval of 95%, and rank among ${all.names.length} heads, #1–3 where intervals do not decide it`,
+    `What it does: mean over ${textOf(all)}s, interval of 95%, and rank among ${all.names.length} heads, #1–3 where intervals do not decide it`,
     ["", ...measures.map(([, label]) => label)],
     sorted.map((each) => {
       const label = `${each.label}${units[each.unit] ?? ""}`;
@@ -127,13 +130,13 @@ function deciles(all, detail, measure) {
   return made;
 }
 
-function passages(detail) {
+function passages(all, detail) {
   if (!detail.passages.length) return "";
   const list = build("ol", { class: "of-head" });
   detail.passages.forEach((each) => {
     const weights = new Map(each.tokens.map(([place, , weight]) => [place, weight]));
     const what = build("span", { class: "eyebrow" }, `most ${each.does}`);
-    const mean = build("span", { class: "quiet small" }, `${each.query} attends; ${said(each.mean)} on average in this text of ${each.length} tokens`);
+    const mean = build("span", { class: "quiet small" }, `${each.query} attends; ${said(each.mean)} on average in this ${textOf(all)} of ${each.length} ${all.unit}s`);
     list.append(build("li", {}, what, line(each.tokens, weights, each.place, "blue", 1), mean));
   });
   return build("div", {}, build("h4", {}, "Strongest passages of the whole corpus"), list);
@@ -180,7 +183,7 @@ export function showCard(panel, all, index, detail, measure) {
   panel.replaceChildren(
     behaviours(all, index),
     ...(shown.length ? [build("h4", {}, "From the weakest to the strongest"), choice, texts] : []),
-    passages(detail),
+    passages(all, detail),
     tokens(all, detail),
     distances(all, detail),
   );
