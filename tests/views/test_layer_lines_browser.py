@@ -230,7 +230,9 @@ def test_any_measure_and_kind(show):
     shown.page.select_option("#kind", "encoder")
     shown.page.locator("#swatches .swatch").nth(2).wait_for()
     shown.page.locator("label", has_text="merged norm (no head)").first.click()
-    assert not shown.page.locator("#swatch-row").is_visible()
+    assert not shown.page.locator("#swatches").is_visible()
+    shown.page.click("#find-heads")
+    assert shown.page.evaluate("document.activeElement.id") == "sort"
     assert re.search("All 3[3-6] lines", shown.text("#drawn"))
     assert "head" not in strongest(shown)[0]
 

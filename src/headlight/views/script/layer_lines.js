@@ -44,7 +44,8 @@ function drawSwatches() {
     go.setAttribute("aria-label", `head ${headName(state.layer, head)} by itself`);
     if (head === state.head) go.setAttribute("aria-current", "true"); else go.removeAttribute("aria-current");
   }
-  byId("swatch-row").hidden = together;
+  swatches.hidden = together;
+  byId("every-head").hidden = together;
   byId("every-head").disabled = !list.some((head) => state.off.includes(head));
 }
 

@@ -338,6 +338,8 @@ const enabled = (name) => [...document.querySelectorAll(`input[name="${name}"]:e
 /** Of two readings the measures of the one, or the difference, that is looked at. */
 const measureNames = () => (header.second ? enabled("base").map((base) => `${base}${endOf(state.measure)}`) : enabled("measure"));
 const next = (list, value) => list[(list.indexOf(value) + 1) % list.length];
+const findHeads = () => { byId("sort").scrollIntoView({ block: "center" }); byId("sort").focus(); };
+byId("find-heads").addEventListener("click", findHeads);
 const headKeys = { "[": [-1, 0], "]": [1, 0], ",": [0, -1], ".": [0, 1] };
 const toggle = (id) => { byId(id).open = !byId(id).open; byId(id).scrollIntoView({ block: "nearest" }); };
 const keys = {
@@ -348,7 +350,7 @@ const keys = {
   w: () => change({ unit: next(["pieces", "words"], state.unit) }),
   x: () => change({ special: next(["shown", "faint", "out"], state.special) }),
   t: () => units().same && change({ direction: next(["from", "to"], state.direction) }),
-  "/": () => byId("sort").focus(),
+  "/": findHeads,
   l: () => toggle("lines-box"), e: () => toggle("export-box"), "?": () => toggle("keys-box"),
   Escape: () => { kept = false; state.token = ""; state.queries = state.queries.slice(-1); rankBy(null); change({ sort: "position", large: "" }); },
 };
