@@ -6,6 +6,7 @@ import xarray as xr
 from hypothesis import given, strategies as st
 
 from headlight.findings import highlights
+from headlight.findings.answers import answers
 from headlight.findings.estimates import Estimates, between, many, unreached
 from headlight.findings.rules import rivals
 from headlight.findings.special_tokens import weight_and_norm
@@ -235,3 +236,103 @@ def test_the_grid_shows_half_the_interval() -> None:
     assert views["sep.weight"]["texts"][0] == "25.0% ±3.1"
     assert views["entropy.weight"]["texts"][0] == "2.00 nats ±0.03"
     assert head_grid(plain(np.nan)).views["sep.weight"]["texts"][0] == "25.0%"
+
+
+@pytest.mark.parametrize(
+    ("half", "words"),
+    [
+        (0.1, "Predictions move most without L1H0: KL 0.9 nats (95%: 0.8 to 1); the median is "
+              "0.35."),
+        (0.3, "Without which head predictions move most is not decided between L1H0 and L0H1: "
+              "without L1H0 KL 0.9 nats (95%: 0.6 to 1.2); the median is 0.35."),
+        (np.nan, "Predictions move most without L1H0: KL 0.9 nats; the median is 0.35."),
+    ],
+)  # fmt: skip
+def test_without_which_head_predictions_move_most(half: float, words: str) -> None:
+    kl = xr.DataArray(
+        [[0.1, 0.5], [0.9, 0.2]], {"layer": [0, 1], "head": [0, 1]}, ("layer", "head")
+    )
+    nothing = xr.full_like(kl, np.nan)
+    result = xr.Dataset(
+        {"head_kl": kl, "head_kl_low": kl - half, "head_kl_high": kl + half,
+         "head_loss_change_low": nothing, "own_loss": np.nan, "own_accuracy": np.nan},
+        attrs={"stage": "ablation"},
+    )  # fmt: skip
+    assert answers(result) == [words]
+
+
+def test_two_heads_that_attend_alike_may_be_others() -> None:
+    between_heads = np.zeros((1, 3, 3))
+    for (one, other), value in {(0, 1): 0.1, (0, 2): 0.3, (1, 2): 0.14}.items():
+        between_heads[0, one, other] = between_heads[0, other, one] = value
+    dims, layers = ("measure", "first", "second"), [0, 0, 1]
+    for half, more in ((0.01, ""), (0.03, " Whether they or L0H1 and L1H0 are most alike is not "
+                                          "decided.")):  # fmt: skip
+        result = xr.Dataset(
+            {f"distance{end}": (dims, between_heads + sign * half)
+             for end, sign in (("", 0), ("_low", -1), ("_high", 1))},
+            {"measure": ["weight"], "layer": ("first", layers), "head": ("first", [0, 1, 0]),
+             "second_layer": ("second", layers)},
+            {"stage": "distances"},
+        )  # fmt: skip
+        ends = f"{0.1 - half:.2g} to {0.1 + half:.2g}"
+        assert answers(result)[0] == (
+            f"By weight, L0H0 and L0H1 attend most alike: 0.1 nats apart (95%: {ends}), where 0.69 "
+            f"is the most there can be.{more}"
+        )
+
+
+@pytest.mark.parametrize(("half", "words"), [
+    (0.01, "40% (95%: 39% to 41%) of a hidden token is due to its own input in layer 0, and 30% "
+           "(95%: 29% to 31%) in layer 1."),
+    (0.08, "40% (95%: 32% to 48%) of a hidden token is due to its own input in layer 0, and 30% "
+           "(95%: 22% to 38%) in layer 1; which of the two is more is not decided."),
+])  # fmt: skip
+def test_layers_are_compared_by_what_tokens_keep_of_themselves(half: float, words: str) -> None:
+    own, other = np.array([[0.4, 0.3]]), np.array([0.2, 0.5])
+    ends = (("", 0), ("_low", -1), ("_high", 1))
+    result = xr.Dataset(
+        {**{f"own_mean{end}": (("group", "layer"), own + sign * half) for end, sign in ends},
+         **{f"not_largest{end}": ("layer", other + sign * half) for end, sign in ends}},
+        {"group": ["all"], "layer": [0, 1]},
+        {"stage": "attribution"},
+    )  # fmt: skip
+    assert answers(result)[0] == words
+
+
+@pytest.mark.parametrize(("half", "words"), [
+    (0.02, "The loss depends most on attention to [SEP]: the mean |∂L/∂α| is 0.5 (95%: 0.48 to "
+           "0.52), 5 times that of attention to punctuation, 0.1 (95%: 0.08 to 0.12), where it "
+           "depends least."),
+    (0.16, "Attention to which tokens the loss depends most on is not decided between [SEP] and "
+           "other tokens: of [SEP] the mean |∂L/∂α| is 0.5 (95%: 0.34 to 0.66), 5 times that of "
+           "attention to punctuation, 0.1 (95%: \u22120.06 to 0.26)."),
+])  # fmt: skip
+def test_on_which_tokens_the_loss_depends_most(half: float, words: str) -> None:
+    values = np.array([0.5, 0.4, 0.1]) * np.ones((1, 1, 3))
+    dims = ("layer", "head", "key_category")
+    result = xr.Dataset(
+        {f"importance{end}": (dims, values + sign * half)
+         for end, sign in (("", 0), ("_low", -1), ("_high", 1))},
+        {"layer": [0], "head": [0], "key_category": ["sep", "other", "punctuation"]},
+        {"stage": "importance"},
+    )  # fmt: skip
+    assert answers(result) == [words]
+
+
+def test_which_map_finds_most_tokens() -> None:
+    ends = (("", 0), ("_low", -0.1), ("_high", 0.1))
+    dims = ("map", "loss", "offset", "fraction", "layer")
+    rates = np.array([0.5, 0.9, 0.8]).reshape(3, 1, 1, 1, 1)
+    identity = xr.Dataset(
+        {f"rate_mean{end}": (dims, rates + change) for end, change in ends},
+        {"map": ["naive", "linear", "mlp"], "loss": ["cosine"], "offset": [0], "fraction": [1.0],
+         "layer": [5]},
+        {"stage": "token_identity"},
+    )  # fmt: skip
+    assert answers(identity) == [
+        "In layer 5, the map linear (distance cosine) finds 90% of tokens again (95%: 80% to "
+        "100%).",
+        "Which map finds most is not decided between linear (cosine) and mlp (cosine).",
+        "Without training (naive), 50% are found (95%: 40% to 60%).",
+    ]

@@ -9,7 +9,7 @@ import pytest
 import torch
 import xarray
 
-from headlight.analysis.batch_texts import Texts
+from headlight.analysis.batch_texts import Texts, groups_of
 from headlight.analysis.folder import RunFolder
 from headlight.analysis.text_plan import plan_text_study
 from headlight.capture import CapturedModel
@@ -214,6 +214,7 @@ def observed(
         occurrences,
         len(CATEGORIES),
         found.sites_of(kind),
+        groups=groups_of(examples),
         pairs=Sample(40, 2, len(CATEGORIES)),
         tokens=Sample(40, 4),
     )

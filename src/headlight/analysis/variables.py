@@ -9,7 +9,7 @@ import numpy as np
 import xarray
 
 from headlight.reduce.base import Array
-from headlight.reduce.intervals import student, wilson
+from headlight.reduce.intervals import deviations, student, wilson
 from headlight.result import describe
 
 BOUNDS = {"": "mean", "_low": "low", "_high": "high"}
@@ -21,6 +21,9 @@ _SAID = {
     "_high": "upper end of the 95% interval of the ",
 }
 _NOWHERE: Mapping[str, str] = MappingProxyType({"": ""})
+
+Replicates = tuple[Array, Array, Array]
+"""A number, what it is without each group of texts, and how much there is of each group."""
 
 LongNames = dict[str, tuple[str, str]]
 """Long name and unit of every variable."""
@@ -112,17 +115,61 @@ def dispersion(name: str, found: dict[str, Any], dims: tuple[str, ...]) -> dict[
     statistics = found[name]
     with np.errstate(invalid="ignore", divide="ignore"):
         variation = statistics["std"] / statistics["mean"]
-    return {
+    variables = {
         f"{name}_mean": (dims, statistics["mean"]),
         f"{name}_std": (dims, statistics["std"]),
         f"{name}_cv": (dims, variation),
         f"{name}_min": (dims, statistics["minimum"]),
         f"{name}_max": (dims, statistics["maximum"]),
     }
+    if f"by_group_{name}_powers" in found:
+        of = found[f"by_group_{name}_powers"]
+        replicates = of_lengths(name, (of["mean"], of["without"], of["whole"]))
+        for each, (value, without, whole) in replicates.items():
+            moved, freedom = deviations(value, without, whole)
+            ends = student(value, np.sqrt((moved**2).sum(0)), freedom)
+            for end, values in zip(("low", "high"), ends, strict=True):
+                variables[f"{each}_{end}"] = dims, values
+    return variables
 
 
-def describe_dispersion(name: str, symbol: str) -> dict[str, tuple[str, str]]:
-    """Long names and units of what `dispersion` makes."""
+def of_lengths(name: str, powers: Replicates) -> dict[str, Replicates]:
+    """Mean, σ and CV; of a layer alone without an axis of heads.
+
+    Args:
+        name: ``vector_norm`` or ``input_norm``.
+        powers: means of lengths and of their squares along the last axis.
+    """
+    mean, squares = part(powers, 0), part(powers, 1)
+    if name == "input_norm":
+        mean, squares = part(mean, 0), part(squares, 0)
+    std = standard_deviations(mean, squares)
+    cv = _quotient(std[0], mean[0]), _quotient(std[1], mean[1]), mean[2]
+    return {f"{name}_mean": mean, f"{name}_std": std, f"{name}_cv": cv}
+
+
+def part(of: Replicates, at: int | slice) -> Replicates:
+    """Along the last axis."""
+    value, without, whole = of
+    return value[..., at], without[..., at], whole[..., at]
+
+
+def standard_deviations(mean: Replicates, squares: Replicates) -> Replicates:
+    """From the means of numbers and of their squares."""
+    value, without = (
+        np.sqrt(np.maximum(squared - average**2, 0))
+        for average, squared in zip(mean[:2], squares[:2], strict=True)
+    )
+    return value, without, mean[2]
+
+
+def _quotient(part: Array, whole: Array) -> Array:
+    quotient: Array = part / np.where(whole > 0, whole, np.nan)
+    return quotient
+
+
+def describe_dispersion(name: str, symbol: str) -> dict[str, Variable]:
+    """What `dispersion` makes."""
     statistics = {
         "mean": ("mean", ""),
         "std": ("standard deviation", ""),
@@ -131,6 +178,8 @@ def describe_dispersion(name: str, symbol: str) -> dict[str, tuple[str, str]]:
         "max": ("largest", ""),
     }
     return {
-        f"{name}_{suffix}": (f"{words} of {symbol}", unit)
+        f"{name}_{suffix}": Variable(
+            f"{words} of {symbol}", unit, interval=suffix not in ("min", "max")
+        )
         for suffix, (words, unit) in statistics.items()
     }

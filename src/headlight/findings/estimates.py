@@ -15,7 +15,7 @@ from headlight.vocabulary import CATEGORIES
 ENDS = ("", "_low", "_high")
 
 NAMED = 3
-"""Of heads that may be first at most this many are named."""
+"""Heads that are named at most, of those that may be first."""
 
 Array = NDArray[np.float64]
 
@@ -82,7 +82,7 @@ class Estimates:
 def estimates(
     result: xr.Dataset, name: str, dims: tuple[str, ...] = ("layer", "head"), **labels: str | int
 ) -> Estimates:
-    """A variable with its ``_low`` and ``_high``; see `headlight.findings.observed`."""
+    """A variable with its ``_low`` and ``_high``, as `observed` reads them."""
     return Estimates(*(observed(result, name + end, dims, **labels) for end in ENDS))
 
 
@@ -130,9 +130,9 @@ def many(verdicts: NDArray[np.str_], noun: str = "") -> str:
     return f"{said} ({open_ones} not decided)" if open_ones else said
 
 
-def between(names: list[str]) -> str:
+def between(names: list[str], noun: str = "head") -> str:
     """Those of which one is first: ``L4H7 and L2H1``, ``L4H7, L2H1, L0H3 and 5 other heads``."""
     if len(names) <= NAMED:
         return listed(names)
     rest = len(names) - NAMED
-    return listed([*names[:NAMED], plural(rest, "other head")])
+    return listed([*names[:NAMED], plural(rest, f"other {noun}")])

@@ -4,6 +4,7 @@ import numpy as np
 import xarray as xr
 
 from headlight.findings.circuits import FOUND, joined_heads, most
+from headlight.findings.estimates import between, estimates
 from headlight.findings.rules import RETRIEVES, WORTH_SAYING
 from headlight.findings.wording import listed, number, plural
 from headlight.vocabulary import head_name
@@ -27,18 +28,22 @@ def circuits(result: xr.Dataset) -> list[str]:
 
 
 def _repeated(result: xr.Dataset) -> list[str]:
-    scores = result["repeated"].sel(behaviour="prefix_matching")
+    scores = result.sel(behaviour="prefix_matching")
     said = [
-        f"By {measure}, {_above(scores.sel(measure=measure), WORTH_SAYING, 'induction head')}."
+        f"By {measure}, "
+        f"{_above(scores.sel(measure=measure), 'repeated', WORTH_SAYING, 'induction head')}."
         for measure in map(str, result["measure"].values)
     ]
-    first = result["repeated"].isel(measure=0)
+    first = result.isel(measure=0).sel(behaviour="previous_token")
     measure = str(first["measure"].values)
-    head, score = most(first.sel(behaviour="previous_token"))[0]
-    return [
-        *said,
-        f"Most to the token before goes from {head}: {number(score)} by {measure}.",
-    ]
+    head, score = most(first["repeated"])[0]
+    said.append(f"Most to the token before goes from {head}: {number(score)} by {measure}.")
+    numbers = estimates(first, "repeated")
+    if (place := numbers.first()) and (others := numbers.rivals()):
+        layers = first["layer"].values
+        names = [head_name(int(layers[row]), column) for row, column in (place, *others)]
+        said[-1] += f" Whether it is first is not decided between {between(names)}."
+    return said
 
 
 def _retrieval(result: xr.Dataset) -> list[str]:
@@ -47,23 +52,27 @@ def _retrieval(result: xr.Dataset) -> list[str]:
     said = f"The model finds {found} of {plural(len(recall), 'needle')}"
     if not found:
         return [f"{said}: there is nothing to say of which heads retrieve."]
-    scores = result["retrieval"].sel(version="paper")
+    scores = result.sel(version="paper")
     heads = [
-        f"by {measure}, {_above(scores.sel(measure=measure), RETRIEVES, 'retrieval head')}"
+        f"by {measure}, "
+        f"{_above(scores.sel(measure=measure), 'retrieval', RETRIEVES, 'retrieval head')}"
         for measure in map(str, result["measure"].values)
     ]
     return [f"{said}; {'; '.join(heads)}."]
 
 
-def _above(scores: xr.DataArray, bound: float, name: str) -> str:
+def _above(result: xr.Dataset, variable: str, bound: float, name: str) -> str:
     """How many heads are above a bound, and which are the first of them."""
-    ordered = most(scores)
+    ordered = most(result[variable])
     count = sum(score > bound for _, score in ordered)
+    verdicts = estimates(result, variable).compared(bound)
     named = [f"{head} ({number(score)})" for head, score in ordered[:SAID] if score > bound]
     if not named:
         head, score = ordered[0]
         return f"no head is above {bound:g}; the nearest to an {name} is {head} ({number(score)})"
     more = f", the first being {listed(named)}" if count > SAID else f": {listed(named)}"
+    if open_ones := int((verdicts == "not decided").sum()):
+        more += f"; of {plural(open_ones, 'head')} it is not decided whether they are above"
     return f"{plural(count, name)} above {bound:g}{more}"
 
 

@@ -3,11 +3,12 @@
 import numpy as np
 import xarray as xr
 
+from headlight.findings.estimates import Estimates, around, between, estimates
 from headlight.findings.observed import average, category_label, name_of, observed, occurs
 from headlight.findings.rules import APART
 from headlight.findings.sentences import highlights
 from headlight.findings.special_tokens import mean_shares, weight_and_norm
-from headlight.findings.wording import interval, number, percent
+from headlight.findings.wording import listed, number, percent, plural
 
 SAID = 3
 """Highlights of a survey that stand above its page; all of them stand on it."""
@@ -39,38 +40,58 @@ def norms(result: xr.Dataset) -> list[str]:
         within = "" if np.isnan(heads) else f", and {number(heads)} within a head on average"
         differ = ": the difference is one between heads, whose lengths differ"
         said.append(
-            f"Weight and length go together most for {label}: Spearman's ρ of α and ‖f(x)‖ is "
-            f"{number(pooled[at])} over the pairs of all heads pooled{within}"
+            f"In these texts weight and length go together most for {label}: Spearman's ρ of α and "
+            f"‖f(x)‖ is {number(pooled[at])} over the pairs of all heads pooled{within}"
             f"{'' if same or not within else differ}."
         )
-    cv = float(average(observed(result, "vector_norm_cv")))
-    said.append(f"Within a head, lengths ‖f(x)‖ have a CV of {number(cv)} on average.")
+    cv = estimates(result, "vector_norm_cv").mean()
+    said.append(
+        f"Within a head, lengths ‖f(x)‖ have a CV of {number(float(cv.value))} on average"
+        f"{around(cv, number, share=False)}."
+    )
     return [each for each in said if each]
 
 
 def distances(result: xr.Dataset) -> list[str]:
     """Which two heads are most alike, and whether those of one layer are."""
     measure = str(result["measure"].values[0])
-    between = result["distance"].sel(measure=measure).transpose("first", "second").values
+    between_heads = estimates(result, "distance", ("first", "second"), measure=measure)
     layers = result["layer"].values
     names = [
         name_of(result, int(layer), int(head))
         for layer, head in zip(layers, result["head"].values, strict=True)
     ]
-    apart = np.where(np.eye(len(between), dtype=bool), np.nan, between)
-    if not np.isfinite(apart).any():
+    one, other = np.triu_indices(len(names), 1)
+    apart = between_heads.at((one, other))
+    nearest = apart.times(-1.0)
+    first = nearest.first()
+    if first is None:
         return ["There is one head, which has nothing to be compared with."]
-    first, second = np.unravel_index(int(np.nanargmin(apart)), apart.shape)
+
+    def pair(at: tuple[int, ...]) -> str:
+        return f"{names[one[at]]} and {names[other[at]]}"
+
     said = [
-        f"By {measure}, {names[first]} and {names[second]} attend most alike: "
-        f"{number(apart[first, second])} nats apart, where 0.69 is the most there can be."
+        f"By {measure}, {pair(first)} attend most alike: {number(float(apart.at(first).value))} "
+        f"nats apart{around(apart.at(first), number, share=False)}, where 0.69 is the most there "
+        "can be."
     ]
-    same = layers[:, None] == result["second_layer"].values[None, :]
-    within, across = (float(average(np.where(each, apart, np.nan))) for each in (same, ~same))
-    if np.isfinite(within + across):
+    if others := nearest.rivals():
+        more = plural(len(others), "other pair")
+        said[0] += (
+            f" Whether they or {pair(others[0])}"
+            f"{f', or one of {more} in all,' if len(others) > 1 else ''} are most alike is not "
+            "decided."
+        )
+    same = layers[one] == layers[other]
+    within, across = (apart.at(each).mean() for each in (same, ~same))
+    if np.isfinite(within.value + across.value):
+        compared = str(within.minus(across).compared(0.0))
         said.append(
-            f"Heads of one layer are {number(within)} nats apart on average, heads of different "
-            f"layers {number(across)}."
+            f"Heads of one layer are {number(float(within.value))} nats apart on average"
+            f"{around(within, number, share=False)}, heads of different layers "
+            f"{number(float(across.value))}{around(across, number, share=False)}"
+            f"{'; which of the two is less is not decided' if compared == 'not decided' else ''}."
         )
     return said
 
@@ -78,23 +99,34 @@ def distances(result: xr.Dataset) -> list[str]:
 def importance(result: xr.Dataset) -> list[str]:
     """To which tokens the loss depends most on attention."""
     means = {
-        name: float(average(observed(result, "importance", key_category=name)))
+        name: estimates(result, "importance", key_category=name).mean()
         for name in map(str, result["key_category"].values)
         if name != "all"
     }
-    seen = sorted((name for name in means if means[name] > 0), key=lambda name: -means[name])
+    seen = sorted(
+        (name for name in means if means[name].value > 0), key=lambda name: -means[name].value
+    )
     if not seen:
         return ["The loss depends on attention to no token: all gradients are 0."]
-    most, least = category_label(result, seen[0]), category_label(result, seen[-1])
-    said = (
-        f"The loss depends most on attention to {most}: the mean |∂L/∂α| is "
-        f"{number(means[seen[0]])}"
-    )
+    labels = {name: category_label(result, name) for name in seen}
+    most, least = (means[seen[at]] for at in (0, -1))
+    # The unmasked are all tokens but the mask tokens, and no rivals of their parts.
+    parts = [name for name in seen if name != "unmasked"] if seen[0] != "unmasked" else seen
+    ends = ([getattr(means[name], end) for name in parts] for end in ("value", "low", "high"))
+    others = [labels[parts[at]] for (at,) in Estimates(*map(np.array, ends)).rivals()]
+    highest = f"the mean |∂L/∂α| is {number(float(most.value))}{around(most, number, share=False)}"
+    said = f"The loss depends most on attention to {labels[seen[0]]}: {highest}"
+    if others:
+        said = (
+            f"Attention to which tokens the loss depends most on is not decided between "
+            f"{listed([labels[seen[0]], *others])}: of {labels[seen[0]]} {highest}"
+        )
     if len(seen) > 1:
         said += (
-            f", {number(means[seen[0]] / means[seen[-1]])} times that of attention to {least} "
-            f"({number(means[seen[-1]])}), where it depends least"
+            f", {number(float(most.value / least.value))} times that of attention to "
+            f"{labels[seen[-1]]}, {number(float(least.value))}{around(least, number, share=False)}"
         )
+        said += "" if others else ", where it depends least"
     return [f"{said}."]
 
 
@@ -105,22 +137,30 @@ def ablation(result: xr.Dataset) -> list[str]:
     for scope in ("head", "layer"):
         if f"{scope}_kl" not in result:
             continue
-        kl = result[f"{scope}_kl"]
-        place = kl.argmax(...)
-        at = {str(dim): int(index) for dim, index in place.items()}
-        layer = int(result["layer"].values[at["layer"]])
-        head = int(result["head"].values[at["head"]]) if "head" in at else None
-        low, high = (float(result[f"{scope}_kl_{end}"].isel(at)) for end in ("low", "high"))
+        dims = ("layer", "head")[: result[f"{scope}_kl"].ndim]
+        kl = estimates(result, f"{scope}_kl", dims)
+        first = kl.first()
+        if first is None:
+            continue
+        names = [
+            name_of(result, int(result["layer"].values[at[0]]), *at[1:])
+            for at in (first, *kl.rivals())
+        ]
+        told = (
+            f"KL {number(float(kl.value[first]))} nats{around(kl.at(first), number, share=False)}"
+        )
+        median = number(float(np.nanmedian(kl.value)))
         said.append(
-            f"Predictions move most without {name_of(result, layer, head)}: KL "
-            f"{number(float(kl.isel(at)))} nats{interval(low, high, number)}; the median is "
-            f"{number(float(kl.median()))}."
+            f"Predictions move most without {names[0]}: {told}; the median is {median}."
+            if len(names) == 1
+            else f"Without which {scope} predictions move most is not decided between "
+            f"{between(names, scope)}: without {names[0]} {told}; the median is {median}."
         )
         lows = result[f"{scope}_loss_change_low"].values
         if np.isfinite(lows).any():
             there = int(np.isfinite(lows).sum())
             said.append(
-                f"{int((lows <= 0).sum())} of {there} {'heads' if head is not None else 'layers'} "
+                f"{int((lows <= 0).sum())} of {there} {scope}s "
                 f"can be removed, one at a time, without a loss that is certainly higher."
             )
         break
@@ -138,6 +178,7 @@ def identifiability(result: xr.Dataset) -> list[str]:
     weights = result["text_count"]
     keys = float(result["keys_mean"].weighted(weights).mean())
     correlation = float(result["effective_correlation"].weighted(weights).mean())
+    whole = estimates(result, "effective_correlation_whole", ())
     if not dimension > 0:
         return [
             f"Texts have {number(keys)} tokens on average, fewer than heads have dimensions: the "
@@ -150,25 +191,36 @@ def identifiability(result: xr.Dataset) -> list[str]:
     if not np.isfinite(correlation):
         even = "Attention is so even that it correlates with nothing, effective attention neither."
         return [unseen, even]
-    said = f"Effective attention correlates with the weight by {number(correlation)} on average."
+    said = (
+        f"Effective attention correlates with the weight by {number(correlation)} on average"
+        f"{around(whole, number, share=False)}."
+    )
     return [unseen, said]
 
 
 def attribution(result: xr.Dataset) -> list[str]:
     """How much of a token is its own input, in the first and in the last layer."""
-    own = result["own_mean"].sel(group="all").values
-    other = result["not_largest"].values
+    own = estimates(result, "own_mean", ("layer",), group="all")
+    other = estimates(result, "not_largest", ("layer",))
     first, last = (f"layer {int(result['layer'].values[at])}" for at in (0, -1))
-    if len(own) == 1:
+    told = [[f"{percent(float(of.value[at]))}{around(of.at(at))}" for at in (0, -1)]
+            for of in (own, other)]  # fmt: skip
+    if len(own.value) == 1:
         return [
-            f"In {first}, {percent(float(own[0]))} of a hidden token is due to its own input; for "
-            f"{percent(float(other[0]))} of tokens another input counts for more."
+            f"In {first}, {told[0][0]} of a hidden token is due to its own input; for {told[1][0]} "
+            "of tokens another input counts for more."
         ]
+    open_ones = [
+        "; which of the two is more is not decided"
+        if str(of.at(-1).minus(of.at(0)).compared(0.0)) == "not decided"
+        else ""
+        for of in (own, other)
+    ]
     return [
-        f"{percent(float(own[0]))} of a hidden token is due to its own input in {first}, and "
-        f"{percent(float(own[-1]))} in {last}.",
-        f"For {percent(float(other[-1]))} of tokens another input counts for more in {last} "
-        f"({percent(float(other[0]))} in {first}).",
+        f"{told[0][0]} of a hidden token is due to its own input in {first}, and {told[0][1]} in "
+        f"{last}{open_ones[0]}.",
+        f"For {told[1][1]} of tokens another input counts for more in {last}, and for {told[1][0]} "
+        f"in {first}{open_ones[1]}.",
     ]
 
 
@@ -176,19 +228,29 @@ def token_identity(result: xr.Dataset) -> list[str]:
     """How many tokens are found again in the last layer, by the best map and without one."""
     offset = int(np.abs(result["offset"].values).argmin())
     plain = result.isel(offset=offset, fraction=int(result["fraction"].values.argmax()))
-    rates = plain["rate_mean"].isel(layer=-1).transpose("map", "loss")
-    if not bool(rates.notnull().any()):
+    plain = plain.isel(layer=-1)
+    found = estimates(plain, "rate_mean", ("map", "loss"))
+    first = found.first()
+    if first is None:
         return ["No map could be compared in the last layer."]
-    best = rates.isel({str(dim): int(at) for dim, at in rates.argmax(...).items()})
+    rates = plain["rate_mean"].transpose("map", "loss")
+    best = rates[first]
     chance = result.attrs.get("chance")
-    layer = int(plain["layer"].values[-1])
+    layer = int(plain["layer"])
     by_chance = "" if chance is None else f"; by chance it would be {percent(float(chance))}"
     said = [
         f"In layer {layer}, the map {best['map'].item()!s} (distance {best['loss'].item()!s}) "
-        f"finds {percent(float(best))} of tokens again{by_chance}."
+        f"finds {percent(float(best))} of tokens again{around(found.at(first))}{by_chance}."
     ]
+    if others := found.rivals():
+        maps = [
+            f"{rates[place]['map'].item()!s} ({rates[place]['loss'].item()!s})"
+            for place in (first, *others)
+        ]
+        said.append(f"Which map finds most is not decided between {listed(maps)}.")
     if "naive" in plain["map"].values and str(best["map"].item()) != "naive":
-        naive = float(rates.sel(map="naive").max())
-        if np.isfinite(naive):
-            said.append(f"Without training (naive), {percent(naive)} are found.")
+        naive = estimates(plain.sel(map="naive"), "rate_mean", ("loss",))
+        if (place := naive.first()) is not None:
+            value = percent(float(naive.at(place).value))
+            said.append(f"Without training (naive), {value} are found{around(naive.at(place))}.")
     return said

@@ -3,7 +3,8 @@
 import numpy as np
 import xarray as xr
 
-from headlight.findings.wording import interval, percent
+from headlight.findings.estimates import estimates
+from headlight.findings.wording import interval, layer_list, percent
 
 ALONE, WHOLE = "norm", "norm_residual_norm"
 
@@ -19,8 +20,17 @@ def mixing(result: xr.Dataset) -> list[str]:
     ]
     whole = ratios.sel(scope=WHOLE)
     if whole.sizes["layer"] > 1 and bool(np.isfinite(whole).all()):
+        by_layer = estimates(result.sel(scope=WHOLE), "mixing", ("layer",))
+        ends = (by_layer, "most"), (by_layer.times(-1.0), "least")
         said.append(f"Most is mixed in {_at(result, int(whole.values.argmax()))}, least in "
                     f"{_at(result, int(whole.values.argmin()))}.")  # fmt: skip
+        for of, which in ends:
+            if (first := of.first()) and (others := of.rivals()):
+                layers = [int(result["layer"].values[at]) for (at,) in (first, *others)]
+                said[-1] += (
+                    f" In which layer {which} is mixed is not decided between "
+                    f"{layer_list(sorted(layers))}."
+                )
     return said + _frequency(result)
 
 

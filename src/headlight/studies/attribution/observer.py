@@ -15,7 +15,7 @@ from headlight.encode import Encoded
 from headlight.encode.batch import Batch
 from headlight.encode.categories import CLS, SEP
 from headlight.pool import Words
-from headlight.reduce import Accumulator, Grouped, Histogram, Moments, Tally
+from headlight.reduce import Accumulator, Grouped, Histogram, Moments, Ratio, Tally
 from headlight.studies.attribution.settings import AttributionStudySettings
 from headlight.studies.attribution.statistics import (
     Contribution,
@@ -62,6 +62,7 @@ class AttributionObserver:
         self._spec = spec
         self._category = Positions.for_kind(batch, spec.kind)[0].category
         self._present = self._category >= 0
+        self._text = self._present.nonzero()[:, 0].cpu().numpy()
         self._found: dict[str, Accumulator] = {}
 
     def note_attribution(self, attribution: Attribution) -> None:
@@ -83,18 +84,46 @@ class AttributionObserver:
         rows = self._tokens(own(contribution))
         category = self._category[self._present].cpu().numpy()
         groups = [(np.zeros_like(category), rows), (1 + category, rows)]
+        texts = [self._text, self._text]
         if self._spec.tags:
-            groups.append(self._tagged(contribution))
+            *tagged, text = self._tagged(contribution)
+            groups.append((tagged[0], tagged[1]))
+            texts.append(text)
         mean = Grouped(Moments(rows.shape[1:]))
         spread = Grouped(Histogram(EDGES, rows.shape[1:]))
         for keys, values in groups:
             mean.update(keys, values)
             spread.update(keys, values.clip(0.0, 1.0))
         self._found |= {"own": mean, "own_spread": spread}
-        self._found["not_largest"] = moments(self._tokens(is_not_largest(contribution)))
+        every = len(GROUPS) + len(self._spec.tags)
+        keys, values = (np.concatenate(each) for each in zip(*groups, strict=True))
+        self._found["own_of_texts"] = self._of_texts(values, np.concatenate(texts), keys, every)
+        others = self._tokens(is_not_largest(contribution))
+        self._found["not_largest"] = moments(others)
+        self._found["not_largest_of_texts"] = self._of_texts(others, self._text)
 
-    def _tagged(self, contribution: Contribution) -> tuple[Int64[np.ndarray, " token"], Rows]:
-        """Groups and own contributions of pieces or words that have a part of speech."""
+    def _of_texts(
+        self,
+        values: Float64[np.ndarray, "token *cell"],
+        text: Int64[np.ndarray, " token"],
+        group: Int64[np.ndarray, " token"] | None = None,
+        groups: int = 1,
+    ) -> Ratio:
+        """Sums of each text over its tokens, by group, to their number; NaN is no token."""
+        place = text * groups + (0 if group is None else group)
+        shape = (len(self._present) * groups, *values.shape[1:])
+        sums, counts = np.zeros(shape), np.zeros(shape)
+        np.add.at(sums, place, np.nan_to_num(values))
+        np.add.at(counts, place, np.isfinite(values))
+        found = Ratio((groups, *shape[1:]) if group is not None else shape[1:])
+        seen = np.where(counts > 0, counts, np.nan)
+        found.update(*(each.reshape(-1, *found.shape) for each in (sums, seen)))
+        return found
+
+    def _tagged(
+        self, contribution: Contribution
+    ) -> tuple[Int64[np.ndarray, " token"], Rows, Int64[np.ndarray, " token"]]:
+        """Groups, own contributions and texts of pieces or words that have a part of speech."""
         settings, word = self._spec.settings, self._batch.word
         assert settings.tags is not None  # noqa: S101 - there are names of tags
         codes = word_codes(self._examples, settings.tags, self._spec.tags, word.device)
@@ -104,12 +133,15 @@ class AttributionObserver:
             pooled = Words.of(word).pool(contribution.movedim(0, 1)).movedim(1, 0)
             values = own(pooled)[..., : codes.shape[1]]
         there = codes >= 0
-        return len(GROUPS) + codes[there].cpu().numpy(), _rows(values, there)
+        text = there.nonzero()[:, 0].cpu().numpy()
+        return len(GROUPS) + codes[there].cpu().numpy(), _rows(values, there), text
 
     def _note_neighbours(self, contribution: Contribution) -> None:
         """Of other tokens: by distance, by relative position, and to the class token."""
         present, reach = self._present, self._spec.settings.reach
-        self._found["distance"] = moments(self._tokens(by_distance(contribution, present)))
+        near = self._tokens(by_distance(contribution, present))
+        self._found["distance"] = moments(near)
+        self._found["distance_of_texts"] = self._of_texts(near, self._text)
         self._found["offset"] = _summed(by_offset(contribution, present, reach))
         classes, separators = (first_of(self._category, code) for code in (CLS, SEP))
         text = torch.arange(len(classes), device=classes.device)

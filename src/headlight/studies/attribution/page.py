@@ -54,7 +54,7 @@ def _own(result: xr.Dataset) -> Section:
         Curve(
             "not_largest",
             panel="Not the main contributor",
-            error="not_largest_standard_error",
+            interval=True,
             percent=True,
             colour="attribution",
             marked=True,
@@ -76,10 +76,14 @@ def _own(result: xr.Dataset) -> Section:
                 "By layer",
                 whole.assign(own_median=whole["own_box"].sel(mark="median")),
                 "layer",
-                Columns("own_mean", ".1%", "own"),
-                Columns("own_standard_error", ".1%", "standard error"),
+                Columns("own_mean", ".1%", "own", interval=True),
                 Columns("own_median", ".1%", "median"),
-                Columns("not_largest", ".1%", "not the largest"),
+                Columns(
+                    "not_largest",
+                    ".1%",
+                    "not the largest",
+                    interval=("not the largest, low", "not the largest, high"),
+                ),
             ),
             columns(
                 "groups",

@@ -6,6 +6,7 @@ from typing import Any
 import numpy as np
 import xarray
 
+from headlight.analysis.variables import of_ratio
 from headlight.reduce import Tally
 from headlight.result import describe
 from headlight.studies.attribution.observer import EDGES
@@ -44,6 +45,11 @@ VARIABLES = {
             ("standard_error", ", standard error of the mean"),
             ("count", ", pairs of tokens"),
         )
+    },
+    **{
+        f"{name}_{end}": (f"{which} end of the 95% interval of it, over texts", "1")
+        for name in ("own_mean", "not_largest", "by_distance")
+        for end, which in (("low", "lower"), ("high", "upper"))
     },
     "exact_difference": ("|estimate − exact|, mean over pairs", "1"),
     "exact_relative": ("|estimate − exact| / exact, mean over pairs", "1"),
@@ -89,6 +95,9 @@ def dataset(
         "own_histogram": (("layer", "bin"), spread["counts"][0]),
         "not_largest": ("layer", found["not_largest"]["mean"]),
         "not_largest_standard_error": ("layer", _standard_error(found["not_largest"])),
+        **_ends("own_mean", by_group, found["own_of_texts"]),
+        **_ends("not_largest", ("layer",), found["not_largest_of_texts"]),
+        **_ends("by_distance", ("layer", "distance"), found["distance_of_texts"]),
         **_by_distance(found["distance"]),
         **_by_offset("neighbour", found["offset"], reach, without_own=True),
         **_by_offset("cls", found["cls"], reach),
@@ -106,6 +115,11 @@ def dataset(
         "bin": np.array(EDGES[:-1]),
     }
     return describe(xarray.Dataset(variables, coords=coordinates), VARIABLES)
+
+
+def _ends(name: str, dims: tuple[str, ...], found: Statistics) -> dict[str, Any]:
+    """The ends of the interval of a mean over tokens, of which those of a text belong together."""
+    return {end: each for end, each in of_ratio(name, dims, found).items() if end != name}
 
 
 def _all_groups(found: Statistics, groups: int) -> dict[str, np.ndarray]:

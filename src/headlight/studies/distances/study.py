@@ -1,6 +1,7 @@
 """How differently heads attend, over a corpus (Clark et al. 2019, Section 6)."""
 
 from collections.abc import Sequence
+from typing import Any
 
 import numpy as np
 import torch
@@ -11,7 +12,7 @@ from torch import Tensor
 from headlight.analysis.plan import Pass, StudyPlan, plan_passes, required_objective
 from headlight.analysis.positions import Positions
 from headlight.analysis.text_study import LossStudy
-from headlight.analysis.variables import Variable, described, long_names
+from headlight.analysis.variables import Variable, described, long_names, of_ratio
 from headlight.capture import AttentionSite, LayerRecord, Objective
 from headlight.encode import Encoded
 from headlight.encode.batch import Batch
@@ -19,13 +20,17 @@ from headlight.errors import CaptureError
 from headlight.measures import Scores
 from headlight.measures.divergence import distributions, divergence
 from headlight.measures.precision import single
-from headlight.reduce import Moments, Tally
+from headlight.reduce import Moments, Ratio, Tally
 from headlight.shapes import Score
 from headlight.studies.distances.settings import DistanceSettings
 from headlight.vocabulary import ValueBias
 
 VARIABLES = long_names(
-    {"distance": Variable("Jensen-Shannon divergence of two heads, mean over queries", "nat")}
+    {
+        "distance": Variable(
+            "Jensen-Shannon divergence of two heads, mean over queries", "nat", interval=True
+        )
+    }
 )
 
 
@@ -66,11 +71,16 @@ class DistancesStudy(LossStudy[DistanceSettings]):
 
     def dataset(self, plan: StudyPlan[Encoded], tally: Tally) -> xarray.Dataset:
         """Means over queries as symmetric matrices of heads."""
-        pairs = tally.compute()["distance"]["mean"]
+        found = tally.compute()
         layers, heads = _places(plan.sites)
-        distance = np.zeros((len(pairs), len(heads), len(heads)))
         first, second = np.triu_indices(len(heads), 1)
-        distance[:, first, second] = distance[:, second, first] = pairs
+        pairs = of_ratio("distance", ("measure", "pair"), found["distance_of_texts"])
+        variables: dict[str, Any] = {}
+        for name, of_texts in pairs.items():
+            values = found["distance"]["mean"] if name == "distance" else of_texts.values
+            distance = np.zeros((len(values), len(heads), len(heads)))
+            distance[:, first, second] = distance[:, second, first] = values
+            variables[name] = ("measure", "first", "second"), distance
         coordinates = {
             "measure": list(self.measures),
             "layer": ("first", layers),
@@ -78,7 +88,6 @@ class DistancesStudy(LossStudy[DistanceSettings]):
             "second_layer": ("second", layers),
             "second_head": ("second", heads),
         }
-        variables = {"distance": (("measure", "first", "second"), distance)}
         made = described(variables, coordinates, VARIABLES)
         return made.assign_attrs(smoothing=self.settings.smoothing, unit="nats per query")
 
@@ -125,7 +134,8 @@ class DistancesObserver:
         Raises:
             CaptureError: a score is not finite.
         """
-        found = Moments((len(self._measures), _pairs(self._heads)))
+        shape = (len(self._measures), _pairs(self._heads))
+        found, of_texts = Moments(shape), Ratio(shape)
         for text in range(len(self._queries.category)):
             queries, keys = (_there(side.category[text]) for side in (self._queries, self._keys))
             number = queries.stop - queries.start
@@ -137,7 +147,8 @@ class DistancesObserver:
                     "attention that is not finite cannot be compared; load the model in float32."
                 )
             found.absorb(float(number), means, 0.0, means, means)
-        return Tally({"distance": found})
+            of_texts.update(number * means[None], np.full((1, *shape), float(number)))
+        return Tally({"distance": found, "distance_of_texts": of_texts})
 
     @property
     def _heads(self) -> int:

@@ -12,6 +12,12 @@ from typing import Any
 import numpy as np
 from jaxtyping import Int64
 
+from headlight.analysis.variables import (
+    Replicates,
+    of_lengths,
+    part,
+    standard_deviations,
+)
 from headlight.reduce import Accumulator, GroupMeans
 from headlight.reduce.base import Array
 from headlight.reduce.intervals import deviations, student
@@ -25,9 +31,6 @@ IN_GROUPS = [
 
 POWERS = ("vector_norm_powers", "input_norm_powers")
 """What an observer knows of lengths: how many, their sum, that of their squares."""
-
-Replicates = tuple[Array, Array, Array]
-"""A number, what it is without each group, and how much there is of each group."""
 
 BY_MEASURE, BY_HEAD = ("layer", "head", "measure"), ("layer", "head")
 
@@ -130,46 +133,16 @@ def _replicates(
             there[name] = kept(of)
     if "by_group_behaviour" in found:
         numbers = kept("behaviour")
-        there["behaviour_share"] = _part(numbers, slice(len(BEHAVIOURS)))
-        there["relative_share"] = _part(numbers, slice(len(BEHAVIOURS), None))
-        there["distance_mean"] = _part(kept("distance"), 0)
+        there["behaviour_share"] = part(numbers, slice(len(BEHAVIOURS)))
+        there["relative_share"] = part(numbers, slice(len(BEHAVIOURS), None))
+        there["distance_mean"] = part(kept("distance"), 0)
         for end, at in (("", 0), ("_rest", 2)):
-            mean, squares = (_part(kept("distance"), at + power) for power in (0, 1))
-            there[f"distance_std{end}"] = _deviations(mean, squares)
+            mean, squares = (part(kept("distance"), at + power) for power in (0, 1))
+            there[f"distance_std{end}"] = standard_deviations(mean, squares)
     for name in ("vector_norm", "input_norm"):
         if f"by_group_{name}_powers" in found:
-            there |= _of_lengths(name, kept(f"{name}_powers"))
+            there |= of_lengths(name, kept(f"{name}_powers"))
     return there
-
-
-def _of_lengths(name: str, powers: Replicates) -> dict[str, Replicates]:
-    """Mean, σ and CV; of a layer alone without an axis of heads."""
-    mean, squares = _part(powers, 0), _part(powers, 1)
-    if name == "input_norm":
-        mean, squares = _part(mean, 0), _part(squares, 0)
-    std = _deviations(mean, squares)
-    cv = _quotient(std[0], mean[0]), _quotient(std[1], mean[1]), mean[2]
-    return {f"{name}_mean": mean, f"{name}_std": std, f"{name}_cv": cv}
-
-
-def _part(of: Replicates, at: int | slice) -> Replicates:
-    """Along the last axis."""
-    value, without, whole = of
-    return value[..., at], without[..., at], whole[..., at]
-
-
-def _deviations(mean: Replicates, squares: Replicates) -> Replicates:
-    """Standard deviations, from the means of numbers and of their squares."""
-    value, without = (
-        np.sqrt(np.maximum(squared - average**2, 0))
-        for average, squared in zip(mean[:2], squares[:2], strict=True)
-    )
-    return value, without, mean[2]
-
-
-def _quotient(part: Array, whole: Array) -> Array:
-    quotient: Array = part / np.where(whole > 0, whole, np.nan)
-    return quotient
 
 
 def _whole(total: Array) -> Array:

@@ -92,11 +92,8 @@ OF_BEHAVIOURS = {
 }
 
 OF_LENGTHS = {
-    name: Variable(*said, interval=not name.endswith(("_min", "_max")))
-    for name, said in (
-        *describe_dispersion("vector_norm", "‖f(x)‖").items(),
-        *describe_dispersion("input_norm", "‖x‖").items(),
-    )
+    **describe_dispersion("vector_norm", "‖f(x)‖"),
+    **describe_dispersion("input_norm", "‖x‖"),
 }
 
 VARIABLES = long_names(

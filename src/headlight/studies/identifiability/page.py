@@ -123,7 +123,8 @@ def _correlations(result: xr.Dataset) -> Section:
         "correlations",
         "How effective attention follows raw attention",
         "The Pearson correlation of the cells of raw and of effective attention. The longer a "
-        "text, the more of the raw weights can be without effect.",
+        "text, the more of the raw weights can be without effect. Between low and high lies the "
+        "interval of 95% of the mean over texts.",
         SOURCE.format("Figure 1a"),
         drawings,
         [
@@ -132,7 +133,7 @@ def _correlations(result: xr.Dataset) -> Section:
                 "Correlation by length of the text",
                 result,
                 LENGTH,
-                Columns("effective_correlation", label="mean"),
+                Columns("effective_correlation", label="mean", interval=True),
                 Columns("effective_correlation_std", label="σ"),
                 Columns("effective_correlation_min", label="smallest"),
                 Columns("effective_correlation_max", label="largest"),

@@ -1,6 +1,6 @@
 """How much of attention is identifiable, on a corpus (Brunner et al. 2020, Sections 3.2 to 3.5)."""
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 import numpy as np
@@ -13,7 +13,7 @@ from headlight.analysis.batch_texts import Texts
 from headlight.analysis.plan import StudyPlan
 from headlight.analysis.positions import LENGTH_BIN, array, stacked
 from headlight.analysis.text_study import TextStudy
-from headlight.analysis.variables import described
+from headlight.analysis.variables import described, of_mean
 from headlight.capture import LayerRecord
 from headlight.encode import Encoded
 from headlight.encode.batch import Batch
@@ -65,6 +65,11 @@ def _described() -> dict[str, tuple[str, str]]:
         "_min": ", smallest",
         "_max": ", largest",
         "_count": ", texts",
+        "_low": ", lower end of the 95% interval of the mean",
+        "_high": ", upper end of the 95% interval of the mean",
+        "_whole": ", mean over the texts of all lengths",
+        "_whole_low": ", lower end of the 95% interval of that",
+        "_whole_high": ", upper end of the 95% interval of that",
     }
     found = {
         name + suffix: (text + more, "1")
@@ -121,16 +126,18 @@ class IdentifiabilityStudy(TextStudy[IdentifiabilitySettings]):
         variables: dict[str, Any] = {}
         for name, called in NAMES.items():
             statistics = found[name]
-            variables[called] = (HEAD, statistics["mean"])
+            variables |= of_mean(called, HEAD, statistics)
             variables[f"{called}_min"] = (HEAD, statistics["minimum"])
             variables[f"{called}_max"] = (HEAD, statistics["maximum"])
         for name in BOUNDS:
-            variables[name] = (HEAD[:2], found[name]["mean"])
+            variables |= of_mean(name, HEAD[:2], found[name])
         for name in EQUAL:
             variables[f"{name}_count"] = (HEAD, found[name]["total"])
         for name, dims in {"correlation": HEAD[:1], "correlation_by_head": HEAD}.items():
-            for kind in ("mean", "std", "minimum", "maximum", "count"):
-                suffix = "" if kind == "mean" else f"_{kind[:3] if 'imum' in kind else kind}"
+            variables |= of_mean(f"effective_{name}", dims, found[name])
+            variables |= of_mean(f"effective_{name}_whole", dims[1:], _of_all(found[name]))
+            for kind in ("std", "minimum", "maximum", "count"):
+                suffix = f"_{kind[:3] if 'imum' in kind else kind}"
                 variables[f"effective_{name}{suffix}"] = (dims, found[name][kind])
         (points,) = found["points"]["rows"]
         variables["points"] = (("point", "field"), points[np.isfinite(points[:, 0])])
@@ -147,6 +154,16 @@ class IdentifiabilityStudy(TextStudy[IdentifiabilitySettings]):
 
 
 run = IdentifiabilityStudy.run
+
+
+def _of_all(by_length: Mapping[str, np.ndarray]) -> dict[str, np.ndarray]:
+    """Count, mean and standard deviation of the texts of all lengths together."""
+    count, mean, std = (by_length[name] for name in ("count", "mean", "std"))
+    texts = count.sum(0)
+    there = np.where(texts > 0, texts, np.nan)
+    whole = np.nansum(count * mean, 0) / there
+    squares = np.nansum(count * std**2, 0) + np.nansum(count * (mean - whole) ** 2, 0)
+    return {"count": texts, "mean": whole, "std": np.sqrt(squares / there)}
 
 
 class IdentifiabilityObserver:

@@ -12,7 +12,7 @@ from torch import Tensor
 from headlight.analysis.plan import Pass, StudyPlan
 from headlight.analysis.positions import Positions, array, moments, stacked
 from headlight.analysis.text_study import LossStudy
-from headlight.analysis.variables import Variable, described, long_names
+from headlight.analysis.variables import Variable, described, long_names, of_mean
 from headlight.capture import Kind, LayerRecord, Objective, Prepared, Reduction, default_objective
 from headlight.encode import Encoded
 from headlight.encode.batch import Batch
@@ -26,11 +26,15 @@ from headlight.vocabulary import CATEGORIES
 
 VARIABLES = long_names(
     {
-        "importance": Variable("mean |∂L/∂α| of the pairs with keys of a category", "nat"),
+        "importance": Variable(
+            "mean |∂L/∂α| of the pairs with keys of a category", "nat", interval=True
+        ),
         "importance_std": Variable("its standard deviation over examples", "nat"),
-        "importance_by_query": Variable("mean |∂L/∂α| of the pairs of two categories", "nat"),
+        "importance_by_query": Variable(
+            "mean |∂L/∂α| of the pairs of two categories", "nat", interval=True
+        ),
         "examples": Variable("examples with keys of a category"),
-        "loss": Variable("mean loss of a predicted token", "nat"),
+        "loss": Variable("mean loss of a predicted token", "nat", interval=True),
         "loss_std": Variable("its standard deviation over examples", "nat"),
         "predicted_tokens": Variable("tokens that were predicted"),
         "masked_tokens": Variable("tokens that were hidden"),
@@ -91,11 +95,13 @@ class ImportanceStudy(LossStudy[ImportanceSettings]):
         by_query = ("layer", "head", "query_category", "key_category")
         by_key = ("layer", "head", "key_category")
         variables: dict[str, Any] = {
-            "importance": (by_key, importance["mean"][:, :, 0]),
+            **of_mean(
+                "importance", by_key, {name: each[:, :, 0] for name, each in importance.items()}
+            ),
             "importance_std": (by_key, importance["std"][:, :, 0]),
-            "importance_by_query": (by_query, importance["mean"]),
+            **of_mean("importance_by_query", by_query, importance),
             "examples": ("key_category", importance["count"][:, :, 0].max(axis=(0, 1))),
-            "loss": ((), found["loss"]["mean"]),
+            **of_mean("loss", (), found["loss"]),
             "loss_std": ((), found["loss"]["std"]),
             "predicted_tokens": ((), found["predicted"]["total"]),
             "masked_tokens": ((), found["masked"]["total"]),

@@ -4,7 +4,7 @@ from collections.abc import Sequence
 
 import numpy as np
 import torch
-from jaxtyping import Bool, Float, Float64
+from jaxtyping import Bool, Float, Float64, Int64
 from torch import Tensor
 
 from headlight.analysis.batch_texts import Texts
@@ -12,7 +12,7 @@ from headlight.analysis.positions import array, moments, stacked
 from headlight.capture import AttentionSite, LayerRecord
 from headlight.measures import Scores
 from headlight.pool import membership
-from headlight.reduce import Accumulator, Count, Sample, Tally
+from headlight.reduce import Accumulator, Count, GroupMeans, Ratio, Sample, Tally
 from headlight.studies.norms.frequency import Occurrences
 from headlight.studies.norms.occurrences import seen_with
 from headlight.studies.norms.sample import PairRanks, PairSample, occurrence_sample
@@ -29,6 +29,7 @@ class NormsObserver:
         occurrences: how often the types of tokens occur in the whole corpus.
         categories: how many categories there are.
         sites: the attention modules that will be seen.
+        groups: of the texts; see `headlight.analysis.batch_texts.groups_of`.
         pairs: what keeps a sample of pairs for each category; empty.
         tokens: what keeps a sample of occurrences, four numbers each; empty.
     """
@@ -40,9 +41,11 @@ class NormsObserver:
         categories: int,
         sites: Sequence[AttentionSite],
         *,
+        groups: Int64[np.ndarray, " batch"],
         pairs: Sample,
         tokens: Sample,
     ) -> None:
+        self._groups = groups
         self._texts = texts
         self._occurrences = occurrences
         self._present = texts.queries.float()
@@ -83,10 +86,27 @@ class NormsObserver:
             "pairs": self._pairs.found(),
             **self._of_frequency(received, rows["vector_norm"]),
             **{name: moments(values) for name, values in rows.items()},
+            **{f"{name}_share": _shares(rows[name]) for name in ("weight", "weighted_norm")},
+            **{
+                f"by_group_{name}_powers": self._powers(rows[name])
+                for name in ("vector_norm", "input_norm")
+                if name in rows
+            },
         }
         found["tokens"] = Count((self._members.shape[2],))
         found["tokens"].update(array(self._members.sum(1)))
         return Tally(found)
+
+    def _powers(self, lengths: Float64[np.ndarray, "token layer *head"]) -> GroupMeans:
+        """Lengths and their squares, added up over the tokens of each text."""
+        if lengths.ndim == 2:  # of inputs, which have no heads
+            lengths = lengths[..., None]
+        of_texts = (self._texts.category >= 0).sum(1)
+        begin = np.cumsum(of_texts) - of_texts
+        powers = np.stack([lengths, lengths**2], -1)
+        sums = np.add.reduceat(powers, begin, axis=0)
+        counts = of_texts.reshape(-1, 1, 1, 1).astype(np.float64)
+        return GroupMeans.of(self._groups, sums, np.broadcast_to(counts, sums.shape))
 
     def _of_frequency(
         self,
@@ -114,3 +134,11 @@ class NormsObserver:
             return self._present.sum(-1)[:, None, None].expand(-1, 1, self._members.shape[1])
         seen = visible.float().expand(-1, self._present.shape[1], -1)
         return self._present[:, None] @ seen
+
+
+def _shares(rows: Float64[np.ndarray, "text layer head category"]) -> Ratio:
+    """What each category gets, to what all get together."""
+    found = Ratio(rows.shape[1:])
+    whole = np.broadcast_to(np.nansum(rows, -1, keepdims=True), rows.shape)
+    found.update(rows, np.where(whole > 0, whole, np.nan))
+    return found

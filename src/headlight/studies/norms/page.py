@@ -134,7 +134,8 @@ def _categories(result: xr.Dataset) -> Section:
         "categories",
         "What each category gets",
         "The sum over the tokens of a category of the weights, and of the lengths of the weighted "
-        "vectors, averaged over queries and texts.",
+        "vectors, averaged over queries and texts; low and high are the ends of the interval of "
+        "95% over texts, means over heads.",
         SOURCE.format("Figures 3 and 4"),
         [
             Drawing("categories", "", "Sums of weights and of weighted lengths by layer.", draw),
@@ -148,9 +149,14 @@ def _categories(result: xr.Dataset) -> Section:
                 "Means over heads",
                 found,
                 ("layer", By("key_category", categories(result), "category")),
-                Columns("weight_total", label="sum of α"),
-                Columns("weighted_norm_total", label="sum of ‖αf(x)‖"),
-                Columns("vector_norm_by_category", label="mean ‖f(x)‖"),
+                *(
+                    Columns(name, label=label, interval=(f"{label}, low", f"{label}, high"))
+                    for name, label in (
+                        ("weight_total", "sum of α"),
+                        ("weighted_norm_total", "sum of ‖αf(x)‖"),
+                        ("vector_norm_by_category", "mean ‖f(x)‖"),
+                    )
+                ),
             )
         ],
     )

@@ -10,10 +10,17 @@ import numpy as np
 import xarray
 from jaxtyping import Float64
 
-from headlight.analysis.batch_texts import Texts
+from headlight.analysis.batch_texts import Texts, groups_of
 from headlight.analysis.plan import StudyPlan
 from headlight.analysis.text_study import TextStudy
-from headlight.analysis.variables import describe_dispersion, dispersion
+from headlight.analysis.variables import (
+    Variable,
+    describe_dispersion,
+    dispersion,
+    long_names,
+    of_mean,
+    of_ratio,
+)
 from headlight.encode import Encoded
 from headlight.encode.batch import Batch
 from headlight.encode.examples import count_types
@@ -49,17 +56,29 @@ def _described(name: str, words: str) -> dict[str, tuple[str, str]]:
 
 
 VARIABLES = {
-    "weight_total": ("weight that keys of a category receive from a query", "1"),
-    "weighted_norm_total": ("‖αf(x)‖ that keys of a category receive from a query", ""),
-    "vector_norm_by_category": ("mean ‖f(x)‖ of the keys of a category", ""),
+    **long_names(
+        {
+            "weight_total": Variable(
+                "weight that keys of a category receive from a query", interval=True
+            ),
+            "weighted_norm_total": Variable(
+                "‖αf(x)‖ that keys of a category receive from a query", "", interval=True
+            ),
+            "weight_total_share": Variable("share of that of all keys", interval=True),
+            "weighted_norm_total_share": Variable("share of that of all keys", interval=True),
+            "vector_norm_by_category": Variable(
+                "mean ‖f(x)‖ of the keys of a category", "", interval=True
+            ),
+            **describe_dispersion("vector_norm", "‖f(x)‖"),
+            **describe_dispersion("input_norm", "‖x‖"),
+        }
+    ),
     "examples_by_category": ("examples with keys of a category", "1"),
     "token_count": ("tokens", "1"),
     "pairs_sample": ("α and ‖f(x)‖ of pairs of positions, at random", ""),
     "frequency_sample": ("occurrences of tokens, at random", ""),
     **_described("weight_norm_spearman", "α and ‖f(x)‖"),
     **_described("frequency_spearman", "frequency rank and what a token receives"),
-    **describe_dispersion("vector_norm", "‖f(x)‖"),
-    **describe_dispersion("input_norm", "‖x‖"),
 }
 """Long name and unit of every variable; norms are in units of the model's hidden states."""
 
@@ -84,9 +103,11 @@ def dataset(
     found = tally.compute()
     by_key = (*HEAD, "key_category")
     variables: dict[str, Any] = {
-        "weight_total": (by_key, found["weight"]["mean"]),
-        "weighted_norm_total": (by_key, found["weighted_norm"]["mean"]),
-        "vector_norm_by_category": (by_key, found["category_norm"]["mean"]),
+        **of_mean("weight_total", by_key, found["weight"]),
+        **of_mean("weighted_norm_total", by_key, found["weighted_norm"]),
+        **of_ratio("weight_total_share", by_key, found["weight_share"]),
+        **of_ratio("weighted_norm_total_share", by_key, found["weighted_norm_share"]),
+        **of_mean("vector_norm_by_category", by_key, found["category_norm"]),
         "examples_by_category": ("key_category", found["category_norm"]["count"].max(axis=(0, 1))),
         "token_count": ("key_category", found["tokens"]["total"]),
     }
@@ -178,6 +199,7 @@ class NormsStudy(TextStudy[NormSettings]):
             known.occurrences,
             len(known.categories),
             plan.sites,
+            groups=groups_of(examples),
             pairs=Sample(drawn, len(PAIR), len(known.categories), seed=asked.seed),
             tokens=Sample(asked.sample, len(FIELDS), seed=asked.seed),
         )

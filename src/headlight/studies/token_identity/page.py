@@ -63,7 +63,7 @@ def _rates(result: xr.Dataset) -> Section:
             "rate_mean",
             panel="{loss}",
             by=(TITLES, MAP),
-            error="rate_standard_error",
+            interval=True,
             percent=True,
             y_label="identified",
             marked=True,
@@ -84,7 +84,7 @@ def _rates(result: xr.Dataset) -> Section:
         "A map takes a hidden token to where its input token was: naive leaves it where it is, "
         "linear is a matrix, MLP a network with one hidden layer; both are trained on other "
         "sequences. The token is identified if no other token of its sequence is nearer, by cosine "
-        f"or by L2 (Euclidean) distance.{words} Bands are one standard error over splits.",
+        f"or by L2 (Euclidean) distance.{words} Bands are intervals of 95% over splits.",
         "Brunner et al. (2020), Figure 2",
         [Drawing("rates", "", "Rates by layer.", draw)],
         [replace(table, frame=table.frame[["map", "distance", *table.frame.columns[2:]]])],
@@ -99,7 +99,7 @@ def _neighbours(result: xr.Dataset) -> Section:
             "{offset:+d}",
             "{map}, {loss}",
             by=(MAP, LOSS, "offset"),
-            error="rate_standard_error",
+            interval=True,
             percent=True,
             y_label="recovered",
             marked=True,

@@ -12,6 +12,7 @@ from torch import Tensor
 
 from headlight.errors import ResultError
 from headlight.files import Location
+from headlight.reduce.intervals import student
 from headlight.result import describe
 from headlight.studies.token_identity.models import family_of
 from headlight.studies.token_identity.outcomes import Outcome
@@ -27,6 +28,11 @@ VARIABLES = {
     **{name: (text, "1") for name, text in _RATES.items()},
     **{f"{name}_mean": (f"{text}, mean over folds", "1") for name, text in _RATES.items()},
     **{f"{name}_standard_error": (f"{text}, standard error", "1") for name, text in _RATES.items()},
+    **{
+        f"{name}_mean_{end}": (f"{text}, {which} end of the 95% interval over folds", "1")
+        for name, text in _RATES.items()
+        for end, which in (("low", "lower"), ("high", "upper"))
+    },
     "validation_loss": ("mean loss on the validation tokens", ""),
     "parameter": ("learning rate, or λ of ridge regression", "1"),
     "best_epoch": ("epoch whose weights were kept", "1"),
@@ -82,13 +88,18 @@ def identity_dataset(
 
 
 def _over_folds(result: xarray.Dataset) -> xarray.Dataset:
-    """Means over folds, and their standard errors, as if folds were independent."""
+    """Means over folds, their standard errors and intervals, as if folds were independent."""
     folds = result.sizes["fold"]
     for name in ("rate", "train_rate", "rate_across"):
         if name in result:
             result[f"{name}_mean"] = result[name].mean("fold")
             spread = result[name].std("fold", ddof=1) if folds > 1 else result[name].mean("fold")
-            result[f"{name}_standard_error"] = spread / folds**0.5 if folds > 1 else spread * np.nan
+            error = spread / folds**0.5 if folds > 1 else spread * np.nan
+            result[f"{name}_standard_error"] = error
+            mean = result[f"{name}_mean"]
+            ends = student(mean.values, error.values, np.full(mean.shape, folds - 1.0))
+            for end, values in zip(("low", "high"), ends, strict=True):
+                result[f"{name}_mean_{end}"] = mean.dims, values
     return result
 
 

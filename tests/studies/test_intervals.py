@@ -1,0 +1,177 @@
+"""Intervals of studies over a corpus, against those that are made of runs over single texts."""
+
+from collections.abc import Sequence
+
+import numpy as np
+import pytest
+import xarray as xr
+from scipy import stats
+
+from headlight.analysis.batch_texts import groups_of
+from headlight.reduce.group_means import GROUPS
+from headlight.settings.attribution import AttributionSettings
+from headlight.studies.attribution.settings import AttributionStudySettings
+from headlight.studies.attribution.study import run as attribution
+from headlight.studies.distances.study import run as distances
+from headlight.studies.identifiability.study import run as identifiability
+from headlight.studies.importance.study import run as importance
+from headlight.studies.norms.study import run as norms
+from headlight.studies.token_identity.result import _over_folds
+from studies.models import model, texts
+from studies.test_importance import OBJECTIVES, with_head
+from studies.test_numbers import examples_of
+
+TEXTS = 5
+
+
+def singles(study, corpus: Sequence[str], *given) -> list[xr.Dataset]:
+    return [study([text], *given, progress=False) for text in corpus]
+
+
+def agrees(result: xr.Dataset, name: str, value: np.ndarray, half: np.ndarray) -> None:
+    """The ends are so far from the value; with the digits of numbers that models make."""
+    for end, sign in (("low", -1), ("high", 1)):
+        found = result[f"{name}_{end}"].values
+        np.testing.assert_allclose(found, value + sign * half, rtol=2e-3, atol=2e-6, err_msg=name)
+    assert np.isfinite(half).any()
+
+
+def of_mean(rows: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    """Student's t over texts; those without a number do not count."""
+    count = np.isfinite(rows).sum(0)
+    freedom = np.where(count > 1, count - 1, np.nan)
+    deviation = np.nanstd(rows, axis=0) * np.sqrt(count / freedom)
+    half = stats.t.ppf(0.975, freedom) * deviation / np.sqrt(count)
+    return np.nanmean(rows, axis=0), np.asarray(half)
+
+
+def of_ratio(parts: np.ndarray, wholes: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    """The linearised ratio: residuals of the parts from the ratio times the wholes."""
+    seen = np.isfinite(parts + wholes)
+    part, whole = np.where(seen, parts, 0), np.where(seen, wholes, 0)
+    count = seen.sum(0)
+    freedom = np.where(count > 1, count - 1, np.nan)
+    ratio = part.sum(0) / whole.sum(0)
+    residuals = np.where(seen, part - ratio * whole, 0)
+    error = np.sqrt((residuals**2).sum(0) / (count * freedom)) / (whole.sum(0) / count)
+    return ratio, stats.t.ppf(0.975, freedom) * error
+
+
+def values(runs: Sequence[xr.Dataset], name: str) -> np.ndarray:
+    return np.stack([run[name].values for run in runs])
+
+
+@pytest.mark.filterwarnings("ignore:Mean of empty slice", "ignore:Degrees of freedom",
+                            "ignore:invalid value")  # fmt: skip
+def test_means_of_gradients_are_those_of_texts():
+    found, corpus = with_head("llama"), texts(TEXTS, seed=11)
+    whole = importance(corpus, found, objective=OBJECTIVES["llama"], progress=False)
+    runs = [importance([text], found, objective=OBJECTIVES["llama"], progress=False)
+            for text in corpus]  # fmt: skip
+    for name in ("importance", "importance_by_query", "loss"):
+        agrees(whole, name, *of_mean(values(runs, name)))
+
+
+@pytest.mark.filterwarnings("ignore:Mean of empty slice", "ignore:Degrees of freedom",
+                            "ignore:invalid value")  # fmt: skip
+def test_identifiability_is_one_number_of_a_text():
+    found, corpus = model("bert"), texts(TEXTS, seed=12, longest=24)
+    whole, runs = (
+        identifiability(corpus, found, progress=False),
+        singles(identifiability, corpus, found),
+    )
+    single = np.array([run["effective_correlation"].item() for run in runs])
+    agrees(whole, "effective_correlation_whole", *of_mean(single))
+    by_head = np.stack([run["effective_correlation_by_head"].values[0] for run in runs])
+    agrees(whole, "effective_correlation_by_head_whole", *of_mean(by_head))
+    bins = np.array([run["length"].item() for run in runs])
+    for place, length in enumerate(whole["length"].values):
+        here = whole.isel(length=place)
+        if (bins == length).sum() > 1:
+            agrees(here, "effective_correlation", *of_mean(single[bins == length]))
+        else:
+            assert np.isnan(here["effective_correlation_low"])
+
+
+def test_distances_count_texts_by_their_queries():
+    found, corpus = model("bert"), texts(TEXTS, seed=13)
+    whole, runs = distances(corpus, found, progress=False), singles(distances, corpus, found)
+    queries = np.array([float(run.attrs["tokens"]) for run in runs]).reshape(-1, 1, 1, 1)
+    between = values(runs, "distance")
+    agrees(whole, "distance", *of_ratio(between * queries, queries * np.ones_like(between)))
+
+
+@pytest.mark.filterwarnings("ignore:invalid value")
+def test_contributions_of_tokens_of_a_text_belong_together():
+    settings = AttributionStudySettings(
+        attribution=AttributionSettings(method="exact"), exact=0, reach=5
+    )
+    found, corpus = model("bert"), texts(TEXTS, seed=14)
+    whole = attribution(corpus, found, settings, progress=False)
+    runs = singles(attribution, corpus, found, settings)
+    counts = values(runs, "own_count").astype(float)[..., None]
+    counts[counts == 0] = np.nan
+    own = values(runs, "own_mean")
+    agrees(whole, "own_mean", *of_ratio(own * counts, counts * np.ones_like(own)))
+    others = values(runs, "not_largest")
+    agrees(whole, "not_largest", *of_ratio(others * counts[:, 0], counts[:, 0] + 0 * others))
+    near = values(runs, "by_distance")
+    there = values(runs, "by_distance_count").astype(float)[:, None]
+    agrees(whole, "by_distance", *of_ratio(near * there, there + 0 * near))
+
+
+@pytest.mark.filterwarnings("ignore:Mean of empty slice", "ignore:Degrees of freedom",
+                            "ignore:invalid value")  # fmt: skip
+@pytest.mark.parametrize("family", ["bert", "llama"])
+def test_norms_have_those_of_texts_and_of_groups_of_texts(family):
+    found, corpus = model(family), texts(TEXTS, seed=15)
+    whole, runs = norms(corpus, found, progress=False), singles(norms, corpus, found)
+    for name in ("weight_total", "weighted_norm_total", "vector_norm_by_category"):
+        agrees(whole, name, *of_mean(values(runs, name)))
+    for name in ("weight_total", "weighted_norm_total"):
+        parts = values(runs, name)
+        all_of_them = np.nansum(parts, -1, keepdims=True) * np.ones_like(parts)
+        agrees(whole, f"{name}_share", *of_ratio(parts, all_of_them))
+    sizes = values(runs, "token_count").sum(1)
+    groups = groups_of(examples_of(found, corpus))
+    for name in ("vector_norm", "input_norm"):
+        means, stds = values(runs, f"{name}_mean"), values(runs, f"{name}_std")
+        for what, statistic in STATISTICS.items():
+            agrees(whole, f"{name}_{what}", *jackknife(statistic, means, stds, sizes, groups))
+
+
+def jackknife(statistic, means, stds, sizes, groups) -> tuple[np.ndarray, np.ndarray]:
+    """A statistic of lengths and half its interval, of what it is without each group of texts."""
+    share = np.bincount(groups, sizes, minlength=GROUPS) / sizes.sum()
+    value = statistic(means, stds, sizes)
+    squares = np.zeros_like(value)
+    for group in np.unique(groups):
+        rest = groups != group
+        without = statistic(means[rest], stds[rest], sizes[rest])
+        squares += ((1 - share[group]) * (without - value)) ** 2 / (1 - (share**2).sum())
+    return value, stats.t.ppf(0.975, 1 / (share**2).sum() - 1) * np.sqrt(squares)
+
+
+def _mean(means, stds, sizes):
+    return np.average(means, axis=0, weights=sizes)
+
+
+def _std(means, stds, sizes):
+    return np.sqrt(np.average(stds**2 + means**2, axis=0, weights=sizes)
+                   - _mean(means, stds, sizes) ** 2)  # fmt: skip
+
+
+STATISTICS = {
+    "mean": _mean,
+    "std": _std,
+    "cv": lambda *given: _std(*given) / _mean(*given),
+}
+
+
+def test_rates_have_the_interval_of_their_folds():
+    rates = np.array([[0.9, 0.8, 0.85], [0.5, 0.5, 0.5]])
+    result = _over_folds(xr.Dataset({"rate": (("map", "fold"), rates)}))
+    value, half = of_mean(rates.T)
+    agrees(result, "rate_mean", value, half)
+    alone = _over_folds(xr.Dataset({"rate": (("map", "fold"), rates[:, :1])}))
+    assert np.isnan(alone["rate_mean_low"]).all()
