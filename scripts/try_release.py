@@ -118,7 +118,8 @@ def publish(clone: Path, address: str) -> None:
 
 def installed(version: str, sdist: Path, address: str, folder: Path, options: list[str]) -> str:
     """Install from the index into an empty environment, run every study, and say what it took."""
-    environment = folder / f"python-{version}"
+    name = version.replace(os.sep, "_")  # uv takes the path of an interpreter as well
+    environment = folder / f"python-{name}"
     python = environment / "bin" / "python"
     uv = (sys.executable, "-m", "uv")
     run(*uv, "venv", "--quiet", "--python", version, environment)
@@ -132,7 +133,7 @@ def installed(version: str, sdist: Path, address: str, folder: Path, options: li
         if (packages / name).is_dir()
     )
     run(*install, "pytest", "hypothesis")
-    tests = folder / f"tests-{version}"
+    tests = folder / f"tests-{name}"
     with tarfile.open(sdist) as archive:
         archive.extractall(tests, filter="data")
     (source,) = tests.iterdir()
