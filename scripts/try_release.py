@@ -140,7 +140,7 @@ def installed(version: str, sdist: Path, address: str, folder: Path, options: li
     shutil.rmtree(source / "src")  # the package that is run is the one that was installed
     said = run(
         python, "-m", "pytest", "-q", "-p", "no:cacheprovider", TESTS,
-        cwd=source, HF_HUB_OFFLINE="1", PYTHONPATH="",
+        cwd=source, HF_HUB_OFFLINE="1", PYTHONPATH="", PYTEST_ADDOPTS="",
     ).splitlines()[-1]  # fmt: skip
     asked = "import platform, torch; print(platform.python_version(), torch.__version__)"
     which, has = run(python, "-c", asked).split()
