@@ -4,12 +4,15 @@ They are those of its description: self, previous token, entropy, mean and varia
 induction.  A query that has no token before it counts as 0 for the previous one.
 """
 
+import json
+
 import numpy as np
 import pytest
 
 from headlight.reading import read
 from headlight.studies.heads.settings import SurveySettings
 from headlight.studies.heads.study import run as survey
+from headlight.views.headvis import headvis_files
 from studies.models import WORDS, model
 
 LAYERS, HEADS = 2, 4
@@ -43,7 +46,18 @@ def six(weight: np.ndarray, tokens: list[str]) -> dict[str, float]:
     }
 
 
-def test_they_are_in_a_survey():
+NAMES = {
+    "self": "self_attention_score",
+    "previous": "prev_token_score",
+    "entropy": "pattern_entropy",
+    "distance": "qk_distance",
+    "variance": "qk_distance_variance",
+    "induction": "induction_score",
+}
+"""As its files call them."""
+
+
+def test_they_are_in_a_survey_and_in_the_files_of_headvis():
     generator = np.random.default_rng(4)
     corpus = [" ".join(generator.choice(WORDS, 24)) for _ in range(5)]  # of one length, as there
     found = model("llama")
@@ -51,6 +65,8 @@ def test_they_are_in_a_survey():
     readings = [read(found, text) for text in corpus]
     assert len({len(each.tokens) for each in readings}) == 1
     here = result.sel(measure="weight")
+    files = {path: json.loads(content) for path, content in headvis_files(result)}
+    rows = iter(files["scatter_data.json"])
     for layer, head in np.ndindex(LAYERS, HEADS):
         by_text = [
             six(each.weight.sel(layer=layer, head=head).values.astype(float), each.tokens)
@@ -69,3 +85,14 @@ def test_they_are_in_a_survey():
         for name, value in told.items():
             assert float(value) == pytest.approx(wanted[name], rel=1e-6, abs=1e-6), name
         assert float(one["distance_std"]) ** 2 == pytest.approx(variance, rel=1e-6)
+        row = next(rows)
+        assert (row["layer"], row["head"]) == (layer, head)
+        for name, value in {**wanted, "variance": variance}.items():
+            assert row[NAMES[name]] == pytest.approx(value, rel=1e-6, abs=1e-6), name
+        texts = [[*each.tokens] for each in readings]
+        for sequence in files[f"heads/L{layer}H{head}.json"]["sequences"]:
+            tokens = [token.strip() for token in sequence["tokens"]]
+            weight = readings[texts.index(tokens)].weight.sel(layer=layer, head=head).values
+            queries, keys = np.divmod(sequence["attention_indices"], sequence["seq_len"])
+            assert len({*queries}) == 1
+            assert sequence["attention_values"] == pytest.approx(weight[queries, keys], abs=1e-3)

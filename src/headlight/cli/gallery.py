@@ -19,8 +19,11 @@ def gallery(
     overwrite: Annotated[
         bool, typer.Option("--overwrite", help="Write into a folder that holds something already.")
     ] = False,
+    headvis: Annotated[
+        bool, typer.Option("--headvis", help="Write the data of HeadVis as well, into headvis/.")
+    ] = False,
 ) -> None:
     """Write the heads of surveys as pages for any web host, with a search over all models."""
     from headlight.sessions.galleries import gallery as write
 
-    say(f"gallery: {write(runs, out, overwrite=overwrite)}")
+    say(f"gallery: {write(runs, out, overwrite=overwrite, headvis=headvis)}")

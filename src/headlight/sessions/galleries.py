@@ -11,12 +11,17 @@ from headlight.errors import UsageError
 from headlight.files import Location, location
 from headlight.result import load
 from headlight.views.gallery import Shown, gallery_files
+from headlight.views.headvis import check_headvis
 
 INDEX = "index.html"
 
 
 def gallery(
-    runs: Iterable[str | Path | xarray.Dataset], out: str | Path, *, overwrite: bool = False
+    runs: Iterable[str | Path | xarray.Dataset],
+    out: str | Path,
+    *,
+    overwrite: bool = False,
+    headvis: bool = False,
 ) -> Path:
     """Write the heads of surveys as a folder for any web host, which opens from disk too.
 
@@ -24,12 +29,15 @@ def gallery(
         runs: folders of surveys, their ``result.nc``, or results; at least one.
         out: the folder.
         overwrite: write into a folder that holds something already.
+        headvis: write the data that the front end of HeadVis reads as well, a folder for each
+            survey in ``headvis``.
 
     Returns:
         Its first page, ``index.html``, which is written last.
 
     Raises:
-        UsageError: there is no run, one is of another study, or the folder holds something.
+        UsageError: there is no run, one is of another study, the folder holds something, or
+            HeadVis could show nothing of a survey.
         ResultError: a result cannot be read, or the folder cannot be written.
     """
     shown = [_shown(run) for run in runs]
@@ -41,7 +49,9 @@ def gallery(
             f"{folder} holds something already; choose another folder, or write into it with "
             "--overwrite."
         )
-    for name, content in gallery_files(shown):
+    for each in shown if headvis else ():
+        check_headvis(each.result)
+    for name, content in gallery_files(shown, headvis=headvis):
         path = folder / name
         if not path.parent.exists():
             files.make_folder(path.parent)

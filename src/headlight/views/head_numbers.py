@@ -140,7 +140,7 @@ def all_heads(result: xr.Dataset) -> dict[str, Any]:
             for each in statistics(result)
         ],
         "distances": _distances(),
-        "texts": [_texts(result, name) for name in ("drawn_key", "drawn_query")],
+        "texts": [texts_of(result, name) for name in ("drawn_key", "drawn_query")],
     }
 
 
@@ -169,7 +169,7 @@ def _distances() -> list[str]:
     ]
 
 
-def _texts(result: xr.Dataset, name: str) -> list[list[str]]:
+def texts_of(result: xr.Dataset, name: str) -> list[list[str]]:
     """The texts that were drawn: tokens as they stand in the text, with the blank before them."""
     if name not in result:
         return []
