@@ -40,22 +40,22 @@ class Estimates:
 
     def at(self, place: Any) -> "Estimates":
         """A part, or one number."""
-        return Estimates(*(np.asarray(each[place]) for each in (self.value, self.low, self.high)))
+        return _arrays(*(each[place] for each in (self.value, self.low, self.high)))
 
     def mean(self, axis: int | None = None) -> "Estimates":
         """Over all that were observed."""
-        return Estimates(*(average(each, axis) for each in (self.value, self.low, self.high)))
+        return _arrays(*(average(each, axis) for each in (self.value, self.low, self.high)))
 
     def minus(self, other: "Estimates") -> "Estimates":
         """The difference."""
-        return Estimates(self.value - other.value, self.low - other.high, self.high - other.low)
+        return _arrays(self.value - other.value, self.low - other.high, self.high - other.low)
 
     def times(self, factor: Any) -> "Estimates":
         """Multiplied; by a negative number the ends change places."""
         low, high = self.low * factor, self.high * factor
-        return Estimates(self.value * factor, np.minimum(low, high), np.maximum(low, high))
+        return _arrays(self.value * factor, np.minimum(low, high), np.maximum(low, high))
 
-    def compared(self, other: float) -> NDArray[np.str_]:
+    def compared(self, other: float) -> NDArray[Any]:
         """`headlight.findings.rules.decided` of each; of a text alone what was seen in it."""
         if self.known:
             verdict = np.vectorize(decided, otypes=[str])(self.value, self.low, self.high, other)
@@ -77,6 +77,11 @@ class Estimates:
         flat = (each.ravel() for each in (self.value, self.low, self.high))
         found = rivals(*flat, first=int(np.ravel_multi_index(first, self.value.shape)))
         return [tuple(map(int, np.unravel_index(at, self.value.shape))) for at in found]
+
+
+def _arrays(*numbers: Any) -> Estimates:
+    """Of arrays, or of single numbers, which numpy hands back as such."""
+    return Estimates(*map(np.asarray, numbers))
 
 
 def estimates(
@@ -122,7 +127,7 @@ def around(one: Estimates, written: Any = percent, *, share: bool = True) -> str
     return interval(low, high, written)
 
 
-def many(verdicts: NDArray[np.str_], noun: str = "") -> str:
+def many(verdicts: NDArray[Any], noun: str = "") -> str:
     """How many are certainly so: ``7``, or ``7 heads (2 not decided)``."""
     open_ones = int((verdicts == "not decided").sum())
     above = int((verdicts == "above").sum())

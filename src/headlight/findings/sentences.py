@@ -2,6 +2,7 @@
 
 from dataclasses import dataclass
 from math import isfinite
+from typing import Any
 
 import numpy as np
 import xarray as xr
@@ -304,7 +305,7 @@ def _neighbour(result: xr.Dataset, which: str, offset: int) -> Highlight | None:
     )
 
 
-def _heads(verdicts: NDArray[np.str_], one: str, several: str) -> str:
+def _heads(verdicts: NDArray[Any], one: str, several: str) -> str:
     """How many heads, with the verb."""
     verb = one if int((verdicts == "above").sum()) == 1 else several
     return f"{many(verdicts, 'head')} {verb}"

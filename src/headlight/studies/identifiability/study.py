@@ -163,7 +163,8 @@ def _of_all(by_length: Mapping[str, np.ndarray]) -> dict[str, np.ndarray]:
     there = np.where(texts > 0, texts, np.nan)
     whole = np.nansum(count * mean, 0) / there
     squares = np.nansum(count * std**2, 0) + np.nansum(count * (mean - whole) ** 2, 0)
-    return {"count": texts, "mean": whole, "std": np.sqrt(squares / there)}
+    found = {"count": texts, "mean": whole, "std": np.sqrt(squares / there)}
+    return {name: np.asarray(value) for name, value in found.items()}  # of one head a number
 
 
 class IdentifiabilityObserver:
