@@ -101,7 +101,7 @@ def test_what_effective_attention_lacks_is_said_and_shown():
     layer, head = np.unravel_index(lost.argmax(), lost.shape)
     said = next(e.text for e in page.all("li") if "cannot reach the output" in e.text)
     assert f"adds up to {100 * (1 - lost.mean()):.0f}%" in said
-    assert f"head L{layer}H{head} ({100 * lost.max():.0f}%)" in said
+    assert f"head L{layer}H{head}: {100 * lost.max():.0f}%" in said
 
 
 @pytest.mark.slow
