@@ -42,6 +42,7 @@ def whole_study(subject: CapturedModel, batch: Batch, kind: Kind = "encoder") ->
             occurrences,
             len(CATEGORIES),
             sites,
+            groups=np.arange(BATCH),
             pairs=Sample(size, 2, len(CATEGORIES)),
             tokens=Sample(size, 4),
         )
