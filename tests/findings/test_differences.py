@@ -120,6 +120,10 @@ def test_a_run_does_not_differ_from_itself(first):
     assert (found["p_value"].values[np.isfinite(found["p_value"].values)] == 1).all()
     assert largest_changes(found, 1) == []
     assert "0 of 8 heads" in findings(found)[0]
+    page = result_page(found)
+    assert "Which heads differ?" not in page
+    assert "<p class=\"quiet\">none</p>" in page
+    assert tables(found)["changes"].frame.empty
 
 
 def test_what_both_have_read_cancels(first, swapped):

@@ -155,18 +155,16 @@ def _heads(result: xr.Dataset) -> Section:
     names = _names(result)
     shares = np.isin(result["behaviour"].values, SHARES)
     size = abs(result["difference"]).where(result["false_discovery"] <= LEVEL)
-    there = result["p_value"].notnull().any("statistic")
-    largest = size.isel(statistic=np.flatnonzero(shares)).max("statistic").fillna(0).where(there)
-    data = xr.Dataset({"largest": largest})
+    data = xr.Dataset({"largest": size.isel(statistic=np.flatnonzero(shares)).max("statistic")})
     by = By("other", {at: names[at] for at in range(1, len(names))})
     drawn = maps(data, Map("largest", "{other}", by, limits=(0, 1), unit="largest difference"))
     words = "The largest difference of a share of each head that is no false alarm."
     explanation = (
         f"Each square is a head of {names[0]}; the stronger its colour, the more one of the shares "
-        f"that it gives differs. {NUMBERING} {_texts_read(result)}"
+        f"that it gives differs. Of empty ones it is not decided. {NUMBERING} {_texts_read(result)}"
     )
     return Section("heads", "Which heads differ?", explanation, "",
-                   [Drawing("heads", "", words, drawn)])  # fmt: skip
+                   [Drawing("heads", "", words, drawn)] if data["largest"].notnull().any() else [])  # fmt: skip
 
 
 def _texts_read(result: xr.Dataset) -> str:

@@ -50,7 +50,7 @@ def study_terminal(result: xr.Dataset) -> RenderableType:
 def _short(result: xr.Dataset) -> RenderableType:
     """The main table of one kind of attention, and its few numbers."""
     parts: list[RenderableType] = [Text(printable(str(Subject.of(result))), style="bold")]
-    main = next(iter(tables(result).values()), None)
+    main = next((table for table in tables(result).values() if len(table.frame)), None)
     if main is not None:
         parts.append(_Fitting(main))
         if equal := equal_to_weight(result):
