@@ -10,9 +10,9 @@ from benchmarks.timing import ratio, rounds
 from headlight.analysis.allocator import keep_freed_memory
 from headlight.capture import CapturedModel, Prepared
 from headlight.encode import Encoded
+from headlight.studies.ablation import AblationSettings
 from headlight.studies.ablation.observer import AblationObserver
 from headlight.studies.ablation.outputs import Outputs
-from headlight.studies.ablation.settings import AblationSettings
 
 LAYER = 6
 HEADS = 12

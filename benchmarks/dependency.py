@@ -17,8 +17,8 @@ from headlight.corpora import Sentence
 from headlight.encode import EncodedSentence, length_batches
 from headlight.encode.batch import Batch, collate
 from headlight.reduce import Tally
+from headlight.studies.dependency import DependencySettings
 from headlight.studies.dependency.observer import DependencyObserver
-from headlight.studies.dependency.settings import DependencySettings
 
 SENTENCES = 256
 """A shard."""

@@ -15,7 +15,7 @@ from benchmarks.survey import THREADS, batch, captured, naive_norms, subject, wh
 from headlight.analysis.allocator import keep_freed_memory
 from headlight.capture import load_model
 from headlight.corpora import SAMPLE_TEXT
-from headlight.studies.heads.settings import SurveySettings
+from headlight.studies.heads import SurveySettings
 from headlight.studies.heads.study import run as survey
 
 DOCUMENTS = 512

@@ -18,9 +18,9 @@ from headlight.capture import CapturedModel, Kind, LayerRecord
 from headlight.encode.batch import Batch
 from headlight.reduce import Sample, Tally
 from headlight.reduce.rank import pairs as rank_pairs
+from headlight.studies.norms import NormSettings
 from headlight.studies.norms.frequency import FrequencyRanks, Occurrences
 from headlight.studies.norms.observer import NormsObserver
-from headlight.studies.norms.settings import NormSettings
 from headlight.vocabulary import CATEGORIES
 
 TYPES = 30522

@@ -20,7 +20,7 @@ from transformers import BertForPreTraining, BertTokenizerFast
 
 from headlight.capture import load_model
 from headlight.corpora import open_corpus
-from headlight.studies.heads.settings import SurveySettings
+from headlight.studies.heads import SurveySettings
 from headlight.studies.heads.study import run as survey
 
 BATCHES, ROWS, LENGTH = 150, 16, 128

@@ -24,7 +24,7 @@ from headlight.capture import CapturedModel, load_model
 from headlight.catalogue import EMBEDDED_TRANSLATOR
 from headlight.corpora import Corpus, Document, TranslationPair
 from headlight.run.checkpoint import Checkpoint, State
-from headlight.studies.heads.settings import SurveySettings
+from headlight.studies.heads import SurveySettings
 from headlight.studies.heads.study import run
 from headlight.word_alignment.directions import align_pairs
 from headlight.word_alignment.output import EVERY, LinkFile

@@ -62,7 +62,7 @@ def reference() -> str:
     return "\n".join(
         f"## headlight.{study.name}\n\n"
         f"::: {documented(study)}\n    options: {{ heading_level: 3 }}\n\n"
-        f"::: {study.package}.settings.{study.settings.__name__}\n"
+        f"::: {study.settings.__module__}.{study.settings.__name__}\n"
         "    options: { heading_level: 3 }\n"
         for study in OURS
     )

@@ -17,9 +17,8 @@ from headlight.findings.coreference import systems_table
 from headlight.measures import Scores
 from headlight.reading import read
 from headlight.settings.attribution import AttributionSettings
-from headlight.studies.distances import study as distances
-from headlight.studies.distances.settings import DistanceSettings
-from headlight.studies.heads.settings import SurveySettings
+from headlight.studies.distances import DistanceSettings, study as distances
+from headlight.studies.heads import SurveySettings
 from headlight.studies.heads.study import run
 from headlight.views import terminal_table
 from headlight.views.result_page import result_page, tables

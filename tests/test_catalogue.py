@@ -112,7 +112,7 @@ def declared(monkeypatch: pytest.MonkeyPatch):
 
 
 def test_a_study_that_cannot_be_loaded_is_refused_in_a_sentence(declared) -> None:
-    declared(broken="no_such_package.settings:STUDY")
+    declared(broken="no_such_package:STUDY")
     assert "broken" not in studies()
     assert next(iter(studies())) == "survey"
     with pytest.raises(UsageError, match=r"broken .* cannot be loaded \(ModuleNotFoundError"):
@@ -121,7 +121,7 @@ def test_a_study_that_cannot_be_loaded_is_refused_in_a_sentence(declared) -> Non
 
 
 def test_what_is_no_study_of_its_name_is_refused(declared) -> None:
-    declared(other="headlight.studies.norms.settings:STUDY", text="json:dumps")
+    declared(other="headlight.studies.norms:STUDY", text="json:dumps")
     for name in ("other", "text"):
         with pytest.raises(UsageError, match="is no study of that name"):
             registry.find_study(name)
@@ -129,7 +129,7 @@ def test_what_is_no_study_of_its_name_is_refused(declared) -> None:
 
 @pytest.mark.parametrize("name", ["load", "open", "corpora", "read", "is valid", "_private"])
 def test_a_name_that_is_taken_or_cannot_be_had_is_refused(declared, name: str) -> None:
-    declared(**{name: "headlight.studies.norms.settings:STUDY"})
+    declared(**{name: "headlight.studies.norms:STUDY"})
     assert name not in studies()
     with pytest.raises(UsageError, match=r"name is taken; rename it|a name that no function"):
         registry.find_study(name)

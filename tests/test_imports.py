@@ -33,7 +33,6 @@ WITHOUT_TORCH = [
     "settings",
     "views",
     "vocabulary",
-    *(study.settings.__module__.removeprefix("headlight.") for study in studies().values()),
 ]
 
 
@@ -113,8 +112,9 @@ def test_of_the_commands_only_the_one_that_is_called_is_made() -> None:
     used = {"application", "arguments", "commands", "config_file", "examples", "options",
             "printing", "program", "setting_options", "study"}  # fmt: skip
     assert loaded & commands == {f"headlight.cli.{name}" for name in used}
-    settings = {name for name in loaded if name.startswith("headlight.studies.")}
-    assert settings == {"headlight.studies.norms", "headlight.studies.norms.settings"}
+    assert {name for name in loaded if name.startswith("headlight.studies.")} == {
+        "headlight.studies.norms"
+    }
     assert not loaded & {"headlight.analysis.folder", "headlight.corpora", "headlight.run", "rich"}
     assert not loaded & (HEAVY | NUMBERS)
 
@@ -157,6 +157,7 @@ def test_what_is_wrong_with_a_model_is_said_before_torch_is_there(
 def test_a_layer_that_knows_no_model_loads_no_torch() -> None:
     """All in one interpreter: what they load together is all that any of them loads alone."""
     modules = [module for layer in WITHOUT_TORCH for module in submodules(layer)]
+    modules += [study.package for study in studies().values()]
     first = (
         "import sys\n"
         "from importlib import import_module\n"

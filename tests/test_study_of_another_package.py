@@ -29,7 +29,6 @@ def place(tmp_path_factory: pytest.TempPathFactory) -> Path:
     for path, code in re.findall(r"^```python\n# (\S+)\n(.*?)^```", GUIDE, re.M | re.S):
         (folder / path).parent.mkdir(exist_ok=True)
         (folder / path).write_text(code, encoding="utf-8")
-    (folder / "diagonal" / "__init__.py").touch()
     declared = tomllib.loads(re.findall(r"^```toml\n(.*?)^```", GUIDE, re.M | re.S)[0])
     install(folder, "diagonal", declared["project"]["entry-points"]["headlight.studies"])
     example_data.write(folder)

@@ -17,8 +17,8 @@ from headlight.errors import CaptureError, UnknownNameError, UsageError
 from headlight.measures import Scores, register_measure, unregister_measure
 from headlight.reading import Reading, read
 from headlight.result import save_csv
-from headlight.studies.distances.settings import DistanceSettings
-from headlight.studies.heads.settings import SurveySettings
+from headlight.studies.distances import DistanceSettings
+from headlight.studies.heads import SurveySettings
 from headlight.studies.heads.study import run
 from headlight.views import reading_page, reading_terminal, terminal_table
 from headlight.views.pictures.theme import colour_of, marker_of

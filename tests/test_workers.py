@@ -18,7 +18,7 @@ from headlight.errors import HeadlightWarning, RunError, UsageError
 from headlight.files import location
 from headlight.run.blocks import PLAN
 from headlight.sessions.workers import device_of, local_workers
-from headlight.studies.heads.settings import SurveySettings
+from headlight.studies.heads import SurveySettings
 from headlight.studies.heads.study import run as survey
 from headlight.training import one_thread
 from interruptions import interrupted_after

@@ -7,8 +7,8 @@ from headlight.capture.objectives.objective import Objective
 from headlight.corpora.trees.sentence import Sentence
 from headlight.corpora.word_vectors import WordVectors
 from headlight.settings.attribution import AttributionSettings
-from headlight.studies.parser_probes.settings import TrainingSettings
-from headlight.studies.token_identity.settings import MapTrainingSettings
+from headlight.studies.parser_probes import TrainingSettings
+from headlight.studies.token_identity import MapTrainingSettings
 from headlight.word_alignment.settings import InputMeasureSettings, SimilaritySettings
 from pathlib import Path
 from typing import Any, Literal
@@ -60,7 +60,7 @@ def survey(
 ) -> xarray.Dataset:
     """What weights, norms and effective attention say about every head.
 
-    Settings are those of `headlight.studies.heads.settings.SurveySettings`.
+    Settings are those of `headlight.studies.heads.SurveySettings`.
 
     Args:
         source: a path, a glob, ``hf:NAME``, ``-``, texts, an open corpus, or examples that are
@@ -159,7 +159,7 @@ def norms(
 ) -> xarray.Dataset:
     """How long transformed vectors are, and how that goes with weights and frequency.
 
-    Settings are those of `headlight.studies.norms.settings.NormSettings`.
+    Settings are those of `headlight.studies.norms.NormSettings`.
 
     Args:
         source: a path, a glob, ``hf:NAME``, ``-``, texts, an open corpus, or examples that are
@@ -250,7 +250,7 @@ def attribution(
 ) -> xarray.Dataset:
     """How much of a hidden token is its own input token, and how much comes from others.
 
-    Settings are those of `headlight.studies.attribution.settings.AttributionStudySettings`.
+    Settings are those of `headlight.studies.attribution.AttributionStudySettings`.
 
     Args:
         source: a path, a glob, ``hf:NAME``, ``-``, texts, an open corpus, or examples that are
@@ -337,7 +337,7 @@ def distances(
 ) -> xarray.Dataset:
     """How differently heads attend.
 
-    Settings are those of `headlight.studies.distances.settings.DistanceSettings`.
+    Settings are those of `headlight.studies.distances.DistanceSettings`.
 
     Args:
         source: a path, a glob, ``hf:NAME``, ``-``, texts, an open corpus, or examples that are
@@ -418,7 +418,7 @@ def importance(
 ) -> xarray.Dataset:
     """How much the loss depends on attention.
 
-    Settings are those of `headlight.studies.importance.settings.ImportanceSettings`.
+    Settings are those of `headlight.studies.importance.ImportanceSettings`.
 
     Args:
         source: a path, a glob, ``hf:NAME``, ``-``, texts, an open corpus, or examples that are
@@ -498,7 +498,7 @@ def ablation(
 ) -> xarray.Dataset:
     """What a model predicts without a head, or without the heads of a layer.
 
-    Settings are those of `headlight.studies.ablation.settings.AblationSettings`.
+    Settings are those of `headlight.studies.ablation.AblationSettings`.
 
     Args:
         source: texts, as other studies read them (by default the sample corpus); for a
@@ -581,7 +581,7 @@ def circuits(
 ) -> xarray.Dataset:
     """Which heads copy, complete repeated patterns, and retrieve facts.
 
-    Settings are those of `headlight.studies.circuits.settings.CircuitsSettings`.
+    Settings are those of `headlight.studies.circuits.CircuitsSettings`.
 
     Args:
         source: texts in which facts are hidden (a path, a glob, ``hf:NAME``, texts, an open
@@ -655,7 +655,7 @@ def identifiability(
 ) -> xarray.Dataset:
     """How much of attention is identifiable from the output.
 
-    Settings are those of `headlight.studies.identifiability.settings.IdentifiabilitySettings`.
+    Settings are those of `headlight.studies.identifiability.IdentifiabilitySettings`.
 
     Args:
         source: a path, a glob, ``hf:NAME``, ``-``, texts, an open corpus, or examples that are
@@ -737,7 +737,7 @@ def mixing(
 ) -> xarray.Dataset:
     """How much a layer mixes into a token from its context, and how much the token keeps.
 
-    Settings are those of `headlight.studies.mixing.settings.MixingSettings`.
+    Settings are those of `headlight.studies.mixing.MixingSettings`.
 
     Args:
         source: a path, a glob, ``hf:NAME``, ``-``, texts, an open corpus, or examples that are
@@ -819,7 +819,7 @@ def flow(
     """How much of a token after each layer comes from itself, from the first token, from special
     tokens and from others near or far, and whether methods agree.
 
-    Settings are those of `headlight.studies.flow.settings.FlowSettings`.
+    Settings are those of `headlight.studies.flow.FlowSettings`.
 
     Args:
         source: a path, a glob, ``hf:NAME``, ``-``, texts, an open corpus, or examples that are
@@ -913,7 +913,7 @@ def token_identity(
 ) -> xarray.Dataset:
     """How well hidden tokens give away their input tokens.
 
-    Settings are those of `headlight.studies.token_identity.settings.TokenIdentitySettings`.
+    Settings are those of `headlight.studies.token_identity.TokenIdentitySettings`.
 
     Args:
         source: a path, a glob, ``hf:NAME``, ``-``, texts, an open corpus, or examples that are
@@ -1014,7 +1014,7 @@ def dependency(
 ) -> xarray.Dataset:
     """How well single heads find the governors of words.
 
-    Settings are those of `headlight.studies.dependency.settings.DependencySettings`.
+    Settings are those of `headlight.studies.dependency.DependencySettings`.
 
     Args:
         source: a treebank (a path, a glob, an open treebank); by default the sample treebank.
@@ -1114,7 +1114,7 @@ def coreference(
 ) -> xarray.Dataset:
     """How well single heads find antecedents of mentions.
 
-    Settings are those of `headlight.studies.coreference.settings.CoreferenceSettings`.
+    Settings are those of `headlight.studies.coreference.CoreferenceSettings`.
 
     Args:
         source: documents with coreference (a path, a glob, open documents); by default those of
@@ -1221,7 +1221,7 @@ def parser_probes(
 ) -> xarray.Dataset:
     """How much of a parse the attention of all heads together knows.
 
-    Settings are those of `headlight.studies.parser_probes.settings.ParserProbeSettings`.
+    Settings are those of `headlight.studies.parser_probes.ParserProbeSettings`.
 
     Args:
         source: a treebank (a path, a glob, an open treebank); by default the sample treebank.
@@ -1314,7 +1314,7 @@ def alignment(
 ) -> xarray.Dataset:
     """How well cross-attention, gradients and predictions link the words of translations.
 
-    Settings are those of `headlight.studies.alignment.settings.AlignmentSettings`.
+    Settings are those of `headlight.studies.alignment.AlignmentSettings`.
 
     Args:
         source: sentence pairs (a path, a glob, ``hf:NAME``, an open corpus, tuples of two
@@ -1413,7 +1413,7 @@ def permutation(
     """How the predictions of a classifier change when its attention is permuted, uniform, or on one
     token.
 
-    Settings are those of `headlight.studies.permutation.settings.PermutationSettings`.
+    Settings are those of `headlight.studies.permutation.PermutationSettings`.
 
     Args:
         source: labelled texts, or for a tagger, where the study takes one, sentences with tags
@@ -1503,7 +1503,7 @@ def faithfulness(
 ) -> xarray.Dataset:
     """How the predictions of a classifier change without the words that each measure calls important.
 
-    Settings are those of `headlight.studies.faithfulness.settings.FaithfulnessSettings`.
+    Settings are those of `headlight.studies.faithfulness.FaithfulnessSettings`.
 
     Args:
         source: labelled texts, or for a tagger, where the study takes one, sentences with tags
@@ -1593,7 +1593,7 @@ def agreement(
 ) -> xarray.Dataset:
     """How far measures put the words of a text in the same order.
 
-    Settings are those of `headlight.studies.agreement.settings.AgreementSettings`.
+    Settings are those of `headlight.studies.agreement.AgreementSettings`.
 
     Args:
         source: labelled texts, or for a tagger, where the study takes one, sentences with tags
@@ -1693,7 +1693,7 @@ def map_faithfulness(
 ) -> xarray.Dataset:
     """Which map of a text names the tokens without which a prediction changes.
 
-    Settings are those of `headlight.studies.map_faithfulness.settings.MapFaithfulnessSettings`.
+    Settings are those of `headlight.studies.map_faithfulness.MapFaithfulnessSettings`.
 
     Args:
         source: a path, a glob, ``hf:NAME``, ``-``, texts, an open corpus, or examples that are
@@ -1798,7 +1798,7 @@ def instance_adversary(
 ) -> xarray.Dataset:
     """How different attention can be, text by text, while a prediction stays nearly what it is.
 
-    Settings are those of `headlight.studies.instance_adversary.settings.InstanceAdversarySettings`.
+    Settings are those of `headlight.studies.instance_adversary.InstanceAdversarySettings`.
 
     Args:
         source: labelled texts, or for a tagger, where the study takes one, sentences with tags
@@ -1902,7 +1902,7 @@ def adversary(
 ) -> xarray.Dataset:
     """Train models that predict as a classifier does, and attend otherwise.
 
-    Settings are those of `headlight.studies.adversary.settings.AdversarySettings`.
+    Settings are those of `headlight.studies.adversary.AdversarySettings`.
 
     Args:
         source: labelled texts, or for a tagger, where the study takes one, sentences with tags
@@ -2012,7 +2012,7 @@ def guided(
 ) -> xarray.Dataset:
     """Give the attention of a classifier to models that look at every token alone.
 
-    Settings are those of `headlight.studies.guided.settings.GuidedSettings`.
+    Settings are those of `headlight.studies.guided.GuidedSettings`.
 
     Args:
         source: labelled texts, or for a tagger, where the study takes one, sentences with tags

@@ -18,7 +18,7 @@ from headlight.analysis.classifiers.predictor import (
 from headlight.capture import attention_replaced
 from headlight.capture.input_gradient import input_times_gradient
 from headlight.papers.text_classifiers.predictor import TextPredictor
-from headlight.studies.agreement.settings import AgreementSettings
+from headlight.studies.agreement import AgreementSettings
 from headlight.studies.agreement.study import AgreementStudy
 from headlight.training.text_classifier import TextBatch, TextClassifier
 from studies.test_permutation import classifier, labelled

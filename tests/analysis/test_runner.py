@@ -31,9 +31,9 @@ from headlight.run import State
 from headlight.run.blocks import begin_pass
 from headlight.settings import Settings
 from headlight.settings.attribution import AttributionSettings
+from headlight.studies.heads import SurveySettings
 from headlight.studies.heads.observer import HeadsObserver
 from headlight.studies.heads.result import dataset
-from headlight.studies.heads.settings import SurveySettings
 from studies.models import VOCABULARY, model, texts
 from studies.test_gradient import with_head
 

@@ -9,7 +9,7 @@ from headlight.analysis import passes
 from headlight.analysis.folder import RunFolder
 from headlight.errors import RunError, RunInterruptedError, UsageError
 from headlight.result import load, save
-from headlight.studies.heads.settings import SurveySettings
+from headlight.studies.heads import SurveySettings
 from headlight.studies.heads.study import run as survey
 from interruptions import interrupted_after
 from studies.models import model, texts

@@ -17,8 +17,7 @@ from headlight.capture import CapturedModel, attention_replaced, load_model
 from headlight.capture.identity import digest_of_weights
 from headlight.catalogue.models import EMBEDDED, EMBEDDED_NAME
 from headlight.errors import RunError, RunInterruptedError
-from headlight.studies.heads import study
-from headlight.studies.heads.settings import SurveySettings
+from headlight.studies.heads import SurveySettings, study
 from studies.models import model as studied, saved, texts, tokenizer, transformer
 
 CORPUS = texts(4, longest=8)

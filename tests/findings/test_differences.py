@@ -21,7 +21,7 @@ from headlight.findings.differences import (
 from headlight.reduce import GroupMeans
 from headlight.reduce.intervals import deviations
 from headlight.result import save
-from headlight.studies.heads.settings import SurveySettings
+from headlight.studies.heads import SurveySettings
 from headlight.studies.heads.study import run as survey
 from headlight.views.result_page import findings, result_page, tables
 from studies.models import subject, texts

@@ -18,7 +18,7 @@ from headlight.papers.brunner2020.settings import Settings as Brunner2020Setting
 from headlight.papers.exhibit import NEEDS
 from headlight.papers.reproduction import Reproduction, open_reproduction
 from headlight.papers.sources import Sources
-from headlight.studies.token_identity.settings import MapTrainingSettings, TokenIdentitySettings
+from headlight.studies.token_identity import MapTrainingSettings, TokenIdentitySettings
 from headlight.studies.token_identity.study import run as identify
 from papers.material import PAIRS, WORDS, folder_of_data, saved_model
 

@@ -7,8 +7,7 @@ import xarray
 from headlight.errors import UsageError
 from headlight.papers.clark2019.drawings import what_it_does
 from headlight.papers.clark2019.examples_of_heads import ExampleHead, example_heads
-from headlight.studies.heads import study as heads
-from headlight.studies.heads.settings import SurveySettings
+from headlight.studies.heads import SurveySettings, study as heads
 from studies.models import model, texts
 
 QUERIES = ["all", "cls", "sep", "punctuation", "other", "not_sep"]

@@ -13,8 +13,7 @@ from headlight.papers import find_paper
 from headlight.papers.kobayashi2020 import published
 from headlight.papers.kobayashi2020.categories import together
 from headlight.papers.kobayashi2020.claims import judge_claims
-from headlight.studies.heads import study as heads
-from headlight.studies.heads.settings import SurveySettings
+from headlight.studies.heads import SurveySettings, study as heads
 from studies.models import saved
 
 EXHIBITS = [each for each in find_paper("kobayashi2020").exhibits if "gold" not in each.needs]

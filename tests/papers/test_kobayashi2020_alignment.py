@@ -25,8 +25,7 @@ from headlight.papers.kobayashi2020.alignment.results import SMOOTHGRADS, Rate
 from headlight.papers.kobayashi2020.settings import Settings as Kobayashi2020Settings
 from headlight.papers.reproduction import Reproduction, open_reproduction
 from headlight.papers.sources import Sources
-from headlight.studies.alignment import study as alignment
-from headlight.studies.alignment.settings import AlignmentSettings
+from headlight.studies.alignment import AlignmentSettings, study as alignment
 from papers.material import reproduced, saved_model
 
 FEW = PAPER_RUNS["kobayashi2020-alignment"].options

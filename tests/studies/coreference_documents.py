@@ -3,7 +3,7 @@
 import numpy as np
 
 from headlight.corpora import CoreferenceDocument, Mention, Sentence
-from headlight.studies.coreference.settings import TaskSettings
+from headlight.studies.coreference import TaskSettings
 from headlight.studies.coreference.task import MentionTable
 
 TEXT = """Mary Brown owns a bakery .

@@ -21,7 +21,7 @@ from headlight.capture import NOTHING, CapturedModel, OwnObjective, SequenceToSe
 from headlight.corpora import open_parallel
 from headlight.encode.batch import collate
 from headlight.errors import MissingHeadError, UsageError
-from headlight.studies.ablation.settings import AblationSettings
+from headlight.studies.ablation import AblationSettings
 from headlight.studies.ablation.study import run
 from studies.models import model, texts, tokenizer
 from studies.test_gradient import CAUSAL, MASKED, with_head

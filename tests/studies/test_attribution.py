@@ -16,7 +16,7 @@ from headlight.encode.examples import Recipe
 from headlight.errors import RunError, UnknownNameError, UsageError
 from headlight.pool import Words
 from headlight.settings.attribution import AttributionSettings
-from headlight.studies.attribution.settings import AttributionStudySettings
+from headlight.studies.attribution import AttributionStudySettings
 from headlight.studies.attribution.statistics import (
     MARKS,
     boxes,

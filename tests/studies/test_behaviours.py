@@ -13,10 +13,9 @@ from headlight.encode.batch import collate
 from headlight.encode.function_words import function_word_ids
 from headlight.pool import membership
 from headlight.reduce import Tally
-from headlight.studies.heads import behaviours
+from headlight.studies.heads import SurveySettings, behaviours
 from headlight.studies.heads.behaviours import NUMBERS, BehaviourCounter
 from headlight.studies.heads.one_pass import OnePass
-from headlight.studies.heads.settings import SurveySettings
 from headlight.studies.heads.study import run as survey
 from headlight.vocabulary import BEHAVIOURS, CATEGORIES, DISTANCES, RELATIVE, measure
 from studies import behaviours_naive as naive

@@ -5,8 +5,8 @@ import pytest
 from scipy import stats
 
 from headlight.analysis.batch_texts import groups_of
+from headlight.studies.heads import SurveySettings
 from headlight.studies.heads.by_group import DIMS
-from headlight.studies.heads.settings import SurveySettings
 from headlight.studies.heads.study import run as survey
 from studies.models import subject, texts
 from studies.test_numbers import examples_of

@@ -13,11 +13,10 @@ from headlight.capture import CapturedModel
 from headlight.capture.head_weights import head_weights, norm_gains
 from headlight.errors import HeadlightError, UsageError
 from headlight.measures.circuits import compositions, copying, gram, matching
-from headlight.studies.circuits import observer
+from headlight.studies.circuits import CircuitsSettings, observer
 from headlight.studies.circuits.needles import FACTS as FIRST, Fact
 from headlight.studies.circuits.probes import probes
 from headlight.studies.circuits.retrieval import Answer, answer, fuzzy_span
-from headlight.studies.circuits.settings import CircuitsSettings
 from headlight.studies.circuits.study import CircuitsStudy
 from studies.models import VOCABULARY, tokenizer
 

@@ -5,13 +5,13 @@ import pytest
 import torch
 from hypothesis import given, settings, strategies as st
 
+from headlight.studies.coreference import TaskSettings
 from headlight.studies.coreference.observer import (
     DIRECTIONS,
     AntecedentQueries,
     is_antecedent,
     picked_words,
 )
-from headlight.studies.coreference.settings import TaskSettings
 from studies.coreference_documents import EVALUATED, antecedent_tasks, bakery, random_document
 
 MENTION, ANTECEDENT = range(len(DIRECTIONS))

@@ -4,13 +4,13 @@ import numpy as np
 import pytest
 
 from headlight.corpora import CoreferenceDocument, Mention, Sentence
+from headlight.studies.coreference import TaskSettings
 from headlight.studies.coreference.baselines import (
     NOTHING,
     baseline_picks,
     is_correct,
     pick_nearest,
 )
-from headlight.studies.coreference.settings import TaskSettings
 from headlight.studies.coreference.sieves import SIEVES, attributes
 from studies.coreference_documents import EVALUATED, antecedent_tasks, bakery, random_document
 

@@ -16,8 +16,8 @@ from headlight.corpora import CoreferenceDocument, Mention, Sentence
 from headlight.errors import CorpusError, MissingHeadError, RunError, UnknownNameError, UsageError
 from headlight.findings.coreference import best_heads, systems_table
 from headlight.result import load, save
+from headlight.studies.coreference import CoreferenceSettings, TaskSettings
 from headlight.studies.coreference.observer import AntecedentObserver
-from headlight.studies.coreference.settings import CoreferenceSettings, TaskSettings
 from headlight.studies.coreference.study import run
 from studies.coreference_documents import bakery, random_document
 from studies.models import WORDS, model, uneven

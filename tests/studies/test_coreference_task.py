@@ -5,7 +5,7 @@ import pytest
 from hypothesis import given, settings, strategies as st
 
 from headlight.errors import UnknownNameError
-from headlight.studies.coreference.settings import TaskSettings
+from headlight.studies.coreference import TaskSettings
 from headlight.studies.coreference.task import KINDS, AntecedentTask
 from studies.coreference_documents import EVALUATED, antecedent_tasks, bakery, random_document
 

@@ -23,9 +23,8 @@ from headlight.errors import (
 from headlight.findings.dependency import best_heads
 from headlight.measures import Scores
 from headlight.result import load, save
-from headlight.studies.dependency import study as module
+from headlight.studies.dependency import DependencySettings, study as module
 from headlight.studies.dependency.gold import summarize
-from headlight.studies.dependency.settings import DependencySettings
 from headlight.views.result_page import pictures
 from studies import dependency_naive as naive
 from studies.models import WORDS, model, uneven

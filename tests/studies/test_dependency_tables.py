@@ -11,7 +11,7 @@ from headlight.errors import UnknownNameError
 from headlight.findings.dependency import all_heads, best_heads
 from headlight.reduce import Bootstrap, Count, Tally, share_interval
 from headlight.result import joined
-from headlight.studies.dependency.settings import DependencySettings
+from headlight.studies.dependency import DependencySettings
 from headlight.studies.dependency.study import to_dataset
 from studies.models import model
 

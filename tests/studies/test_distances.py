@@ -13,7 +13,7 @@ from headlight.corpora import Corpus
 from headlight.encode import Encoded
 from headlight.errors import CaptureError, MissingHeadError, RunError, UsageError
 from headlight.result import load, save_csv
-from headlight.studies.distances.settings import DistanceSettings
+from headlight.studies.distances import DistanceSettings
 from headlight.studies.distances.study import run as head_distances
 from studies import naive
 from studies.models import documents, model, texts, uneven

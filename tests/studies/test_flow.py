@@ -8,7 +8,7 @@ from headlight.analysis.flow import input_maps
 from headlight.analysis.text_plan import plan_text_study
 from headlight.errors import UsageError
 from headlight.findings.answers import answers
-from headlight.studies.flow.settings import FlowSettings
+from headlight.studies.flow import FlowSettings
 from headlight.studies.flow.study import DISTANCES, agreement, run
 from studies.models import documents, model, texts
 

@@ -8,9 +8,9 @@ from transformers import AutoConfig, AutoModelForCausalLM, AutoModelForMaskedLM
 from headlight.capture import CapturedModel, CausalLanguageModel, MaskedLanguageModel
 from headlight.encode.batch import collate
 from headlight.errors import MissingHeadError, UsageError
-from headlight.studies.distances.settings import DistanceSettings
+from headlight.studies.distances import DistanceSettings
 from headlight.studies.distances.study import run as head_distances
-from headlight.studies.heads.settings import SurveySettings
+from headlight.studies.heads import SurveySettings
 from headlight.studies.heads.study import run as survey
 from studies import naive
 from studies.models import SETTINGS, VOCABULARY, subject, texts, tokenizer

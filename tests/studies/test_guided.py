@@ -11,6 +11,7 @@ import xarray
 import headlight
 from headlight.analysis.classifiers.plan import plan_classifier_study
 from headlight.errors import CorpusError, MissingHeadError, UsageError
+from headlight.studies.guided import GuidedSettings
 from headlight.studies.guided.guides import guided_texts, share
 from headlight.studies.guided.models import (
     GuidedText,
@@ -19,7 +20,6 @@ from headlight.studies.guided.models import (
     collate,
     token_classifier,
 )
-from headlight.studies.guided.settings import GuidedSettings
 from headlight.studies.guided.study import Evaluation
 from studies.models import model
 from studies.test_permutation import classifier, labelled, tagged

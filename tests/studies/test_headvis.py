@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 
 from headlight.reading import read
-from headlight.studies.heads.settings import SurveySettings
+from headlight.studies.heads import SurveySettings
 from headlight.studies.heads.study import run as survey
 from headlight.views.headvis import headvis_files
 from studies.models import WORDS, model

@@ -11,7 +11,7 @@ from headlight.analysis.folder import RunFolder
 from headlight.analysis.text_plan import plan_text_study
 from headlight.errors import RunError, UsageError
 from headlight.result import load
-from headlight.studies.identifiability.settings import IdentifiabilitySettings
+from headlight.studies.identifiability import IdentifiabilitySettings
 from headlight.studies.identifiability.study import run
 from studies.models import documents, model, texts, uneven
 from studies.naive import layers_of

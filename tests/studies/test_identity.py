@@ -10,14 +10,13 @@ from hypothesis import given, settings as hypothesis_settings, strategies as st
 from torch.testing import assert_close
 
 from headlight.errors import RunError, UsageError
-from headlight.studies.token_identity import outcomes
+from headlight.studies.token_identity import MapTrainingSettings, TokenIdentitySettings, outcomes
 from headlight.studies.token_identity.cases import Case, Lookup, Pairs, Tokens, order, pairs, split
 from headlight.studies.token_identity.fitting import fit
 from headlight.studies.token_identity.losses import gradient_, prepared, value
 from headlight.studies.token_identity.models import Linear, Mlp, first_weights, ridge_maps
 from headlight.studies.token_identity.outcomes import evaluate_maps, outlook
 from headlight.studies.token_identity.result import identity_dataset
-from headlight.studies.token_identity.settings import MapTrainingSettings, TokenIdentitySettings
 from headlight.studies.token_identity.training import TrainingData, Validation, train
 from headlight.studies.token_identity.vectors import TokenVectors
 from studies.identity_naive import distance, loop, rate

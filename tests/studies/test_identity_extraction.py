@@ -11,11 +11,10 @@ from headlight.analysis.folder import RESULT, RunFolder
 from headlight.encode import Encoded, Examples
 from headlight.encode.examples import Recipe
 from headlight.errors import ResultError, RunError, UsageError
-from headlight.studies.token_identity import outcomes
+from headlight.studies.token_identity import MapTrainingSettings, TokenIdentitySettings, outcomes
 from headlight.studies.token_identity.extraction import extract_vectors
 from headlight.studies.token_identity.fitting import fit
 from headlight.studies.token_identity.result import load_map
-from headlight.studies.token_identity.settings import MapTrainingSettings, TokenIdentitySettings
 from headlight.studies.token_identity.study import run
 from studies import models
 from studies.models import texts

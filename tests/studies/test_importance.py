@@ -34,7 +34,7 @@ from headlight.encode import Encoded, adjacent_segments, texts as encode_texts
 from headlight.encode.batch import collate
 from headlight.errors import CaptureError, CorpusError, MissingHeadError, RunError, UsageError
 from headlight.result import load
-from headlight.studies.importance.settings import ImportanceSettings
+from headlight.studies.importance import ImportanceSettings
 from headlight.studies.importance.study import (
     KEY_CATEGORIES,
     QUERY_CATEGORIES,

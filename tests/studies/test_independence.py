@@ -15,9 +15,9 @@ from headlight.encode import Encoded, texts as encode_texts
 from headlight.encode.batch import collate
 from headlight.reduce import Tally
 from headlight.run import BatchJob
+from headlight.studies.heads import SurveySettings
 from headlight.studies.heads.observer import HeadsObserver
 from headlight.studies.heads.result import dataset
-from headlight.studies.heads.settings import SurveySettings
 from headlight.studies.heads.study import run as survey
 from studies.models import documents, model, texts
 

@@ -10,7 +10,7 @@ from scipy import stats
 from headlight.analysis.batch_texts import groups_of
 from headlight.reduce.group_means import GROUPS
 from headlight.settings.attribution import AttributionSettings
-from headlight.studies.attribution.settings import AttributionStudySettings
+from headlight.studies.attribution import AttributionStudySettings
 from headlight.studies.attribution.study import run as attribution
 from headlight.studies.distances.study import run as distances
 from headlight.studies.identifiability.study import run as identifiability

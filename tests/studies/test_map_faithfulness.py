@@ -23,6 +23,7 @@ from headlight.errors import MissingHeadError, UsageError
 from headlight.findings.answers import answers
 from headlight.findings.answers.map_faithfulness import beside_best
 from headlight.reading.prediction import predict
+from headlight.studies.map_faithfulness import MapFaithfulnessSettings
 from headlight.studies.map_faithfulness.maps import FOLLOWED
 from headlight.studies.map_faithfulness.scores import (
     SHARES,
@@ -31,7 +32,6 @@ from headlight.studies.map_faithfulness.scores import (
     removals,
     scores_of_removal,
 )
-from headlight.studies.map_faithfulness.settings import MapFaithfulnessSettings
 from headlight.studies.map_faithfulness.study import run
 from studies.models import VOCABULARY, WORDS, model, tokenizer
 from studies.test_permutation import classifier

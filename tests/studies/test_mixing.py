@@ -15,8 +15,8 @@ from headlight.capture import CapturedModel
 from headlight.encode import Encoded
 from headlight.errors import UnsupportedModelError, UsageError
 from headlight.findings.answers import answers
+from headlight.studies.mixing import MixingSettings
 from headlight.studies.mixing.page import sections
-from headlight.studies.mixing.settings import MixingSettings
 from headlight.studies.mixing.study import BANDS, MixingStudy, run
 from studies.models import documents, model, texts, tokenizer
 from studies.naive import MAPS, layers_of

@@ -19,9 +19,9 @@ from headlight.errors import CorpusError, RunError
 from headlight.findings.no_op import no_op
 from headlight.reduce import Sample, Tally
 from headlight.result import load
+from headlight.studies.norms import NormSettings
 from headlight.studies.norms.frequency import FrequencyRanks, Occurrences
 from headlight.studies.norms.observer import NormsObserver
-from headlight.studies.norms.settings import NormSettings
 from headlight.studies.norms.sinks import find_sinks
 from headlight.studies.norms.study import dataset, run
 from headlight.vocabulary import CATEGORIES

@@ -12,7 +12,7 @@ from headlight.capture import load_model
 from headlight.corpora import SAMPLE_TEXT, open_corpus
 from headlight.encode.batch import collate
 from headlight.measures import Scores
-from headlight.studies.norms.settings import NormSettings
+from headlight.studies.norms import NormSettings
 from headlight.studies.norms.study import run
 from headlight.vocabulary import CATEGORIES
 

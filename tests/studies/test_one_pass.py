@@ -11,9 +11,8 @@ from hypothesis import example, given, settings, strategies as st
 from headlight.analysis.positions import Positions
 from headlight.pool import membership, to_neighbours
 from headlight.reduce.compiling import compile_together
-from headlight.studies.heads import one_pass, row_loops
+from headlight.studies.heads import SurveySettings, one_pass, row_loops
 from headlight.studies.heads.one_pass import OnePass, Sums
-from headlight.studies.heads.settings import SurveySettings
 from headlight.studies.heads.study import run as survey
 from studies.models import documents, subject, texts
 from studies.test_numbers import _corpus

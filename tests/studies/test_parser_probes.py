@@ -10,11 +10,11 @@ from headlight.analysis.folder import RESULT, RunFolder
 from headlight.corpora import Sentence, WordVectors, open_treebank
 from headlight.errors import ResultError, RunError, UnknownNameError, UsageError
 from headlight.result import load, save
+from headlight.studies.parser_probes import BASELINES, PROBES, ParserProbeSettings
 from headlight.studies.parser_probes.batches import ParserData, unknown_share, vector_table
 from headlight.studies.parser_probes.evaluation import evaluate, share
 from headlight.studies.parser_probes.models import Attention, load_probe, save_probe
 from headlight.studies.parser_probes.rows import ProbeTrainer, TrainingData
-from headlight.studies.parser_probes.settings import BASELINES, PROBES, ParserProbeSettings
 from headlight.studies.parser_probes.study import run, split_treebank
 from headlight.studies.parser_probes.training import TrainingSettings
 from headlight.studies.word_maps.plan import plan_word_maps

@@ -7,6 +7,7 @@ import pytest
 import torch
 
 from headlight.errors import UsageError
+from headlight.studies.parser_probes import AS_RELEASED, TrainingSettings
 from headlight.studies.parser_probes.batches import LARGEST, ParserData
 from headlight.studies.parser_probes.evaluation import evaluate, share
 from headlight.studies.parser_probes.models import (
@@ -14,7 +15,6 @@ from headlight.studies.parser_probes.models import (
     AttentionAndWords,
     DistancesAndWords,
 )
-from headlight.studies.parser_probes.settings import AS_RELEASED, TrainingSettings
 from headlight.studies.parser_probes.training import loss, mean_loss, train
 from headlight.studies.word_maps.store import NO_HEAD
 from studies.parser_corpora import index_of_trees, planted, random_tree, stored

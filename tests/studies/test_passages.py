@@ -6,8 +6,8 @@ import xarray
 
 from headlight.findings import passage_of
 from headlight.reading import read
+from headlight.studies.heads import SurveySettings
 from headlight.studies.heads.passages import STATISTICS
-from headlight.studies.heads.settings import SurveySettings
 from headlight.studies.heads.study import run as survey
 from headlight.vocabulary import CATEGORIES
 from studies import behaviours_naive as naive

@@ -14,10 +14,10 @@ from headlight.capture import CapturedModel, query_blocks
 from headlight.capture.query_blocks import CELLS, GRAIN, block_size, can_be_blocked
 from headlight.encode.batch import Batch
 from headlight.reduce import Tally
+from headlight.studies.heads import SurveySettings
 from headlight.studies.heads.observer import HeadsObserver
-from headlight.studies.heads.settings import SurveySettings
 from headlight.studies.heads.study import run as survey
-from headlight.studies.identifiability.settings import IdentifiabilitySettings
+from headlight.studies.identifiability import IdentifiabilitySettings
 from headlight.studies.identifiability.study import run as identifiability
 from studies.models import model, texts
 from studies.test_independence import assert_equal

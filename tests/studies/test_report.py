@@ -11,7 +11,7 @@ from headlight.analysis.text_plan import plan_text_study
 from headlight.catalogue import find_study
 from headlight.corpora import SAMPLE_TEXT
 from headlight.sessions.reports import write_report
-from headlight.studies.heads.settings import SurveySettings
+from headlight.studies.heads import SurveySettings
 from headlight.studies.heads.study import run as survey
 from headlight.views import result_page
 from headlight.views.passages import NO_PAGES

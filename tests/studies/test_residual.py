@@ -7,8 +7,8 @@ import pytest
 import torch
 
 from headlight.findings import highlights
+from headlight.studies.heads import SurveySettings
 from headlight.studies.heads.residual import SAMPLED
-from headlight.studies.heads.settings import SurveySettings
 from headlight.studies.heads.study import run as survey
 from headlight.views.accessor import HeadlightAccessor
 from studies.models import documents, subject, texts

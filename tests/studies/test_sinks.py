@@ -11,7 +11,7 @@ from headlight.analysis.text_plan import plan_text_study
 from headlight.capture import CapturedModel
 from headlight.encode.batch import collate
 from headlight.errors import UnknownNameError, UsageError
-from headlight.studies.norms.settings import NormSettings
+from headlight.studies.norms import NormSettings
 from headlight.studies.norms.sinks import (
     SINK,
     Sinks,

@@ -13,13 +13,13 @@ from headlight.corpora.pairs.sentence_pair import SentencePair
 from headlight.errors import UsageError
 from headlight.findings import highlights
 from headlight.result.kinds import of_kind, split_kinds
-from headlight.studies.distances.settings import DistanceSettings
+from headlight.studies.distances import DistanceSettings
 from headlight.studies.distances.study import run as distances
-from headlight.studies.heads.settings import SurveySettings
+from headlight.studies.heads import SurveySettings
 from headlight.studies.heads.study import run as survey
-from headlight.studies.identifiability.settings import IdentifiabilitySettings
+from headlight.studies.identifiability import IdentifiabilitySettings
 from headlight.studies.identifiability.study import run as identifiability
-from headlight.studies.norms.settings import NormSettings
+from headlight.studies.norms import NormSettings
 from headlight.studies.norms.study import run as norms
 from headlight.views.result_page import result_page, tables
 from translators import FAMILIES, SOURCE, TARGET

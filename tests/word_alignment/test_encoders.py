@@ -18,7 +18,7 @@ from headlight.encode import translations
 from headlight.encode.batch import Batch, collate
 from headlight.errors import UsageError
 from headlight.links import open_links, score_links, symmetrized
-from headlight.studies.alignment.settings import AlignmentSettings
+from headlight.studies.alignment import AlignmentSettings
 from headlight.studies.alignment.study import run as study
 from headlight.views.result_page import study_page, tables
 from headlight.word_alignment.aligner import Alignment, PairAligner

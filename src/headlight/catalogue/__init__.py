@@ -1,7 +1,7 @@
 """All studies, each declared once beside its settings, in this package or in another.
 
 A study of another package is found by an entry point of the group ``headlight.studies``, whose name
-is that of the study and whose value its row, ``package.settings:STUDY``.  Nothing here needs torch.
+is that of the study and whose value its row, ``package:STUDY``.  Nothing here needs torch.
 """
 
 from headlight.catalogue.registry import (

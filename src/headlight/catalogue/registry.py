@@ -81,10 +81,10 @@ def find_study(name: str) -> Study:
 
 def find_ours(name: str) -> Study | None:
     """Our study of that name, without a look at those of other packages."""
-    likely = f"{GROUP}.{name}.settings"  # most packages have the names of their studies
-    if name.isidentifier() and find_spec(f"{GROUP}.{name}") and find_spec(likely):
-        study: Study = import_module(likely).STUDY
-        if study.name == name:
+    likely = f"{GROUP}.{name}"  # most packages have the names of their studies
+    if name.isidentifier() and find_spec(likely):
+        study: Study | None = getattr(import_module(likely), "STUDY", None)
+        if study and study.name == name:
             return study
     return next((study for study in _our_studies() if study.name == name), None)
 
@@ -119,9 +119,8 @@ def _found() -> _Found:
 
 def _our_studies() -> Iterator[Study]:
     for module in pkgutil.iter_modules(import_module(GROUP).__path__, f"{GROUP}."):
-        settings = f"{module.name}.settings"
-        if module.ispkg and find_spec(settings):
-            yield import_module(settings).STUDY
+        if hasattr(package := import_module(module.name), "STUDY"):
+            yield package.STUDY
 
 
 def _loaded(entry: "EntryPoint", known: Mapping[str, Study]) -> Study:

@@ -1,5 +1,6 @@
 """The row of a study: all that is said of it anywhere, beside the fields of its settings."""
 
+import sys
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
@@ -69,7 +70,7 @@ class Study:
     @property
     def package(self) -> str:
         """Where it lives: the package of its settings."""
-        return self.settings.__module__.rpartition(".")[0]
+        return sys.modules[self.settings.__module__].__package__ or ""
 
     @property
     def is_ours(self) -> bool:

@@ -1,1 +1,113 @@
 """What a model says without one of its heads, or without all heads of a layer."""
+
+from dataclasses import dataclass
+from typing import Literal
+
+from headlight.analysis.settings import (
+    BootstrapSettings,
+    ClassifierSettings,
+    TextSettings,
+    check_files,
+)
+from headlight.catalogue import Study
+from headlight.errors import UsageError
+from headlight.settings import AtLeast0, require_distinct
+from headlight.vocabulary import Kind
+
+Removed = Literal["head", "layer"]
+"""What is taken out at once: one head, or all heads of a layer."""
+
+OF_TEXT = ("column", "pairs", "overflow", "segment_ids", "lone_units")
+OF_LABELS = ("columns", "label_column", "class_names")
+"""What says how a corpus is read, of language models and of classifiers alone."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class AblationSettings(TextSettings, BootstrapSettings):
+    """Everything that the result depends on besides model and texts.
+
+    Attributes:
+        kind: which attention; by default the first that the model has.
+        format: of the corpus; by default what its suffix or beginning says. For a classifier one of
+            those of permutation.
+        seed: where segments are cut, which words are hidden, and of the resampling.
+        by: what is removed at once: each ``head``, all heads of each ``layer``.
+        columns: for a classifier: names of the columns or keys that hold a text, or two of a pair;
+            for a tagger the numbers, from 1, of the columns of word and tag. By default the usual
+            names, and the first and the last column.
+        label_column: for a classifier: name of the column or key that holds the label; by default
+            ``label``.
+        class_names: for a classifier: what the corpus calls the classes, in the order of the
+            model's outputs; by default the model's own names, or numbers from 0.
+        sentences: of a language model, keep for the heads without which predictions move most a
+            stretch of text around a prediction that moves most, for the report.
+    """
+
+    kind: Kind | None = None
+    format: str | None = None
+    seed: AtLeast0 = 0
+    by: tuple[Removed, ...] = ("head", "layer")
+    columns: tuple[str, ...] | None = None
+    label_column: str | None = None
+    class_names: tuple[str, ...] | None = None
+    sentences: bool = True
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        require_distinct("by", self.by)
+
+    @property
+    def required_head(self) -> str:
+        """Whichever the model has: of a language model, or of a classifier."""
+        return "any"
+
+    def check_source(self, source: str | None) -> None:
+        """What is to be found in the files depends on the model; they must be there."""
+        if source is None:
+            super().check_source(source)
+        else:
+            check_files(source)
+
+    def of_classifier(self) -> ClassifierSettings:
+        """What says how a classifier reads a corpus.
+
+        Raises:
+            UsageError: something else is said, which a language model alone would heed.
+        """
+        self._require_default(OF_TEXT, "classifier", "columns, label_column and class_names")
+        shared = ClassifierSettings.hints().keys() & type(self).hints().keys()
+        return ClassifierSettings(**{name: getattr(self, name) for name in shared})
+
+    def check_of_language_model(self) -> None:
+        """Refuse what a classifier alone would heed.
+
+        Raises:
+            UsageError: something of it is said.
+        """
+        self._require_default(OF_LABELS, "language model", "column and format")
+
+    def _require_default(self, names: tuple[str, ...], model: str, cure: str) -> None:
+        default = type(self)()
+        for name in names:
+            if getattr(self, name) != getattr(default, name):
+                raise UsageError(
+                    f"the model is a {model}, of whose corpus {name} says nothing; leave it out "
+                    f"(how it is read is said by {cure})."
+                )
+
+
+STUDY = Study(
+    name="ablation",
+    title="effect of ablating each head",
+    question="what a model predicts without a head, or without the heads of a layer",
+    papers="Michel et al. 2019, Section 3; Kobayashi et al. 2020",
+    reads="text_or_labelled",
+    settings=AblationSettings,
+    examples=(
+        ("wiki/ --max-examples 100", "a masked language model"),
+        ("wiki/ --model gpt2 --max-length 128", "loss of the next token"),
+        ("reviews.tsv --model ./my-classifier", "also how many predictions stay correct"),
+    ),
+    smallest={"bootstrap": 2},
+    order=6,
+)

@@ -26,6 +26,7 @@ from headlight.errors import CaptureError
 from headlight.measures import vector_norm
 from headlight.measures.precision import double
 from headlight.reduce import Accumulator, Count, ResampledMean, Tally
+from headlight.studies.ablation import AblationSettings
 from headlight.studies.ablation.outputs import (
     STATISTICS,
     ByText,
@@ -34,7 +35,6 @@ from headlight.studies.ablation.outputs import (
     logits_of,
 )
 from headlight.studies.ablation.passages import PassageSeeker
-from headlight.studies.ablation.settings import AblationSettings
 
 CHANGES = (*STATISTICS, "norm")
 """Of each text and removal: how far predictions move, and how long what is removed was."""

@@ -18,10 +18,10 @@ from headlight.encode.batch import Batch
 from headlight.errors import UsageError
 from headlight.reduce import Strongest, Tally
 from headlight.run import State
+from headlight.studies.ablation import AblationSettings
 from headlight.studies.ablation.observer import CHANGES, OWN, AblationObserver
 from headlight.studies.ablation.outputs import Outputs
 from headlight.studies.ablation.passages import most_changed
-from headlight.studies.ablation.settings import AblationSettings
 
 CALLED = {"loss": "loss_change", "accuracy": "accuracy_change"}
 """Variables that are differences."""

@@ -14,7 +14,7 @@ from headlight.capture.interventions.graph import attention_with_graph
 from headlight.encode.batch import Batch
 from headlight.errors import UsageError
 from headlight.shapes import Visible
-from headlight.studies.adversary.settings import AdversarySettings
+from headlight.studies.adversary import AdversarySettings
 from headlight.training.outputs import Attention, ValidMask
 from headlight.vocabulary import Kind
 

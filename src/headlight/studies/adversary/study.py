@@ -16,10 +16,10 @@ from headlight.analysis.work_folders import work_place
 from headlight.capture import CapturedModel, Classes
 from headlight.errors import UsageError
 from headlight.files import Location
+from headlight.studies.adversary import AdversarySettings
 from headlight.studies.adversary.evaluation import evaluate
 from headlight.studies.adversary.result import Run, dataset, read_instances
 from headlight.studies.adversary.selection import AttentionSelection
-from headlight.studies.adversary.settings import AdversarySettings
 from headlight.studies.adversary.students import Job, StudentTrainer
 from headlight.training import begin_folder, run_stages
 

@@ -24,7 +24,7 @@ from headlight.encode.batch import Batch
 from headlight.errors import UsageError
 from headlight.measures.agreement import kendall, top_number, top_overlap
 from headlight.reduce import Histogram, Tally
-from headlight.studies.agreement.settings import AgreementSettings
+from headlight.studies.agreement import AgreementSettings
 
 STATISTICS = ("tau", "square", "significant", "overlap", "missing")
 """Of a text and two measures; ``missing`` is 1 where there is no correlation."""

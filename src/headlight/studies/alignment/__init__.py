@@ -1,1 +1,179 @@
 """How well cross-attention, gradients and predictions link words of a translation."""
+
+from dataclasses import dataclass, field
+from typing import Literal
+
+from headlight.analysis.settings import BootstrapSettings, ModelSettings
+from headlight.catalogue import Study
+from headlight.errors import UsageError
+from headlight.settings import AtLeast1
+from headlight.word_alignment.settings import (
+    ATTENTION_MEASURES,
+    INPUT_MEASURES,
+    AlignmentMeasure,
+    Extraction,
+    InputMeasure,
+    InputMeasureSettings,
+    LinkSettings,
+    check_measure,
+)
+
+
+@dataclass(frozen=True, kw_only=True)
+class AlignmentSettings(BootstrapSettings, LinkSettings, ModelSettings):
+    """Everything that the result depends on besides model and pairs.
+
+    Attributes:
+        gold: file of gold links, a line or more for each pair (talp, Pharaoh, NAACL). Of recordings
+            none: times of words, where they are known, lie beside the sound.
+        gold_format: of that file; by default what it looks like.
+        target: file of the translations, if the source holds the sources alone, line for line.
+        format: of the pairs (``bars``, ``tsv``, ``csv``, ``jsonl``, ``tmx``); by default what
+            their suffix or beginning says.
+        columns: two names or numbers of columns, keys, or languages: of source and target.
+        swap: pairs and links are from target to source, and are exchanged first.
+        measures: by what words are linked: of cross-attention ``weight``, ``norm`` and
+            ``effective``, by layer and by head; of the whole model ``gradient``, ``smoothgrad``
+            and ``difference``, which cost as many more passes as a sentence has pieces; of an
+            encoder, which reads each sentence by itself, ``similarity`` alone. By default those of
+            cross-attention in translation models, and similarity in encoders.
+        extractions: how similarities become links; see headlight align.
+        layers: which layers, from 0; by default all. Of an encoder: how many layers have run, 0 for
+            embeddings.
+        chosen_heads: of a model of speech the heads that are put together, such as L2H5,L3H0; by
+            default those that the model itself names for it.
+        inputs: how gradients and differences are computed.
+        prefix: what stands before every source, such as ``translate German to English:``.
+        kind: cross-attention, from the words of one text to those of another.
+        max_length: tokens of a sentence, special ones included; by default what the model takes.
+            Longer pairs are refused.
+        max_pairs: stop after this many.
+    """
+
+    gold: str | None = None
+    gold_format: str | None = None
+    target: str | None = None
+    format: str | None = None
+    columns: tuple[str, ...] | None = None
+    swap: bool = False
+    measures: tuple[AlignmentMeasure, ...] | None = None
+    extractions: tuple[Extraction, ...] = ("argmax", "itermax", "match", "softmax")
+    chosen_heads: tuple[str, ...] | None = None
+    inputs: InputMeasureSettings = field(default_factory=InputMeasureSettings)
+    prefix: str = ""
+    kind: Literal["cross"] = "cross"
+    max_length: AtLeast1 | None = None
+    max_pairs: AtLeast1 | None = None
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        for name in ("measures", "extractions"):
+            if getattr(self, name) == ():
+                raise UsageError(f"{name} is empty; name at least one.")
+        if self.of_hidden_states and self.measures != ("similarity",):
+            raise UsageError(
+                "similarity is of an encoder that reads each sentence by itself; ask for it alone."
+            )
+
+    @property
+    def required_head(self) -> str:
+        """Gradients and differences are of predictions."""
+        return "language_model" if self.of_input else super().required_head
+
+    def check_source(self, source: str | None) -> None:
+        """The first pair is read, or the transcript of the first recording."""
+        from headlight.corpora import holds_recordings, open_parallel, open_recordings
+
+        if holds_recordings(source):
+            next(iter(open_recordings(str(source))))
+            return
+        next(iter(open_parallel(
+            str(source), target=self.target, format=self.format, columns=self.columns
+        )))  # fmt: skip
+
+    def check_other_files(self) -> None:
+        """The first gold links are read."""
+        from headlight.links import open_links
+
+        if self.gold:
+            next(iter(open_links(self.gold, format=self.gold_format)))
+
+    def for_speech(self) -> "AlignmentSettings":
+        """The same for a model of speech, where words are linked to time.
+
+        Raises:
+            UsageError: something is asked for that is of translations alone.
+        """
+        of_texts = ("gold", "target", "format", "columns")
+        given = [name for name in of_texts if getattr(self, name)]
+        if given or self.swap or self.prefix:
+            raise UsageError(
+                f"recordings are no translations; leave out {(given or ['swap and prefix'])[0]}. "
+                "Times of words lie beside each sound, in a file with the suffix .times."
+            )
+        others = sorted(set(self.measures or ()) - set(ATTENTION_MEASURES))
+        if others:
+            raise UsageError(
+                f"words are linked to time by cross-attention, not by {others[0]}; choose of "
+                f"{', '.join(ATTENTION_MEASURES)}."
+            )
+        return self.replace(measures=self.measures or ("weight", "norm"))
+
+    def for_model(self, name: str, *, translates: bool) -> "AlignmentSettings":
+        """The same with the measures that suit a model, where none are named.
+
+        Args:
+            name: of the model.
+            translates: whether it has a decoder that attends to a source.
+
+        Raises:
+            UsageError: a measure is one that the model does not have.
+        """
+        if self.chosen_heads is not None:
+            raise UsageError(
+                f"heads are chosen to be put together for speech, and {name} reads text; leave out "
+                "chosen_heads."
+            )
+        measures = self.measures or (ATTENTION_MEASURES if translates else ("similarity",))
+        if not translates:
+            for measure in measures:
+                check_measure(measure, name)
+        return self.replace(measures=measures)
+
+    @property
+    def of_hidden_states(self) -> bool:
+        """Whether words are linked by the similarity of an encoder's hidden states."""
+        return "similarity" in (self.measures or ())
+
+    @property
+    def of_attention(self) -> tuple[str, ...]:
+        """The measures of cross-attention that are asked for."""
+        measures = ATTENTION_MEASURES if self.measures is None else self.measures
+        return tuple(name for name in measures if name in ATTENTION_MEASURES)
+
+    @property
+    def of_input(self) -> tuple[InputMeasure, ...]:
+        """Those of the input of the whole model."""
+        return tuple(name for name in INPUT_MEASURES if name in (self.measures or ()))
+
+
+STUDY = Study(
+    name="alignment",
+    title="words linked by a translator",
+    question=("how well cross-attention, gradients and predictions link the words of translations"),
+    papers="Kobayashi et al. 2020, Section 5; Ding et al. 2019; Li et al. 2019",
+    reads="parallel",
+    settings=AlignmentSettings,
+    examples=(
+        ("test.de-en --gold gold.talp", "embedded translator, by layer and head"),
+        ("test.de --target test.en --gold gold.talp --measures norm,difference", ""),
+        ("pairs.tsv --gold links.naacl --model Helsinki-NLP/opus-mt-de-en", ""),
+        ("recordings/ --model openai/whisper-tiny.en", "words and the time when they are said"),
+    ),
+    smallest={"bootstrap": 2, "measures": ["weight", "norm", "effective", "difference"]},
+    order=12,
+    no_sentence=(
+        "the links of any pair, beside the gold links, are on the page that `headlight "
+        "align --html` writes"
+    ),
+)

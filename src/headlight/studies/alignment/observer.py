@@ -15,7 +15,7 @@ from headlight.encode.batch import Batch
 from headlight.links import COUNTS, Gold
 from headlight.measures import Scores
 from headlight.reduce import Bootstrap, Tally
-from headlight.studies.alignment.settings import AlignmentSettings
+from headlight.studies.alignment import AlignmentSettings
 from headlight.word_alignment.encoders import pairs_of
 from headlight.word_alignment.inputs import input_matrix
 from headlight.word_alignment.settings import STEPS

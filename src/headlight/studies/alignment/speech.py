@@ -14,7 +14,7 @@ from headlight.encode import EncodedSpeech
 from headlight.encode.batch import NO_WORD
 from headlight.measures import Scores
 from headlight.reduce import ResampledMean, Tally
-from headlight.studies.alignment.settings import AlignmentSettings
+from headlight.studies.alignment import AlignmentSettings
 from headlight.vocabulary import head_name, measure as described_measure
 from headlight.word_alignment.settings import STEPS
 from headlight.word_alignment.times import (

@@ -42,12 +42,12 @@ from headlight.links import (
 )
 from headlight.reduce import Tally
 from headlight.run import State
+from headlight.studies.alignment import AlignmentSettings
 from headlight.studies.alignment.observer import (
     AttentionAlignmentObserver,
     InputAlignmentObserver,
     SimilarityAlignmentObserver,
 )
-from headlight.studies.alignment.settings import AlignmentSettings
 from headlight.studies.alignment.speech import SpeechAlignmentObserver, speech_dataset
 from headlight.word_alignment.aligner import reversed_pairs
 from headlight.word_alignment.encoders import encoder_of

@@ -16,7 +16,7 @@ from headlight.encode.batch import Batch
 from headlight.encode.categories import CLS, SEP
 from headlight.pool import Words
 from headlight.reduce import Accumulator, Grouped, Histogram, Moments, Ratio, Tally
-from headlight.studies.attribution.settings import AttributionStudySettings
+from headlight.studies.attribution import AttributionStudySettings
 from headlight.studies.attribution.statistics import (
     Contribution,
     PerToken,

@@ -21,10 +21,10 @@ from headlight.encode.batch import Batch
 from headlight.errors import UsageError
 from headlight.run import State
 from headlight.run.blocks import begin_pass
+from headlight.studies.attribution import AttributionStudySettings
 from headlight.studies.attribution.agreement import AgreementObserver, agreement
 from headlight.studies.attribution.observer import AttributionObserver, AttributionSpec
 from headlight.studies.attribution.result import dataset
-from headlight.studies.attribution.settings import AttributionStudySettings
 from headlight.studies.attribution.tags import tag_names
 
 EXACT = "exact"

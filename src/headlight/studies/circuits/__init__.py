@@ -1,1 +1,88 @@
 """What heads do on random repeats and hidden facts, and what their weights say."""
+
+from dataclasses import dataclass
+from typing import Literal
+
+from headlight.analysis.settings import BootstrapSettings, ModelSettings
+from headlight.catalogue import Study
+from headlight.settings import AtLeast0, AtLeast1, require_distinct
+from headlight.vocabulary import Kind
+
+Part = Literal["copying", "matching", "composition", "repeated", "needle"]
+"""What is asked of heads: three scores of their weights, and what they do on two kinds of texts."""
+
+OF_WEIGHTS = ("copying", "matching", "composition")
+OF_TEXTS = ("repeated", "needle")
+
+OfAttention = Literal["weight", "norm", "effective"]
+
+
+@dataclass(frozen=True, kw_only=True)
+class CircuitsSettings(BootstrapSettings, ModelSettings):
+    """Everything that the result depends on besides model and haystack.
+
+    Attributes:
+        kind: which attention; by default that of the encoder, where the model has one.
+        parts: what is asked: of weights alone ``copying``, ``matching`` and ``composition``; on
+            random tokens that are repeated ``repeated``; on facts that are hidden in other text
+            ``needle``. By default all that the model can be asked. ``copying`` and ``needle`` need
+            a language-model head.
+        measures: by which attention is looked at on texts.
+        sequences: how many sequences of random tokens.
+        tokens: random tokens of a sequence, before they are repeated.
+        needles: how many facts are hidden, each in a text of its own.
+        haystack: tokens of each of these texts.
+        format: of the corpus of which these are cut; by default what its suffix or beginning says.
+        column: key or column that holds the text; by default ``text``, or the only one.
+        seed: which tokens are drawn, and of the resampling.
+    """
+
+    kind: Kind | None = None
+    parts: tuple[Part, ...] | None = None
+    measures: tuple[OfAttention, ...] = ("weight", "norm")
+    sequences: AtLeast1 = 8
+    tokens: AtLeast1 = 100
+    needles: AtLeast1 = 6
+    haystack: AtLeast1 = 400
+    format: str | None = None
+    column: str | None = None
+    seed: AtLeast0 = 0
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        require_distinct("measures", self.measures)
+        if self.parts is not None:
+            require_distinct("parts", self.parts)
+
+    @property
+    def required_head(self) -> str:
+        """That of a language model, for its unembedding and for what it says."""
+        needs = self.parts is None or {"copying", "needle"} & {*self.parts}
+        return "language_model" if needs else super().required_head
+
+    def check_source(self, source: str | None) -> None:
+        """The first text is read."""
+        if source is not None:
+            from headlight.corpora import open_corpus
+
+            next(iter(open_corpus(source, format=self.format, column=self.column)))
+
+
+STUDY = Study(
+    name="circuits",
+    title="what heads do on random repeats and hidden facts, and what their weights say",
+    question="which heads copy, complete repeated patterns, and retrieve facts",
+    papers="Elhage et al. 2021; Olsson et al. 2022; Wu et al. 2024",
+    reads="haystack",
+    settings=CircuitsSettings,
+    examples=(
+        ("--model HuggingFaceTB/SmolLM2-135M-Instruct", "haystacks are cut from the sample corpus"),
+        ("--model gpt2 --parts repeated --measures weight,norm,effective", "induction heads"),
+        ("wiki/ --model gpt2 --parts needle --haystack 900", "retrieval heads"),
+        ("--parts matching,composition", "weights alone, also of encoders"),
+    ),
+    smallest={"sequences": 2, "tokens": 6, "needles": 2, "haystack": 12, "bootstrap": 2},
+    order=7,
+    on_shards=False,
+    no_sentence="it reads random tokens, and facts of its own, which stand in a table",
+)

@@ -12,10 +12,10 @@ from headlight.encode import Encoded
 from headlight.measures import Scores
 from headlight.measures.vectors import Vectors
 from headlight.reduce import ResampledMean, Tally
+from headlight.studies.circuits import CircuitsSettings
 from headlight.studies.circuits.probes import Hidden, Repeated
 from headlight.studies.circuits.repeated import BEHAVIOURS, RepeatedCounter
 from headlight.studies.circuits.retrieval import VERSIONS, RetrievalCounter, answer
-from headlight.studies.circuits.settings import CircuitsSettings
 
 
 class CircuitsObserver:

@@ -17,8 +17,8 @@ from headlight.encode.assembly import Assembly
 from headlight.encode.examples import Counts, Recipe, annotate
 from headlight.encode.pieces import Pieces, tokenise
 from headlight.errors import CorpusError, UsageError
+from headlight.studies.circuits import CircuitsSettings
 from headlight.studies.circuits.needles import FACTS, Fact
-from headlight.studies.circuits.settings import CircuitsSettings
 
 CHARACTERS = 8
 """Of a text, for each token of a haystack; most tokens have fewer."""

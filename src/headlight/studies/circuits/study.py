@@ -28,12 +28,12 @@ from headlight.encode.batch import Batch
 from headlight.errors import UsageError
 from headlight.measures.circuits import compositions, copying, gram, matching
 from headlight.run import State
+from headlight.studies.circuits import OF_TEXTS, OF_WEIGHTS, CircuitsSettings
 from headlight.studies.circuits.needles import FACTS
 from headlight.studies.circuits.observer import CircuitsObserver
 from headlight.studies.circuits.probes import probes
 from headlight.studies.circuits.repeated import BEHAVIOURS
 from headlight.studies.circuits.retrieval import VERSIONS
-from headlight.studies.circuits.settings import OF_TEXTS, OF_WEIGHTS, CircuitsSettings
 
 VARIABLES = long_names(
     {

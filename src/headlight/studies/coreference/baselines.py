@@ -8,7 +8,7 @@ from collections.abc import Mapping, Sequence
 import numpy as np
 from jaxtyping import Bool, Int64
 
-from headlight.studies.coreference.settings import SieveName, TaskSettings
+from headlight.studies.coreference import SieveName, TaskSettings
 from headlight.studies.coreference.sieves import SIEVES
 from headlight.studies.coreference.task import AntecedentTask
 

@@ -13,8 +13,8 @@ from headlight.encode.batch import Batch
 from headlight.measures import Scores, word_score
 from headlight.pool import Words
 from headlight.reduce import Bootstrap, Tally
+from headlight.studies.coreference import Candidates, CoreferenceSettings
 from headlight.studies.coreference.baselines import BASELINES, baseline_picks, is_correct
-from headlight.studies.coreference.settings import Candidates, CoreferenceSettings
 from headlight.studies.coreference.task import KINDS, AntecedentExample, AntecedentTask
 
 DIRECTIONS = ("mention", "antecedent")

@@ -13,13 +13,13 @@ from headlight.analysis.sentences import LONGEST, Shown, sentences_dataset
 from headlight.capture import AttentionSite, LayerRecord
 from headlight.capture.one_text import capture_one
 from headlight.findings.coreference import best_heads
+from headlight.studies.coreference import CoreferenceSettings
 from headlight.studies.coreference.observer import (
     DIRECTIONS,
     MENTION_KINDS,
     AntecedentObserver,
     is_antecedent,
 )
-from headlight.studies.coreference.settings import CoreferenceSettings
 from headlight.studies.coreference.task import AntecedentExample
 
 READ = 40

@@ -16,7 +16,7 @@ import numpy as np
 from jaxtyping import Bool
 
 from headlight.corpora import Mention
-from headlight.studies.coreference.settings import SieveName
+from headlight.studies.coreference import SieveName
 
 Number = Literal["singular", "plural"]
 Gender = Literal["masculine", "feminine", "neuter"]

@@ -17,10 +17,10 @@ from headlight.encode.batch import Batch
 from headlight.reduce import Tally, share, share_interval
 from headlight.result import describe
 from headlight.run import State
+from headlight.studies.coreference import CoreferenceSettings
 from headlight.studies.coreference.baselines import BASELINES
 from headlight.studies.coreference.observer import DIRECTIONS, MENTION_KINDS, AntecedentObserver
 from headlight.studies.coreference.sentences import best_sentences
-from headlight.studies.coreference.settings import CoreferenceSettings
 from headlight.studies.coreference.task import AntecedentExample, AntecedentExamples
 
 _HEADS = ("measure", "layer", "head", "direction", "mention_kind")

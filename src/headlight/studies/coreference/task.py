@@ -10,7 +10,7 @@ from jaxtyping import Bool, Int64
 
 from headlight.corpora import CoreferenceDocument, Mention
 from headlight.encode import Encoded, EncodedSpan, Examples, annotate
-from headlight.studies.coreference.settings import Candidates, TaskSettings
+from headlight.studies.coreference import Candidates, TaskSettings
 
 KINDS = ("pronoun", "proper", "nominal")
 """Kinds of mentions, by their head words; an index into this tuple stands for one of them."""

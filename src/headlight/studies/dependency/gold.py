@@ -11,7 +11,7 @@ from jaxtyping import Bool, Float, Int64
 from torch import Tensor
 
 from headlight.corpora import PUNCTUATION_RELATION, Sentence
-from headlight.studies.dependency.settings import Possessive, Relations
+from headlight.studies.dependency import Possessive, Relations
 
 NO_RELATION = -1
 NO_GOVERNOR = -3

@@ -16,6 +16,7 @@ from headlight.encode.batch import Batch
 from headlight.measures import Scores, word_score
 from headlight.pool import Words
 from headlight.reduce import Bootstrap, Count, Moments, Tally
+from headlight.studies.dependency import DependencySettings
 from headlight.studies.dependency.gold import gold_of
 from headlight.studies.dependency.predictions import (
     DIRECTIONS,
@@ -28,7 +29,6 @@ from headlight.studies.dependency.predictions import (
     predict_by_offset,
     predict_right_branching,
 )
-from headlight.studies.dependency.settings import DependencySettings
 
 
 class DependencyObserver:

@@ -7,8 +7,8 @@ from jaxtyping import Bool, Float, Int64
 from torch import Tensor
 
 from headlight.corpora import ROOT
+from headlight.studies.dependency import Offsets
 from headlight.studies.dependency.gold import Gold
-from headlight.studies.dependency.settings import Offsets
 
 DIRECTIONS: Final = ("dependent", "head")
 """Who attends: the dependent to its head word, or the head word to its dependent."""

@@ -13,9 +13,9 @@ from headlight.capture import AttentionSite, LayerRecord
 from headlight.capture.one_text import capture_one
 from headlight.encode import EncodedSentence
 from headlight.findings.dependency import best_heads
+from headlight.studies.dependency import DependencySettings
 from headlight.studies.dependency.observer import DependencyObserver
 from headlight.studies.dependency.predictions import DIRECTIONS, is_correct
-from headlight.studies.dependency.settings import DependencySettings
 
 READ, LOOKED_AT = 40, 400
 """Short sentences that are read once more, and sentences among which they are looked for."""

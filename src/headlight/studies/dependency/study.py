@@ -20,11 +20,11 @@ from headlight.findings.dependency import ALL, base_relation
 from headlight.reduce import Tally, share, share_interval
 from headlight.result import describe
 from headlight.run import State
+from headlight.studies.dependency import DependencySettings
 from headlight.studies.dependency.gold import summarize
 from headlight.studies.dependency.observer import DependencyObserver
 from headlight.studies.dependency.predictions import DIRECTIONS, OFFSETS
 from headlight.studies.dependency.sentences import best_sentences
-from headlight.studies.dependency.settings import DependencySettings
 
 VARIABLES = {
     "correct": ("words whose governor is found", "1"),

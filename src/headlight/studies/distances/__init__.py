@@ -1,1 +1,52 @@
 """How differently heads attend (Clark et al. 2019, Section 6)."""
+
+from dataclasses import dataclass
+from typing import Annotated
+
+from headlight.analysis.settings import MeasureSettings, TextSettings
+from headlight.catalogue import Study
+from headlight.errors import UsageError
+from headlight.settings import AtLeast1, Range
+from headlight.vocabulary import measure
+
+
+@dataclass(frozen=True, kw_only=True)
+class DistanceSettings(MeasureSettings, TextSettings):
+    """By what, and how, heads are compared.
+
+    Attributes:
+        smoothing: the share of every row that is spread evenly over its keys; the authors' is
+            0.001.
+        batch_tokens: tokens in a batch, padding included; attention of all layers is held at once.
+    """
+
+    smoothing: Annotated[float, Range(minimum=0, below=1)] = 0.001
+    batch_tokens: AtLeast1 = 512
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        for name in self.measures:
+            if not measure(name).per_head:
+                raise UsageError(
+                    f"{name} is of a layer and not of a head, so heads have no distance by it; "
+                    "leave it out of the measures."
+                )
+
+
+STUDY = Study(
+    name="distances",
+    title="which heads attend alike",
+    question="how differently heads attend",
+    papers="Clark et al. 2019, Section 6",
+    reads="text",
+    settings=DistanceSettings,
+    examples=(
+        ("wiki/ --pairs --max-examples 992", "as Clark did"),
+        ("wiki/ --measures weight,norm --layers 0-5", ""),
+    ),
+    order=4,
+    no_sentence=(
+        "it compares each head with each other over all texts; what one does, a survey of the "
+        "same texts shows"
+    ),
+)

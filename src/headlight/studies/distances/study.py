@@ -22,7 +22,7 @@ from headlight.measures.divergence import distributions, divergence
 from headlight.measures.precision import single
 from headlight.reduce import Moments, Ratio, Tally
 from headlight.shapes import Score
-from headlight.studies.distances.settings import DistanceSettings
+from headlight.studies.distances import DistanceSettings
 from headlight.vocabulary import ValueBias
 
 VARIABLES = long_names(

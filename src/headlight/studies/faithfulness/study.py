@@ -27,7 +27,7 @@ from headlight.analysis.settings import RANDOM
 from headlight.analysis.variables import BOUNDS, Variable, described, long_names
 from headlight.encode.batch import Batch
 from headlight.reduce import Tally
-from headlight.studies.faithfulness.settings import FaithfulnessSettings
+from headlight.studies.faithfulness import FaithfulnessSettings
 
 SHARES = (0.01, 0.05, 0.1, 0.2, 0.5)
 """Of the words, as in ERASER (DeYoung et al. 2020)."""

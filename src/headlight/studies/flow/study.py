@@ -17,7 +17,7 @@ from headlight.capture import Objective
 from headlight.encode import Encoded
 from headlight.encode.batch import Batch
 from headlight.reduce import ResampledMean, Tally
-from headlight.studies.flow.settings import FlowSettings
+from headlight.studies.flow import FlowSettings
 from headlight.vocabulary import CATEGORIES
 
 DISTANCES = (0, 1, 2, 4, 8, 16, 32, 64, 128)

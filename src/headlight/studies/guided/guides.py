@@ -22,8 +22,8 @@ from headlight.capture import AttentionSite, CapturedModel, attribute, load_mode
 from headlight.encode import length_batches
 from headlight.encode.batch import Batch
 from headlight.errors import UsageError
+from headlight.studies.guided import GuidedSettings, of_model
 from headlight.studies.guided.models import GuidedText
-from headlight.studies.guided.settings import GuidedSettings, of_model
 
 Weights = Float32[np.ndarray, " token"]
 Rows = Float[Tensor, "batch word key"]

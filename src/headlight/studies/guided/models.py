@@ -13,7 +13,7 @@ from torch.optim import Adam
 from torch.optim.lr_scheduler import LRScheduler
 
 from headlight.errors import CaptureError, ResultError
-from headlight.studies.guided.settings import GuidedSettings
+from headlight.studies.guided import GuidedSettings
 from headlight.tensor_files import save_tensors
 from headlight.training.outputs import Attention, Logits
 from headlight.training.text_classifier import AverageEncoder, TextBatch, TextClassifier

@@ -32,9 +32,9 @@ from headlight.reduce.bootstrap import resampled
 from headlight.reduce.intervals import with_interval
 from headlight.reduce.spans import span_score
 from headlight.result import describe
+from headlight.studies.guided import GuidedSettings
 from headlight.studies.guided.guides import guided_texts
 from headlight.studies.guided.models import GuidedTrainer, given_weights
-from headlight.studies.guided.settings import GuidedSettings
 from headlight.training import begin_folder, run_stages
 
 SCORES_OF_MODELS = {

@@ -14,6 +14,7 @@ from headlight.encode import Encoded
 from headlight.encode.batch import Batch
 from headlight.encode.function_words import function_word_ids
 from headlight.reduce import Strongest, Tally
+from headlight.studies.heads import SurveySettings
 from headlight.studies.heads.behaviours import BehaviourCounter
 from headlight.studies.heads.deciles import drawn_texts, of_deciles
 from headlight.studies.heads.gates import GateObserver
@@ -21,7 +22,6 @@ from headlight.studies.heads.observer import HeadsObserver
 from headlight.studies.heads.passages import PassageSeeker
 from headlight.studies.heads.residual import ResidualObserver
 from headlight.studies.heads.result import dataset, passages, texts_at_deciles
-from headlight.studies.heads.settings import SurveySettings
 from headlight.studies.heads.token_types import TokenCounter, types_within_memory
 
 

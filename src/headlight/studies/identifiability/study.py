@@ -21,7 +21,7 @@ from headlight.measures import Scores
 from headlight.measures.effective_correlation import comoments, correlation
 from headlight.measures.vectors import Vectors
 from headlight.reduce import Accumulator, Count, Grouped, Moments, Sample, Tally
-from headlight.studies.identifiability.settings import IdentifiabilitySettings
+from headlight.studies.identifiability import IdentifiabilitySettings
 from headlight.vocabulary import ValueBias
 
 RANKS = ("rank", "rank_with_ones", "dimension", "dimension_with_ones")

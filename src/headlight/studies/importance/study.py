@@ -21,7 +21,7 @@ from headlight.measures import Scores
 from headlight.measures.precision import double
 from headlight.pool import Membership, membership, over_keys
 from headlight.reduce import Count, Tally
-from headlight.studies.importance.settings import ImportanceSettings
+from headlight.studies.importance import ImportanceSettings
 from headlight.vocabulary import CATEGORIES
 
 VARIABLES = long_names(

@@ -28,6 +28,7 @@ from headlight.encode.batch import Batch
 from headlight.measures import jensen_shannon, total_variation
 from headlight.measures.adversaries import AdversarySearch
 from headlight.reduce import Sample, Tally
+from headlight.studies.instance_adversary import InstanceAdversarySettings
 from headlight.studies.instance_adversary.search import (
     Found,
     InstanceSearch,
@@ -36,7 +37,6 @@ from headlight.studies.instance_adversary.search import (
     kept_attention,
     own_attention,
 )
-from headlight.studies.instance_adversary.settings import InstanceAdversarySettings
 
 STATISTICS = ("jsd", "near", "moved", "steps", "exact_jsd", "exact_rows", "largest_weight")
 """Of each text and place."""

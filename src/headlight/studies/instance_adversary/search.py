@@ -20,7 +20,7 @@ from headlight.measures.adversaries import Adversaries, AdversarySearch
 from headlight.measures.alternatives import RowAlternatives, column_basis
 from headlight.measures.null_space import with_ones
 from headlight.shapes import Weight
-from headlight.studies.instance_adversary.settings import Exact
+from headlight.studies.instance_adversary import Exact
 
 
 @dataclass(frozen=True, eq=False)

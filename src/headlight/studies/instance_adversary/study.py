@@ -12,12 +12,12 @@ from headlight.analysis.classifiers.study import ClassifierStudy
 from headlight.analysis.variables import BOUNDS, Variable, described, long_names
 from headlight.encode.batch import Batch
 from headlight.reduce import Tally
+from headlight.studies.instance_adversary import InstanceAdversarySettings
 from headlight.studies.instance_adversary.observer import (
     QUANTITIES,
     STATISTICS,
     InstanceObserver,
 )
-from headlight.studies.instance_adversary.settings import InstanceAdversarySettings
 
 BY_ANSWER = ("jsd", "near")
 """What there is by the predicted class as well."""

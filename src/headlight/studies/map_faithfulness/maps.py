@@ -17,8 +17,8 @@ from headlight.capture.linear_network import decompose
 from headlight.encode.batch import Batch
 from headlight.measures import Scores
 from headlight.settings.flow import FollowedMap
+from headlight.studies.map_faithfulness import MapFaithfulnessSettings
 from headlight.studies.map_faithfulness.asked import Asked, of_targets, predicts_what, read_off
-from headlight.studies.map_faithfulness.settings import MapFaithfulnessSettings
 
 FOLLOWED = get_args(FollowedMap)
 OF_LAST_LAYER = {"weight": "weight", "norm": "merged_norm"}

@@ -22,6 +22,10 @@ from headlight.encode import Encoded
 from headlight.encode.batch import Batch
 from headlight.reduce import ResampledMean, Tally
 from headlight.run import State
+from headlight.studies.map_faithfulness import (
+    REFERENCES,
+    MapFaithfulnessSettings,
+)
 from headlight.studies.map_faithfulness.asked import (
     TargetProbabilities,
     asked_of,
@@ -38,10 +42,6 @@ from headlight.studies.map_faithfulness.scores import (
     lost,
     removals,
     scores_of_removal,
-)
-from headlight.studies.map_faithfulness.settings import (
-    REFERENCES,
-    MapFaithfulnessSettings,
 )
 
 LEFT_OUT = "leave_one_out"

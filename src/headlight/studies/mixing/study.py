@@ -38,7 +38,7 @@ from headlight.measures.mixing import (
 )
 from headlight.reduce import ResampledMean, Tally
 from headlight.settings.slopes import Slope
-from headlight.studies.mixing.settings import MixingSettings
+from headlight.studies.mixing import MixingSettings
 from headlight.vocabulary import CATEGORIES
 
 BANDS = (1, 10, 100, 1000)

@@ -21,7 +21,7 @@ from headlight.encode.batch import Batch
 from headlight.encode.categories import CLS, SEP
 from headlight.measures.gated import gated_weight
 from headlight.reduce import Grouped, Moments, Tally
-from headlight.studies.norms.settings import NormSettings
+from headlight.studies.norms import NormSettings
 from headlight.vocabulary import CATEGORIES
 
 SINK = len(CATEGORIES)

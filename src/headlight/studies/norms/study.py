@@ -27,10 +27,10 @@ from headlight.encode.examples import count_types
 from headlight.errors import UsageError
 from headlight.reduce import RankCorrelation, Sample, Tally
 from headlight.result import describe
+from headlight.studies.norms import NormSettings
 from headlight.studies.norms.frequency import FrequencyRanks, Occurrences
 from headlight.studies.norms.observer import NormsObserver
 from headlight.studies.norms.occurrences import correlations
-from headlight.studies.norms.settings import NormSettings
 from headlight.studies.norms.sinks import Sinks, find_sinks, looks_for_sinks
 from headlight.vocabulary import CATEGORIES
 

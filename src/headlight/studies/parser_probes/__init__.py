@@ -1,1 +1,161 @@
 """Probes that parse from attention (Clark et al. 2019, Section 5)."""
+
+from dataclasses import dataclass, field
+from typing import Annotated, Literal
+
+from headlight.analysis.settings import SentenceSettings
+from headlight.catalogue import Study
+from headlight.errors import UsageError
+from headlight.settings import (
+    NO_EFFECT,
+    AtLeast1,
+    Range,
+    Settings,
+    choices,
+    require_choice,
+)
+from headlight.vocabulary import MEASURES
+
+Probe = Literal[
+    "right_branching",
+    "distances_and_words",
+    "random_attention_and_words",
+    "attention",
+    "attention_and_words",
+]
+"""The rows of Clark et al. (2019), Table 3, but for the structural probe."""
+
+PROBES: tuple[Probe, ...] = choices(Probe)
+
+BASELINES = PROBES[:2]
+"""Those that see no attention."""
+
+RANDOM = PROBES[2]
+"""The one that sees attention of the random control."""
+
+NO_MEASURE = ""
+
+Alignment = Literal["fixed", "as_released"]
+Symmetry = Literal["max", "mean"]
+
+
+@dataclass(frozen=True, kw_only=True)
+class TrainingSettings(Settings):
+    """How a probe is trained.
+
+    Attributes:
+        learning_rate: of Adam; the other settings are β = 0.9 and 0.999, ε = 10⁻⁸.
+        sentences: sentences in a step.
+        epochs: passes over the training sentences at most.
+        patience: stop after this many epochs without a better loss on the held-out sentences.
+        held_out: share of the training sentences that is held out; 0 trains for all epochs and
+            keeps the last weights.
+        shuffle: in another order every epoch, sentences of similar lengths together; otherwise in
+            the order of the corpus.
+    """
+
+    learning_rate: Annotated[float, Range(above=0)] = 0.002
+    sentences: AtLeast1 = 16
+    epochs: AtLeast1 = 40
+    patience: AtLeast1 = 3
+    held_out: Annotated[float, Range(minimum=0, below=1)] = 0.1
+    shuffle: bool = True
+
+
+AS_RELEASED = TrainingSettings(sentences=1, epochs=1, held_out=0.0, shuffle=False)
+"""The authors' code: one epoch, one sentence at a time, in the order of the corpus."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class ParserProbeSettings(SentenceSettings):
+    """What a table of probes depends on, besides model and treebank.
+
+    Attributes:
+        train: treebank to learn from; by default every tenth sentence of the source is parsed, and
+            the others are learned from.
+        word_vectors: file of word vectors; by default the input embeddings of the model.
+        max_sentences: of each treebank only this many.
+        probes: which probes.
+        measures: of what attention: ``weight``, ``norm``, ``effective``; one row for each.
+        training: how they are trained.
+        seeds: each probe is trained once for each; scores are over all of them together.
+        align_root: whether each candidate has its own word vector (``fixed``), or that of the word
+            after it, as in the authors' code (``as_released``).
+        bias: a weight for each head that words do not change, as in the authors' code.
+        symmetry: how UUAS joins the two directions of a pair.
+        control_seed: of the random weights of the control.
+        processes: probes that are trained at a time, each in one thread; what comes out does not
+            depend on it.
+    """
+
+    train: str | None = None
+    word_vectors: str | None = None
+    max_sentences: AtLeast1 | None = None
+    probes: tuple[Probe, ...] = PROBES
+    measures: tuple[str, ...] = MEASURES
+    training: TrainingSettings = field(default_factory=TrainingSettings)
+    seeds: tuple[int, ...] = (0,)
+    align_root: Alignment = "fixed"
+    bias: bool = True
+    symmetry: Symmetry = "max"
+    control_seed: int = 0
+    processes: Annotated[AtLeast1, NO_EFFECT] = 1
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        for measure in self.measures:
+            require_choice("measure for probes", measure, MEASURES)
+        if not self.probes or not self.seeds:
+            raise UsageError("name at least one probe and one seed.")
+        if not self.measures and not set(self.probes) <= set(BASELINES):
+            raise UsageError("probes of attention need at least one measure.")
+
+    def check_other_files(self) -> None:
+        """The first sentence to learn from is read, and word vectors are there."""
+        from headlight.corpora import open_treebank
+        from headlight.corpora.state import source_state
+
+        if self.train:
+            next(iter(open_treebank(self.train)))
+        if self.word_vectors:
+            source_state(self.word_vectors)
+
+    @property
+    def sentence_settings(self) -> SentenceSettings:
+        """The part that the word maps depend on."""
+        names = SentenceSettings.hints()
+        return SentenceSettings(**{name: getattr(self, name) for name in names})
+
+    def rows(self) -> list[tuple[Probe, str]]:
+        """Probe and measure of each row, in the order of `PROBES`; baselines have no measure."""
+        return [
+            (probe, measure)
+            for probe in PROBES
+            if probe in self.probes
+            for measure in ((NO_MEASURE,) if probe in BASELINES else self.measures)
+        ]
+
+
+STUDY = Study(
+    name="parser_probes",
+    title="probes that parse from attention",
+    question="how much of a parse the attention of all heads together knows",
+    papers="Clark et al. 2019, Section 5",
+    reads="treebank",
+    settings=ParserProbeSettings,
+    examples=(
+        ("en_ewt-ud-dev.conllu --train en_ewt-ud-train.conllu", ""),
+        ("en_ewt-ud-dev.conllu --probes right_branching,attention", ""),
+    ),
+    smallest={
+        "probes": ["right_branching", "attention"],
+        "measures": ["weight"],
+        "training": {"epochs": 1},
+    },
+    order=11,
+    on_shards=False,
+    no_sentence=(
+        "a probe weighs all heads together; sentences in which one of them parses are in the "
+        "report of `dependency`"
+    ),
+)

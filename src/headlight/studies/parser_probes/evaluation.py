@@ -8,9 +8,9 @@ from jaxtyping import Bool, Float, Int64
 
 from headlight.errors import UnknownNameError, UsageError
 from headlight.settings import require_choice
+from headlight.studies.parser_probes import Symmetry
 from headlight.studies.parser_probes.batches import ParserBatch, ParserData
 from headlight.studies.parser_probes.models import Parser
-from headlight.studies.parser_probes.settings import Symmetry
 from headlight.studies.parser_probes.training import EVALUATED
 from headlight.studies.word_maps.store import NO_HEAD
 

@@ -17,9 +17,9 @@ from torch import Tensor, nn
 from headlight.errors import ResultError, UsageError
 from headlight.files import Location
 from headlight.settings import require_choice
+from headlight.studies.parser_probes import Alignment
 from headlight.studies.parser_probes.batches import Maps, ParserBatch, Vectors
 from headlight.studies.parser_probes.hidden_layer import pair_scores
-from headlight.studies.parser_probes.settings import Alignment
 from headlight.studies.parser_probes.weighted_maps import OfPositions, weighted_maps
 from headlight.studies.word_maps.store import SPECIALS
 from headlight.tensor_files import load_tensors, save_tensors

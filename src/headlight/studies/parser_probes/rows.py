@@ -7,11 +7,11 @@ from typing import Any
 
 import torch
 
+from headlight.studies.parser_probes import RANDOM, ParserProbeSettings
 from headlight.studies.parser_probes.batches import ParserData, Table
 from headlight.studies.parser_probes.evaluation import Counts, evaluate
 from headlight.studies.parser_probes.models import build, save_probe
 from headlight.studies.parser_probes.result import Row
-from headlight.studies.parser_probes.settings import RANDOM, ParserProbeSettings
 from headlight.studies.parser_probes.training import TrainingHistory, train
 from headlight.studies.word_maps.store import Index, WordMaps
 from headlight.training import ModelStore
@@ -47,7 +47,7 @@ class ProbeJob:
     """One row of the table.
 
     Attributes:
-        probe: one of `headlight.studies.parser_probes.settings.PROBES`.
+        probe: one of `headlight.studies.parser_probes.PROBES`.
         measure: what attention it looks at; empty for baselines.
     """
 

@@ -30,11 +30,11 @@ from headlight.corpora.corpus import CorpusCounts
 from headlight.corpora.state import source_digest
 from headlight.errors import UsageError
 from headlight.files import Location
+from headlight.studies.parser_probes import RANDOM, ParserProbeSettings
 from headlight.studies.parser_probes.batches import unknown_share, vector_table
 from headlight.studies.parser_probes.control import RandomControl, random_control
 from headlight.studies.parser_probes.result import dataset
 from headlight.studies.parser_probes.rows import ProbeJob, ProbeTrainer, TrainingData
-from headlight.studies.parser_probes.settings import RANDOM, ParserProbeSettings
 from headlight.studies.word_maps.extraction import extract, missing_size
 from headlight.studies.word_maps.plan import TreebankSource, WordMapPlan, plan_word_maps
 from headlight.studies.word_maps.store import NO_HEAD, WordMaps

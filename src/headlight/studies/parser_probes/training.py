@@ -10,9 +10,9 @@ from jaxtyping import Float
 from torch import Tensor, nn
 
 from headlight.errors import UsageError
+from headlight.studies.parser_probes import TrainingSettings
 from headlight.studies.parser_probes.batches import ParserBatch, ParserData
 from headlight.studies.parser_probes.models import Logits, Parser
-from headlight.studies.parser_probes.settings import TrainingSettings
 from headlight.studies.word_maps.store import NO_HEAD
 
 EVALUATED = 64

@@ -30,7 +30,7 @@ from headlight.capture import LayerRecord
 from headlight.encode.batch import Batch
 from headlight.reduce import Sample, Tally
 from headlight.shapes import Weight
-from headlight.studies.permutation.settings import Change, PermutationSettings
+from headlight.studies.permutation import Change, PermutationSettings
 
 STATISTICS = ("tvd", "agreement", "accuracy")
 """Of each text and replacement: the mean over its predictions."""

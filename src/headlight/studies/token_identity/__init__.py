@@ -1,1 +1,134 @@
 """How well hidden tokens give away their input tokens (Brunner et al. 2020, Section 4)."""
+
+from dataclasses import dataclass, field
+from typing import Annotated, Literal
+
+from headlight.analysis.settings import TextSettings
+from headlight.catalogue import Study
+from headlight.errors import UsageError
+from headlight.settings import NO_EFFECT, AtLeast1, Range, Settings, choices
+from headlight.settings.attribution import Embeddings, MatrixPrecision
+from headlight.vocabulary import Kind
+
+MapKind = Literal["naive", "linear", "mlp"]
+"""The identity, a matrix, and two matrices with a GELU between them."""
+
+Loss = Literal["cosine", "l2"]
+Solver = Literal["adam", "ridge"]
+Target = Literal["input", "previous_layer"]
+RateSearch = Literal["each", "shared"]
+
+MAPS: tuple[MapKind, ...] = choices(MapKind)
+LOSSES: tuple[Loss, ...] = choices(Loss)
+
+LEARNING_RATES = (3e-3, 1e-3, 3e-4, 1e-4, 3e-5, 1e-5, 3e-6)
+"""Those searched by Brunner et al. (2020), Appendix B.1."""
+
+RIDGES = tuple(10.0**power for power in range(-9, 2))
+"""λ of ridge regression, as multiples of the mean square of a feature."""
+
+Positive = Annotated[float, Range(above=0)]
+
+
+@dataclass(frozen=True, kw_only=True)
+class MapTrainingSettings(Settings):
+    """How the maps are trained (Brunner et al. 2020, Appendix B.1).
+
+    Attributes:
+        rates: learning rates of Adam; that with the least validation loss is taken.  The other
+            settings are β = 0.9 and 0.999, ε = 10⁻⁸.
+        batch: tokens in a step.
+        epochs: passes over the training tokens at most; the paper names no limit.
+        patience: stop after this many epochs without a smaller validation loss.
+        hidden: units of the MLP.
+        precision: of products of matrices while training: ``highest`` is float32; ``medium`` may
+            multiply in bfloat16 and add in float32, where the processor does that faster.
+    """
+
+    rates: tuple[Positive, ...] = LEARNING_RATES
+    batch: AtLeast1 = 256
+    epochs: AtLeast1 = 300
+    patience: AtLeast1 = 20
+    hidden: AtLeast1 = 1000
+    precision: MatrixPrecision = "highest"
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        if not self.rates:
+            raise UsageError("rates is empty; name at least one learning rate.")
+
+
+@dataclass(frozen=True, kw_only=True)
+class TokenIdentitySettings(TextSettings):
+    """Which maps from hidden to input tokens are made, and how they are judged.
+
+    Attributes:
+        kind: the hidden tokens of which stack; by default the first that the model has.
+        maps: which maps: ``naive`` is the identity, ``linear`` a matrix, ``mlp`` two matrices with
+            a GELU between them.
+        losses: by which distances maps are trained, and the nearest neighbour is looked up.
+        solver: of linear maps: ``adam``, or ``ridge``, in closed form.
+        target: what is recovered: the ``input`` token, or the output of the ``previous_layer`` (for
+            the lowest layer, the input).
+        offsets: recover the token at this many positions to the right; 0 is the token itself.
+        fractions: shares of the training sequences that are used.
+        across: also test the map of each layer on all of them.
+        folds: random splits into 70 % training, 15 % validation and 15 % test sequences.
+        training: how maps are trained.
+        rate_search: learning rates are compared for ``each`` map, or all maps share that which is
+            best for the highest layer and the first fold, as in the paper, which has one rate for
+            all layers.
+        ridges: multiples of the mean square of a feature that ridge regression tries.
+        embeddings: what counts as input: ``output``, what the first block is given, or ``sum``, the
+            sum of embeddings before it is normalised.
+        memory: bytes of hidden tokens above which they are kept in files, and bytes that maps in
+            training may take together.
+        keep_maps: write every map into ``maps`` of the run's folder.
+    """
+
+    kind: Kind | None = None
+    maps: tuple[MapKind, ...] = MAPS
+    losses: tuple[Loss, ...] = LOSSES
+    solver: Solver = "adam"
+    target: Target = "input"
+    offsets: tuple[int, ...] = (0,)
+    fractions: tuple[Annotated[float, Range(above=0, maximum=1)], ...] = (1.0,)
+    across: bool = False
+    folds: AtLeast1 = 10
+    training: MapTrainingSettings = field(default_factory=MapTrainingSettings)
+    rate_search: RateSearch = "each"
+    ridges: tuple[Positive, ...] = RIDGES
+    embeddings: Embeddings = "output"
+    memory: Annotated[AtLeast1, NO_EFFECT] = 2**30
+    keep_maps: bool = False
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        for name in ("maps", "losses", "offsets", "fractions", "ridges"):
+            if not getattr(self, name):
+                raise UsageError(f"{name} is empty; name at least one.")
+        if self.across and self.target == "previous_layer":
+            raise UsageError("a map to the previous layer can be tested on its own layer only.")
+
+
+STUDY = Study(
+    name="token_identity",
+    title="whether hidden tokens tell their input",
+    question="how well hidden tokens give away their input tokens",
+    papers="Brunner et al. 2020, Section 4",
+    reads="text",
+    settings=TokenIdentitySettings,
+    examples=(
+        ("msr_paraphrase_test.txt --format pairs --solver ridge", "takes minutes, not hours"),
+        ("wiki/ --pairs --max-examples 400 --maps naive,linear", ""),
+    ),
+    smallest={
+        "across": True,
+        "folds": 2,
+        "losses": ["cosine"],
+        "training": {"epochs": 1, "rates": [1e-3], "hidden": 4},
+    },
+    order=8,
+    on_shards=False,
+    no_sentence="its probes read hidden tokens, into which all heads of a layer have gone together",
+)

@@ -9,8 +9,8 @@ from jaxtyping import Bool, Float, Int64
 from torch import Tensor
 
 from headlight.errors import UsageError
+from headlight.studies.token_identity import Loss, MapKind, TokenIdentitySettings
 from headlight.studies.token_identity.losses import unit
-from headlight.studies.token_identity.settings import Loss, MapKind, TokenIdentitySettings
 from headlight.studies.token_identity.vectors import TokenVectors, tensor
 
 Rows = Float[Tensor, "token dim"]

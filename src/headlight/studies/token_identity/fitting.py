@@ -9,17 +9,17 @@ from jaxtyping import Float
 from torch import Tensor
 
 from headlight.errors import RunError
+from headlight.studies.token_identity import (
+    Loss,
+    MapTrainingSettings,
+    TokenIdentitySettings,
+)
 from headlight.studies.token_identity.cases import Case, Pairs, Tokens, order
 from headlight.studies.token_identity.models import (
     MapFamily,
     family_of,
     first_weights,
     ridge_maps,
-)
-from headlight.studies.token_identity.settings import (
-    Loss,
-    MapTrainingSettings,
-    TokenIdentitySettings,
 )
 from headlight.studies.token_identity.training import (
     TrainingData,

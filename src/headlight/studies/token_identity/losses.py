@@ -4,7 +4,7 @@ import torch
 from jaxtyping import Float
 from torch import Tensor
 
-from headlight.studies.token_identity.settings import Loss
+from headlight.studies.token_identity import Loss
 
 _SMALLEST = 1e-8
 """Lengths below are taken for it, as in ``torch.nn.CosineSimilarity``."""

@@ -14,8 +14,8 @@ import torch
 from jaxtyping import Float
 from torch import Tensor, nn
 
+from headlight.studies.token_identity import Loss, MapKind
 from headlight.studies.token_identity.losses import gradient_, prepared
-from headlight.studies.token_identity.settings import Loss, MapKind
 
 Weights = list[Float[Tensor, "group rate ..."]]
 Batch = Float[Tensor, "group token model"]

@@ -15,14 +15,14 @@ import torch
 from headlight.capture.precision import matrix_precision
 from headlight.run.json_cache import JsonCache
 from headlight.run.progress import show_progress
-from headlight.studies.token_identity.cases import Case, Tokens
-from headlight.studies.token_identity.fitting import Fitted, fit, predicted
-from headlight.studies.token_identity.settings import (
+from headlight.studies.token_identity import (
     Loss,
     MapKind,
     MapTrainingSettings,
     TokenIdentitySettings,
 )
+from headlight.studies.token_identity.cases import Case, Tokens
+from headlight.studies.token_identity.fitting import Fitted, fit, predicted
 
 
 @runtime_checkable

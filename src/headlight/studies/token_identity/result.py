@@ -14,9 +14,9 @@ from headlight.errors import ResultError
 from headlight.files import Location
 from headlight.reduce.intervals import student
 from headlight.result import describe
+from headlight.studies.token_identity import MapKind, TokenIdentitySettings
 from headlight.studies.token_identity.models import family_of
 from headlight.studies.token_identity.outcomes import Outcome
-from headlight.studies.token_identity.settings import MapKind, TokenIdentitySettings
 from headlight.tensor_files import load_tensors, save_tensors
 
 _RATES = {

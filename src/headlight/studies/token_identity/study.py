@@ -25,6 +25,7 @@ from headlight.errors import ResultError, RunError, UsageError
 from headlight.files import Location, make_folder
 from headlight.result import calculated_with
 from headlight.run.json_cache import JsonCache
+from headlight.studies.token_identity import TokenIdentitySettings
 from headlight.studies.token_identity.cases import Case, Tokens, split
 from headlight.studies.token_identity.extraction import (
     extract_vectors,
@@ -34,7 +35,6 @@ from headlight.studies.token_identity.extraction import (
 from headlight.studies.token_identity.fitting import Fitted
 from headlight.studies.token_identity.outcomes import evaluate_maps
 from headlight.studies.token_identity.result import identity_dataset, load_map, save_map
-from headlight.studies.token_identity.settings import TokenIdentitySettings
 from headlight.studies.token_identity.vectors import TokenVectors
 
 TOKENS, RATES, MAPS = "tokens", "rates", "maps"

@@ -14,9 +14,9 @@ from jaxtyping import Float, Int64
 from torch import Tensor
 from torch.optim.adam import adam
 
+from headlight.studies.token_identity import Loss, MapTrainingSettings
 from headlight.studies.token_identity.losses import prepared, value
 from headlight.studies.token_identity.models import Linear, MapFamily, Weights
-from headlight.studies.token_identity.settings import Loss, MapTrainingSettings
 
 Rows = Float[Tensor, "token dim"]
 Hidden = Float[Tensor, "token model"]
