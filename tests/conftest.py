@@ -4,7 +4,7 @@ import os
 import signal
 from collections.abc import Iterator
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import jaxtyping
 import pytest
@@ -48,6 +48,15 @@ def undrawn(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> 
         from views.pages import blank
 
         monkeypatch.setattr("headlight.views.result_page._drawn", blank)
+
+
+@pytest.fixture(scope="module")
+def browser() -> Iterator[Any]:
+    """Chromium; not one for all modules, whose loops Playwright's would be in the way of."""
+    from views.browsers import chromium
+
+    with chromium() as opened:
+        yield opened
 
 
 @pytest.fixture(scope="session")

@@ -1,7 +1,6 @@
 """Readings of speech: a tiny Whisper of random weights, and noise."""
 
 import json
-from collections.abc import Iterator
 from pathlib import Path
 from typing import Any, Literal
 
@@ -14,7 +13,7 @@ from headlight.errors import UsageError
 from headlight.reading.model import Model
 from speech_material import POSITIONS, SECONDS, tiny_whisper, wav
 from studies.command import Command
-from views.browsers import CHROMIUM, Opened, chromium
+from views.browsers import CHROMIUM, Opened
 
 TEXT = "The cat sat."
 
@@ -99,12 +98,6 @@ def test_the_command_reads_speech(
     code, _, complained = command("read")
     assert code == 2
     assert "give a text, or --audio" in complained
-
-
-@pytest.fixture(scope="module")
-def browser() -> Iterator[Any]:
-    with chromium() as found:
-        yield found
 
 
 @pytest.mark.parametrize("kind", ["cross", "encoder"])

@@ -12,7 +12,7 @@ import pytest
 import example_data
 import headlight
 from headlight.reading.what_if import Edit
-from views.browsers import chromium, needs_browser
+from views.browsers import needs_browser
 from views.first_heads import farthest_apart, most_misleading, named
 
 pytestmark = needs_browser
@@ -46,12 +46,6 @@ def served(*options):
 @pytest.fixture(scope="module")
 def address(model):
     with served("--model", str(model), "--max-tokens", "9") as found:
-        yield found
-
-
-@pytest.fixture(scope="module")
-def browser():
-    with chromium() as found:
         yield found
 
 

@@ -11,7 +11,7 @@ import headlight
 from headlight.errors import UsageError
 from headlight.result import load
 from study_runs import StudyRuns
-from views.browsers import Opened, chromium, needs_browser
+from views.browsers import Opened, needs_browser
 from views.pages import Page
 
 HOSTILE = "</script><script>alert(1)</script><img src=x onerror=alert(2)>'\"&"
@@ -107,12 +107,6 @@ def test_what_is_no_survey_and_a_folder_that_is_in_use_are_refused(study_runs, t
     with pytest.raises(UsageError, match="holds something already"):
         headlight.gallery([study_runs.folder("survey")], tmp_path)
     assert sorted(path.name for path in tmp_path.iterdir()) == ["mine"]
-
-
-@pytest.fixture(scope="module")
-def browser():
-    with chromium() as opened:
-        yield opened
 
 
 def local(shown: Opened) -> bool:

@@ -3,44 +3,20 @@
 import re
 from base64 import b64decode
 from io import BytesIO
-from pathlib import Path
 
 import numpy as np
 import pytest
 from PIL import Image
 
 from headlight.result.kinds import concat_kinds
-from headlight.views import reading_page
 from headlight.views.colour import contrast
-from views.browsers import Opened, chromium, needs_browser
+from views.browsers import needs_browser
 from views.sample_results import reading_sample
 
 pytestmark = needs_browser
 
 TOKENS = tuple("abcdef")
 PAPER = {"light": "#fbfbf9", "dark": "#14171a"}
-
-
-@pytest.fixture(scope="module")
-def browser():
-    with chromium() as found:
-        yield found
-
-
-@pytest.fixture
-def show(browser, tmp_path):
-    opened = []
-
-    def of(reading, address="", second=None, **options):
-        path = Path(tmp_path / "page.html")
-        path.write_text(reading_page(reading, second=second, megabytes=None), encoding="utf-8")
-        opened.append(Opened(browser, path, address, **options))
-        return opened[-1]
-
-    yield of
-    for each in opened:
-        assert each.complaints == []
-        each.page.context.close()
 
 
 def is_open(shown):

@@ -5,7 +5,7 @@ import pytest
 import headlight
 from headlight.result.kinds import split_kinds
 from studies.models import saved
-from views.browsers import Opened, chromium, needs_browser
+from views.browsers import needs_browser
 from views.first_heads import farthest_apart, most_misleading, named
 
 pytestmark = needs_browser
@@ -14,26 +14,15 @@ TEXT = "the river is old , the mill near it fell"
 TRANSLATION = "a valley knows the old bridge"
 
 
-@pytest.fixture(scope="module")
-def browser():
-    with chromium() as found:
-        yield found
-
-
 @pytest.fixture
-def opened(browser, tmp_path):
+def opened(open_page, tmp_path):
     """Saves a reading as users do and opens the file."""
-    pages = []
 
     def of(reading, **options):
         reading.save(tmp_path / "page.html", **options)
-        pages.append(Opened(browser, tmp_path / "page.html"))
-        return pages[-1]
+        return open_page(tmp_path / "page.html")
 
-    yield of
-    for each in pages:
-        assert each.complaints == []
-        each.page.context.close()
+    return of
 
 
 @pytest.fixture(scope="module")

@@ -11,11 +11,10 @@ from PIL import Image
 
 from headlight.findings import highlights
 from headlight.result.kinds import concat_kinds
-from headlight.views import reading_page
 from headlight.views.reading.format import pack
 from headlight.views.reading.in_corpus import InCorpus
 from headlight.views.result_page import result_page
-from views.browsers import Opened, chromium, needs_browser
+from views.browsers import needs_browser
 from views.sample_results import reading_sample, survey_sample
 from views.test_in_corpus import relations
 
@@ -25,30 +24,6 @@ HOSTILE = (
     *("[CLS]", "</script><b>", "<img src=x onerror=alert(1)>", "a\u2028b", "שלום", "##ים"),
     *("🦉", "x" * 10_000, " ", "[SEP]"),
 )
-
-
-@pytest.fixture(scope="module")
-def browser():
-    with chromium() as found:
-        yield found
-
-
-@pytest.fixture
-def show(browser, tmp_path):
-    opened = []
-
-    def of(reading, address="", megabytes=None, corpus=None, second=None, **options):
-        path = Path(tmp_path / "page.html")
-        text = reading_page(reading, second=second, megabytes=megabytes, corpus=corpus)
-        path.write_text(text, encoding="utf-8")
-        opened.append(Opened(browser, path, address, **options))
-        return opened[-1]
-
-    yield of
-    for each in opened:
-        assert each.complaints == []
-        assert each.requests == []
-        each.page.context.close()
 
 
 def numbers(shown, name):

@@ -1,37 +1,23 @@
 """The page of routes in a browser."""
 
 import json
+from functools import partial
 
 import pytest
 
 from headlight.findings.ways import ways_to
 from headlight.views.reading.routes_page import routes_page
 from headlight.vocabulary import ROUTE
-from views.browsers import Opened, chromium, needs_browser
+from views.browsers import needs_browser
 from views.sample_routes import TOKENS, sample_routes
 
 pytestmark = needs_browser
 
 
-@pytest.fixture(scope="module")
-def browser():
-    with chromium() as found:
-        yield found
-
-
 @pytest.fixture
-def opened(browser, tmp_path):
+def opened(open_page, tmp_path):
     (tmp_path / "page.html").write_text(routes_page(sample_routes()), encoding="utf-8")
-    pages = []
-
-    def of(address=""):
-        pages.append(Opened(browser, tmp_path / "page.html", address))
-        return pages[-1]
-
-    yield of
-    for each in pages:
-        assert each.complaints == []
-        assert each.requests == []
+    return partial(open_page, tmp_path / "page.html")
 
 
 def drawn(opened, kind):
