@@ -3,7 +3,7 @@
 import pytest
 import torch
 
-from headlight.studies.parser_probes import hidden_layer, weighted_loops, weighted_maps
+from headlight.studies.parser_probes import hidden_layer, weighted_maps
 
 SENTENCES, WORDS, FEATURES, HIDDEN, HEADS = 5, 3, 2, 4, 3
 
@@ -75,14 +75,14 @@ def test_derivatives_in_float32_are_those_of_the_definition_in_float64(layer):
 @pytest.mark.parametrize("size", [(1, 1, 1), (2, 3, 5), (3, 7, 48), (1, 2, 145)])
 def test_compiled_sums_over_heads_are_those_of_the_definition_in_float64(size, monkeypatch):
     sentences, positions, heads = size
-    monkeypatch.setattr(weighted_loops, "WORTH_IT", 1)
+    monkeypatch.setattr(weighted_maps, "WORTH_IT", 1)
     maps = drawn(sentences, positions, positions, heads, learned=False)
     weights = [drawn(sentences, positions, 2, heads) for _ in range(2)]
     of_query, of_key = weights
     defined = torch.einsum("bxyk,bxyck->cbxy", maps, of_query[:, :, None] + of_key[:, None])
     # Transposed memory, which the loops would read wrongly if it were not copied.
     single = [each.detach().float().mT.contiguous().mT.requires_grad_() for each in weights]
-    assert weighted_loops.compiled_for(maps.float()) is weighted_loops.compiled()
+    assert weighted_maps.compiled_for(maps.float()) is weighted_maps.compiled()
     found = weighted_maps.weighted_maps(maps.float(), *single)
     torch.testing.assert_close(found.double(), defined, rtol=1e-5, atol=1e-4)
     expected = torch.autograd.grad(defined.sin().sum(), weights)
@@ -93,7 +93,7 @@ def test_compiled_sums_over_heads_are_those_of_the_definition_in_float64(size, m
 
 def test_loops_are_compiled_for_what_is_worth_it_alone():
     large = torch.zeros(1, 100, 100, 4)
-    assert weighted_loops.compiled_for(large)
-    assert weighted_loops.compiled_for(large[:, :10]) is None
-    assert weighted_loops.compiled_for(large.double()) is None
-    assert weighted_loops.compiled_for(large.to("meta")) is None
+    assert weighted_maps.compiled_for(large)
+    assert weighted_maps.compiled_for(large[:, :10]) is None
+    assert weighted_maps.compiled_for(large.double()) is None
+    assert weighted_maps.compiled_for(large.to("meta")) is None

@@ -34,10 +34,9 @@ from headlight.corpora.samples import (
     SAMPLE_TRANSLATIONS,
     SAMPLE_TREEBANK,
 )
-from headlight.corpora.speech.recording import Recording
-from headlight.corpora.speech.speech_corpus import holds_recordings, open_recordings
+from headlight.corpora.speech import Recording, holds_recordings, open_recordings
 from headlight.corpora.state import source_state
-from headlight.corpora.tagged.tagged_corpus import TAGGED_FORMATS, TaggedSentence, open_tagged
+from headlight.corpora.tagged import TAGGED_FORMATS, TaggedSentence, open_tagged
 from headlight.corpora.text.document import Document
 from headlight.corpora.text.text_corpus import FORMATS, Source, holds_a_text_a_line, open_corpus
 from headlight.corpora.trees.sentence import PUNCTUATION_RELATION, ROOT, Sentence

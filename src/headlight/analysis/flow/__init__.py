@@ -2,8 +2,7 @@
 
 from headlight.analysis.flow.input_maps import input_maps
 from headlight.analysis.flow.layer_maps import LAYER_MAPS, layer_maps
-from headlight.analysis.flow.maximum import attention_flow
-from headlight.analysis.flow.rollout import rollout, shares
+from headlight.analysis.flow.rollout import attention_flow, rollout, shares
 from headlight.settings.flow import METHODS, Method
 
 __all__ = [

@@ -6,7 +6,7 @@ import numpy as np
 import pandas as pd
 import xarray as xr
 
-from headlight.findings.circuits import FOUND, joined_heads, most
+from headlight.findings.answers.circuits import FOUND, joined_heads, most
 from headlight.views.exhibits import Table
 from headlight.views.parts import (
     By,

@@ -12,7 +12,7 @@ from torch import Tensor
 from headlight.analysis.positions import stacked
 from headlight.capture import CapturedModel
 from headlight.encode import Encoded
-from headlight.findings.circuits import FOUND
+from headlight.findings.answers.circuits import FOUND
 from headlight.measures import Scores
 from headlight.studies.circuits.probes import Hidden
 

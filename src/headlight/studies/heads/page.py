@@ -24,9 +24,7 @@ from headlight.findings import (
 from headlight.findings.answers.heads import SAID
 from headlight.findings.rules import FEWEST_TEXTS
 from headlight.result.kinds import MULTI_KIND
-from headlight.studies.heads.page_heads import heads_section
-from headlight.studies.heads.page_residual import residual_section
-from headlight.studies.heads.page_tokens import token_section
+from headlight.studies.heads.page_sections import heads_section, residual_section, token_section
 from headlight.views.exhibits import Table
 from headlight.views.grid import anchor, head_grid
 from headlight.views.numbers import percent_text

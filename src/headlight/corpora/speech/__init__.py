@@ -1,1 +1,0 @@
-"""Recordings of speech with what is said in them."""

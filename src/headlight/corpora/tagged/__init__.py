@@ -1,1 +1,0 @@
-"""Sentences of which every word has a tag."""
