@@ -2,7 +2,7 @@
 
 from collections.abc import Callable, Sequence
 from contextlib import ExitStack
-from dataclasses import replace
+from dataclasses import dataclass, field, replace
 from types import TracebackType
 from typing import Generic, Protocol, TypeVar, runtime_checkable
 
@@ -68,13 +68,14 @@ class AttributionObserver(Observer, Protocol):
         """What input tokens contribute to the hidden tokens of the batch; before the layers."""
 
 
+@dataclass(eq=False, repr=False)
 class BatchRunner(Generic[E]):
     """Runs the model on a batch and observes it; a context manager, since it holds a capture open.
 
     The first suitable example is traced before it is observed, so that Eq. 3 is verified on real
     input in every run in which attention is observed.
 
-    Args:
+    Attributes:
         model: the model.
         sites: which of its attention modules are observed.
         observer: makes the observer of one batch; it is given the examples too, for what they know
@@ -92,47 +93,38 @@ class BatchRunner(Generic[E]):
             verified on real input that the parts add up to what leaves the layers.
     """
 
-    def __init__(  # noqa: PLR0913 - each is a choice of its own
-        self,
-        model: CapturedModel,
-        sites: Sequence[AttentionSite],
-        observer: Callable[[Batch, Sequence[E]], Observer],
-        batch_tokens: int = BATCH_TOKENS,
-        objective: Objective | None = None,
-        attribution: AttributionSettings | None = None,
-        query_block: int | None = 0,
-        *,
-        residual: bool = False,
-    ) -> None:
-        self.batch_tokens = batch_tokens
-        self._model = model
-        self._sites = sites
-        self._observer = observer
-        self._objective = objective
-        self._attribution = attribution
-        self._query_block = query_block if attribution is None else 0
-        self._residual = residual
-        self._recorder: Recorder | None = None
+    model: CapturedModel
+    sites: Sequence[AttentionSite]
+    observer: Callable[[Batch, Sequence[E]], Observer]
+    batch_tokens: int = BATCH_TOKENS
+    objective: Objective | None = None
+    attribution: AttributionSettings | None = None
+    query_block: int | None = 0
+    residual: bool = False
+    _recorder: Recorder | None = field(default=None, init=False)
+
+    def __post_init__(self) -> None:
+        self._query_block = self.query_block if self.attribution is None else 0
         self._verified = False
         self._open = ExitStack()
 
     @property
     def device(self) -> torch.device:
         """Where the model is."""
-        found: torch.device = self._model.transformer.device
+        found: torch.device = self.model.transformer.device
         return found
 
     @property
     def shard_size(self) -> int:
         """After this many elements of a corpus, what was seen is worth keeping."""
-        return SHARD if self._attribution is None else SLOW_SHARD
+        return SHARD if self.attribution is None else SLOW_SHARD
 
     def can_do_less(self, error: BaseException) -> bool:
         """Whether memory has run out, and a smaller batch may succeed.
 
         Processes that share the heads would all have to take a smaller one, and only this knows.
         """
-        return out_of_memory(error) and processes_of(self._model.transformer) is None
+        return out_of_memory(error) and processes_of(self.model.transformer) is None
 
     def __enter__(self) -> "BatchRunner[E]":
         return self
@@ -147,13 +139,13 @@ class BatchRunner(Generic[E]):
 
     def __call__(self, examples: Sequence[E]) -> Tally:
         """What is seen in one batch."""
-        if self._sites and not self._verified:
+        if self.sites and not self._verified:
             self._verify(examples)
-        batch = self._model.collate(examples)
-        if self._objective is not None:
-            batch = self._objective.prepare(batch)
-        found = None if self._attribution is None else self._attributed(batch, self._attribution)
-        observer = self._observer(batch, examples)
+        batch = self.model.collate(examples)
+        if self.objective is not None:
+            batch = self.objective.prepare(batch)
+        found = None if self.attribution is None else self._attributed(batch, self.attribution)
+        observer = self.observer(batch, examples)
         if found is not None and isinstance(observer, AttributionObserver):
             observer.note_attribution(found)
         if isinstance(observer, AttentionObserver):
@@ -166,15 +158,15 @@ class BatchRunner(Generic[E]):
         """Run the model, captured; with an objective also backward."""
         if self._recorder is None:
             stream = isinstance(observer, StreamObserver) and observer.wants_stream
-            capture = self._model.capture(self._sites, stream=stream, residual=self._residual)
+            capture = self.model.capture(self.sites, stream=stream, residual=self.residual)
             self._recorder = self._open.enter_context(capture)
         self._recorder.query_block = self._query_block
         visit = observer.visit
         self._recorder.visit = visit if found is None else with_contributions(visit, found)
-        if self._objective is None:
-            self._model.run(batch)
+        if self.objective is None:
+            self.model.run(batch)
             return
-        losses = self._model.run_backward(batch, self._objective)
+        losses = self.model.run_backward(batch, self.objective)
         if isinstance(observer, LossObserver):
             observer.note_losses(losses)
 
@@ -185,17 +177,17 @@ class BatchRunner(Generic[E]):
             return
         self._open.close()
         self._recorder = None
-        batch = self._model.collate([example.beginning(VERIFIED)])
-        self._model.verify(batch)
-        if self._residual:
-            self._model.verify_residuals(batch, self._sites)
+        batch = self.model.collate([example.beginning(VERIFIED)])
+        self.model.verify(batch)
+        if self.residual:
+            self.model.verify_residuals(batch, self.sites)
         self._verified = True
 
     def _attributed(self, batch: Batch, settings: AttributionSettings) -> Attribution:
         """Contributions in the batch; they are computed while no capture is open."""
         self._open.close()
         self._recorder = None
-        found = attribute(self._model, batch, settings, kind=kind_of(self._sites))
+        found = attribute(self.model, batch, settings, kind=kind_of(self.sites))
         give_freed_memory_back()
         return found
 

@@ -1,7 +1,7 @@
 """The measures of a text, layer by layer, of the heads and queries that are asked for."""
 
 from collections.abc import Callable, Collection, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from typing import NamedTuple
 
 import numpy as np
@@ -87,10 +87,11 @@ def word_map(
     return np.pad(found, ((before, after),) * 2)
 
 
+@dataclass(eq=False, repr=False)
 class ReadLayers:
     """Sees the layers while the model runs, whole or in blocks of queries; `seen` is what is kept.
 
-    Args:
+    Attributes:
         parts: what is kept, by kind of attention.
         value_bias: whether T of effective attention has the value bias in it.
         contributions: of input tokens, by layer, where they are computed.
@@ -98,38 +99,30 @@ class ReadLayers:
         left_out: measures that are not computed.
     """
 
-    def __init__(
-        self,
-        parts: Mapping[Kind, Part],
-        value_bias: ValueBias,
-        contributions: Float[Tensor, "layer batch query key"] | None,
-        done: Callable[[], None],
-        left_out: Collection[str] = (),
-    ) -> None:
-        self.seen: dict[AttentionSite, Measured] = {}
-        self._parts = parts
-        self._value_bias = value_bias
-        self._contributions = contributions
-        self._done = done
-        self._left_out = left_out
-        self._vectors: Vectors | None = None
+    parts: Mapping[Kind, Part]
+    value_bias: ValueBias
+    contributions: Float[Tensor, "layer batch query key"] | None
+    done: Callable[[], None]
+    left_out: Collection[str] = ()
+    seen: dict[AttentionSite, Measured] = field(default_factory=dict, init=False)
+    _vectors: Vectors | None = field(default=None, init=False)
 
     def visit(self, record: LayerRecord) -> None:
         """Keep what is asked for of some queries of a layer, or of all."""
-        if self._contributions is not None:
-            rows = self._contributions[record.site.layer][:, record.first :]
+        if self.contributions is not None:
+            rows = self.contributions[record.site.layer][:, record.first :]
             cut = rows[:, : record.weight.shape[2], : record.weight.shape[3]]
             record = replace(record, attribution=cut)
-        scores = Scores(record, self._value_bias, vectors=self._vectors if record.first else None)
+        scores = Scores(record, self.value_bias, vectors=self._vectors if record.first else None)
         self._vectors = scores.vectors
         found = self.seen.setdefault(record.site, {})
         for row in measure_table():
             known = row.needs is None or getattr(record, row.needs) is not None
-            if known and row.name not in self._left_out:
+            if known and row.name not in self.left_out:
                 self._keep(found, row, scores)
         if record.ends:
             self._vectors = None
-            self._done()
+            self.done()
 
     def _keep(self, found: Measured, row: Measure, scores: Scores) -> None:
         """Put a measure of these queries where that of the layer is.
@@ -153,7 +146,7 @@ class ReadLayers:
         target[...] = values if "query" in axes else np.fmax(target, values)
 
     def _cuts(self, record: LayerRecord) -> "dict[str, _Cut]":
-        part, (queries, keys) = self._parts[record.site.kind], record.weight.shape[2:]
+        part, (queries, keys) = self.parts[record.site.kind], record.weight.shape[2:]
         all_keys = (record.value if record.block is None else record.block.value).shape[2]
         heads = [head for head in part.heads if head < record.site.heads]
         place = slice(*np.searchsorted(part.queries, (record.first, record.first + queries)))

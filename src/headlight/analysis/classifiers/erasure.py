@@ -2,7 +2,7 @@
 
 from abc import ABC, abstractmethod
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from typing import Generic, TypeVar
 
 import numpy as np
@@ -109,12 +109,13 @@ def check_removals(model: CapturedModel, classes: Classes, removals: Iterable[Re
         )
 
 
+@dataclass(eq=False, repr=False)
 class Answers(ABC, Generic[E]):
     """What a model says of the texts of a batch without some of their words.
 
     The same words of a text are removed only once, for all callers.
 
-    Args:
+    Attributes:
         model: It is run.
         examples: The texts.
         removal: How words are removed.
@@ -122,28 +123,18 @@ class Answers(ABC, Generic[E]):
         batch_tokens: Tokens that run together at most.
     """
 
-    def __init__(
-        self,
-        model: CapturedModel,
-        examples: Sequence[E],
-        removal: Removal,
-        mask: int | None,
-        batch_tokens: int,
-    ) -> None:
-        self._model = model
-        self._examples = examples
-        self._removal = removal
-        self._batch_tokens = batch_tokens
-        self._mask = mask
-        self._known: dict[tuple[int, Words], Predicted] = {}
+    model: CapturedModel
+    examples: Sequence[E]
+    removal: Removal
+    mask: int | None
+    batch_tokens: int
+    _known: dict[tuple[int, Words], Predicted] = field(default_factory=dict, init=False)
 
     def ask(self, wanted: Iterable[tuple[int, Words]]) -> None:
         """Run the model on texts, by their numbers, without these words, as far as it is needed."""
         missing = [each for each in dict.fromkeys(wanted) if each not in self._known]
-        cuts = [
-            cut(self._examples[text], words, self._removal, self._mask) for text, words in missing
-        ]
-        for chosen in length_batches([each.example for each in cuts], self._batch_tokens):
+        cuts = [cut(self.examples[text], words, self.removal, self.mask) for text, words in missing]
+        for chosen in length_batches([each.example for each in cuts], self.batch_tokens):
             found = self._run([cuts[at] for at in chosen])
             self._known |= {missing[at]: row for at, row in zip(chosen, found, strict=True)}
 
@@ -153,7 +144,7 @@ class Answers(ABC, Generic[E]):
 
     def _run(self, cuts: Sequence[Cut[E]]) -> list[Predicted]:
         examples = [each.example for each in cuts]
-        return self._read(examples, _hiding(self._model.collate(examples), cuts))
+        return self._read(examples, _hiding(self.model.collate(examples), cuts))
 
     @abstractmethod
     def _read(self, examples: Sequence[E], batch: Batch) -> list[Predicted]:
@@ -176,8 +167,8 @@ class Predictions(Answers[Classified]):
         super().__init__(model, examples, removal, mask_id(model, (removal,)), batch_tokens)
 
     def _read(self, examples: Sequence[Classified], batch: Batch) -> list[Predicted]:
-        positions = LabelPositions(examples, self._model.transformer.device)
-        found = positions.probabilities(self._model, batch).numpy()
+        positions = LabelPositions(examples, self.model.transformer.device)
+        found = positions.probabilities(self.model, batch).numpy()
         return [found[positions.owners == text] for text in range(len(examples))]
 
 

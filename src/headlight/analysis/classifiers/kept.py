@@ -1,5 +1,6 @@
 """What the numbers of a study are made of, kept beside its result so that they can be checked."""
 
+from dataclasses import dataclass
 from pathlib import Path
 
 import xarray
@@ -13,22 +14,17 @@ from headlight.errors import UsageError
 from headlight.result import save
 
 
+@dataclass(eq=False, repr=False)
 class KeptFiles:
     """The folder ``kept`` of a run: NetCDF files, which `headlight.open` reads.
 
     A text has a file of its own, which depends on nothing but model, settings and the text, so that
     processes that share a run write the same.
-
-    Args:
-        run: the folder of the run.
-        study: its name.
-        model: what it looks at.
     """
 
-    def __init__(self, run: Path, study: str, model: CapturedModel) -> None:
-        self._run = run
-        self._study = study
-        self._model = model
+    run: Path
+    study: str
+    model: CapturedModel
 
     @property
     def folder(self) -> Path:
@@ -37,7 +33,7 @@ class KeptFiles:
         Raises:
             RunError: it is a link, holds files though no run made it, or cannot be made.
         """
-        return claim_work_folder(self._run / KEPT)
+        return claim_work_folder(self.run / KEPT)
 
     def save(self, name: str, dataset: xarray.Dataset) -> None:
         """Write a file.
@@ -45,8 +41,8 @@ class KeptFiles:
         Raises:
             ResultError: it cannot be written.
         """
-        about = {"stage": f"{self._study}-kept", "model": self._model.name}
-        revision = {"revision": self._model.revision} if self._model.revision else {}
+        about = {"stage": f"{self.study}-kept", "model": self.model.name}
+        revision = {"revision": self.model.revision} if self.model.revision else {}
         save(dataset.assign_attrs(about | revision), self.folder / f"{name}.nc")
 
     def save_text(self, example: Encoded, text_id: int, seed: int, dataset: xarray.Dataset) -> None:

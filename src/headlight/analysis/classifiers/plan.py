@@ -139,30 +139,25 @@ def open_labelled(
     return open_tagged(source, format=settings.format, columns=settings.columns)
 
 
+@dataclass(eq=False, repr=False)
 class _Classified:
     """Examples with the numbers of their classes, every time they are read."""
 
-    def __init__(
-        self,
-        examples: Examples[EncodedPair] | Examples[EncodedSentence],
-        classes: Classes,
-        end: int | None,
-    ) -> None:
-        self._examples = examples
-        self._classes = classes
-        self._end = end
+    examples: Examples[EncodedPair] | Examples[EncodedSentence]
+    classes: Classes
+    end: int | None
 
     @property
     def counts(self) -> Counts:
         """What became of the texts in the latest iteration."""
-        return self._examples.counts
+        return self.examples.counts
 
     def __iter__(self) -> Iterator[Classified]:
         ends: int | None = None
-        for example in self._examples:
+        for example in self.examples:
             ends = self._check_ends(example, ends)
             if isinstance(example, EncodedPair):
-                label = self._classes.number(example.label, example.name)
+                label = self.classes.number(example.label, example.name)
                 yield annotate(example, Classified, labels=(label,))
             else:
                 yield self._of_sentence(example)
@@ -173,7 +168,7 @@ class _Classified:
         Raises:
             CorpusError: it is not.
         """
-        ends = example.ids.count(self._end) if self._end is not None else 0
+        ends = example.ids.count(self.end) if self.end is not None else 0
         if before not in (None, ends):
             raise CorpusError(
                 f"{example.name}: it ends {ends} times, and what stands before it {before} times "
@@ -186,7 +181,7 @@ class _Classified:
         sentence = example.sentence
         assert isinstance(sentence, TaggedSentence)  # noqa: S101 - the corpus is of these
         labels = tuple(
-            self._classes.number(tag, f"{example.name}, word {word}")
+            self.classes.number(tag, f"{example.name}, word {word}")
             for word, tag in enumerate(sentence.tags[: example.kept], 1)
         )
         places = tuple(map(example.words.index, range(example.kept)))

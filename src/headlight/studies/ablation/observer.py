@@ -1,6 +1,7 @@
 """What a batch is predicted to be without single heads, and without all heads of a layer."""
 
 from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, field
 from functools import partial
 
 import numpy as np
@@ -42,56 +43,51 @@ OWN = ("loss", "accuracy")
 """Of each text with all heads."""
 
 
+@dataclass(eq=False, repr=False)
 class AblationObserver:
-    """Runs the model on a batch as it is, and then without some of its heads, again and again.
+    """Runs the model on a batch as it is, and then without some of its heads, again and again."""
 
-    Args:
-        model: With its head.
-        batch: What it reads.
-        examples: The same.
-        outputs: Where its predictions are.
-        sites: The layers whose heads are removed.
-        settings: What is asked.
-    """
+    model: CapturedModel
+    batch: Batch
+    examples: Sequence[Encoded]
+    outputs: Outputs
+    sites: Sequence[AttentionSite]
+    settings: AblationSettings
+    _lengths: dict[Component, Float64[np.ndarray, " text"]] = field(
+        default_factory=dict, init=False
+    )
+    _passages: PassageSeeker | None = field(default=None, init=False)
 
-    def __init__(
-        self,
-        model: CapturedModel,
-        batch: Batch,
-        examples: Sequence[Encoded],
-        outputs: Outputs,
-        sites: Sequence[AttentionSite],
-        settings: AblationSettings,
-    ) -> None:
-        self._model = model
-        self._batch = batch
-        self._texts = Texts.of(batch, examples, sites[0].kind)
-        self._outputs = outputs
-        self._sites = {site.layer: site for site in sites}
-        self._settings = settings
-        self._lengths: dict[Component, Float64[np.ndarray, " text"]] = {}
-        self._passages: PassageSeeker | None = None
-        if settings.sentences and "head" in settings.by and isinstance(batch, Prepared):
-            self._passages = PassageSeeker(batch, examples, outputs, sites[0].kind)
+    def __post_init__(self) -> None:
+        self._texts = Texts.of(self.batch, self.examples, self.sites[0].kind)
+        self._sites = {site.layer: site for site in self.sites}
+        if (
+            self.settings.sentences
+            and "head" in self.settings.by
+            and isinstance(self.batch, Prepared)
+        ):
+            self._passages = PassageSeeker(
+                self.batch, self.examples, self.outputs, self.sites[0].kind
+            )
 
     def tally(self) -> Tally:
         """Statistics of each text, by what is removed."""
-        with self._model.capture(self._sites.values()) as recorder:
+        with self.model.capture(self._sites.values()) as recorder:
             recorder.visit = self._look
-            before = self._outputs.logarithms(logits_of(self._model.run(self._batch)))
-        own = self._outputs.own(before)
+            before = self.outputs.logarithms(logits_of(self.model.run(self.batch)))
+        own = self.outputs.own(before)
         self._require_finite(own, "as it is")
-        components = components_of(self._settings.by, list(self._sites.values()))
+        components = components_of(self.settings.by, list(self._sites.values()))
         changes = np.stack(list(self._changes(before, own, components)), -1)
         text_ids = np.array(self._texts.text_ids, dtype=np.int64)
         resampled = partial(
             ResampledMean.of,
             text_ids,
-            replicates=self._settings.bootstrap,
-            seed=self._settings.seed,
+            replicates=self.settings.bootstrap,
+            seed=self.settings.seed,
         )
         predicted = Count()
-        predicted.update(array(self._outputs.labels != NOTHING))
+        predicted.update(array(self.outputs.labels != NOTHING))
         found: dict[str, Accumulator] = {
             "changes": resampled(changes),
             "own": resampled(own[:, [STATISTICS.index(name) for name in OWN]]),
@@ -126,7 +122,7 @@ class AblationObserver:
         # Divergence and share of predictions that change are differences already.
         base = np.where(np.isin(STATISTICS, OWN), own, 0)
         for component, after in self._without(components):
-            found, divergence = self._outputs.compared(before, after)
+            found, divergence = self.outputs.compared(before, after)
             self._require_finite(found, f"without {name_of(component)}")
             if self._passages is not None:
                 self._passages.look(divergence, before, after)
@@ -134,14 +130,14 @@ class AblationObserver:
 
     def _without(self, components: Sequence[Component]) -> Iterator[tuple[Component, Logarithms]]:
         """The predictions without each place; of small batches several copies run at once."""
-        together = max(1, self._settings.batch_tokens // self._batch.input_ids.numel())
+        together = max(1, self.settings.batch_tokens // self.batch.input_ids.numel())
         for first in range(0, len(components), together):
             some = components[first : first + together]
-            batch = self._batch.repeated(len(some))
-            with heads_removed(self._model, [self._heads_of(component) for component in some]):
-                copies = logits_of(self._model.run(batch)).chunk(len(some))
+            batch = self.batch.repeated(len(some))
+            with heads_removed(self.model, [self._heads_of(component) for component in some]):
+                copies = logits_of(self.model.run(batch)).chunk(len(some))
             for component, logits in zip(some, copies, strict=True):
-                yield component, self._outputs.logarithms(logits)
+                yield component, self.outputs.logarithms(logits)
 
     def _heads_of(self, component: Component) -> Heads:
         layer, head = component
@@ -152,6 +148,6 @@ class AblationObserver:
     def _require_finite(self, found: ByText, where: str) -> None:
         if np.isinf(found).any() or np.isnan(found[:, 0]).any():
             raise CaptureError(
-                f"{self._model.name}: what it gives {where} for {self._batch.names[0]} or a text "
+                f"{self.model.name}: what it gives {where} for {self.batch.names[0]} or a text "
                 "beside it is not finite; load it in a wider precision (--dtype)."
             )

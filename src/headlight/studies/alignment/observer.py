@@ -1,6 +1,7 @@
 """Which words of a batch of translations are linked, and how often rightly."""
 
 from collections.abc import Sequence
+from dataclasses import dataclass, field
 
 import numpy as np
 import torch
@@ -78,57 +79,44 @@ class GoldOfBatch:
         return Bootstrap.of(self._keys, rows, replicates=settings.bootstrap, seed=settings.seed)
 
 
+@dataclass(eq=False, repr=False)
 class AttentionAlignmentObserver:
-    """Sees the cross-attention of a batch; keeps counts of links for each sentence.
+    """Sees the cross-attention of a batch; keeps counts of links for each sentence."""
 
-    Args:
-        batch: What the model is given.
-        examples: The same, with their words.
-        gold: The links of all pairs of the corpus.
-        sites: The layers that are observed.
-        settings: What is asked.
-    """
+    batch: Batch
+    gold: GoldOfBatch
+    sites: Sequence[AttentionSite]
+    settings: AlignmentSettings
+    _counts: dict[tuple[str, str, int], Counts] = field(default_factory=dict, init=False)
+    _norms: dict[int, Float[Tensor, "batch head"]] = field(default_factory=dict, init=False)
+    _merged: dict[int, Float[Tensor, "batch 1"]] = field(default_factory=dict, init=False)
 
-    def __init__(
-        self,
-        batch: Batch,
-        examples: Sequence[EncodedTranslation],
-        gold: Sequence[Gold],
-        sites: Sequence[AttentionSite],
-        settings: AlignmentSettings,
-    ) -> None:
-        self._settings = settings
-        self._examples = examples
-        self._sides = Sides.of(batch)
-        self._gold = GoldOfBatch(examples, gold, batch.word.device)
-        self._sites = sites
-        self._heads = max(site.heads for site in sites)
-        self._there = places(batch)
-        self._counts: dict[tuple[str, str, int], Counts] = {}
-        self._norms: dict[int, Float[Tensor, "batch head"]] = {}
-        self._merged: dict[int, Float[Tensor, "batch 1"]] = {}
+    def __post_init__(self) -> None:
+        self._sides = Sides.of(self.batch)
+        self._heads = max(site.heads for site in self.sites)
+        self._there = places(self.batch)
 
     def visit(self, record: LayerRecord) -> None:
         """Look at one layer; nothing of it is kept but counts and means."""
         scores, layer = Scores(record, precision=torch.float32), record.site.layer
-        for measure in self._settings.of_attention:
+        for measure in self.settings.of_attention:
             for step in STEPS:
                 found = [
                     attention_links(
-                        scores, measure, self._sides, step, self._settings, by_head=by_head
+                        scores, measure, self._sides, step, self.settings, by_head=by_head
                     )
                     for by_head in (False, True)
                 ]
-                self._counts[measure, step, layer] = self._gold.counts(torch.cat(found, 1))
+                self._counts[measure, step, layer] = self.gold.counts(torch.cat(found, 1))
         self._norms[layer] = mean_of_places(scores.norm, self._there)
         self._merged[layer] = mean_of_places(scores.merged_norm[:, None], self._there)
 
     def tally(self) -> Tally:
         """Counts of the batch, sentences along the first axis, and the mean norms of heads."""
-        layers = [site.layer for site in self._sites]
+        layers = [site.layer for site in self.sites]
         return Tally(
             {
-                "counts": self._gold.resampled(self._all_counts(), self._settings),
+                "counts": self.gold.resampled(self._all_counts(), self.settings),
                 "norm": moments(stacked([self._norms[layer] for layer in layers])),
                 "merged_norm": moments(array(torch.cat([self._merged[n] for n in layers], 1))),
             }
@@ -136,90 +124,66 @@ class AttentionAlignmentObserver:
 
     def _all_counts(self) -> Int64[np.ndarray, "example measure step layer unit count"]:
         """First what a layer finds, then each of its heads; those it lacks find nothing."""
-        measures = self._settings.of_attention
-        axes = (len(measures), len(STEPS), len(self._sites), 1 + self._heads, len(COUNTS))
-        made = np.zeros((len(self._examples), *axes), dtype=np.int64)
+        measures = self.settings.of_attention
+        axes = (len(measures), len(STEPS), len(self.sites), 1 + self._heads, len(COUNTS))
+        made = np.zeros((len(self.batch.lengths), *axes), dtype=np.int64)
         for row, measure in enumerate(measures):
             for column, step in enumerate(STEPS):
-                for place, site in enumerate(self._sites):
+                for place, site in enumerate(self.sites):
                     found = self._counts[measure, step, site.layer]
                     made[:, row, column, place, : found.shape[1]] = found
         return made
 
 
+@dataclass(eq=False, repr=False)
 class InputAlignmentObserver:
-    """Runs the model on a batch for gradients and differences; keeps counts of links.
+    """Runs the model on a batch for gradients and differences; keeps counts of links."""
 
-    Args:
-        model: The model, with its language-model head.
-        batch: What it is given.
-        examples: The same, with their words.
-        gold: The links of all pairs of the corpus.
-        settings: What is asked.
-    """
-
-    def __init__(
-        self,
-        model: CapturedModel,
-        batch: Batch,
-        examples: Sequence[EncodedTranslation],
-        gold: Sequence[Gold],
-        settings: AlignmentSettings,
-    ) -> None:
-        self._model = model
-        self._batch = batch
-        self._gold = GoldOfBatch(examples, gold, batch.word.device)
-        self._settings = settings
+    model: CapturedModel
+    batch: Batch
+    gold: GoldOfBatch
+    settings: AlignmentSettings
 
     def tally(self) -> Tally:
         """Counts of the batch by measure, sentences along the first axis."""
-        settings, sides = self._settings, Sides.of(self._batch)
+        settings, sides = self.settings, Sides.of(self.batch)
         found = []
         for measure in settings.of_input:
-            matrix = input_matrix(self._model, self._batch, measure, settings.inputs)
+            matrix = input_matrix(self.model, self.batch, measure, settings.inputs)
             links, _ = input_links(matrix, sides, settings)
-            found.append(self._gold.counts(links)[:, 0])
-        return Tally({"counts": self._gold.resampled(np.stack(found, 1), settings)})
+            found.append(self.gold.counts(links)[:, 0])
+        return Tally({"counts": self.gold.resampled(np.stack(found, 1), settings)})
 
 
+@dataclass(eq=False, repr=False)
 class SimilarityAlignmentObserver:
     """Runs an encoder on the sentences of a batch; keeps counts of links for each pair.
 
-    Args:
+    Attributes:
         encoder: The model.
         batch: Sources and targets.
-        examples: The same, with their words.
-        gold: The links of all pairs of the corpus.
+        gold: Their gold links.
         layers: After how many layers hidden states are compared.
         settings: What is asked.
     """
 
-    def __init__(
-        self,
-        encoder: CapturedModel,
-        batch: Batch,
-        examples: Sequence[EncodedTranslation],
-        gold: Sequence[Gold],
-        layers: Sequence[int],
-        settings: AlignmentSettings,
-    ) -> None:
-        self._encoder = encoder
-        self._batch = batch
-        self._gold = GoldOfBatch(examples, gold, batch.word.device)
-        self._layers = layers
-        self._settings = settings
+    encoder: CapturedModel
+    batch: Batch
+    gold: GoldOfBatch
+    layers: Sequence[int]
+    settings: AlignmentSettings
 
     def tally(self) -> Tally:
         """Counts by extraction and layer, pairs along the first axis."""
-        settings, batch = self._settings, self._batch
-        sources = all_hidden_states(self._encoder, batch.source_alone())
-        targets = all_hidden_states(self._encoder, batch.target_alone())
+        settings, batch = self.settings, self.batch
+        sources = all_hidden_states(self.encoder, batch.source_alone())
+        targets = all_hidden_states(self.encoder, batch.target_alone())
         found = []
-        for layer in self._layers:
+        for layer in self.layers:
             pairs = pairs_of(sources[layer], targets[layer], batch, settings.unit)
             counts = []
             for extraction in settings.extractions:
                 links, _ = extracted(pairs, extraction, settings.similarity)
-                counts.append(self._gold.counts(pairs.links_of_words(links)[:, None])[:, 0])
+                counts.append(self.gold.counts(pairs.links_of_words(links)[:, None])[:, 0])
             found.append(np.stack(counts, 1))
-        return Tally({"counts": self._gold.resampled(np.stack(found, 2), settings)})
+        return Tally({"counts": self.gold.resampled(np.stack(found, 2), settings)})

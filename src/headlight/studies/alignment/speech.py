@@ -1,6 +1,7 @@
 """When the words of recordings are said, by cross-attention, and how far that is from the truth."""
 
 from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
 from typing import Any
 
 import numpy as np
@@ -48,53 +49,51 @@ BY = {
 VARIABLES = long_names(OF_WORDS, BY)
 
 
+@dataclass(eq=False, repr=False)
 class SpeechAlignmentObserver:
     """Sees the cross-attention of a batch; keeps of every word how far from its time it is found.
 
-    Args:
+    Attributes:
         examples: of the batch.
         sites: the layers that are observed.
         chosen: layer and head of those that are put together.
         settings: what is asked.
     """
 
-    def __init__(
-        self,
-        examples: Sequence[EncodedSpeech],
-        sites: Sequence[AttentionSite],
-        chosen: Sequence[tuple[int, int]],
-        settings: AlignmentSettings,
-    ) -> None:
-        self._examples = examples
-        self._sites = sites
-        self._chosen = chosen
-        self._settings = settings
-        self._heads = max(site.heads for site in sites)
-        self._found: dict[tuple[int, str, str, int], Float64[np.ndarray, "unit word number"]] = {}
-        self._kept: dict[tuple[int, str, int, int], Maps] = {}
+    examples: Sequence[EncodedSpeech]
+    sites: Sequence[AttentionSite]
+    chosen: Sequence[tuple[int, int]]
+    settings: AlignmentSettings
+    _found: dict[tuple[int, str, str, int], Float64[np.ndarray, "unit word number"]] = field(
+        default_factory=dict, init=False
+    )
+    _kept: dict[tuple[int, str, int, int], Maps] = field(default_factory=dict, init=False)
+
+    def __post_init__(self) -> None:
+        self._heads = max(site.heads for site in self.sites)
 
     def visit(self, record: LayerRecord) -> None:
         """Look at one layer; of it the maps of the chosen heads are kept."""
         scores, layer = Scores(record, precision=torch.float32), record.site.layer
-        for measure in self._settings.of_attention:
+        for measure in self.settings.of_attention:
             score = scores.of(measure).cpu().double().numpy()
-            for row, example in enumerate(self._examples):
+            for row, example in enumerate(self.examples):
                 maps = score[row, :, :, : example.heard]
                 for step in STEPS:
                     self._found[row, measure, step, layer] = found(maps, example, step, measure)
-                for head in (head for at, head in self._chosen if at == layer):
+                for head in (head for at, head in self.chosen if at == layer):
                     self._kept[row, measure, layer, head] = maps[head, None].copy()
 
     def tally(self) -> Tally:
         """What was found of every word, by measure, step, layer and head; then of chosen heads."""
         keys, rows, chosen = [], [], []
-        for row, example in enumerate(self._examples):
+        for row, example in enumerate(self.examples):
             layers = self._of_layers(row, len(example.target_text))
             rows.append(layers)
             keys += [example.index] * len(layers)
-            if self._chosen:
+            if self.chosen:
                 chosen.append(self._of_chosen(row, example))
-        settings = self._settings
+        settings = self.settings
         options: dict[str, Any] = {"replicates": settings.bootstrap, "seed": settings.seed}
         numbers = np.array(keys, dtype=np.int64)
         members = {"words": ResampledMean.of(numbers, np.concatenate(rows), **options)}
@@ -106,12 +105,12 @@ class SpeechAlignmentObserver:
         self, row: int, words: int
     ) -> Float64[np.ndarray, "word measure step layer unit number"]:
         """First what a layer finds, then each of its heads; NaN for those that it lacks."""
-        measures = self._settings.of_attention
-        axes = (len(measures), len(STEPS), len(self._sites), 1 + self._heads, len(OF_WORDS))
+        measures = self.settings.of_attention
+        axes = (len(measures), len(STEPS), len(self.sites), 1 + self._heads, len(OF_WORDS))
         made = np.full((words, *axes), np.nan)
         for at, measure in enumerate(measures):
             for column, step in enumerate(STEPS):
-                for place, site in enumerate(self._sites):
+                for place, site in enumerate(self.sites):
                     each = self._found[row, measure, step, site.layer]
                     made[:, at, column, place, : len(each)] = each.swapaxes(0, 1)
         return made
@@ -120,8 +119,8 @@ class SpeechAlignmentObserver:
         self, row: int, example: EncodedSpeech
     ) -> Float64[np.ndarray, "word measure step number"]:
         made = []
-        for measure in self._settings.of_attention:
-            maps = np.concatenate([self._kept[row, measure, *place] for place in self._chosen])
+        for measure in self.settings.of_attention:
+            maps = np.concatenate([self._kept[row, measure, *place] for place in self.chosen])
             made.append([found(maps, example, step, measure)[0] for step in STEPS])
         return np.moveaxis(np.array(made), 2, 0)
 

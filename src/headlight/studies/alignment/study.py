@@ -45,6 +45,7 @@ from headlight.run import State
 from headlight.studies.alignment import AlignmentSettings
 from headlight.studies.alignment.observer import (
     AttentionAlignmentObserver,
+    GoldOfBatch,
     InputAlignmentObserver,
     SimilarityAlignmentObserver,
 )
@@ -276,15 +277,15 @@ class AlignmentStudy(PassStudy[AlignmentSettings]):
 
     def observe(self, one: Pass, batch: Batch, examples: Sequence[Any]) -> Observer:
         """Links words of one batch, by what the pass looks at."""
-        model, settings, gold = self.plan.model, self.settings, self.gold
+        model, sites, settings = self.plan.model, self.plan.sites, self.settings
         if model.hears:
-            return SpeechAlignmentObserver(examples, self.plan.sites, self.chosen, settings)
+            return SpeechAlignmentObserver(examples, sites, self.chosen, settings)
+        gold = GoldOfBatch(examples, self.gold, batch.word.device)
         if settings.of_hidden_states:
-            layers = self.hidden_layers
-            return SimilarityAlignmentObserver(model, batch, examples, gold, layers, settings)
+            return SimilarityAlignmentObserver(model, batch, gold, self.hidden_layers, settings)
         if one.folder == INPUTS:
-            return InputAlignmentObserver(model, batch, examples, gold, settings)
-        return AttentionAlignmentObserver(batch, examples, gold, self.plan.sites, settings)
+            return InputAlignmentObserver(model, batch, gold, settings)
+        return AttentionAlignmentObserver(batch, gold, sites, settings)
 
     def dataset(self, one: Pass, state: State) -> xarray.Dataset:
         """Rates of what was linked."""

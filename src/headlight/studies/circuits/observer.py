@@ -1,6 +1,7 @@
 """What is seen in one batch of probes."""
 
 from collections.abc import Callable, Sequence
+from dataclasses import dataclass
 
 import numpy as np
 from jaxtyping import Float64
@@ -18,42 +19,39 @@ from headlight.studies.circuits.repeated import BEHAVIOURS, RepeatedCounter
 from headlight.studies.circuits.retrieval import VERSIONS, RetrievalCounter, answer
 
 
+@dataclass(eq=False, repr=False)
 class CircuitsObserver:
     """Runs the model on probes: random sequences as they are, hidden facts until it has answered.
 
-    Args:
+    Attributes:
         model: with its head, where facts are asked for.
         examples: of one batch.
         sites: the layers that are looked at.
         settings: what is asked.
     """
 
-    def __init__(
-        self,
-        model: CapturedModel,
-        examples: Sequence[Encoded],
-        sites: Sequence[AttentionSite],
-        settings: CircuitsSettings,
-    ) -> None:
-        self._model = model
-        self._repeated = [each for each in examples if isinstance(each, Repeated)]
-        self._hidden = [each for each in examples if isinstance(each, Hidden)]
-        self._sites = sites
-        self._settings = settings
+    model: CapturedModel
+    examples: Sequence[Encoded]
+    sites: Sequence[AttentionSite]
+    settings: CircuitsSettings
+
+    def __post_init__(self) -> None:
+        self._repeated = [each for each in self.examples if isinstance(each, Repeated)]
+        self._hidden = [each for each in self.examples if isinstance(each, Hidden)]
 
     def tally(self) -> Tally:
         """Scores of each text, by measure and head."""
-        measures, hidden = self._settings.measures, self._hidden
-        heads = len(measures), len(self._sites), max(site.heads for site in self._sites)
+        measures, hidden = self.settings.measures, self._hidden
+        heads = len(measures), len(self.sites), max(site.heads for site in self.sites)
         repeated = np.empty((len(self._repeated), len(BEHAVIOURS), *heads))
         if self._repeated:
             counter = RepeatedCounter(self._repeated[0], measures)
             self._run(self._repeated, counter.look)
             repeated[:] = counter.scores()
         retrieved = np.empty((len(hidden), len(VERSIONS), *heads))
-        recalls = np.full((len(hidden), self._settings.needles), np.nan)
+        recalls = np.full((len(hidden), self.settings.needles), np.nan)
         for at, text in enumerate(hidden):
-            said = answer(self._model, text)
+            said = answer(self.model, text)
             found = RetrievalCounter(text, said, measures)
             self._run([said.text], found.look)
             retrieved[at], recalls[at, text.number] = found.scores(), found.recall()
@@ -76,16 +74,16 @@ class CircuitsObserver:
             vectors[:] = [scores.vectors]
             look(scores)
 
-        with self._model.capture(self._sites) as recorder:
+        with self.model.capture(self.sites) as recorder:
             recorder.visit = visit
             recorder.query_block = None
-            self._model.run(self._model.collate(texts))
+            self.model.run(self.model.collate(texts))
 
     def _resampled(
         self, texts: Sequence[Encoded], rows: Float64[np.ndarray, "text *rest"]
     ) -> ResampledMean:
         keys = [text_id(text) for text in texts]
-        given = self._settings
+        given = self.settings
         return ResampledMean.of(
             np.array(keys, dtype=np.int64), rows, replicates=given.bootstrap, seed=given.seed
         )

@@ -93,27 +93,25 @@ def probes(
     )
 
 
+@dataclass(eq=False, repr=False)
 class _Items:
     """The sequences, then the haystacks; they can be iterated again."""
 
-    def __init__(
-        self, settings: CircuitsSettings, parts: Sequence[str], corpus: Corpus[Document] | None
-    ) -> None:
-        self._settings = settings
-        self._parts = parts
-        self._corpus = corpus
+    settings: CircuitsSettings
+    parts: Sequence[str]
+    corpus: Corpus[Document] | None
 
     def __iter__(self) -> Iterator[_Item]:
-        if "repeated" in self._parts:
-            yield from map(_Item, range(self._settings.sequences))
-        if self._corpus is not None:
-            yield from self._haystacks(self._corpus)
+        if "repeated" in self.parts:
+            yield from map(_Item, range(self.settings.sequences))
+        if self.corpus is not None:
+            yield from self._haystacks(self.corpus)
 
     def _haystacks(self, corpus: Corpus[Document]) -> Iterator[_Item]:
         """One after the other; a corpus that ends too early is begun again."""
-        wanted = CHARACTERS * self._settings.haystack
+        wanted = CHARACTERS * self.settings.haystack
         documents, number = iter(corpus), 0
-        while number < self._settings.needles:
+        while number < self.settings.needles:
             parts: list[str] = []
             while sum(map(len, parts)) < wanted:
                 document = next(documents, None)

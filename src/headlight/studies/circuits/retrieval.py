@@ -1,7 +1,7 @@
 """Whether heads look at the needle when the model says it (Wu et al. 2024)."""
 
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 import numpy as np
@@ -71,34 +71,32 @@ def answer(model: CapturedModel, text: Hidden) -> Answer:
     return Answer(replace(text, **more), tuple(produced), len(text.ids) - 1)
 
 
+@dataclass(eq=False, repr=False)
 class RetrievalCounter:
-    """Looks at all layers while the model reads a text and its answer.
+    """Looks at all layers while the model reads a text and its answer."""
 
-    Args:
-        text: what the model was given.
-        answer: what it has said.
-        measures: by which it is looked at.
-    """
+    text: Hidden
+    answer: Answer
+    measures: Sequence[str]
+    _top: dict[int, list[Int64[Tensor, "measure head step"]]] = field(
+        default_factory=dict, init=False
+    )
 
-    def __init__(self, text: Hidden, answer: Answer, measures: Sequence[str]) -> None:
-        self._text = text
-        self._answer = answer
-        self._measures = measures
-        self._steps = range(answer.first, answer.first + len(answer.produced))
-        self._top: dict[int, list[Int64[Tensor, "measure head step"]]] = {}
+    def __post_init__(self) -> None:
+        self._steps = range(self.answer.first, self.answer.first + len(self.answer.produced))
 
     def look(self, scores: Scores) -> None:
         """The key that each step gives most, of some queries of a layer."""
         record = scores.record
         first, stop = record.first, record.first + record.weight.shape[2]
         rows = [step - first for step in self._steps if first <= step < stop]
-        found = [scores.of(name)[0, :, rows].argmax(-1) for name in self._measures]
+        found = [scores.of(name)[0, :, rows].argmax(-1) for name in self.measures]
         self._top.setdefault(record.site.layer, []).append(torch.stack(found))
 
     def recall(self) -> float:
         """The share of the needle's tokens that the model has said."""
         needle = {*self._needle}
-        return len(needle & {*self._answer.produced}) / len(needle)
+        return len(needle & {*self.answer.produced}) / len(needle)
 
     def scores(self) -> Float64[np.ndarray, "version measure layer head"]:
         """`VERSIONS` of the score of each head; NaN where nothing was found, or no head is."""
@@ -108,18 +106,18 @@ class RetrievalCounter:
             return np.full((len(VERSIONS), *top.shape[:3]), np.nan)
         there = ~np.isnan(top)
         keys = np.where(there, top, 0).astype(np.int64)
-        said = np.array(self._answer.produced)
-        same = np.array(self._answer.text.ids)[keys] == said
-        exact = same & _within(keys, (self._text.start, self._text.stop))
+        said = np.array(self.answer.produced)
+        same = np.array(self.answer.text.ids)[keys] == said
+        exact = same & _within(keys, (self.text.start, self.text.stop))
         types = [exact[..., said == token].any(-1) for token in {*said} & {*self._needle}]
         copied = np.sum(types, axis=0) if types else np.zeros(top.shape[:3])
-        steps = (same & _within(keys, fuzzy_span(self._text.ids, self._needle))).sum(-1)
+        steps = (same & _within(keys, fuzzy_span(self.text.ids, self._needle))).sum(-1)
         found = np.stack([copied / len({*self._needle}), steps / len(self._needle)])
         return np.where(there.all(-1), found, np.nan)
 
     @property
     def _needle(self) -> tuple[int, ...]:
-        return self._text.ids[self._text.start : self._text.stop]
+        return self.text.ids[self.text.start : self.text.stop]
 
 
 def fuzzy_span(ids: Sequence[int], needle: Sequence[int]) -> Span:

@@ -102,10 +102,11 @@ def is_antecedent(
     return questions.antecedent[mention, picked.clamp_min(0)] & (picked >= 0)
 
 
+@dataclass(eq=False, repr=False)
 class AntecedentObserver:
     """Counts the right answers of all heads in one batch; `tally` has them by document.
 
-    Args:
+    Attributes:
         batch: The batch.
         examples: Its examples.
         sites: The layers that are observed.
@@ -113,28 +114,24 @@ class AntecedentObserver:
         measures: Those of the settings that this pass of the model has.
     """
 
-    def __init__(
-        self,
-        batch: Batch,
-        examples: Sequence[AntecedentExample],
-        sites: Sequence[AttentionSite],
-        settings: CoreferenceSettings,
-        measures: Sequence[str],
-    ) -> None:
-        self._examples = examples
-        self._measures = measures
-        self._settings = settings
-        self._layers = {site.layer: place for place, site in enumerate(sites)}
-        self._words = Words.of(batch.word, queries=settings.queries)
+    batch: Batch
+    examples: Sequence[AntecedentExample]
+    sites: Sequence[AttentionSite]
+    settings: CoreferenceSettings
+    measures: Sequence[str]
+
+    def __post_init__(self) -> None:
+        self._layers = {site.layer: place for place, site in enumerate(self.sites)}
+        self._words = Words.of(self.batch.word, queries=self.settings.queries)
         self.questions = AntecedentQueries.of(
-            [example.task for example in examples],
-            settings.candidates,
-            preceding=settings.preceding,
-            device=batch.word.device,
+            [example.task for example in self.examples],
+            self.settings.candidates,
+            preceding=self.settings.preceding,
+            device=self.batch.word.device,
         )
-        heads = max(site.heads for site in sites)
-        shape = (len(measures), len(sites), heads, len(DIRECTIONS), len(MENTION_KINDS))
-        self._correct = np.zeros((len(examples), *shape), dtype=np.int64)
+        heads = max(site.heads for site in self.sites)
+        shape = (len(self.measures), len(self.sites), heads, len(DIRECTIONS), len(MENTION_KINDS))
+        self._correct = np.zeros((len(self.examples), *shape), dtype=np.int64)
 
     def visit(self, record: LayerRecord) -> None:
         """Count the right answers of one layer."""
@@ -145,21 +142,21 @@ class AntecedentObserver:
 
     def picked(self, record: LayerRecord) -> dict[str, Int64[Tensor, "mention head direction"]]:
         """The word that each head picks for each mention, by each measure."""
-        scores = Scores(record, self._settings.value_bias, precision=torch.float32)
+        scores = Scores(record, self.settings.value_bias, precision=torch.float32)
         return {
             measure: picked_words(
-                word_score(scores, measure, self._words, pooling=self._settings.pooling),
+                word_score(scores, measure, self._words, pooling=self.settings.pooling),
                 self.questions,
             )
-            for measure in self._measures
+            for measure in self.measures
         }
 
     def tally(self) -> Tally:
         """Right answers of heads and baselines, and the number of questions, by document."""
-        settings = self._settings
-        keys = np.array([example.number for example in self._examples], dtype=np.int64)
-        counts = np.stack([kind_members(example.task).sum(0) for example in self._examples])
-        baselines = np.stack([_baseline_counts(each, settings) for each in self._examples])
+        settings = self.settings
+        keys = np.array([example.number for example in self.examples], dtype=np.int64)
+        counts = np.stack([kind_members(example.task).sum(0) for example in self.examples])
+        baselines = np.stack([_baseline_counts(each, settings) for each in self.examples])
         found = {"correct": self._correct, "count": counts, "baseline": baselines}
         tally = {
             name: Bootstrap.of(keys, rows, replicates=settings.bootstrap, seed=settings.seed)
@@ -172,7 +169,7 @@ class AntecedentObserver:
     ) -> Int64[Tensor, "batch head direction kind"]:
         """Right answers of each example, by the kind of the mention."""
         by_kind = correct[..., None] & self.questions.kind[:, None, None]
-        sums = by_kind.new_zeros((len(self._examples), *by_kind.shape[1:]), dtype=torch.int64)
+        sums = by_kind.new_zeros((len(self.examples), *by_kind.shape[1:]), dtype=torch.int64)
         return sums.index_add_(0, self.questions.example, by_kind.long())
 
 

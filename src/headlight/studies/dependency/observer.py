@@ -2,6 +2,7 @@
 
 import hashlib
 from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
 
 import numpy as np
 import torch
@@ -31,10 +32,11 @@ from headlight.studies.dependency.predictions import (
 )
 
 
+@dataclass(eq=False, repr=False)
 class DependencyObserver:
     """Sees the attention of one batch; keeps how often each relation was found in each sentence.
 
-    Args:
+    Attributes:
         batch: What the model is given.
         examples: The same, with their trees.
         sites: The layers that are observed.
@@ -43,33 +45,33 @@ class DependencyObserver:
         codes: The number of every relation.
     """
 
-    def __init__(
-        self,
-        batch: Batch,
-        examples: Sequence[EncodedSentence],
-        sites: Sequence[AttentionSite],
-        settings: DependencySettings,
-        measures: Sequence[str],
-        codes: Mapping[str, int],
-    ) -> None:
-        self._sites = sites
-        self._settings = settings
-        self._measures = measures
-        self._sentences = [example.sentence for example in examples]
-        self._words = Words.of(batch.word, queries=settings.queries)
+    batch: Batch
+    examples: Sequence[EncodedSentence]
+    sites: Sequence[AttentionSite]
+    settings: DependencySettings
+    measures: Sequence[str]
+    codes: Mapping[str, int]
+    _given: dict[tuple[str, int], Float[Tensor, "batch head"]] = field(
+        default_factory=dict, init=False
+    )
+    _even: dict[int, Float[Tensor, " batch"]] = field(default_factory=dict, init=False)
+    _correct: dict[tuple[str, int], Int16[Tensor, "batch head direction relation"]] = field(
+        default_factory=dict, init=False
+    )
+
+    def __post_init__(self) -> None:
+        self._sentences = [example.sentence for example in self.examples]
+        self._words = Words.of(self.batch.word, queries=self.settings.queries)
         self.gold = gold_of(
             self._sentences,
-            [example.kept for example in examples],
-            codes,
-            naming=settings.relations,
-            possessive=settings.possessive,
-            device=batch.word.device,
+            [example.kept for example in self.examples],
+            self.codes,
+            naming=self.settings.relations,
+            possessive=self.settings.possessive,
+            device=self.batch.word.device,
         )
         self._candidates = candidates(self.gold.present)
         self._same = same_part_of_speech(self._sentences, self._candidates)
-        self._given: dict[tuple[str, int], Float[Tensor, "batch head"]] = {}
-        self._even: dict[int, Float[Tensor, " batch"]] = {}
-        self._correct: dict[tuple[str, int], Int16[Tensor, "batch head direction relation"]] = {}
 
     def visit(self, record: LayerRecord) -> None:
         """Look at one layer; nothing of it is kept but counts."""
@@ -81,9 +83,9 @@ class DependencyObserver:
         self, record: LayerRecord
     ) -> dict[str, Int64[Tensor, "batch head direction word"]]:
         """The governor that each head predicts for each word, by each measure."""
-        scores = Scores(record, self._settings.value_bias, precision=torch.float32)
+        scores = Scores(record, self.settings.value_bias, precision=torch.float32)
         allowed, layer, found = self._allowed(record), record.site.layer, {}
-        for measure in self._measures:
+        for measure in self.measures:
             score = self._score(scores, measure)
             found[measure] = predict(score, allowed)
             given = mean_share(score.float(), self._same, allowed)
@@ -92,7 +94,7 @@ class DependencyObserver:
 
     def tally(self) -> Tally:
         """Counts of the batch: sentences along the first axis, so that they can be resampled."""
-        gold, settings = self.gold, self._settings
+        gold, settings = self.gold, self.settings
         offsets = self._count(predict_by_offset(gold, settings.offsets))
         branching = self._count(predict_right_branching(gold))
         counts = {
@@ -110,14 +112,14 @@ class DependencyObserver:
 
     def _same_part(self) -> dict[str, Moments]:
         """What goes to words of the same part of speech: sentences along the first axis."""
-        heads = max(site.heads for site in self._sites)
-        shape = (len(self._sentences), len(self._measures), len(self._sites), heads)
+        heads = max(site.heads for site in self.sites)
+        shape = (len(self._sentences), len(self.measures), len(self.sites), heads)
         given = np.full(shape, np.nan)
-        for row, measure in enumerate(self._measures):
-            for column, site in enumerate(self._sites):
+        for row, measure in enumerate(self.measures):
+            for column, site in enumerate(self.sites):
                 part = array(self._given[measure, site.layer])
                 given[:, row, column, : part.shape[1]] = part
-        even = np.stack([array(self._even[site.layer]) for site in self._sites], axis=1)
+        even = np.stack([array(self._even[site.layer]) for site in self.sites], axis=1)
         return {"same_part": moments(given), "same_part_even": moments(even)}
 
     def _count(
@@ -128,18 +130,18 @@ class DependencyObserver:
 
     def _all_correct(self) -> Int16[np.ndarray, "batch measure layer head direction relation"]:
         """Counts of all layers; heads that a layer does not have find nothing."""
-        heads = max(site.heads for site in self._sites)
-        axes = (len(self._measures), len(self._sites), heads, len(DIRECTIONS), self.gold.relations)
+        heads = max(site.heads for site in self.sites)
+        axes = (len(self.measures), len(self.sites), heads, len(DIRECTIONS), self.gold.relations)
         correct = np.zeros((len(self._sentences), *axes), dtype=np.int16)
-        for row, measure in enumerate(self._measures):
-            for column, site in enumerate(self._sites):
+        for row, measure in enumerate(self.measures):
+            for column, site in enumerate(self.sites):
                 counts = self._correct[measure, site.layer].cpu().numpy()
                 correct[:, row, column, : counts.shape[1]] = counts
         return correct
 
     def _score(self, scores: Scores, measure: str) -> WordScore:
         """A measure between the words of the sentence; words cut in two are left out."""
-        score = word_score(scores, measure, self._words, self._settings.pooling)
+        score = word_score(scores, measure, self._words, self.settings.pooling)
         width = self._candidates.shape[1]
         missing = max(width - score.shape[-1], 0)
         return torch.nn.functional.pad(score, (0, missing, 0, missing))[..., :width, :width]

@@ -1,6 +1,7 @@
 """How differently heads attend, over a corpus (Clark et al. 2019, Section 6)."""
 
 from collections.abc import Sequence
+from dataclasses import dataclass, field
 from typing import Any
 
 import numpy as np
@@ -95,10 +96,11 @@ class DistancesStudy(LossStudy[DistanceSettings]):
 run = DistancesStudy.run
 
 
+@dataclass(eq=False, repr=False)
 class DistancesObserver:
     """Holds the attention of all layers of one batch, and then compares all pairs of heads.
 
-    Args:
+    Attributes:
         queries: the attending positions.
         keys: the attended ones.
         measures: by which heads are compared.
@@ -106,26 +108,18 @@ class DistancesObserver:
         smoothing: see `headlight.measures.divergence`.
     """
 
-    def __init__(
-        self,
-        queries: Positions,
-        keys: Positions,
-        measures: Sequence[str],
-        value_bias: ValueBias,
-        smoothing: float,
-    ) -> None:
-        self._queries = queries
-        self._keys = keys
-        self._measures = measures
-        self._value_bias = value_bias
-        self._smoothing = smoothing
-        self._seen: dict[int, dict[str, Score]] = {}
+    queries: Positions
+    keys: Positions
+    measures: Sequence[str]
+    value_bias: ValueBias
+    smoothing: float
+    _seen: dict[int, dict[str, Score]] = field(default_factory=dict, init=False)
 
     def visit(self, record: LayerRecord) -> None:
         """Keep what is compared later; all of it, since every pair of layers is compared."""
-        scores = Scores(record, self._value_bias, precision=torch.float32)
+        scores = Scores(record, self.value_bias, precision=torch.float32)
         self._seen[record.site.layer] = {
-            measure: single(scores.of(measure)) for measure in self._measures
+            measure: single(scores.of(measure)) for measure in self.measures
         }
 
     def tally(self) -> Tally:
@@ -134,13 +128,13 @@ class DistancesObserver:
         Raises:
             CaptureError: a score is not finite.
         """
-        shape = (len(self._measures), _pairs(self._heads))
+        shape = (len(self.measures), _pairs(self._heads))
         found, of_texts = Moments(shape), Ratio(shape)
-        for text in range(len(self._queries.category)):
-            queries, keys = (_there(side.category[text]) for side in (self._queries, self._keys))
+        for text in range(len(self.queries.category)):
+            queries, keys = (_there(side.category[text]) for side in (self.queries, self.keys))
             number = queries.stop - queries.start
             means = np.stack(
-                [self._divergence(name, text, queries, keys) / number for name in self._measures]
+                [self._divergence(name, text, queries, keys) / number for name in self.measures]
             )
             if not np.isfinite(means).all():
                 raise CaptureError(
@@ -152,7 +146,7 @@ class DistancesObserver:
 
     @property
     def _heads(self) -> int:
-        name = self._measures[0]
+        name = self.measures[0]
         return sum(layer[name].shape[1] for layer in self._seen.values())
 
     def _divergence(
@@ -163,7 +157,7 @@ class DistancesObserver:
             self._seen[layer][measure][text, :, queries, keys] for layer in sorted(self._seen)
         ]
         rows = distributions(torch.cat(layers))
-        found: Float64[np.ndarray, "first second"] = divergence(rows, self._smoothing).numpy()
+        found: Float64[np.ndarray, "first second"] = divergence(rows, self.smoothing).numpy()
         return found[np.triu_indices(len(found), 1)]
 
 

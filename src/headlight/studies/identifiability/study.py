@@ -1,6 +1,7 @@
 """How much of attention is identifiable, on a corpus (Brunner et al. 2020, Sections 3.2 to 3.5)."""
 
 from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field
 from typing import Any
 
 import numpy as np
@@ -167,36 +168,36 @@ def _of_all(by_length: Mapping[str, np.ndarray]) -> dict[str, np.ndarray]:
     return {name: np.asarray(value) for name, value in found.items()}  # of one head a number
 
 
+@dataclass(eq=False, repr=False)
 class IdentifiabilityObserver:
     """Sees the attention of one batch; keeps some numbers of each text, layer and head.
 
     Under a causal mask ranks and null spaces are those of the query that sees most, and a bound
     holds with equality if it does so for every query.  Layers may come in blocks of queries.
 
-    Args:
+    Attributes:
         texts: the positions of the batch.
         value_bias: whether T has the value bias in it.
         points: what keeps a sample of points; empty.
         per_head: whether a point is a head of a text instead of a text.
     """
 
-    def __init__(
-        self, texts: Texts, value_bias: ValueBias, points: Sample, *, per_head: bool
-    ) -> None:
-        self._texts = texts
-        self._value_bias = value_bias
-        self._points = points
-        self._per_head = per_head
-        self._present = texts.queries.float()
-        self._key_counts = (texts.keys >= 0).sum(-1)
-        self._seen: dict[int, dict[str, Tensor]] = {}
-        self._vectors: Vectors | None = None
+    texts: Texts
+    value_bias: ValueBias
+    points: Sample
+    per_head: bool
+    _seen: dict[int, dict[str, Tensor]] = field(default_factory=dict, init=False)
+    _vectors: Vectors | None = field(default=None, init=False)
+
+    def __post_init__(self) -> None:
+        self._present = self.texts.queries.float()
+        self._key_counts = (self.texts.keys >= 0).sum(-1)
 
     def visit(self, record: LayerRecord) -> None:
         """Look at some queries of a layer, or at all."""
         first, layer = record.first, record.site.layer
         vectors = self._vectors if first else None
-        scores = Scores(record, self._value_bias, torch.float32, vectors)
+        scores = Scores(record, self.value_bias, torch.float32, vectors)
         self._vectors = None if record.ends else scores.vectors
         found = self._look(scores)
         if first:
@@ -248,15 +249,15 @@ class IdentifiabilityObserver:
         whole: Float64[np.ndarray, " text"],
     ) -> Sample:
         """Points of texts, each of which is a stream of its own."""
-        values = by_head.reshape(len(whole), -1) if self._per_head else whole[:, None]
+        values = by_head.reshape(len(whole), -1) if self.per_head else whole[:, None]
         defined = np.isfinite(values)
-        for text, stream in enumerate(self._texts.text_ids):
+        for text, stream in enumerate(self.texts.text_ids):
             places = np.flatnonzero(defined[text])
             if not len(places):
                 continue
-            keys, drawn = self._points.draw(stream, len(places))
-            self._points.keep(keys, self._rows(lengths, values, text, places[drawn]))
-        return self._points
+            keys, drawn = self.points.draw(stream, len(places))
+            self.points.keep(keys, self._rows(lengths, values, text, places[drawn]))
+        return self.points
 
     def _rows(
         self,
@@ -267,7 +268,7 @@ class IdentifiabilityObserver:
     ) -> Float64[np.ndarray, "drawn field"]:
         rows = np.full((len(places), len(POINT)), np.nan)
         rows[:, 0], rows[:, 1] = lengths[text], values[text, places]
-        if self._per_head:
+        if self.per_head:
             heads = values.shape[1] // len(self._seen)
             rows[:, 2] = np.array(sorted(self._seen))[places // heads]
             rows[:, 3] = places % heads

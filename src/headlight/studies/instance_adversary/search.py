@@ -53,44 +53,27 @@ class SearchVariables:
         )
 
 
+@dataclass(eq=False, repr=False)
 class InstanceSearch:
-    """Looks for the most different attention of the texts of a batch.
+    """Looks for the most different attention of the texts of a batch."""
 
-    Args:
-        model: A classifier.
-        batch: What it reads.
-        positions: Where its predictions are.
-        before: These predictions.
-        search: How it is done.
-    """
-
-    def __init__(
-        self,
-        model: CapturedModel,
-        batch: Batch,
-        positions: LabelPositions,
-        before: Outputs,
-        search: AdversarySearch,
-    ) -> None:
-        self._model = model
-        self._batch = batch
-        self._positions = positions
-        self._before = before
-        self._search = search
+    model: CapturedModel
+    batch: Batch
+    positions: LabelPositions
+    before: Outputs
+    search: AdversarySearch
 
     def run(self, parts: Sequence[SearchVariables]) -> Adversaries:
         """What is found where all of these may change at once."""
         sites, head = [part.site for part in parts], parts[0].head
-        predictor = CapturedPredictor(
-            self._model, self._batch, self._positions, sites, (None, head)
-        )
+        predictor = CapturedPredictor(self.model, self.batch, self.positions, sites, (None, head))
         attention = (
             torch.cat([part.weight.flatten(1, 2) for part in parts], 1),
             torch.cat([part.keys.flatten(1, 2) for part in parts], 1),
             torch.cat([part.start.flatten(2, 3) for part in parts], 2),
         )
-        before = _like_predictions(self._before, self._model.transformer.device)
-        return search_attention(predictor, before, attention, self._search)
+        before = _like_predictions(self.before, self.model.transformer.device)
+        return search_attention(predictor, before, attention, self.search)
 
 
 def _like_predictions(before: Outputs, device: torch.device) -> Tensor:

@@ -180,6 +180,6 @@ class TargetProbabilities(Answers[Asked]):
     """The probability of the target of each text, without some of its tokens."""
 
     def _read(self, examples: Sequence[Asked], batch: Batch) -> list[Predicted]:
-        logits = predictions(self._model, examples, batch)
+        logits = predictions(self.model, examples, batch)
         found = of_targets(logits.cpu().double().softmax(-1), examples).numpy()
         return list(found[:, None, None])

@@ -1,7 +1,7 @@
 """Mixing ratios over a corpus: by layer, by category of tokens, and by how frequent they are."""
 
 from collections.abc import Sequence
-from dataclasses import replace
+from dataclasses import dataclass, field, replace
 from itertools import islice
 from typing import Any
 
@@ -187,10 +187,11 @@ class MixingStudy(TextStudy[MixingSettings]):
 run = MixingStudy.run
 
 
+@dataclass(eq=False, repr=False)
 class MixingObserver:
     """Sees the mixing ratios of all tokens of one batch.
 
-    Args:
+    Attributes:
         texts: of the batch.
         counts: how often every type occurs in the corpus.
         mask: the id of the mask token.
@@ -198,19 +199,12 @@ class MixingObserver:
         seed: of them.
     """
 
-    def __init__(
-        self,
-        texts: Texts,
-        counts: Int64[np.ndarray, " type"],
-        mask: int,
-        replicates: int,
-        seed: int,
-    ) -> None:
-        self._texts = texts
-        self._counts = counts
-        self._mask = mask
-        self._resamples = {"replicates": replicates, "seed": seed}
-        self._seen: dict[int, Tensor] = {}
+    texts: Texts
+    counts: Int64[np.ndarray, " type"]
+    mask: int
+    replicates: int
+    seed: int
+    _seen: dict[int, Tensor] = field(default_factory=dict, init=False)
 
     def visit(self, record: LayerRecord) -> None:
         """Keep a number for each scope and token."""
@@ -224,12 +218,12 @@ class MixingObserver:
         """Means over the tokens of each text, and all tokens."""
         layers = [self._seen[layer] for layer in sorted(self._seen)]
         ratios = array(torch.stack(layers, 1))  # scope layer batch query
-        category = self._texts.category
-        band = np.searchsorted(BANDS, self._counts[self._texts.ids], "right") - 1
+        category = self.texts.category
+        band = np.searchsorted(BANDS, self.counts[self.texts.ids], "right") - 1
         there = category >= 0
-        masked = there & (self._texts.ids == self._mask)
+        masked = there & (self.texts.ids == self.mask)
         states = np.stack([masked, there & ~masked & ~np.isin(category, SPECIAL)], -1)
-        keys = np.array(self._texts.text_ids)
+        keys = np.array(self.texts.text_ids)
         means = {
             "mixing": _means(ratios, there[..., None])[..., 0],
             "by_category": _means(ratios, category[..., None] == np.arange(len(CATEGORIES))),
@@ -239,37 +233,36 @@ class MixingObserver:
             "by_state": _means(ratios, states),
         }
         found: dict[str, Any] = {
-            name: ResampledMean.of(keys, rows, **self._resamples) for name, rows in means.items()
+            name: ResampledMean.of(keys, rows, replicates=self.replicates, seed=self.seed)
+            for name, rows in means.items()
         }
         found["tokens"] = moments(np.moveaxis(ratios, (2, 3), (0, 1))[there])
         return Tally(found)
 
 
+@dataclass(eq=False, repr=False)
 class FeedForwardObserver:
     """The same through the feed-forward network, for which it runs the model itself.
 
     What others give to each token is one tangent of the network and what the token gives itself
     another, so the batch runs twice side by side.
 
-    Args:
+    Attributes:
         plan: whose model and layers they are.
         batch: that is looked at.
         slope: of activations.
         seen: what is told of the ratios.
     """
 
-    def __init__(
-        self, plan: StudyPlan[Encoded], batch: Batch, slope: Slope, seen: MixingObserver
-    ) -> None:
-        self._plan = plan
-        self._batch = batch
-        self._slope: Slope = slope
-        self._seen = seen
-        self._before: dict[AttentionSite, Tensor] = {}
+    plan: StudyPlan[Encoded]
+    batch: Batch
+    slope: Slope
+    seen: MixingObserver
+    _before: dict[AttentionSite, Tensor] = field(default_factory=dict, init=False)
 
     def tally(self) -> Tally:
         """Means over the tokens of each text, and all tokens."""
-        model, texts = self._plan.model, len(self._batch.lengths)
+        model, texts = self.plan.model, len(self.batch.lengths)
         network: Any = model.transformer
 
         def begin(record: LayerRecord) -> None:
@@ -281,19 +274,19 @@ class FeedForwardObserver:
             behind = followed(model.residuals[site]).feed_forward
             norm = None if behind is None else behind.norm
             after = ratios_behind_feed_forward(parts[:texts], parts[texts:], norm)
-            self._seen.keep(site.layer, torch.cat([self._before.pop(site), after]))
+            self.seen.keep(site.layer, torch.cat([self._before.pop(site), after]))
 
-        copies = self._batch.repeated(2)
+        copies = self.batch.repeated(2)
         with (
-            through_feed_forward(model, self._plan.sites, end, self._slope) as give,
-            model.capture(self._plan.sites, residual=True) as recorder,
+            through_feed_forward(model, self.plan.sites, end, self.slope) as give,
+            model.capture(self.plan.sites, residual=True) as recorder,
             model.running(copies.names),
             frozen(network),
             torch.no_grad(),
         ):
             recorder.visit = begin
             network(**model.inputs(copies))
-        return self._seen.tally()
+        return self.seen.tally()
 
 
 def _means(

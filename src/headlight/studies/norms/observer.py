@@ -1,6 +1,7 @@
 """Norms, weights and how they go together, layer by layer, while a batch runs through the model."""
 
 from collections.abc import Sequence
+from dataclasses import dataclass, field
 
 import numpy as np
 import torch
@@ -18,13 +19,14 @@ from headlight.studies.norms.occurrences import seen_with
 from headlight.studies.norms.sample import PairRanks, PairSample, occurrence_sample
 
 
+@dataclass(eq=False, repr=False)
 class NormsObserver:
     """Sees the attention of one batch, and how it goes together with norms and frequency.
 
     No score of the size of the weights is formed: ‖αf(x)‖ = α‖f(x)‖, so that what a key receives
     in norm is what it receives in weight, times its length.
 
-    Args:
+    Attributes:
         texts: the positions of the batch.
         occurrences: how often the types of tokens occur in the whole corpus.
         categories: how many categories there are.
@@ -34,26 +36,20 @@ class NormsObserver:
         tokens: what keeps a sample of occurrences, four numbers each; empty.
     """
 
-    def __init__(
-        self,
-        texts: Texts,
-        occurrences: Occurrences,
-        categories: int,
-        sites: Sequence[AttentionSite],
-        *,
-        groups: Int64[np.ndarray, " batch"],
-        pairs: Sample,
-        tokens: Sample,
-    ) -> None:
-        self._groups = groups
-        self._texts = texts
-        self._occurrences = occurrences
-        self._present = texts.queries.float()
-        self._members = membership(texts.keys, categories)
-        self._ranks = PairRanks(texts, categories, sites)
-        self._pairs = PairSample(texts, categories, sites, pairs)
-        self._tokens_kept = tokens
-        self._seen: dict[int, dict[str, Tensor]] = {}
+    texts: Texts
+    occurrences: Occurrences
+    categories: int
+    sites: Sequence[AttentionSite]
+    groups: Int64[np.ndarray, " batch"]
+    pairs: Sample
+    tokens: Sample
+    _seen: dict[int, dict[str, Tensor]] = field(default_factory=dict, init=False)
+
+    def __post_init__(self) -> None:
+        self._present = self.texts.queries.float()
+        self._members = membership(self.texts.keys, self.categories)
+        self._ranks = PairRanks(self.texts, self.categories, self.sites)
+        self._pairs = PairSample(self.texts, self.categories, self.sites, self.pairs)
 
     def visit(self, record: LayerRecord) -> None:
         """Look at one layer; one number per token and head is kept of it, and the ranks."""
@@ -101,12 +97,12 @@ class NormsObserver:
         """Lengths and their squares, added up over the tokens of each text."""
         if lengths.ndim == 2:  # of inputs, which have no heads
             lengths = lengths[..., None]
-        of_texts = (self._texts.category >= 0).sum(1)
+        of_texts = (self.texts.category >= 0).sum(1)
         begin = np.cumsum(of_texts) - of_texts
         powers = np.stack([lengths, lengths**2], -1)
         sums = np.add.reduceat(powers, begin, axis=0)
         counts = of_texts.reshape(-1, 1, 1, 1).astype(np.float64)
-        return GroupMeans.of(self._groups, sums, np.broadcast_to(counts, sums.shape))
+        return GroupMeans.of(self.groups, sums, np.broadcast_to(counts, sums.shape))
 
     def _of_frequency(
         self,
@@ -114,17 +110,17 @@ class NormsObserver:
         norm: Float64[np.ndarray, "token layer head"],
     ) -> dict[str, Accumulator]:
         """What goes together with the frequency of types, and a sample of it."""
-        ids = self._texts.ids[self._texts.category >= 0]
+        ids = self.texts.ids[self.texts.category >= 0]
         means = [np.nanmean(values, axis=(1, 2)) for values in (received, norm)]
-        fields = np.stack([self._occurrences.ranks.of(ids), *means, ids], axis=-1)
+        fields = np.stack([self.occurrences.ranks.of(ids), *means, ids], axis=-1)
         return {
-            **seen_with(self._occurrences.twice_mid_rank[ids], received, norm),
-            "occurrences": occurrence_sample(self._texts, fields, self._tokens_kept),
+            **seen_with(self.occurrences.twice_mid_rank[ids], received, norm),
+            "occurrences": occurrence_sample(self.texts, fields, self.tokens),
         }
 
     def _tokens(self, per_key: Float[Tensor, "batch *head key"]) -> Float[Tensor, "token *head"]:
         """The keys of all documents in one row, padding left out."""
-        return per_key.movedim(-1, 1)[self._texts.keys >= 0]
+        return per_key.movedim(-1, 1)[self.texts.keys >= 0]
 
     def _watching(
         self, visible: Bool[Tensor, "batch #query key"] | None

@@ -179,26 +179,26 @@ class Parts:
     test: Pairs
 
 
+@dataclass(eq=False, repr=False)
 class Tokens:
     """The vectors as tensors on a device, and the lookup among them.
 
-    Args:
+    Attributes:
         vectors: of all tokens.
         settings: what is recovered, and how sequences are split.
         device: where maps are trained.
     """
 
-    def __init__(
-        self, vectors: TokenVectors, settings: TokenIdentitySettings, device: torch.device
-    ) -> None:
-        self.vectors = vectors
-        self._settings = settings
-        self._device = device
+    vectors: TokenVectors
+    settings: TokenIdentitySettings
+    device: torch.device
+
+    def __post_init__(self) -> None:
         # Made before threads share them.
         self._lookups = {
-            (loss, layer): Lookup(vectors, self.goals(layer), loss)
-            for loss in settings.losses
-            for layer in (self.layers if settings.target == "previous_layer" else (0,))
+            (loss, layer): Lookup(self.vectors, self.goals(layer), loss)
+            for loss in self.settings.losses
+            for layer in (self.layers if self.settings.target == "previous_layer" else (0,))
         }
 
     @cached_property
@@ -209,7 +209,7 @@ class Tokens:
             UsageError: the model has no such layer.
         """
         count = len(self.vectors.hidden)
-        asked = self._settings.layers
+        asked = self.settings.layers
         for layer in asked or ():
             if not 0 <= layer < count:
                 raise UsageError(f"there is no layer {layer}: layers are 0 to {count - 1}.")
@@ -221,17 +221,17 @@ class Tokens:
 
     def goals(self, layer: int) -> Rows:
         """What maps of this layer should give, a row for each token."""
-        if self._settings.target == "previous_layer":
+        if self.settings.target == "previous_layer":
             return tensor(self.vectors.previous_layer(layer))
         return tensor(self.vectors.inputs)
 
     def some(self, rows: Rows, numbers: Int64[np.ndarray, " pair"]) -> Float[Tensor, "pair dim"]:
         """Some of the rows, on the device."""
-        return rows[torch.from_numpy(numbers)].to(self._device)
+        return rows[torch.from_numpy(numbers)].to(self.device)
 
     def lookup(self, loss: Loss, layer: int) -> Lookup:
         """Nearest neighbours among the goals of a layer."""
-        return self._lookups[loss, layer if self._settings.target == "previous_layer" else 0]
+        return self._lookups[loss, layer if self.settings.target == "previous_layer" else 0]
 
     def parts(self, case: Case) -> Parts:
         """The pairs of a case.
@@ -239,7 +239,7 @@ class Tokens:
         Raises:
             UsageError: there are too few sequences, or they are too short for the offset.
         """
-        chosen = split(len(self.vectors.lengths), case.fold, self._settings.seed, case.fraction)
+        chosen = split(len(self.vectors.lengths), case.fold, self.settings.seed, case.fraction)
         found = Parts(
             *(
                 pairs(self.vectors, part, case.offset)

@@ -115,10 +115,11 @@ def numbered(example: EncodedSentence, number: int) -> NumberedSentence:
     return NumberedSentence(**values, number=number)
 
 
+@dataclass(eq=False, repr=False)
 class MapsObserver:
     """Gathers the maps of a batch, and passes them on once all layers were seen.
 
-    Args:
+    Attributes:
         batch: the batch.
         examples: its sentences.
         columns: where the heads of each layer go.
@@ -128,36 +129,31 @@ class MapsObserver:
         use: what is done with the maps.
     """
 
-    def __init__(
-        self,
-        batch: Batch,
-        examples: Sequence[NumberedSentence],
-        columns: Mapping[int, slice],
-        measures: Sequence[str],
-        queries: str,
-        pooling: str,
-        use: Use,
-    ) -> None:
-        self._examples = examples
-        self._columns = columns
-        self._words = Words.of(batch.word, queries=queries)
-        self._pooling = pooling
-        self._use = use
-        heads = max(each.stop for each in columns.values())
+    batch: Batch
+    examples: Sequence[NumberedSentence]
+    columns: Mapping[int, slice]
+    measures: Sequence[str]
+    queries: str
+    pooling: str
+    use: Use
+
+    def __post_init__(self) -> None:
+        self._words = Words.of(self.batch.word, queries=self.queries)
+        heads = max(each.stop for each in self.columns.values())
         size = self._words.present.shape[1]
-        shape = (len(examples), size, size, heads)
-        self._maps = {measure: np.zeros(shape, dtype=np.float32) for measure in measures}
+        shape = (len(self.examples), size, size, heads)
+        self._maps = {measure: np.zeros(shape, dtype=np.float32) for measure in self.measures}
 
     def visit(self, record: LayerRecord) -> None:
         """Keep one layer."""
         scores = Scores(record, precision=torch.float32)
         for measure, maps in self._maps.items():
-            pooled = word_score(scores, measure, self._words, pooling=self._pooling)
-            maps[..., self._columns[record.site.layer]] = (
+            pooled = word_score(scores, measure, self._words, pooling=self.pooling)
+            maps[..., self.columns[record.site.layer]] = (
                 pooled.permute(0, 2, 3, 1).float().cpu().numpy()
             )
 
     def tally(self) -> Tally:
         """Nothing to merge: what was seen has gone where it is used."""
-        self._use(self._examples, self._maps)
+        self.use(self.examples, self._maps)
         return Tally()

@@ -207,37 +207,33 @@ def open_word_maps(folder: Path, measure: str) -> WordMaps | None:
         ) from problem
 
 
+@dataclass(eq=False, repr=False)
 class MapsWriter:
     """The maps of one measure on their way to disk; a context manager.
 
     Sentences may come in any order.  The numbers lie under a temporary name until `finish`; what
     was not finished is removed.
 
-    Args:
+    Attributes:
         folder: where the store will be; it must exist.
         index: the sentences.
         signature: what the maps are made from; its ``measure`` names the files.
         scale: what the maps of each head are divided by.
     """
 
-    def __init__(
-        self,
-        folder: Path,
-        index: Index,
-        signature: Mapping[str, Any],
-        scale: Float32[np.ndarray, " head"],
-    ) -> None:
-        self._folder = folder
-        self._index = index
-        self._signature = signature
-        self._scale = scale
-        self._path = maps_path(folder, signature["measure"])
+    folder: Path
+    index: Index
+    signature: Mapping[str, Any]
+    scale: Float32[np.ndarray, " head"]
+
+    def __post_init__(self) -> None:
+        self._path = maps_path(self.folder, self.signature["measure"])
         self._partial = files.partial_path(self._path)
 
     def __enter__(self) -> "MapsWriter":
         with _refusing(self._path):
             self._file = self._partial.open("wb")
-            self._file.truncate(self._index.bytes(len(self._scale)))
+            self._file.truncate(self.index.bytes(len(self.scale)))
         return self
 
     def __exit__(self, *_: object) -> None:
@@ -252,14 +248,14 @@ class MapsWriter:
             RunError: the disk is full.
         """
         # torch rounds to float16 many times faster than numpy does.
-        small = torch.from_numpy(maps / self._scale).half().numpy()
+        small = torch.from_numpy(maps / self.scale).half().numpy()
         if not np.isfinite(small).all():
             raise CaptureError(
-                f"sentence {number} has {self._signature['measure']} values that float16 cannot "
+                f"sentence {number} has {self.signature['measure']} values that float16 cannot "
                 "hold; leave this measure out of the probes."
             )
         with _refusing(self._path):
-            self._file.seek(int(self._index.first_cell[number]) * len(self._scale) * BYTES)
+            self._file.seek(int(self.index.first_cell[number]) * len(self.scale) * BYTES)
             self._file.write(small.tobytes())
 
     def finish(self) -> None:
@@ -271,9 +267,9 @@ class MapsWriter:
         with _refusing(self._path):
             self._file.flush()
             os.fsync(self._file.fileno())
-            header_path(self._folder, self._signature["measure"]).unlink(missing_ok=True)
+            header_path(self.folder, self.signature["measure"]).unlink(missing_ok=True)
             self._partial.replace(self._path)
-        write_header(self._folder, self._index, self._signature, self._scale)
+        write_header(self.folder, self.index, self.signature, self.scale)
 
 
 @contextmanager
