@@ -57,13 +57,7 @@ class FrozenMap:
 
 
 def frozen_map(module: nn.Module, size: int, name: str) -> FrozenMap | None:
-    """The map that a module is, found by what it does to random vectors; None if it is no such map.
-
-    Args:
-        module: of a model.
-        size: of its vectors.
-        name: of the module.
-    """
+    """The map that a module is, found by what it does to random vectors; None if it is none."""
     if sum(each.numel() for each in module.parameters()) > 4 * size:
         return None
     twin = copy.deepcopy(module).to("cpu", torch.float64)

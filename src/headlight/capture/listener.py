@@ -32,10 +32,6 @@ class Listener:
     def of(cls, network: PreTrainedModel, name: str) -> "Listener":
         """That of a model.
 
-        Args:
-            network: The model.
-            name: What it is called.
-
         Raises:
             UsageError: It does not say how sound becomes features, or hears no window of fixed
                 length.

@@ -33,9 +33,6 @@ _Makers = Mapping[str, Callable[[Any], Tensor]]
 def trial_inputs(model: Any) -> Iterator[dict[str, Any]]:
     """Keyword arguments for a small forward pass, the most usual first.
 
-    Args:
-        model: A model of texts, pictures or sound.
-
     Raises:
         UnsupportedModelError: It takes some other kind of input, and no other is known.
     """

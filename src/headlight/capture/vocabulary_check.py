@@ -15,11 +15,6 @@ _IN_EVERY_TEXT = ("cls", "sep", "bos", "eos", "unk", "pad", "mask")
 def require_fitting(tokenizer: Any, network: nn.Module, name: str) -> None:
     """Refuse a tokenizer that would fail in the middle of a corpus.
 
-    Args:
-        tokenizer: of transformers.
-        network: the model that is to read with it.
-        name: what the user calls it.
-
     Raises:
         ModelError: the model has no vectors for some tokens, a text cannot be encoded, or the
             longest length is no number.

@@ -11,9 +11,6 @@ def examples(*rows: str | tuple[str, str]) -> str:
 
     A comment stands in a line of its own above its command, and a long command is continued at an
     option, as a shell reads it.
-
-    Args:
-        rows: commands, alone or each with a comment.
     """
     shown = ["\n".join(_lines(*((row, "") if isinstance(row, str) else row))) for row in rows]
     return "\n\n".join(["[bold]Examples[/bold]", *(each.replace("[", r"\[") for each in shown)])

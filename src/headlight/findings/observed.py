@@ -111,12 +111,7 @@ def out_of_reach(result: xr.Dataset, query: str = "all") -> NDArray[np.float64]:
 
 
 def share_of_total(result: xr.Dataset, name: str) -> NDArray[np.float64]:
-    """What goes to each category, of all that the head gives, [layer, head, key category].
-
-    Args:
-        result: of the study of norms.
-        name: of sums by category of the key.
-    """
+    """What goes to each category, of all that the head gives, [layer, head, key category]."""
     totals = observed(result, name, ("layer", "head", "key_category"))
     whole = np.nansum(totals, axis=-1, keepdims=True)
     return np.asarray(np.divide(totals, whole, out=np.full_like(totals, np.nan), where=whole > 0))

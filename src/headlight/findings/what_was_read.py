@@ -54,11 +54,7 @@ class WhatWasRead:
 
 
 def what_was_read(result: xr.Dataset) -> WhatWasRead:
-    """How much was read, and what has to be known before anything is believed.
-
-    Args:
-        result: Of any study.
-    """
+    """How much was read, and what has to be known before anything is believed."""
     said = [*_read(result), *_left_out(result)]
     return WhatWasRead(" ".join(said), tuple(_cautions(result)))
 

@@ -93,12 +93,7 @@ def _findings(result: xr.Dataset, shown: str = "") -> Iterator[str]:
 
 
 def tables(result: xr.Dataset, shown: Iterable[Section] | None = None) -> dict[str, Table]:
-    """All tables of a result by name, the main one first.
-
-    Args:
-        result: Of any study.
-        shown: Its sections, where they are known.
-    """
+    """All tables of a result by name, the main one first."""
     of = sections(result) if shown is None else shown
     return {table.name: table for section in of for table in section.tables}
 

@@ -67,9 +67,6 @@ class _Fitting:
 
     Nothing in them is shortened: headings are broken between words, and what is longer than
     `LONGEST` anywhere.
-
-    Args:
-        table: which.
     """
 
     def __init__(self, table: Table) -> None:

@@ -84,11 +84,6 @@ def mask_id(model: CapturedModel, removals: Iterable[Removal]) -> int | None:
 def check_removals(model: CapturedModel, classes: Classes, removals: Iterable[Removal]) -> None:
     """Refuse to remove words from what a model reads, where that cannot be.
 
-    Args:
-        model: a classifier.
-        classes: what it predicts.
-        removals: the ways to remove them.
-
     Raises:
         UsageError: the model has no mask token, nothing would be left of a text, or a tagger would
             have to predict classes of words that are gone.

@@ -113,13 +113,7 @@ class ClassifierStudy(CorpusStudy[S]):
 
 
 class ClassifierObserver(ABC, Generic[S]):
-    """What observers of a batch of a classifier begin with.
-
-    Args:
-        study: whose settings and model they are.
-        batch: what the model reads.
-        examples: the same, with their classes.
-    """
+    """What observers of a batch of a classifier begin with."""
 
     def __init__(
         self, study: ClassifierStudy[S], batch: Batch, examples: Sequence[Classified]

@@ -107,11 +107,7 @@ _WITHOUT_RESIDUAL = ("weight", "merged_norm")
 
 
 class _Layers:
-    """Sees the layers of one text, and keeps their maps.
-
-    Args:
-        names: of the maps.
-    """
+    """Sees the layers of one text, and keeps their maps."""
 
     def __init__(self, names: Sequence[str]) -> None:
         self.maps: dict[str, list[Map]] = {name: [] for name in names}

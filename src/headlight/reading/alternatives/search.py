@@ -51,11 +51,6 @@ class SearchResult:
 class Search:
     """Looks for the alternatives of one head on one text.
 
-    Args:
-        record: what was captured, of a single text.
-        head: which, from 0.
-        settings: see `AlternativeSettings`.
-
     Raises:
         UsageError: a row is asked for that there is not.
     """

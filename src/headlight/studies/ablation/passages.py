@@ -50,14 +50,7 @@ VARIABLES = {
 
 
 class PassageSeeker:
-    """Finds, in one batch, the prediction that moves most, removal after removal.
-
-    Args:
-        batch: What the model reads.
-        examples: The same.
-        outputs: Where its predictions are.
-        kind: Of the attention that is removed.
-    """
+    """Finds, in one batch, the prediction that moves most, removal after removal."""
 
     def __init__(
         self, batch: Prepared, examples: Sequence[Encoded], outputs: Outputs, kind: Kind

@@ -65,13 +65,7 @@ VARIABLES = (
 def dataset(
     tally: Tally, components: Sequence[Component], sites: Sequence[AttentionSite]
 ) -> xarray.Dataset:
-    """Named arrays of what was seen.
-
-    Args:
-        tally: of all texts.
-        components: what was removed at once.
-        sites: the layers.
-    """
+    """Named arrays of what was seen."""
     found = tally.compute()
     variables: dict[str, Any] = {"predicted": ((), found["predicted"]["total"])}
     for bound, statistic in BOUNDS.items():

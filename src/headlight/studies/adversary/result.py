@@ -46,11 +46,6 @@ class Instances:
 def read_instances(path: str, model: CapturedModel, layers: Sequence[int]) -> Instances:
     """The texts of a run, in which all layers were changed at once.
 
-    Args:
-        path: the folder of the run, or its result.
-        model: on which it has to be.
-        layers: whose attention is looked at.
-
     Raises:
         ResultError: there is no such result.
         UsageError: it is of another model, of other layers, or not of all of them at once.
@@ -133,15 +128,7 @@ def dataset(
     labels: Sequence[Sequence[int]],
     instances: Instances | None = None,
 ) -> xarray.Dataset:
-    """Named arrays of all runs, with intervals by resampling texts; and single texts beside.
-
-    Args:
-        runs: in the order of the result.
-        classes: what the model tells apart.
-        selection: which attention is compared.
-        labels: the classes of each text.
-        instances: single texts, if there are some.
-    """
+    """Named arrays of all runs, with intervals by resampling texts; and single texts beside."""
     settings = selection.settings
     text_ids = runs[0].tables["streams"].numpy()
     taken = resampled(text_ids, settings.bootstrap, settings.seed).astype(np.float64)

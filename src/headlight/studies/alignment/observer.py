@@ -34,13 +34,7 @@ Counts = Int64[np.ndarray, "example *cell count"]
 
 
 class GoldOfBatch:
-    """The gold links of a batch as matrices.
-
-    Args:
-        examples: Of the batch.
-        gold: The links of all pairs of the corpus.
-        device: Where links that were found are.
-    """
+    """The gold links of a batch as matrices."""
 
     def __init__(
         self,

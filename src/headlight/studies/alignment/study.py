@@ -80,13 +80,7 @@ _CELL = ("measure", "step", "layer")
 def attention_dataset(
     tally: Tally, measures: Sequence[str], sites: Sequence[AttentionSite]
 ) -> xarray.Dataset:
-    """Named arrays of what cross-attention links.
-
-    Args:
-        tally: What the observers saw, merged.
-        measures: Those of attention.
-        sites: The observed layers.
-    """
+    """Named arrays of what cross-attention links."""
     found = tally.compute()
     heads = np.array([site.heads for site in sites])
     there = np.arange(int(heads.max())) < heads[:, None]
@@ -108,12 +102,7 @@ def attention_dataset(
 
 
 def input_dataset(tally: Tally, measures: Sequence[str]) -> xarray.Dataset:
-    """Named arrays of what gradients and differences link.
-
-    Args:
-        tally: What the observers saw, merged.
-        measures: Those of the input.
-    """
+    """Named arrays of what gradients and differences link."""
     found = tally.compute()["counts"]
     variables = _rates(found, "input_", ("input_measure",))
     return _described(variables, {"input_measure": list(measures)}, found["total"])
@@ -122,13 +111,7 @@ def input_dataset(tally: Tally, measures: Sequence[str]) -> xarray.Dataset:
 def similarity_dataset(
     tally: Tally, extractions: Sequence[str], layers: Sequence[int]
 ) -> xarray.Dataset:
-    """Named arrays of what similar hidden states link.
-
-    Args:
-        tally: What the observers saw, merged.
-        extractions: How similarities became links.
-        layers: After how many layers.
-    """
+    """Named arrays of what similar hidden states link."""
     found = tally.compute()["counts"]
     variables = _rates(found, "similarity_", ("extraction", "layer"))
     coordinates = {"extraction": list(extractions), "layer": list(layers)}

@@ -34,12 +34,7 @@ SMALLEST = 0.01
 
 
 class RepeatedCounter:
-    """Looks at all layers while sequences of one length run; `scores` is what it saw.
-
-    Args:
-        text: one of the sequences.
-        measures: by which it is looked at.
-    """
+    """Looks at all layers while sequences of one length run; `scores` is what it saw."""
 
     def __init__(self, text: Repeated, measures: Sequence[str]) -> None:
         self._begin, self._period = text.begin, text.period

@@ -27,10 +27,6 @@ def pick_nearest(
 
     Of two mentions with one head word it is the one that begins later, or is shorter; both have the
     same claim to be right, since head words are compared.
-
-    Args:
-        task: The mentions.
-        allowed: Only these may be picked.
     """
     chosen = task.earlier if allowed is None else task.earlier & allowed
     if not len(task.mentions):

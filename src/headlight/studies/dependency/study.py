@@ -52,15 +52,7 @@ def to_dataset(
     relations: Sequence[str],
     sites: Sequence[AttentionSite],
 ) -> xarray.Dataset:
-    """Named arrays of what a pass has found.
-
-    Args:
-        tally: What the observers saw, merged.
-        settings: What was asked.
-        measures: Those of this pass.
-        relations: Their names, by number.
-        sites: The observed layers.
-    """
+    """Named arrays of what a pass has found."""
     whole = tally.compute()
     found = {name: whole[name] for name in ("correct", "count", "offset", "right_branching")}
     names = np.array(relations)

@@ -60,13 +60,7 @@ def collate(texts: Sequence[GuidedText], guide: str) -> TrainingBatch[TextBatch]
 
 
 def token_classifier(tokens: int, width: int, classes: int) -> TextClassifier:
-    """Of single tokens, with vectors of one width.
-
-    Args:
-        tokens: ids that there are.
-        width: of all vectors.
-        classes: how many there are.
-    """
+    """Of single tokens, with vectors of one width."""
     embedding = nn.Embedding(tokens, width)
     return TextClassifier(embedding, AverageEncoder(width, width), width, width, classes)
 

@@ -82,12 +82,7 @@ def summary(result: xr.Dataset) -> Summary:
 
 
 def sections(result: xr.Dataset, pages: PassagePages = NO_PAGES) -> list[Section]:
-    """What stands out, all heads at a glance, where attention goes, and how vectors differ.
-
-    Args:
-        result: Of a survey, of one kind of attention.
-        pages: Of texts of which passages are shown.
-    """
+    """What stands out, all heads at a glance, where attention goes, and how vectors differ."""
     found = [
         _highlights(result, pages),
         _grid(result),

@@ -178,13 +178,6 @@ def kept_attention(
 ) -> xarray.Dataset:
     """One text: ``weight`` of the model, and of each scope the ``other`` attention.
 
-    Args:
-        sites: the layers.
-        own: the attention of the model, by layer.
-        found: by the component that was free.
-        row: of the text in the batch.
-        size: queries and keys of the text.
-
     Returns:
         over ``layer head query key`` (NaN beyond the heads of a layer) ``weight``, and ``other``,
         ``layer_other`` and ``head_other`` as far as they were looked for, with ``jsd`` and

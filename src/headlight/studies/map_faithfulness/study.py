@@ -150,12 +150,7 @@ run = MapFaithfulnessStudy.run
 
 
 class MapFaithfulnessObserver:
-    """Sees the predictions to the texts of a batch, as they are and without tokens.
-
-    Args:
-        study: whose model and settings they are.
-        examples: the texts.
-    """
+    """Sees the predictions to the texts of a batch, as they are and without tokens."""
 
     def __init__(self, study: MapFaithfulnessStudy, examples: Sequence[Encoded]) -> None:
         self._study = study

@@ -157,13 +157,7 @@ def _spelled(model: CapturedModel, token: int) -> str:
 
 
 class SinkObserver:
-    """Sees what every token receives in one batch, in multiples of even attention.
-
-    Args:
-        batch: what the model is given.
-        kind: which attention is looked at.
-        kept: categories that are not judged.
-    """
+    """Sees what every token receives in one batch, in multiples of even attention."""
 
     def __init__(self, batch: Batch, kind: Kind, kept: tuple[int, ...]) -> None:
         queries, keys = Positions.for_kind(batch, kind)
