@@ -11,8 +11,8 @@ from headlight.analysis.allocator import keep_freed_memory
 from headlight.capture import CapturedModel, Prepared
 from headlight.encode import Encoded
 from headlight.studies.ablation import AblationSettings
-from headlight.studies.ablation.observer import AblationObserver
 from headlight.studies.ablation.outputs import Outputs
+from headlight.studies.ablation.study import AblationObserver
 
 LAYER = 6
 HEADS = 12

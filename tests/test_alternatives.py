@@ -16,8 +16,9 @@ from headlight.capture import LayerRecord
 from headlight.encode import encode_one
 from headlight.encode.batch import collate
 from headlight.errors import UsageError
-from headlight.reading.alternatives import Alternatives, AlternativeSettings
+from headlight.reading.alternatives import Alternatives
 from headlight.reading.model import Model
+from headlight.settings.alternatives import AlternativeSettings
 from studies.models import SETTINGS, tokenizer
 from tiny_models import randomise
 

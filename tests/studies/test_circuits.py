@@ -13,7 +13,7 @@ from headlight.capture import CapturedModel
 from headlight.capture.head_weights import head_weights, norm_gains
 from headlight.errors import HeadlightError, UsageError
 from headlight.measures.circuits import compositions, copying, gram, matching
-from headlight.studies.circuits import CircuitsSettings, observer
+from headlight.studies.circuits import CircuitsSettings, study
 from headlight.studies.circuits.needles import FACTS as FIRST, Fact
 from headlight.studies.circuits.probes import probes
 from headlight.studies.circuits.retrieval import Answer, answer, fuzzy_span
@@ -261,7 +261,7 @@ def test_retrieval_is_that_of_loops(monkeypatch: pytest.MonkeyPatch) -> None:
         return Answer(whole, said, len(text.ids) - 1)
 
     monkeypatch.setattr("headlight.studies.circuits.probes.FACTS", FACTS)
-    monkeypatch.setattr(observer, "answer", told)
+    monkeypatch.setattr(study, "answer", told)
     model = made("llama")
     settings = CircuitsSettings(parts=("needle",), **SMALL)
     found = CircuitsStudy.run(HAY, model, settings, progress=False)

@@ -15,9 +15,8 @@ from headlight.capture import CapturedModel, attention_replaced
 from headlight.errors import MissingHeadError, UsageError
 from headlight.measures.adversaries import AdversarySearch
 from headlight.studies.instance_adversary import InstanceAdversarySettings
-from headlight.studies.instance_adversary.observer import InstanceObserver
 from headlight.studies.instance_adversary.search import InstanceSearch
-from headlight.studies.instance_adversary.study import InstanceAdversaryStudy
+from headlight.studies.instance_adversary.study import InstanceAdversaryStudy, InstanceObserver
 from studies.models import model
 from studies.test_permutation import classifier, labelled, tagged
 

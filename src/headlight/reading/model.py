@@ -9,7 +9,7 @@ from typing import Any
 import headlight.views.accessor  # noqa: F401 - readings can write their pages
 from headlight.capture import CapturedModel, Kind, Replacements, attention_replaced, load_model
 from headlight.errors import UsageError
-from headlight.reading.alternatives import Alternatives, AlternativeSettings, alternatives
+from headlight.reading.alternatives import Alternatives, alternatives
 from headlight.reading.explanation import Explanation, explain
 from headlight.reading.flow import USUAL_METHODS, Flow, flow
 from headlight.reading.generation import GeneratedToken, generate
@@ -19,6 +19,7 @@ from headlight.reading.routes import LEAST, Routes, routes
 from headlight.reading.speech import read_speech
 from headlight.reading.what_if import Edit, HeadEffect, WhatIf, each_head_removed, what_if
 from headlight.reading.what_if.functions import FUNCTIONS
+from headlight.settings.alternatives import AlternativeSettings
 from headlight.settings.attribution import AttributionSettings
 from headlight.settings.slopes import Slope
 from headlight.vocabulary import Kinds, ValueBias
@@ -116,7 +117,7 @@ class Model(CapturedModel):
 
         See `headlight.reading.alternatives.alternatives`, and for the settings (``method``,
         ``distance``, ``total_variation``, ``precision``, ``seed`` and others)
-        `headlight.reading.alternatives.AlternativeSettings`.
+        `headlight.settings.alternatives.AlternativeSettings`.
         """
         chosen = AlternativeSettings(**settings)
         return alternatives(self, text, pair, place=(layer, head), n=n, kind=kind, settings=chosen)

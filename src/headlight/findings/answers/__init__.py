@@ -10,9 +10,8 @@ import xarray as xr
 
 from headlight.findings.answers import classifiers, heads, words
 from headlight.findings.answers.circuits import circuits
-from headlight.findings.answers.flow import flow
 from headlight.findings.answers.map_faithfulness import map_faithfulness
-from headlight.findings.answers.mixing import mixing
+from headlight.findings.answers.tokens import flow, mixing
 
 ANSWERS: Mapping[str, Callable[[xr.Dataset], list[str]]] = {
     "survey": heads.survey,

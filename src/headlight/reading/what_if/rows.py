@@ -10,8 +10,9 @@ from torch import Tensor
 
 from headlight.capture import AttentionSite, CapturedModel, Kind, Replacements
 from headlight.errors import UsageError
-from headlight.reading.alternatives import AlternativeSettings, alternatives
+from headlight.reading.alternatives import alternatives
 from headlight.reading.what_if.edits import Edit
+from headlight.settings.alternatives import AlternativeSettings
 from headlight.vocabulary import CATEGORIES, head_name
 
 Map = Float[Tensor, "query key"]
