@@ -25,6 +25,10 @@ ATTENTION = {
 }
 """What each kind is called over what is said of it."""
 
+Part = Literal["train", "dev", "test"]
+PARTS: tuple[Part, ...] = ("train", "dev", "test")
+"""Of the data that a model is trained with: to learn from, to choose on, to be tried on."""
+
 ValueBias = Literal["include", "exclude"]
 """Whether T of effective attention has the value bias in it."""
 

@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 import torch
 
-from headlight.analysis.disk_space import require_disk_space
+from headlight.analysis.work_folders import require_disk_space
 from headlight.errors import CaptureError, RunError
 from headlight.studies.word_maps.store import (
     MapsWriter,

@@ -1,19 +1,20 @@
 """Folders that a study keeps within that of its run: maps, trained models, what is half done.
 
 Each bears a mark, so that starting over removes what a run made and nothing else, whatever the name
-of a folder, and never through a link.
+of a folder, and never through a link.  Whether the disk has room is looked at first.
 """
 
+import sys
 from collections.abc import Iterable, Iterator
 from contextlib import contextmanager, nullcontext
 from pathlib import Path
-from shutil import rmtree
+from shutil import disk_usage, rmtree
 from tempfile import TemporaryDirectory
 from typing import Any
 
 from headlight import files
 from headlight.errors import RunError
-from headlight.files import Location
+from headlight.files import Location, printable, storable
 from headlight.run.blocks import refuse_link
 
 MARK = ".work"
@@ -99,3 +100,40 @@ def _remove_partials(place: Path) -> None:
     for inside in place.iterdir() if place.is_dir() else ():
         if inside.is_dir() and not files.is_link(inside):
             _remove_partials(inside)
+
+
+def check_disk_space(folder: Path, size: int, what: str, *, progress: bool = True) -> None:
+    """Say how much will be written, and refuse to begin where the disk has no room for it.
+
+    Args:
+        folder: where it will be written; the part of it that exists says which disk that is.
+        size: in bytes.
+        what: what will be written, in the plural.
+        progress: say it on standard error.
+
+    Raises:
+        RunError: fewer bytes are free.
+    """
+    if progress and size:
+        place = printable(storable(folder))  # a terminal may obey what is in a name
+        sys.stderr.write(f"{what} take {_amount(size)} in {place}\n")
+    require_disk_space(folder, size, what)
+
+
+def require_disk_space(folder: Path, size: int, what: str) -> None:
+    """Refuse to begin where the disk has no room; see `check_disk_space`.
+
+    Raises:
+        RunError: fewer bytes are free.
+    """
+    there = next(place for place in (folder, *folder.absolute().parents) if place.exists())
+    free = disk_usage(there).free
+    if size > free:
+        raise RunError(
+            f"{what} take {_amount(size)} in {folder}, where {_amount(free)} are free; "
+            "choose another place, or read less."
+        )
+
+
+def _amount(size: int) -> str:
+    return f"{size / 1e9:.2f} GB" if size >= 1e9 else f"{size / 1e6:.2f} MB"

@@ -17,8 +17,11 @@ from transformers.models.auto.modeling_auto import (
 )
 
 from headlight.capture.captured_model import CapturedModel
-from headlight.capture.objectives.masked import MaskedLanguageModel
-from headlight.capture.objectives.next_token import CausalLanguageModel, SequenceToSequence
+from headlight.capture.objectives.language_models import (
+    CausalLanguageModel,
+    MaskedLanguageModel,
+    SequenceToSequence,
+)
 from headlight.capture.objectives.objective import Objective, Reduction
 from headlight.errors import MissingHeadError
 

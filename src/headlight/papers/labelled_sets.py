@@ -19,8 +19,8 @@ from headlight.corpora import (
     open_sentence_pairs,
 )
 from headlight.corpora.files import files
-from headlight.corpora.parts import PARTS, Part
 from headlight.errors import CorpusError, UsageError
+from headlight.vocabulary import PARTS, Part
 
 PART_NAMES: dict[Part, tuple[str, ...]] = {
     "train": ("train",),

@@ -7,11 +7,11 @@ import numpy as np
 import pandas
 import xarray
 
-from headlight.corpora.parts import Part
 from headlight.papers.reproduction import Reproduction
 from headlight.training.outputs import outputs_of
 from headlight.training.teacher import TeacherTrainer
 from headlight.views.parts import Curve, Reference
+from headlight.vocabulary import Part
 
 Rows = Sequence[tuple[dict[str, Any], dict[str, Any]]]
 """What a model is, and what was measured of it, on each part."""

@@ -10,7 +10,6 @@ import numpy as np
 import torch
 from torch import Tensor
 
-from headlight.corpora.parts import PARTS, Part
 from headlight.training.adversarial import AdversarialObjective
 from headlight.training.outputs import Attention, AttentionModel, Logits, Outputs, outputs_of
 from headlight.training.trainer import (
@@ -21,6 +20,7 @@ from headlight.training.trainer import (
     TrainingTask,
     seeded,
 )
+from headlight.vocabulary import PARTS, Part
 
 Kind = Literal["base", "adversary", "guided"]
 KINDS: tuple[Kind, ...] = ("base", "adversary", "guided")

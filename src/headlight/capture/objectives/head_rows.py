@@ -13,7 +13,7 @@ from jaxtyping import Float, Int64
 from torch import Tensor, nn
 
 from headlight.capture.hooks import hooked
-from headlight.capture.objectives.masked import MaskedLanguageModel
+from headlight.capture.objectives.language_models import MaskedLanguageModel
 from headlight.capture.objectives.objective import NOTHING, Objective, Prepared
 
 

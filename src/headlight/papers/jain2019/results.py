@@ -11,7 +11,6 @@ import torch
 import xarray
 
 from headlight.analysis.classifiers.predictor import lost_words
-from headlight.corpora.parts import PARTS
 from headlight.measures.agreement import kendall
 from headlight.papers.reproduction import Reproduction
 from headlight.papers.text_classifiers.data import TextData, drawn_from
@@ -26,6 +25,7 @@ from headlight.result import describe
 from headlight.training import one_thread
 from headlight.training.outputs import outputs_of
 from headlight.training.text_classifier import Encoder, TextBatch, TextClassifier
+from headlight.vocabulary import PARTS
 
 TRIED: tuple[Encoder, ...] = ("lstm", "average", "transformer")
 """Two of the paper's encoders, and ours."""

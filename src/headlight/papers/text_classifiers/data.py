@@ -12,7 +12,6 @@ from jaxtyping import Float, Float32, Int64
 from torch import Tensor
 
 from headlight.corpora import WordVectors, read_word_vectors, source_state
-from headlight.corpora.parts import Part
 from headlight.papers.labelled_sets import (
     LabelledSet,
     LabelledText,
@@ -21,6 +20,7 @@ from headlight.papers.labelled_sets import (
 )
 from headlight.papers.reproduction import Reproduction
 from headlight.training.text_classifier import TextBatch
+from headlight.vocabulary import Part
 
 BATCH = 32
 """Texts in a batch, of nearly the same length."""

@@ -8,7 +8,6 @@ import pandas
 import torch
 import xarray
 
-from headlight.corpora.parts import PARTS
 from headlight.papers.reproduction import Reproduction
 from headlight.papers.text_classifiers.data import drawn_from
 from headlight.papers.text_classifiers.jobs import (
@@ -24,6 +23,7 @@ from headlight.papers.wiegreffe2019.settings import Settings
 from headlight.result import describe
 from headlight.training import one_thread
 from headlight.training.text_classifier import Encoder
+from headlight.vocabulary import PARTS
 
 IN_CONTEXT: tuple[Encoder, ...] = ("lstm", "transformer")
 """Encoders that are asked about; the second is not in the paper."""

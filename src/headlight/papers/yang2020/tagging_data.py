@@ -10,8 +10,8 @@ from jaxtyping import Bool, Float32, Int64
 from torch import Tensor
 
 from headlight.corpora import TaggedSentence, WordVectors
-from headlight.corpora.parts import PARTS, Part
 from headlight.training.outputs import ValidMask
+from headlight.vocabulary import PARTS, Part
 
 BATCH = 32
 """Sentences in a batch, of nearly the same length; the released code has 100."""

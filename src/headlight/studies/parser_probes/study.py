@@ -13,11 +13,10 @@ from typing import Any
 import numpy as np
 import xarray
 
-from headlight.analysis.disk_space import check_disk_space
 from headlight.analysis.folder import RunFolder
 from headlight.analysis.plan import check_repeatable, share_read
 from headlight.analysis.runner import Origin, keep_result
-from headlight.analysis.work_folders import work_place
+from headlight.analysis.work_folders import check_disk_space, work_place
 from headlight.capture import CapturedModel
 from headlight.corpora import (
     Corpus,
@@ -33,8 +32,7 @@ from headlight.files import Location
 from headlight.studies.parser_probes import RANDOM, ParserProbeSettings
 from headlight.studies.parser_probes.batches import unknown_share, vector_table
 from headlight.studies.parser_probes.control import RandomControl, random_control
-from headlight.studies.parser_probes.result import dataset
-from headlight.studies.parser_probes.rows import ProbeJob, ProbeTrainer, TrainingData
+from headlight.studies.parser_probes.rows import ProbeJob, ProbeTrainer, TrainingData, dataset
 from headlight.studies.word_maps.extraction import extract, missing_size
 from headlight.studies.word_maps.plan import TreebankSource, WordMapPlan, plan_word_maps
 from headlight.studies.word_maps.store import NO_HEAD, WordMaps

@@ -14,7 +14,7 @@ from jaxtyping import Float, Float32
 from torch import Tensor, nn
 
 from headlight import files
-from headlight.analysis.disk_space import check_disk_space, require_disk_space
+from headlight.analysis.work_folders import check_disk_space, require_disk_space
 from headlight.capture import CapturedModel
 from headlight.capture.finite import require_finite
 from headlight.capture.hooks import hooked

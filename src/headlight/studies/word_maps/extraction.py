@@ -11,8 +11,8 @@ import numpy as np
 from jaxtyping import Float32
 
 from headlight.analysis.batch_runner import BatchRunner
-from headlight.analysis.disk_space import check_disk_space
 from headlight.analysis.passes import observe
+from headlight.analysis.work_folders import check_disk_space
 from headlight.encode.batch import Batch
 from headlight.errors import RunError, UnknownNameError
 from headlight.reduce import Moments

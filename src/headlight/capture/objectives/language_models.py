@@ -1,4 +1,4 @@
-"""Masked language modelling, as BERT was trained (Devlin et al. 2019, Section 3.1)."""
+"""Masked language modelling, as BERT was trained (Devlin et al. 2019), and next tokens."""
 
 import hashlib
 from dataclasses import dataclass, replace
@@ -7,6 +7,7 @@ from typing import Any
 import numpy as np
 import torch
 from jaxtyping import Int64
+from torch import Tensor
 
 from headlight.capture.objectives.objective import NOTHING, Prepared, TokenObjective
 from headlight.encode.batch import Batch
@@ -130,3 +131,58 @@ class MaskedLanguageModel(TokenObjective):
     ) -> Int64[np.ndarray, " piece"]:
         ordinary = np.setdiff1d(np.arange(self.vocabulary), list(self.special_ids))
         return generator.choice(ordinary, size=count)
+
+
+@dataclass(frozen=True, kw_only=True)
+class CausalLanguageModel(TokenObjective):
+    """Every token predicts the next one of its sequence; the last predicts nothing.
+
+    Attributes:
+        reduction: over the predicted tokens of a sequence.
+    """
+
+    def prepare(self, batch: Batch) -> Prepared:
+        """The batch as it is, with the next tokens as labels."""
+        return Prepared.of(batch, labels=_next(batch.input_ids, batch.attention_mask))
+
+    def settings(self) -> dict[str, Any]:
+        """The options."""
+        return {"objective": "causal language model", "reduction": self.reduction}
+
+
+@dataclass(frozen=True, kw_only=True)
+class SequenceToSequence(TokenObjective):
+    """Every token of the target predicts the next one of it, given the source.
+
+    The decoder is given the true target (teacher forcing), which begins with its start token.
+
+    Attributes:
+        reduction: over the predicted tokens of a target.
+    """
+
+    def prepare(self, batch: Batch) -> Prepared:
+        """The batch as it is, with the next tokens of the target as labels.
+
+        Raises:
+            UsageError: there are no targets.
+        """
+        if batch.target_ids is None or batch.target_mask is None:
+            raise UsageError(
+                "an encoder-decoder predicts a second text, and these examples have one only; use "
+                "pairs."
+            )
+        return Prepared.of(batch, labels=_next(batch.target_ids, batch.target_mask))
+
+    def settings(self) -> dict[str, Any]:
+        """The options."""
+        return {"objective": "sequence to sequence", "reduction": self.reduction}
+
+
+def _next(
+    ids: Int64[Tensor, "batch position"], mask: Int64[Tensor, "batch position"]
+) -> Int64[Tensor, "batch position"]:
+    """The id one position later, where it and its predecessor are no padding."""
+    labels = ids.roll(-1, dims=1)
+    both = (mask > 0) & (mask.roll(-1, dims=1) > 0)
+    both[:, -1] = False
+    return labels.masked_fill(~both, NOTHING)
