@@ -26,7 +26,7 @@ from headlight.papers.sources import Sources
 from headlight.views.exhibits import Comparison, Exhibit, Picture, Table
 
 DOCS = Path(__file__).parents[1] / "docs"
-LONGEST = 40
+LONGEST = 50
 """Rows of a table that is still small."""
 WITH_TEXT = {"clark2019": ("figure-5",), "brunner2020": ("figure-19",)}
 """Exhibits whose pictures hold sentences of a corpus, which is not ours to hand on."""

@@ -122,7 +122,7 @@ def test_a_run_does_not_differ_from_itself(first):
     assert "0 of 8 heads" in findings(found)[0]
     page = result_page(found)
     assert "Which heads differ?" not in page
-    assert "<p class=\"quiet\">none</p>" in page
+    assert '<p class="quiet">none</p>' in page
     assert tables(found)["changes"].frame.empty
 
 

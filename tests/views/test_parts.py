@@ -240,10 +240,15 @@ class TestBarsAndBoxes:
         values = np.arange(101.0)
         bins = pd.Categorical(["low"] * 101, ["low", "high"])
         frame = pd.DataFrame({"bin": bins, "value": values, "series": 1, "model": "LSTM"})
-        draw = boxes(frame, "bin", "value", panel="model", colours={0: "#111111", 1: "#222222"})
-        (axes,) = draw().axes
+        colours, names = {0: "#111111", 1: "#222222"}, {0: "first", 1: "second"}
+        draw = boxes(frame, "bin", "value", panel="model", colours=colours, names=names)
+        figure = draw()
+        (axes,) = figure.axes
         assert axes.get_title("left") == "LSTM"
-        assert [label.get_text() for label in axes.get_xticklabels()] == ["low", "", "high", ""]
+        assert [label.get_text() for label in axes.get_xticklabels()] == ["low", "high"]
+        assert axes.get_xticks().tolist() == [0.5, 2.5], "under the middle of their boxes"
+        (legend,) = figure.legends
+        assert [text.get_text() for text in legend.get_texts()] == ["first", "second"]
         (box,) = axes.patches
         assert (box.get_x() + box.get_width() / 2, box.get_y()) == (1, 25)
         assert box.get_y() + box.get_height() == 75

@@ -163,8 +163,8 @@ def _heads(result: xr.Dataset) -> Section:
         f"Each square is a head of {names[0]}; the stronger its colour, the more one of the shares "
         f"that it gives differs. Of empty ones it is not decided. {NUMBERING} {_texts_read(result)}"
     )
-    return Section("heads", "Which heads differ?", explanation, "",
-                   [Drawing("heads", "", words, drawn)] if data["largest"].notnull().any() else [])  # fmt: skip
+    drawings = [Drawing("heads", "", words, drawn)] if data["largest"].notnull().any() else []
+    return Section("heads", "Which heads differ?", explanation, drawings=drawings)
 
 
 def _texts_read(result: xr.Dataset) -> str:

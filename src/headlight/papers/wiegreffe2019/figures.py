@@ -41,14 +41,15 @@ def figure_3(reproduction: Reproduction, writer: ExhibitWriter) -> Content:
             "jsd",
             panel="model",
             colours=COLOURS,
+            names={"seeds": "other seeds", "adversary": f"adversary, λ = {weight:g}"},
             columns=2,
             x_label=LARGEST,
             y_label="JSD to the base",
             limits=(0.0, 0.7),
         ),
-        "JSD of a text's attention to the base's by its largest weight there: other seeds (blue, "
-        f"the median over seeds) and the adversary of λ = {weight:g} (red). Lines are medians over "
-        "texts, boxes quartiles, whiskers the 5th and the 95th percentile.",
+        "JSD of a text's attention to the base's by its largest weight there: the median over "
+        f"other seeds, and the adversary of λ = {weight:g}. Lines are medians over texts, boxes "
+        "quartiles, whiskers the 5th and the 95th percentile.",
         f"The adversary has a mean JSD from {min(far):.2f} to {max(far):.2f}.",
     )
     return Content(
@@ -78,10 +79,13 @@ def _texts(found: xarray.Dataset, encoder: str, weight: float) -> pandas.DataFra
 
 def _medians(texts: pandas.DataFrame) -> pandas.DataFrame:
     """A row for each model and column of the figure that has texts."""
-    groups = texts.groupby(["set", "encoder", LARGEST], sort=False, observed=True)
+    in_order = {
+        name: pandas.Categorical(texts[name], texts[name].unique()) for name in ("set", "encoder")
+    }
+    groups = texts.assign(**in_order).groupby([*in_order, LARGEST], observed=True)
     found = groups[list(COLOURS)].median()
     found.insert(0, "texts", groups.size())
-    return found.sort_index(level=LARGEST, kind="stable").reset_index()
+    return found.reset_index()
 
 
 @exhibit("figure-5", "Attention moved against predictions moved", f"{SOURCE}, Figure 5")

@@ -27,6 +27,8 @@ class Settings(AdversaryPaperSettings):
     )  # fmt: skip
     """Twice the 5.25e-4 and 8e-4 that are quoted of the paper's are among them."""
     predictions: Literal["labels", "tvd"] = "tvd"
+    repeats: AtLeast1 = 5
+    """Of three seeds the intervals are so wide that hardly a finding is decided."""
     max_texts: AtLeast1 | None = 1500
     max_words: AtLeast1 | None = 120
     max_adversaries: AtLeast1 = 60

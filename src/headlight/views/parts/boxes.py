@@ -22,6 +22,7 @@ def boxes(
     panel: str,
     colours: Mapping[Any, str],
     columns: int | None = None,
+    names: Mapping[Any, str] | None = None,
     **axes: Any,
 ) -> Callable[[], Figure]:
     """What draws the quartiles of values, and their 5th and 95th percentile.
@@ -33,6 +34,7 @@ def boxes(
         panel: That of the titles of the panels.
         colours: Of each value of the column ``series``, whose boxes stand beside each other.
         columns: Panels in a row; as many as fit when None.
+        names: Of the same values for a legend; without them there is none.
         axes: Labels of the axes and limits of all panels; see `BoxPanel`.
     """
     labels = frame[box].astype("category").cat.categories
@@ -53,7 +55,8 @@ def boxes(
             BoxPanel(str(title), of(some), **axes)
             for title, some in frame.groupby(panel, sort=False, observed=True)
         ]
-        return draw_boxes(panels, columns=columns)
+        legend = {name: colours[value] for value, name in (names or {}).items()}
+        return draw_boxes(panels, columns=columns, colours=legend)
 
     return draw
 

@@ -1,6 +1,6 @@
 """Boxes: the spread of many values in five numbers."""
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from math import nan
 from typing import Any
@@ -11,7 +11,6 @@ from numpy.typing import NDArray
 from headlight.views.pictures.canvas import (
     WIDEST,
     Reference,
-    entitle,
     finish,
     panel_size,
     panels_on,
@@ -19,14 +18,21 @@ from headlight.views.pictures.canvas import (
     text_width,
     values_up,
 )
+from headlight.views.pictures.legends import legend_above
 from headlight.views.pictures.theme import INK, SMALL, Axes, Figure, colour_of, picture
 from headlight.views.scale import Number
 from headlight.views.words import shortened
 
+SHADE = 0.35
+"""How strong the colour of a box is."""
+
 
 @dataclass(frozen=True, slots=True)
 class Box:
-    """Five numbers: the ends of the whiskers, the quartiles and the median."""
+    """Five numbers: the ends of the whiskers, the quartiles and the median.
+
+    Boxes without a label share that of the last before them that has one.
+    """
 
     label: str
     low: Number
@@ -66,19 +72,31 @@ class BoxPanel:
 
 
 @picture
-def boxes(panels: Sequence[BoxPanel], *, columns: int | None = None, title: str = "") -> Figure:
+def boxes(
+    panels: Sequence[BoxPanel],
+    *,
+    columns: int | None = None,
+    title: str = "",
+    colours: Mapping[str, str] | None = None,
+) -> Figure:
     """Panels of boxes; the line in a box is the median, the whiskers what the box was given.
 
-    After Brunner et al. (2020), Figures 3 and 26 to 37.
+    After Brunner et al. (2020), Figures 3 and 26 to 37. What is named in `colours` stands in a
+    legend.
 
     Raises:
         UsageError: There is nothing to draw.
     """
+    from matplotlib.patches import Patch
+
     most = max((len(panel.boxes) for panel in panels), default=0)
     width = min(WIDEST, max(3.75, 0.9 + 0.26 * most))
     size = panel_size(len(panels), (width, 2.85)) if width < 5 else (width, 2.85)
     figure, all_axes = panels_on(len(panels), size, columns)
-    entitle(figure, title)
+    handles = [
+        Patch(color=shown, alpha=SHADE, label=name) for name, shown in (colours or {}).items()
+    ]
+    legend_above(figure, handles, title)
     for axes, panel in zip(all_axes, panels, strict=True):
         for place, box in enumerate(panel.boxes):
             if box.seen:
@@ -104,7 +122,7 @@ def _draw(axes: Axes, box: Box, place: int) -> None:
             box.third - box.first,
             facecolor=colour,
             edgecolor=colour,
-            alpha=0.35,
+            alpha=SHADE,
             zorder=2,
         )
     )
@@ -120,9 +138,14 @@ def _draw(axes: Axes, box: Box, place: int) -> None:
 
 def _names(axes: Axes, panel: BoxPanel, width: float) -> None:
     """The labels of the boxes, upright where they do not fit side by side."""
-    names = [shortened(box.label, 20) for box in panel.boxes]
-    room = (width - 0.9) / max(len(names), 1)
-    upright = any(text_width(name, SMALL) > 0.9 * room for name in names)
-    axes.set_xticks(range(len(names)), names, rotation=90 if upright else 0)
+    total = len(panel.boxes)
+    begins = [at for at, box in enumerate(panel.boxes) if box.label or not at]
+    sizes = np.diff([*begins, total])
+    names = [shortened(panel.boxes[at].label, 20) for at in begins]
+    room = (width - 0.9) / max(total, 1) * sizes
+    upright = any(
+        text_width(name, SMALL) > 0.9 * wide for name, wide in zip(names, room, strict=True)
+    )
+    axes.set_xticks(begins + (sizes - 1) / 2, names, rotation=90 if upright else 0)
     axes.tick_params(axis="x", length=0)
-    axes.set_xlim(-0.6, len(names) - 0.4)
+    axes.set_xlim(-0.6, total - 0.4)
