@@ -4,7 +4,7 @@ import xarray
 
 from collections.abc import Iterable, Mapping
 from headlight.capture.objectives.objective import Objective
-from headlight.corpora.trees.sentence import Sentence
+from headlight.corpora.trees import Sentence
 from headlight.corpora.word_vectors import WordVectors
 from headlight.settings.attribution import AttributionSettings
 from headlight.studies.parser_probes import TrainingSettings

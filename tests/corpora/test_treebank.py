@@ -18,7 +18,7 @@ import zstandard
 from hypothesis import given, settings, strategies as st
 
 from headlight.corpora import TREEBANK_FORMATS, Sentence, open_treebank
-from headlight.corpora.trees.sentence import depths, fault
+from headlight.corpora.trees import depths, fault
 from headlight.errors import CorpusError, UnknownNameError
 
 CONLLU = """\

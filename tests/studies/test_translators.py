@@ -8,8 +8,8 @@ import xarray
 import headlight
 from headlight.analysis.folder import RunFolder
 from headlight.corpora import open_parallel
+from headlight.corpora.pairs import SentencePair
 from headlight.corpora.pairs.pair_corpus import open_sentence_pairs
-from headlight.corpora.pairs.sentence_pair import SentencePair
 from headlight.errors import UsageError
 from headlight.findings import highlights
 from headlight.result.kinds import of_kind, split_kinds

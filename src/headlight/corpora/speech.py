@@ -10,7 +10,7 @@ from headlight.corpora.archives import text_files
 from headlight.corpora.corpus import Corpus, CorpusCounts, corpus_in_memory
 from headlight.corpora.files import files
 from headlight.corpora.lines import Lines
-from headlight.corpora.text.document import demand_characters
+from headlight.corpora.text import demand_characters
 from headlight.corpora.text.tables import (
     CommaSeparated,
     TabSeparated,

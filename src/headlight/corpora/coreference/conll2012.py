@@ -4,13 +4,13 @@ import re
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 
+from headlight.corpora.coreference import Annotated, Limit, RawDocument, annotate
 from headlight.corpora.coreference.brackets import Brackets
-from headlight.corpora.coreference.documents import Annotated, Limit, RawDocument, annotate
 from headlight.corpora.coreference.mention_rules import constituency_heads, kinds, surface_heads
 from headlight.corpora.coreference.phrases import Constituent, constituents
+from headlight.corpora.trees import Sentence
 from headlight.corpora.trees.blocks import Block
 from headlight.corpora.trees.layouts import number
-from headlight.corpora.trees.sentence import Sentence
 from headlight.corpora.trees.treebank_formats import split_columns
 from headlight.errors import CorpusError
 

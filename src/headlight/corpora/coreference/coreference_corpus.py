@@ -5,8 +5,8 @@ from dataclasses import dataclass, replace
 from functools import partial
 from itertools import chain
 
+from headlight.corpora.coreference import Annotated, CoreferenceDocument, RawDocument
 from headlight.corpora.coreference.conll2012 import BEGIN, conll2012_documents, parse_conll2012
-from headlight.corpora.coreference.documents import Annotated, CoreferenceDocument, RawDocument
 from headlight.corpora.coreference.entities import entity_documents, parse_entities
 from headlight.corpora.corpus import (
     Corpus,

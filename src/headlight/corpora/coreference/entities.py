@@ -3,9 +3,10 @@
 import re
 from collections.abc import Iterator, Sequence
 
+from headlight.corpora.coreference import Annotated, RawDocument, annotate, gather
 from headlight.corpora.coreference.brackets import WHOLE, Brackets, Part
-from headlight.corpora.coreference.documents import Annotated, RawDocument, annotate, gather
 from headlight.corpora.coreference.mention_rules import dependency_heads, kinds, surface_heads
+from headlight.corpora.trees import Sentence
 from headlight.corpora.trees.blocks import Block
 from headlight.corpora.trees.conllu import (
     CONLLU,
@@ -16,7 +17,6 @@ from headlight.corpora.trees.conllu import (
     tokens,
 )
 from headlight.corpora.trees.layouts import Row, sentence_of_rows
-from headlight.corpora.trees.sentence import Sentence
 from headlight.errors import CorpusError
 
 KEY = "Entity="

@@ -2,9 +2,9 @@
 
 from collections.abc import Sequence
 
-from headlight.corpora.coreference.documents import HeadRule, KindRule, MentionKind
+from headlight.corpora.coreference import HeadRule, KindRule, MentionKind
 from headlight.corpora.coreference.phrases import Constituent, head_child, inside
-from headlight.corpora.trees.sentence import PUNCTUATION_RELATION, ROOT, Sentence, depths
+from headlight.corpora.trees import PUNCTUATION_RELATION, ROOT, Sentence, depths
 
 PRONOUNS = frozenset({
     "i", "me", "my", "mine", "myself", "we", "us", "our", "ours", "ourselves",

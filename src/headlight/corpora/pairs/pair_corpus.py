@@ -9,8 +9,8 @@ from headlight.corpora.corpus import Corpus, CorpusCounts, corpus_in_memory, cor
 from headlight.corpora.files import files
 from headlight.corpora.hub import PREFIX, HubSource, hub_rows
 from headlight.corpora.lines import Lines
+from headlight.corpora.pairs import PairColumns, SentencePair
 from headlight.corpora.pairs.pair_rows import PAIR_FORMATS, Row, guess
-from headlight.corpora.pairs.sentence_pair import PairColumns, SentencePair
 from headlight.errors import UsageError
 from headlight.files import Location
 from headlight.settings import require_choice

@@ -3,6 +3,7 @@
 from collections.abc import Callable, Iterator, Mapping
 
 from headlight.corpora.lines import Lines
+from headlight.corpora.pairs import sentence_columns
 from headlight.corpora.pairs.labelled_rows import (
     guess_labelled,
     messages,
@@ -10,7 +11,6 @@ from headlight.corpora.pairs.labelled_rows import (
     reviews,
     treebank_sentences,
 )
-from headlight.corpora.pairs.sentence_pair import sentence_columns
 from headlight.corpora.text.tables import CommaSeparated, json_object, table_rows
 from headlight.errors import CorpusError
 

@@ -1,1 +1,74 @@
-"""Sentences with their translations, one pair at a time."""
+"""A sentence and its translation, and which columns hold them."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from headlight.corpora.text import demand_characters
+from headlight.errors import CorpusError, UsageError
+from headlight.settings import Range, require_range
+
+Column = str | int
+"""A column by its name or its number, from 1; also a key, or a language."""
+
+KNOWN = (("source", "target"), ("src", "tgt"), ("src", "trg"))
+"""Names of columns by which the sides are found, in this order of preference."""
+
+
+@dataclass(frozen=True, slots=True)
+class TranslationPair:
+    """A sentence, or several, and the translation.
+
+    Attributes:
+        name: Where it is from, for messages: ``"a.txt:12"`` or ``"hf:wmt16:de-en[3]"``.
+        source: What was translated; stripped, and empty where there is nothing.
+        target: Its translation; stripped, and empty where there is nothing.
+    """
+
+    name: str
+    source: str
+    target: str
+
+    @classmethod
+    def of(cls, name: str, source: object, target: object) -> "TranslationPair":
+        """The pair of what a row or an object holds; None stands for nothing.
+
+        Raises:
+            CorpusError: A side is no text.
+        """
+        return cls(name, _side(source, name), _side(target, name))
+
+
+def _side(value: object, place: str) -> str:
+    if value is None:
+        return ""
+    if not isinstance(value, str):
+        raise CorpusError(
+            f"{place}: both sides of a pair must be text, and one is of type "
+            f"{type(value).__name__}; name the two columns that hold text."
+        )
+    demand_characters(value, place)
+    return value.strip()
+
+
+def two_columns(columns: Sequence[Column] | None) -> tuple[Column, Column] | None:
+    """The columns of source and target; digits become numbers.
+
+    Raises:
+        UsageError: There are not two of them, they are the same, or a number is less than 1.
+    """
+    if columns is None:
+        return None
+    found = [int(each) if str(each).isdecimal() else each for each in columns]
+    if isinstance(columns, str) or len(found) != 2 or found[0] == found[1]:
+        raise UsageError(
+            f"source and target are in two columns; name them both, instead of {columns!r}."
+        )
+    for each in found:
+        if isinstance(each, int):
+            require_range("the number of a column", each, Range(minimum=1))
+    return found[0], found[1]
+
+
+def known_columns(available: Sequence[str]) -> tuple[str, str] | None:
+    """The columns of source and target that are known by their names; None where none are."""
+    return next((names for names in KNOWN if set(names) <= set(available)), None)

@@ -3,7 +3,7 @@
 from collections.abc import Mapping
 from dataclasses import dataclass
 
-from headlight.corpora.parallel.translation_pair import Column, TranslationPair, known_columns
+from headlight.corpora.parallel import Column, TranslationPair, known_columns
 from headlight.errors import CorpusError
 
 TRANSLATION = "translation"

@@ -6,8 +6,8 @@ from collections.abc import Iterator, Sequence
 from itertools import zip_longest
 
 from headlight.corpora.lines import Lines
+from headlight.corpora.parallel import Column, TranslationPair, known_columns
 from headlight.corpora.parallel.keys import Keys
-from headlight.corpora.parallel.translation_pair import Column, TranslationPair, known_columns
 from headlight.corpora.text.tables import json_object, table_rows
 from headlight.errors import CorpusError
 

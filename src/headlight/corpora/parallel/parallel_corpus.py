@@ -16,7 +16,8 @@ from headlight.corpora.corpus import (
 from headlight.corpora.files import files
 from headlight.corpora.hub import PREFIX, HubSource, hub_rows
 from headlight.corpora.lines import Lines
-from headlight.corpora.pairs.sentence_pair import SentencePair
+from headlight.corpora.pairs import SentencePair
+from headlight.corpora.parallel import Column, TranslationPair, two_columns
 from headlight.corpora.parallel.keys import Keys
 from headlight.corpora.parallel.line_formats import (
     BARS,
@@ -26,7 +27,6 @@ from headlight.corpora.parallel.line_formats import (
     table_pairs,
 )
 from headlight.corpora.parallel.tmx import memory_pairs
-from headlight.corpora.parallel.translation_pair import Column, TranslationPair, two_columns
 from headlight.corpora.text.tables import CommaSeparated, TabSeparated
 from headlight.errors import CorpusError, UsageError
 from headlight.files import Location, standard_input, storable

@@ -5,7 +5,7 @@ from xml.parsers import expat
 
 from headlight.corpora.corpus import CorpusCounts
 from headlight.corpora.lines import DOCUMENT_LIMIT, Lines
-from headlight.corpora.parallel.translation_pair import Column, TranslationPair
+from headlight.corpora.parallel import Column, TranslationPair
 from headlight.errors import CorpusError
 
 WORK = 10**9

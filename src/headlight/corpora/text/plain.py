@@ -3,7 +3,7 @@
 from collections.abc import Iterator, Sequence
 
 from headlight.corpora.lines import Lines
-from headlight.corpora.text.document import Document, Draft
+from headlight.corpora.text import Document, Draft
 from headlight.errors import CorpusError
 
 

@@ -5,7 +5,7 @@ import json
 from collections.abc import Iterator, Sequence
 
 from headlight.corpora.lines import LINE_LIMIT, Lines
-from headlight.corpora.text.document import Document, document_of_value
+from headlight.corpora.text import Document, document_of_value
 from headlight.errors import CorpusError
 
 DEFAULT = "text"

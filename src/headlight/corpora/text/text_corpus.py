@@ -17,7 +17,7 @@ from headlight.corpora.corpus import (
 from headlight.corpora.files import files
 from headlight.corpora.hub import PREFIX, HubSource, hub_rows
 from headlight.corpora.lines import Lines
-from headlight.corpora.text.document import Document, document_of_value
+from headlight.corpora.text import Document, document_of_value
 from headlight.corpora.text.plain import (
     OPENING,
     is_a_text_a_line,

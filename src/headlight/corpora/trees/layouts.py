@@ -3,8 +3,8 @@
 from collections.abc import Sequence
 from dataclasses import dataclass
 
+from headlight.corpora.trees import Sentence, fault
 from headlight.corpora.trees.blocks import Block
-from headlight.corpora.trees.sentence import Sentence, fault
 from headlight.errors import CorpusError
 
 UNIVERSAL = frozenset({

@@ -13,10 +13,10 @@ from headlight.corpora.corpus import (
     unless_invalid,
 )
 from headlight.corpora.lines import Lines
+from headlight.corpora.trees import Sentence
 from headlight.corpora.trees.blocks import Block, blocks
 from headlight.corpora.trees.conllu import new_document
 from headlight.corpora.trees.layouts import sentence_of_rows
-from headlight.corpora.trees.sentence import Sentence
 from headlight.corpora.trees.treebank_formats import TREEBANK_FORMATS, guess
 from headlight.files import Location
 from headlight.settings import require_choice
