@@ -128,8 +128,8 @@ def figure_6(reproduction: Reproduction, writer: ExhibitWriter) -> Content:
     picture = writer.picture(
         draw,
         "How far the prediction of a text moves, the median over 100 permutations of its weights, "
-        "by its largest weight and predicted class (blue the first, red the second). Lines are "
-        "medians over texts, boxes quartiles, whiskers the 5th and the 95th percentile.",
+        "by its largest weight and predicted class. Lines are medians over texts, boxes quartiles, "
+        "whiskers the 5th and the 95th percentile.",
         f"Medians over texts from {min(medians):.3f} to {max(medians):.3f}.",
     )
     return Content(
@@ -174,9 +174,8 @@ def figure_8(reproduction: Reproduction, writer: ExhibitWriter) -> Content:
     table, draw = _by_weight(results, "jsd", y_label="ε-max JSD", limits=(0.0, 0.7))
     picture = writer.picture(
         draw,
-        "ε-max JSD by the largest weight of a text and predicted class (blue the first, red the "
-        "second). Lines are medians over texts, boxes quartiles, whiskers the 5th and the 95th "
-        "percentile.",
+        "ε-max JSD by the largest weight of a text and predicted class. Lines are medians over "
+        "texts, boxes quartiles, whiskers the 5th and the 95th percentile.",
         "Boxes of ε-max JSD by largest weight.",
     )
     return Content(
@@ -275,6 +274,7 @@ def _by_weight(
         name,
         panel="model",
         colours=COLOURS,
+        names={number: f"class {number + 1}" for number in COLOURS},
         columns=len(ENCODER_NAMES),
         x_label=LARGEST,
         **axes,
