@@ -1,5 +1,7 @@
 """The page on which maps of tokens stand beside each other."""
 
+from typing import Any
+
 import numpy as np
 import xarray as xr
 
@@ -8,17 +10,17 @@ from headlight.findings.wording import listed
 from headlight.views.parts import (
     By,
     Columns,
+    Curve,
     Drawing,
-    Figure,
     Map,
     Section,
     Summary,
     columns,
+    curves,
     maps,
     rounded,
     settings_of,
 )
-from headlight.views.pictures import Line, LinePanel, lines
 from headlight.views.pictures.theme import CYCLE
 from headlight.views.scale import round_domain
 
@@ -55,6 +57,9 @@ QUESTIONS = {
         "",
     ),
 }
+
+LOST = {"lost": "most important", "lost_least": "least important"}
+"""Variables of what is lost, by the tokens without which it is."""
 
 PREDICTS = {
     "class": "the class that the model chooses for the whole text",
@@ -135,29 +140,25 @@ def _asked(result: xr.Dataset) -> str:
 def _curves(result: xr.Dataset) -> Section:
     names = _names(result)
 
-    def draw() -> Figure:
-        random = result.sel(map=RANDOM)
-        return lines(
-            [
-                LinePanel(
-                    called(name),
-                    [
-                        *_both(result.sel(map=name)),
-                        Line(
-                            "random order", random["share"].values, random["lost"].values,
-                            colour=CYCLE[6], dashed=True,
-                        ),
-                    ],
-                    "share of the tokens",
-                    "p lost",
-                    limits=_range(result),
-                )
-                for name in names
-                if name != RANDOM
-            ],
-            columns=4,
-        )  # fmt: skip
-
+    others = [name for name in names if name != RANDOM]
+    random = result["lost"].sel(map=RANDOM, drop=True)
+    shared: dict[str, Any] = {
+        "panel": "{map}",
+        "by": By("map", names),
+        "over": "share",
+        "x_label": "share of the tokens",
+        "y_label": "p lost",
+        "limits": _range(result),
+    }
+    draw = curves(
+        result.sel(map=others).assign(random=random),
+        *(
+            Curve(name, f"without the {which}", interval=True, colour=CYCLE[at], **shared)
+            for at, (name, which) in enumerate(LOST.items())
+        ),
+        Curve("random", "random order", colour=CYCLE[6], dashed=True, **shared),
+        columns=4,
+    )
     low, high = float(result["share"][0]), float(result["share"][-1])
     return Section(
         "curves",
@@ -173,35 +174,17 @@ def _curves(result: xr.Dataset) -> Section:
                 "p lost",
                 result,
                 (By("map", names, "map"), By("share", format=".0%")),
-                Columns("lost", ".3f", "without the most important", interval=True),
-                Columns("lost_least", ".3f", "without the least important", interval=True),
+                *(
+                    Columns(name, ".3f", f"without the {which}", interval=True)
+                    for name, which in LOST.items()
+                ),
             )
         ],
     )
 
 
-def _both(of_map: xr.Dataset) -> list[Line]:
-    """What is lost without the most and without the least important tokens, with bands."""
-    return [
-        Line(
-            label,
-            of_map["share"].values,
-            of_map[name].values,
-            of_map[f"{name}_low"].values,
-            of_map[f"{name}_high"].values,
-            CYCLE[at],
-        )
-        for at, (name, label) in enumerate(
-            {
-                "lost": "without the most important",
-                "lost_least": "without the least important",
-            }.items()
-        )
-    ]
-
-
 def _range(result: xr.Dataset) -> tuple[float, float]:
-    ends = [f"{name}{end}" for name in ("lost", "lost_least") for end in ("", "_low", "_high")]
+    ends = [f"{name}{end}" for name in LOST for end in ("", "_low", "_high")]
     values = np.concatenate([result[name].values.ravel() for name in ends])
     values = values[np.isfinite(values)] if np.isfinite(values).any() else np.zeros(1)
     return round_domain(float(values.min()), float(values.max()))
