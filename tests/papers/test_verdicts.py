@@ -703,8 +703,12 @@ def test_the_control_is_no_adversary():
     rows.loc[of_lstm & (rows.weight > 0), "tvd"] = 0.3
     assert verdict("wiegreffe2019", "adversaries_exist", rows) == "does not hold"
     # Where the control has not learnt either, that of the others says nothing.
-    rows.loc[of_lstm, "tvd"] = 0.35
-    assert verdict("wiegreffe2019", "adversaries_exist", rows) == "not decided"
+    rows.loc[of_lstm & (rows.weight > 0) & (rows.set == "IMDb"), "tvd"] = 0.07
+    rows.loc[of_lstm & (rows.set == "SST"), "tvd"] = 0.35
+    for rule in ("adversaries_exist", "adversaries_do_not"):
+        (claim, *_) = judged(f"wiegreffe2019.{rule}", (rows,))
+        assert claim.verdict == "not decided"
+        assert claim.ours.count("where the control has not learnt (TVD 0.350)") == 1, "of SST alone"
 
 
 def test_adversaries_that_cannot_be_compared_are_not_worse():

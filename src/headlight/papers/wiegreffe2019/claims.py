@@ -90,7 +90,7 @@ def adversaries_do_not(rows: pandas.DataFrame) -> Claim:
         "λ than with those of its base, on every set; a set counts if the control (λ = 0) has "
         "learnt to predict as its base does",
         _quoted(lambda each: each.guided[3] - each.guided[2] if each.guided else None, found),
-        _written(found),
+        _written(found, _without_control(rows, "lstm", answers)),
         every(*answers),
     )
 
@@ -119,7 +119,7 @@ def adversaries_exist(rows: pandas.DataFrame, encoder: Encoder = "lstm") -> Clai
         f"JSD above that of other seeds, and a TVD of at most {SAME} or of the seeds'; that there "
         "is none counts if the TVD of all is clearly above, and the control (λ = 0) has such a TVD",
         "JSD " + _quoted(lambda each: each.jsd, found, sign="") if of_paper else "not asked",
-        f"JSD above that of seeds by {_written(found)}",
+        f"JSD above that of seeds by {_written(found, _without_control(rows, encoder, answers))}",
         every(*answers),
     )
 
@@ -153,7 +153,8 @@ def harder_than_single_texts(
         "those that are looked for text by text; the contrary if one is as good in both, and not "
         "decided where one moves attention further at a larger TVD",
         "so in its Figure 5",
-        f"JSD of single texts above that of adversaries with their TVD by {_written(found)}",
+        "JSD of single texts above that of adversaries with their TVD by "
+        f"{_written(found, _without_control(rows, 'lstm', answers))}",
         every(*answers),
     )
 
@@ -217,11 +218,28 @@ def _f1(
     return models[models.guide == guide].f1 if guide else models.f1
 
 
-def _written(found: Mapping[str, Bounds | str]) -> str:
-    return ", ".join(
-        f"{title} {number}" if isinstance(number, str) else f"{title} {number:+.3f}"
+def _without_control(
+    rows: pandas.DataFrame, encoder: Encoder, answers: Iterable[Answer]
+) -> dict[str, str]:
+    """Why a set decides nothing, of those whose control predicts otherwise than its base."""
+    said = {}
+    for title, answer in zip(rows.set.unique(), answers, strict=True):
+        models = rows[rows.set == title]
+        if answer is None and control_keeps(models, encoder) is not True:
+            tvd = _adversaries(models, encoder, control=True).tvd
+            learnt = f"has not learnt (TVD {tvd.max():.3f})" if len(tvd) else "is missing"
+            said[str(title)] = f", where the control {learnt}"
+    return said
+
+
+def _written(found: Mapping[str, Bounds | str], reasons: Mapping[str, str] | None = None) -> str:
+    """The number of each set, and why it does not count if there is such a reason."""
+    numbers = {
+        title: number if isinstance(number, str) else f"{number:+.3f}"
         for title, number in found.items()
-    )
+    }
+    why = reasons or {}
+    return ", ".join(f"{title} {number}{why.get(title, '')}" for title, number in numbers.items())
 
 
 def _quoted(number: Callable[[Quoted], float | None], found: Iterable[str], sign: str = "+") -> str:
