@@ -11,9 +11,10 @@ import os
 import sys
 import time
 from pathlib import Path
+from typing import TYPE_CHECKING
 
-import nbformat
-from nbclient import NotebookClient
+if TYPE_CHECKING:
+    import nbformat
 
 NOTEBOOKS = Path(__file__).parents[1] / "notebooks"
 NEEDS = {"inside_a_language_model": "smollm2"}
@@ -29,8 +30,11 @@ def lacks(name: str) -> str | None:
     return model if model and not (folder / model).is_dir() else None
 
 
-def run(path: Path) -> nbformat.NotebookNode:
+def run(path: Path) -> "nbformat.NotebookNode":
     """The notebook with its outputs, which name no time and no place."""
+    import nbformat  # here, since the two take seconds to import
+    from nbclient import NotebookClient
+
     notebook = nbformat.read(path, as_version=4)
     os.environ |= {"HF_HUB_OFFLINE": "1"}
     client = NotebookClient(
@@ -45,6 +49,8 @@ def run(path: Path) -> nbformat.NotebookNode:
 
 
 def main(names: list[str]) -> None:
+    import nbformat
+
     for path in sorted(NOTEBOOKS.glob("*.ipynb")):
         if names and path.stem not in names:
             continue

@@ -25,6 +25,18 @@ if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:
     signal.signal(signal.SIGINT, signal.default_int_handler)
 
 
+WHOLE_RUNS = {"material", "study_runs"}
+"""Fixtures that run studies and reproductions as users do."""
+
+
+@pytest.hookimpl(tryfirst=True)
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    """What waits for a whole run is slow, whichever test is the first to ask for it."""
+    for item in items:
+        if WHOLE_RUNS & {*getattr(item, "fixturenames", ())}:
+            item.add_marker("slow")
+
+
 @pytest.fixture
 def unchecked() -> Iterator[None]:
     """Types are not checked, so that a wrong value meets the refusal that users see."""
@@ -44,7 +56,7 @@ def headlight(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str
 @pytest.fixture
 def undrawn(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> None:
     """Pages that a test makes have frames without pictures, which are most of their cost."""
-    if not {"material", "study_runs"} & {*request.fixturenames}:  # what these make, all look at
+    if not WHOLE_RUNS & {*request.fixturenames}:  # what these make, all look at
         from views.pages import blank
 
         monkeypatch.setattr("headlight.views.result_page._drawn", blank)

@@ -122,6 +122,7 @@ def test_the_distance_is_as_asked() -> None:
     np.testing.assert_allclose(aimed.total_variation, wanted, rtol=1e-6)
 
 
+@pytest.mark.slow
 def test_the_farthest_is_farther_than_random_and_within_its_bounds() -> None:
     subject, queries = model("bert"), (2, 7)
     near = subject.alternatives(LONG, layer=0, head=1, n=3, queries=queries, precision="float64")

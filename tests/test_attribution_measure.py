@@ -110,6 +110,7 @@ def test_only_the_first_head_of_a_survey_has_contributions(ours):
         )
 
 
+@pytest.mark.slow
 def test_a_report_has_contributions_by_layer(ours):
     result, _ = ours
     own = average(result["neighbour"].sel(measure=ATTRIBUTION, offset=0).values, axis=1)
@@ -177,6 +178,7 @@ def test_heads_as_parsers():
     )
 
 
+@pytest.mark.slow
 def test_heads_as_resolvers(monkeypatch):
     found, corpus = subject("bert"), antecedents.documents(4)
 

@@ -422,6 +422,7 @@ def not_again(*_: object) -> None:
     raise AssertionError("what was measured already is measured again")
 
 
+@pytest.mark.slow
 def test_what_a_survey_leaves(finished):
     found = files(finished / "out")
     tables = {name for name in found if name.startswith("tables/")}
@@ -460,12 +461,14 @@ def test_a_survey_that_died_before_its_result_was_written(died, monkeypatch):
     assert after.identical(before.assign_attrs({n: after.attrs[n] for n in ("created", "command")}))
 
 
+@pytest.mark.slow
 def test_resuming_with_other_settings_is_refused(again):
     before = files(again.out)
     assert "other settings (--max-length)" in again.survey("--resume", "--max-length", "9", code=1)
     assert files(again.out) == before
 
 
+@pytest.mark.slow
 def test_going_on_with_other_settings_is_refused(died):
     before = files(died.out)
     sentence = died.survey("--resume", "--max-length", "9", code=1)
@@ -473,6 +476,7 @@ def test_going_on_with_other_settings_is_refused(died):
     assert files(died.out) == before
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("folder", ["again", "died"])
 def test_resuming_on_another_corpus_is_refused(folder, request):
     kept = request.getfixturevalue(folder)
@@ -502,6 +506,7 @@ def test_overwriting_does_not_touch_a_run_that_goes_on(again):
     assert (again.out / "result.nc").read_bytes() == before
 
 
+@pytest.mark.slow
 def test_a_result_of_another_version_or_damaged(again):
     import h5py
 
@@ -555,6 +560,7 @@ def test_a_disk_that_is_full(headlight, tiny_disk, corpus, bert):
 # The configuration of a run
 
 
+@pytest.mark.slow
 def test_a_run_is_repeated_by_its_configuration(finished, headlight, tmp_path, bert):
     config = tmp_path / "config.yaml"
     config.write_text((finished / "out" / "config.yaml").read_text())
@@ -732,12 +738,14 @@ def test_reading_standard_input(headlight, monkeypatch, tmp_path, bert):
     assert "no text" in headlight.refused(*given(b"\n"), code=2)
 
 
+@pytest.mark.slow
 def test_surveying_standard_input(headlight, monkeypatch, tmp_path, bert):
     monkeypatch.setattr(sys, "stdin", io.TextIOWrapper(io.BytesIO(b"the sea\n\nthe mill\n")))
     assert headlight("survey", "-", "--model", bert, "--out", tmp_path / "out")[0] == 0
     assert load(tmp_path / "out" / "result.nc", stage="survey").attrs["examples"] == 2
 
 
+@pytest.mark.slow
 def test_file_names_that_are_not_text(headlight, tmp_path, bert):
     corpus = Path(os.fsdecode(os.fsencode(tmp_path) + b"/corpus\xff.txt"))
     corpus.write_text("the sea\n")
@@ -816,6 +824,7 @@ def test_a_table_of_one_line_has_a_header_alone(headlight, tmp_path):
     assert "The first line of a table is taken as its header" in said
 
 
+@pytest.mark.slow
 def test_of_a_part_of_a_result_there_is_no_table(study_runs):
     result = study_runs.result("survey")
     assert len(result.sel(layer=[1]).headlight.table())

@@ -12,6 +12,7 @@ from studies.command import Command
 TEXT = "The cat sat on the [MASK]."
 
 
+@pytest.mark.slow
 def test_it_shows_parts_that_add_up_and_writes_them(headlight: Command, tmp_path: Path) -> None:
     paths = [tmp_path / f"found.{suffix}" for suffix in ("json", "nc", "html")]
     code, said, _ = headlight(

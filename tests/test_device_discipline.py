@@ -41,6 +41,7 @@ def again(network: CapturedModel) -> CapturedModel:
     return CapturedModel(network.transformer, network.tokenizer, network.name, network.revision)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     "name",
     [

@@ -58,6 +58,7 @@ def submodules(layer: str) -> list[str]:
     return [f"headlight.{layer}", *(module.name for module in below)]
 
 
+@pytest.mark.slow
 def test_the_check_sees_what_is_loaded() -> None:
     assert "pandas" in loaded_by("import pandas")
 

@@ -98,6 +98,7 @@ def test_the_sample_corpus_is_read_as_pairs(folder):
     assert '"pairs": true' in result.attrs["settings"]
 
 
+@pytest.mark.slow
 def test_a_model_in_memory(folder):
     kept = headlight.load(folder)
     for model in (kept.transformer, headlight.load(kept.transformer, kept.tokenizer)):

@@ -37,6 +37,7 @@ def test_titles_have_the_ends_of_paths(study_runs: StudyRuns, corpus: Path) -> N
     assert str(Subject.of(survey(study_runs, corpus))) == "model reading lines.txt"
 
 
+@pytest.mark.slow
 def test_titles_have_the_names_that_users_give(
     study_runs: StudyRuns, corpus: Path, tmp_path: Path
 ) -> None:
@@ -56,6 +57,7 @@ def test_titles_have_the_names_that_users_give(
     assert "reading <bdi>others</bdi>" in (out / "report.html").read_text()
 
 
+@pytest.mark.slow
 def test_who_joins_a_run_knows_the_names(
     study_runs: StudyRuns, corpus: Path, tmp_path: Path
 ) -> None:

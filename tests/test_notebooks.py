@@ -9,7 +9,6 @@ from typing import Any
 
 import pytest
 
-pytest.importorskip("nbclient")
 ROOT = Path(__file__).resolve().parent.parent
 NOTEBOOKS = sorted((ROOT / "notebooks").glob("*.ipynb"))
 SCRIPT = runpy.run_path(str(ROOT / "scripts" / "notebooks.py"))
@@ -24,6 +23,7 @@ def cells(path: Path, kind: str) -> list[dict[str, Any]]:
 @pytest.mark.slow
 @by_name
 def test_it_runs_in_a_minute(path: Path) -> None:
+    pytest.importorskip("nbclient")
     if missing := SCRIPT["lacks"](path.stem):
         pytest.skip(f"{missing} is not there; see make models")
     before = getrusage(RUSAGE_CHILDREN)

@@ -31,6 +31,7 @@ def links(folder: Path) -> list[str]:
     return [address for address in addresses if address.startswith("pages/")]
 
 
+@pytest.mark.slow
 def test_the_report_leads_to_the_text_of_a_passage_at_its_head(corpus, tmp_path):
     result = survey(corpus, tmp_path / "run", pages=50)
     of_heads = [each for each in highlights(result) if each.head is not None]
@@ -78,6 +79,7 @@ def test_pages_stay_with_the_run_that_they_are_of(corpus, tmp_path):
     assert [each.name for each in (run / "pages").iterdir()] == ["mine.html"]
 
 
+@pytest.mark.slow
 def test_there_are_no_pages_of_texts_that_are_private(corpus, tmp_path):
     survey(corpus, tmp_path / "run", passages=False, pages=3)
     assert not (tmp_path / "run" / "pages").exists()

@@ -215,6 +215,7 @@ def test_refusals() -> None:
         predict(twice("bart"), TEXT)
 
 
+@pytest.mark.slow
 def test_files_and_tables(tmp_path: Path) -> None:
     made = subject("bert")
     model = Model(made.transformer, made.tokenizer, "a <b>model</b>")

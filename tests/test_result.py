@@ -113,6 +113,7 @@ class TestNetcdf:
         with pytest.raises(ResultError, match=r"other\.nc is no readable NetCDF file"):
             load(tmp_path / "other.nc", stage="survey")
 
+    @pytest.mark.slow
     @pytest.mark.filterwarnings("error::pytest.PytestUnraisableExceptionWarning")
     def test_nothing_is_said_beside_the_refusal_of_a_damaged_file(self, tmp_path) -> None:
         path = tmp_path / "result.nc"

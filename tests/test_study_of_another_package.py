@@ -81,6 +81,7 @@ def test_it_is_a_function_with_its_settings(place: Path) -> None:
     assert "Did you mean 'offset'?" in done.stderr.splitlines()[-1], done.stderr
 
 
+@pytest.mark.slow
 def test_help_lists_it_with_what_reads_text(place: Path) -> None:
     everything, own = headlight(place, "--help"), headlight(place, "diagonal", "--help")
     corpus = everything.partition("Study a corpus")[2].partition("Study annotated text")[0]

@@ -272,6 +272,7 @@ def test_the_interpreter_has_nothing_to_add():
         assert ended("survey", "missing.txt", stderr=stream)[0] == 1
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("closed", ["<&-", "<&- >&- 2>&-"])
 def test_streams_that_are_closed(tmp_path, closed):
     paths = os.pathsep.join(path for path in sys.path if path)

@@ -118,6 +118,7 @@ def poisoned(evil, corpus, tmp_path, monkeypatch) -> Path:
     return run
 
 
+@pytest.mark.slow
 def test_merging_a_run_of_others_runs_no_code(headlight, poisoned, evil):
     before = {path for path in poisoned.rglob("*") if path.is_file()}
     assert "trust_remote_code, which runs code" in headlight.refused("merge", poisoned, code=2)
@@ -138,6 +139,7 @@ def test_what_a_worker_is_told_to_run_again_runs_no_code(evil, corpus, tmp_path)
     assert not (evil / "ran").exists()
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("study", [None, "serve", "--help", "../survey", 5])
 def test_a_plan_of_no_study_is_not_merged(headlight, poisoned, study):
     plan = json.loads((poisoned / "plan.json").read_text())

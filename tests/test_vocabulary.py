@@ -115,6 +115,7 @@ def test_a_survey_has_it(survey, reading):
     assert survey["total"].sel(measure="together", head=[1, 2, 3]).isnull().all()
 
 
+@pytest.mark.slow
 def test_the_report_has_it(survey):
     text = result_page(survey)
     page = Page(text)
@@ -155,6 +156,7 @@ def test_pictures_have_it():
     assert marker_of("squared", 0) == "P"
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("command", ["survey", "distances", "read"])
 def test_help_offers_it(command):
     program = (

@@ -213,6 +213,7 @@ FIELDS = st.dictionaries(
 )
 
 
+@pytest.mark.slow
 @pytest.mark.usefixtures("unchecked")
 @hypothesis_settings(max_examples=80, suppress_health_check=[HealthCheck.function_scoped_fixture])
 @given(JSON | st.lists(FIELDS, max_size=3))

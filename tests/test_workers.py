@@ -39,6 +39,7 @@ def alone(number: int):
         return survey(texts(number), model("bert"), SETTINGS, progress=False)
 
 
+@pytest.mark.slow
 @pytest.mark.usefixtures("small_shards")
 def test_one_that_joins_alone_finds_what_one_process_finds(tmp_path: Path) -> None:
     folder = RunFolder(path=tmp_path, workers="join")
@@ -48,6 +49,7 @@ def test_one_that_joins_alone_finds_what_one_process_finds(tmp_path: Path) -> No
     assert {path.name for path in tmp_path.iterdir()} == {"result.nc"}
 
 
+@pytest.mark.slow
 @pytest.mark.usefixtures("small_shards")
 def test_a_store_can_be_shared(tmp_path: Path) -> None:
     address = f"memory://{tmp_path}/run"
@@ -57,6 +59,7 @@ def test_a_store_can_be_shared(tmp_path: Path) -> None:
     assert {path.name for path in location(address).iterdir()} == {"result.nc"}
 
 
+@pytest.mark.slow
 @pytest.mark.usefixtures("small_shards")
 @pytest.mark.parametrize("later", [{"resume": True}, {"workers": 1}])
 def test_what_one_began_others_go_on_with(later: dict, tmp_path: Path) -> None:
@@ -216,6 +219,7 @@ def test_a_run_with_workers_is_seen_before_it_has_a_plan(tmp_path: Path) -> None
         pass
 
 
+@pytest.mark.slow
 @pytest.mark.usefixtures("small_shards")
 def test_the_share_of_the_corpus_is_the_same_however_it_was_read(tmp_path: Path) -> None:
     corpus = tmp_path / "texts.txt"

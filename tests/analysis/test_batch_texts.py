@@ -1,10 +1,12 @@
 """The random streams of texts."""
 
 import numpy as np
+import pytest
 
 import headlight
 
 
+@pytest.mark.slow
 def test_the_same_file_in_another_folder_gives_the_same_sample(tmp_path):
     lines = "The dog sleeps.\n\nA cat saw the bird in the tree.\n\nIt rains today.\n"
     found = []

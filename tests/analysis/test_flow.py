@@ -454,6 +454,7 @@ def test_shared_layers_have_their_own_sums() -> None:
         torch.testing.assert_close(maps.sum(-1), torch.ones(2, TOKENS).double())
 
 
+@pytest.mark.slow
 def test_the_flow_of_a_text_is_its_maps_with_names(tmp_path: Path) -> None:
     model = subject("llama")
     found = flow(model, "the river is old", methods=["alti", "rollout"], layers=[1])

@@ -121,6 +121,7 @@ def test_a_finished_run_is_handed_back_and_what_differs_is_refused(
     assert load(tmp_path / "result.nc").identical(first)
 
 
+@pytest.mark.slow
 def test_what_a_run_killed_at_its_very_end_has_left_is_removed(tmp_path: Path) -> None:
     case = CASES[0]
     first = case.run(CORPUS, folder=RunFolder(path=tmp_path))
@@ -133,6 +134,7 @@ def test_what_a_run_killed_at_its_very_end_has_left_is_removed(tmp_path: Path) -
     assert [path.name for path in tmp_path.iterdir()] == ["result.nc"]
 
 
+@pytest.mark.slow
 def test_a_folder_is_left_alone_while_another_run_is_in_it(tmp_path: Path) -> None:
     case = CASES[0]
     case.run(CORPUS, folder=RunFolder(path=tmp_path))
@@ -154,6 +156,7 @@ def test_a_run_is_overwritten_if_that_is_said(case: Case, tmp_path: Path) -> Non
     xarray.testing.assert_identical(load(tmp_path / "result.nc"), again)
 
 
+@pytest.mark.slow
 def test_a_result_says_where_it_is_from(case: Case) -> None:
     found = case.run(CORPUS, command="as asked")
     assert set(found.attrs) >= ORIGIN
@@ -174,6 +177,7 @@ def test_only_a_study_of_measures_depends_on_them(case: Case) -> None:
     assert signature["batch_tokens"] == case.settings.batch_tokens
 
 
+@pytest.mark.slow
 def test_an_empty_corpus_is_refused_and_leaves_nothing_to_go_on_from(
     case: Case, tmp_path: Path
 ) -> None:
@@ -183,6 +187,7 @@ def test_an_empty_corpus_is_refused_and_leaves_nothing_to_go_on_from(
     assert case.run(CORPUS, folder=RunFolder(path=tmp_path)).attrs["examples"] == len(CORPUS)
 
 
+@pytest.mark.slow
 def test_contributions_alone_run_no_captured_model(monkeypatch: pytest.MonkeyPatch) -> None:
     runs: list[bool] = []
     run = CapturedModel.run
@@ -242,6 +247,7 @@ def two_passes(found: CapturedModel, objective: Any, seen: list[str], **more: An
     return run_study(plan, observer, to_dataset, progress=False, **more)
 
 
+@pytest.mark.slow
 def test_a_run_that_ends_between_passes_goes_on_with_the_second(tmp_path: Path) -> None:
     whole_seen: list[str] = []
     whole = two_passes(with_head("bert"), MASKED, whole_seen)
@@ -272,6 +278,7 @@ def test_a_run_that_ends_between_passes_goes_on_with_the_second(tmp_path: Path) 
     assert finished == []
 
 
+@pytest.mark.slow
 def test_another_objective_makes_another_study(tmp_path: Path) -> None:
     two_passes(with_head("bert"), MASKED, [], folder=RunFolder(path=tmp_path))
     resume = RunFolder(path=tmp_path, resume=True)

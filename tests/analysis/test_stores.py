@@ -67,6 +67,7 @@ def test_a_run_in_a_store_is_replaced_only_if_that_is_said(address: str) -> None
     assert survey(texts(5), found, SETTINGS, folder=folder, progress=False).attrs["examples"] == 5
 
 
+@pytest.mark.slow
 def test_a_result_of_an_earlier_version_is_not_taken_for_another_corpus(tmp_path: Path) -> None:
     found = model("bert")
     kept = survey(texts(3), found, SETTINGS, folder=RunFolder(path=tmp_path), progress=False)

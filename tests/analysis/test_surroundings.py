@@ -55,6 +55,7 @@ def around(tmp_path: Path) -> Path:
     return tmp_path
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     "how",
     [{}, {"resume": True}, {"overwrite": True}, {"workers": 1}, {"workers": 1, "overwrite": True}],
@@ -72,6 +73,7 @@ def test_a_run_touches_only_what_it_wrote(around: Path, how: dict) -> None:
     assert set(after) - set(before) == {"run/result.nc"}
 
 
+@pytest.mark.slow
 def test_what_the_run_itself_has_half_done_is_removed(around: Path) -> None:
     run = around / "run"
     before = snapshot(around)
@@ -119,6 +121,7 @@ def test_nothing_is_kept_through_a_link(tmp_path: Path, name: str) -> None:
     assert not list(outside.iterdir())
 
 
+@pytest.mark.slow
 def test_blocks_behind_a_link_are_not_removed(around: Path) -> None:
     """Laid there after the run had begun."""
     run, outside = around / "run", around / "outside" / "shared"

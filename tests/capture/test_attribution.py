@@ -220,6 +220,7 @@ def blocks_of_bart(model: Any) -> tuple[Callable[[Tensor], Tensor], list[Any]]:
     return embeddings, [lambda x, layer=layer: layer(x, None) for layer in encoder.layers]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("name", "taken_apart"),
     [("BERT", blocks_of_bert), ("ALBERT", blocks_of_albert), ("BART", blocks_of_bart)],
@@ -282,6 +283,7 @@ def test_estimates_are_unbiased_within_their_own_errors() -> None:
     assert 0.8 < float((errors.square().mean() / told.square().mean()).sqrt()) < 1.25
 
 
+@pytest.mark.slow
 def test_a_lower_precision_of_products_is_small_beside_the_error_of_the_estimate() -> None:
     model, batch = load_model(), batch_of("BERT")
     highest, medium = (
@@ -360,6 +362,7 @@ def test_rows_sum_to_one_and_padding_and_batching_change_nothing(
         assert torch.equal(left.contribution[:, row, at_query, at_key], one)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("settings", "memory"),
     [(EXACT, 250_000), (AttributionSettings(directions=5), 1), (SUMMED, 1)],

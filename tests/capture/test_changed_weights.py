@@ -38,6 +38,7 @@ def test_what_is_not_changed_is_that_of_the_embedded_model() -> None:
     assert weights_of(str(EMBEDDED)) == (str(EMBEDDED), {})
 
 
+@pytest.mark.slow
 def test_the_classifier_is_right_where_single_words_are_not() -> None:
     # Its card says 98% of 1,000 texts, and 65% by a bag of words; the first 100 are enough here.
     model = load_model(EMBEDDED_CLASSIFIER, head="classification", device="cpu")

@@ -443,6 +443,7 @@ def test_it_does_not_matter_whether_gradients_are_switched_on(outer: Any) -> Non
 # Nothing is kept
 
 
+@pytest.mark.slow
 def test_no_graph_survives_the_batch_and_records_die_as_they_are_visited() -> None:
     """Without the help of the collector of cycles: what is left must die by itself."""
     model, batch = architecture("BART", torch.float32), batched("BART")

@@ -69,6 +69,7 @@ def gradient(found: CapturedModel) -> float:
     return float(records[0].gradient.abs().sum())
 
 
+@pytest.mark.slow
 def test_a_model_that_is_loaded_in_inference_mode_has_gradients() -> None:
     with torch.inference_mode():
         found = load_model(device="cpu", head="language_model")
@@ -101,6 +102,7 @@ def test_a_model_that_is_wrapped_is_unwrapped() -> None:
         assert load_model(wrapped).transformer is plain
 
 
+@pytest.mark.slow
 def test_a_model_whose_parts_are_compiled_is_refused() -> None:
     whole, part = model("bert").transformer, model("bert").transformer
     whole.compile()

@@ -163,6 +163,7 @@ def survey(folder: Path, model: CapturedModel) -> Any:
     return study.run(CORPUS, model, settings, folder=place, progress=False)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("change", [trained, otherwise_normalised, other_words, eager])
 def test_a_finished_result_is_handed_back_for_the_same_model_only(
     change: Callable[[CapturedModel], None], tmp_path: Path
@@ -176,6 +177,7 @@ def test_a_finished_result_is_handed_back_for_the_same_model_only(
         survey(tmp_path, other)
 
 
+@pytest.mark.slow
 def test_a_model_of_the_callers_own_is_known_by_its_weights(tmp_path: Path) -> None:
     """Made by hand, it has no revision at all."""
     survey(tmp_path, CapturedModel(transformer("bert"), tokenizer("bert")))
@@ -205,6 +207,7 @@ def unfinished(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     return tmp_path
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("change", [trained, otherwise_normalised, other_words, eager])
 def test_a_run_goes_on_with_the_same_model_only(
     change: Callable[[CapturedModel], None], unfinished: Path
@@ -216,6 +219,7 @@ def test_a_run_goes_on_with_the_same_model_only(
     assert survey(unfinished, studied("bert")).attrs["examples"] == len(CORPUS)
 
 
+@pytest.mark.slow
 def test_a_run_does_not_go_on_with_other_libraries(
     unfinished: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -602,6 +602,7 @@ def scored(
     return found
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", ["BERT", "RoBERTa", "ModernBERT", "GPT-2", "Llama", "Mistral"])
 def test_batches_their_order_and_padding_change_nothing(name: str) -> None:
     """Each text scores as it does alone, to 1e-5 of the largest of a measure in its layer."""

@@ -169,6 +169,7 @@ def refusals(_: int, folder: Path) -> Sequence[str]:
     ]
 
 
+@pytest.mark.slow
 def test_what_is_not_done_in_parts_is_refused_by_every_process(tmp_path: Path) -> None:
     saved("llama", tmp_path / "model")
     found, other = together(refusals, tmp_path)

@@ -583,6 +583,7 @@ def sentences_of(items):
         start += length
 
 
+@pytest.mark.slow
 @settings(max_examples=80, deadline=None)
 @given(spans=spans)
 def test_spans_come_back(folder, spans):
@@ -636,6 +637,7 @@ def test_only_our_own_errors_escape(folder, content, format, suffix, invalid):
     check_that_only_our_errors_escape(write(folder, f"file{suffix}", content), format, invalid)
 
 
+@pytest.mark.slow
 @settings(max_examples=300, deadline=None)
 @given(text=st.sampled_from([SPEECH, LETTER, LITBANK]), data=st.data())
 def test_only_our_own_errors_escape_from_damaged_files(folder, text, data):

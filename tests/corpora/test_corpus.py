@@ -199,6 +199,7 @@ def test_the_share_of_what_is_in_memory(kind, number):
     assert KINDS[kind][0](iter(elements)).share_of(number) is None
 
 
+@pytest.mark.slow
 def test_of_packed_files_the_share_is_known_where_they_are_large(tmp_path):
     draw = np.random.default_rng(0)
     texts = [f"{number} {draw.bytes(500).hex()}" for number in range(6000)]

@@ -36,6 +36,7 @@ def read(folder, content, format, suffix=""):
     return [document.paragraphs for document in open_corpus(path, format=format)]
 
 
+@pytest.mark.slow
 @settings(max_examples=400, deadline=None)
 @given(content=junk, format=st.sampled_from([None, *FORMATS]), suffix=st.sampled_from(SUFFIXES))
 def test_only_our_own_errors_escape(folder, content, format, suffix):
@@ -70,6 +71,7 @@ paragraph = (
 texts = st.lists(st.lists(paragraph, min_size=1, max_size=4).map(tuple), min_size=1, max_size=4)
 
 
+@pytest.mark.slow
 @settings(max_examples=150, deadline=None)
 @given(documents=texts)
 def test_plain_text_comes_back(folder, documents):
@@ -79,6 +81,7 @@ def test_plain_text_comes_back(folder, documents):
     assert read(folder, written.encode(), "lines") == lines
 
 
+@pytest.mark.slow
 @settings(max_examples=150, deadline=None)
 @given(documents=texts)
 def test_json_comes_back(folder, documents):
@@ -87,6 +90,7 @@ def test_json_comes_back(folder, documents):
         assert read(folder, "\n".join(rows).encode(), "jsonl") == documents
 
 
+@pytest.mark.slow
 @settings(max_examples=150, deadline=None)
 @given(documents=texts)
 def test_wikipedia_comes_back(folder, documents):
@@ -99,6 +103,7 @@ def test_wikipedia_comes_back(folder, documents):
     assert read(folder, written.encode(), "wikipedia") == documents
 
 
+@pytest.mark.slow
 @settings(max_examples=150, deadline=None)
 @given(documents=texts)
 def test_tables_come_back(folder, documents):

@@ -111,6 +111,7 @@ def test_a_line_without_text_or_label_is_refused(
         read(tmp_path / "a", format=format)
 
 
+@pytest.mark.slow
 @settings(max_examples=150, deadline=None)
 @given(content=st.lists(st.sampled_from([b"1 ", b"\t", b"World", b"\n", b"\xff", b"{}", b"a: "])))
 @pytest.mark.parametrize("format", [None, "sst", "ag_news", "imdb", "newsgroups"])

@@ -16,6 +16,7 @@ def article(number):
     return f'<doc id="{number}">\nTitle\n\n' + f"{7 ** (4000 + number)}\n\n</doc>\n"
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("suffix", "compress"),
     [("", bytes), (".gz", gzip.compress), (".zst", zstandard.ZstdCompressor().compress)],

@@ -266,6 +266,7 @@ def test_a_line_is_a_pair_whatever_it_holds(tmp_path_factory, format, pairs):
     assert read(path, format=format, columns=columns) == expected
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("begins", ['<tu x="', "<tu\n", "<!-- ", "<?x "])
 def test_a_tag_without_end_is_refused_and_not_read_again_and_again(tmp_path, begins):
     endless = begins + "a a a a a\n" * 400_000
@@ -276,6 +277,7 @@ def test_a_tag_without_end_is_refused_and_not_read_again_and_again(tmp_path, beg
     assert time.process_time() - began < 20
 
 
+@pytest.mark.slow
 def test_long_comments_and_many_blank_lines_are_read(tmp_path):
     comment = "<!-- " + "of a translator who had much to say\n" * 5000 + "-->"
     blank = TMX.replace("<!DOCTYPE", "\n" * 100_000 + "<!DOCTYPE")

@@ -278,6 +278,7 @@ def test_a_name_goes_before_the_looks(tmp_path):
 texts = st.text(st.sampled_from("ab\"',;\u2028\u0085\x0b\x0c\x1c é☃"), min_size=1).filter(str.strip)
 
 
+@pytest.mark.slow
 @settings(max_examples=60, deadline=None)
 @given(rows=st.lists(st.tuples(texts, texts), min_size=1, max_size=5))
 def test_whatever_is_written_is_read_again(tmp_path_factory, rows):

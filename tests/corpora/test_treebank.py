@@ -402,6 +402,7 @@ def test_an_archive_without_texts_is_refused(tmp_path):
             list(open_treebank(write(tmp_path, name, content)))
 
 
+@pytest.mark.slow
 def test_a_large_archive_is_read_in_little_memory(tmp_path):
     text = "\n".join(conllu((1, "x" * 1000, 0)) for _ in range(4000))
     path = write(tmp_path, "bank.tar.gz", gzip.compress(tar({"a.conllu": text})))

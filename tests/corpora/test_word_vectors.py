@@ -143,6 +143,7 @@ junk = st.lists(
 ).map(b"".join)
 
 
+@pytest.mark.slow
 @settings(max_examples=300, deadline=None)
 @given(content=junk, suffix=st.sampled_from(["", ".gz", ".zip", ".tar"]))
 def test_only_our_own_errors_escape(folder, content, suffix):

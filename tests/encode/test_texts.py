@@ -64,6 +64,7 @@ def test_wrong_requests(bert):
         texts([SHORT], bert, max_length=2)
 
 
+@pytest.mark.slow
 @settings(max_examples=60, deadline=None)
 @given(st.lists(st.integers(1, 30), max_size=8), st.integers(3, 20))
 def test_the_length_is_never_exceeded(tokenizers, sizes, max_length):

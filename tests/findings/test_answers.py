@@ -33,6 +33,7 @@ def written(result: xr.Dataset) -> str:
     return " ".join(findings(result))
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", studies())
 def test_a_page_says_what_was_found_before_it_shows_anything(
     name: str, study_runs: StudyRuns
@@ -165,6 +166,7 @@ def test_nothing_that_a_section_explains_is_lost(study_runs: StudyRuns) -> None:
         assert all(each in text for each in sentences_of(section.explanation))
 
 
+@pytest.mark.slow
 def test_settings_that_cannot_be_read_do_not_stop_a_page(study_runs: StudyRuns) -> None:
     result = study_runs.result("norms").assign_attrs(settings="no JSON")
     assert findings(result) == findings(study_runs.result("norms"))

@@ -54,6 +54,7 @@ def swapped():
     return surveyed(model)
 
 
+@pytest.mark.slow
 def test_every_difference_is_that_of_its_definition(first, swapped):
     found = differences([first, swapped])
     rows = []
@@ -126,6 +127,7 @@ def test_a_run_does_not_differ_from_itself(first):
     assert tables(found)["changes"].frame.empty
 
 
+@pytest.mark.slow
 def test_what_both_have_read_cancels(first, swapped):
     """The same texts in another order are pairs; other texts of the kind are not."""
     again = surveyed(read=TEXTS[::-1])
@@ -139,6 +141,7 @@ def test_what_both_have_read_cancels(first, swapped):
     assert others.attrs["same_texts"] == 0
 
 
+@pytest.mark.slow
 def test_halves_of_a_corpus_differ_as_often_as_said():
     """600 texts, halved 200 times: 5% of numbers below 0.05, and hardly a run with any alarm."""
     generator = np.random.default_rng(0)
@@ -186,6 +189,7 @@ def test_checkpoints_say_when_a_behaviour_arises(first):
     assert "<b>200</b>" not in page
 
 
+@pytest.mark.slow
 def test_the_command_shows_keeps_and_prints(first, swapped, tmp_path):
     for name, run in (("one", first), ("two", swapped)):
         (tmp_path / name).mkdir()

@@ -205,6 +205,7 @@ def test_what_is_out_of_reach_has_the_error_of_its_groups() -> None:
 numbers = st.floats(-1, 1) | st.just(float("nan"))
 
 
+@pytest.mark.slow
 @given(st.lists(st.tuples(numbers, st.floats(0, 1)), min_size=1, max_size=6))
 def test_rivals_are_all_whose_interval_reaches_the_largest(
     drawn: list[tuple[float, float]],

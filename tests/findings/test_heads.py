@@ -64,6 +64,7 @@ def test_what_cannot_rank_heads_is_said(result):
         heads(result, "induction", by="gradient")
 
 
+@pytest.mark.slow
 def test_the_command_says_the_same(result, tmp_path):
     survey(texts(6, longest=14, seed=1), subject("llama"), progress=False).to_netcdf(
         tmp_path / "result.nc"

@@ -116,6 +116,7 @@ def test_only_many_unknown_tokens_are_worth_a_word():
     assert said.startswith("14 of 20 tokens are unknown")
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", studies())
 def test_every_page_and_terminal_begins_with_it(name: str, study_runs: StudyRuns) -> None:
     result = study_runs.result(name)

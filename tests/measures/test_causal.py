@@ -38,6 +38,7 @@ def test_long_texts_are_as_defined(padding: str, values: str, sharing: int) -> N
     effective_keeps_promise(causal(padding, values, sharing=sharing))
 
 
+@pytest.mark.slow
 @settings(max_examples=60, deadline=None)
 @given(
     keys=strategies.integers(SIZES.head_dim + 1, LONGEST * SIZES.head_dim),
@@ -104,6 +105,7 @@ def test_repeated_tokens_are_as_defined_and_need_no_decomposition(
     effective_keeps_promise(tokens(types, seed=seed))
 
 
+@pytest.mark.slow
 @settings(max_examples=40, deadline=None)
 @given(
     types=strategies.integers(1, KEYS),

@@ -99,6 +99,7 @@ def test_what_it_takes_off_moves_nothing(layer: Layer) -> None:
         torch.testing.assert_close(found, wanted, rtol=0, atol=1e-6 * size)
 
 
+@pytest.mark.slow
 @settings(max_examples=60, deadline=None)
 @given(layers)
 def test_it_is_a_projection(layer: Layer) -> None:

@@ -87,6 +87,7 @@ def test_norms_of_gated_vectors(layer: Layer) -> None:
     keeps_promise(scores.vector_norm, of_key)  # before the gate
 
 
+@pytest.mark.slow
 @settings(max_examples=80, deadline=None)
 @given(layers)
 def test_effective_attention_of_gated_vectors(layer: Layer) -> None:

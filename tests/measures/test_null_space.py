@@ -40,6 +40,7 @@ def mask(name: str, keys: int, lengths: tuple[int, int]) -> Tensor | None:
     return causal & causal.triu(-2) & real[:, None]  # a window of three
 
 
+@pytest.mark.slow
 @given(
     name=strategies.sampled_from(["none", "padded", "causal", "window"]),
     sharing=strategies.sampled_from([1, 2]),

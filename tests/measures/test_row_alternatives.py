@@ -84,6 +84,7 @@ def test_where_all_rows_are_independent_there_is_no_alternative() -> None:
     assert null_basis(row.basis).shape == (4, 0)
 
 
+@pytest.mark.slow
 @settings(max_examples=15)
 @given(
     keys=strategies.integers(2, 12),
@@ -126,6 +127,7 @@ def test_whether_there_is_an_alternative_is_known_from_all_corners(seed: int) ->
     assert row.exist == (room > 1e-7)
 
 
+@pytest.mark.slow
 def test_the_farthest_of_a_small_row_is_nearly_the_farthest_of_all_its_corners() -> None:
     """Every corner is the solution for some objective; many random ones find them all."""
     for seed in range(3):

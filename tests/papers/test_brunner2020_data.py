@@ -74,6 +74,7 @@ def test_the_first_pairs_are_read_again_and_again(reproduction):
     assert all(pair.second is None for pair in find_pair_set(reproduction, "cola").pairs)
 
 
+@pytest.mark.slow
 def test_pairs_are_cut_off(reproduction):
     found = load_contributions(reproduction, find_pair_set(reproduction))
     assert found.attrs["examples"] == found.attrs["truncated"] == 10

@@ -167,6 +167,7 @@ def test_the_corpus_can_be_drawn(tmp_path, translations):
     assert "das alte haus ist klein" in content.pictures[0].caption
 
 
+@pytest.mark.slow
 def test_aligners_learn_on_the_spot(tmp_path, translations):
     pytest.importorskip("thot", reason="sil-thot is not installed (the extra align)")
     found, notes = trained_on_the_spot(opened(tmp_path, translations))

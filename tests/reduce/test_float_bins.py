@@ -13,6 +13,7 @@ GRIDS = [
 positive = strategies.floats(0, allow_nan=False, width=32).map(abs)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("grid", GRIDS)
 @given(values=arrays(np.float32, 30, elements=positive))
 def test_codes_keep_the_order_of_numbers(grid: FloatBins, values: np.ndarray) -> None:

@@ -102,6 +102,7 @@ def test_ties_alone_are_exact_and_known_to_be() -> None:
     assert found["error_bound"] < 1e-11
 
 
+@pytest.mark.slow
 @both
 @settings(deadline=None, max_examples=60)
 @given(data=strategies.data())

@@ -153,6 +153,7 @@ def test_of_language_models(family: str) -> None:
     check(found, made, subject, batches)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("family", ["t5", "marian"])
 def test_of_translators(family: str) -> None:
     subject = SUBJECTS[family]

@@ -207,6 +207,7 @@ def test_uniform_attention_is_that_of_the_study_of_permutation(tmp_path: Path) -
 # Training
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("made", "data"),
     [
@@ -242,6 +243,7 @@ def test_without_lambda_a_student_learns_its_teacher() -> None:
     assert float(student.agreement) > 0.7
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("more", [{"predictions": "tvd"}, {"distance": "jsd"}, {"rows": "last"}])
 def test_other_losses(more: dict[str, Any]) -> None:
     result = headlight.adversary(

@@ -23,6 +23,7 @@ QUICK = {"bootstrap": 0, "progress": False}
 MEASURES = ("weight", "effective", "gradient_input", "leave_one_out")
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("signed", [False, True])
 def test_numbers_are_those_of_single_texts(signed: bool) -> None:
     """By predicted class and over all; a text of one word has no τ."""

@@ -135,6 +135,7 @@ def test_every_statistic_is_its_definition(injected):
     assert (high <= rows.max(0) + 1e-3).all()
 
 
+@pytest.mark.slow
 def test_batches_order_and_shards_change_nothing(injected, tmp_path):
     encoded = pairs_of(model("bert"))
     once = study(encoded, settings=SETTINGS.replace(batch_tokens=10_000))
@@ -219,6 +220,7 @@ def test_only_short_examples_are_computed_exactly(injected):
         assert ("exact_relative" in result) == (result.attrs["exact_examples"] > 0)
 
 
+@pytest.mark.slow
 def test_the_estimate_is_compared_with_what_is_exact(injected, tmp_path):
     encoded = pairs_of(model("bert"))
     settings = SETTINGS.replace(exact=3)
@@ -296,6 +298,7 @@ def test_parts_of_speech(injected, tags, units):
     assert specials.tolist() == [3, 3]
 
 
+@pytest.mark.slow
 def test_one_layer_of_the_model_itself():
     found = model("bert")
     encoded = pairs_of(found, 3, 6)

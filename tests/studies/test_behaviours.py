@@ -111,6 +111,7 @@ def assert_as_defined(found: dict, expected: dict[str, np.ndarray], at: tuple, t
     same(found["distance"]["ratio"][..., 2], "distance without")
 
 
+@pytest.mark.slow
 @settings(max_examples=60, deadline=None)
 @given(
     encoded=examples(),
@@ -168,6 +169,7 @@ def test_the_length_of_a_text_is_no_matter_of_memory():
 BEHAVIOURS_AT = {name: number for number, name in enumerate(BEHAVIOURS)}
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("family", "kind"), [("bert", "encoder"), ("llama", "decoder")])
 def test_a_survey_has_these_numbers(family, kind):
     found, corpus = subject(family), texts(4, longest=14, seed=1)

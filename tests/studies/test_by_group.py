@@ -14,6 +14,7 @@ from studies.test_numbers import examples_of
 SETTINGS = SurveySettings(passages=False, token_types=0)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("family", ["bert", "llama"])
 def test_a_group_moves_what_a_survey_without_its_texts_says(family):
     found, corpus = subject(family), texts(7, seed=3)
@@ -41,6 +42,7 @@ def test_a_group_moves_what_a_survey_without_its_texts_says(family):
             assert of_all.any() or name == "effective_correlation_by_head"
 
 
+@pytest.mark.slow
 def test_what_tokens_tell_is_moved_by_their_share():
     found, corpus = subject("bert"), texts(6, seed=4)
     whole = survey(corpus, found, SETTINGS, progress=False)

@@ -190,6 +190,7 @@ def test_measures_do_not_disturb_one_another():
     assert (together.correct.sel(measure="norm") != together.correct.sel(measure="weight")).any()
 
 
+@pytest.mark.slow
 def test_a_run_is_resumed_or_made_anew(tmp_path: Path, monkeypatch):
     corpus = documents()
     first = found(corpus, folder=RunFolder(path=tmp_path))
@@ -229,6 +230,7 @@ def test_intervals_hold_the_accuracy():
     xarray.testing.assert_equal(without.accuracy, result.accuracy)
 
 
+@pytest.mark.slow
 def test_the_gradient_has_a_pass_of_its_own(tmp_path: Path):
     objective = OwnObjective(lambda output, _: output.last_hidden_state.square().sum((1, 2)), "sum")
     asked = {"measures": ("gradient", "weight"), "objective": objective}

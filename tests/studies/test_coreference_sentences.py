@@ -1,6 +1,7 @@
 """Stretches of text in which the best heads find antecedents, against their definition."""
 
 import numpy as np
+import pytest
 import xarray
 from hypothesis import given, strategies as st
 
@@ -55,6 +56,7 @@ def test_no_stretch_has_more_that_is_right(asked, long) -> None:
     assert max(ends) < start + len(shown.words) <= max(ends) + AROUND + 1
 
 
+@pytest.mark.slow
 def test_what_is_shown_is_what_the_best_head_picks(tmp_path) -> None:
     corpus = documents()
     result = found(corpus, measures=("norm", "weight"), sentences=True)

@@ -119,6 +119,7 @@ def test_no_study_is_forgotten() -> None:
     assert VICTIMS.keys() == studies().keys()
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     "name",
     [name if name in QUICK else pytest.param(name, marks=pytest.mark.slow) for name in VICTIMS],

@@ -32,6 +32,7 @@ def links_of(reading, measure: str, layer: int, head: int) -> dict[tuple[int, in
     return {(q, k): values[q, k] for q in ordinary(queries) for k in to}
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("family", "kind"), [("bert", None), ("llama", None), ("bart", "cross")])
 def test_the_texts_are_those_that_loops_over_readings_find(family, kind):
     found = model(family)
@@ -113,6 +114,7 @@ def test_nothing_is_kept_of_texts_where_passages_are_not_wanted():
         assert "drawn_key" not in result
 
 
+@pytest.mark.slow
 def test_batches_change_nothing():
     corpus = texts(50, longest=12, seed=5)
     results = [

@@ -132,6 +132,7 @@ def assert_same_as_loops(
             assert cells.sel(relation="all") == sum(right for right, _ in expected.values())
 
 
+@pytest.mark.slow
 def test_every_count_is_that_of_the_loops(result: xarray.Dataset, bert: CapturedModel) -> None:
     assert result.sizes == {
         "measure": 3, "layer": 2, "head": 4, "direction": 2, "relation": 7, "offset": 6,
@@ -139,6 +140,7 @@ def test_every_count_is_that_of_the_loops(result: xarray.Dataset, bert: Captured
     assert_same_as_loops(result, bert, TREES)
 
 
+@pytest.mark.slow
 def test_sentences_show_what_the_best_head_predicts(bert: CapturedModel, tmp_path) -> None:
     result = evaluate(TREES, bert, **(QUIET | {"sentences": True, "measures": ("norm", "weight")}))
     save(result, tmp_path / "result.nc")

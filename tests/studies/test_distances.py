@@ -72,6 +72,7 @@ def places(result: xarray.Dataset) -> list[tuple[int, int]]:
     return first
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("smoothing", [0.0, SMOOTHING, 0.2])
 def test_an_encoder(smoothing):
     found, corpus = model("bert"), texts(5)

@@ -259,6 +259,7 @@ def slopes(made: CapturedModel, words: list[str], chosen: list[int]) -> list[flo
     return products
 
 
+@pytest.mark.slow
 def test_nothing_depends_on_batches() -> None:
     made, data = classifier(), labelled(7)
     options = {"model": made, "removals": ("delete",), "bootstrap": 50, "progress": False}

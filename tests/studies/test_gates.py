@@ -48,6 +48,7 @@ def numbers(tensor: torch.Tensor) -> Any:
     return tensor[0].double().numpy()
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("family", SUBJECTS)
 def test_how_far_gates_are_open(family: str) -> None:
     made, corpus = subject(family), texts(4, longest=12, seed=3)
@@ -73,6 +74,7 @@ def evenly_spread(count: int) -> list[int]:
     return [query for query in range(count) if parts[query + 1] > parts[query]]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("block", [0, 3])
 def test_norms_of_some_queries_where_f_depends_on_the_query(block: int) -> None:
     made, corpus = subject("qwen3_5_text"), texts(4, longest=14, seed=3)
@@ -160,6 +162,7 @@ def test_contributions_go_through_the_gate(family: str) -> None:
     torch.testing.assert_close(found[0, 0], lengths / lengths.sum(-1, keepdim=True))
 
 
+@pytest.mark.slow
 def test_what_learnt_sinks_take_is_what_rows_lack() -> None:
     row = next(row for row in ARCHITECTURES if row.name == "GPT-OSS")
     network = build("gpt_oss", {**row.settings, "vocab_size": len(VOCABULARY)}, seed=3)

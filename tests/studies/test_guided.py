@@ -160,6 +160,7 @@ def test_weights_are_those_of_the_model_by_loops() -> None:
         assert text.ids.tolist() == list(example.ids[1:-1])
 
 
+@pytest.mark.slow
 def test_the_study_and_a_further_model(tmp_path: Path) -> None:
     made = classifier()
     place = tmp_path / "other"

@@ -88,6 +88,7 @@ def of(each: list[dict[str, np.ndarray]], name: str, chosen: np.ndarray) -> np.n
     return np.array([numbers[name] for numbers in each])[chosen]
 
 
+@pytest.mark.slow
 def test_ranks_and_null_spaces_by_length(case: Any) -> None:
     result, keys, each = case
     assert result["length"].values.tolist() == sorted(set(keys // 8 * 8))
@@ -160,6 +161,7 @@ def test_batches_change_nothing() -> None:
     xarray.testing.assert_allclose(alone.drop_attrs(), together.drop_attrs(), rtol=1e-5, atol=1e-6)
 
 
+@pytest.mark.slow
 def test_a_result_is_kept_and_goes_on_only_with_the_same_options(tmp_path: Any) -> None:
     first = study(model("bert"), folder=RunFolder(path=tmp_path))
     again = study(model("bert"), folder=RunFolder(path=tmp_path, resume=True))

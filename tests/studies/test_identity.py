@@ -116,6 +116,7 @@ def course_material(groups: int = 2):
     return hidden, goals
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("loss", LOSSES)
 @pytest.mark.parametrize("kind", ["linear", "mlp"])
 def test_maps_trained_together_are_those_of_loops_and_stop_when_they_do(loss, kind):
@@ -359,6 +360,7 @@ def test_how_much_work_is_ahead_is_said_before_it() -> None:
     assert outlook(40, ridge) == "40 maps, none of which is trained in epochs"
 
 
+@pytest.mark.slow
 def test_the_time_of_all_maps_is_told_by_the_first_of_each_kind(monkeypatch, capsys) -> None:
     asked = TokenIdentitySettings(
         maps=("naive", "linear"), losses=("cosine",), folds=3, training=QUICK

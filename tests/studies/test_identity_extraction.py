@@ -176,6 +176,7 @@ def test_interrupted_training_goes_on_and_lost_maps_are_made_again(tmp_path, mon
     assert len(fitted) == len(list((tmp_path / "maps").glob("*.safetensors")))
 
 
+@pytest.mark.slow
 def test_a_run_that_is_overwritten_may_be_of_other_tokens(tmp_path):
     naive = TokenIdentitySettings(maps=("naive",), folds=1)
     given = {"model": models.model("bert"), "settings": naive, "progress": False}

@@ -305,6 +305,7 @@ class Interruption(Exception):  # noqa: N818 - not an error of anyone's
     """Raised on purpose."""
 
 
+@pytest.mark.slow
 def test_an_interrupted_run_goes_on_to_the_same_bits(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -34,6 +34,7 @@ def assert_equal(one: xarray.Dataset, other: xarray.Dataset, **tolerance: float)
 CLOSE = {"rtol": 1e-5, "atol": 1e-5}
 
 
+@pytest.mark.slow
 def test_neither_batches_nor_the_order_of_documents_change_the_result():
     found, corpus = model("llama"), texts(5, longest=14)
     alone = survey(corpus, found, SurveySettings(batch_tokens=1), progress=False)
@@ -45,6 +46,7 @@ def test_neither_batches_nor_the_order_of_documents_change_the_result():
     assert_equal(survey(shuffled, found, progress=False), alone, **CLOSE)
 
 
+@pytest.mark.slow
 def test_batches_of_two_texts_do_not_change_the_result():
     found, corpus = model("bart"), [" \n\n ".join(d.paragraphs) for d in documents(4)]
     for kind in ("decoder", "cross"):

@@ -101,6 +101,7 @@ def test_distances_count_texts_by_their_queries():
     agrees(whole, "distance", *of_ratio(between * queries, queries * np.ones_like(between)))
 
 
+@pytest.mark.slow
 @pytest.mark.filterwarnings("ignore:invalid value")
 def test_contributions_of_tokens_of_a_text_belong_together():
     settings = AttributionStudySettings(
@@ -120,6 +121,7 @@ def test_contributions_of_tokens_of_a_text_belong_together():
     agrees(whole, "by_distance", *of_ratio(near * there, there + 0 * near))
 
 
+@pytest.mark.slow
 @pytest.mark.filterwarnings("ignore:Mean of empty slice", "ignore:Degrees of freedom",
                             "ignore:invalid value")  # fmt: skip
 @pytest.mark.parametrize("family", ["bert", "llama"])

@@ -38,6 +38,7 @@ def predictions(made: CapturedModel, text: Any, other: dict[Any, torch.Tensor]) 
     return found
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("tokens", [False, True])
 def test_distances_of_other_attention_can_be_computed_anew(tokens: bool, tmp_path: Path) -> None:
     """JSD from the weights that are kept, TVD by running the model with them."""
@@ -77,6 +78,7 @@ def test_distances_of_other_attention_can_be_computed_anew(tokens: bool, tmp_pat
         assert (result[f"{scope}jsd"] > 0).all()
 
 
+@pytest.mark.slow
 def test_a_draw_can_be_made_again(tmp_path: Path) -> None:
     """From seed and number of the text, layer and number of the draw alone."""
     made = classifier()
@@ -158,6 +160,7 @@ def test_a_folder_is_needed(study: str) -> None:
         getattr(headlight, study)(labelled(8), model=classifier(), keep=True, progress=False)
 
 
+@pytest.mark.slow
 def test_starting_over_removes_what_was_kept(tmp_path: Path) -> None:
     options = {"model": classifier(), "out": tmp_path, "shuffles": 1, **QUICK}
     headlight.permutation(labelled(4), **options)

@@ -269,6 +269,7 @@ def places_of(made: CapturedModel, family: str, data: list[str]) -> list[int | N
     return [each.place for each in asked]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("family", "removal"),
     [
@@ -364,6 +365,7 @@ def planted() -> CapturedModel:
     return made
 
 
+@pytest.mark.slow
 def test_every_map_finds_the_one_token_that_decides_but_a_gradient_where_all_is_saturated() -> None:
     """A small change of the word moves nothing: norms and softmax have it near their limits."""
     generator = np.random.default_rng(0)
@@ -390,6 +392,7 @@ def test_every_map_finds_the_one_token_that_decides_but_a_gradient_where_all_is_
 EXACT = headlight.settings.attribution.AttributionSettings(method="exact")
 
 
+@pytest.mark.slow
 def test_nothing_depends_on_batches_and_short_texts_are_left_out() -> None:
     made, data = with_head("llama"), [*corpus(6), "sea", "a sea"]
     found = [

@@ -85,6 +85,7 @@ def naive(example: Encoded, made: Any, family: str, kind: str) -> np.ndarray:
     return np.array(found).transpose(1, 0, 2)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("family", "kind"), [("bert", "encoder"), ("llama", "decoder")])
 def test_ratios_are_as_defined(family: str, kind: str) -> None:
     found, corpus = model(family), texts(7, longest=20)
@@ -204,6 +205,7 @@ class _Block:
         return behind, [gain * each for each in behind]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("family", "kind"), [("bert", "encoder"), ("llama", "decoder")])
 def test_ratios_behind_the_feed_forward_network(family: str, kind: str) -> None:
     """By its definition: of each part what slopes of the whole give it."""
@@ -234,6 +236,7 @@ def near(found: xarray.DataArray, wanted: np.ndarray, rtol: float = 2e-5) -> Non
     np.testing.assert_allclose(found.values, wanted, rtol=rtol, atol=1e-6)
 
 
+@pytest.mark.slow
 def test_masks_are_a_state_of_their_own_and_of_no_frequency() -> None:
     found, corpus = model("bert"), texts(5, longest=20)
     found.tokenizer.mask_token = "<unk>"

@@ -58,6 +58,7 @@ def case(request):
     return result, Study(found.transformer, family, kind, examples, ranks.rank, sinks)
 
 
+@pytest.mark.slow
 def test_weights_and_norms_by_category(case):
     result, naive = case
     for name, variable in (
@@ -164,6 +165,7 @@ def assert_equal(one: xarray.Dataset, other: xarray.Dataset) -> None:
         assert bool((apart <= off + CLOSE["atol"]).all()), name
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("family", ["bert", "llama"])
 def test_neither_batches_nor_the_order_of_texts_change_the_result(family):
     found, corpus = model(family), texts(7, longest=14)

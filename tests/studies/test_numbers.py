@@ -81,6 +81,7 @@ def assert_alike(found: xarray.DataArray, expected: xarray.DataArray, **near: fl
         np.testing.assert_allclose(found, expected, err_msg=str(found.name), **near)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("value_bias", ["include", "exclude"])
 def test_every_number_of_an_encoder(value_bias):
     found, corpus = subject("bert"), texts(7)
@@ -101,6 +102,7 @@ def test_every_number_of_a_decoder_with_grouped_heads():
     assert_same(result, naive.survey(found.transformer, "llama", "decoder", examples))
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("family", "kind"),
     [
@@ -122,6 +124,7 @@ def test_every_number_of_an_encoder_decoder(family, kind):
     assert_same(result, naive.survey(found.transformer, family, kind, examples))
 
 
+@pytest.mark.slow
 def test_an_encoder_decoder_without_pairs_shows_its_encoder_alone():
     found, corpus = subject("bart"), texts(4)
     result = survey(corpus, found, progress=False)
@@ -172,6 +175,7 @@ def test_some_layers_have_the_numbers_that_they_have_among_all():
     assert_same(one, naively)
 
 
+@pytest.mark.slow
 def test_pairs_of_segments():
     found, corpus = subject("bert"), documents(5, paragraphs=4)
     settings = SurveySettings(pairs=True, max_length=24)

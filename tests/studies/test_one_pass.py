@@ -106,6 +106,7 @@ def test_no_bit_depends_on_threads_or_on_other_texts(monkeypatch):
             np.testing.assert_array_equal(one[3:4], of_text)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("family", ["bert", "llama", "bart"])
 def test_a_survey_says_the_same_without_numba(family, monkeypatch):
     model, corpus, asked = subject(family), texts(4, longest=20, seed=2), SurveySettings()

@@ -82,6 +82,7 @@ def test_shares_and_what_there_is_to_share():
         counts.of("las")
 
 
+@pytest.mark.slow
 def test_an_interval_covers_the_truth_about_as_often_as_it_says():
     generator = np.random.default_rng(0)
     covered = 0

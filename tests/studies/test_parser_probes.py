@@ -73,6 +73,7 @@ def result(made, vectors, folder):
     )
 
 
+@pytest.mark.slow
 def test_there_is_a_row_for_each_probe_and_measure(result):
     measures = ["weight", "norm", "effective"]
     expected = [("right_branching", ""), ("distances_and_words", "")]

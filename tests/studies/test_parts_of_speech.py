@@ -61,6 +61,7 @@ def test_means_are_those_of_loops(causal):
             np.testing.assert_allclose(float(even[row]), wanted[1], rtol=1e-12)
 
 
+@pytest.mark.slow
 def test_the_study_has_the_mean_over_sentences(tmp_path):
     bert = model("bert")
     found = headlight.dependency(

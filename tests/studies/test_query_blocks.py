@@ -102,6 +102,7 @@ def test_blocks_change_nothing(name, lengths, block, seed, wide):
         assert_alike(parts, whole, 1e-5 if wide else 2e-4)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("family", ["bert", "llama"])
 def test_a_survey_by_blocks_is_the_survey(family, monkeypatch):
     found, corpus = model(family), texts(4, longest=30, seed=3)

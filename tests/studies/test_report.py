@@ -77,6 +77,7 @@ def test_any_study_whose_page_shows_passages_gets_the_pages_of_texts(takes, monk
     assert seen == [given] * takes
 
 
+@pytest.mark.slow
 def test_text_of_the_corpus_and_its_name_stay_text(folder):
     page = Page((folder / "out" / "report.html").read_text())
     assert all(each.attributes["class"] == "drawing" for each in page.all("img"))
@@ -86,6 +87,7 @@ def test_text_of_the_corpus_and_its_name_stay_text(folder):
     assert any(NAME in element.text for element in page.elements if element.tag != "script")
 
 
+@pytest.mark.slow
 def test_the_result_opens_elsewhere(folder):
     with xarray.open_dataset(folder / "out" / "result.nc") as result:
         assert result.attrs["examples"] == 3
@@ -96,6 +98,7 @@ def test_the_result_opens_elsewhere(folder):
             assert not variable.dims or len(variable.to_dataframe()) == variable.size
 
 
+@pytest.mark.slow
 def test_the_tables_hold_the_numbers_of_the_result(folder):
     with xarray.open_dataset(folder / "out" / "result.nc") as result:
         tables = {

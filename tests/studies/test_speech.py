@@ -70,6 +70,7 @@ def test_the_survey_sees_the_decoder(model: Model, folder: Path, readings: dict)
     np.testing.assert_allclose(seen, np.mean(entropy, 0), rtol=1e-4)
 
 
+@pytest.mark.slow
 def test_all_kinds_at_once_are_those_alone(model: Model, folder: Path) -> None:
     together = headlight.survey(folder, model=model, kind="all", progress=False)
     for kind in ("cross", "encoder", "decoder"):
@@ -145,6 +146,7 @@ def test_without_times_there_is_what_lies_on_the_path(
     assert "no times of words are known" in report
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("study", "options"), [("survey", {"kind": "cross"}), ("alignment", {"bootstrap": 5})]
 )
@@ -161,6 +163,7 @@ def test_workers_and_resumed_runs_have_the_same_bits(
             np.testing.assert_array_equal(alone[name].values, other[name].values)
 
 
+@pytest.mark.slow
 def test_another_sound_under_the_same_name_is_noticed(
     model: Model, folder: Path, tmp_path: Path, undrawn: None
 ) -> None:
@@ -206,6 +209,7 @@ def test_mistakes_are_one_sentence(model: Model, folder: Path, tmp_path: Path) -
         headlight.survey(broken, model=model, progress=False)
 
 
+@pytest.mark.slow
 def test_the_command_says_it(
     whisper: Path,
     folder: Path,

@@ -101,6 +101,7 @@ def test_sums_are_those_of_loops(encoded, seed, side, kind, block):
             np.testing.assert_allclose(sums["whole"][0, :, number], whole, atol=1e-6)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("family", "kind"), [("bert", "encoder"), ("llama", "decoder")])
 def test_a_survey_names_the_tokens_that_get_and_give_most(family, kind):
     found, corpus = subject(family), texts(4, longest=14, seed=1)
@@ -202,6 +203,7 @@ def test_memory_bounds_how_many_tokens_there_are():
     assert found["whole"].tolist() == [200, 200]
 
 
+@pytest.mark.slow
 def test_heads_for_particular_tokens_are_ranked_named_and_have_a_table():
     result = survey(texts(4, longest=14, seed=1), subject("bert"), progress=False)
     divergence = result["token_divergence"].sel(side="key", measure="norm")

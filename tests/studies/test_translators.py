@@ -77,6 +77,7 @@ RUNS = {
 }
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("family", ["marian", "t5", "bart", "m2m_100", "mbart"])
 def test_all_kinds_in_one_pass_are_those_of_three_runs(family):
     """To what rounding changes: a run of one kind leaves the others their fused attention."""
@@ -166,6 +167,7 @@ def test_all_kinds_of_a_model_that_reads_one_text():
         survey([SOURCE], FAMILIES["marian"].model(), SurveySettings(kind="all"), progress=False)
 
 
+@pytest.mark.slow
 def test_translations_are_read_from_any_of_their_files(tmp_path):
     model = FAMILIES["marian"].model()
     path = tmp_path / "pairs.txt"

@@ -42,6 +42,7 @@ def site(study_runs, hostile, tmp_path_factory) -> Path:
     return folder
 
 
+@pytest.mark.slow
 def test_each_head_has_a_small_file_of_its_own_and_reports_lie_beside(site, study_runs):
     folders = sorted(path.name for path in site.iterdir() if path.is_dir())
     assert len(folders) == 2
@@ -97,6 +98,7 @@ def test_texts_are_data_and_no_markup(site):
         assert not [name for each in page.elements for name in each.attributes if name[:2] == "on"]
 
 
+@pytest.mark.slow
 def test_what_is_no_survey_and_a_folder_that_is_in_use_are_refused(study_runs, tmp_path):
     with pytest.raises(UsageError, match=r"is of norms, and a gallery shows the heads of surveys"):
         headlight.gallery([xr.Dataset(attrs={"stage": "norms"})], tmp_path / "a")

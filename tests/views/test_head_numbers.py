@@ -15,6 +15,7 @@ def survey(study_runs: StudyRuns):
     return study_runs.result("survey")
 
 
+@pytest.mark.slow
 def test_the_heads_are_those_that_there_are(survey):
     assert set(head_places(survey)) == HEADS
     found = all_heads(survey)

@@ -299,6 +299,7 @@ class TestHeadMap:
         places = {text.get_text(): text.get_position() for text in axes.texts}
         assert places["90%"] == (2, 1)
 
+    @pytest.mark.slow
     def test_maps_of_one_scale_share_its_range(self):
         small, large = HeadMap("A", np.eye(2)), HeadMap("B", 4 * np.eye(2))
         other = HeadMap("C", 9 * np.eye(2), scale="norm")

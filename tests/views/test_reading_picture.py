@@ -29,6 +29,7 @@ def test_cells_tokens_title_and_scale_are_those_of_the_reading(reading):
     assert (axes.get_xlabel(), axes.get_ylabel()) == ("attended token", "attending token")
 
 
+@pytest.mark.slow
 def test_all_that_is_named_stands_side_by_side_and_on_one_scale(reading):
     figure = reading.plot([0, 1], (0, 3), ["weight", "norm"], title="four heads").figure
     panels = [each for each in figure.axes if each.get_title("left")]
@@ -53,6 +54,7 @@ def test_numbers_below_0_have_0_in_the_middle(reading):
     assert low > -1e-5
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("suffix", "begin"), [("png", b"\x89PNG"), ("svg", b"<?xml"), ("pdf", b"%PDF")]
 )
@@ -68,6 +70,7 @@ def test_the_suffix_says_how_it_is_written_and_the_bytes_are_the_same(
     assert sorted(tmp_path.iterdir()) == paths
 
 
+@pytest.mark.slow
 def test_tokens_are_texts_and_no_markup():
     text = read(model("bert"), HOSTILE).plot(0, 0)._repr_svg_()
     assert "<script" not in text

@@ -299,6 +299,7 @@ def test_a_result_of_one_measure_is_drawn():
     assert values == {"weight"}
 
 
+@pytest.mark.slow
 @pytest.mark.usefixtures("undrawn")
 def test_layers_have_the_numbers_of_the_model_where_a_survey_holds_some_only():
     result = survey_sample(6, 3).isel(layer=[1, 4])

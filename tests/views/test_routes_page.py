@@ -37,6 +37,7 @@ def as_set(ways):
     }
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("without_first", [False, True])
 def test_ways_by_their_definition(without_first):
     routes = sample_routes(layers=2, heads=2)

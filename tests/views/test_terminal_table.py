@@ -27,6 +27,7 @@ def test_eighty_columns_are_enough(layers, heads, special):
     assert ("[SEP]" in text.splitlines()[1]) == special
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("study", ["guided", "agreement", "ablation"])
 def test_tables_of_studies_leave_columns_out_rather_than_shorten(study_runs, study):
     result = study_runs.result(study)

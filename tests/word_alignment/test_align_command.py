@@ -110,6 +110,7 @@ def test_the_layer_is_the_one_that_agrees_with_what_predictions_lose() -> None:
     assert f"{rates[choice.layer]:.1%}" in choice.reason
 
 
+@pytest.mark.slow
 def test_two_directions_are_put_together(headlight: Command, data: Path, tmp_path: Path) -> None:
     found = {}
     for method in ("intersection", "union"):

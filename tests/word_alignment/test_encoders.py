@@ -228,6 +228,7 @@ def judged(data: Path, model: CapturedModel, **asked: object) -> xarray.Dataset:
     return study(data / "test.de-en", model, settings, progress=False)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("unit", [None, "word"])
 def test_rates_are_those_of_the_links_of_each_layer(data: Path, unit: str | None) -> None:
     model = ENCODERS["xlm-roberta"].model()
@@ -325,6 +326,7 @@ def test_an_interrupted_file_is_gone_on_with(
     assert out.read_bytes() == whole.read_bytes()
 
 
+@pytest.mark.slow
 def test_a_page_of_similarities(headlight: Command, data: Path, tmp_path: Path) -> None:
     page = tmp_path / "soft.html"
     assert headlight(
