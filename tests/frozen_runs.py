@@ -100,6 +100,7 @@ STUDY_RUNS = {
             "probes": ["right_branching", "attention", "attention_and_words"],
             "measures": ["weight", "norm"],
             "training": {"epochs": 2},
+            "processes": 1,
         },
         "treebank",
     ),

@@ -1216,7 +1216,7 @@ def parser_probes(
     bias: bool = True,
     symmetry: Literal['max', 'mean'] = 'max',
     control_seed: int = 0,
-    processes: int = 1,
+    processes: int | None = None,
     vectors: WordVectors | None = None,
 ) -> xarray.Dataset:
     """How much of a parse the attention of all heads together knows.
@@ -1266,8 +1266,9 @@ def parser_probes(
         bias: a weight for each head that words do not change, as in the authors' code.
         symmetry: how UUAS joins the two directions of a pair.
         control_seed: of the random weights of the control.
-        processes: probes that are trained at a time, each in one thread; what comes out does
-            not depend on it.
+        processes: probes that are trained at a time, each in one thread; by default as many as
+            there are cores, and one where the model is not on the processor. What comes out
+            does not depend on it.
         vectors: word vectors, in place of the path in the settings.
 
     Raises:

@@ -15,9 +15,9 @@ from headlight.analysis.classifiers.predictor import (
     lost_words,
     median_change,
 )
+from headlight.analysis.classifiers.text_predictor import TextPredictor
 from headlight.capture import attention_replaced
 from headlight.capture.input_gradient import input_times_gradient
-from headlight.papers.text_classifiers.predictor import TextPredictor
 from headlight.studies.agreement import AgreementSettings
 from headlight.studies.agreement.study import AgreementStudy
 from headlight.training.text_classifier import TextBatch, TextClassifier

@@ -9,7 +9,7 @@ from headlight.analysis.folder import RunFolder
 from headlight.analysis.work_folders import prepare_work_folders, remove_work_folder
 from headlight.catalogue import studies
 from headlight.errors import RunError
-from headlight.papers.folder import RESULTS, RUNS, prepare_folders, reproduction_folder
+from headlight.papers.folder import RESULTS, RUNS, reproduction_folder
 from headlight.sessions.passage_pages import check_pages
 from studies.test_deaths import VICTIMS
 
@@ -94,7 +94,7 @@ def test_a_reproduction_removes_only_its_own(tmp_path: Path, name: str) -> None:
         pass
     assert (tmp_path / name / "thesis.tex").exists()
     (tmp_path / name / "thesis.tex").unlink()
-    prepare_folders(tmp_path)
+    prepare_work_folders(tmp_path, (RESULTS, RUNS))
     (tmp_path / name / "own.nc").write_text("own")
     with reproduction_folder(tmp_path, overwrite=True).opened():
         assert not (tmp_path / name).exists()

@@ -11,6 +11,11 @@ from hypothesis import given, settings, strategies as st
 
 from frozen_runs import PAPER_RUNS, Material
 from headlight.analysis.classifiers.predictor import lost_words
+from headlight.analysis.classifiers.text_predictor import (
+    TextPredictor,
+    adversaries,
+    permuted_change,
+)
 from headlight.measures import jensen_shannon
 from headlight.measures.adversaries import AdversarySearch
 from headlight.papers import find_paper
@@ -22,18 +27,13 @@ from headlight.papers.jain2019.results import PAIRS
 from headlight.papers.text_classifiers.data import BATCH, drawn_from
 from headlight.papers.text_classifiers.jobs import ClassifierTrainer
 from headlight.papers.text_classifiers.models import MODELS
-from headlight.papers.text_classifiers.predictor import (
-    TextPredictor,
-    adversaries,
-    permuted_change,
-)
 from headlight.result import load
 from headlight.training.text_classifier import ENCODERS, TextBatch, TextClassifier
 
 EXHIBITS = find_paper("jain2019").exhibits
 GOOD = ["a", "warm", "and", "funny", "film", "with", "a", "heart"]
 BAD = ["a", "cold", "and", "tedious", "film", "without", "an", "end"]
-PREDICTOR = "headlight.papers.text_classifiers.predictor"
+PREDICTOR = "headlight.analysis.classifiers.text_predictor"
 SMALL = PAPER_RUNS["jain2019"].options
 
 

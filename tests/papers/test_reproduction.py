@@ -10,7 +10,7 @@ import pytest
 import xarray
 
 from headlight import files
-from headlight.analysis.work_folders import MARK
+from headlight.analysis.work_folders import MARK, prepare_work_folders
 from headlight.errors import RunError, UnknownNameError, UsageError
 from headlight.papers import NAMES, find_paper, find_settings
 from headlight.papers.brunner2020.contribution.results import load_contributions
@@ -20,7 +20,7 @@ from headlight.papers.brunner2020.settings import Settings as Brunner2020Setting
 from headlight.papers.clark2019.results import load_survey
 from headlight.papers.clark2019.settings import MEASURES, Settings as Clark2019Settings
 from headlight.papers.exhibit import Content, ExhibitSpec, Paper, exhibit
-from headlight.papers.folder import prepare_folders, reproduction_folder
+from headlight.papers.folder import RESULTS, RUNS, reproduction_folder
 from headlight.papers.kobayashi2020.results import load_norms
 from headlight.papers.kobayashi2020.settings import Settings as Kobayashi2020Settings
 from headlight.papers.reproduce import reproduce
@@ -339,7 +339,7 @@ def test_weights_are_read_once_in_a_reproduction(tmp_path: Path, monkeypatch) ->
 
 
 def test_nothing_half_done_is_left_at_the_end(tmp_path: Path) -> None:
-    prepare_folders(tmp_path)
+    prepare_work_folders(tmp_path, (RESULTS, RUNS))
     files.make_folder(tmp_path / "runs" / "shared" / "tokens")
     reproduce(paper_of_two(lambda: Content("")), reproduction(tmp_path))
     assert {path.name for path in tmp_path.iterdir()} == {"index.html", "results"}

@@ -5,7 +5,12 @@ import pytest
 import torch
 from transformers import AutoConfig, AutoModelForCausalLM, AutoModelForMaskedLM
 
-from headlight.capture import CapturedModel, CausalLanguageModel, MaskedLanguageModel
+from headlight.capture import (
+    CapturedModel,
+    CausalLanguageModel,
+    MaskedLanguageModel,
+    default_objective,
+)
 from headlight.encode.batch import collate
 from headlight.errors import MissingHeadError, UsageError
 from headlight.studies.distances import DistanceSettings
@@ -118,3 +123,20 @@ def test_what_the_gradient_needs():
     bart, settings = subject("bart"), SurveySettings(measures=("gradient",))
     with pytest.raises(UsageError, match="needs two texts per example"):
         survey(["the sea"], bart, settings, objective=MASKED, progress=False)
+
+
+@pytest.mark.parametrize(
+    ("run", "settings"), [(survey, SurveySettings), (head_distances, DistanceSettings)]
+)
+def test_the_seed_says_which_tokens_a_loss_hides(run, settings):
+    found, corpus = with_head("bert"), texts(4, seed=6)
+    found.tokenizer.mask_token = "<unk>"
+    asked = settings(measures=("gradient",), seed=3)
+    hidden = default_objective(found, seed=3)
+    first, same, other = (
+        run(corpus, found, each, objective=objective, progress=False)
+        for each, objective in ((asked, None), (asked, hidden), (asked.replace(seed=4), None))
+    )
+    name = "total" if run is survey else "distance"
+    np.testing.assert_array_equal(first[name], same[name])
+    assert not np.array_equal(first[name], other[name], equal_nan=True)

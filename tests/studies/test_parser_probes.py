@@ -61,7 +61,7 @@ def folder(tmp_path_factory):
 
 @pytest.fixture(scope="module")
 def result(made, vectors, folder):
-    settings = ParserProbeSettings(training=QUICK, seeds=(0, 1))
+    settings = ParserProbeSettings(training=QUICK, seeds=(0, 1), processes=1)
     return run(
         TEST,
         made,
@@ -130,14 +130,14 @@ def test_a_finished_result_is_used_again_and_so_are_the_maps_that_are_kept(
     result, made, vectors, folder, monkeypatch
 ):
     monkeypatch.setattr(type(made), "run", lambda *_, **__: pytest.fail("the model ran again"))
-    settings = ParserProbeSettings(training=QUICK, seeds=(0, 1))
+    settings = ParserProbeSettings(training=QUICK, seeds=(0, 1), processes=1)
     given = {"train": TRAIN, "vectors": vectors, "progress": False}
     with pytest.raises(UsageError, match="holds a run already"):
         run(TEST, made, settings, folder=RunFolder(path=folder), **given)
     resumed = RunFolder(path=folder, resume=True)
     assert run(TEST, made, settings, folder=resumed, **given).equals(result)
     with pytest.raises(RunError, match="other settings \\(training\\)"):
-        run(TEST, made, ParserProbeSettings(seeds=(0, 1)), folder=resumed, **given)
+        run(TEST, made, ParserProbeSettings(seeds=(0, 1), processes=1), folder=resumed, **given)
     (folder / RESULT).unlink()
     assert run(TEST, made, settings, folder=resumed, **given).equals(result)
 
@@ -238,6 +238,7 @@ def test_treebanks_and_vectors_from_files(made, tmp_path):
     settings = ParserProbeSettings(
         probes=PROBES[:2],
         training=QUICK,
+        processes=1,
         train=str(written("train.conllu", TRAIN)),
         word_vectors=str(vectors),
     )

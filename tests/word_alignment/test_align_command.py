@@ -10,6 +10,7 @@ from types import SimpleNamespace
 import pytest
 
 import example_data
+import headlight
 from example_data import TRANSLATIONS
 from headlight.catalogue import studies
 from headlight.cli.setting_options import naming_options, options_of
@@ -96,7 +97,8 @@ def test_the_layer_is_the_one_that_agrees_with_what_predictions_lose() -> None:
     made = FAMILIES["marian"].model(head=True)
     pairs = [TranslationPair("a:1", source, target) for source, target, _ in TRANSLATIONS]
     choice = choose_layer(made, AlignerSettings(), pairs)
-    judge = [a.links for a in Aligner(made, AlignerSettings(measure="difference")).align(pairs)]
+    reader = headlight.Model(made.transformer, made.tokenizer, made.name)
+    judge = [a.links for a in reader.align(pairs, measure="difference")]
     rates = {}
     for layer in (0, 1):
         found = [a.links for a in Aligner(made, AlignerSettings(layer=layer)).align(pairs)]
@@ -108,6 +110,8 @@ def test_the_layer_is_the_one_that_agrees_with_what_predictions_lose() -> None:
         rates[layer] = 1 - 2 * common / (all_of_one + all_of_other)
     assert rates[choice.layer] == min(rates.values())
     assert f"{rates[choice.layer]:.1%}" in choice.reason
+    chosen = [a.links for a in Aligner(made, AlignerSettings(layer=choice.layer)).align(pairs)]
+    assert [a.links for a in reader.align(pairs)] == chosen
 
 
 @pytest.mark.slow

@@ -206,16 +206,22 @@ def required_attribution(
 
 
 def required_objective(
-    model: CapturedModel, measures: Sequence[str], objective: Objective | None
+    model: CapturedModel, measures: Sequence[str], objective: Objective | None, seed: int
 ) -> Objective | None:
     """The objective that the measures need: the one given, or what the model was trained for.
+
+    Args:
+        model: with the head that gives the loss.
+        measures: all that are observed.
+        objective: the one given, if any is.
+        seed: which tokens are hidden from a masked language model.
 
     Raises:
         MissingHeadError: one is needed, none is given, and the model has no language-model head.
         UsageError: one is given and not needed.
     """
     if measures_that_need("gradient", measures):
-        return objective or default_objective(model)
+        return objective or default_objective(model, seed=seed)
     if objective:
         raise UsageError(
             "an objective is given, and no measure needs it; add 'gradient' to the measures."

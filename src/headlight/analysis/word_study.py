@@ -50,7 +50,7 @@ class WordStudy(PassStudy[S], GradientStudy[S]):
         tokenizer = check_tokenizer(model)
         model = encoder_for_one_text(model, settings.kind)
         kind, sites = choose_sites(model, settings)
-        objective = required_objective(model, settings.measures, objective)
+        objective = required_objective(model, settings.measures, objective, settings.seed)
         return StudyPlan(
             name=self.name,
             title=self.title,

@@ -449,6 +449,18 @@ class CapturedModel:
             self._fitting = self.tokenizer
         return self.tokenizer
 
+    def require_translator(self) -> None:
+        """Refuse a model that has no decoder which reads a translation.
+
+        Raises:
+            UsageError: it has none.
+        """
+        if not self.has_decoder_inputs:
+            raise UsageError(
+                f"{self.name} has no decoder that attends to a source; name a translation model, "
+                "such as Helsinki-NLP/opus-mt-de-en."
+            )
+
     @property
     def has_decoder_inputs(self) -> bool:
         """Whether a forward pass wants a second text for the decoder."""

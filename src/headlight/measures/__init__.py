@@ -1,5 +1,6 @@
 """What attention does, as numbers: pure functions of captured tensors, and `Scores` over them."""
 
+from headlight.measures.agreement import kendall
 from headlight.measures.divergence import (
     distributions,
     divergence,
@@ -13,6 +14,7 @@ from headlight.measures.entropy import entropy
 from headlight.measures.norm import input_norm, merged_norm, vector_norm, weighted_norm
 from headlight.measures.null_space import NullSpaces, null_spaces
 from headlight.measures.scores import Scores, register_measure, unregister_measure
+from headlight.measures.singular import singular_values_of
 from headlight.measures.words import word_score
 
 __all__ = [
@@ -25,11 +27,13 @@ __all__ = [
     "entropy",
     "input_norm",
     "jensen_shannon",
+    "kendall",
     "kullback_leibler",
     "kullback_leibler_of_logarithms",
     "merged_norm",
     "null_spaces",
     "register_measure",
+    "singular_values_of",
     "total_variation",
     "unregister_measure",
     "vector_norm",

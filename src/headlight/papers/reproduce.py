@@ -7,9 +7,10 @@ from datetime import UTC, datetime
 from pathlib import Path
 
 from headlight import files
+from headlight.analysis.work_folders import remove_work_folder
 from headlight.errors import ResultError
 from headlight.papers.exhibit import ExhibitSpec, Paper
-from headlight.papers.folder import remove_unfinished
+from headlight.papers.folder import RUNS
 from headlight.papers.reproduction import Reproduction
 from headlight.papers.sources import titled_sources
 from headlight.papers.text import text_name
@@ -75,7 +76,7 @@ def reproduce(
             )
             files.write(path, exhibits_page(page).encode(), error=ResultError)
             on_exhibit(spec, exhibit)
-    remove_unfinished(reproduction.folder)
+    remove_work_folder(reproduction.folder / RUNS)
     return path
 
 

@@ -12,16 +12,17 @@ import xarray
 from typing_extensions import TypeVar
 
 from headlight import Model, load as load_model
+from headlight.analysis.folder import RunFolder
+from headlight.analysis.work_folders import prepare_work_folders
 from headlight.catalogue import EMBEDDED_TRANSLATOR, find_study
 from headlight.corpora import source_state
 from headlight.errors import MissingHeadError, ResultError, UsageError
 from headlight.files import make_folder, write
-from headlight.papers.folder import RESULTS, RUNS, begun_run, prepare_folders
+from headlight.papers.folder import RESULTS, RUNS
 from headlight.papers.settings import PaperSettings, TextPaperSettings
 from headlight.papers.sources import Sources
 from headlight.result import calculated_with, load, save
 from headlight.vocabulary import GRADIENT, Kind
-from headlight.word_alignment.aligner import check_translates
 
 SIGNATURE = "signature.json"
 
@@ -146,7 +147,7 @@ class Reproduction(Generic[S]):
         chosen = asked.settings.from_mapping(settings)
 
         def make(folder: Path) -> xarray.Dataset:
-            place, more = begun_run(folder), objects or {}
+            place, more = RunFolder(path=folder, resume=True), objects or {}
             return asked.run(source, model, chosen, folder=place, progress=self.progress, **more)
 
         key = {"settings": chosen.signature(), "reads": states_of(reads or [source])}
@@ -180,7 +181,7 @@ class Reproduction(Generic[S]):
             path = self.folder / RESULTS / f"{name}.nc"
             found = _load_kept(path, stage, signature)
             if found is None:
-                prepare_folders(self.folder)
+                prepare_work_folders(self.folder, (RESULTS, RUNS))
                 run = begun_folder(self.folder / RUNS / name, signature)
                 found = make(run).assign_attrs(signature=signature, stage=stage)
                 save(found, path)
@@ -309,7 +310,7 @@ def _load_translator(
             return load_model(model, head="language_model", **loading)
     own = {**loading, "revision": None, "tokenizer": None}
     found = load_model(name or EMBEDDED_TRANSLATOR, head="language_model", **own)
-    check_translates(found)
+    found.require_translator()
     found.require_tokenizer("translations are text")
     return found
 

@@ -6,17 +6,14 @@ from typing import NamedTuple
 
 import numpy as np
 import torch
-from jaxtyping import Float, Float64
+from jaxtyping import Float
 from numpy.typing import NDArray
 from torch import Tensor
 
-from headlight.capture import AttentionSite, CapturedModel, LayerRecord
-from headlight.capture.one_text import capture_one
-from headlight.encode import Encoded
+from headlight.capture import AttentionSite, LayerRecord
 from headlight.errors import UsageError
-from headlight.measures import Scores, word_score
+from headlight.measures import Scores
 from headlight.measures.vectors import Vectors
-from headlight.pool import Words
 from headlight.vocabulary import Kind, Measure, ValueBias, measure_table
 
 Measured = dict[str, NDArray[np.float32]]
@@ -60,31 +57,6 @@ def _chosen(what: str, asked: Sequence[int] | None, there: int) -> list[int]:
         which = f"there is no {what} {wrong[0]}" if wrong else f"no {what} is asked for"
         raise UsageError(f"{which}; choose from 0 to {there - 1}, or leave them out for all.")
     return chosen
-
-
-def word_map(
-    model: CapturedModel, example: Encoded, site: AttentionSite, head: int, measure: str
-) -> Float64[np.ndarray, "query key"]:
-    """A measure of one head between the words of an example, special tokens first and last.
-
-    A model that sets no special token on a side has zeros there.
-
-    Args:
-        model: the part of it that reads the example.
-        example: of words that are known.
-        site: where the head is.
-        head: by number, from 0.
-        measure: of single heads.
-    """
-    words = Words.of(torch.tensor([example.words]), special=True)
-
-    def visit(record: LayerRecord) -> NDArray[np.float64]:
-        score = word_score(Scores(record), measure, words)[0, head]
-        return np.asarray(score.cpu().double())
-
-    (found,) = capture_one(model, example, [site], visit)
-    before, after = int(example.words[0] != -1), int(example.words[-1] != -1)
-    return np.pad(found, ((before, after),) * 2)
 
 
 @dataclass(eq=False, repr=False)

@@ -6,8 +6,12 @@ from functools import partial
 from pathlib import Path
 from typing import Any
 
+import numpy as np
+from jaxtyping import Float64
+
 import headlight.views.accessor  # noqa: F401 - readings can write their pages
 from headlight.capture import CapturedModel, Kind, Replacements, attention_replaced, load_model
+from headlight.corpora import TranslationPair
 from headlight.errors import UsageError
 from headlight.reading.alternatives import Alternatives, alternatives
 from headlight.reading.explanation import Explanation, explain
@@ -19,10 +23,14 @@ from headlight.reading.routes import LEAST, Routes, routes
 from headlight.reading.speech import read_speech
 from headlight.reading.what_if import Edit, HeadEffect, WhatIf, each_head_removed, what_if
 from headlight.reading.what_if.functions import FUNCTIONS
+from headlight.reading.word_map import word_map
 from headlight.settings.alternatives import AlternativeSettings
 from headlight.settings.attribution import AttributionSettings
 from headlight.settings.slopes import Slope
 from headlight.vocabulary import Kinds, ValueBias
+from headlight.word_alignment.aligner import Alignment
+from headlight.word_alignment.directions import align_pairs
+from headlight.word_alignment.settings import AlignerSettings
 
 
 class Model(CapturedModel):
@@ -184,6 +192,38 @@ class Model(CapturedModel):
         `headlight.reading.generation.generate`.
         """
         return generate(self, text, tokens=tokens, layers=layers, heads=heads)
+
+    def word_map(
+        self,
+        words: Sequence[str],
+        *,
+        layer: int,
+        head: int,
+        measure: str = "weight",
+        kind: Kind | None = None,
+        max_length: int | None = None,
+    ) -> Float64[np.ndarray, "query key"]:
+        """A measure of one head between the words of a sentence; see `headlight.reading.word_map`.
+
+        ``model.word_map("The cat sat .".split(), layer=3, head=1, measure="norm")`` has a row and a
+        column for each word, and one before and after them for special tokens.
+        """
+        return word_map(
+            self, words, (layer, head), measure=measure, kind=kind, max_length=max_length
+        )
+
+    def align(self, pairs: Iterable[TranslationPair], **settings: Any) -> Iterator[Alignment]:
+        """The links between the words of sentences and their translations, pair by pair.
+
+        Args:
+            pairs: usually of `headlight.corpora.open_parallel`.
+            settings: those of `headlight.word_alignment.settings.AlignerSettings`, such as
+                ``measure`` and ``layer``; see `headlight.word_alignment.directions.align_pairs`.
+
+        Raises:
+            UsageError: the settings do not go together, or with the model.
+        """
+        return align_pairs(pairs, self, AlignerSettings(**settings))
 
     def explain(
         self,

@@ -1,6 +1,6 @@
 """Training many models: one by one or in processes, each kept in a file when it is finished."""
 
-from headlight.training.jobs import JobRunner, one_thread, run_all, run_stages
+from headlight.training.jobs import JobRunner, choose_processes, one_thread, run_all, run_stages
 from headlight.training.store import ModelStore, NamedJob, begin_folder
 
 __all__ = [
@@ -8,6 +8,7 @@ __all__ = [
     "ModelStore",
     "NamedJob",
     "begin_folder",
+    "choose_processes",
     "one_thread",
     "run_all",
     "run_stages",

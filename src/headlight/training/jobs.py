@@ -11,7 +11,8 @@ from typing import Any, Protocol, TypeVar, runtime_checkable
 
 import torch
 
-from headlight.errors import RunError
+from headlight.capture import CapturedModel
+from headlight.errors import RunError, UsageError
 from headlight.run import Progress, show_progress
 from headlight.run.processes import usable_cores
 
@@ -31,6 +32,27 @@ class JobRunner(Protocol[Asked]):
 
     def run(self, job: Asked, /) -> None:
         """Train a model and keep it."""
+
+
+def choose_processes(processes: int | None, model: CapturedModel) -> int | None:
+    """How many models train at a time beside one that is used: one, if that is on an accelerator.
+
+    Args:
+        processes: how many are asked for; None for as many as there are cores.
+        model: the one that is used.
+
+    Raises:
+        UsageError: several are asked for where one process alone has the device.
+    """
+    device = model.transformer.device
+    if device.type == "cpu":
+        return processes
+    if processes not in (None, 1):
+        raise UsageError(
+            f"processes is {processes}, and {model.name} is on {device}, which one process uses; "
+            "leave processes out."
+        )
+    return 1
 
 
 def run_stages(

@@ -112,7 +112,7 @@ class Aligner(PairAligner):
     """
 
     def __init__(self, model: CapturedModel, settings: AlignerSettings) -> None:
-        check_translates(model)
+        model.require_translator()
         super().__init__(model, settings.for_model(model.name, translates=True))
         self._measure = self.settings.measure or "norm"
         self._sites = _chosen_sites(model, settings)
@@ -163,19 +163,6 @@ class Aligner(PairAligner):
         )
         chosen = slice(0, 1) if head is None else slice(head, head + 1)
         return links[:, chosen], matrix[:, chosen]
-
-
-def check_translates(model: CapturedModel) -> None:
-    """Refuse a model that has no decoder which reads a translation.
-
-    Raises:
-        UsageError: it has none.
-    """
-    if not model.has_decoder_inputs:
-        raise UsageError(
-            f"{model.name} has no decoder that attends to a source; name a translation model, such "
-            "as Helsinki-NLP/opus-mt-de-en."
-        )
 
 
 def encode(

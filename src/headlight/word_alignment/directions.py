@@ -9,12 +9,7 @@ from headlight.capture import CapturedModel
 from headlight.corpora import TranslationPair
 from headlight.errors import UsageError
 from headlight.links import Symmetrization, swapped, symmetrized
-from headlight.word_alignment.aligner import (
-    Aligner,
-    Alignment,
-    check_translates,
-    reversed_pairs,
-)
+from headlight.word_alignment.aligner import Aligner, Alignment, reversed_pairs
 from headlight.word_alignment.choose import SAMPLE, Choice, choose_layer
 from headlight.word_alignment.encoders import SimilarityAligner, encoder_of, usual_layer
 from headlight.word_alignment.settings import INPUT_MEASURES, AlignerSettings
@@ -132,7 +127,7 @@ def _check_directions(
                 "model."
             )
         return
-    check_translates(reverse_model)
+    reverse_model.require_translator()
     if settings.head is not None:
         raise UsageError("a head is one of one model; leave it out where there are two models.")
 

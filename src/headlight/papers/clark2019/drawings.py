@@ -1,16 +1,17 @@
 """Figures 1 and 5: the attention of single heads on single texts, drawn as lines."""
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from functools import partial
 from itertools import islice
+from typing import Any, TypeVar
 
 import numpy as np
 import pandas
 from jaxtyping import Float
 
-from headlight.corpora import Sentence, open_coreference, open_treebank
-from headlight.encode import Encoded, EncodedSentence, EncodedSpan, documents, sentences
+from headlight.corpora import CoreferenceDocument, Sentence, open_coreference, open_treebank
+from headlight.errors import CorpusError
 from headlight.findings.coreference import systems_table
 from headlight.findings.dependency import best_heads
 from headlight.findings.wording import percent
@@ -28,7 +29,6 @@ from headlight.papers.naming import head_name
 from headlight.papers.reproduction import Reproduction
 from headlight.papers.text import model_note, text_notes
 from headlight.papers.writer import ExhibitWriter
-from headlight.reading.layers import word_map
 from headlight.views.exhibits import Comparison
 from headlight.views.parts import LinkDrawing, attention_lines, windowed
 
@@ -64,6 +64,7 @@ START, END = "[CLS]", "[SEP]"
 
 Map = Float[np.ndarray, "query key"]
 Head = tuple[int, int]
+Annotated = TypeVar("Annotated", Sentence, CoreferenceDocument)
 
 
 @exhibit("figure-1", "Examples of heads", "Clark et al. (2019), Figure 1")
@@ -173,11 +174,23 @@ def _piece_map(reproduction: Reproduction, head: Head) -> tuple[list[str], Map]:
     return list(map(str, weight["key_token"].values)), weight.values.astype(np.float64)
 
 
-def _word_map(reproduction: Reproduction[Settings], example: Encoded, head: Head) -> Map:
-    """What single heads are drawn by, between words."""
-    layer, number = head
-    (site,) = reproduction.model.sites_of(reproduction.kind, [layer])
-    return word_map(reproduction.model, example, site, number, _measure(reproduction))
+def _word_maps(
+    reproduction: Reproduction[Settings],
+    texts: Iterable[Annotated],
+    link: "_Link",
+    max_length: int | None = None,
+) -> Iterator[tuple[Annotated, Map]]:
+    """The texts that the model can read, and what a head is drawn by between their words."""
+    measures = reproduction.forward_measures
+    measure = measures[0] if measures else "weight"
+    asked: dict[str, Any] = {"measure": measure, "kind": reproduction.kind}
+    asked |= {"layer": link.layer, "head": link.head, "max_length": max_length}
+    for text in texts:
+        try:
+            weights = reproduction.model.word_map(text.words, **asked)
+        except CorpusError:  # it has words that the tokenizer does not keep
+            continue
+        yield text, weights
 
 
 def _measure(reproduction: Reproduction[Settings]) -> str:
@@ -230,39 +243,31 @@ def _comparisons(row: tuple[str, str, float], link: _Link | None) -> Comparison:
 
 def _drawn(reproduction: Reproduction, source: str, link: _Link) -> Iterator[LinkDrawing]:
     """One sentence in which the head finds most words of the relation; nothing if it finds none."""
-    best: tuple[int, EncodedSentence, Map] | None = None
-    for example in islice(_short(reproduction, source, link.relation), CANDIDATES):
-        weights = _word_map(reproduction, example, (link.layer, link.head))
-        right = _right(example.sentence, weights, link)
+    best: tuple[int, Sentence, Map] | None = None
+    short = _short(reproduction, source, link.relation)
+    read = _word_maps(reproduction, short, link)
+    whole = (each for each in read if len(each[1]) == len(each[0]) + 2)
+    for sentence, weights in islice(whole, CANDIDATES):
+        right = _right(sentence, weights, link)
         if right and (best is None or right > best[0]):
-            best = right, example, weights
+            best = right, sentence, weights
     if best is None:
         return
-    _, example, weights = best
-    words = [START, *example.sentence.words, END]
-    dependents = _dependents(example.sentence, link.relation)
-    governors = [example.sentence.heads[word] for word in dependents]
+    _, sentence, weights = best
+    words = [START, *sentence.words, END]
+    dependents = _dependents(sentence, link.relation)
+    governors = [sentence.heads[word] for word in dependents]
     attending = governors if link.direction == "head" else [word + 1 for word in dependents]
     note = f"{100 * link.accuracy:.1f}% accuracy at the {link.relation} relation"
     faint = (0, len(words) - 1)
     yield LinkDrawing(link.title, words, words, weights, [note], highlighted=attending, faint=faint)
 
 
-def _short(
-    reproduction: Reproduction[Settings], source: str, relation: str
-) -> Iterator[EncodedSentence]:
+def _short(reproduction: Reproduction[Settings], source: str, relation: str) -> Iterator[Sentence]:
     """Sentences that can be drawn and have the relation."""
-    treebank = open_treebank(source, invalid=reproduction.settings.invalid)
-    fitting = (
-        sentence
-        for sentence in treebank
-        if SHORTEST <= len(sentence) <= LONGEST and relation in sentence.relations
-    )
-    room = reproduction.model.longest or 512
-    examples = sentences(
-        fitting, reproduction.tokenizer, max_length=room, overflow="skip", unencodable="skip"
-    )
-    yield from examples
+    for sentence in open_treebank(source, invalid=reproduction.settings.invalid):
+        if SHORTEST <= len(sentence) <= LONGEST and relation in sentence.relations:
+            yield sentence
 
 
 def _dependents(sentence: Sentence, relation: str) -> list[int]:
@@ -300,18 +305,13 @@ def _coreferent(
     reproduction: Reproduction[Settings], source: str, link: _Link
 ) -> Sequence[LinkDrawing]:
     """The beginning of a document in which the best head finds an antecedent."""
-    head = link.layer, link.head
-    examples = documents(
-        open_coreference(source, invalid=reproduction.settings.invalid),
-        reproduction.tokenizer,
-        max_length=min(ROOM, reproduction.model.longest or ROOM),
-        unencodable="skip",
-    )
-    for example in islice(examples, CANDIDATES):
-        weights = _word_map(reproduction, example, head)
-        links = _found_links(example, weights, link.direction)
+    documents = open_coreference(source, invalid=reproduction.settings.invalid)
+    room = min(ROOM, reproduction.model.longest or ROOM)
+    read = _word_maps(reproduction, documents, link, room)
+    for document, weights in islice(read, CANDIDATES):
+        links = _found_links(document, weights, link.direction)
         if links:
-            words = [START, *example.document.words[: example.kept], END]
+            words = [START, *document.words[: len(weights) - 2], END]
             note = f"{100 * link.accuracy:.1f}% of antecedents found"
             faint = (0, len(words) - 1)
             drawing = LinkDrawing(
@@ -321,9 +321,11 @@ def _coreferent(
     return []
 
 
-def _found_links(example: EncodedSpan, weights: Map, direction: str) -> list[tuple[int, int]]:
+def _found_links(
+    document: CoreferenceDocument, weights: Map, direction: str
+) -> list[tuple[int, int]]:
     """Mentions whose head word attends most, among earlier mentions, to one of the same chain."""
-    mentions = [one for one in example.document.mentions if one.last < example.kept]
+    mentions = [one for one in document.mentions if one.last < len(weights) - 2]
     links = []
     for number, mention in enumerate(mentions):
         earlier = [one for one in mentions[:number] if one.head < mention.head]

@@ -13,7 +13,6 @@ from headlight.papers.exhibit import Content, exhibit
 from headlight.papers.reproduction import Reproduction
 from headlight.papers.text import model_note
 from headlight.papers.writer import ExhibitWriter
-from headlight.run.processes import usable_cores
 from headlight.views.exhibits import Comparison
 from headlight.views.parts import bars
 
@@ -109,14 +108,8 @@ def load_probes(reproduction: Reproduction[Settings]) -> xarray.Dataset:
         max_sentences=chosen.max_sentences,
         measures=reproduction.forward_measures,
         seeds=(chosen.seed,),
-        processes=_processes(reproduction),
+        processes=chosen.processes,
     )
-
-
-def _processes(reproduction: Reproduction[Settings]) -> int:
-    """How many probes are trained at a time."""
-    on_cpu = reproduction.model.transformer.device.type == "cpu"
-    return (reproduction.settings.processes or usable_cores()) if on_cpu else 1
 
 
 def _readable(table: pandas.DataFrame) -> pandas.DataFrame:

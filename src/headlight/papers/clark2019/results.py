@@ -5,7 +5,6 @@ from typing import Any
 
 import xarray
 
-from headlight.capture import default_objective
 from headlight.papers.clark2019 import published
 from headlight.papers.clark2019.settings import Settings
 from headlight.papers.reproduction import Reproduction
@@ -39,14 +38,12 @@ def _by_all_measures(
         measures = reproduction.forward_measures
         parts.append(reproduction.run(study, source, name=name, measures=measures, **settings))
     if reproduction.language_model and reproduction.wants_gradient:
-        model, seed = reproduction.language_model, reproduction.settings.seed
         parts.append(
             reproduction.run(
                 study,
                 source,
                 name=f"{name}-gradient",
-                model=model,
-                objects={"objective": default_objective(model, seed=seed)},
+                model=reproduction.language_model,
                 measures=(GRADIENT,),
                 **settings,
             )

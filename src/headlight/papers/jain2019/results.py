@@ -11,16 +11,16 @@ import torch
 import xarray
 
 from headlight.analysis.classifiers.predictor import lost_words
-from headlight.measures.agreement import kendall
-from headlight.papers.reproduction import Reproduction
-from headlight.papers.text_classifiers.data import TextData, drawn_from
-from headlight.papers.text_classifiers.jobs import ClassifierJob
-from headlight.papers.text_classifiers.models import file_name, sets_of, trained, training_key
-from headlight.papers.text_classifiers.predictor import (
+from headlight.analysis.classifiers.text_predictor import (
     TextPredictor,
     adversaries,
     permuted_change,
 )
+from headlight.measures import kendall
+from headlight.papers.reproduction import Reproduction
+from headlight.papers.text_classifiers.data import TextData, drawn_from
+from headlight.papers.text_classifiers.jobs import ClassifierJob
+from headlight.papers.text_classifiers.models import file_name, sets_of, trained, training_key
 from headlight.result import describe
 from headlight.training import one_thread
 from headlight.training.outputs import outputs_of

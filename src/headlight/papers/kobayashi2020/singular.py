@@ -7,7 +7,7 @@ import pandas
 import xarray
 
 from headlight.errors import UnsupportedModelError
-from headlight.measures.singular import singular_values_of
+from headlight.measures import singular_values_of
 from headlight.papers.exhibit import Content, exhibit
 from headlight.papers.kobayashi2020 import published
 from headlight.papers.kobayashi2020.settings import Settings

@@ -8,6 +8,7 @@ import pandas
 import torch
 import xarray
 
+from headlight.analysis.classifiers.text_predictor import TextPredictor, adversaries
 from headlight.papers.reproduction import Reproduction
 from headlight.papers.text_classifiers.data import drawn_from
 from headlight.papers.text_classifiers.jobs import (
@@ -17,7 +18,6 @@ from headlight.papers.text_classifiers.jobs import (
     distances,
 )
 from headlight.papers.text_classifiers.models import file_name, sets_of, trained, training_key
-from headlight.papers.text_classifiers.predictor import TextPredictor, adversaries
 from headlight.papers.trained import Rows, beside, columns_of, lambdas_of
 from headlight.papers.wiegreffe2019.settings import Settings
 from headlight.result import describe

@@ -9,10 +9,9 @@ import xarray
 
 from headlight.analysis.classifiers.plan import Classified, LabelledSource, plan_classifier_study
 from headlight.analysis.classifiers.split import digest_of, split_texts
-from headlight.analysis.folder import RunFolder
+from headlight.analysis.folder import RunFolder, work_place
 from headlight.analysis.plan import StudyPlan
 from headlight.analysis.runner import Origin, keep_result
-from headlight.analysis.work_folders import work_place
 from headlight.capture import CapturedModel, Classes
 from headlight.errors import UsageError
 from headlight.files import Location
@@ -21,7 +20,7 @@ from headlight.studies.adversary.evaluation import evaluate
 from headlight.studies.adversary.result import Run, dataset, read_instances
 from headlight.studies.adversary.selection import AttentionSelection
 from headlight.studies.adversary.students import Job, StudentTrainer
-from headlight.training import begin_folder, run_stages
+from headlight.training import begin_folder, choose_processes, run_stages
 
 RUNS, MODELS = "runs", "models"
 """Folders of what was measured of each student, and of the students."""
@@ -106,8 +105,7 @@ def _runs(trainer: StudentTrainer, settings: AdversarySettings, progress: bool) 
     seeds = range(settings.repeats)
     jobs = [Job("adversary", seed, weight) for weight in settings.weights for seed in seeds]
     jobs += [Job("seed", seed) for seed in seeds]
-    on_cpu = trainer.teacher.transformer.device.type == "cpu"
-    processes = settings.processes or (None if on_cpu else 1)
+    processes = choose_processes(settings.processes, trainer.teacher)
     run_stages(trainer, [jobs], processes, show=progress)
     itself, even = (
         evaluate(student, trainer.teacher, trainer.held_out, trainer.selection, trainer.classes)
@@ -138,11 +136,7 @@ def _check(settings: AdversarySettings, model: CapturedModel, folder: RunFolder 
     place = folder.place if folder else None
     if settings.keep_models and not isinstance(place, Path):
         raise UsageError("models are kept in a folder of this machine; name one with --out.")
-    if settings.processes not in (None, 1) and model.transformer.device.type != "cpu":
-        raise UsageError(
-            f"processes is {settings.processes}, and {model.name} is on "
-            f"{model.transformer.device}, which one process uses; leave processes out."
-        )
+    choose_processes(settings.processes, model)
 
 
 def _check_tags(model: CapturedModel, classes: Classes) -> None:

@@ -59,7 +59,7 @@ class DistancesStudy(LossStudy[DistanceSettings]):
 
     def choose_pass(self, objective: Objective | None) -> Pass:
         """All measures in one pass, in which all look at what the loss lets be seen."""
-        objective = required_objective(self.model, self.measures, objective)
+        objective = required_objective(self.model, self.measures, objective, self.settings.seed)
         return plan_passes(self.measures, objective, None, together=True)[0]
 
     def observe(

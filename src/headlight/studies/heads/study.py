@@ -42,7 +42,7 @@ class SurveyStudy(LossStudy[SurveySettings]):
 
     def choose_pass(self, objective: Objective | None) -> Pass:
         """All measures in one pass, in which all look at what the loss lets be seen."""
-        objective = required_objective(self.model, self.measures, objective)
+        objective = required_objective(self.model, self.measures, objective, self.settings.seed)
         asked = self.settings.attribution
         return plan_passes(self.measures, objective, asked, together=True)[0]
 

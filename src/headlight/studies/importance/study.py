@@ -70,7 +70,7 @@ class ImportanceStudy(LossStudy[ImportanceSettings]):
 
     def choose_pass(self, objective: Objective | None) -> Pass:
         """A loss there always is."""
-        self.objective = objective or default_objective(self.model)
+        self.objective = objective or default_objective(self.model, seed=self.settings.seed)
         return Pass(objective=self.objective)
 
     def observe(

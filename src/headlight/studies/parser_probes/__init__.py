@@ -84,8 +84,9 @@ class ParserProbeSettings(SentenceSettings):
         bias: a weight for each head that words do not change, as in the authors' code.
         symmetry: how UUAS joins the two directions of a pair.
         control_seed: of the random weights of the control.
-        processes: probes that are trained at a time, each in one thread; what comes out does not
-            depend on it.
+        processes: probes that are trained at a time, each in one thread; by default as many as
+            there are cores, and one where the model is not on the processor. What comes out does
+            not depend on it.
     """
 
     train: str | None = None
@@ -99,7 +100,7 @@ class ParserProbeSettings(SentenceSettings):
     bias: bool = True
     symmetry: Symmetry = "max"
     control_seed: int = 0
-    processes: Annotated[AtLeast1, NO_EFFECT] = 1
+    processes: Annotated[AtLeast1 | None, NO_EFFECT] = None
 
     def __post_init__(self) -> None:
         super().__post_init__()
@@ -151,6 +152,7 @@ STUDY = Study(
         "probes": ["right_branching", "attention"],
         "measures": ["weight"],
         "training": {"epochs": 1},
+        "processes": 1,
     },
     order=11,
     on_shards=False,

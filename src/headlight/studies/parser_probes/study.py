@@ -27,7 +27,6 @@ from headlight.corpora import (
 )
 from headlight.corpora.corpus import CorpusCounts
 from headlight.corpora.state import source_digest
-from headlight.errors import UsageError
 from headlight.files import Location
 from headlight.studies.parser_probes import RANDOM, ParserProbeSettings
 from headlight.studies.parser_probes.batches import unknown_share, vector_table
@@ -36,7 +35,7 @@ from headlight.studies.parser_probes.rows import ProbeJob, ProbeTrainer, Trainin
 from headlight.studies.word_maps.extraction import extract, missing_size
 from headlight.studies.word_maps.plan import TreebankSource, WordMapPlan, plan_word_maps
 from headlight.studies.word_maps.store import NO_HEAD, WordMaps
-from headlight.training import begin_folder, run_stages
+from headlight.training import begin_folder, choose_processes, run_stages
 
 EVERY = 10
 """Without a training treebank every tenth sentence is parsed, and the others are learned from."""
@@ -86,11 +85,7 @@ def run(  # noqa: PLR0913 - the arguments of every study, and two objects
         RunError: the folder holds something else, or cannot be used.
     """
     settings = settings or ParserProbeSettings()
-    if settings.processes > 1 and model.transformer.device.type != "cpu":
-        raise UsageError(
-            f"processes is {settings.processes}, and {model.name} is on "
-            f"{model.transformer.device}, which one process uses; leave processes out."
-        )
+    choose_processes(settings.processes, model)
     banks = _treebanks(source, settings.train if train is None else train, settings)
     learning, testing = (plan_word_maps(bank, model, settings.sentence_settings) for bank in banks)
     names = [bank.source for bank in banks]
@@ -206,7 +201,8 @@ def _probe(
     jobs = [ProbeJob(probe, measure) for probe, measure in settings.rows()]
     # Those that train longest begin first, so that no process ends with one alone.
     slow_first = sorted(jobs, key=lambda job: job.probe in QUICK)
-    run_stages(trainer, [slow_first], settings.processes, show=progress)
+    processes = choose_processes(settings.processes, testing.model)
+    run_stages(trainer, [slow_first], processes, show=progress)
     return dataset([trainer.row(job) for job in jobs], settings.seeds, about)
 
 

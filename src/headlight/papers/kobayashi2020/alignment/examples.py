@@ -26,8 +26,6 @@ from headlight.papers.reproduction import Reproduction
 from headlight.papers.writer import ExhibitWriter
 from headlight.views.alignment_page import DrawnAlignment, alignment_picture
 from headlight.views.exhibits import Picture
-from headlight.word_alignment.aligner import Aligner
-from headlight.word_alignment.settings import AlignerSettings
 
 DRAWN = 2
 """Translations that are drawn."""
@@ -116,9 +114,9 @@ def _pictures(
 ) -> list[Picture]:
     found = {}
     for measure in MEASURES:
-        settings = AlignerSettings(measure=measure, layer=layer)
-        aligner = Aligner(translator_of(reproduction), settings)
-        found[measure] = list(aligner.align([example.pair for example in examples]))
+        pairs = [example.pair for example in examples]
+        aligned = translator_of(reproduction).align(pairs, measure=measure, layer=layer)
+        found[measure] = list(aligned)
     pictures = []
     for number, example in enumerate(examples):
         soft = {measure: each[number].soft for measure, each in found.items()}

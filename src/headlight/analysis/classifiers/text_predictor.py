@@ -1,4 +1,4 @@
-"""Small classifiers of texts, asked as captured models are: `analysis.classifiers.predictor`."""
+"""The small classifiers of `headlight.training`, asked what captured models are asked."""
 
 from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
