@@ -33,21 +33,28 @@ def find_paper(name: str) -> "Paper":
     Raises:
         UnknownNameError: it is none of `NAMES`.
     """
-    paper: Paper = _lookup(name, "paper", "PAPER")
-    return paper
+    settings: Any = find_settings(name)
+    home, _, module = settings.__module__.rpartition(".")
+    if module == "settings":
+        paper: Paper = import_module(f"{home}.paper").PAPER
+        return paper
+    made: Paper = import_module(f"{home}.token_maps.paper").paper_of(settings)
+    return made
 
 
 def find_settings(name: str) -> "type[PaperSettings]":
     """The settings of the paper of that name, which say what it takes; without torch.
 
+    A paper is a package with modules ``settings`` and ``paper``; or, of those on maps of tokens,
+    one module, whose settings say all that there is to say of it.
+
     Raises:
         UnknownNameError: it is none of `NAMES`.
     """
-    settings: type[PaperSettings] = _lookup(name, "settings", "Settings")
-    return settings
-
-
-def _lookup(name: str, module: str, what: str) -> Any:
     if name not in NAMES:
         raise UnknownNameError("paper", name, NAMES)
-    return getattr(import_module(f"headlight.papers.{name}.{module}"), what)
+    home = import_module(f"headlight.papers.{name}")
+    is_package = hasattr(home, "__path__")
+    found: Any = import_module(f"{home.__name__}.settings") if is_package else home
+    settings: type[PaperSettings] = found.Settings
+    return settings

@@ -1,41 +1,20 @@
 """Findings of the form: one map is ahead of another, by one question, on the same texts."""
 
 from collections.abc import Sequence
-from dataclasses import dataclass
-from functools import partial
 
 import xarray
 
 from headlight.papers.claims import Claim, claims_content
-from headlight.papers.exhibit import Content, ExhibitSpec
+from headlight.papers.exhibit import Content
 from headlight.papers.reproduction import Reproduction
 from headlight.papers.token_maps.results import ahead, load_maps, notes_of, score
+from headlight.papers.token_maps.settings import Ahead, MapPaperSettings
 from headlight.papers.token_maps.tables import AGREEMENT, LABELS, REMOVAL
 from headlight.papers.verdicts import lies
 from headlight.papers.writer import ExhibitWriter
 
 NAMES = {**AGREEMENT, **REMOVAL}
 """What a question's number is called."""
-NOT_READ = "–"
-
-
-@dataclass(frozen=True)
-class Ahead:
-    """That one map is ahead of another.
-
-    Attributes:
-        claim: in a few words.
-        first: the better map.
-        second: the other.
-        question: by which it is judged; the more, the better.
-        published: what the paper has.
-    """
-
-    claim: str
-    first: str
-    second: str
-    question: str
-    published: str = NOT_READ
 
 
 def judge_ahead(found: xarray.Dataset, claims: Sequence[Ahead]) -> list[Claim]:
@@ -58,14 +37,8 @@ def judge_ahead(found: xarray.Dataset, claims: Sequence[Ahead]) -> list[Claim]:
     return judged
 
 
-def findings(source: str, claims: Sequence[Ahead]) -> ExhibitSpec:
+def findings(reproduction: Reproduction[MapPaperSettings], writer: ExhibitWriter) -> Content:
     """The findings of a paper."""
-    return ExhibitSpec("findings", "Which findings hold", source, partial(_findings, claims=claims))
-
-
-def _findings(
-    reproduction: Reproduction, writer: ExhibitWriter, claims: Sequence[Ahead]
-) -> Content:
     found = load_maps(reproduction)
-    notes = notes_of(reproduction, found)
-    return claims_content(writer, judge_ahead(found, claims), notes, about="its models")
+    judged = judge_ahead(found, reproduction.settings.claims)
+    return claims_content(writer, judged, notes_of(reproduction, found), about="its models")

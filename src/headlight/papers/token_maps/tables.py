@@ -1,6 +1,7 @@
 """Exhibits of papers on maps: what maps agree with, and what the removal of tokens costs."""
 
 from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
 from functools import partial
 from math import isnan
 
@@ -10,6 +11,7 @@ import xarray
 from headlight.papers.exhibit import Content, ExhibitSpec
 from headlight.papers.reproduction import Reproduction
 from headlight.papers.token_maps.results import load_maps, notes_of, score
+from headlight.papers.token_maps.settings import MapTable
 from headlight.papers.verdicts import Bounds
 from headlight.papers.writer import ExhibitWriter
 from headlight.views.exhibits import Comparison, Picture
@@ -37,53 +39,54 @@ LABELS = {
 AGREEMENT = {"gradient_input": "ρ, gradient × input", "leave_one_out": "ρ, leave one out"}
 REMOVAL = {"comprehensiveness": "AOPC", "sufficiency": "sufficiency"}
 
-Published = Mapping[str, str]
-"""By map, the numbers of the paper in words."""
-
 JUDGED = "Each number is a mean over texts, with its interval of 95% (bootstrap over texts)."
 
 
-def agreement(name: str, source: str, published: Published | None = None) -> ExhibitSpec:
-    """Spearman's ρ of each map with gradients, and with what a token alone takes with it."""
-    return ExhibitSpec(
-        name,
+@dataclass(frozen=True)
+class Kind:
+    """What a table shows.
+
+    Attributes:
+        title: of the exhibit.
+        questions: its columns, and what they are called.
+        explanation: of the numbers.
+        drawn: whether there are curves beside it.
+    """
+
+    title: str
+    questions: Mapping[str, str]
+    explanation: str
+    drawn: bool = False
+
+
+KINDS = {
+    "agreement": Kind(
         "How maps agree with gradients and with leaving tokens out",
-        source,
-        partial(
-            _table,
-            questions=AGREEMENT,
-            published=published or {},
-            explanation="Spearman's ρ, over the tokens of a text, of a map with the size of "
-            "gradient × input, and with what the probability loses without each token. " + JUDGED,
-        ),
-    )
-
-
-def removal(name: str, source: str, published: Published | None = None) -> ExhibitSpec:
-    """What the probability loses as tokens are removed in the order of each map."""
-    return ExhibitSpec(
-        name,
+        AGREEMENT,
+        "Spearman's ρ, over the tokens of a text, of a map with the size of gradient × input, and "
+        f"with what the probability loses without each token. {JUDGED}",
+    ),
+    "removal": Kind(
         "What is lost without the tokens that a map puts first",
-        source,
-        partial(
-            _table,
-            questions=REMOVAL,
-            published=published or {},
-            explanation="AOPC: what the probability loses without the most important tokens, the "
-            "mean over 10, 20, …, 90% of them; the more, the better the map. Sufficiency: the same "
-            "of the least important; the less, the better. " + JUDGED,
-            drawn=True,
-        ),
-    )
+        REMOVAL,
+        "AOPC: what the probability loses without the most important tokens, the mean over 10, 20, "
+        "…, 90% of them; the more, the better the map. Sufficiency: the same of the least "
+        f"important; the less, the better. {JUDGED}",
+        drawn=True,
+    ),
+}
+"""By `MapTable.shows`."""
+
+
+def table_exhibit(asked: MapTable) -> ExhibitSpec:
+    """The exhibit of a table."""
+    kind = KINDS[asked.shows]
+    make = partial(_table, kind=kind, published=asked.published)
+    return ExhibitSpec(asked.name, kind.title, asked.source, make)
 
 
 def _table(
-    reproduction: Reproduction,
-    writer: ExhibitWriter,
-    questions: Mapping[str, str],
-    published: Published,
-    explanation: str,
-    drawn: bool = False,
+    reproduction: Reproduction, writer: ExhibitWriter, kind: Kind, published: Mapping[str, str]
 ) -> Content:
     found = load_maps(reproduction)
     names = names_of(found)
@@ -91,10 +94,10 @@ def _table(
         {"map": [LABELS[name] for name in names]}
         | {
             label: [_shown(score(found, question, name)) for name in names]
-            for question, label in questions.items()
+            for question, label in kind.questions.items()
         }
     )
-    first, label = next(iter(questions.items()))
+    first, label = next(iter(kind.questions.items()))
     comparisons = [
         Comparison(
             f"{LABELS[name]}: {label}", there, float(score(found, first, name).value), digits=2
@@ -102,9 +105,9 @@ def _table(
         for name, there in published.items()
         if name in names
     ]
-    pictures = [_curves(writer, found, names)] if drawn else []
+    pictures = [_curves(writer, found, names)] if kind.drawn else []
     return Content(
-        explanation,
+        kind.explanation,
         pictures=pictures,
         tables=[writer.table(frame, "Maps of the same texts")],
         comparisons=comparisons,

@@ -1,1 +1,0 @@
-"""*Quantifying Attention Flow in Transformers*."""

@@ -1,1 +1,0 @@
-"""*Measuring the Mixing of Contextual Information in the Transformer*."""

@@ -1,1 +1,0 @@
-"""*GlobEnc* (Modarressi et al. 2022)."""

@@ -1,1 +1,0 @@
-"""*DecompX: Explaining Transformers Decisions by Propagating Token Decomposition*."""
