@@ -11,7 +11,7 @@ import pytest
 import xarray
 
 from headlight.papers.claims import Claim
-from headlight.papers.ferrando2022.paper import CLAIMS
+from headlight.papers.ferrando2022 import Settings as Ferrando2022
 from headlight.papers.kobayashi2020.alignment.aligners import OtherAligner
 from headlight.papers.kobayashi2020.alignment.results import SMOOTHGRADS, InputMethod, Rate
 from headlight.papers.kobayashi2021.results import METHODS
@@ -469,7 +469,7 @@ ARGUMENTS: dict[str, Callable[[], tuple[Any, ...]]] = {
     "kobayashi2020.alignment.as_good_as_fast_align": lambda: (alignment(), aligners()),
     "kobayashi2020.alignment.norms_above_gradients": lambda: (alignment(), gradients()),
     "kobayashi2021.judge_claims": lambda: (mixing(),),
-    "token_maps.judge_ahead": lambda: (maps_beside(), CLAIMS),
+    "token_maps.judge_ahead": lambda: (maps_beside(), Ferrando2022.claims),
     **{
         f"wiegreffe2019.{name}": lambda: (wiegreffe(),)
         for name in ("needs_attention", "carries_over", "adversaries_do_not", "adversaries_exist")

@@ -1,6 +1,8 @@
 """The sentence pairs that the exhibits of Brunner et al. read: MRPC, CoLA and MNLI."""
 
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -8,6 +10,7 @@ from headlight.corpora import Corpus, open_sentence_pairs
 from headlight.errors import UnknownNameError, UsageError
 from headlight.papers.brunner2020 import published
 from headlight.papers.brunner2020.settings import Settings
+from headlight.papers.exhibit import Content, ExhibitSpec
 from headlight.papers.reproduction import Reproduction
 
 TITLES = {"mrpc": "MRPC", "cola": "CoLA", "mnli": "MNLI"}
@@ -63,6 +66,34 @@ class PairSet:
         return (
             f"{here}; the paper's are {paper.examples:,} of {paper.shortest} to {paper.longest} "
             f"tokens, {paper.mean} on average."
+        )
+
+
+MakeOfSet = Callable[..., Content]
+"""Makes an exhibit, as `Make` does, of the set of a ``name``; None is the first."""
+
+
+def figures_of_sets(
+    make: MakeOfSet,
+    title: str,
+    *rows: tuple[int, str | None, str],
+    needs: tuple[str, ...] = (),
+) -> Iterator[ExhibitSpec]:
+    """The same figure of several sets of pairs.
+
+    Args:
+        make: what it shows.
+        title: of all of them; that of the set follows it.
+        rows: number of the figure, name of the set or None for the first, and section.
+        needs: what it cannot do without besides the set.
+    """
+    for number, name, section in rows:
+        yield ExhibitSpec(
+            f"figure-{number}",
+            f"{title}, {TITLES[name]}" if name else title,
+            f"Brunner et al. (2020), Figure {number} and {section}",
+            partial(make, name=name),
+            (name or "pairs", *needs),
         )
 
 

@@ -94,9 +94,6 @@ SEP_TO_SEP = 90
 CLS_ENTROPY_LAST_LAYER = 3.89
 """Nats, mean over the heads of the last layer (§3.3)."""
 
-BROAD_ENTROPY = 3.8
-"""Nats above which the released code calls a head broad, for segments of 128 tokens (Figure 6)."""
-
 FIGURE_1 = (
     ("broad", "L0H0 (1-1)"),
     ("next", "L2H0 (3-1)"),

@@ -9,9 +9,10 @@ import xarray
 
 from headlight.analysis.classifiers.plan import Classified, LabelledSource, plan_classifier_study
 from headlight.analysis.classifiers.split import digest_of, split_texts
-from headlight.analysis.folder import RunFolder, work_place
+from headlight.analysis.folder import RunFolder
 from headlight.analysis.plan import StudyPlan
 from headlight.analysis.runner import Origin, keep_result
+from headlight.analysis.work_folders import work_place
 from headlight.capture import CapturedModel, Classes
 from headlight.errors import UsageError
 from headlight.files import Location

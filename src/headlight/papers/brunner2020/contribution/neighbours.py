@@ -1,7 +1,5 @@
 """Section 5.3 and Appendix C.3: whose contributions they are (Figures 4, 18, 41 and 43)."""
 
-from functools import partial
-
 import pandas
 import xarray
 
@@ -12,8 +10,8 @@ from headlight.papers.brunner2020.contribution.results import (
     load_contributions,
     shown_layers,
 )
-from headlight.papers.brunner2020.pair_sets import find_pair_set
-from headlight.papers.exhibit import Content, ExhibitSpec, exhibit
+from headlight.papers.brunner2020.pair_sets import figures_of_sets, find_pair_set
+from headlight.papers.exhibit import Content, exhibit
 from headlight.papers.naming import frame_of
 from headlight.papers.reproduction import Reproduction
 from headlight.papers.writer import ExhibitWriter
@@ -81,19 +79,12 @@ def neighbours(reproduction: Reproduction, writer: ExhibitWriter, name: str | No
     )
 
 
-figure_4, figure_41, figure_43 = (
-    ExhibitSpec(
-        f"figure-{number}",
-        f"Contribution of context{title}",
-        f"Brunner et al. (2020), Figure {number} and {place}",
-        partial(neighbours, name=name),
-        (name or "pairs",),
-    )
-    for number, name, title, place in (
-        (4, None, "", "Section 5.3"),
-        (41, "cola", ", CoLA", "Appendix D.2.1"),
-        (43, "mnli", ", MNLI", "Appendix D.2.2"),
-    )
+figure_4, figure_41, figure_43 = figures_of_sets(
+    neighbours,
+    "Contribution of context",
+    (4, None, "Section 5.3"),
+    (41, "cola", "Appendix D.2.1"),
+    (43, "mnli", "Appendix D.2.2"),
 )
 
 

@@ -1,7 +1,6 @@
 """Section 5.2: how much of a hidden token is its own input token (Figures 3, 40 and 42)."""
 
 from collections.abc import Callable
-from functools import partial
 from typing import Any
 
 import numpy as np
@@ -14,8 +13,8 @@ from headlight.papers.brunner2020.contribution.results import (
     counterparts,
     load_contributions,
 )
-from headlight.papers.brunner2020.pair_sets import PairSet, find_pair_set
-from headlight.papers.exhibit import Content, ExhibitSpec
+from headlight.papers.brunner2020.pair_sets import PairSet, figures_of_sets, find_pair_set
+from headlight.papers.exhibit import Content
 from headlight.papers.naming import as_printed, percent, yes_or_no
 from headlight.papers.reproduction import Reproduction
 from headlight.papers.writer import ExhibitWriter
@@ -90,19 +89,12 @@ def own_contribution(
     )
 
 
-figure_3, figure_40, figure_42 = (
-    ExhibitSpec(
-        f"figure-{number}",
-        f"Contribution of a token to itself{title}",
-        f"Brunner et al. (2020), Figure {number} and {place}",
-        partial(own_contribution, name=name),
-        (name or "pairs",),
-    )
-    for number, name, title, place in (
-        (3, None, "", "Section 5.2"),
-        (40, "cola", ", CoLA", "Appendix D.2.1"),
-        (42, "mnli", ", MNLI", "Appendix D.2.2"),
-    )
+figure_3, figure_40, figure_42 = figures_of_sets(
+    own_contribution,
+    "Contribution of a token to itself",
+    (3, None, "Section 5.2"),
+    (40, "cola", "Appendix D.2.1"),
+    (42, "mnli", "Appendix D.2.2"),
 )
 
 

@@ -17,7 +17,7 @@ from headlight.papers.brunner2020.identity.results import (
     load_single_layers,
     load_single_layers_of_second,
 )
-from headlight.papers.brunner2020.pair_sets import PairSet, find_pair_set
+from headlight.papers.brunner2020.pair_sets import PairSet, figures_of_sets, find_pair_set
 from headlight.papers.exhibit import Content, ExhibitSpec, exhibit
 from headlight.papers.naming import frame_of, layer_names, yes_or_no
 from headlight.papers.reproduction import Reproduction
@@ -167,15 +167,12 @@ def two_models(reproduction: Reproduction, writer: ExhibitWriter, name: str | No
     )
 
 
-figure_12, figure_13 = (
-    ExhibitSpec(
-        f"figure-{number}",
-        f"Identity across single layers of two models{title}",
-        f"Brunner et al. (2020), Figure {number} and Appendix B.4",
-        partial(two_models, name=name),
-        (name or "pairs", "compared"),
-    )
-    for number, name, title in ((12, None, ""), (13, "cola", ", CoLA"))
+figure_12, figure_13 = figures_of_sets(
+    two_models,
+    "Identity across single layers of two models",
+    (12, None, "Appendix B.4"),
+    (13, "cola", "Appendix B.4"),
+    needs=("compared",),
 )
 
 

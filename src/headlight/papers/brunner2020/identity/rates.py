@@ -1,7 +1,6 @@
 """Section 4: how often tokens are identified (Figures 2, 7, 38 and 39)."""
 
 from dataclasses import replace
-from functools import partial
 from typing import Any
 
 import pandas
@@ -19,10 +18,10 @@ from headlight.papers.brunner2020.identity.results import (
     load_ridge,
     load_same_layer,
 )
-from headlight.papers.brunner2020.pair_sets import PairSet, find_pair_set
+from headlight.papers.brunner2020.pair_sets import PairSet, figures_of_sets, find_pair_set
 from headlight.papers.brunner2020.settings import Settings
 from headlight.papers.claims import Claim
-from headlight.papers.exhibit import Content, ExhibitSpec, exhibit
+from headlight.papers.exhibit import Content, exhibit
 from headlight.papers.naming import yes_or_no
 from headlight.papers.reproduction import Reproduction
 from headlight.papers.writer import ExhibitWriter
@@ -138,18 +137,11 @@ def identifiability(
     )
 
 
-figure_38, figure_39 = (
-    ExhibitSpec(
-        f"figure-{number}",
-        f"Identifiability of hidden tokens, {title}",
-        f"Brunner et al. (2020), Figure {number} and {place}",
-        partial(identifiability, name=name),
-        (name,),
-    )
-    for number, name, title, place in (
-        (38, "cola", "CoLA", "Appendix D.1.1"),
-        (39, "mnli", "MNLI", "Appendix D.1.2"),
-    )
+figure_38, figure_39 = figures_of_sets(
+    identifiability,
+    "Identifiability of hidden tokens",
+    (38, "cola", "Appendix D.1.1"),
+    (39, "mnli", "Appendix D.1.2"),
 )
 
 
