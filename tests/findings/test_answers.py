@@ -127,6 +127,12 @@ def test_a_verdict_keeps_to_its_interval() -> None:
     assert decided(0.6, 0.45, 0.65, 0.5) == "not decided"
     assert decided(0.6, float("nan"), float("nan"), 0.5) == "not decided"
     assert decided(0.5, 0.2, 0.3, 0.4) == "not decided"  # too few resamples to be an interval
+    numbers = np.array([0.6, 0.4, 0.6, np.nan, 0.6])
+    low, high = numbers - 0.05, numbers + 0.05
+    low[4] = np.nan
+    assert decided(numbers, low, high, np.array([0.5, 0.5, 0.57, 0.5, 0.5])).tolist() == [
+        "above", "below", "not decided", "not decided", "not decided"
+    ]  # fmt: skip
     assert interval(0.1, 0.25) == " (95%: 10% to 25%)"
     assert interval(float("nan"), 0.25) == ""
 

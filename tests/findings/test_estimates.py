@@ -246,7 +246,8 @@ def test_the_grid_shows_half_the_interval() -> None:
               "0.35."),
         (0.3, "Without which head predictions move most is not decided between L1H0 and L0H1: "
               "without L1H0 KL 0.9 nats (95%: 0.6 to 1.2); the median is 0.35."),
-        (np.nan, "Predictions move most without L1H0: KL 0.9 nats; the median is 0.35."),
+        (np.nan, "Predictions move most without L1H0: KL 0.9 nats; the median is 0.35. Without "
+                 "which head predictions move most is not decided: no interval was computed."),
     ],
 )  # fmt: skip
 def test_without_which_head_predictions_move_most(half: float, words: str) -> None:

@@ -39,6 +39,14 @@ def test_what_was_never_seen_has_neither_mean_nor_interval() -> None:
     assert np.isnan(alone["low"])
 
 
+def test_a_single_cluster_has_no_interval() -> None:
+    rows = np.array([[0.3, np.nan], [0.5, 0.7], [np.nan, np.nan]])
+    found = ResampledMean.of(np.arange(3), rows, replicates=50, seed=0).compute()
+    np.testing.assert_allclose(found["mean"], [0.4, 0.7])
+    for end in ("low", "high"):
+        assert np.isfinite(found[end]).tolist() == [True, False]
+
+
 def test_keys_and_observations_must_fit() -> None:
     with pytest.raises(ValueError, match="3 keys do not fit 2 observations"):
         ResampledMean().update(np.arange(3), np.ones(2))

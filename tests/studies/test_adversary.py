@@ -392,17 +392,22 @@ def test_adversaries_of_single_texts_stand_beside_the_models(tmp_path: Path) -> 
     [
         ((0.1, 3.0, 3.1), "it levels off"),
         ((0.1, 1.0, 3.1), "it does not level off"),
-        ((2.0, 2.1, 2.2), "hardly moves"),
+        ((0.1, 3.0, 3.31), "it is not decided whether it levels off"),
+        ((2.0, 2.1, 2.2), "KL hardly moves"),
+        ((2.0, 2.1, 4.01), "it is not decided whether KL moves"),
     ],
 )
 def test_whether_kl_levels_off_is_said_by_its_rule(kl: Any, says: str) -> None:
     result = headlight.adversary(labelled(10), model=classifier(), **QUICK)
-    rows = of_kind(result, "adversary").isel(run=[0, 1, 1])
-    rows = rows.assign_coords(weight=("run", [0.0, 0.1, 1.0]))
-    found = growth(rows.assign(kl=("run", list(kl))))
+    one = of_kind(result, "adversary").isel(run=[0, 1, 1])
+    one = one.assign_coords(weight=("run", [0.0, 0.1, 1.0])).assign(kl=("run", list(kl)))
+    seeds = [one.assign(kl=one["kl"] + change) for change in (-0.01, 0.01)]
+    found, alone = (growth(rows) for rows in (xarray.concat(seeds, "run"), one))
     assert found is not None
+    assert alone is not None
     assert says in found.said
-    assert growth(rows.isel(run=[0, 1])) is None
+    assert "it is not decided whether KL moves" in alone.said
+    assert growth(one.isel(run=[0, 1])) is None
 
 
 # What is refused

@@ -1,5 +1,6 @@
 """Numbers with their intervals, as sentences compare them."""
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -13,6 +14,9 @@ from headlight.findings.wording import interval, listed, percent, plural
 from headlight.vocabulary import CATEGORIES
 
 ENDS = ("", "_low", "_high")
+
+NO_INTERVAL = "no interval was computed"
+"""Why a sentence says nothing of what it would otherwise compare."""
 
 NAMED = 3
 """Heads that are named at most, of those that may be first."""
@@ -58,10 +62,16 @@ class Estimates:
     def compared(self, other: float) -> NDArray[Any]:
         """`headlight.findings.rules.decided` of each; of a text alone what was seen in it."""
         if self.known:
-            verdict = np.vectorize(decided, otypes=[str])(self.value, self.low, self.high, other)
+            verdict = self.against(other)
         else:
             verdict = np.where(self.value > other, "above", "below")
         return np.where(np.isfinite(self.value), verdict, "")
+
+    def against(self, other: "Estimates | float") -> NDArray[Any]:
+        """`headlight.findings.rules.decided` of each; nothing is without an interval."""
+        apart = self.minus(other) if isinstance(other, Estimates) else self
+        bound = 0.0 if isinstance(other, Estimates) else other
+        return np.asarray(decided(apart.value, apart.low, apart.high, bound))
 
     def first(self) -> tuple[int, ...] | None:
         """Where the largest value stands; None where nothing was observed."""
@@ -117,6 +127,55 @@ def unreached(result: xr.Dataset) -> Estimates:
     fewest = np.where(freedom > 0, freedom, np.inf).min((0, 1))
     half = stdtrit(np.where(np.isfinite(fewest), fewest, np.nan), 0.975) * error
     return Estimates(value, value - half, value + half)
+
+
+def means(result: xr.Dataset, name: str, *dims: str) -> Estimates:
+    """A variable over these axes, and the mean over all others; the ends are averaged too."""
+    kept = [result[name + end] if name + end in result else result[name] * np.nan for end in ENDS]
+    return Estimates(*(
+        np.asarray(each.mean([dim for dim in each.dims if dim not in dims]).transpose(*dims),
+                   dtype=np.float64)
+        for each in kept
+    ))  # fmt: skip
+
+
+def pairwise(
+    result: xr.Dataset, name: str, pairs: Sequence[tuple[str, str]], dim: str
+) -> Estimates:
+    """What a matrix over ``dim`` and ``other`` says of pairs, one number each."""
+    rows = [estimates(result, name, (), **{dim: one, "other": other}) for one, other in pairs]
+    return Estimates(*(np.array([getattr(row, end) for row in rows], dtype=np.float64)
+                       for end in ("value", "low", "high")))  # fmt: skip
+
+
+def undecided(numbers: Estimates, names: Sequence[str], which: str, noun: str = "head") -> str:
+    """A sentence where it is not decided which number is the largest, with a blank before it.
+
+    Args:
+        numbers: of any shape.
+        names: of the numbers, in their order.
+        which: what is not decided, such as ``which head finds most``.
+        noun: what is counted where many may be the largest.
+    """
+    first = numbers.first()
+    if first is None or np.isfinite(numbers.value).sum() < 2:
+        return ""
+    places = [int(np.ravel_multi_index(each, numbers.value.shape))
+              for each in (first, *numbers.rivals())]  # fmt: skip
+    said = f" {which[0].upper()}{which[1:]} is not decided"
+    if not np.isfinite(numbers.low[first] + numbers.high[first]):
+        return f"{said}: {NO_INTERVAL}."
+    found = [names[place] for place in places]
+    return f"{said} between {between(found, noun)}." if len(found) > 1 else ""
+
+
+def beside(one: Estimates, other: Estimates, called: str) -> str:
+    """How a number stands to another: ``which is more than the best baseline (50%)``."""
+    verdict = str(one.against(other))
+    if verdict != "not decided":
+        return f"which is {'more' if verdict == 'above' else 'less'} than {called}"
+    known = np.isfinite(one.low + one.high + other.low + other.high)
+    return f"beside {called}; which is more is not decided{'' if known else f': {NO_INTERVAL}'}"
 
 
 def around(one: Estimates, written: Any = percent, *, share: bool = True) -> str:

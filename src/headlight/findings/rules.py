@@ -5,6 +5,7 @@ numbers beside it by one of them, so that two places cannot judge the same numbe
 """
 
 from math import isfinite
+from typing import overload
 
 import numpy as np
 from numpy.typing import NDArray
@@ -72,27 +73,43 @@ OF_THE_REST = 0.25
 alone leaves wrong."""
 
 
-def decided(value: float, low: float, high: float, other: float) -> str:
-    """Whether a number is ``above`` or ``below`` another, or its interval reaches it.
+@overload
+def decided(value: float, low: float, high: float, other: float) -> str: ...
+
+
+@overload
+def decided(
+    value: Numbers, low: Numbers, high: Numbers, other: Numbers | float
+) -> NDArray[np.str_]: ...
+
+
+def decided(
+    value: Numbers | float, low: Numbers | float, high: Numbers | float, other: Numbers | float
+) -> NDArray[np.str_] | str:
+    """Whether numbers are ``above`` or ``below`` others, or their intervals reach these.
 
     Args:
-        value: the number.
-        low: the lower end of the interval.
-        high: the upper end.
-        other: what it is compared with.
+        value: a number, or an array of them.
+        low: the lower ends of their intervals.
+        high: the upper ends.
+        other: what they are compared with.
 
     Returns:
-        ``above``, ``below``, or ``not decided``, also where there is no interval.
+        ``above``, ``below``, or ``not decided``, also where there is no interval, or no number.
     """
-    if not isfinite(low + high):
-        return "not decided"
-    if min(value, low) > other:
-        return "above"
-    return "below" if max(value, high) < other else "not decided"
+    known = np.isfinite(low) & np.isfinite(high)
+    above = known & (np.minimum(value, low) > other)
+    below = known & (np.maximum(value, high) < other)
+    verdict: NDArray[np.str_] | str = np.select([above, below], ["above", "below"], "not decided")[
+        ()
+    ]
+    return verdict
 
 
 def rivals(value: Numbers, low: Numbers, high: Numbers, *, first: int) -> list[int]:
     """Numbers of which one may be the largest instead of the first: their intervals reach its own.
+
+    So may one be that has no interval.
 
     Args:
         value: numbers; NaN for what is missing.
@@ -105,7 +122,7 @@ def rivals(value: Numbers, low: Numbers, high: Numbers, *, first: int) -> list[i
     """
     if not isfinite(low[first] + high[first]):
         return []
-    reach = np.isfinite(value) & (high >= low[first])
+    reach = np.isfinite(value) & ~(high < low[first])
     order = np.argsort(-np.where(np.isfinite(value), value, -np.inf), kind="stable")
     return [int(at) for at in order if reach[at] and at != first]
 

@@ -88,8 +88,9 @@ def examples(result: xr.Dataset) -> int:
 
 
 def has_interval(result: xr.Dataset) -> bool:
-    """Whether there are documents enough for an interval of coreference."""
-    return examples(result) >= FEWEST_DOCUMENTS
+    """Whether there are examples enough for an interval: of coreference some documents."""
+    number = examples(result)
+    return number >= FEWEST_DOCUMENTS if "answerable" in result.attrs else number != 1
 
 
 def unknown_tokens(result: xr.Dataset) -> Iterator[str]:
@@ -228,6 +229,8 @@ def _cautions(result: xr.Dataset) -> Iterator[str]:
         yield from _few_mentions(result, number)
     elif 0 < number < FEW_EXAMPLES:
         yield _few(result, number)
+    elif _has_ends(result) is False:
+        yield "No number has an interval: what was seen is said, and nothing is decided of others."
     yield from unknown_tokens(result)
 
 
@@ -238,13 +241,19 @@ def _few(result: xr.Dataset, number: int) -> str:
         noun, more = "held-out text", " Give more texts, or others with --held-out."
     elif _is_pair(result.attrs.get("sentences")):
         noun, more = "tested sentence", " With --train FILE all sentences of the source are tested."
-    ends = [each for name, each in result.data_vars.items()
-            if str(name) == "low" or str(name).endswith("_low")]  # fmt: skip
-    resampled = ", and intervals are drawn from these alone" if ends else ""
-    if ends and not any(bool(each.notnull().any()) for each in ends):
-        resampled = "; there is no interval, and nothing is decided of them"
+    resampled = {
+        True: ", and intervals are drawn from these alone",
+        False: "; there is no interval, and nothing is decided of them",
+    }.get(_has_ends(result), "")
     others = "recordings" if noun == "recording" else "texts"
     return f"Only {plural(number, noun)}: that says little of other {others}{resampled}.{more}"
+
+
+def _has_ends(result: xr.Dataset) -> bool | None:
+    """Whether any number has an interval; None of a result that has no place for any."""
+    ends = [each for name, each in result.data_vars.items()
+            if str(name) == "low" or str(name).endswith("_low")]  # fmt: skip
+    return any(bool(each.notnull().any()) for each in ends) if ends else None
 
 
 def _few_mentions(result: xr.Dataset, documents: int) -> Iterator[str]:

@@ -67,8 +67,12 @@ class ResampledMean(Accumulator):
         self.counts += other.counts
 
     def compute(self) -> dict[str, Array]:
-        """`mean` and `count`, of ``shape``, and the `percentiles` `low` and `high` of the mean."""
+        """`mean` and `count`, of ``shape``, and the `percentiles` `low` and `high` of the mean.
+
+        A single cluster has no interval: its resamples are all alike.
+        """
         means = self.sums / np.where(self.counts > 0, self.counts, np.nan)
-        low, high = percentiles(means[1:])
         count = self.counts[0, ...].copy()
-        return {"mean": means[0, ...], "low": low, "high": high, "count": count}
+        ends = (np.where(count > 1, end, np.nan) for end in percentiles(means[1:]))
+        found = dict(zip(("low", "high"), ends, strict=True))
+        return {"mean": means[0, ...], **found, "count": count}

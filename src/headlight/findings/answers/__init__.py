@@ -6,12 +6,15 @@ called different from another only if its interval leaves that out (`headlight.f
 
 from collections.abc import Callable, Mapping
 
+import numpy as np
 import xarray as xr
 
 from headlight.findings.answers import classifiers, heads, words
+from headlight.findings.answers.adversary import adversary
 from headlight.findings.answers.circuits import circuits
 from headlight.findings.answers.map_faithfulness import map_faithfulness
 from headlight.findings.answers.tokens import flow, mixing
+from headlight.findings.what_was_read import has_interval
 
 ANSWERS: Mapping[str, Callable[[xr.Dataset], list[str]]] = {
     "survey": heads.survey,
@@ -34,7 +37,7 @@ ANSWERS: Mapping[str, Callable[[xr.Dataset], list[str]]] = {
     "map_faithfulness": map_faithfulness,
     "agreement": classifiers.agreement,
     "instance_adversary": classifiers.instance_adversary,
-    "adversary": classifiers.adversary,
+    "adversary": adversary,
     "guided": classifiers.guided,
 }
 """By the name of the study."""
@@ -47,4 +50,12 @@ def answers(result: xr.Dataset) -> list[str]:
         result: of any study, of one kind of attention.
     """
     answer = ANSWERS.get(str(result.attrs.get("stage", "")))
-    return answer(result) if answer else []
+    return answer(_without_intervals_of_too_few(result)) if answer else []
+
+
+def _without_intervals_of_too_few(result: xr.Dataset) -> xr.Dataset:
+    """Resamples of a single text are all alike, which says nothing of others."""
+    if has_interval(result):
+        return result
+    ends = [name for name in map(str, result.data_vars) if name.endswith(("low", "high"))]
+    return result.assign({name: result[name] * np.nan for name in ends})

@@ -3,7 +3,7 @@
 import numpy as np
 import xarray as xr
 
-from headlight.findings.estimates import between, estimates
+from headlight.findings.estimates import NO_INTERVAL, around, estimates, undecided
 from headlight.findings.rules import RETRIEVES, WORTH_SAYING
 from headlight.findings.wording import listed, number, plural
 from headlight.vocabulary import head_name
@@ -53,6 +53,8 @@ def joined_heads(
     return found
 
 
+OF_WEIGHTS = "which are the same for all texts and need no interval"
+
 SAID = 5
 """Heads that are named at most."""
 
@@ -80,14 +82,20 @@ def _repeated(result: xr.Dataset) -> list[str]:
     ]
     first = result.isel(measure=0).sel(behaviour="previous_token")
     measure = str(first["measure"].values)
-    head, score = most(first["repeated"])[0]
-    said.append(f"Most to the token before goes from {head}: {number(score)} by {measure}.")
     numbers = estimates(first, "repeated")
-    if (place := numbers.first()) and (others := numbers.rivals()):
-        layers = first["layer"].values
-        names = [head_name(int(layers[row]), column) for row, column in (place, *others)]
-        said[-1] += f" Whether it is first is not decided between {between(names)}."
+    if (place := numbers.first()) is not None:
+        names = _names(first)
+        head = names[int(np.ravel_multi_index(place, numbers.value.shape))]
+        of_head = f"{number(float(numbers.value[place]))}{around(numbers.at(place), number)}"
+        said.append(f"Most to the token before goes from {head}: {of_head} by {measure}.")
+        said[-1] += undecided(numbers, names, "which head gives it most")
     return said
+
+
+def _names(result: xr.Dataset) -> list[str]:
+    """All heads, in the order of estimates."""
+    return [head_name(int(layer), int(head))
+            for layer in result["layer"].values for head in result["head"].values]  # fmt: skip
 
 
 def _retrieval(result: xr.Dataset) -> list[str]:
@@ -106,18 +114,33 @@ def _retrieval(result: xr.Dataset) -> list[str]:
 
 
 def _above(result: xr.Dataset, variable: str, bound: float, name: str) -> str:
-    """How many heads are above a bound, and which are the first of them."""
-    ordered = most(result[variable])
-    count = sum(score > bound for _, score in ordered)
-    verdicts = estimates(result, variable).compared(bound)
-    named = [f"{head} ({number(score)})" for head, score in ordered[:SAID] if score > bound]
-    if not named:
-        head, score = ordered[0]
-        return f"no head is above {bound:g}; the nearest to an {name} is {head} ({number(score)})"
-    more = f", the first being {listed(named)}" if count > SAID else f": {listed(named)}"
-    if open_ones := int((verdicts == "not decided").sum()):
-        more += f"; of {plural(open_ones, 'head')} it is not decided whether they are above"
-    return f"{plural(count, name)} above {bound:g}{more}"
+    """How many heads are certainly above a bound, and which are the first of them."""
+    numbers, names = estimates(result, variable), _names(result)
+    value = numbers.value.ravel()
+    order = np.argsort(-np.where(np.isfinite(value), value, -np.inf), kind="stable")
+    verdicts = np.where(np.isfinite(value), numbers.against(bound).ravel(), "")
+
+    def those(verdict: str) -> list[str]:
+        return [f"{names[at]} ({number(value[at])})" for at in order if verdicts[at] == verdict]
+
+    certain, open_ones, below = map(those, ("above", "not decided", "below"))
+    unknown = "" if numbers.known else f": {NO_INTERVAL}"
+    if not certain and not open_ones:
+        if not below:
+            return f"no head has a score as {name}"
+        near = undecided(numbers, names, "which head is nearest").strip()
+        return f"no head is above {bound:g}; the nearest is {below[0]}" + (
+            f"; {near[0].lower()}{near[1:-1]}" if near else ""
+        )
+    more = f"of {plural(len(open_ones), 'head')} it is not decided whether they are above{unknown}"
+    first = f"the first being {listed(open_ones[:SAID])}"
+    if not certain:
+        return f"no head is certainly above {bound:g}; {more}, {first}"
+    said = f"{plural(len(certain), name)} above {bound:g}"
+    said += f", the first being {listed(certain[:SAID])}" if len(certain) > SAID else (
+        f": {listed(certain)}"
+    )  # fmt: skip
+    return f"{said}; {more}" if open_ones else said
 
 
 def _weights(result: xr.Dataset) -> str:
@@ -129,7 +152,7 @@ def _weights(result: xr.Dataset) -> str:
             parts.append(
                 f"{called} is highest in {head} ({number(score)}; median {number(middle)})"
             )
-    return f"Of weights alone, {' and '.join(parts)}." if parts else (
+    return f"Of weights alone, {OF_WEIGHTS}, {' and '.join(parts)}." if parts else (
         "Weights alone say nothing: no matrices of queries, keys or values were found."
     )  # fmt: skip
 
@@ -141,4 +164,8 @@ def _composition(result: xr.Dataset) -> list[str]:
             said.append(
                 f"{head_name(*reads)} makes its {path} of {head_name(*writes)} ({number(score)})"
             )
-    return [f"The strongest compositions: {'; '.join(said)}."] if said else []
+    return (
+        [f"The strongest compositions, of weights alone, {OF_WEIGHTS}: {'; '.join(said)}."]
+        if said
+        else []
+    )

@@ -1,11 +1,22 @@
 """Answers of studies of classifiers."""
 
+from collections.abc import Callable
 from itertools import combinations
 
 import numpy as np
 import xarray as xr
 
-from headlight.findings.rules import decided, is_near_majority
+from headlight.findings.estimates import (
+    NO_INTERVAL,
+    Estimates,
+    around,
+    beside,
+    estimates,
+    means,
+    pairwise,
+    undecided,
+)
+from headlight.findings.rules import is_near_majority
 from headlight.findings.wording import interval, listed, number, percent
 
 CHANGES = {
@@ -22,75 +33,91 @@ ATTENTION = ("weight", "norm", "effective")
 def permutation(result: xr.Dataset) -> list[str]:
     """How far predictions move with other attention, and where most."""
     prefix = _widest(result, "tvd")
-    moved = {
-        name: float(result[f"{prefix}tvd"].sel(change=name).mean())
-        for name in map(str, result["change"].values)
-    }
-    most, least = max(moved, key=moved.__getitem__), min(moved, key=moved.__getitem__)
-    kept = float(result[f"{prefix}agreement"].sel(change=most).mean())
-    low, high = (
-        float(result[f"{prefix}tvd_{end}"].sel(change=most).mean()) for end in ("low", "high")
-    )
+    moved = means(result, f"{prefix}tvd", "change")
+    place = moved.first()
+    if place is None:
+        return ["No prediction could be compared."]
+    names = [CHANGES[name] for name in map(str, result["change"].values)]
+    most = str(result["change"].values[place[0]])
+    kept = float(means(result, f"{prefix}agreement", "change").value[place])
     said = [
         f"Predictions move most with {CHANGES[most]} {WHERE[prefix]}: by TVD "
-        f"{number(moved[most])}{interval(low, high, number)}, and {percent(kept)} of them stay the "
-        "same."
+        f"{_told(moved, place)}, and {percent(kept)} of them stay the same."
+        + undecided(moved, names, "with which attention they move most", "change")
     ]
-    if len(moved) > 1:
-        said.append(f"They move least with {CHANGES[least]}: by {number(moved[least])}.")
-    if "layer_tvd" in result:
-        layers = result["layer_tvd"].sel(change=most)
-        at = int(layers.argmax("layer"))
+    reverse = moved.times(-1.0)
+    if len(names) > 1 and (least := reverse.first()) is not None:
         said.append(
-            f"Of single layers, layer {int(result['layer'].values[at])} moves them most "
-            f"({number(float(layers[at]))})."
+            f"They move least with {names[least[0]]}: by {_told(moved, least)}."
+            + undecided(reverse, names, "with which attention they move least", "change")
         )
+    if "layer_tvd" in result:
+        layers = estimates(result, "layer_tvd", ("layer",), change=most)
+        if (at := layers.first()) is not None:
+            called = [f"layer {layer}" for layer in result["layer"].values]
+            said.append(
+                f"Of single layers, {called[at[0]]} moves them most: by {_told(layers, at)}."
+                + undecided(layers, called, "which layer moves them most", "layer")
+            )
     return [*said, *_own(result)]
 
 
 def faithfulness(result: xr.Dataset) -> list[str]:
     """Which measures name words that the prediction rests on more than on random ones."""
     first = result.isel(removal=0)
-    value = first["comprehensiveness"].to_series()
-    random = float(value.get("random", np.nan))
-    names = [str(name) for name in value.index if name != "random"]
-    best = max(names, key=lambda name: value[name])
-    low, high = (first[f"comprehensiveness_{end}"].to_series() for end in ("low", "high"))
+    names = [str(name) for name in result["measure"].values if name != "random"]
+    every = estimates(first.sel(measure=names), "comprehensiveness", ("measure",))
+    random = estimates(first, "comprehensiveness", (), measure="random")
+    place, called = every.first(), list(map(_called, names))
+    if place is None:
+        return ["No measure could be looked at."]
     said = [
-        f"The words that {_called(best)} calls important matter most: without them the probability "
-        f"of the prediction falls by {number(value[best])}"
-        f"{interval(low[best], high[best], number)}, without random ones by {number(random)}."
+        f"The words that {called[place[0]]} calls important matter most: without them the "
+        f"probability of the prediction falls by {_told(every, place)}, without random ones by "
+        f"{_told(random, ())}."
+        + undecided(every, called, "which measure's words matter most", "measure")
     ]
-    verdicts = {name: decided(value[name], low[name], high[name], random) for name in names}
-    better = [name for name in names if verdicts[name] == "above"]
-    others = [name for name in names if name not in better]
-    if better and others:
-        said.append(
-            f"Certainly better than a random order: {listed(list(map(_called, better)))}; not "
-            f"decided, or worse: {listed(list(map(_called, others)))}."
-        )
-    elif better:
+    verdicts = every.against(random)
+    better, worse, open_ones = (
+        listed([name for name, verdict in zip(called, verdicts, strict=True) if verdict == each])
+        for each in ("above", "below", "not decided")
+    )
+    if better and not worse and not open_ones:
         said.append("All measures are certainly better than a random order.")
     else:
-        said.append("No measure is certainly better than a random order.")
+        start = f"Certainly better than a random order: {better}" if better else (
+            "No measure is certainly better than a random order"
+        )  # fmt: skip
+        known = every.known and random.known
+        said.append(
+            start
+            + (f"; certainly worse: {worse}" if worse else "")
+            + (f"; not decided: {open_ones}" if open_ones else "")
+            + ("." if known else f" ({NO_INTERVAL}).")
+        )
     return [*said, *_own(result)]
 
 
 def agreement(result: xr.Dataset) -> list[str]:
     """Which two measures agree most, and attention with what looks at the prediction."""
     names = [str(name) for name in result["measure"].values if name != "random"]
-    tau = {pair: _tau(result, *pair) for pair in combinations(names, 2)}
-    tau = {pair: found for pair, found in tau.items() if np.isfinite(found[0])}
-    if not tau:
+    pairs = list(combinations(names, 2))
+    across = [pair for pair in pairs if sum(name in ATTENTION for name in pair) == 1]
+    every, between = (pairwise(result, "tau", each, "measure") for each in (pairs, across))
+    place = every.first()
+    if place is None:
         return ["No two measures could be compared: Kendall's τ is not defined in any text."]
-    best = max(tau, key=lambda pair: tau[pair][0])
-    said = [f"{_pair(*best, first=True)} agree most: Kendall's {_said_tau(tau[best])}."]
-    across = {pair: found for pair, found in tau.items() if sum(n in ATTENTION for n in pair) == 1}
-    if across:
-        most = max(across, key=lambda pair: across[pair][0])
+    said = [
+        f"{_pair(*pairs[place[0]], first=True)} agree most: Kendall's τ {_told(every, place)}."
+        + undecided(every, [_with(pair) for pair in pairs], "which two agree most", "pair")
+    ]
+    if (place := between.first()) is not None:
         said.append(
-            f"Of attention and what looks at the prediction, {_pair(*most)} agree most: "
-            f"{_said_tau(across[most])}."
+            f"Of attention and what looks at the prediction, {_pair(*across[place[0]])} agree "
+            f"most: τ {_told(between, place)}."
+            + undecided(
+                between, [_with(pair) for pair in across], "which two of these agree most", "pair"
+            )
         )
     return [*said, *_own(result)]
 
@@ -112,64 +139,31 @@ def instance_adversary(result: xr.Dataset) -> list[str]:
     if np.isfinite(exact + rows):
         said.append(
             f"{percent(rows)} of rows have other attention with exactly the same output, which is "
-            f"{number(exact)} nats away on average."
+            f"{number(exact)} nats away on average"
+            f"{interval(mean('exact_jsd_low'), mean('exact_jsd_high'), number)}."
         )
     return [*said, *_own(result)]
 
 
-def adversary(result: xr.Dataset) -> list[str]:
-    """Whether attention that was trained away moves predictions more than another seed does."""
-    kinds, weights = result["kind"].values, result["weight"].values
-    largest = float(np.nanmax(weights))
-    adversaries = (kinds == "adversary") & (weights == largest)
-
-    def mean(name: str, rows: np.ndarray) -> float:
-        return float(result[name].values[rows].mean())
-
-    said = [
-        f"At the largest λ ({largest:g}) attention is {number(mean('jsd', adversaries))} nats "
-        f"of JSD away, and predictions move by TVD {number(mean('tvd', adversaries))}."
-    ]
-    seeds = kinds == "seed"
-    if seeds.any():
-        said.append(
-            f"Another seed alone moves attention by {number(mean('jsd', seeds))} and predictions "
-            f"by {number(mean('tvd', seeds))}."
-        )
-    control = (kinds == "adversary") & (weights == 0)
-    if control.any() and largest > 0:
-        before, now = mean("kl", control), mean("kl", adversaries)
-        if now < 2 * before:
-            said.append(
-                f"KL hardly moves ({number(now)} nats, {number(before)} at λ = 0): nothing "
-                "was looked for hard enough; a larger λ, or more epochs, would tell more."
-            )
-    return said
-
-
 def guided(result: xr.Dataset) -> list[str]:
     """Whether attention of the model is worth more to another than uniform weights."""
-    accuracy = result["accuracy"].to_series()
-    low, high = (result[f"accuracy_{end}"].to_series() for end in ("low", "high"))
-    given = [str(name) for name in accuracy.index if name not in ("uniform", "random", "own")]
-    if not given or "uniform" not in accuracy:
-        best = str(accuracy.idxmax())
-        return [f"Most is right with {_called(best)}: {percent(float(accuracy[best]))}."]
-    best = max(given, key=lambda name: accuracy[name])
-    uniform = float(accuracy["uniform"])
-    verdict = {
-        "above": "more than",
-        "below": "less than",
-        "not decided": "not certainly different from",
-    }[decided(float(accuracy[best]), float(low[best]), float(high[best]), uniform)]
-    said = [
-        f"Of what was given, {_called(best)} is worth most: {percent(float(accuracy[best]))} of "
-        f"predictions are correct{interval(float(low[best]), float(high[best]))}, {verdict} the "
-        f"{percent(uniform)} of uniform weights."
-    ]
-    own = float(result["own_accuracy"])
-    said.append(f"The model that reads whole texts has {percent(own)}.")
-    return said
+    names = [str(name) for name in result["guide"].values]
+    given = [name for name in names if name not in ("uniform", "random", "own")] or names
+    every = estimates(result.sel(guide=given), "accuracy", ("guide",))
+    place, called = every.first(), list(map(_called, given))
+    if place is None:
+        return ["No model could be tested."]
+    said = (
+        f"Of what was given, {called[place[0]]} is worth most: {_told(every, place, percent)} of "
+        "predictions are correct"
+    )
+    if "uniform" in names and "uniform" not in given:
+        uniform = estimates(result, "accuracy", (), guide="uniform")
+        weights = f"the {_told(uniform, (), percent)} of uniform weights"
+        said += f", {beside(every.at(place), uniform, weights)}"
+    said += "." + undecided(every, called, "what is worth most", "kind")
+    own = estimates(result, "own_accuracy", ())
+    return [said, f"The model that reads whole texts has {_told(own, (), percent)}."]
 
 
 def _own(result: xr.Dataset) -> list[str]:
@@ -198,10 +192,13 @@ def _pair(one: str, other: str, *, first: bool = False) -> str:
     return said[0].upper() + said[1:] if first else said
 
 
-def _tau(result: xr.Dataset, one: str, other: str) -> tuple[float, float, float]:
-    cell = result.sel(measure=one, other=other)
-    return float(cell["tau"]), float(cell["tau_low"]), float(cell["tau_high"])
+def _with(pair: tuple[str, str]) -> str:
+    return " with ".join(map(_called, pair))
 
 
-def _said_tau(found: tuple[float, float, float]) -> str:
-    return f"τ {number(found[0])}{interval(found[1], found[2], number)}"
+def _told(
+    numbers: Estimates, place: tuple[int, ...], written: Callable[[float], str] = number
+) -> str:
+    """One number with its interval."""
+    one = numbers.at(place)
+    return f"{written(float(one.value))}{around(one, written, share=written is percent)}"

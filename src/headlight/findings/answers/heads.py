@@ -3,7 +3,7 @@
 import numpy as np
 import xarray as xr
 
-from headlight.findings.estimates import Estimates, around, between, estimates
+from headlight.findings.estimates import NO_INTERVAL, Estimates, around, between, estimates
 from headlight.findings.observed import average, category_label, name_of, observed, occurs
 from headlight.findings.rules import APART
 from headlight.findings.sentences import highlights
@@ -42,7 +42,7 @@ def norms(result: xr.Dataset) -> list[str]:
         said.append(
             f"In these texts weight and length go together most for {label}: Spearman's ρ of α and "
             f"‖f(x)‖ is {number(pooled[at])} over the pairs of all heads pooled{within}"
-            f"{'' if same or not within else differ}."
+            f"{'' if same or not within else differ}; {NO_INTERVAL}."
         )
     cv = estimates(result, "vector_norm_cv").mean()
     said.append(
@@ -76,6 +76,8 @@ def distances(result: xr.Dataset) -> list[str]:
         f"nats apart{around(apart.at(first), number, share=False)}, where 0.69 is the most there "
         "can be."
     ]
+    if not np.isfinite(nearest.low[first] + nearest.high[first]) and len(nearest.value) > 1:
+        said[0] += f" Which two are most alike is not decided: {NO_INTERVAL}."
     if others := nearest.rivals():
         more = plural(len(others), "other pair")
         said[0] += (
@@ -113,7 +115,9 @@ def importance(result: xr.Dataset) -> list[str]:
     # The unmasked are all tokens but the mask tokens, and no rivals of their parts.
     parts = [name for name in seen if name != "unmasked"] if seen[0] != "unmasked" else seen
     ends = ([getattr(means[name], end) for name in parts] for end in ("value", "low", "high"))
-    others = [labels[parts[at]] for (at,) in Estimates(*map(np.array, ends)).rivals()]
+    of_parts = Estimates(*map(np.array, ends))
+    others = [labels[parts[at]] for (at,) in of_parts.rivals()]
+    unknown = "" if of_parts.known else f"; this is not decided: {NO_INTERVAL}"
     highest = f"the mean |∂L/∂α| is {number(float(most.value))}{around(most, number, share=False)}"
     said = f"The loss depends most on attention to {labels[seen[0]]}: {highest}"
     if others:
@@ -126,7 +130,8 @@ def importance(result: xr.Dataset) -> list[str]:
             f", {number(float(most.value / least.value))} times that of attention to "
             f"{labels[seen[-1]]}, {number(float(least.value))}{around(least, number, share=False)}"
         )
-        said += "" if others else ", where it depends least"
+        said += "" if others or unknown else ", where it depends least"
+    said += unknown
     return [f"{said}."]
 
 
@@ -152,6 +157,11 @@ def ablation(result: xr.Dataset) -> list[str]:
         median = number(float(np.nanmedian(kl.value)))
         said.append(
             f"Predictions move most without {names[0]}: {told}; the median is {median}."
+            + (
+                ""
+                if kl.known
+                else f" Without which {scope} predictions move most is not decided: {NO_INTERVAL}."
+            )
             if len(names) == 1
             else f"Without which {scope} predictions move most is not decided between "
             f"{between(names, scope)}: without {names[0]} {told}; the median is {median}."

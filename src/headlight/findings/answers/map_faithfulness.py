@@ -7,7 +7,8 @@ only where the interval of the difference on the same texts leaves 0 out, and to
 import numpy as np
 import xarray as xr
 
-from headlight.findings.rules import FEWEST_DOCUMENTS, decided
+from headlight.findings.estimates import NO_INTERVAL, estimates
+from headlight.findings.rules import FEWEST_DOCUMENTS
 from headlight.findings.what_was_read import examples
 from headlight.findings.wording import interval, listed, number
 
@@ -73,17 +74,22 @@ def beside_best(result: xr.Dataset, question: str) -> xr.Dataset:
     ends = ("_low", "_high") if sign > 0 else ("_high", "_low")
     for name, end in zip(("behind", "behind_low", "behind_high"), ("", *ends), strict=True):
         found[name] = ("map", sign * ahead[f"difference{end}"].values + 0.0)  # no negative zero
-    few = 0 < examples(result) < FEWEST_DOCUMENTS  # of so few texts no interval says anything
+    few = _few(result)
     found["verdict"] = ("map", [_verdict(found.sel(map=name), best, few=few) for name in names])
     return found
+
+
+def _few(result: xr.Dataset) -> bool:
+    """Whether texts are so few that no interval says anything."""
+    return 0 < examples(result) < FEWEST_DOCUMENTS
 
 
 def _verdict(of_map: xr.Dataset, best: str, *, few: bool) -> str:
     name = str(of_map["map"].values)
     if name in BESIDE or name == best:
         return BESIDE.get(name, BEST)
-    behind, low, high = (float(of_map[f"behind{end}"]) for end in ("", "_low", "_high"))
-    return WORSE if decided(behind, low, high, 0.0) == "above" and not few else OPEN
+    behind = str(estimates(of_map, "behind", ()).against(0.0))
+    return WORSE if behind == "above" and not few else OPEN
 
 
 def map_faithfulness(result: xr.Dataset) -> list[str]:
@@ -103,14 +109,27 @@ def _answer(result: xr.Dataset, question: str) -> list[str]:
     score, low, high = (float(found[f"score{end}"].sel(map=best)) for end in ("", "_low", "_high"))
     said = f"{SAYS[question].format(best=called(best))}: "
     said += f"{number(score)}{interval(low, high, number)}"
+    names = list(map(str, found["map"].values))
     beside = [
         f"{words} {number(float(found['score'].sel(map=name)))}"
         for name, words in ((RANDOM, "in a random order"), ("leave_one_out", "by leave one out"))
-        if name in found["map"].values and question in LOST
+        if name in names and question in LOST
     ]
-    rest = [
-        f"{words}: {listed([called(name) for name in by_verdict[verdict]])}"
-        for verdict, words in ((WORSE, "certainly behind it"), (OPEN, "not decided"))
-        if verdict in by_verdict
-    ]
+    rest = []
+    if RANDOM in names and question in LOST:
+        ahead = estimates(found.sel(map=RANDOM), "behind", ())
+        verdict = OPEN if _few(result) else str(ahead.against(0.0))
+        if verdict != "above":
+            rest.append(
+                "a random order does certainly better"
+                if verdict == "below"
+                else "whether that is better than a random order is not decided"
+            )
+    if WORSE in by_verdict:
+        rest.append(f"certainly behind it: {listed(list(map(called, by_verdict[WORSE])))}")
+    if OPEN in by_verdict:
+        open_ones = listed([called(name) for name in (best, *by_verdict[OPEN])])
+        rest.append(f"which of these is first is not decided: {open_ones}")
+    if not np.isfinite(low + high):
+        rest.append(NO_INTERVAL)
     return [f"{'; '.join([', '.join([said, *beside]), *rest])}."]

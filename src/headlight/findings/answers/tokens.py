@@ -1,10 +1,19 @@
 """The answers of the studies of what hidden tokens come from, and of mixing ratios."""
 
+from itertools import combinations
+
 import numpy as np
 import xarray as xr
 
-from headlight.findings.estimates import estimates
-from headlight.findings.wording import interval, layer_list, listed, number, percent
+from headlight.findings.estimates import (
+    NO_INTERVAL,
+    around,
+    estimates,
+    means,
+    pairwise,
+    undecided,
+)
+from headlight.findings.wording import interval, listed, number, percent
 from headlight.settings.flow import METHODS
 
 
@@ -27,33 +36,27 @@ def flow(result: xr.Dataset) -> list[str]:
 
 def _agreement(last: xr.Dataset) -> list[str]:
     """The two methods that are furthest apart, and the two that are closest."""
-    names = last["map"].values
-    pairs = [(a, b) for n, a in enumerate(names) for b in names[n + 1 :]]
-    known = {
-        pair: value
-        for pair in pairs
-        if np.isfinite(value := float(last["agreement"].sel(map=pair[0], other=pair[1])))
-    }
-    if not known:
+    pairs = list(combinations(map(str, last["map"].values), 2))
+    numbers = pairwise(last, "agreement", pairs, "map")
+    least, most = numbers.times(-1.0).first(), numbers.first()
+    if least is None or most is None:
         return []
-    if len(known) == 1:
-        return [f"They order input tokens alike by a rank correlation of {_pair(last, *known)}."]
-    least, most = min(known, key=known.__getitem__), max(known, key=known.__getitem__)
+    names = [" with ".join(map(_called, pair)) for pair in pairs]
+
+    def told(place: tuple[int, ...]) -> str:
+        return (
+            f"{number(float(numbers.value[place]))}{around(numbers.at(place), number, share=False)}"
+        )
+
+    if np.isfinite(numbers.value).sum() == 1:
+        return [f"They order input tokens alike by a rank correlation of {told(most)}."]
     return [
         "In the order of the input tokens these two are closest, by mean rank correlation: "
-        f"{_of_both(most)}, {_pair(last, most)}; and these furthest apart: {_of_both(least)}, "
-        f"{_pair(last, least)}."
+        f"{names[most[0]]}, {told(most)}; and these furthest apart: {names[least[0]]}, "
+        f"{told(least)}."
+        + undecided(numbers, names, "which two are closest", "pair")
+        + undecided(numbers.times(-1.0), names, "which two are furthest apart", "pair")
     ]
-
-
-def _of_both(pair: tuple[str, str]) -> str:
-    return " and ".join(map(_called, pair))
-
-
-def _pair(last: xr.Dataset, pair: tuple[str, str]) -> str:
-    found = last.sel(map=pair[0], other=pair[1])
-    low, high = float(found["agreement_low"]), float(found["agreement_high"])
-    return f"{number(float(found['agreement']))}{interval(low, high, number)}"
 
 
 def _called(name: str) -> str:
@@ -65,26 +68,21 @@ ALONE, WHOLE = "norm", "norm_residual_norm"
 
 def mixing(result: xr.Dataset) -> list[str]:
     """How much comes from the context, without and with the residual, and where most does."""
-    ratios = result["mixing"]
-    alone, kept = (float(ratios.sel(scope=each).mean()) for each in (ALONE, WHOLE))
+    alone, kept = (means(result.sel(scope=each), "mixing") for each in (ALONE, WHOLE))
     said = [
-        f"Attention alone mixes {percent(alone)} from the context into a token, by norms, mean "
-        f"over layers; with the residual connection, and the norm behind it where there is one, "
-        f"{percent(kept)}."
+        f"Attention alone mixes {percent(float(alone.value))}{around(alone)} from the context into "
+        "a token, by norms, mean over layers; with the residual connection, and the norm behind it "
+        f"where there is one, {percent(float(kept.value))}{around(kept)}."
     ]
-    whole = ratios.sel(scope=WHOLE)
-    if whole.sizes["layer"] > 1 and bool(np.isfinite(whole).all()):
-        by_layer = estimates(result.sel(scope=WHOLE), "mixing", ("layer",))
-        ends = (by_layer, "most"), (by_layer.times(-1.0), "least")
-        said.append(f"Most is mixed in {_at(result, int(whole.values.argmax()))}, least in "
-                    f"{_at(result, int(whole.values.argmin()))}.")  # fmt: skip
-        for of, which in ends:
-            if (first := of.first()) and (others := of.rivals()):
-                layers = [int(result["layer"].values[at]) for (at,) in (first, *others)]
-                said[-1] += (
-                    f" In which layer {which} is mixed is not decided between "
-                    f"{layer_list(sorted(layers))}."
-                )
+    by_layer = estimates(result.sel(scope=WHOLE), "mixing", ("layer",))
+    if len(by_layer.value) > 1 and np.isfinite(by_layer.value).all():
+        names = [f"layer {layer}" for layer in result["layer"].values]
+        said.append(
+            f"Most is mixed in {_at(result, int(by_layer.value.argmax()))}, least in "
+            f"{_at(result, int(by_layer.value.argmin()))}."
+            + undecided(by_layer, names, "in which layer most is mixed", "layer")
+            + undecided(by_layer.times(-1.0), names, "in which layer least is mixed", "layer")
+        )
     return said + _frequency(result)
 
 
@@ -101,13 +99,17 @@ def _frequency(result: xr.Dataset) -> list[str]:
         frequency=each).notnull().all()]  # fmt: skip
     if len(seen) < 2:
         return []
-    rare, frequent = (found.sel(frequency=seen[place]) for place in (0, -1))
-    more = int((rare["by_frequency_low"] > frequent["by_frequency_high"]).sum())
-    less = int((rare["by_frequency_high"] < frequent["by_frequency_low"]).sum())
-    layers = found.sizes["layer"]
+    rare, frequent = (estimates(found, "by_frequency", ("layer",), frequency=seen[at])
+                      for at in (0, -1))  # fmt: skip
+    verdicts = rare.against(frequent)
+    more, less = (int((verdicts == each).sum()) for each in ("above", "below"))
+    layers = len(verdicts)
     said = (
         f"Rare types (fewer than 10 occurrences) mix more than the most frequent ones in {more} of "
         f"{layers} layers"
     )
     said += f", and less in {less}" if less else ""
-    return [f"{said}{'; in the others intervals overlap' if more + less < layers else ''}."]
+    if more + less < layers:
+        said += "; in the others it is not decided"
+        said += "" if rare.known and frequent.known else f": {NO_INTERVAL}"
+    return [f"{said}."]

@@ -1,6 +1,6 @@
 """Answers of studies that know what words have to do with each other."""
 
-from collections.abc import Hashable, Mapping
+from collections.abc import Hashable, Mapping, Sequence
 from typing import Any
 
 import numpy as np
@@ -9,20 +9,13 @@ import xarray as xr
 
 from headlight.findings.coreference import ALL as EVERY_MENTION, best_heads as best_resolvers
 from headlight.findings.dependency import ALL as EVERY_WORD, best_heads as best_parsers
+from headlight.findings.estimates import Estimates, around, beside, estimates, many, undecided
 from headlight.findings.observed import name_of
-from headlight.findings.rules import decided
 from headlight.findings.speech import are_of_speech, times_known, ways_to_time
-from headlight.findings.what_was_read import has_interval
 from headlight.findings.wording import interval, percent, seconds
 
 RARE = 100
 """Relations of fewer words, or of a twentieth of a small treebank, are not counted."""
-
-COMPARED = {
-    "above": "which is more than {}",
-    "below": "which is less than {}",
-    "not decided": "of which the interval reaches {}: not decided",
-}
 
 
 def dependency(result: xr.Dataset) -> list[str]:
@@ -31,42 +24,70 @@ def dependency(result: xr.Dataset) -> list[str]:
     found = best_parsers(result, min_count=fewest)
     every = found[found["relation"] == EVERY_WORD].sort_values("accuracy", ascending=False)
     best = every.to_dict("records")[0]
+    offset = _offset(result, EVERY_WORD, best["offset"])
+    called = f"the best fixed offset ({percent(best['baseline'])}{around(offset)})"
     said = [
-        f"{name_of(result, best['layer'], best['head'])} by {best['measure']} finds the governor "
-        f"of {percent(best['accuracy'])} of words{interval(best['low'], best['high'])}, "
-        + COMPARED[decided(best["accuracy"], best["low"], best["high"], best["baseline"])].format(
-            f"the best fixed offset ({percent(best['baseline'])})"
-        )
-        + "."
+        f"{_head(result, best)} finds the governor of {percent(best['accuracy'])} of words"
+        f"{interval(best['low'], best['high'])}, {beside(_of(best), offset, called)}."
+        + _which(result.sel(relation=EVERY_WORD))
     ]
     relations = found[(found["measure"] == best["measure"]) & (found["relation"] != EVERY_WORD)]
     if len(relations):
-        better = int((relations["low"] > relations["baseline"]).sum())
+        rows = relations.to_dict("records")
+        verdicts = np.array(
+            [_of(row).against(_offset(result, row["relation"], row["offset"])) for row in rows]
+        )
         said.append(
-            f"Of {len(relations)} relations, {better} have a head that is better than any offset, "
-            "its interval included (heads are chosen on these very words)."
+            f"Of {len(rows)} relations, {many(verdicts)} have a head that is better than the best "
+            "offset (heads are chosen on these very words)."
         )
     return said
+
+
+def _offset(result: xr.Dataset, relation: str, offset: int) -> Estimates:
+    """How often a fixed offset is right; without an interval in results of earlier versions."""
+    return estimates(result, "offset_accuracy", (), relation=relation, offset=offset)
+
+
+def _of(row: Mapping[Hashable, Any], name: str = "accuracy") -> Estimates:
+    """The number of a row of a table, with its interval."""
+    return Estimates(*(np.asarray(row[each], dtype=np.float64) for each in (name, "low", "high")))
+
+
+def _head(result: xr.Dataset, row: Mapping[Hashable, Any]) -> str:
+    return f"{name_of(result, row['layer'], row['head'])} by {row['measure']}"
+
+
+def _which(found: xr.Dataset) -> str:
+    """A sentence where other heads, by any measure, may find most as well."""
+    cells = found[["accuracy", "low", "high"]].stack(head_by=("measure", "layer", "head"))
+    first = cells["accuracy"].fillna(-1).argmax("direction")  # the better direction of each
+    best = cells.isel(direction=first)
+    names = [_head(found, {"measure": measure, "layer": int(layer), "head": int(head)})
+             for measure, layer, head in best["head_by"].values]  # fmt: skip
+    numbers = Estimates(*(best[each].values for each in ("accuracy", "low", "high")))
+    return undecided(numbers, names, "which head finds most")
 
 
 def coreference(result: xr.Dataset) -> list[str]:
     """The best head beside the best baseline."""
     found = best_resolvers(result)
     best = found[found["mention_kind"] == EVERY_MENTION].sort_values("accuracy", ascending=False)
-    rules = result["baseline_accuracy"].sel(mention_kind=EVERY_MENTION).to_series()
-    if not len(best) or not rules.notna().any():
+    every = result.sel(mention_kind=EVERY_MENTION)
+    baselines = Estimates(
+        *(every[f"baseline_{each}"].values for each in ("accuracy", "low", "high"))
+    )
+    place = baselines.first()
+    if not len(best) or place is None:
         return ["No mention was asked about."]
     row = best.to_dict("records")[0]
-    name, rate = str(rules.idxmax()), float(rules.max())
-    head = f"{name_of(result, row['layer'], row['head'])} by {row['measure']}"
-    baseline = f"the best baseline ({name}, {percent(rate)})"
-    low, high, compared = np.nan, np.nan, "beside {}"
-    if has_interval(result):
-        low, high = row["low"], row["high"]
-        compared = COMPARED[decided(row["accuracy"], low, high, rate)]
+    rule = baselines.at(place)
+    name, rate = str(result["baseline"].values[place[0]]), percent(float(rule.value))
     return [
-        f"{head} finds the antecedent of {percent(row['accuracy'])} of {int(row['count']):,} "
-        f"mentions{interval(low, high)}, {compared.format(baseline)}."
+        f"{_head(result, row)} finds the antecedent of {percent(row['accuracy'])} of "
+        f"{int(row['count']):,} mentions{interval(row['low'], row['high'])}, "
+        f"{beside(_of(row), rule, f'the best baseline ({name}, {rate}{around(rule)})')}."
+        + _which(every)
     ]
 
 
@@ -79,24 +100,45 @@ def parser_probes(result: xr.Dataset) -> list[str]:
     frame["probe"] = [str(name).replace("_", " ") for name in result["probe"].values]
     frame["measure"] = list(map(str, result["measure"].values))
     sees = (frame["measure"] != "") & (frame["probe"] != "random attention")
-    rows = frame.sort_values("score", ascending=False)
+    rows = frame.sort_values("score", ascending=False, kind="stable")
     with_it, without = (rows[sees == each].to_dict("records") for each in (True, False))
     if not with_it:
         return [_probe(without[0]) + "."] if without else ["No probe was trained."]
-    best = with_it[0]
-    said = _probe(best)
+    said = _probe(with_it[0])
     if without:
         other = without[0]
-        said += ", " + COMPARED[
-            decided(best["score"], best["low"], best["high"], other["score"])
-        ].format(f"{percent(other['score'])} without the attention of the model ({other['probe']})")
-    return [f"{said}."]
+        ends = interval(other["low"], other["high"])
+        called = f"{percent(other['score'])}{ends} without the attention of the model"
+        called += f" ({other['probe']})"
+        said += f", {beside(_of(with_it[0], 'score'), _of(other, 'score'), called)}"
+    return [
+        f"{said}.{_first(with_it, 'score', list(map(_named, with_it)), 'which probe finds most')}"
+    ]
+
+
+def _first(
+    rows: Sequence[Mapping[Hashable, Any]],
+    name: str,
+    called: Sequence[str],
+    which: str,
+    noun: str = "probe",
+    *,
+    sign: float = 1.0,
+    ends: tuple[str, str] = ("low", "high"),
+) -> str:
+    """A sentence where the first row of a table may not be the first."""
+    columns = ([row.get(each, np.nan) for row in rows] for each in (name, *ends))
+    numbers = Estimates(*(np.asarray(each, dtype=np.float64) for each in columns))
+    return undecided(numbers.times(sign), called, which, noun)
+
+
+def _named(row: Mapping[Hashable, Any]) -> str:
+    return " by ".join(filter(None, (row["probe"], row["measure"])))
 
 
 def _probe(row: Mapping[Hashable, Any]) -> str:
-    by = f" by {row['measure']}" if row["measure"] else ""
     return (
-        f"The probe {row['probe']}{by} finds the governor of {percent(row['score'])} of words"
+        f"The probe {_named(row)} finds the governor of {percent(row['score'])} of words"
         f"{interval(row['low'], row['high'])}"
     )
 
@@ -106,33 +148,34 @@ def alignment(result: xr.Dataset) -> list[str]:
     if are_of_speech(result):
         return _times(result)
     found = pd.DataFrame([*_rates(result)]).sort_values("rate", kind="stable").to_dict("records")
+    if not found:
+        return ["No link could be judged."]
     best = found[0]
-    said = [
+    names = [str(row["name"]) for row in found]
+    listed = [" (".join(name.split(", ", 1)) + ")" * (", " in name) for name in names]
+    said = (
         f"Words are linked best by {best['name']}: its alignment error rate is "
         f"{percent(best['rate'])}{interval(best['low'], best['high'])}, with the layer chosen on "
-        "these very gold links."
-    ]
+        "these very gold links"
+    )
     if len(found) > 1:
         other = found[1]
-        apart = best["high"] < other["low"]
-        said.append(
-            f"{other['name'][0].upper()}{other['name'][1:]} comes next with "
-            f"{percent(other['rate'])}{interval(other['low'], other['high'])}"
-            + ("." if apart else "; the intervals overlap, which does not decide between them.")
-        )
-    return said
+        said += f"; next comes {names[1]} with {percent(other['rate'])}"
+        said += interval(other["low"], other["high"])
+    return [f"{said}.{_first(found, 'rate', listed, 'what links words best', 'way', sign=-1.0)}"]
 
 
 def _times(result: xr.Dataset) -> list[str]:
     """Which way finds when words are said, beside the heads that were chosen before."""
     found = ways_to_time(result).to_dict("records")
     if not times_known(result):
-        best = found[0]
+        best, names = found[0], [f"{row['way']} by {row['measure']}" for row in found]
+        ends = ("on_path_low", "on_path_high")
         return [
-            f"Of what words give to sound, {best['way']} by {best['measure']} gives most to one "
-            f"path through it, {percent(best['on_path'])}"
-            f"{interval(best['on_path_low'], best['on_path_high'])}; no times of words are known, "
-            "so that it cannot be said how far this is from them."
+            f"Of what words give to sound, {names[0]} gives most to one path through it, "
+            f"{percent(best['on_path'])}{interval(*(best[end] for end in ends))}; no times of "
+            "words are known, so that it cannot be said how far this is from them."
+            + _first(found, "on_path", names, "what gives most to one path", "way", ends=ends)
         ]
     others = [row for row in found if row["way"] != "chosen heads"]
     chosen = [row for row in found if row["way"] == "chosen heads"]
@@ -145,6 +188,15 @@ def _times(result: xr.Dataset) -> list[str]:
     ]
     if chosen:
         said[1] = f"{said[1][:-1]}; it was chosen by these very times, and the others were not."
+    said[-1] += _first(
+        found,
+        "start_error",
+        [f"the {row['way']} by {row['measure']} ({row['step']})" for row in found],
+        "which way has the smallest error",
+        "way",
+        sign=-1.0,
+        ends=("start_error_low", "start_error_high"),
+    )
     return said
 
 

@@ -6,6 +6,7 @@ import numpy as np
 import pandas as pd
 import xarray as xr
 
+from headlight.findings.estimates import ENDS, Estimates, undecided
 from headlight.views.exhibits import Table
 from headlight.views.parts import (
     Columns,
@@ -157,27 +158,44 @@ def _choices(tokens: np.ndarray, shares: np.ndarray) -> list[str]:
     return [f"{str(token).strip()} ({share:.0%})" for token, share in pairs]
 
 
+def _in_order(result: xr.Dataset, frame: pd.DataFrame, name: str) -> np.ndarray:
+    """A number of heads in the order of their table."""
+    at = {dim: xr.DataArray(frame[dim].to_numpy(), dims="row") for dim in ("layer", "head")}
+    values: np.ndarray = result[name].sel(at).values
+    return values
+
+
 def _lengths(result: xr.Dataset) -> Section:
     frame = _heads_frame(result)
     correlation = _correlation(frame)
     longest = int(frame["length"].to_numpy().argmax())
+    names = [_name(frame, at) for at in range(len(frame))]
+    norms, divergences = (
+        Estimates(*(_in_order(result, frame, f"head_{name}{end}") for end in ENDS))
+        for name in ("norm", "kl")
+    )
+    of_longest = np.array([str(divergences.at(longest).against(divergences.at(at)))
+                           for at in range(len(frame))])  # fmt: skip
+    first = 1 + int((of_longest == "below").sum())
+    last = len(frame) - int((of_longest == "above").sum())
+    rank = f"{first} of" if first == last else f"{first} to {last} (not decided) of"
     told = (
-        f" Spearman's correlation of the two over heads is {correlation:.2f}."
+        f" Spearman's correlation of the two over heads is {correlation:.2f}; no interval of it "
+        "was computed."
         if np.isfinite(correlation)
         else ""
     )
 
     def draw() -> Figure:
-        lengths, divergences = frame[["length", "KL"]].to_numpy().T
-        heads = [_name(frame, at) for at in range(len(frame))]
+        lengths, moved = frame[["length", "KL"]].to_numpy().T
         shown = Line(
             "heads",
             lengths,
-            divergences,
+            moved,
             marked=True,
             joined=False,
-            heads=heads,
-            named=dict(enumerate(heads[:NAMED])),
+            heads=names,
+            named=dict(enumerate(names[:NAMED])),
         )
         logarithmic = bool((frame[["length", "KL"]] > 0).all(axis=None))
         return lines(
@@ -197,9 +215,10 @@ def _lengths(result: xr.Dataset) -> Section:
         "lengths",
         "Do heads that write much matter much?",
         "The length of what a head adds to a token, ‖Σ_j α_ij f(x_j)‖, the mean over tokens, "
-        f"beside the divergence without it. The longest is that of {_name(frame, longest)}, "
-        f"which by divergence comes {longest + 1} of {len(frame)}.{told} A long vector may be one "
-        "that later layers do not read.",
+        f"beside the divergence without it. The longest is that of {names[longest]}, "
+        f"which by divergence comes {rank} {len(frame)}."
+        f"{undecided(norms, names, 'which head writes the longest')}{told} A long vector "
+        "may be one that later layers do not read.",
         "Kobayashi et al. (2020), Section 3",
         [Drawing("lengths", "", "Divergence against length, head by head.", draw)],
     )

@@ -7,6 +7,7 @@ import numpy as np
 import pandas as pd
 import xarray as xr
 
+from headlight.findings.answers.adversary import MOVED, compared, trained
 from headlight.views.exhibits import Table
 from headlight.views.parts import (
     By,
@@ -47,8 +48,6 @@ DISTANCES = {"head_jsd": "JSD", "head_kl": "KL"}
 MEANS = "mean of a λ"
 GROWTH = 0.1
 """KL that grows by a smaller share in the last step of λ has levelled off."""
-FLAT = 2.0
-"""KL counts as changed above this multiple of its value at λ = 0."""
 WIEGREFFE = "Wiegreffe and Pinter (2019), {}"
 
 
@@ -206,26 +205,32 @@ def _said_of_instances(result: xr.Dataset) -> str:
 
 @dataclass(frozen=True)
 class Growth:
-    """KL by λ: at 0, and in the last step."""
+    """KL by λ: at 0, and in the last step; and what `compared` says of both."""
 
     at_zero: float
     before: float
     last: float
     weights: tuple[float, float]
+    moves: str
+    grows: str
 
     @property
     def said(self) -> str:
-        """Whether it levels off, by the rule."""
+        """Whether it levels off, by the rule, as far as seeds decide it."""
         small, large = self.weights
-        if self.last < FLAT * self.at_zero:
+        if self.moves != "above":
+            moves = "KL hardly moves"
+            if self.moves != "below":
+                moves = "it is not decided whether KL moves"
             return (
-                f"Here KL hardly moves: {self.last:.2f} nats at λ = {large:g}, and "
+                f"Here {moves}: {self.last:.2f} nats at λ = {large:g}, and "
                 f"{self.at_zero:.2f} at λ = 0. A larger λ would tell more."
             )
         share = self.last / self.before - 1
-        verb = "levels off" if share < GROWTH else "does not level off"
+        verbs = {"below": "it levels off", "above": "it does not level off"}
         return (
-            f"Here it {verb}: {self.before:.2f} nats at λ = {small:g}, {self.last:.2f} at λ = "
+            f"Here {verbs.get(self.grows, 'it is not decided whether it levels off')}: "
+            f"{self.before:.2f} nats at λ = {small:g}, {self.last:.2f} at λ = "
             f"{large:g} ({share:+.0%})."
         )
 
@@ -238,7 +243,15 @@ def growth(result: xr.Dataset) -> Growth | None:
         return None
     weights = means.index.to_numpy(dtype=np.float64)
     values = means.to_numpy(dtype=np.float64)
-    return Growth(values[0], values[-2], values[-1], (weights[-2], weights[-1]))
+    zero, before, last = (trained(result, weights[at]) for at in (0, -2, -1))
+    return Growth(
+        values[0],
+        values[-2],
+        values[-1],
+        (weights[-2], weights[-1]),
+        compared(result, "kl", last, zero, MOVED),
+        compared(result, "kl", last, before, 1 + GROWTH),
+    )
 
 
 def _divergence(result: xr.Dataset) -> Section:
@@ -264,7 +277,8 @@ def _divergence(result: xr.Dataset) -> Section:
 
     rule = (
         f"KL is said to level off if it grows by less than {GROWTH:.0%} from the last λ but one to "
-        f"the last, and is at least {FLAT:g} times that at λ = 0, as means over seeds. "
+        f"the last, and is above {MOVED:g} times that at λ = 0, where Student's t over seeds "
+        "decides both. "
     )
     said = "With fewer than two λ above 0 nothing is said." if found is None else found.said
     return Section(

@@ -3,10 +3,12 @@
 from collections.abc import Hashable, Mapping
 from typing import Any
 
+import numpy as np
 import pandas as pd
 import xarray as xr
 
 from headlight.findings.dependency import ALL, best_heads
+from headlight.findings.estimates import Estimates, estimates
 from headlight.views.exhibits import Table
 from headlight.views.parts import (
     Drawing,
@@ -73,7 +75,7 @@ def _relations(result: xr.Dataset) -> Section:
         rows = [
             BarRow(
                 f"{same[0]['relation']} ({same[0]['words']:,})",
-                [_mark(measure, row) for measure, row in zip(frames, same, strict=True)],
+                [_mark(result, measure, row) for measure, row in zip(frames, same, strict=True)],
                 {"best fixed offset": same[0]["its accuracy"]},
             )
             for same in zip(*by_measure, strict=True)
@@ -87,8 +89,9 @@ def _relations(result: xr.Dataset) -> Section:
         "The head of a dependent is predicted to be the word to which it attends most; or, where "
         "the head attends, the word that attends to it most. The interval (95%, bootstrap over "
         "sentences) is one of a head that was chosen beforehand. The fixed offset always says: "
-        "the word this many places away; a head that is right less often is grey. In brackets: "
-        "how many words have the relation; beside a dot: the head that finds most of them.",
+        "the word this many places away; a head that is not certainly right more often is grey. "
+        "In brackets: how many words have the relation; beside a dot: the head that finds most "
+        "of them.",
         SOURCE,
         [Drawing("relations", "", "Best heads of relations by all measures.", draw)],
         [
@@ -98,7 +101,10 @@ def _relations(result: xr.Dataset) -> Section:
     )
 
 
-def _mark(measure: str, row: Mapping[Hashable, Any]) -> Mark:
+def _mark(result: xr.Dataset, measure: str, row: Mapping[Hashable, Any]) -> Mark:
+    offset = {"relation": row["relation"], "offset": row["best offset"]}
+    of_head = Estimates(*(np.asarray(row[name]) for name in ("accuracy", "low", "high")))
+    verdict = str(of_head.against(estimates(result, "offset_accuracy", (), **offset)))
     return Mark(
         measure,
         row["accuracy"],
@@ -106,7 +112,7 @@ def _mark(measure: str, row: Mapping[Hashable, Any]) -> Mark:
         row["high"],
         measure,
         row["head"],
-        faint=row["accuracy"] < row["its accuracy"],
+        faint=verdict != "above",
     )
 
 

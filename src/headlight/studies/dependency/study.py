@@ -35,6 +35,8 @@ VARIABLES = {
     "count": ("words asked about", "1"),
     "offset_correct": ("words whose governor is at the offset", "1"),
     "offset_accuracy": ("share of the words whose governor is at the offset", "1"),
+    "offset_accuracy_low": ("lower end of the 95% interval of the accuracy of the offset", "1"),
+    "offset_accuracy_high": ("upper end of the 95% interval of the accuracy of the offset", "1"),
     "right_branching": ("accuracy of the right-branching baseline", "1"),
     "same_part": ("share of what a word gives to others that goes to its part of speech", "1"),
     "same_part_error": ("its standard error over sentences", "1"),
@@ -96,6 +98,7 @@ def _variables(
     count, offset = sums["count"]["total"], sums["offset"]["total"]
     correct = np.where(there, sums["correct"]["total"], np.nan)
     low, high = share_interval(sums["correct"]["replicates"], sums["count"]["replicates"])
+    of_offsets = share_interval(sums["offset"]["replicates"], sums["count"]["replicates"])
     unpunctuated = share(correct[..., 1:] @ plain, np.asarray(count[1:] @ plain))
     return {
         "correct": ((*_CELL, "relation"), correct),
@@ -106,6 +109,8 @@ def _variables(
         "count": ("relation", count),
         "offset_correct": (("offset", "relation"), offset),
         "offset_accuracy": (("offset", "relation"), share(offset, count)),
+        "offset_accuracy_low": (("offset", "relation"), of_offsets[0]),
+        "offset_accuracy_high": (("offset", "relation"), of_offsets[1]),
         "right_branching": ("relation", share(sums["right_branching"]["total"], count)),
     }
 

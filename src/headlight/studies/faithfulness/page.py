@@ -4,6 +4,7 @@ import numpy as np
 import pandas as pd
 import xarray as xr
 
+from headlight.findings.estimates import around, estimates
 from headlight.views.parts import (
     IMPORTANCE_NAMES,
     By,
@@ -105,19 +106,24 @@ def _accuracy(result: xr.Dataset) -> str:
 def _seen(cell: xr.Dataset) -> str:
     """What the curves say of the words that matter most, and of as many at random."""
     step = float(cell["step"].values[int(np.abs(cell["step"].values - LOOKED_AT).argmin())])
-    curves = cell[[f"{name}_curve" for name in CURVES]]
     orders = [str(name) for name in cell["measure"].values if name != "random"]
     best = max(orders, key=lambda name: float(cell["comprehensiveness"].sel(measure=name)))
     p, q = (
-        [float(each) for each in curves.sel(measure=name, step=step).data_vars.values()]
+        [
+            f"{float(each.value):.2f}{around(each, '{:.2f}'.format)}"
+            for each in (
+                estimates(cell.sel(step=step), f"{curve}_curve", (), measure=name)
+                for curve in CURVES
+            )
+        ]
         for name in (best, "random")
     )
     whole = float(cell["deletion_curve"].sel(measure=best, step=0))
     called = ORDER.names[best]
     return (
-        f"Without the {step:.0%} of words that {called} puts first, p is {p[0]:.2f}, without as "
-        f"many at random {q[0]:.2f}, and with all words {whole:.2f}. With these words alone it is "
-        f"{p[1]:.2f}, and with as many at random {q[1]:.2f}."
+        f"Without the {step:.0%} of words that {called} puts first, p is {p[0]}, without as "
+        f"many at random {q[0]}, and with all words {whole:.2f}. With these words alone it is "
+        f"{p[1]}, and with as many at random {q[1]}."
     )
 
 

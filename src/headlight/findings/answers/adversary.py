@@ -1,0 +1,105 @@
+"""The answer of the study of adversaries, and what it says of growing divergence.
+
+Models of one kind differ in their seed; what they differ by is the interval that a comparison has.
+"""
+
+import numpy as np
+import xarray as xr
+
+from headlight.findings.estimates import NO_INTERVAL, Estimates, around, estimates
+from headlight.findings.wording import number
+from headlight.reduce.intervals import mean_difference, mean_interval
+
+MOVED = 2.0
+"""KL counts as changed above this multiple of its value at λ = 0."""
+
+
+def adversary(result: xr.Dataset) -> list[str]:
+    """Whether attention that was trained away moves predictions more than another seed does."""
+    largest = float(np.nanmax(result["weight"].values))
+    adversaries, seeds = trained(result, largest), result["kind"].values == "seed"
+    said = [
+        f"At the largest λ ({largest:g}) attention is {_mean(result, 'jsd', adversaries)} nats "
+        f"of JSD away, and predictions move by TVD {_mean(result, 'tvd', adversaries)}."
+    ]
+    if seeds.any():
+        said.append(
+            f"Another seed alone moves attention by {_mean(result, 'jsd', seeds)} and predictions "
+            f"by {_mean(result, 'tvd', seeds)}; {_more(result, adversaries, seeds)}."
+        )
+    control = trained(result, 0)
+    if control.any() and largest > 0:
+        before, now = (f"{_mean(result, 'kl', rows)} nats" for rows in (control, adversaries))
+        verdict = compared(result, "kl", adversaries, control, MOVED)
+        if verdict == "below":
+            said.append(
+                f"KL hardly moves ({now}, {before} at λ = 0): nothing was looked for hard enough; "
+                "a larger λ, or more epochs, would tell more."
+            )
+        elif verdict == "not decided":
+            said.append(
+                f"Whether KL moves is not decided{_why(result, adversaries, control)}: it is "
+                f"{now}, and {before} at λ = 0."
+            )
+    return said
+
+
+def trained(result: xr.Dataset, weight: float) -> np.ndarray:
+    """Which models are adversaries of this λ."""
+    found: np.ndarray = (result["kind"].values == "adversary") & (result["weight"].values == weight)
+    return found
+
+
+def compared(
+    result: xr.Dataset, name: str, rows: np.ndarray, others: np.ndarray, times: float = 1.0
+) -> str:
+    """Whether models have more of something than so many times what others have.
+
+    Args:
+        result: of the study.
+        name: of a number of each model.
+        rows: which models.
+        others: those that they are compared with.
+        times: what their number is multiplied by.
+
+    Returns:
+        ``above``, ``below`` or ``not decided``, by Student's t over seeds; so it is where there is
+        one model of each.
+    """
+    found = mean_difference(result[name].values[rows], times * result[name].values[others])
+    ends = (found.mean, found.mean - found.half, found.mean + found.half)
+    return str(Estimates(*map(np.asarray, ends)).against(0.0))
+
+
+def _more(result: xr.Dataset, adversaries: np.ndarray, seeds: np.ndarray) -> str:
+    verdicts = {name: compared(result, name, adversaries, seeds) for name in ("jsd", "tvd")}
+    words = {"jsd": "attention", "tvd": "predictions"}
+    said = [
+        f"adversaries move {words[name]} {'more' if verdict == 'above' else 'less'}"
+        for name, verdict in verdicts.items()
+        if verdict != "not decided"
+    ]
+    open_ones = [words[name] for name, verdict in verdicts.items() if verdict == "not decided"]
+    if open_ones:
+        said.append(
+            f"which of the two moves {' and '.join(open_ones)} more is not decided"
+            f"{_why(result, adversaries, seeds)}"
+        )
+    return "; ".join(said)
+
+
+def _why(result: xr.Dataset, rows: np.ndarray, others: np.ndarray) -> str:
+    alone = rows.sum() < 2 and others.sum() < 2
+    return f" ({NO_INTERVAL}, as there is one model of each)" if alone else ""
+
+
+def _mean(result: xr.Dataset, name: str, rows: np.ndarray) -> str:
+    """Of models, with the interval over seeds; of one alone that over texts."""
+    values = result[name].values[rows]
+    if len(values) > 1:
+        found = mean_interval(values)
+        ends = [found.mean, found.mean - found.half, found.mean + found.half]
+        one = Estimates(*map(np.asarray, ends))
+    else:
+        one = estimates(result, name, ("run",)).at(rows).mean()
+    return f"{number(float(one.value))}{around(one, number, share=False)}"
