@@ -1,5 +1,7 @@
 """Sentences keep to intervals: what these overlap about is not decided."""
 
+from typing import Any
+
 import numpy as np
 import pytest
 import xarray as xr
@@ -7,7 +9,7 @@ from hypothesis import given, strategies as st
 
 from headlight.findings import highlights
 from headlight.findings.answers import answers
-from headlight.findings.estimates import Estimates, between, many, unreached
+from headlight.findings.estimates import Estimates, beside, between, many, undecided, unreached
 from headlight.findings.rules import rivals
 from headlight.findings.special_tokens import weight_and_norm
 from headlight.views.grid import head_grid
@@ -230,6 +232,40 @@ def test_nothing_rivals_a_number_without_an_interval() -> None:
     assert many(np.array(["above", "not decided", "below", ""])) == "1 (1 not decided)"
     assert between(["L0H1", "L1H0"]) == "L0H1 and L1H0"
     assert between(list("abcde")) == "a, b, c and 2 other heads"
+
+
+def of(value: Any, half: float) -> Estimates:
+    return Estimates(*map(np.array, (value, value - half, value + half)))
+
+
+@pytest.mark.parametrize(("half", "words"), [
+    (0.04, ""), (0.06, " Which head finds most is not decided between L0H1 and L1H0."),
+    (np.nan, " Which head finds most is not decided: no interval was computed."),
+])  # fmt: skip
+def test_the_first_of_several_is_said_to_be_as_its_interval_allows(half: float, words: str) -> None:
+    value = np.array([0.2, 0.6, np.nan, 0.5])
+    names = ["L0H0", "L0H1", "L0H2", "L1H0"]
+    assert undecided(of(value, half), names, "which head finds most") == words
+    assert undecided(of(value[:1], half), names, "which head finds most") == ""
+    equal = undecided(of(np.array([0.5, 0.5]), 0.0), names, "which head finds most")
+    assert equal == " Which head finds most is not decided between L0H0 and L0H1."
+
+
+@pytest.mark.parametrize(("value", "half", "words"), [
+    (0.7, 0.05, "which is more than chance (50%)"), (0.3, 0.05, "which is less than chance (50%)"),
+    (0.7, 0.15, "beside chance (50%); which is more is not decided"),
+    (0.5, 0.0, "beside chance (50%); which is more is not decided"),
+    (0.7, np.nan, "beside chance (50%); which is more is not decided: no interval was computed"),
+])  # fmt: skip
+def test_two_numbers_are_compared_by_both_their_intervals(
+    value: float, half: float, words: str
+) -> None:
+    assert beside(of(value, half), of(0.5, half), "chance (50%)") == words
+
+
+def test_what_has_no_interval_of_its_own_may_be_first() -> None:
+    value, half = np.array([0.6, 0.1]), np.array([0.01, np.nan])
+    assert rivals(value, value - half, value + half, first=0) == [1]
 
 
 def test_the_grid_shows_half_the_interval() -> None:

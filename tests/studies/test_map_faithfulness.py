@@ -441,7 +441,8 @@ def test_verdicts_are_those_of_paired_intervals() -> None:
     said = answers(result)
     assert said[0] == (
         "Most is lost without the tokens that come first by b: 0.4 (95%: 0.3 to 0.5), in a random "
-        "order 0, by leave one out 0.9; certainly behind it: c; not decided: a."
+        "order 0, by leave one out 0.9; certainly behind it: c; which of these is first is not "
+        "decided: b and a."
     )
 
 
