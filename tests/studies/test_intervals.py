@@ -119,6 +119,12 @@ def test_contributions_of_tokens_of_a_text_belong_together():
     near = values(runs, "by_distance")
     there = values(runs, "by_distance_count").astype(float)[:, None]
     agrees(whole, "by_distance", *of_ratio(near * there, there + 0 * near))
+    for name in ("neighbour", "cls", "sep"):
+        means, pairs = values(runs, f"{name}_mean"), values(runs, f"{name}_count")[:, None]
+        parts = np.where(pairs > 0, np.nan_to_num(means) * pairs, np.nan)
+        agrees(
+            whole, f"{name}_mean", *of_ratio(parts, np.where(pairs > 0, pairs, np.nan) + 0 * parts)
+        )
 
 
 @pytest.mark.slow

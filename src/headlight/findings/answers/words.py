@@ -25,7 +25,7 @@ def dependency(result: xr.Dataset) -> list[str]:
     every = found[found["relation"] == EVERY_WORD].sort_values("accuracy", ascending=False)
     best = every.to_dict("records")[0]
     offset = _offset(result, EVERY_WORD, best["offset"])
-    called = f"the best fixed offset ({percent(best['baseline'])}{around(offset)})"
+    called = f"the {percent(best['baseline'])}{around(offset)} of the best fixed offset"
     said = [
         f"{_head(result, best)} finds the governor of {percent(best['accuracy'])} of words"
         f"{interval(best['low'], best['high'])}, {beside(_of(best), offset, called)}."
@@ -86,7 +86,7 @@ def coreference(result: xr.Dataset) -> list[str]:
     return [
         f"{_head(result, row)} finds the antecedent of {percent(row['accuracy'])} of "
         f"{int(row['count']):,} mentions{interval(row['low'], row['high'])}, "
-        f"{beside(_of(row), rule, f'the best baseline ({name}, {rate}{around(rule)})')}."
+        f"{beside(_of(row), rule, f'the {rate}{around(rule)} of the best baseline ({name})')}."
         + _which(every)
     ]
 

@@ -143,13 +143,20 @@ class AttributionObserver:
         self._found["distance"] = moments(near)
         self._found["distance_of_texts"] = self._of_texts(near, self._text)
         self._found["offset"] = _summed(by_offset(contribution, present, reach))
+        each = [slice(at, at + 1) for at in range(len(present))]
+        self._found["offset_of_texts"] = _ratio(
+            [by_offset(contribution[:, one], present[one], reach) for one in each]
+        )
         classes, separators = (first_of(self._category, code) for code in (CLS, SEP))
         text = torch.arange(len(classes), device=classes.device)
         received = contribution[:, text, classes.clamp_min(0)]
         others = present & (torch.arange(present.shape[1], device=text.device) != classes[:, None])
         for name, centre in (("cls", classes), ("sep", separators)):
-            sums = centred(received, others & (classes >= 0)[:, None], centre, reach)
-            self._found[name] = _summed(sums)
+            there = others & (classes >= 0)[:, None]
+            self._found[name] = _summed(centred(received, there, centre, reach))
+            self._found[f"{name}_of_texts"] = _ratio(
+                [centred(received[:, one], there[one], centre[one], reach) for one in each]
+            )
 
     def _tokens(self, values: Tensor) -> np.ndarray:
         """All tokens of the batch in one row, padding left out."""
@@ -159,6 +166,15 @@ class AttributionObserver:
 def _rows(values: PerToken | Tensor, there: Tensor) -> np.ndarray:
     """Tokens along the first axis, layers along the second."""
     return array(values.movedim(0, 2)[there])
+
+
+def _ratio(texts: Sequence[Sums]) -> Ratio:
+    """What is contributed in each text, to the pairs of tokens that it has."""
+    totals = np.stack([each.total for each in texts])
+    counts = np.stack([np.broadcast_to(each.count, each.total.shape) for each in texts])
+    found = Ratio(totals.shape[1:])
+    found.update(totals, np.where(counts > 0, counts, np.nan))
+    return found
 
 
 def _summed(sums: Sums) -> Moments:

@@ -48,7 +48,7 @@ VARIABLES = {
     },
     **{
         f"{name}_{end}": (f"{which} end of the 95% interval of it, over texts", "1")
-        for name in ("own_mean", "not_largest", "by_distance")
+        for name in ("own_mean", "not_largest", "by_distance", *(f"{each}_mean" for each in OTHERS))
         for end, which in (("low", "lower"), ("high", "upper"))
     },
     "exact_difference": ("|estimate − exact|, mean over pairs", "1"),
@@ -102,6 +102,9 @@ def dataset(
         **_by_offset("neighbour", found["offset"], reach, without_own=True),
         **_by_offset("cls", found["cls"], reach),
         **_by_offset("sep", found["sep"], reach),
+        **_ends("neighbour_mean", ("layer", "offset"), found["offset_of_texts"]),
+        **_ends("cls_mean", ("layer", "offset"), found["cls_of_texts"]),
+        **_ends("sep_mean", ("layer", "offset"), found["sep_of_texts"]),
         **agreed,
     }
     if "own_error" in found:
