@@ -241,10 +241,10 @@ def _few(result: xr.Dataset, number: int) -> str:
         noun, more = "held-out text", " Give more texts, or others with --held-out."
     elif _is_pair(result.attrs.get("sentences")):
         noun, more = "tested sentence", " With --train FILE all sentences of the source are tested."
-    resampled = {
-        True: ", and intervals are drawn from these alone",
-        False: "; there is no interval, and nothing is decided of them",
-    }.get(_has_ends(result), "")
+    ends = _has_ends(result)
+    resampled = ", and intervals are drawn from these alone" if ends else ""
+    if ends is False:
+        resampled = "; there is no interval, and nothing is decided of them"
     others = "recordings" if noun == "recording" else "texts"
     return f"Only {plural(number, noun)}: that says little of other {others}{resampled}.{more}"
 
