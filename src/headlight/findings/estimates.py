@@ -139,6 +139,16 @@ def means(result: xr.Dataset, name: str, *dims: str) -> Estimates:
     ))  # fmt: skip
 
 
+def over_seeds(values: Array) -> Estimates:
+    """The mean of models that differ in their seed, by Student's t; of one without an interval."""
+    from scipy.special import stdtrit
+
+    mean, half = np.mean(values), np.nan
+    if len(values) > 1:
+        half = stdtrit(len(values) - 1, 0.975) * np.std(values, ddof=1) / np.sqrt(len(values))
+    return _arrays(mean, mean - half, mean + half)
+
+
 def pairwise(
     result: xr.Dataset, name: str, pairs: Sequence[tuple[str, str]], dim: str
 ) -> Estimates:

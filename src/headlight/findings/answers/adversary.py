@@ -6,9 +6,8 @@ Models of one kind differ in their seed; what they differ by is the interval tha
 import numpy as np
 import xarray as xr
 
-from headlight.findings.estimates import NO_INTERVAL, Estimates, around, estimates
+from headlight.findings.estimates import NO_INTERVAL, around, estimates, over_seeds
 from headlight.findings.wording import number
-from headlight.reduce.intervals import mean_difference, mean_interval
 
 MOVED = 2.0
 """KL counts as changed above this multiple of its value at λ = 0."""
@@ -63,12 +62,11 @@ def compared(
         times: what their number is multiplied by.
 
     Returns:
-        ``above``, ``below`` or ``not decided``, by Student's t over seeds; so it is where there is
-        one model of each.
+        ``above``, ``below`` or ``not decided``, by intervals over seeds; so it is where there is
+        one model of a kind.
     """
-    found = mean_difference(result[name].values[rows], times * result[name].values[others])
-    ends = (found.mean, found.mean - found.half, found.mean + found.half)
-    return str(Estimates(*map(np.asarray, ends)).against(0.0))
+    values = result[name].values
+    return str(over_seeds(values[rows]).against(over_seeds(values[others]).times(times)))
 
 
 def _more(result: xr.Dataset, adversaries: np.ndarray, seeds: np.ndarray) -> str:
@@ -89,17 +87,13 @@ def _more(result: xr.Dataset, adversaries: np.ndarray, seeds: np.ndarray) -> str
 
 
 def _why(result: xr.Dataset, rows: np.ndarray, others: np.ndarray) -> str:
-    alone = rows.sum() < 2 and others.sum() < 2
-    return f" ({NO_INTERVAL}, as there is one model of each)" if alone else ""
+    alone = rows.sum() < 2 or others.sum() < 2
+    return f" ({NO_INTERVAL}, as there is one model of a kind)" if alone else ""
 
 
 def _mean(result: xr.Dataset, name: str, rows: np.ndarray) -> str:
     """Of models, with the interval over seeds; of one alone that over texts."""
     values = result[name].values[rows]
-    if len(values) > 1:
-        found = mean_interval(values)
-        ends = [found.mean, found.mean - found.half, found.mean + found.half]
-        one = Estimates(*map(np.asarray, ends))
-    else:
-        one = estimates(result, name, ("run",)).at(rows).mean()
+    alone = estimates(result, name, ("run",)).at(rows).mean()
+    one = over_seeds(values) if len(values) > 1 else alone
     return f"{number(float(one.value))}{around(one, number, share=False)}"
