@@ -52,7 +52,7 @@ def trained(result: xr.Dataset, weight: float) -> np.ndarray:
 def compared(
     result: xr.Dataset, name: str, rows: np.ndarray, others: np.ndarray, times: float = 1.0
 ) -> str:
-    """Whether models have more of something than so many times what others have.
+    """Whether models have more of something than a multiple of what others have.
 
     Args:
         result: of the study.
