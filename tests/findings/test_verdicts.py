@@ -45,6 +45,7 @@ def with_intervals(result: xr.Dataset, half: float, value: float | None = None) 
         ends = numbers.sel(metric="uas", drop=True) if "probe" in found.coords else numbers
         spread = xr.zeros_like(found[low]) + ends
         found[low], found[f"{low[:-3]}high"] = spread - half, spread + half
+    found = found.assign(gains(found, half) if "gain" in found else {})
     if "share_by_group" in found:  # of which the error is made that sentences look at
         found["share_by_group"] = found["share_by_group"] * half
     if "score" in found and "difference" in found:
@@ -59,6 +60,12 @@ def with_intervals(result: xr.Dataset, half: float, value: float | None = None) 
         given["held_out"] = 1000
         found = of_two_seeds(found, half)
     return found.assign_attrs(given)
+
+
+def gains(result: xr.Dataset, half: float) -> dict[str, xr.DataArray]:
+    """What heads find beyond the best offset."""
+    gain = result["accuracy"] - result["offset_accuracy"].max("offset")
+    return {f"gain{end}": gain + sign * half for end, sign in (("", 0), ("_low", -1), ("_high", 1))}
 
 
 def of_two_seeds(result: xr.Dataset, half: float) -> xr.Dataset:

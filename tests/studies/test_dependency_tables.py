@@ -103,7 +103,7 @@ def test_accuracies_are_shares_of_all_words(
 
 def test_heads_that_a_layer_does_not_have_are_missing(result: xarray.Dataset) -> None:
     missing = result.sel(layer=5, head=1)
-    for name in ("correct", "accuracy", "low", "high", "uas_without_punctuation"):
+    for name in ("correct", "accuracy", "low", "high", "gain_low", "uas_without_punctuation"):
         assert missing[name].isnull().all()
         assert result[name].sel(layer=5, head=0).notnull().all()
 
@@ -120,6 +120,16 @@ def test_intervals_are_percentiles_of_the_resampled_accuracies(
         cell = result.sel(measure="weight", layer=3, head=1, direction="dependent", relation=name)
         np.testing.assert_allclose(
             [cell.low, cell.high], np.percentile(shares, [2.5, 97.5]), rtol=1e-12
+        )
+        # The best offset is that of the corpus, and it is right in the same resamples.
+        best = rows["offset"][:, :, chosen].sum((0, 2)).argmax()
+        of_best = taken @ rows["offset"][:, best, chosen].sum(1)
+        gains = shares - of_best / (taken @ rows["count"][:, chosen].sum(1))
+        np.testing.assert_allclose(
+            [cell.gain_low, cell.gain_high],
+            np.percentile(gains, [2.5, 97.5]),
+            rtol=1e-12,
+            atol=1e-15,
         )
 
 
@@ -164,6 +174,8 @@ class TestBestHeads:
             offsets = result.offset_accuracy.sel(relation=row.relation)
             assert row.baseline == offsets.max() == offsets.sel(offset=row.offset)
             assert row.low <= row.accuracy <= row.high
+            assert row.gain_low <= row.gain <= row.gain_high
+            assert row.gain == row.accuracy - row.baseline
             assert row.count == result["count"].sel(relation=row.relation)
 
     def test_rare_relations_are_left_out(self, result: xarray.Dataset) -> None:

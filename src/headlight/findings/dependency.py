@@ -33,9 +33,10 @@ def best_heads(
 
     Returns:
         ``measure``, ``relation``, ``count``, ``layer``, ``head``, ``direction``, ``accuracy``,
-        ``low``, ``high``, ``baseline`` (the accuracy of the best fixed offset) and ``offset``: for
-        each measure all words, then the relations, the most frequent first.  Shares of 1, layers
-        and heads from 0.
+        ``low``, ``high``, ``baseline`` (the accuracy of the best fixed offset), ``offset``,
+        ``gain`` (the accuracy less the baseline), ``gain_low`` and ``gain_high`` (its interval,
+        over the same sentences): for each measure all words, then the relations, the most frequent
+        first.  Shares of 1, layers and heads from 0.
 
     Raises:
         UnknownNameError: the result has no such measure.
@@ -46,7 +47,7 @@ def best_heads(
         for chosen in (_of(result, each) for each in measures)
         for name in _listed(chosen, min_count)
     ]
-    return pandas.DataFrame(rows, columns=["measure", *_COLUMNS, "baseline", "offset"])
+    return pandas.DataFrame(rows, columns=["measure", *_COLUMNS, "baseline", "offset", *_GAIN])
 
 
 def all_heads(
@@ -77,6 +78,7 @@ def all_heads(
     return ordered.astype({"count": int})
 
 
+_GAIN = ("gain", "gain_low", "gain_high")
 _COLUMNS = ("relation", "count", "layer", "head", "direction", "accuracy", "low", "high")
 
 
@@ -110,4 +112,6 @@ def _best(one: xarray.Dataset) -> dict[str, object]:
         "high": float(cell.high),
         "baseline": float(offset.offset_accuracy),
         "offset": int(offset.offset),
+        # Results of earlier versions have none.
+        **{name: float(cell[name]) if name in cell else np.nan for name in _GAIN},
     }

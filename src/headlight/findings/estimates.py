@@ -179,12 +179,22 @@ def undecided(numbers: Estimates, names: Sequence[str], which: str, noun: str = 
     return f"{said} between {between(found, noun)}." if len(found) > 1 else ""
 
 
-def beside(one: Estimates, other: Estimates, called: str) -> str:
-    """How a number stands to another: ``which is more than the best baseline (50%)``."""
-    verdict = str(one.against(other))
+def beside(
+    one: Estimates, other: Estimates, called: str, difference: Estimates | None = None
+) -> str:
+    """How a number stands to another: ``which is more than the best baseline (50%)``.
+
+    Args:
+        one: The number.
+        other: What it stands beside.
+        called: What that is called.
+        difference: Of the two on the same texts, which decides more than their own intervals.
+    """
+    apart = one.minus(other) if difference is None else difference
+    verdict = str(apart.against(0.0))
     if verdict != "not decided":
         return f"which is {'more' if verdict == 'above' else 'less'} than {called}"
-    known = np.isfinite(one.low + one.high + other.low + other.high)
+    known = np.isfinite(apart.low + apart.high)
     return f"beside {called}; which is more is not decided{'' if known else f': {NO_INTERVAL}'}"
 
 

@@ -28,15 +28,13 @@ def dependency(result: xr.Dataset) -> list[str]:
     called = f"the {percent(best['baseline'])}{around(offset)} of the best fixed offset"
     said = [
         f"{_head(result, best)} finds the governor of {percent(best['accuracy'])} of words"
-        f"{interval(best['low'], best['high'])}, {beside(_of(best), offset, called)}."
+        f"{interval(best['low'], best['high'])}, {beside(_of(best), offset, called, _gain(best))}."
         + _which(result.sel(relation=EVERY_WORD))
     ]
     relations = found[(found["measure"] == best["measure"]) & (found["relation"] != EVERY_WORD)]
     if len(relations):
         rows = relations.to_dict("records")
-        verdicts = np.array(
-            [_of(row).against(_offset(result, row["relation"], row["offset"])) for row in rows]
-        )
+        verdicts = np.array([_gain(row).against(0.0) for row in rows])
         said.append(
             f"Of {len(rows)} relations, {many(verdicts)} have a head that is better than the best "
             "offset (heads are chosen on these very words)."
@@ -49,9 +47,15 @@ def _offset(result: xr.Dataset, relation: str, offset: int) -> Estimates:
     return estimates(result, "offset_accuracy", (), relation=relation, offset=offset)
 
 
-def _of(row: Mapping[Hashable, Any], name: str = "accuracy") -> Estimates:
+def _of(row: Mapping[Hashable, Any], name: str = "accuracy", ends: str = "") -> Estimates:
     """The number of a row of a table, with its interval."""
-    return Estimates(*(np.asarray(row[each], dtype=np.float64) for each in (name, "low", "high")))
+    names = (name, f"{ends}low", f"{ends}high")
+    return Estimates(*(np.asarray(row[each], dtype=np.float64) for each in names))
+
+
+def _gain(row: Mapping[Hashable, Any]) -> Estimates:
+    """What a head finds beyond the best offset."""
+    return _of(row, "gain", "gain_")
 
 
 def _head(result: xr.Dataset, row: Mapping[Hashable, Any]) -> str:

@@ -3,12 +3,11 @@
 from collections.abc import Hashable, Mapping
 from typing import Any
 
-import numpy as np
 import pandas as pd
 import xarray as xr
 
 from headlight.findings.dependency import ALL, best_heads
-from headlight.findings.estimates import Estimates, estimates
+from headlight.findings.rules import decided
 from headlight.views.exhibits import Table
 from headlight.views.parts import (
     Drawing,
@@ -59,6 +58,9 @@ def _best_heads(result: xr.Dataset, measure: str) -> pd.DataFrame:
             **best[["accuracy", "low", "high"]],
             "best offset": best["offset"],
             "its accuracy": best["baseline"],
+            "gain": best["gain"],
+            "gain low": best["gain_low"],
+            "gain high": best["gain_high"],
         }
     )
 
@@ -75,7 +77,7 @@ def _relations(result: xr.Dataset) -> Section:
         rows = [
             BarRow(
                 f"{same[0]['relation']} ({same[0]['words']:,})",
-                [_mark(result, measure, row) for measure, row in zip(frames, same, strict=True)],
+                [_mark(measure, row) for measure, row in zip(frames, same, strict=True)],
                 {"best fixed offset": same[0]["its accuracy"]},
             )
             for same in zip(*by_measure, strict=True)
@@ -83,13 +85,15 @@ def _relations(result: xr.Dataset) -> Section:
         return bars(rows, x_label="accuracy", percent=True, dots=True)
 
     formats = dict.fromkeys(("accuracy", "low", "high", "its accuracy"), ".1%")
+    formats |= dict.fromkeys(("gain", "gain low", "gain high"), "+.1%")
     return Section(
         "relations",
         "Relations that heads find",
         "The head of a dependent is predicted to be the word to which it attends most; or, where "
         "the head attends, the word that attends to it most. The interval (95%, bootstrap over "
         "sentences) is one of a head that was chosen beforehand. The fixed offset always says: "
-        "the word this many places away; a head that is not certainly right more often is grey. "
+        "the word this many places away; a head that is not certainly right more often, by the "
+        "interval of its gain over the same sentences, is grey. "
         "In brackets: how many words have the relation; beside a dot: the head that finds most "
         "of them.",
         SOURCE,
@@ -101,10 +105,8 @@ def _relations(result: xr.Dataset) -> Section:
     )
 
 
-def _mark(result: xr.Dataset, measure: str, row: Mapping[Hashable, Any]) -> Mark:
-    offset = {"relation": row["relation"], "offset": row["best offset"]}
-    of_head = Estimates(*(np.asarray(row[name]) for name in ("accuracy", "low", "high")))
-    verdict = str(of_head.against(estimates(result, "offset_accuracy", (), **offset)))
+def _mark(measure: str, row: Mapping[Hashable, Any]) -> Mark:
+    verdict = decided(row["gain"], row["gain low"], row["gain high"], 0.0)
     return Mark(
         measure,
         row["accuracy"],

@@ -37,6 +37,9 @@ VARIABLES = {
     "offset_accuracy": ("share of the words whose governor is at the offset", "1"),
     "offset_accuracy_low": ("lower end of the 95% interval of the accuracy of the offset", "1"),
     "offset_accuracy_high": ("upper end of the 95% interval of the accuracy of the offset", "1"),
+    "gain": ("accuracy less that of the best offset", "1"),
+    "gain_low": ("lower end of the 95% interval of the gain, over the same sentences", "1"),
+    "gain_high": ("upper end of the 95% interval of the gain, over the same sentences", "1"),
     "right_branching": ("accuracy of the right-branching baseline", "1"),
     "same_part": ("share of what a word gives to others that goes to its part of speech", "1"),
     "same_part_error": ("its standard error over sentences", "1"),
@@ -99,20 +102,38 @@ def _variables(
     correct = np.where(there, sums["correct"]["total"], np.nan)
     low, high = share_interval(sums["correct"]["replicates"], sums["count"]["replicates"])
     of_offsets = share_interval(sums["offset"]["replicates"], sums["count"]["replicates"])
+    gain = _gain(sums)
+    accuracy, of_offset = share(correct, count), share(offset, count)
     unpunctuated = share(correct[..., 1:] @ plain, np.asarray(count[1:] @ plain))
     return {
         "correct": ((*_CELL, "relation"), correct),
-        "accuracy": ((*_CELL, "relation"), share(correct, count)),
+        "accuracy": ((*_CELL, "relation"), accuracy),
         "low": ((*_CELL, "relation"), np.where(there, low, np.nan)),
         "high": ((*_CELL, "relation"), np.where(there, high, np.nan)),
         "uas_without_punctuation": (_CELL, unpunctuated),
         "count": ("relation", count),
         "offset_correct": (("offset", "relation"), offset),
-        "offset_accuracy": (("offset", "relation"), share(offset, count)),
+        "offset_accuracy": (("offset", "relation"), of_offset),
         "offset_accuracy_low": (("offset", "relation"), of_offsets[0]),
         "offset_accuracy_high": (("offset", "relation"), of_offsets[1]),
+        "gain": ((*_CELL, "relation"), accuracy - of_offset.max(axis=0)),
+        "gain_low": ((*_CELL, "relation"), np.where(there, gain[0], np.nan)),
+        "gain_high": ((*_CELL, "relation"), np.where(there, gain[1], np.nan)),
         "right_branching": ("relation", share(sums["right_branching"]["total"], count)),
     }
+
+
+def _gain(
+    sums: Mapping[str, Mapping[str, np.ndarray]],
+) -> tuple[
+    Float64[np.ndarray, "measure layer head direction relation"],
+    Float64[np.ndarray, "measure layer head direction relation"],
+]:
+    """Ends of the interval of what heads find beyond the best offset, on the same sentences."""
+    best = sums["offset"]["total"].argmax(axis=0)
+    of_best = np.take_along_axis(sums["offset"]["replicates"], best[None, None], axis=1)
+    beyond = sums["correct"]["replicates"] - of_best[:, :, None, None, None]
+    return share_interval(beyond, sums["count"]["replicates"])
 
 
 def _same_part(found: Mapping[str, Mapping[str, np.ndarray]]) -> dict[str, Any]:
