@@ -5,7 +5,7 @@ numbers beside it by one of them, so that two places cannot judge the same numbe
 """
 
 from math import isfinite
-from typing import overload
+from typing import Any, overload
 
 import numpy as np
 from numpy.typing import NDArray
@@ -80,12 +80,12 @@ def decided(value: float, low: float, high: float, other: float) -> str: ...
 @overload
 def decided(
     value: Numbers, low: Numbers, high: Numbers, other: Numbers | float
-) -> NDArray[np.str_]: ...
+) -> NDArray[Any]: ...
 
 
 def decided(
     value: Numbers | float, low: Numbers | float, high: Numbers | float, other: Numbers | float
-) -> NDArray[np.str_] | str:
+) -> NDArray[Any] | str:
     """Whether numbers are ``above`` or ``below`` others, or their intervals reach these.
 
     Args:
@@ -100,9 +100,7 @@ def decided(
     known = np.isfinite(low) & np.isfinite(high)
     above = known & (np.minimum(value, low) > other)
     below = known & (np.maximum(value, high) < other)
-    verdict: NDArray[np.str_] | str = np.select([above, below], ["above", "below"], "not decided")[
-        ()
-    ]
+    verdict: NDArray[Any] | str = np.select([above, below], ["above", "below"], "not decided")[()]
     return verdict
 
 
