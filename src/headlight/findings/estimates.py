@@ -95,7 +95,10 @@ def _arrays(*numbers: Any) -> Estimates:
 
 
 def estimates(
-    result: xr.Dataset, name: str, dims: tuple[str, ...] = ("layer", "head"), **labels: str | int
+    result: xr.Dataset,
+    name: str,
+    dims: tuple[str, ...] = ("layer", "head"),
+    **labels: str | int | np.integer[Any],
 ) -> Estimates:
     """A variable with its ``_low`` and ``_high``, as `observed` reads them."""
     return Estimates(*(observed(result, name + end, dims, **labels) for end in ENDS))

@@ -1,6 +1,7 @@
 """Reading numbers out of a result in which anything may be missing."""
 
 import json
+from typing import Any
 
 import numpy as np
 import xarray as xr
@@ -19,7 +20,10 @@ _LABELS = {"all": "all tokens", **CATEGORY_LABELS, "sink": "sinks"}
 
 
 def observed(
-    result: xr.Dataset, name: str, dims: tuple[str, ...] = ("layer", "head"), **labels: str | int
+    result: xr.Dataset,
+    name: str,
+    dims: tuple[str, ...] = ("layer", "head"),
+    **labels: str | int | np.integer[Any],
 ) -> NDArray[np.float64]:
     """A variable at the given labels, as an array over ``dims``; all NaN if it is not there."""
     nothing = np.full(tuple(result.sizes.get(dim, 0) for dim in dims), np.nan)
