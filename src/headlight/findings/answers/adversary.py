@@ -93,7 +93,8 @@ def _why(result: xr.Dataset, rows: np.ndarray, others: np.ndarray) -> str:
 
 def _mean(result: xr.Dataset, name: str, rows: np.ndarray) -> str:
     """Of models, with the interval over seeds; of one alone that over texts."""
-    values = result[name].values[rows]
-    alone = estimates(result, name, ("run",)).at(rows).mean()
-    one = over_seeds(values) if len(values) > 1 else alone
+    if rows.sum() > 1:
+        one = over_seeds(result[name].values[rows])
+    else:
+        one = estimates(result, name, ("run",)).at(rows).mean()
     return f"{number(float(one.value))}{around(one, number, share=False)}"
