@@ -14,15 +14,15 @@ from torch import nn
 from torch.utils.data import DataLoader, TensorDataset
 
 from headlight.analysis.allocator import keep_freed_memory
-from headlight.studies.token_identity import (
+from headlight_papers.studies.token_identity import (
     LEARNING_RATES,
     MapTrainingSettings,
     TokenIdentitySettings,
 )
-from headlight.studies.token_identity.cases import Case, Tokens
-from headlight.studies.token_identity.fitting import fit
-from headlight.studies.token_identity.outcomes import evaluate_maps
-from headlight.studies.token_identity.vectors import TokenVectors
+from headlight_papers.studies.token_identity.cases import Case, Tokens
+from headlight_papers.studies.token_identity.fitting import fit
+from headlight_papers.studies.token_identity.outcomes import evaluate_maps
+from headlight_papers.studies.token_identity.vectors import TokenVectors
 
 TOKENS, SIZE, SEQUENCES, LAYERS, FOLDS, THREADS = 20_000, 256, 400, 12, 10, 2
 MAPS = LAYERS * FOLDS * len(LEARNING_RATES)

@@ -24,13 +24,13 @@ from headlight.corpora.samples import SAMPLE_TEXT
 from headlight.findings.observed import half_width
 from headlight.findings.rules import FAR_BELOW, MOST
 from headlight.findings.what_was_read import what_was_read
-from headlight.papers.brunner2020 import claims as brunner
-from headlight.papers.claims import Claim
-from headlight.papers.clark2019 import claims as clark
-from headlight.papers.kobayashi2020 import claims as kobayashi
-from headlight.papers.verdicts import Bounds, lies, some
 from headlight.views.pictures import svg_text
 from headlight.views.result_page import findings, pictures
+from headlight_papers.papers.brunner2020 import claims as brunner
+from headlight_papers.papers.claims import Claim
+from headlight_papers.papers.clark2019 import claims as clark
+from headlight_papers.papers.kobayashi2020 import claims as kobayashi
+from headlight_papers.papers.verdicts import Bounds, lies, some
 
 Results = Mapping[str, xarray.Dataset]
 

@@ -18,12 +18,12 @@ import torch
 import transformers
 
 from headlight.catalogue import EMBEDDED_TRANSLATOR
-from headlight.papers import find_paper
-from headlight.papers.exhibit import ExhibitSpec
-from headlight.papers.folder import reproduction_folder
-from headlight.papers.reproduce import reproduce
-from headlight.papers.sources import Sources
 from headlight.views.exhibits import Comparison, Exhibit, Picture, Table
+from headlight_papers.papers import find_paper
+from headlight_papers.papers.exhibit import ExhibitSpec
+from headlight_papers.papers.folder import reproduction_folder
+from headlight_papers.papers.reproduce import reproduce
+from headlight_papers.papers.sources import Sources
 
 DOCS = Path(__file__).parents[1] / "docs"
 LONGEST = 50

@@ -13,7 +13,6 @@ from headlight.encode import encode_one
 from headlight.encode.batch import collate
 from headlight.errors import CaptureError, UsageError
 from headlight.findings import average
-from headlight.findings.coreference import systems_table
 from headlight.measures import Scores
 from headlight.reading import read
 from headlight.settings.attribution import AttributionSettings
@@ -23,6 +22,7 @@ from headlight.studies.heads.study import run
 from headlight.views import terminal_table
 from headlight.views.result_page import result_page, tables
 from headlight.vocabulary import ATTRIBUTION
+from headlight_papers.findings.coreference import systems_table
 from studies import dependency_naive, naive, test_coreference_heads as antecedents
 from studies.command import Command
 from studies.models import saved, subject, texts

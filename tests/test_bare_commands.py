@@ -9,8 +9,9 @@ import pytest
 import headlight
 from headlight.catalogue import Study, studies
 from headlight.catalogue.models import EMBEDDED, EMBEDDED_NAME
-from headlight.corpora import open_coreference, open_sentence_pairs, open_treebank
+from headlight.corpora import open_sentence_pairs, open_treebank
 from headlight.corpora.samples import SAMPLE_REVIEWS, SAMPLE_TREEBANK
+from headlight_papers.corpora import open_coreference
 from studies.command import Command, as_options
 
 pytestmark = pytest.mark.skipif(

@@ -28,7 +28,6 @@ from headlight.corpora import (
     PAIR_FORMATS,
     PARALLEL_FORMATS,
     TREEBANK_FORMATS,
-    open_coreference,
     open_corpus,
     open_parallel,
     open_sentence_pairs,
@@ -41,6 +40,7 @@ from headlight.reduce import Moments, Tally, Tree
 from headlight.result import load, save
 from headlight.run.checkpoint import Checkpoint, State
 from headlight.studies.norms.frequency import FrequencyRanks
+from headlight_papers.corpora import open_coreference
 from studies.models import tokenizer
 
 NUMBER = int(os.environ.get("FUZZ_N", "2000"))

@@ -11,9 +11,9 @@ from headlight.catalogue import studies
 from headlight.cli import app
 from headlight.cli.setting_options import options_of
 from headlight.errors import UsageError
-from headlight.papers import NAMES, find_settings
-from headlight.papers.sources import Sources
 from headlight.sessions import join_run
+from headlight_papers.papers import NAMES, find_settings
+from headlight_papers.papers.sources import Sources
 from studies.models import saved
 from test_workers import stop_before_the_result
 

@@ -20,7 +20,7 @@ from headlight.run.blocks import PLAN
 from headlight.sessions.workers import device_of, local_workers
 from headlight.studies.heads import SurveySettings
 from headlight.studies.heads.study import run as survey
-from headlight.training import one_thread
+from headlight_papers.training import one_thread
 from interruptions import interrupted_after
 from studies.models import model, texts
 

@@ -7,8 +7,8 @@ from headlight.capture.objectives.objective import Objective
 from headlight.corpora.trees import Sentence
 from headlight.corpora.word_vectors import WordVectors
 from headlight.settings.attribution import AttributionSettings
-from headlight.studies.parser_probes import TrainingSettings
-from headlight.studies.token_identity import MapTrainingSettings
+from headlight_papers.studies.parser_probes import TrainingSettings
+from headlight_papers.studies.token_identity import MapTrainingSettings
 from headlight.word_alignment.settings import InputMeasureSettings, SimilaritySettings
 from pathlib import Path
 from typing import Any, Literal
@@ -250,7 +250,7 @@ def attribution(
 ) -> xarray.Dataset:
     """How much of a hidden token is its own input token, and how much comes from others.
 
-    Settings are those of `headlight.studies.attribution.AttributionStudySettings`.
+    Settings are those of `headlight_papers.studies.attribution.AttributionStudySettings`.
 
     Args:
         source: a path, a glob, ``hf:NAME``, ``-``, texts, an open corpus, or examples that are
@@ -913,7 +913,7 @@ def token_identity(
 ) -> xarray.Dataset:
     """How well hidden tokens give away their input tokens.
 
-    Settings are those of `headlight.studies.token_identity.TokenIdentitySettings`.
+    Settings are those of `headlight_papers.studies.token_identity.TokenIdentitySettings`.
 
     Args:
         source: a path, a glob, ``hf:NAME``, ``-``, texts, an open corpus, or examples that are
@@ -1114,7 +1114,7 @@ def coreference(
 ) -> xarray.Dataset:
     """How well single heads find antecedents of mentions.
 
-    Settings are those of `headlight.studies.coreference.CoreferenceSettings`.
+    Settings are those of `headlight_papers.studies.coreference.CoreferenceSettings`.
 
     Args:
         source: documents with coreference (a path, a glob, open documents); by default those of
@@ -1221,7 +1221,7 @@ def parser_probes(
 ) -> xarray.Dataset:
     """How much of a parse the attention of all heads together knows.
 
-    Settings are those of `headlight.studies.parser_probes.ParserProbeSettings`.
+    Settings are those of `headlight_papers.studies.parser_probes.ParserProbeSettings`.
 
     Args:
         source: a treebank (a path, a glob, an open treebank); by default the sample treebank.
@@ -1414,7 +1414,7 @@ def permutation(
     """How the predictions of a classifier change when its attention is permuted, uniform, or on one
     token.
 
-    Settings are those of `headlight.studies.permutation.PermutationSettings`.
+    Settings are those of `headlight_papers.studies.permutation.PermutationSettings`.
 
     Args:
         source: labelled texts, or for a tagger, where the study takes one, sentences with tags
@@ -1799,7 +1799,7 @@ def instance_adversary(
 ) -> xarray.Dataset:
     """How different attention can be, text by text, while a prediction stays nearly what it is.
 
-    Settings are those of `headlight.studies.instance_adversary.InstanceAdversarySettings`.
+    Settings are those of `headlight_papers.studies.instance_adversary.InstanceAdversarySettings`.
 
     Args:
         source: labelled texts, or for a tagger, where the study takes one, sentences with tags
@@ -1903,7 +1903,7 @@ def adversary(
 ) -> xarray.Dataset:
     """Train models that predict as a classifier does, and attend otherwise.
 
-    Settings are those of `headlight.studies.adversary.AdversarySettings`.
+    Settings are those of `headlight_papers.studies.adversary.AdversarySettings`.
 
     Args:
         source: labelled texts, or for a tagger, where the study takes one, sentences with tags
@@ -2013,7 +2013,7 @@ def guided(
 ) -> xarray.Dataset:
     """Give the attention of a classifier to models that look at every token alone.
 
-    Settings are those of `headlight.studies.guided.GuidedSettings`.
+    Settings are those of `headlight_papers.studies.guided.GuidedSettings`.
 
     Args:
         source: labelled texts, or for a tagger, where the study takes one, sentences with tags

@@ -5,6 +5,7 @@ from typing import Any
 import numpy as np
 import pytest
 import torch
+from studies.test_permutation import classifier, labelled
 
 from headlight.analysis.classifiers.erasure import Predictions
 from headlight.analysis.classifiers.plan import Classified, LabelPositions
@@ -15,13 +16,12 @@ from headlight.analysis.classifiers.predictor import (
     lost_words,
     median_change,
 )
-from headlight.analysis.classifiers.text_predictor import TextPredictor
 from headlight.capture import attention_replaced
 from headlight.capture.input_gradient import input_times_gradient
 from headlight.studies.agreement import AgreementSettings
 from headlight.studies.agreement.study import AgreementStudy
-from headlight.training.text_classifier import TextBatch, TextClassifier
-from studies.test_permutation import classifier, labelled
+from headlight_papers.training.text_classifier import TextBatch, TextClassifier
+from headlight_papers.training.text_predictor import TextPredictor
 
 
 @pytest.fixture

@@ -9,8 +9,8 @@ from headlight.analysis.folder import RunFolder
 from headlight.analysis.work_folders import prepare_work_folders, remove_work_folder
 from headlight.catalogue import studies
 from headlight.errors import RunError
-from headlight.papers.folder import RESULTS, RUNS, reproduction_folder
 from headlight.sessions.passage_pages import check_pages
+from headlight_papers.papers.folder import RESULTS, RUNS, reproduction_folder
 from studies.test_deaths import VICTIMS
 
 KEPT = [

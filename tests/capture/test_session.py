@@ -26,7 +26,7 @@ from headlight.encode import Encoded
 from headlight.encode.batch import Batch, collate
 from headlight.errors import CaptureError, UsageError
 from headlight.measures import Scores
-from headlight.studies.token_identity.extraction import watched_sum
+from headlight_papers.studies.token_identity.extraction import watched_sum
 from measures.layers import keeps_promise, wide
 from tiny_models import Inputs, eager_attention, real_tokens
 

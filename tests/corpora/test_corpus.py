@@ -8,18 +8,17 @@ import numpy as np
 import pytest
 
 from headlight.corpora import (
-    CoreferenceDocument,
     Document,
     Sentence,
     SentencePair,
     TaggedSentence,
-    open_coreference,
     open_corpus,
     open_sentence_pairs,
     open_tagged,
     open_treebank,
 )
 from headlight.errors import CorpusError, UsageError
+from headlight_papers.corpora import CoreferenceDocument, open_coreference
 
 COREFERENCE = "#begin document (d); part 0\n{}#end document\n"
 MENTION = "d\t0\t0\tIt\tPRP\t-\t-\t-\t-\t-\t-\t{}\n\n"

@@ -13,7 +13,6 @@ from fsspec.registry import _registry
 from upath import UPath
 
 from headlight.corpora import (
-    open_coreference,
     open_corpus,
     open_sentence_pairs,
     open_treebank,
@@ -21,6 +20,7 @@ from headlight.corpora import (
     read_word_vectors,
 )
 from headlight.errors import CorpusError
+from headlight_papers.corpora import open_coreference
 
 TEXTS = {
     "c.txt": b"c\n",

@@ -10,13 +10,13 @@ from scipy import stats
 from headlight.analysis.batch_texts import groups_of
 from headlight.reduce.group_means import GROUPS
 from headlight.settings.attribution import AttributionSettings
-from headlight.studies.attribution import AttributionStudySettings
-from headlight.studies.attribution.study import run as attribution
 from headlight.studies.distances.study import run as distances
 from headlight.studies.identifiability.study import run as identifiability
 from headlight.studies.importance.study import run as importance
 from headlight.studies.norms.study import run as norms
-from headlight.studies.token_identity.result import _over_folds
+from headlight_papers.studies.attribution import AttributionStudySettings
+from headlight_papers.studies.attribution.study import run as attribution
+from headlight_papers.studies.token_identity.result import _over_folds
 from studies.models import model, texts
 from studies.test_importance import OBJECTIVES, with_head
 from studies.test_numbers import examples_of

@@ -33,8 +33,8 @@ from headlight.run.example import (
     read_shards,
 )
 from headlight.run.processes import Mode
-from headlight.training.jobs import one_thread
 from headlight.vocabulary import Kinds
+from headlight_papers.training.jobs import one_thread
 
 E = TypeVar("E", bound=Encoded)
 

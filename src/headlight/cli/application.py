@@ -48,7 +48,7 @@ def _entry(name: str, panel: str, summary: str, module: str | None = None) -> En
 
 
 def _papers(program: typer.Typer) -> None:
-    from headlight.cli.reproduce import REPRODUCE_EXAMPLES, papers_app
+    from headlight_papers.cli import REPRODUCE_EXAMPLES, papers_app
 
     program.add_typer(
         papers_app(), name="reproduce", epilog=REPRODUCE_EXAMPLES, rich_help_panel=PAPERS

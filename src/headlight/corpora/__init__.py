@@ -12,8 +12,6 @@ from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
 from headlight.corpora.compression import suffixes
-from headlight.corpora.coreference import CoreferenceDocument, Mention, MentionKind
-from headlight.corpora.coreference.coreference_corpus import COREFERENCE_FORMATS, open_coreference
 from headlight.corpora.corpus import Corpus, CorpusCounts, CorpusKind, Invalid
 from headlight.corpora.files import is_companion
 from headlight.corpora.hub import PREFIX, HubSource, hub_splits
@@ -42,6 +40,8 @@ from headlight.corpora.text.text_corpus import FORMATS, Source, holds_a_text_a_l
 from headlight.corpora.trees import PUNCTUATION_RELATION, ROOT, Sentence
 from headlight.corpora.trees.treebank import open_treebank
 from headlight.corpora.trees.treebank_formats import TREEBANK_FORMATS
+from headlight_papers.corpora.coreference import CoreferenceDocument, Mention, MentionKind
+from headlight_papers.corpora.coreference_corpus import COREFERENCE_FORMATS, open_coreference
 
 if TYPE_CHECKING:
     from headlight.corpora.word_vectors import UNKNOWN, WordVectors, read_word_vectors

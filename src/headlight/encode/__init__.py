@@ -10,7 +10,6 @@ from headlight.encode.examples import Counts, Encoded, Examples, annotate, lengt
 from headlight.encode.piece_style import piece_style
 from headlight.encode.sentence_pairs import EncodedPair, sentence_pairs
 from headlight.encode.sentences import EncodedSentence, sentences
-from headlight.encode.spans import EncodedSpan, documents, windows
 from headlight.encode.speech import (
     FRAME_NAMES,
     EncodedSpeech,
@@ -20,6 +19,7 @@ from headlight.encode.speech import (
 )
 from headlight.encode.texts import encode_one, texts
 from headlight.encode.translations import EncodedTranslation, translations
+from headlight_papers.corpora.spans import EncodedSpan, documents, windows
 
 __all__ = [
     "FRAME_NAMES",

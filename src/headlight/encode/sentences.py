@@ -5,12 +5,13 @@ from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field
 from typing import Literal
 
-from headlight.corpora import CoreferenceDocument, Sentence
+from headlight.corpora import Sentence
 from headlight.encode.assembly import Assembly
 from headlight.encode.examples import Counts, Encoded, Examples, Recipe, annotate
 from headlight.encode.pieces import Line, Tokenizer, WordPieces, pieces_of_lines
 from headlight.errors import CorpusError
 from headlight.settings import require_choice
+from headlight_papers.corpora import CoreferenceDocument
 
 Overflow = Literal["skip", "truncate", "error"]
 """What becomes of a sentence that is too long."""

@@ -10,11 +10,11 @@ import numpy as np
 import xarray as xr
 
 from headlight.findings.answers import classifiers, heads, words
-from headlight.findings.answers.adversary import adversary
 from headlight.findings.answers.circuits import circuits
 from headlight.findings.answers.map_faithfulness import map_faithfulness
 from headlight.findings.answers.tokens import flow, mixing
 from headlight.findings.what_was_read import has_interval
+from headlight_papers.findings.adversary import adversary
 
 ANSWERS: Mapping[str, Callable[[xr.Dataset], list[str]]] = {
     "survey": heads.survey,

@@ -7,12 +7,12 @@ import numpy as np
 import pandas as pd
 import xarray as xr
 
-from headlight.findings.coreference import ALL as EVERY_MENTION, best_heads as best_resolvers
 from headlight.findings.dependency import ALL as EVERY_WORD, best_heads as best_parsers
 from headlight.findings.estimates import Estimates, around, beside, estimates, many, undecided
 from headlight.findings.observed import name_of
 from headlight.findings.speech import are_of_speech, times_known, ways_to_time
 from headlight.findings.wording import interval, percent, seconds
+from headlight_papers.findings.coreference import ALL as EVERY_MENTION, best_heads as best_resolvers
 
 RARE = 100
 """Relations of fewer words, or of a twentieth of a small treebank, are not counted."""

@@ -1,0 +1,12 @@
+"""Documents with gold coreference, as a stream; `headlight.corpora` has all other corpora."""
+
+from headlight_papers.corpora.coreference import CoreferenceDocument, Mention, MentionKind
+from headlight_papers.corpora.coreference_corpus import COREFERENCE_FORMATS, open_coreference
+
+__all__ = [
+    "COREFERENCE_FORMATS",
+    "CoreferenceDocument",
+    "Mention",
+    "MentionKind",
+    "open_coreference",
+]

@@ -1,0 +1,152 @@
+"""Documents with gold coreference, as they stand in a file and as they are read."""
+
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass
+from typing import Literal
+
+from headlight.corpora.lines import DOCUMENT_LIMIT
+from headlight.corpora.trees import Sentence
+from headlight.corpora.trees.blocks import Block
+from headlight.errors import CorpusError
+from headlight_papers.corpora.brackets import Span
+
+MentionKind = Literal["pronoun", "proper", "nominal"]
+
+HeadRule = Callable[[Sequence[int]], int]
+"""From the words of a mention, by their numbers in the document, to its head."""
+
+KindRule = Callable[[int], MentionKind]
+"""From the head word of a mention, by its number in the document, to its kind."""
+
+
+@dataclass(frozen=True, slots=True)
+class Mention:
+    """A stretch of words that refers to something.
+
+    Attributes:
+        chain: Mentions of one chain, within a document, refer to the same.
+        first: Number of its first word in the document, from 0.
+        last: Number of its last word, which is part of it.
+        head: Number of its head word.
+        kind: ``pronoun``, ``proper`` or ``nominal``, by its head word.
+    """
+
+    chain: str
+    first: int
+    last: int
+    head: int
+    kind: MentionKind
+
+
+@dataclass(frozen=True, slots=True)
+class CoreferenceDocument:
+    """A document with its sentences and its mentions.
+
+    Attributes:
+        name: File and document, for messages.
+        sentences: In order; words of the document are counted through all of them.
+        mentions: In the order of `first`, longer ones before shorter ones.
+    """
+
+    name: str
+    sentences: tuple[Sentence, ...]
+    mentions: tuple[Mention, ...]
+
+    @property
+    def words(self) -> tuple[str, ...]:
+        """All words, in order."""
+        return tuple(word for sentence in self.sentences for word in sentence.words)
+
+
+@dataclass(frozen=True, slots=True)
+class Annotated:
+    """A document, and what of its annotation could not be kept.
+
+    Attributes:
+        document: The document.
+        discontinuous: Mentions of several parts, of which the part with the head word was kept.
+        empty: Mentions of empty nodes only, which were left out.
+    """
+
+    document: CoreferenceDocument
+    discontinuous: int
+    empty: int
+
+
+def annotate(
+    name: str,
+    sentences: Sequence[Sentence],
+    spans: Sequence[Span],
+    head_rule: HeadRule,
+    kind_rule: KindRule,
+) -> Annotated:
+    """The document with a `Mention` for every span that has words."""
+    mentions = []
+    discontinuous = 0
+    for span in spans:
+        parts = [(first, last) for first, last in span.parts if first <= last]
+        if not parts:
+            continue
+        head = head_rule([word for first, last in parts for word in range(first, last + 1)])
+        first, last = next((first, last) for first, last in parts if first <= head <= last)
+        mentions.append(Mention(span.chain, first, last, head, kind_rule(head)))
+        discontinuous += len(parts) > 1
+    # Where two mentions are one stretch, the order must not depend on the order of the brackets.
+    mentions.sort(key=lambda mention: (mention.first, -mention.last, mention.chain))
+    document = CoreferenceDocument(name, tuple(sentences), tuple(mentions))
+    return Annotated(document, discontinuous, len(spans) - len(mentions))
+
+
+@dataclass(frozen=True, slots=True)
+class RawDocument:
+    """A document as it stands in the file.
+
+    Attributes:
+        place: File and line where it begins.
+        blocks: Its sentences; at least one in CoNLL-U.
+        title: What the file calls it, if that stands outside the blocks.
+        fault: What is wrong with it as a whole; None if nothing is.
+    """
+
+    place: str
+    blocks: tuple[Block, ...]
+    title: str = ""
+    fault: CorpusError | None = None
+
+    def name(self, title: str) -> str:
+        """What messages call it: ``"a.conllu:12 (GUM_news_1)"``."""
+        return f"{self.place} ({title})" if title else self.place
+
+
+class Limit:
+    """The size of a document that is being gathered, which may not exceed `DOCUMENT_LIMIT`."""
+
+    def __init__(self) -> None:
+        self._size = 0
+
+    def add(self, block: Block, place: str) -> None:
+        """Count the characters of a block.
+
+        Raises:
+            CorpusError: The document that begins at `place` is too long now.
+        """
+        self._size += sum(map(len, block.lines))
+        if self._size > DOCUMENT_LIMIT:
+            raise CorpusError(
+                f"{place}: the document that begins here is longer than {DOCUMENT_LIMIT:,} "
+                "characters; mark where documents begin, or cut the file."
+            )
+
+
+def gather(stream: Iterator[Block], begins: Callable[[Block], bool]) -> Iterator[RawDocument]:
+    """Documents that have a beginning and end where the next one begins."""
+    kept: list[Block] = []
+    limit = Limit()
+    for block in stream:
+        if kept and begins(block):
+            yield RawDocument(kept[0].place(0), tuple(kept))
+            kept, limit = [], Limit()
+        kept.append(block)
+        limit.add(block, kept[0].place(0))
+    if kept:
+        yield RawDocument(kept[0].place(0), tuple(kept))

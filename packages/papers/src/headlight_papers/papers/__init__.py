@@ -1,0 +1,60 @@
+"""The tables and figures of papers, computed on any model beside the published numbers."""
+
+from importlib import import_module
+from typing import TYPE_CHECKING, Any, Literal, get_args
+
+from headlight.errors import UnknownNameError
+
+if TYPE_CHECKING:
+    from headlight_papers.papers.exhibit import Paper
+    from headlight_papers.papers.settings import PaperSettings
+
+__all__ = ["NAMES", "PaperName", "find_paper", "find_settings"]
+
+PaperName = Literal[
+    "clark2019",
+    "kobayashi2020",
+    "brunner2020",
+    "yang2020",
+    "jain2019",
+    "wiegreffe2019",
+    "kobayashi2021",
+    "abnar2020",
+    "modarressi2022",
+    "ferrando2022",
+    "modarressi2023",
+]
+NAMES: tuple[PaperName, ...] = get_args(PaperName)
+
+
+def find_paper(name: str) -> "Paper":
+    """The paper of that name.
+
+    Raises:
+        UnknownNameError: it is none of `NAMES`.
+    """
+    settings: Any = find_settings(name)
+    home, _, module = settings.__module__.rpartition(".")
+    if module == "settings":
+        paper: Paper = import_module(f"{home}.paper").PAPER
+        return paper
+    made: Paper = import_module(f"{home}.token_maps.paper").paper_of(settings)
+    return made
+
+
+def find_settings(name: str) -> "type[PaperSettings]":
+    """The settings of the paper of that name, which say what it takes; without torch.
+
+    A paper is a package with modules ``settings`` and ``paper``; or, of those on maps of tokens,
+    one module, whose settings say all that there is to say of it.
+
+    Raises:
+        UnknownNameError: it is none of `NAMES`.
+    """
+    if name not in NAMES:
+        raise UnknownNameError("paper", name, NAMES)
+    home = import_module(f"headlight_papers.papers.{name}")
+    is_package = hasattr(home, "__path__")
+    found: Any = import_module(f"{home.__name__}.settings") if is_package else home
+    settings: type[PaperSettings] = found.Settings
+    return settings

@@ -1,0 +1,207 @@
+"""Section 3.5 and Appendix A.2: effective beside raw attention (Figures 1 and 5)."""
+
+from collections.abc import Mapping
+from functools import partial
+
+import pandas
+import xarray
+
+from headlight.views.exhibits import Comparison, Picture
+from headlight.views.parts import By, Curve, DensityPanel, Reference, density
+from headlight_papers.papers.brunner2020 import published
+from headlight_papers.papers.brunner2020.attention.results import (
+    PARAGRAPHS,
+    bias_note,
+    load_identifiability,
+    load_survey,
+)
+from headlight_papers.papers.exhibit import Content, exhibit
+from headlight_papers.papers.naming import frame_of, percent
+from headlight_papers.papers.reproduction import Reproduction
+from headlight_papers.papers.text import CATEGORIES, FROM, TO, text_notes
+from headlight_papers.papers.writer import ExhibitWriter
+
+MEASURES = {"weight": "raw attention", "effective": "effective attention"}
+MEASURE = By("measure", {name: title.capitalize() for name, title in MEASURES.items()})
+
+
+@exhibit(
+    "figure-1", "Effective and raw attention", "Brunner et al. (2020), Figure 1 and Section 3.5"
+)
+def figure_1(reproduction: Reproduction, writer: ExhibitWriter) -> Content:
+    """Effective beside raw attention: correlation by length, and attention to kinds of tokens."""
+    found, survey = load_identifiability(reproduction), load_survey(reproduction)
+    share = survey["share"].sel(query_category="all")
+    frame = _by_layer(
+        {f"to {label}": share.sel(key_category=name) for name, label in CATEGORIES.items()}
+    )
+    return Content(
+        "First: Pearson's correlation of raw and effective attention by the length of "
+        "the text, one value for all cells of all heads of a text, as points and as means by "
+        "length. Then the share of raw attention that goes to a kind of token, and the same sum "
+        "of effective attention, which is signed: a dot is a head, a line the mean of a layer.",
+        pictures=[
+            *_correlations(found, writer),
+            writer.curves(
+                survey.sel(query_category="all", key_category=list(CATEGORIES)),
+                Curve("share", panel="{measure}", by=(MEASURE, TO), percent=True),
+                caption="Attention to kinds of tokens, raw (b) and effective (c), by layer.",
+                alternative=_alternative(share),
+                name="categories",
+            ),
+        ],
+        tables=[writer.table(frame, "Means over the heads of a layer, in percent")],
+        comparisons=[*_length_comparisons(found), *_peak_comparisons(share)],
+        notes=[*text_notes(reproduction, survey), PARAGRAPHS, bias_note(reproduction)],
+    )
+
+
+def _correlations(found: xarray.Dataset, writer: ExhibitWriter) -> list[Picture]:
+    """Figure 1a; without a text that has a correlation there is none."""
+    points = found["points"].values
+    if len(points) < 2:
+        return []
+    fields = [str(name) for name in found["field"].values[:2]]
+    writer.keep(pandas.DataFrame(points[:, :2], columns=fields), "points")
+    cloud = DensityPanel.of(
+        "(a) one point per text",
+        points[:, 0],
+        points[:, 1],
+        x_label="tokens",
+        y_label="correlation",
+    )
+    lengths, means = found["keys_mean"].values, found["effective_correlation"].values
+    width = float(found["head_dim"].max())
+    spoken = ", ".join(f"{n:.0f} tokens {r:.2f}" for n, r in zip(lengths, means, strict=True))
+    return [
+        writer.picture(
+            partial(density, [cloud], counted="texts"),
+            "Correlation of raw and effective attention.",
+            spoken,
+            "a",
+        ),
+        writer.curves(
+            found,
+            Curve(
+                "effective_correlation",
+                "mean ± σ",
+                "by length",
+                over="keys_mean",
+                error="effective_correlation_std",
+                x_label="tokens",
+                y_label="correlation",
+                references=[Reference(width, f"d_v = {width:.0f}", upright=True)],
+                colour="effective",
+                marked=True,
+            ),
+            caption="The same as means by length.",
+            alternative=spoken,
+            name="a-means",
+        ),
+    ]
+
+
+def _length_comparisons(found: xarray.Dataset) -> list[Comparison]:
+    width = int(found["head_dim"].max())
+    short = found["effective_correlation"].where(found["keys_mean"] < width, drop=True)
+    longest = found.isel(length=-1)
+    return [
+        Comparison(
+            "correlation in texts of fewer tokens than d_v",
+            published.SHORT_CORRELATION,
+            float(short.mean()) if short.size else None,
+            note=f"d_v is {published.HEAD_DIM} there and {width} here"
+            + ("" if short.size else "; no text here has so few"),
+            digits=3,
+        ),
+        Comparison(
+            "correlation in the longest texts",
+            None,
+            float(longest["effective_correlation"]),
+            note=f"{float(longest['keys_mean']):.0f} tokens on average",
+            digits=3,
+        ),
+    ]
+
+
+def _peak_comparisons(share: xarray.DataArray) -> list[Comparison]:
+    """The peak of [SEP], which effective attention does not have."""
+    layers = share.sel(key_category="sep").mean("head")
+    return [
+        Comparison(
+            f"{name} to [SEP], largest mean of a layer",
+            None,
+            percent(float(layers.sel(measure=measure).max())),
+            "%",
+            "the peak of the middle layers is said to disappear in effective attention",
+        )
+        for measure, name in MEASURES.items()
+    ]
+
+
+def _by_layer(columns: Mapping[str, xarray.DataArray]) -> pandas.DataFrame:
+    """One row for each measure and layer, means over its heads, in percent."""
+    means = {
+        label: 100 * share.sel(measure=list(MEASURES)).mean("head")
+        for label, share in columns.items()
+    }
+    frame = frame_of(means).rename(columns={"measure": "attention"})
+    return frame.assign(attention=frame["attention"].map(MEASURES))
+
+
+def _alternative(share: xarray.DataArray) -> str:
+    means = share.mean(("head", "layer"))
+    return "; ".join(
+        f"{name}: "
+        + ", ".join(
+            f"{100 * float(means.sel(measure=measure, key_category=category)):.1f}% to {label}"
+            for category, label in CATEGORIES.items()
+        )
+        for measure, name in MEASURES.items()
+    )
+
+
+@exhibit(
+    "figure-5",
+    "Attention to [SEP], effective and raw",
+    "Brunner et al. (2020), Figure 5 and Appendix A.2",
+)
+def figure_5(reproduction: Reproduction, writer: ExhibitWriter) -> Content:
+    """Attention to [SEP], from [SEP] and from other tokens, effective and raw."""
+    survey = load_survey(reproduction)
+    share = survey["share"].sel(key_category="sep")
+    from_to = FROM.names
+    frame = _by_layer({label: share.sel(query_category=name) for name, label in from_to.items()})
+    means = share.sel(query_category=list(from_to)).mean(("head", "layer"))
+    kept = means.sel(measure="effective") / means.sel(measure="weight")
+    return Content(
+        "What goes to [SEP] from [SEP] itself and from all other tokens: (a) effective "
+        "attention, signed, and (b) raw attention. A dot is a head, a line the mean of a layer.",
+        pictures=[
+            writer.curves(
+                survey.sel(
+                    key_category="sep",
+                    query_category=list(from_to),
+                    measure=["effective", "weight"],
+                ),
+                Curve("share", panel="{measure} to [SEP]", by=(MEASURE, FROM), percent=True),
+                caption="Attention to [SEP] by layer, effective (a) and raw (b).",
+                alternative="; ".join(
+                    f"{label}: {float(kept.sel(query_category=name)):.0%} of it is effective"
+                    for name, label in from_to.items()
+                ),
+            )
+        ],
+        tables=[writer.table(frame, "Means over the heads of a layer, in percent")],
+        comparisons=[
+            Comparison(
+                f"effective share of {label}",
+                "most of it lies in the null space",
+                percent(float(kept.sel(query_category=name))),
+                "%",
+                "ratio of the means over all heads",
+            )
+            for name, label in from_to.items()
+        ],
+        notes=[*text_notes(reproduction, survey), bias_note(reproduction)],
+    )

@@ -1,0 +1,213 @@
+"""The rules by which the paper's conclusions hold, wherever they are shown."""
+
+from itertools import pairwise
+
+import numpy as np
+import xarray
+
+from headlight.findings.rules import FAR_BELOW, IDENTIFIED, MOST, UNCHANGED
+from headlight.reduce.intervals import moments_interval
+from headlight_papers.papers.brunner2020 import published
+from headlight_papers.papers.claims import Claim
+from headlight_papers.papers.verdicts import Bounds, every, lies, mean_of
+
+TWO_SIDED = 1.96
+"""Standard errors of a mean over very many tokens to the end of its interval."""
+
+
+def not_identifiable(tried: xarray.Dataset) -> Claim:
+    """Section 3.3: other distributions give the same output."""
+    most, rounding = float(tried["difference"].max()), float(tried["rounding"].max())
+    moved = float(tried["most"].max())
+    return Claim(
+        "1. Other attention has the same output",
+        f"alternatives change outputs by at most {UNCHANGED:g} times what rounding does",
+        "proven (Section 3.3)",
+        f"change {most:.0e}, rounding {rounding:.0e}; {100 * moved:.0f}% of a row moved",
+        every(
+            lies(Bounds.exact(most - UNCHANGED * rounding), most=0),
+            lies(Bounds.exact(moved), above=0),
+        ),
+    )
+
+
+def less_correlated(lengths: xarray.Dataset) -> Claim:
+    """Section 3.5, Figure 1a: the longer the text, the less is effective."""
+    name = "effective_correlation"
+    short, long = (
+        Bounds.of(
+            moments_interval(
+                *(float(lengths[f"{name}{of}"].isel(length=at)) for of in ("", "_std", "_count"))
+            ),
+            equal=True,
+        )
+        for at in (0, -1)
+    )
+    width = int(lengths["head_dim"].max())
+    below = lengths[name].where(lengths["keys_mean"] < width, drop=True).values
+    return Claim(
+        "2. Long texts: raw is not effective attention",
+        f"correlation 1 below d_v = {width} tokens, and lower in the longest texts",
+        f"1 below {published.HEAD_DIM} tokens, then falling (Section 3.5)",
+        f"{short:.3f} in the shortest, {long:.3f} in the longest",
+        every(
+            *(lies(Bounds.exact(float(one)), above=1 - 1e-6) for one in below),
+            lies(short - long, above=1e-3),
+        ),
+    )
+
+
+def peak_vanishes(share: xarray.DataArray, half: xarray.DataArray) -> Claim:
+    """Section 3.5, Figures 1b, 1c and 5: much of what goes to [SEP] moves nothing.
+
+    Args:
+        share: by measure, layer and head.
+        half: half the widths of its intervals.
+    """
+    raw, effective = (
+        _largest_layer(share.sel(measure=measure), half.sel(measure=measure))
+        for measure in ("weight", "effective")
+    )
+    return Claim(
+        "3. The peak of [SEP] is not effective",
+        f"largest mean of a layer at most {FAR_BELOW} times as large in effective attention",
+        "it disappears",
+        f"raw {raw:.1%}, effective {effective:.1%}",
+        lies(effective - raw * FAR_BELOW, most=0),
+    )
+
+
+def _largest_layer(share: xarray.DataArray, half: xarray.DataArray) -> Bounds:
+    """The largest mean of a layer; errors of its heads may all go in one direction."""
+    means = share.mean("head").fillna(-np.inf)
+    layer = int(means.argmax("layer"))
+    return Bounds.around(*(float(each.isel(layer=layer).mean("head")) for each in (share, half)))
+
+
+def keeps_identity(rates: xarray.DataArray) -> Claim:
+    """Section 4.2, Figure 2a; from the rates of linear maps by loss, layer and split."""
+    last = mean_of(rates.sel(loss="cosine").isel(layer=-1).values)
+    return Claim(
+        "4. Tokens keep their identity",
+        f"linear maps find at least {100 * IDENTIFIED:.0f}% in the last layer (cosine)",
+        f"{published.LINEAR_COSINE_LAST:g}% (Section 4.1)",
+        f"{last:.1%}",
+        lies(last, least=IDENTIFIED),
+    )
+
+
+def in_the_angle(rates: xarray.DataArray) -> Claim:
+    """Section 4.2: cosine distance is more effective than L2.
+
+    Args:
+        rates: of linear maps of the last layer, by loss and split.
+    """
+    cosine, square = (100 * float(rates.sel(loss=loss).mean()) for loss in ("cosine", "l2"))
+    gain = mean_of(100 * (rates.sel(loss="cosine") - rates.sel(loss="l2")).values)
+    return Claim(
+        "5. Identity is in the angle",
+        "cosine finds more than L2 in the last layer (linear), over random splits",
+        "cosine more than L2",
+        f"cosine {cosine:.2f}%, L2 {square:.2f}%; more by {gain:.2f}",
+        lies(gain, above=0),
+    )
+
+
+def easier_downwards(rates: xarray.DataArray, maps: str = "linear maps") -> Claim:
+    """Section 4.2, Figures 2b and 8 to 10: late maps do on early layers, and not vice versa.
+
+    Args:
+        rates: by the layer that a map was trained on and that it is tested on.
+        maps: which they are.
+    """
+    up, down = directions(rates)
+    gain = mean_of((rates.values.T - rates.values)[np.triu_indices(len(rates), 1)])
+    return Claim(
+        "6. Maps of late layers suit early ones, not vice versa",
+        f"{maps} find more in layers below theirs than in those above, on average over pairs of "
+        "layers",
+        "so in its figures (Section 4.2, Figures 2b and 8 to 10)",
+        f"below {100 * down:.1f}%, above {100 * up:.1f}%; more by {gain * 100:.1f}",
+        lies(gain, above=0),
+    )
+
+
+def directions(rates: xarray.DataArray) -> tuple[float, float]:
+    """The mean rate on layers above the one trained on, and on those below."""
+    above = np.triu(np.ones(rates.shape, dtype=bool), 1)
+    if not above.any():
+        return float("nan"), float("nan")
+    return float(rates.values[above].mean()), float(rates.values[above.T].mean())
+
+
+def mixes(found: xarray.Dataset) -> Claim:
+    """Section 5.2, Figure 3a."""
+    medians = found["own_box"].sel(group="all", mark="median").values
+    errors = TWO_SIDED * found["own_standard_error"].sel(group="all").values
+    layers = [Bounds.around(*each) for each in zip(medians, errors, strict=True)]
+    first, *_, last = published.OWN_MEDIANS.values()
+    return Claim(
+        "7. Own contribution falls with depth",
+        "the median is smaller in every layer than in the one before, by the standard errors of "
+        "means",
+        f"{first:g}% to {last:g}% (Figure 3a)",
+        ", ".join(f"{100 * median:.1f}%" for median in medians),
+        every(*(lies(after - before, below=0) for before, after in pairwise(layers))),
+    )
+
+
+def still_largest(found: xarray.Dataset) -> Claim:
+    """Section 5.2, Figure 3b."""
+    at = found.isel(layer=-1)
+    error = TWO_SIDED * float(at["not_largest_standard_error"])
+    last = Bounds.around(float(at["not_largest"]), error)
+    return Claim(
+        "8. A token is mostly its largest contributor",
+        "in the last layer another one contributes more for less than half of the tokens",
+        f"{published.NOT_LARGEST[published.LAYERS]:g}% are not (Figure 3b)",
+        f"{last:.1%} are not",
+        lies(last, below=MOST),
+    )
+
+
+def local(found: xarray.Dataset) -> Claim:
+    """Section 5.3, Figure 4b."""
+    share = found["neighbour_share"]
+    layers = share.sizes["layer"]
+    beside = share["offset"].isin(published.NEAREST)
+    least = share.sel(offset=list(published.NEAREST)).min("offset", skipna=False)
+    leads = least - share.where(~beside).max("offset")
+    near = int((leads > 0).sum())
+    return Claim(
+        "9. Context is local",
+        "in every layer the two places that contribute most are those beside the token",
+        "so in its figure (Section 5.3, Figure 4b)",
+        f"in {near} of {layers} layers",
+        every(*(lies(Bounds.exact(float(lead)), above=0) for lead in leads)),
+    )
+
+
+def far_context_is_deep(found: xarray.Dataset) -> Claim:
+    """Section 5.3, Figure 4a."""
+    share = found["by_distance_share"]
+    near, far = (layer_of_most(share, distance) for distance in ("1", "11+"))
+    return Claim(
+        "10. Near context comes in early, far context late",
+        "nearest neighbours count most in an earlier layer than those from the 11th on",
+        "layer 1 and layer 12",
+        f"layer {near} and layer {far} of {share.sizes['layer']}",
+        None if near is None or far is None else near < far,
+    )
+
+
+def layer_of_most(share: xarray.DataArray, distance: str) -> int | None:
+    """The layer, from 1, in which neighbours at a distance count most; None where none does."""
+    of_layers = share.sel(distance=distance).values
+    most = np.flatnonzero(of_layers == np.nanmax(of_layers, initial=-np.inf))
+    return int(most[0]) + 1 if len(most) == 1 else None
+
+
+def two_largest(share: xarray.DataArray) -> tuple[int, ...]:
+    """The two places that contribute most, rising."""
+    order = np.argsort(-share.fillna(-1).values, kind="stable")[:2]
+    return tuple(sorted(int(place) for place in share["offset"].values[order]))

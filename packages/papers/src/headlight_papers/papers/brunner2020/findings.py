@@ -1,0 +1,41 @@
+"""What the paper concludes from its figures, and whether it is so here."""
+
+from headlight.findings.observed import half_width
+from headlight_papers.papers.brunner2020 import claims
+from headlight_papers.papers.brunner2020.attention.results import (
+    load_alternatives,
+    load_identifiability,
+    load_survey,
+)
+from headlight_papers.papers.brunner2020.contribution.results import load_contributions
+from headlight_papers.papers.brunner2020.identity.results import load_across_layers, load_same_layer
+from headlight_papers.papers.brunner2020.pair_sets import find_pair_set
+from headlight_papers.papers.claims import claims_content
+from headlight_papers.papers.exhibit import Content, exhibit
+from headlight_papers.papers.reproduction import Reproduction
+from headlight_papers.papers.text import model_note
+from headlight_papers.papers.writer import ExhibitWriter
+
+
+@exhibit("findings", "Which findings hold", "Brunner et al. (2020), Sections 3 to 5", ("pairs",))
+def findings(reproduction: Reproduction, writer: ExhibitWriter) -> Content:
+    """The findings of Sections 3 to 5, each with the rule by which it holds or not."""
+    pairs = find_pair_set(reproduction)
+    survey = load_survey(reproduction).sel(key_category="sep", query_category="all")
+    linear = load_same_layer(reproduction, pairs, "linear").squeeze(("map", "offset", "fraction"))
+    across = load_across_layers(reproduction, pairs, "linear", "cosine")
+    contributions = load_contributions(reproduction, pairs)
+    judged = [
+        claims.not_identifiable(load_alternatives(reproduction)),
+        claims.less_correlated(load_identifiability(reproduction)),
+        claims.peak_vanishes(survey["share"], half_width(survey, "share")),
+        claims.keeps_identity(linear["rate"]),
+        claims.in_the_angle(linear["rate"].isel(layer=-1)),
+        claims.easier_downwards(across["rate_across_mean"].squeeze(drop=True)),
+        claims.mixes(contributions),
+        claims.still_largest(contributions),
+        claims.local(contributions),
+        claims.far_context_is_deep(contributions),
+    ]
+    note = "Every number is that of another exhibit on this page, where it is explained."
+    return claims_content(writer, judged, [model_note(reproduction), note])

@@ -1,0 +1,81 @@
+"""What a paper concludes, and whether it is so here: a table that every paper may have."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from functools import partial
+
+import pandas
+
+from headlight.views.exhibits import Comparison
+from headlight.views.parts import table_picture
+from headlight_papers.papers.exhibit import Content
+from headlight_papers.papers.verdicts import Answer, Verdict, verdict_of
+from headlight_papers.papers.writer import ExhibitWriter
+
+
+@dataclass(frozen=True)
+class Claim:
+    """One conclusion of a paper, judged once, wherever it is shown.
+
+    Attributes:
+        claim: the conclusion in a few words, with its number.
+        rule: when it is said to hold here; the papers give no such rules.
+        published: the number that it rests on there.
+        ours: the number here, with its interval if it has one.
+        answer: what the rule says of that.
+    """
+
+    claim: str
+    rule: str
+    published: str
+    ours: str
+    answer: Answer
+
+    @property
+    def verdict(self) -> Verdict:
+        """In words."""
+        return verdict_of(self.answer)
+
+    @property
+    def comparison(self) -> Comparison:
+        """The same verdict beside the numbers of an exhibit."""
+        ours = {True: "yes", False: "no", None: "not decided"}[self.answer]
+        return Comparison(self.rule, "yes", ours, note=self.ours)
+
+
+def claims_content(
+    writer: ExhibitWriter, claims: Sequence[Claim], notes: Sequence[str], about: str = "BERT"
+) -> Content:
+    """The claims as a table, and without their rules as a picture.
+
+    Args:
+        writer: of the exhibit.
+        claims: each judged.
+        notes: see `Content`.
+        about: the paper's model.
+    """
+    frame = pandas.DataFrame(
+        {
+            "finding": [each.claim for each in claims],
+            "rule": [each.rule for each in claims],
+            "published": [each.published for each in claims],
+            "ours": [each.ours for each in claims],
+            "here": [each.verdict for each in claims],
+        }
+    )
+    answers = [each.answer for each in claims]
+    count = (
+        f"{answers.count(True)} of {len(claims)} hold, {answers.count(False)} do not, "
+        f"{answers.count(None)} are not decided."
+    )
+    shown = frame[["finding", "published", "ours", "here"]]
+    return Content(
+        f"The conclusions that the paper draws about {about}, asked of this model. The "
+        "rules by which a finding holds are ours, since the paper gives none. A rule is judged by "
+        "the 95% interval of its number, where it has one: the finding holds if all of the "
+        "interval fulfils the rule, does not hold if none of it does, and is not decided "
+        "otherwise, or where nothing could be compared.",
+        pictures=[writer.picture(partial(table_picture, shown), count, count)],
+        tables=[writer.table(frame, "Findings, rules and numbers")],
+        notes=notes,
+    )

@@ -1,0 +1,266 @@
+"""The rules by which the paper's conclusions hold, and the table that shows them."""
+
+from collections.abc import Iterable
+
+import numpy as np
+import pandas
+import xarray
+
+from headlight.findings.dependency import ALL, best_heads
+from headlight.findings.observed import half_width
+from headlight.findings.rules import MOST
+from headlight_papers.findings.coreference import best_heads as best_resolvers
+from headlight_papers.papers.claims import Claim, claims_content
+from headlight_papers.papers.clark2019 import published
+from headlight_papers.papers.clark2019.probing import LABELS, load_probe_table
+from headlight_papers.papers.clark2019.results import (
+    load_antecedents,
+    load_dependencies,
+    load_distances,
+    load_survey,
+    stem,
+)
+from headlight_papers.papers.exhibit import Content, exhibit
+from headlight_papers.papers.reproduction import Reproduction
+from headlight_papers.papers.text import model_note
+from headlight_papers.papers.verdicts import Answer, Bounds, difference, every, lies, some
+from headlight_papers.papers.writer import ExhibitWriter
+
+"""Standard errors over many texts to the end of an interval."""
+BROADER = 0.9
+"""Share of the entropy of uniform attention above which a head attends nearly evenly."""
+GAIN = 10.0
+"""Points by which one head is far better than a baseline."""
+
+
+@exhibit("findings", "Which findings hold", "Clark et al. (2019), Sections 3 to 6")
+def findings(reproduction: Reproduction, writer: ExhibitWriter) -> Content:
+    """The findings of Sections 3 to 6, each with the rule by which it holds or not."""
+    survey, sources = load_survey(reproduction), reproduction.sources
+    judged = [to_neighbours(survey), to_separators(survey), no_op(survey), broad_below(survey)]
+    for source in sources.dependency:
+        result = load_dependencies(reproduction, source)
+        judged += [finds_relations(result, stem(source)), not_all_syntax(result, stem(source))]
+    judged += [
+        finds_antecedents(load_antecedents(reproduction, source), stem(source))
+        for source in sources.coreference
+    ]
+    if sources.dependency:
+        judged.append(knows_syntax(load_probe_table(reproduction)))
+    judged.append(alike_in_layers(load_distances(reproduction)))
+    notes = [
+        model_note(reproduction),
+        "Intervals of heads are those of heads that were named beforehand; they do not know that "
+        "the best was chosen on the same data, as in the paper.",
+    ]
+    return claims_content(writer, judged, notes)
+
+
+def to_neighbours(survey: xarray.Dataset) -> Claim:
+    """Section 3.1: some heads attend mostly to the token before or behind."""
+    found = _of_weight(survey)
+    answers, said = [], []
+    for offset, name in ((-1, "previous"), (1, "next")):
+        heads = _numbers(found["neighbour"], half_width(found, "neighbour"), offset=offset)
+        best = _largest(heads)
+        answers.append(some(*(lies(head, above=MOST) for head in heads)))
+        said.append(f"{name} {best:.1%}")
+    return Claim(
+        "1. Heads attend to a neighbour",
+        "at least one head gives more than half of its weight to the previous token, and one to "
+        "the next",
+        f"{published.PREVIOUS_TOKEN_HEADS} and {published.NEXT_TOKEN_HEADS} of 144 heads "
+        "(Section 3.1)",
+        f"most of any head: {', '.join(said)}",
+        every(*answers),
+    )
+
+
+def to_separators(survey: xarray.Dataset) -> Claim:
+    """Section 3.2: over half of the attention of deep layers goes to [SEP]."""
+    found = _of_weight(survey).sel(key_category="sep")
+    of_all = found.sel(query_category="all")
+    halves = half_width(of_all, "share").mean("head")
+    layers = _numbers(of_all["share"].mean("head"), halves)
+    return Claim(
+        "2. Deep layers attend mostly to [SEP]",
+        "in at least one layer of the deeper half more than half of the weight goes to [SEP]",
+        "layers 6 to 10 of 12 (Section 3.2)",
+        f"most of any such layer: {_largest(_deeper(layers)):.1%}",
+        some(*(lies(layer, above=MOST) for layer in _deeper(layers))),
+    )
+
+
+def no_op(survey: xarray.Dataset) -> Claim:
+    """Section 3.2: where heads attend to [SEP], [SEP] attends to itself, as in a no-op."""
+    found = _of_weight(survey).sel(key_category="sep")
+    share = found["share"].sel(query_category=["all", "sep"])
+    shares = share.values.reshape(-1, 2)
+    mostly = [float(own) for other, own in shares if other > MOST]
+    ours = (
+        f"at least {min(mostly):.1%}, in {len(mostly)} heads"
+        if mostly
+        else f"no head gives so much: {np.nanmax(shares[:, 0], initial=0):.1%} at most"
+    )
+    return Claim(
+        "3. Attention to [SEP] is a no-op",
+        "heads that give more than half of their weight to [SEP] give more than "
+        f"{published.SEP_TO_SEP}% of that of [SEP] to [SEP]",
+        f"more than {published.SEP_TO_SEP}% (Section 3.2)",
+        ours,
+        every(*(lies(Bounds.exact(100 * one), above=published.SEP_TO_SEP) for one in mostly)),
+    )
+
+
+def broad_below(survey: xarray.Dataset) -> Claim:
+    """Section 3.3: some heads of low layers attend very broadly."""
+    found = _of_weight(survey)
+    uniform = float(survey["entropy_uniform"])
+    lowest = found.sel(query_category="all").isel(layer=0)
+    first = _numbers(lowest["entropy"], half_width(lowest, "entropy"))
+    return Claim(
+        "4. Heads of the first layer attend broadly",
+        f"at least one has {BROADER:.0%} of the entropy of uniform attention",
+        "yes, in lower layers (Section 3.3)",
+        f"most of any: {_largest(first):.2f} nats; uniform {uniform:.2f}",
+        some(*(lies(head * (1 / uniform), least=BROADER) for head in first if uniform > 0)),
+    )
+
+
+def finds_relations(result: xarray.Dataset, name: str) -> Claim:
+    """Section 4.2, Table 1: for each relation there is a head that beats the best offset."""
+    best = _best(result).query("relation != @ALL")
+    gains = _above_baseline(best)
+    above = sum(lies(gain, above=0) is True for gain in gains)
+    far = sum(lies(gain, least=GAIN) is True for gain in gains)
+    answers = [lies(gain, above=0) for gain in gains]
+    return Claim(
+        f"5. Heads specialise in relations ({name})",
+        "for most relations of at least 100 words the best head finds more than the best fixed "
+        "offset",
+        "15 of 15 rows (Table 1)",
+        f"clearly for {above} of {len(gains)}, for {far} by at least {GAIN:g} points",
+        _most(answers),
+    )
+
+
+def not_all_syntax(result: xarray.Dataset, name: str) -> Claim:
+    """Section 4.2: no single head does well at syntax over all."""
+    best = _best(result).query("relation == @ALL")
+    found = [Bounds.resampled(*(row[key] for key in ENDS)) for _, row in best.iterrows()]
+    row = published.TABLE_1["all"]
+    return Claim(
+        f"6. No head finds most governors ({name})",
+        f"the best head of all finds less than {100 * MOST:.0f}% of all governors",
+        f"{row.accuracy}% (Table 1)",
+        ", ".join(f"{one:.1%}" for one in found),
+        every(*(lies(one, below=MOST) for one in found)),
+    )
+
+
+def finds_antecedents(result: xarray.Dataset, name: str) -> Claim:
+    """Section 4.3, Table 2: one head finds antecedents better than simple rules do."""
+    best = best_resolvers(result, str(result["measure"].values[0]))
+    rows = best[best.mention_kind == ALL] if len(best) else best
+    heads = [Bounds.resampled(*(100 * row[key] for key in ENDS)) for _, row in rows.iterrows()]
+    known = result.sel(mention_kind=ALL)
+    answers, said = [], []
+    for baseline in [str(one) for one in result["baseline"].values[:2]]:
+        cell = known.sel(baseline=baseline)
+        number = Bounds.resampled(*(100 * float(cell[f"baseline_{key}"]) for key in ENDS))
+        said.append(f"{baseline} {number:.1f}")
+        answers += [lies(head - number, above=0) for head in heads]
+    row = published.TABLE_2
+    return Claim(
+        f"7. A head resolves coreference ({name})",
+        "the interval of the best head lies above those of the nearest mention and of head match",
+        f"{row['best head'][0]}; {row['nearest'][0]} and {row['head match'][0]} (Table 2)",
+        f"{', '.join(f'{head:.1f}' for head in heads)}; {', '.join(said)}",
+        every(*answers),
+    )
+
+
+def knows_syntax(table: pandas.DataFrame) -> Claim:
+    """Section 5, Table 3: all heads together know about syntax what words and distances do not."""
+    weight = table[table.measure.isin(["", "weight"])].to_dict("records")
+    ends = {
+        str(row["probe"]): [float(row[key]) for key in ("UAS", "low", "high")] for row in weight
+    }
+    wanted = ("attention_and_words", "distances_and_words", "random_attention_and_words")
+    missing = [float("nan")] * 3
+    found = {LABELS[name]: Bounds.resampled(*ends.get(name, missing)) for name in wanted}
+    probe, *others = found.values()
+    row = published.TABLE_3
+    return Claim(
+        "8. Heads together know syntax",
+        "UAS of attention and words lies above that of distances and words, and of random "
+        "attention and words",
+        ", ".join(f"{name} {row[name]}" for name in found) + " (Table 3)",
+        ", ".join(f"{name} {one:.1f}" for name, one in found.items()),
+        every(*(lies(probe - other, above=0) for other in others)),
+    )
+
+
+def alike_in_layers(found: xarray.Dataset) -> Claim:
+    """Section 6, Figure 6: heads of one layer often attend alike."""
+    distance = found["distance"].isel(measure=0).values
+    layer, other = found["layer"].values, found["second_layer"].values
+    first, second = np.triu_indices(len(distance), 1)
+    same = layer[first] == other[second]
+    pairs = distance[first, second]
+    gap = difference(pairs[same], pairs[~same])
+    return Claim(
+        "9. Heads of one layer behave alike",
+        "the mean divergence of two heads of one layer is below that of heads of different layers",
+        "often fairly close (Section 6)",
+        f"by {gap:.3f} nats per token",
+        lies(gap, below=0),
+    )
+
+
+ENDS = ("accuracy", "low", "high")
+
+
+def _of_weight(survey: xarray.Dataset) -> xarray.Dataset:
+    return survey.isel(measure=0)
+
+
+def _numbers(values: xarray.DataArray, halves: xarray.DataArray, **at: int) -> list[Bounds]:
+    """Of each cell, with its interval over texts."""
+    cells = (array.sel(at).values.ravel() for array in (values, halves))
+    return [Bounds.around(value, half) for value, half in zip(*cells, strict=True)]
+
+
+def _largest(numbers: Iterable[Bounds]) -> Bounds:
+    nothing = Bounds.exact(float("nan"))
+    return max(numbers, key=lambda one: np.nan_to_num(one.value, nan=-np.inf), default=nothing)
+
+
+def _deeper(layers: list[Bounds]) -> list[Bounds]:
+    return layers[len(layers) // 2 :]
+
+
+def _best(result: xarray.Dataset) -> pandas.DataFrame:
+    """The best heads of the relations that were measured."""
+    there = result["accuracy"].notnull().any(("measure", "layer", "head", "direction"))
+    if not there.sel(relation=ALL):
+        return pandas.DataFrame(columns=["relation", *ENDS, "baseline"])
+    return best_heads(result.isel(relation=there.values), str(result["measure"].values[0]))
+
+
+def _above_baseline(best: pandas.DataFrame) -> list[Bounds]:
+    """By how many points the best heads are above the best offsets."""
+    return [
+        Bounds.resampled(*(100 * (row[key] - row["baseline"]) for key in ENDS))
+        for _, row in best.iterrows()
+    ]
+
+
+def _most(answers: list[Answer]) -> Answer:
+    """Whether more than half of several rules hold."""
+    half = MOST * len(answers)
+    if not answers:
+        return None
+    if answers.count(True) > half:
+        return True
+    return False if answers.count(True) + answers.count(None) <= half else None

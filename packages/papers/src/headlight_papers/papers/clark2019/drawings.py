@@ -1,0 +1,345 @@
+"""Figures 1 and 5: the attention of single heads on single texts, drawn as lines."""
+
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass
+from functools import partial
+from itertools import islice
+from typing import Any, TypeVar
+
+import numpy as np
+import pandas
+from jaxtyping import Float
+
+from headlight.corpora import Sentence, open_treebank
+from headlight.errors import CorpusError
+from headlight.findings.dependency import best_heads
+from headlight.findings.wording import percent
+from headlight.views.exhibits import Comparison
+from headlight.views.parts import LinkDrawing, attention_lines, windowed
+from headlight_papers.corpora import CoreferenceDocument, open_coreference
+from headlight_papers.findings.coreference import systems_table
+from headlight_papers.papers.clark2019 import published
+from headlight_papers.papers.clark2019.examples_of_heads import ExampleHead, example_heads
+from headlight_papers.papers.clark2019.results import (
+    load_antecedents,
+    load_dependencies,
+    load_survey,
+    stem,
+)
+from headlight_papers.papers.clark2019.settings import Settings
+from headlight_papers.papers.exhibit import Content, exhibit
+from headlight_papers.papers.naming import head_name
+from headlight_papers.papers.reproduction import Reproduction
+from headlight_papers.papers.text import model_note, text_notes
+from headlight_papers.papers.writer import ExhibitWriter
+
+FIRST = "The old mill by the river was built in 1802, and it still grinds grain."
+SECOND = "Visitors come on Sundays, when the miller opens its doors."
+"""What the heads of Figure 1 read."""
+
+TITLES = {
+    "broad": "attends broadly",
+    "next": "attends to the next token",
+    "sep": "attends to [SEP]",
+    "punctuation": "attends to periods and commas",
+}
+"""What a clear example of a pattern does."""
+LEADS = {
+    "broad": "broadest of all heads",
+    "next": "most to the next token of all heads",
+    "sep": "most to [SEP] of all heads",
+    "punctuation": "most to periods and commas of all",
+}
+"""What is true of the head that is picked, however little it does so."""
+SHORTEST, LONGEST = 6, 14
+"""Words in a sentence that can be drawn."""
+CANDIDATES = 60
+"""Sentences that are looked at for each drawing."""
+FEWEST = 20
+"""Words of a relation, for its best head to mean anything."""
+ROOM = 48
+"""Tokens of a document that can be drawn."""
+
+START, END = "[CLS]", "[SEP]"
+"""How the special tokens around a sentence are written."""
+
+Map = Float[np.ndarray, "query key"]
+Head = tuple[int, int]
+Annotated = TypeVar("Annotated", Sentence, CoreferenceDocument)
+
+
+@exhibit("figure-1", "Examples of heads", "Clark et al. (2019), Figure 1")
+def figure_1(reproduction: Reproduction[Settings], writer: ExhibitWriter) -> Content:
+    """The broadest head, and those that look most at the next token, [SEP] and punctuation."""
+    survey = load_survey(reproduction)
+    measure = reproduction.settings.measures[0]
+    picked = example_heads(survey)
+    drawings, rows = [], []
+    for pattern, one in picked.items():
+        tokens, weights = _piece_map(reproduction, (one.layer, one.head))
+        name = head_name(one.layer, one.head)
+        notes = what_it_does(pattern, one)
+        drawings.append(LinkDrawing(f"Head {name}", tokens, tokens, weights, [notes]))
+        rows.append({"pattern": notes, "head": name, "value": one.value})
+    return Content(
+        "For each pattern of Section 3 the head that shows it most in the survey, on a "
+        "text of ours. Left attends, right is attended to; the darker the line, the more.",
+        pictures=[
+            writer.picture(
+                partial(attention_lines, drawings),
+                "The attention weights of four heads on one pair of sentences.",
+                "; ".join(f"head {row['head']}: {row['pattern']}" for row in rows),
+            )
+        ],
+        tables=[writer.table(pandas.DataFrame(rows), "Picked by the survey: share, or entropy")],
+        comparisons=[
+            Comparison(
+                LEADS[pattern],
+                name,
+                head_name(picked[pattern].layer, picked[pattern].head)
+                if pattern in picked
+                else None,
+            )
+            for pattern, name in published.FIGURE_1
+        ],
+        notes=[
+            *text_notes(reproduction, survey),
+            f"Heads are picked and drawn by {measure}."
+            if measure != "gradient"
+            else "Heads are drawn by the weight.",
+        ],
+    )
+
+
+@exhibit(
+    "figure-5", "Heads with a linguistic job", "Clark et al. (2019), Figure 5", ("dependency",)
+)
+def figure_5(reproduction: Reproduction, writer: ExhibitWriter) -> Content:
+    """The best head of some relations at work, and that of coreference."""
+    source = reproduction.sources.dependency[0]
+    best = best_heads(
+        load_dependencies(reproduction, source), _measure(reproduction), min_count=FEWEST
+    )
+    found = [_Link.of(best, relation) for _, relation, _ in published.FIGURE_5[:-1]]
+    drawings = [drawn for link in found if link for drawn in _drawn(reproduction, source, link)]
+    resolver = _resolver(reproduction)
+    if resolver:
+        drawings += _coreferent(reproduction, reproduction.sources.coreference[0], resolver)
+    comparisons = [
+        _comparisons(row, link)
+        for row, link in zip(published.FIGURE_5, [*found, resolver], strict=True)
+    ]
+    return Content(
+        "For each relation the best head, on a sentence of the treebank that it gets "
+        "right. Left attends, right is attended to. Red: the words that the relation is about; "
+        "last, mentions of one document and the antecedents that the best head of coreference "
+        "finds, however small their weights.",
+        pictures=[
+            writer.picture(
+                partial(attention_lines, drawings, columns=3),
+                f"Attention between words, on sentences of {stem(source)}"
+                f"{_and_documents(reproduction)}.",
+                "; ".join(f"{drawing.title}: {', '.join(drawing.notes)}" for drawing in drawings),
+            )
+        ]
+        if drawings
+        else [],
+        comparisons=comparisons,
+        notes=[
+            model_note(reproduction),
+            f"Sentences of the treebank have {LONGEST} words at most; a relation is left out if "
+            f"the treebank has fewer than {FEWEST} words of it, or the head gets none of the "
+            f"first {CANDIDATES} short sentences right.",
+            published.AUXPASS_ERRATUM,
+        ],
+    )
+
+
+def _and_documents(reproduction: Reproduction) -> str:
+    """Where the last drawing is from, if there is one of coreference."""
+    sources = reproduction.sources.coreference
+    return f" and on a document of {stem(sources[0])}" if sources else ""
+
+
+def what_it_does(pattern: str, one: ExampleHead) -> str:
+    """What a head does on average, in absolute terms: ``most to [SEP] of all heads: 7%``."""
+    value = f"{one.value:.2f} nats" if pattern == "broad" else percent(one.value)
+    return f"{(LEADS if one.note else TITLES)[pattern]}: {value}"
+
+
+def _piece_map(reproduction: Reproduction, head: Head) -> tuple[list[str], Map]:
+    """The tokens of our text, and the attention weights between them."""
+    (layer, number), kind = head, reproduction.kind
+    reading = reproduction.model.read(FIRST, SECOND, kind=kind, layers=[layer], heads=[number])
+    weight = reading.weight.squeeze(("layer", "head"))
+    return list(map(str, weight["key_token"].values)), weight.values.astype(np.float64)
+
+
+def _word_maps(
+    reproduction: Reproduction[Settings],
+    texts: Iterable[Annotated],
+    link: "_Link",
+    max_length: int | None = None,
+) -> Iterator[tuple[Annotated, Map]]:
+    """The texts that the model can read, and what a head is drawn by between their words."""
+    measures = reproduction.forward_measures
+    measure = measures[0] if measures else "weight"
+    asked: dict[str, Any] = {"measure": measure, "kind": reproduction.kind}
+    asked |= {"layer": link.layer, "head": link.head, "max_length": max_length}
+    for text in texts:
+        try:
+            weights = reproduction.model.word_map(text.words, **asked)
+        except CorpusError:  # it has words that the tokenizer does not keep
+            continue
+        yield text, weights
+
+
+def _measure(reproduction: Reproduction[Settings]) -> str:
+    """What single heads are drawn by."""
+    return (
+        reproduction.forward_measures[0]
+        if reproduction.forward_measures
+        else reproduction.settings.measures[0]
+    )
+
+
+@dataclass(frozen=True)
+class _Link:
+    """A relation and the head that finds it best."""
+
+    relation: str
+    layer: int
+    head: int
+    direction: str
+    accuracy: float
+
+    @property
+    def title(self) -> str:
+        return f"Head {head_name(self.layer, self.head)}"
+
+    @staticmethod
+    def of(best: pandas.DataFrame, relation: str) -> "_Link | None":
+        """The relation itself, or the one of Universal Dependencies that comes nearest."""
+        for name in (relation, published.TABLE_1[relation].universal):
+            rows = best[best["relation"] == name]
+            if len(rows):
+                row = rows.iloc[0]
+                place = int(row["layer"]), int(row["head"])
+                return _Link(name, *place, str(row["direction"]), float(row["accuracy"]))
+        return None
+
+
+def _comparisons(row: tuple[str, str, float], link: _Link | None) -> Comparison:
+    name, relation, accuracy = row
+    label = (
+        relation if link is None or link.relation == relation else f"{relation} ({link.relation})"
+    )
+    note = f"there head {name}" + (
+        f", here {link.title.removeprefix('Head ')}"
+        if link
+        else "; too few words here have this relation"
+    )
+    return Comparison(label, accuracy, None if link is None else 100 * link.accuracy, "%", note)
+
+
+def _drawn(reproduction: Reproduction, source: str, link: _Link) -> Iterator[LinkDrawing]:
+    """One sentence in which the head finds most words of the relation; nothing if it finds none."""
+    best: tuple[int, Sentence, Map] | None = None
+    short = _short(reproduction, source, link.relation)
+    read = _word_maps(reproduction, short, link)
+    whole = (each for each in read if len(each[1]) == len(each[0]) + 2)
+    for sentence, weights in islice(whole, CANDIDATES):
+        right = _right(sentence, weights, link)
+        if right and (best is None or right > best[0]):
+            best = right, sentence, weights
+    if best is None:
+        return
+    _, sentence, weights = best
+    words = [START, *sentence.words, END]
+    dependents = _dependents(sentence, link.relation)
+    governors = [sentence.heads[word] for word in dependents]
+    attending = governors if link.direction == "head" else [word + 1 for word in dependents]
+    note = f"{100 * link.accuracy:.1f}% accuracy at the {link.relation} relation"
+    faint = (0, len(words) - 1)
+    yield LinkDrawing(link.title, words, words, weights, [note], highlighted=attending, faint=faint)
+
+
+def _short(reproduction: Reproduction[Settings], source: str, relation: str) -> Iterator[Sentence]:
+    """Sentences that can be drawn and have the relation."""
+    for sentence in open_treebank(source, invalid=reproduction.settings.invalid):
+        if SHORTEST <= len(sentence) <= LONGEST and relation in sentence.relations:
+            yield sentence
+
+
+def _dependents(sentence: Sentence, relation: str) -> list[int]:
+    """Numbers from 0 of the words that stand in the relation to another word."""
+    return [
+        word
+        for word, name in enumerate(sentence.relations)
+        if name == relation and sentence.heads[word]
+    ]
+
+
+def _right(sentence: Sentence, weights: Map, link: _Link) -> int:
+    """How many words of the relation are found, minus those that are not."""
+    inner = weights[1:-1, 1:-1].copy()
+    np.fill_diagonal(inner, -np.inf)
+    scores = inner if link.direction == "dependent" else inner.T
+    found = [
+        int(scores[word].argmax()) == sentence.heads[word] - 1
+        for word in _dependents(sentence, link.relation)
+    ]
+    return 2 * sum(found) - len(found)
+
+
+def _resolver(reproduction: Reproduction[Settings]) -> _Link | None:
+    """The head that finds most antecedents of the first corpus, if there is one."""
+    for source in reproduction.sources.coreference[:1]:
+        found = systems_table(load_antecedents(reproduction, source), _measure(reproduction))
+        for _, row in found.dropna(subset="layer").iloc[:1].iterrows():
+            place = int(row["layer"]), int(row["head"])
+            return _Link("coreference", *place, str(row["direction"]), float(row["all"]) / 100)
+    return None
+
+
+def _coreferent(
+    reproduction: Reproduction[Settings], source: str, link: _Link
+) -> Sequence[LinkDrawing]:
+    """The beginning of a document in which the best head finds an antecedent."""
+    documents = open_coreference(source, invalid=reproduction.settings.invalid)
+    room = min(ROOM, reproduction.model.longest or ROOM)
+    read = _word_maps(reproduction, documents, link, room)
+    for document, weights in islice(read, CANDIDATES):
+        links = _found_links(document, weights, link.direction)
+        if links:
+            words = [START, *document.words[: len(weights) - 2], END]
+            note = f"{100 * link.accuracy:.1f}% of antecedents found"
+            faint = (0, len(words) - 1)
+            drawing = LinkDrawing(
+                link.title, words, words, weights, [note], links=links, faint=faint
+            )
+            return [windowed(drawing)]
+    return []
+
+
+def _found_links(
+    document: CoreferenceDocument, weights: Map, direction: str
+) -> list[tuple[int, int]]:
+    """Mentions whose head word attends most, among earlier mentions, to one of the same chain."""
+    mentions = [one for one in document.mentions if one.last < len(weights) - 2]
+    links = []
+    for number, mention in enumerate(mentions):
+        earlier = [one for one in mentions[:number] if one.head < mention.head]
+        if not earlier:
+            continue
+        scores = [
+            weights[mention.head + 1, one.head + 1]
+            if direction == "mention"
+            else weights[one.head + 1, mention.head + 1]
+            for one in earlier
+        ]
+        chosen = earlier[int(np.argmax(scores))]
+        if chosen.chain == mention.chain:
+            pair = (mention.head + 1, chosen.head + 1)
+            links.append(pair if direction == "mention" else pair[::-1])
+    return links

@@ -1,0 +1,78 @@
+"""Section 3.2: which attention the loss depends on (Figure 3)."""
+
+import xarray
+
+from headlight.findings.rules import FAR_BELOW
+from headlight.views.exhibits import Comparison
+from headlight.views.parts import By, Curve
+from headlight_papers.papers.exhibit import Content, exhibit
+from headlight_papers.papers.naming import frame_of
+from headlight_papers.papers.reproduction import Reproduction
+from headlight_papers.papers.text import text_notes, text_settings, text_source
+from headlight_papers.papers.writer import ExhibitWriter
+
+CATEGORIES = {"unmasked": "all unmasked tokens", "sep": "[SEP]", "punctuation": ". or ,"}
+"""Of the attended token."""
+BY = By("key_category", CATEGORIES)
+
+
+@exhibit(
+    "figure-3",
+    "How much the loss depends on attention",
+    "Clark et al. (2019), Figure 3 and Section 3.2",
+    ("gradient",),
+)
+def figure_3(reproduction: Reproduction, writer: ExhibitWriter) -> Content:
+    """|∂L/∂α| by layer, for attention to [SEP], to periods and commas, and to all tokens."""
+    result = load_importance(reproduction)
+    by_layer = result["importance"].mean("head")
+    frame = frame_of({label: by_layer.sel(key_category=name) for name, label in CATEGORIES.items()})
+    ratio = by_layer.sel(key_category="sep") / by_layer.sel(key_category="unmasked")
+    by_ratio = ", ".join(f"{float(value):.2f}" for value in ratio)
+    return Content(
+        "Mean size of the derivative of the masked-language-model loss by a single "
+        "attention weight, for weights to [SEP], to periods and commas, and to all tokens that are "
+        "not masked. Small for [SEP] where attention to it is large: attending to it is a no-op.",
+        pictures=[
+            writer.curves(
+                result.assign(mean=by_layer).sel(key_category=list(CATEGORIES)),
+                Curve("mean", panel="Mean of each layer", by=BY, y_label="mean |∂L/∂α|"),
+                Curve("importance", panel="Each head", by=BY, y_label="mean |∂L/∂α|"),
+                caption="Mean |∂L/∂α| by layer.",
+                alternative=f"Means by layer, [SEP] against all unmasked tokens: {by_ratio}",
+                columns=2,
+            )
+        ],
+        tables=[writer.table(frame, "Means over heads, queries and documents")],
+        comparisons=[
+            Comparison(
+                "first layer from which the derivative for [SEP] stays below half of that for all",
+                5,
+                _small_from(ratio),
+                note="the paper: “starting in layer 5 … very small”, read off its figure; "
+                f"[SEP] against all by layer here: {by_ratio}",
+                digits=0,
+            )
+        ],
+        notes=[
+            *text_notes(reproduction, result),
+            "The paper does not say how its loss is scaled, so shapes can be compared and values "
+            "cannot: here the loss of a segment is the sum over its masked tokens (15%, of which "
+            "80% become [MASK], 10% another token, 10% stay), without dropout.",
+            f"{int(result['predicted_tokens'])} tokens predicted, mean loss "
+            f"{float(result['loss']):.2f} nats per token.",
+        ],
+    )
+
+
+def load_importance(reproduction: Reproduction) -> xarray.Dataset:
+    """Gradient importance on the text."""
+    text, model = text_source(reproduction), reproduction.language_model
+    return reproduction.run("importance", text, model=model, **text_settings(reproduction))
+
+
+def _small_from(ratio: xarray.DataArray) -> int | None:
+    """The first layer, from 1, from which on all ratios are below one half."""
+    small = (ratio < FAR_BELOW).values
+    last = max((place for place in range(len(small)) if not small[place]), default=-1)
+    return None if last == len(small) - 1 else int(ratio["layer"][last + 1]) + 1

@@ -1,0 +1,212 @@
+"""Section 3: what attention looks at before one knows any grammar (Figures 2 and 4)."""
+
+import numpy as np
+import pandas
+import xarray
+
+from headlight.findings.rules import MOST
+from headlight.views.exhibits import Comparison
+from headlight.views.parts import By, Curve, Reference
+from headlight.vocabulary import NEIGHBOURS, measure_table
+from headlight_papers.papers.clark2019 import published
+from headlight_papers.papers.clark2019.results import load_survey
+from headlight_papers.papers.exhibit import Content, exhibit
+from headlight_papers.papers.naming import count_heads, frame_of, head_name, in_words, percent
+from headlight_papers.papers.reproduction import Reproduction
+from headlight_papers.papers.text import CATEGORIES, FROM, TO, text_notes
+from headlight_papers.papers.writer import ExhibitWriter
+
+MEASURE = By("measure", {row.name: row.title for row in measure_table()})
+OFFSETS = {offset: name for name, offset in NEIGHBOURS.items()}
+MULTI_KIND = By("offset", OFFSETS)
+WHO = By("query_category", {"all": "all tokens", "cls": "from [CLS]"})
+
+
+@exhibit("figure-2", "Attention to special tokens", "Clark et al. (2019), Figure 2 and Section 3.2")
+def figure_2(reproduction: Reproduction, writer: ExhibitWriter) -> Content:
+    """Attention to special tokens, and from [SEP] to [SEP]."""
+    survey = load_survey(reproduction)
+    weight = survey["share"].sel(measure=survey["measure"].values[0])
+    within = weight.sel(query_category="sep", key_category="sep").mean("head")
+    return Content(
+        "Each dot is a head, each line the mean of a layer: the share that goes to "
+        "[CLS], to [SEP], and to periods and commas; in the second picture the share that goes to "
+        "[SEP] from [SEP] itself and from all other tokens. The other measures are asked the same, "
+        "each as a share of its row's whole (effective attention is signed).",
+        pictures=[
+            writer.curves(
+                survey.sel(query_category="all", key_category=list(CATEGORIES)),
+                Curve("share", panel="Share of {measure}", by=(MEASURE, TO), percent=True),
+                caption="Share of each measure that goes to a kind of token, by layer.",
+                alternative=_alternative(weight),
+                columns=2,
+            ),
+            writer.curves(
+                survey.sel(key_category="sep", query_category=list(FROM.names)),
+                Curve("share", panel="{measure} to [SEP]", by=(MEASURE, FROM), percent=True),
+                caption="What goes to [SEP], from [SEP] itself and from all other tokens.",
+                alternative=f"From [SEP] at most {float(within.max()):.0%} of the weight.",
+                name="separators",
+                columns=2,
+            ),
+        ],
+        tables=[writer.table(_by_layer(survey), "Means over the heads of a layer, in percent")],
+        comparisons=[
+            Comparison(
+                "attention from [SEP] that goes to [SEP], largest mean of a layer",
+                f"> {published.SEP_TO_SEP}%",
+                percent(float(within.max())),
+                "%",
+                "the paper says so of heads at [SEP], of no layer (Section 3.2)",
+            ),
+            Comparison(
+                "layers that give more than half of their attention to [SEP]",
+                "6-10",
+                in_words(_above_half(weight, "sep")),
+                note="by layer here: "
+                + ", ".join(f"{mean:.0%}" for mean in _of_all(weight, "sep").values),
+            ),
+        ],
+        notes=text_notes(reproduction, survey),
+    )
+
+
+def _of_all(share: xarray.DataArray, category: str) -> xarray.DataArray:
+    """The mean of each layer."""
+    return share.sel(query_category="all", key_category=category).mean("head")
+
+
+def _above_half(share: xarray.DataArray, category: str) -> list[str]:
+    means = _of_all(share, category)
+    return [str(int(layer) + 1) for layer in means["layer"][(means > MOST).values].values]
+
+
+def _by_layer(survey: xarray.Dataset) -> pandas.DataFrame:
+    """One row per measure and layer: the lines of the figure."""
+    share = survey["share"].mean("head") * 100
+    to_separators = share.sel(key_category="sep")
+    return frame_of(
+        {
+            **{
+                f"to {label}": share.sel(query_category="all", key_category=name)
+                for name, label in CATEGORIES.items()
+            },
+            "[SEP] to [SEP]": to_separators.sel(query_category="sep"),
+            "other to [SEP]": to_separators.sel(query_category="not_sep"),
+        }
+    )
+
+
+def _alternative(share: xarray.DataArray) -> str:
+    means = share.sel(query_category="all").mean("head")
+    lines = (
+        f"to {label} " + ", ".join(f"{100 * value:.0f}%" for value in means.sel(key_category=name))
+        for name, label in CATEGORIES.items()
+    )
+    return f"Means by layer of the attention weight: {'; '.join(lines)}."
+
+
+@exhibit("section-3-1", "Heads that attend to a neighbour", "Clark et al. (2019), Section 3.1")
+def section_3_1(reproduction: Reproduction, writer: ExhibitWriter) -> Content:
+    """Attention to the previous, the current and the next token."""
+    survey = load_survey(reproduction)
+    neighbour = survey["neighbour"]
+    table = frame_of({name: 100 * neighbour.sel(offset=o) for o, name in OFFSETS.items()})
+    weight = neighbour.sel(measure=survey["measure"].values[0])
+    heads = count_heads(weight)
+    previous, following = (_specialists(weight.sel(offset=offset)) for offset in (-1, 1))
+    return Content(
+        "The share that goes to the token before, to the token itself and to the one "
+        "after. The denominator is the number of tokens for each of them, as in the released code.",
+        pictures=[
+            writer.curves(
+                survey,
+                Curve(
+                    "neighbour", panel="Share of {measure}", by=(MEASURE, MULTI_KIND), percent=True
+                ),
+                caption="Share of each measure that goes to a neighbour, by layer.",
+                alternative="More than half goes to the previous token in "
+                f"{in_words(previous)}, to the next token in {in_words(following)}.",
+            )
+        ],
+        tables=[
+            writer.table(
+                table[["head", "measure", *OFFSETS.values()]],
+                "All heads, in percent",
+                formats=dict.fromkeys(OFFSETS.values(), ".1f"),
+            )
+        ],
+        comparisons=[
+            Comparison(
+                "heads with more than half of their attention on the previous token",
+                published.PREVIOUS_TOKEN_HEADS,
+                len(previous),
+                note=f"of 144 heads there, of {heads} here: {in_words(previous)}",
+                digits=0,
+            ),
+            Comparison(
+                "heads with more than half of their attention on the next token",
+                published.NEXT_TOKEN_HEADS,
+                len(following),
+                note=f"of 144 heads there, of {heads} here: {in_words(following)}",
+                digits=0,
+            ),
+        ],
+        notes=text_notes(reproduction, survey),
+    )
+
+
+def _specialists(share: xarray.DataArray) -> list[str]:
+    """Names of the heads that give more than half there."""
+    places = np.argwhere(share.values > MOST)
+    layers = share["layer"].values
+    return [head_name(int(layers[layer]), int(head)) for layer, head in places]
+
+
+@exhibit("figure-4", "Focused and broad attention", "Clark et al. (2019), Figure 4 and Section 3.3")
+def figure_4(reproduction: Reproduction, writer: ExhibitWriter) -> Content:
+    """Entropy of attention, of all tokens and of [CLS]."""
+    survey = load_survey(reproduction)
+    entropy = survey["entropy"]
+    uniform = Reference(float(survey["entropy_uniform"]), "uniform attention")
+    by_layer = entropy.mean("head")
+    last = by_layer.isel(measure=0, layer=-1).sel(query_category="cls")
+    table = frame_of(
+        {
+            "all tokens": by_layer.sel(query_category="all"),
+            "from [CLS]": by_layer.sel(query_category="cls"),
+        }
+    )
+    return Content(
+        "Entropy of what a token attends to, in nats, for each head; the dashed line "
+        "is attention spread evenly over the text. Norms, effective attention and gradients are "
+        "made distributions first: absolute values divided by their sum.",
+        pictures=[
+            writer.curves(
+                survey.sel(query_category=list(WHO.names)),
+                Curve(
+                    "entropy",
+                    panel="{measure}, {query_category}",
+                    by=(MEASURE, WHO),
+                    y_label="entropy (nats)",
+                    limits=(0.0, 1.05 * uniform.value),
+                    references=[uniform],
+                ),
+                caption="Entropy by layer: left of all tokens, right of [CLS] alone.",
+                alternative=f"Uniform attention has {uniform.value:.2f} nats.",
+                columns=2,
+            )
+        ],
+        tables=[writer.table(table, "Means over the heads of a layer, in nats")],
+        comparisons=[
+            Comparison(
+                "entropy from [CLS], mean of the last layer",
+                published.CLS_ENTROPY_LAST_LAYER,
+                float(last),
+                "nats",
+                f"uniform attention over these texts has {uniform.value:.2f} nats",
+                digits=2,
+            )
+        ],
+        notes=text_notes(reproduction, survey),
+    )

@@ -1,0 +1,296 @@
+"""Figures 2 to 5, how measures agree; 6, permuted attention; 7 and 8, adversarial attention."""
+
+from collections.abc import Callable, Mapping
+from typing import Any
+
+import numpy as np
+import pandas
+import xarray
+from jaxtyping import Float64
+
+from headlight.reduce.intervals import mean_interval
+from headlight.views.exhibits import Picture
+from headlight.views.parts import Curve, Figure, bars, boxes
+from headlight_papers.papers.exhibit import Content, exhibit
+from headlight_papers.papers.jain2019 import published
+from headlight_papers.papers.jain2019.results import frame_of, load_all
+from headlight_papers.papers.jain2019.tables import (
+    ENCODER_NAMES,
+    OF_WHAT,
+    PAIR_NAMES,
+    SOURCE,
+    Results,
+    notes_of,
+)
+from headlight_papers.papers.reproduction import Reproduction
+from headlight_papers.papers.text_classifiers.data import LARGEST, by_largest
+from headlight_papers.papers.writer import ExhibitWriter
+from headlight_papers.training.text_classifier import Encoder
+
+TAU_EDGES = np.linspace(-1, 1, 21)
+BOUND = float(np.log(2))
+JSD_EDGES = np.linspace(0, BOUND, 15)
+COLOURS = {0: "#0072b2", 1: "#d1500a"}
+"""Of the two classes, as in the lines."""
+FAR = 0.6
+"""An ε-max JSD of so much is close to the bound of ln 2."""
+
+Values = Float64[np.ndarray, " _"]
+
+
+@exhibit("figure-2", "How attention agrees with gradients and leaving out", f"{SOURCE}, Figure 2")
+def figure_2(reproduction: Reproduction, writer: ExhibitWriter) -> Content:
+    """Histograms of τ over texts, by predicted class."""
+    results = load_all(reproduction)
+    pictures = []
+    for pair in ("attention_gradient", "attention_left_out"):
+        name = PAIR_NAMES[pair]
+        means = [float(frame_of(found)[pair].mean()) for found in results.values()]
+        pictures.append(
+            _histograms(
+                writer,
+                results,
+                TAU_EDGES,
+                pair,
+                x_label=f"τ ({name})",
+                caption=f"Share of the texts of a predicted class by τ of {name}; the line is at "
+                "0.",
+                alternative=f"Mean τ from {min(means):.2f} to {max(means):.2f}.",
+                name=pair.replace("_", "-"),
+            )
+        )
+    return Content(OF_WHAT, pictures=pictures, notes=notes_of(reproduction, results))
+
+
+@exhibit(
+    "figure-3",
+    "Whether gradients agree with leaving out more than attention does",
+    f"{SOURCE}, Figures 3 to 5",
+)
+def figure_3(reproduction: Reproduction, writer: ExhibitWriter) -> Content:
+    """Differences of τ on the same text, and those between encoders."""
+    results = load_all(reproduction)
+    frames = {key: frame_of(found) for key, found in results.items()}
+    pairs = ("attention_left_out", "attention_gradient")
+    models = [f"{title}, {ENCODER_NAMES[encoder]}" for title, encoder in frames]
+    rows = [
+        _mark(model, f"minus τ ({PAIR_NAMES[pair]})", gain(frame, pair))
+        for model, frame in zip(models, frames.values(), strict=True)
+        for pair in pairs
+    ]
+    beside = [
+        _mark(title, f"average − {name}", between(frames, title, encoder))
+        for title in dict.fromkeys(title for title, _ in frames)
+        for encoder, name in ENCODER_NAMES.items()
+        if encoder != "average"
+    ]
+    table = pandas.DataFrame(
+        {
+            "model": models,
+            **{
+                f"{PAIR_NAMES['gradient_left_out']} − {PAIR_NAMES[pair]}": [
+                    str(mean_interval(gain(frame, pair))).replace("-", "−")
+                    for frame in frames.values()
+                ]
+                for pair in pairs
+            },
+        }
+    )
+    held = sum(mean_interval(gain(frame, pairs[1])).mean > 0 for frame in frames.values())
+    first = writer.picture(
+        _marks(rows, "τ (gradient, left out) minus another τ"),
+        "By how much τ of gradients and leaving out is above that of attention and leaving out "
+        "(Figure 3), and of attention and gradients (Figure 4); means over texts, 95% intervals.",
+        f"Above 0 for {held} of {len(frames)} models.",
+    )
+    second = writer.picture(
+        _marks(beside, "difference of τ (attention, left out)"),
+        "By how much attention agrees with leaving out better where words are encoded one by one "
+        "than in context (Figure 5); means over texts with 95% intervals.",
+        "Differences between encoders by set.",
+        name="encoders",
+    )
+    return Content(
+        f"{OF_WHAT} Differences are taken on each text; right of 0 gradients and leaving out agree "
+        "better with each other than with attention.",
+        pictures=[first, second],
+        tables=[writer.table(table, "Mean difference of τ over texts ± half of a 95% interval")],
+        notes=notes_of(reproduction, results),
+    )
+
+
+@exhibit("figure-6", "Predictions when attention is permuted", f"{SOURCE}, Figure 6")
+def figure_6(reproduction: Reproduction, writer: ExhibitWriter) -> Content:
+    """The median change of the prediction, against the largest weight."""
+    results = load_all(reproduction)
+    table, draw = _by_weight(results, "permuted", y_label="median TVD", limits=(0.0, 1.0))
+    medians = [float(found["permuted"].median()) for found in results.values()]
+    picture = writer.picture(
+        draw,
+        "How far the prediction of a text moves, the median over 100 permutations of its weights, "
+        "by its largest weight and predicted class. Lines are medians over texts, boxes quartiles, "
+        "whiskers the 5th and the 95th percentile.",
+        f"Medians over texts from {min(medians):.3f} to {max(medians):.3f}.",
+    )
+    return Content(
+        "The weights of all words of a text change places at random, and the states that they "
+        "weigh stay as they are. TVD of two classes is the change of the probability of either.",
+        pictures=[picture],
+        tables=[writer.table(table, "Median over texts, by the largest weight")],
+        notes=notes_of(reproduction, results),
+    )
+
+
+@exhibit("figure-7", "How different attention can be", f"{SOURCE}, Figure 7")
+def figure_7(reproduction: Reproduction, writer: ExhibitWriter) -> Content:
+    """Histograms of the ε-max JSD by predicted class."""
+    results = load_all(reproduction)
+    table = pandas.DataFrame([_adversaries_row(*key, found) for key, found in results.items()])
+    means = [float(found["jsd"].mean()) for found in results.values()]
+    picture = _histograms(
+        writer,
+        results,
+        JSD_EDGES,
+        "jsd",
+        x_label="ε-max JSD",
+        caption="Share of the texts of a predicted class by the ε-max JSD; the bound is "
+        "ln 2 = 0.693.",
+        alternative=f"Means from {min(means):.2f} to {max(means):.2f}.",
+    )
+    return Content(
+        "For each text attention is looked for that is as far as possible from the model's own, in "
+        "Jensen-Shannon divergence, and moves the prediction by at most 0.05; encoder and output "
+        "stay as they are. What is found is a lower bound of what there is.",
+        pictures=[picture],
+        tables=[writer.table(table, "ε-max JSD over texts")],
+        notes=notes_of(reproduction, results),
+    )
+
+
+@exhibit("figure-8", "How different attention can be, by the largest weight", f"{SOURCE}, Figure 8")
+def figure_8(reproduction: Reproduction, writer: ExhibitWriter) -> Content:
+    """The ε-max JSD against the largest weight."""
+    results = load_all(reproduction)
+    table, draw = _by_weight(results, "jsd", y_label="ε-max JSD", limits=(0.0, 0.7))
+    picture = writer.picture(
+        draw,
+        "ε-max JSD by the largest weight of a text and predicted class. Lines are medians over "
+        "texts, boxes quartiles, whiskers the 5th and the 95th percentile.",
+        "Boxes of ε-max JSD by largest weight.",
+    )
+    return Content(
+        "As Figure 7. Where one word has nearly all attention, other attention is harder to find "
+        "that leaves the prediction as it is, unless the prediction does not depend on attention.",
+        pictures=[picture],
+        tables=[writer.table(table, "Median over texts, by the largest weight")],
+        notes=notes_of(reproduction, results),
+    )
+
+
+def gain(frame: pandas.DataFrame, pair: str) -> "pandas.Series[float]":
+    """τ (gradient, left out) minus another τ on the same text."""
+    return (frame["gradient_left_out"] - frame[pair]).dropna()
+
+
+def between(
+    frames: Mapping[tuple[str, Encoder], pandas.DataFrame], title: str, encoder: Encoder
+) -> "pandas.Series[float]":
+    """By how much τ (attention, left out) is larger with the encoder ``average``."""
+    one, other = frames[title, "average"], frames[title, encoder]
+    return (one["attention_left_out"] - other["attention_left_out"]).dropna()
+
+
+def _mark(model: str, series: str, values: "pandas.Series[float]") -> dict[str, object]:
+    found = mean_interval(values)
+    ends = {"low": found.mean - found.half, "high": found.mean + found.half}
+    return {"model": model, "series": series, "difference": found.mean, **ends}
+
+
+def _marks(rows: list[dict[str, object]], x_label: str) -> Callable[[], Figure]:
+    return bars(pandas.DataFrame(rows), "model", "difference", series="series", x_label=x_label)
+
+
+def _histograms(
+    writer: ExhibitWriter,
+    results: Results,
+    edges: Values,
+    column: str,
+    *,
+    x_label: str,
+    **words: str,
+) -> Picture:
+    """A panel for each model, with a histogram for each predicted class."""
+    shares = {}
+    for (title, encoder), found in results.items():
+        frame, classes = frame_of(found), found["class"].values
+        name = f"{title} ({', '.join(map(str, classes))}), {ENCODER_NAMES[encoder]}"
+        rows = [
+            outline(frame.loc[frame.predicted == number, column], edges)
+            for number in range(len(classes))
+        ]
+        shares[name] = xarray.DataArray(rows, dims=("class", "corner"))
+    every = xarray.concat(list(shares.values()), pandas.Index(shares, name="model"))
+    every["edge"] = "corner", np.repeat(edges, 2)[1:-1]
+    every["class"] = every["class"] + 1
+    curve = Curve(
+        "share",
+        "class {class}",
+        "{model}",
+        by=("model", "class"),
+        over="edge",
+        colour=dict(enumerate(COLOURS.values(), 1)),
+        percent=True,
+        x_label=x_label,
+        y_label="share of texts",
+    )
+    return writer.curves(every.to_dataset(name="share"), curve, columns=len(ENCODER_NAMES), **words)
+
+
+def outline(values: "pandas.Series[float]", edges: Values) -> Values:
+    """The heights of a histogram as shares of all values, at both ends of each bin."""
+    counts, _ = np.histogram(values.dropna(), edges)
+    shares = counts / counts.sum() if counts.sum() else np.full(len(counts), np.nan)
+    return np.repeat(shares, 2)
+
+
+def _by_weight(
+    results: Results, name: str, **axes: Any
+) -> tuple[pandas.DataFrame, Callable[[], Figure]]:
+    """Medians by bins of the largest weight as a table, and boxes by class."""
+    frames, rows = [], []
+    for (title, encoder), found in results.items():
+        frame, model = frame_of(found).dropna(subset=[name]), f"{title}, {ENCODER_NAMES[encoder]}"
+        frame[LARGEST] = by_largest(frame.largest.to_numpy())
+        groups = frame.groupby(LARGEST, observed=False)[name]
+        cells = {
+            label: f"{some.median():.3f} ({len(some)})" if len(some) else "–"
+            for label, some in groups
+        }
+        rows.append({"model": model, **cells, "all": f"{frame[name].median():.3f}"})
+        frames.append(frame.assign(model=model, series=frame.predicted))
+    drawn = boxes(
+        pandas.concat(frames),
+        LARGEST,
+        name,
+        panel="model",
+        colours=COLOURS,
+        names={number: f"class {number + 1}" for number in COLOURS},
+        columns=len(ENCODER_NAMES),
+        x_label=LARGEST,
+        **axes,
+    )
+    return pandas.DataFrame(rows), drawn
+
+
+def _adversaries_row(title: str, encoder: Encoder, found: xarray.Dataset) -> dict[str, object]:
+    frame = frame_of(found).dropna(subset=["jsd"])
+    known = published.RELEASED.get((title, encoder))
+    by_class = [frame[frame.predicted == number].jsd.mean() for number in (0, 1)]
+    return {
+        "model": f"{title}, {ENCODER_NAMES[encoder]}",
+        "texts": len(frame),
+        "mean": f"{frame.jsd.mean():.2f}",
+        "by class": " / ".join(f"{one:.2f}" for one in by_class),
+        "released, by class": " / ".join(f"{one:.2f}" for one in known.jsd) if known else "–",
+        f"at least {FAR}": f"{(frame.jsd >= FAR).mean():.0%}",
+    }

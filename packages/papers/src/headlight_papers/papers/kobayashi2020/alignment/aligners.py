@@ -1,0 +1,162 @@
+"""Other aligners beside the translator: from files of their links, and trained on the spot."""
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from itertools import islice
+from pathlib import Path
+from typing import get_args
+
+import xarray
+
+from headlight.corpora import open_parallel
+from headlight.errors import UsageError
+from headlight.links import Aligner, LinkScore, baseline_links, open_links, score_links
+from headlight_papers.papers.kobayashi2020.alignment.results import Rate, aligned_of
+from headlight_papers.papers.kobayashi2020.settings import Settings
+from headlight_papers.papers.reproduction import Reproduction, states_of
+from headlight_papers.papers.translations import link_file_name
+
+LONGEST = 25
+"""Words of a sentence that the slow models learn from at most."""
+
+SYMMETRIZATION = "grow-diag-final-and"
+FORWARD = "forward"
+DIRECTIONS = (FORWARD, "reverse", SYMMETRIZATION)
+HERE = ", trained here"
+
+KNOWN = {"fastalign": "fast_align", "giza": "GIZA++"}
+"""Aligners whose error rates the paper has, by what is in their names."""
+
+
+@dataclass(frozen=True)
+class OtherAligner:
+    """What another aligner has found.
+
+    Attributes:
+        name: which one.
+        links: which of its links, such as ``forward`` or ``union``; empty if that is not said.
+        rate: their error rate.
+    """
+
+    name: str
+    links: str
+    rate: Rate
+
+    @property
+    def is_forward(self) -> bool:
+        """Whether the links are from source to target, as far as is said."""
+        return self.links in ("", FORWARD)
+
+    @property
+    def published(self) -> str:
+        """The aligner whose published error rate is of such links; empty for none."""
+        plain = self.name.lower().replace("_", "").replace("-", "")
+        known = (name for word, name in KNOWN.items() if word in plain)
+        return next(known, "") if self.is_forward else ""
+
+
+def from_files(reproduction: Reproduction[Settings]) -> list[OtherAligner]:
+    """Those whose links were given."""
+    aligned = aligned_of(reproduction)
+    found = []
+    for path in reproduction.sources.links:
+        links = open_links(path, sentences=len(aligned.pairs))
+        score = score_links(
+            aligned.gold, (each.possible for each in links), seed=reproduction.settings.seed
+        )
+        found.append(OtherAligner(*link_file_name(path), _rate(score)))
+    return found
+
+
+def trained_on_the_spot(
+    reproduction: Reproduction[Settings],
+) -> tuple[list[OtherAligner], list[str]]:
+    """Those that learn here from parallel text; and why some do not, in a sentence each."""
+    settings, sources = reproduction.settings, reproduction.sources
+    if not settings.max_parallel:
+        return [], ["No aligner was trained on the spot: none was asked for (--max-parallel)."]
+    if not sources.parallel:
+        return [], ["No aligner was trained on the spot: no parallel text was given (--parallel)."]
+    found, notes = [], []
+    for aligner in get_args(Aligner):
+        try:
+            result = _load_aligner(reproduction, aligner)
+        except UsageError as missing:
+            notes.append(f"{aligner} is missing: {missing}")
+            continue
+        rates = {direction: Rate.of(result.sel(direction=direction)) for direction in DIRECTIONS}
+        found += [OtherAligner(aligner + HERE, *each) for each in rates.items()]
+    if found:
+        notes.insert(
+            0,
+            f"Trained here: on at most {settings.max_parallel:,} pairs of "
+            f"{Path(sources.parallel).name} and on the pairs that are aligned, in small letters, "
+            f"both directions, five iterations of each model; hmm, ibm3 and ibm4 on sentences of "
+            f"at most {LONGEST} words.",
+        )
+    return found, notes
+
+
+def _load_aligner(reproduction: Reproduction[Settings], aligner: str) -> xarray.Dataset:
+    """The error rates of one aligner, in both directions and with both put together.
+
+    Raises:
+        UsageError: it is not installed.
+    """
+    settings, sources = reproduction.settings, reproduction.sources
+    aligned = aligned_of(reproduction)
+
+    def make(_: Path) -> xarray.Dataset:
+        found = baseline_links(
+            aligner, aligned.words, training=_training(reproduction), longest=LONGEST
+        )
+        links = (found.forward, found.reverse, found.together(SYMMETRIZATION))
+        rates = [_rate(score_links(aligned.gold, each, seed=settings.seed)) for each in links]
+        return xarray.Dataset(
+            {
+                f"error_rate{bound}": (
+                    "direction",
+                    [getattr(rate, bound.removeprefix("_") or "value") / 100 for rate in rates],
+                )
+                for bound in ("", "_low", "_high")
+            },
+            coords={"direction": list(DIRECTIONS)},
+        )
+
+    read = (
+        *(sources.translations, sources.translations_target, sources.gold),
+        *(sources.parallel, sources.parallel_target),
+    )
+    return reproduction.keep(
+        f"aligner-{aligner}",
+        "aligner",
+        make,
+        aligner=aligner,
+        longest=LONGEST,
+        max_parallel=settings.max_parallel,
+        seed=settings.seed,
+        reads=states_of(read),
+    )
+
+
+def _training(
+    reproduction: Reproduction[Settings],
+) -> Iterator[tuple[list[str], list[str]]]:
+    sources = reproduction.sources
+    assert sources.parallel is not None  # noqa: S101 - it has been asked
+    pairs = open_parallel(sources.parallel, sources.parallel_target)
+    for pair in islice(pairs, reproduction.settings.max_parallel):
+        yield pair.source.lower().split(), pair.target.lower().split()
+
+
+def _rate(score: LinkScore) -> Rate:
+    return Rate(*(100 * each for each in (score.error_rate, *score.intervals["error_rate"])))
+
+
+def all_others(reproduction: Reproduction) -> tuple[list[OtherAligner], list[str]]:
+    """All other aligners, those of files first, and notes on those that are missing."""
+    files = from_files(reproduction)
+    trained, notes = trained_on_the_spot(reproduction)
+    if not files:
+        notes.insert(0, "No links of other aligners were given (--links).")
+    return [*files, *trained], notes

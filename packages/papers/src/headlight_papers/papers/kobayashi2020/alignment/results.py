@@ -1,0 +1,166 @@
+"""The results that the exhibits of Section 5 share, each made once."""
+
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import xarray
+
+from headlight import Model
+from headlight_papers.papers.kobayashi2020.settings import Settings
+from headlight_papers.papers.reproduction import Reproduction
+from headlight_papers.papers.text import model_name
+from headlight_papers.papers.translations import AlignedPairs
+
+STEPS = {"input": "AWI", "output": "AWO"}
+"""The row of cross-attention that speaks for a target word: of the step that reads it, or of that
+which predicts it; as the paper abbreviates them."""
+
+LABELS = {"weight": "weights", "norm": "norms", "effective": "effective attention"}
+
+
+@dataclass(frozen=True)
+class InputMethod:
+    """A way to link words by the input of the whole model.
+
+    Attributes:
+        measure: ``difference``, ``gradient`` or ``smoothgrad``.
+        form: of gradients, see `InputMeasureSettings`; empty where there are none.
+        label: what it is called.
+    """
+
+    measure: str
+    form: str
+    label: str
+
+
+SMOOTHGRADS = (
+    InputMethod("smoothgrad", "size", "SmoothGrad (Li et al. 2016)"),
+    InputMethod("smoothgrad", "input", "SmoothGrad (Ding et al. 2019)"),
+)
+INPUT_METHODS = (
+    InputMethod("gradient", "size", "gradient (Li et al. 2016)"),
+    InputMethod("gradient", "input", "gradient (Ding et al. 2019)"),
+    *SMOOTHGRADS,
+    InputMethod("difference", "", "difference (Li et al. 2019)"),
+)
+
+
+@dataclass(frozen=True)
+class Rate:
+    """An alignment error rate in percent, with its interval of 95%."""
+
+    value: float
+    low: float
+    high: float
+
+    @classmethod
+    def of(cls, cell: xarray.Dataset, prefix: str = "") -> "Rate":
+        """That of one cell of a result."""
+        found = (float(cell[f"{prefix}error_rate{bound}"]) for bound in ("", "_low", "_high"))
+        return cls(*(100 * each for each in found))
+
+    def __str__(self) -> str:
+        """``44.7 (43.2–46.0)``."""
+        return f"{self.value:.1f} ({self.low:.1f}–{self.high:.1f})"
+
+
+def translator_of(reproduction: Reproduction) -> Model:
+    """The translation model, which is there if an exhibit that needs one is made."""
+    found = reproduction.translator
+    assert found is not None  # noqa: S101 - the exhibits need it
+    return found
+
+
+def aligned_of(reproduction: Reproduction) -> AlignedPairs:
+    """The translations and their gold links, which are there by then too."""
+    found = reproduction.sources.aligned
+    assert found is not None  # noqa: S101 - the exhibits need it
+    return found
+
+
+def load_attention(reproduction: Reproduction, max_pairs: int | None = None) -> xarray.Dataset:
+    """Weights, norms and effective attention of every layer and head, in one pass."""
+    name = "alignment" if max_pairs is None else "alignment-first"
+    return _load(reproduction, name, measures=tuple(LABELS), max_pairs=max_pairs)
+
+
+def load_inputs(reproduction: Reproduction[Settings], method: InputMethod) -> Rate:
+    """The error rate of a measure of the input.
+
+    Of gradients as Ding et al. link: each piece of the target to one of the source, words by all
+    links of their pieces.
+    """
+    settings: dict[str, Any] = {
+        "measures": (method.measure,),
+        "max_pairs": max_gradients(reproduction),
+    }
+    if method.form:
+        settings |= {"inputs": {"form": method.form}, "unit": "piece"}
+        if method.measure == "smoothgrad":
+            asked = reproduction.settings
+            settings["inputs"] |= {"samples": asked.samples, "seed": asked.seed}
+    name = "-".join(filter(None, ("alignment", method.measure, method.form)))
+    found = _load(reproduction, name, **settings)
+    return Rate.of(found.sel(input_measure=method.measure), "input_")
+
+
+def max_gradients(reproduction: Reproduction[Settings]) -> int | None:
+    """The translations of which gradients are taken; None for all."""
+    most = reproduction.settings.max_gradients
+    every = len(aligned_of(reproduction).pairs)
+    return most if most < every else None
+
+
+def _load(reproduction: Reproduction[Settings], name: str, **settings: Any) -> xarray.Dataset:
+    sources = reproduction.sources
+    return reproduction.run(
+        "alignment",
+        sources.translations,
+        reads=(sources.translations, sources.translations_target, sources.gold),
+        name=name,
+        model=translator_of(reproduction),
+        target=sources.translations_target,
+        gold=sources.gold,
+        seed=reproduction.settings.seed,
+        **settings,
+    )
+
+
+def best_layer(found: xarray.Dataset, measure: str, step: str) -> tuple[int, Rate]:
+    """The layer with the lowest error rate by the gold links, from 0, and that rate."""
+    cell = found.sel(measure=measure, step=step)
+    place = int(cell["error_rate"].fillna(np.inf).argmin("layer"))
+    best = cell.isel(layer=place)
+    return int(best["layer"]), Rate.of(best)
+
+
+def mean_of_layers(found: xarray.Dataset, measure: str, step: str) -> float:
+    """The mean error rate of all layers, in percent."""
+    return 100 * float(found["error_rate"].sel(measure=measure, step=step).mean())
+
+
+def translator_note(reproduction: Reproduction) -> str:
+    """Which translator this is, beside the paper's."""
+    translator = translator_of(reproduction)
+    layers = translator.sites_of("cross")
+    return (
+        f"Translator: {model_name(translator.name)}, {len(layers)} decoder layers of "
+        f"{layers[0].heads} heads; the paper's has 6 of 8 (those at EMNLP 6 of 4), trained on "
+        "millions of sentence pairs."
+    )
+
+
+def alignment_notes(reproduction: Reproduction) -> list[str]:
+    """Where translator and gold links differ from the paper's."""
+    aligned = aligned_of(reproduction)
+    sure = sum(len(each.sure) for each in aligned.gold)
+    possible = sum(len(each.possible) for each in aligned.gold)
+    name = Path(reproduction.sources.translations or "")
+    return [
+        translator_note(reproduction),
+        f"The gold links are {sure:,} sure ones and {possible - sure:,} that are only possible, of "
+        f"{len(aligned.pairs):,} pairs from {name.parent.name or name.name}; the paper's are of "
+        "508 pairs of Europarl (Vilar et al. 2006).",
+    ]

@@ -1,0 +1,118 @@
+"""Section 4.1 and Appendix A: how much the lengths of vectors differ (Tables 1 and 4)."""
+
+from collections.abc import Mapping
+
+import pandas
+import xarray
+
+from headlight.views.exhibits import Comparison
+from headlight.views.parts import Curve, Map
+from headlight_papers.papers.exhibit import Content, exhibit
+from headlight_papers.papers.kobayashi2020 import published
+from headlight_papers.papers.kobayashi2020.results import load_norms
+from headlight_papers.papers.naming import frame_of
+from headlight_papers.papers.reproduction import Reproduction
+from headlight_papers.papers.text import text_notes
+from headlight_papers.papers.writer import ExhibitWriter
+
+STATISTICS = {"mean": "μ", "std": "σ", "cv": "CV", "max": "max", "min": "min"}
+FORMATS = dict.fromkeys(STATISTICS.values(), ".2f")
+
+
+@exhibit("table-1", "Dispersion of ‖f(x)‖", "Kobayashi et al. (2020), Table 1 and Section 4.1")
+def table_1(reproduction: Reproduction, writer: ExhibitWriter) -> Content:
+    """‖f(x)‖ of every head: which vary most and least, and on average."""
+    found = load_norms(reproduction)
+    frame = extremes(found, "vector_norm")
+    return Content(
+        "If the transformed vectors of a head were all of one length (CV 0), its "
+        "weights would tell what it moves. Mean, standard deviation and their ratio over all "
+        "tokens of the text, special ones included; the average is one over heads.",
+        pictures=[
+            writer.maps(
+                found,
+                Map("vector_norm_cv", "CV of ‖f(x)‖", scale="norm"),
+                caption="Coefficient of variation of ‖f(x)‖, head by head.",
+                alternative=_alternative(frame),
+            )
+        ],
+        tables=[
+            writer.table(
+                frame, "Heads of the largest and the smallest CV, and the average", formats=FORMATS
+            )
+        ],
+        comparisons=_comparisons(frame, published.TABLE_1),
+        notes=text_notes(reproduction, found),
+    )
+
+
+@exhibit("table-4", "Dispersion of ‖x‖", "Kobayashi et al. (2020), Table 4 and Appendix A")
+def table_4(reproduction: Reproduction, writer: ExhibitWriter) -> Content:
+    """‖x‖ of every layer."""
+    found = load_norms(reproduction)
+    notes = text_notes(reproduction, found)
+    explanation = (
+        "The same for the vectors that a layer reads, before it transforms them: the first layer "
+        "reads the embeddings."
+    )
+    if "input_norm_mean" not in found:
+        missing = "It was not found what the values of this model are made from."
+        return Content(explanation, notes=[*notes, missing])
+    frame = extremes(found, "input_norm")
+    return Content(
+        explanation,
+        pictures=[
+            writer.curves(
+                found,
+                *(
+                    Curve(f"{name}_cv", label, "Coefficient of variation", colour=colour)
+                    for name, label, colour in (
+                        ("vector_norm", "‖f(x)‖, heads", "norm"),
+                        ("input_norm", "‖x‖", "weight"),
+                    )
+                ),
+                caption="Coefficient of variation of what a layer reads and of what its heads make "
+                "of it.",
+                alternative=_alternative(frame),
+            )
+        ],
+        tables=[
+            writer.table(
+                frame, "Layers of the largest and the smallest CV, and the average", formats=FORMATS
+            )
+        ],
+        comparisons=_comparisons(frame, published.TABLE_4),
+        notes=notes,
+    )
+
+
+def extremes(found: xarray.Dataset, name: str) -> pandas.DataFrame:
+    """The rows of the paper's tables: largest CV, smallest CV, average."""
+    every = frame_of({symbol: found[f"{name}_{key}"] for key, symbol in STATISTICS.items()})
+    every.insert(0, "name", every["head" if "head" in every else "layer"].astype(str))
+    chosen = every.loc[[every["CV"].idxmax(), every["CV"].idxmin()], ["name", *FORMATS]]
+    average = every[["μ", "σ", "CV"]].mean().to_frame().T.assign(name="")
+    frame = pandas.concat([chosen, average], ignore_index=True)
+    frame.insert(0, "which", ["largest CV", "smallest CV", "average"])
+    return frame
+
+
+def _comparisons(
+    frame: pandas.DataFrame, rows: Mapping[str, tuple[str, published.Dispersion]]
+) -> list[Comparison]:
+    ours = {str(row["which"]): row for row in frame.to_dict("records")}
+    compared = []
+    for label, (name, numbers) in rows.items():
+        note = f"there {name}, here {ours[label]['name']}" if name else ""
+        printed = {"CV": numbers.variation, "μ": numbers.mean, "σ": numbers.deviation}
+        compared += [
+            Comparison(f"{label}: {symbol}", number, float(ours[label][symbol]), "", note, digits=2)
+            for symbol, number in printed.items()
+        ]
+    return compared
+
+
+def _alternative(frame: pandas.DataFrame) -> str:
+    return "; ".join(
+        f"{row['which']} {row['name']}: CV {row['CV']:.2f}" for row in frame.to_dict("records")
+    )

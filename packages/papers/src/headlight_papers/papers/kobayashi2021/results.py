@@ -1,0 +1,50 @@
+"""The mixing ratios of which all exhibits are made."""
+
+import xarray
+
+from headlight_papers.papers.kobayashi2021.settings import Settings
+from headlight_papers.papers.reproduction import Reproduction
+from headlight_papers.papers.text import text_notes, text_settings, text_source
+from headlight_papers.papers.verdicts import Bounds
+
+METHODS = {
+    "weight": "ATTN-W",
+    "norm": "ATTN-N",
+    "weight_residual": "ATTNRES-W",
+    "norm_residual": "ATTNRES-N",
+    "norm_residual_norm": "ATTNRESLN-N",
+}
+"""What the paper calls the scopes of the study."""
+
+WHOLE = "norm_residual_norm"
+"""The scope that the paper proposes."""
+
+
+def load_mixing(reproduction: Reproduction[Settings]) -> xarray.Dataset:
+    """The mixing ratios of the text."""
+    settings = text_settings(reproduction)
+    return reproduction.run(
+        "mixing", text_source(reproduction), masks=reproduction.masks, **settings
+    )
+
+
+def over_layers(found: xarray.Dataset, variable: str = "mixing", **where: object) -> Bounds:
+    """The mean over layers, between the means of their ends.
+
+    Where these means are near to normal, no interval of their mean over the same texts is wider.
+    """
+    mean, low, high = (
+        float(found[f"{variable}{end}"].sel(where).mean()) for end in ("", "_low", "_high")
+    )
+    return Bounds.resampled(mean, low, high)
+
+
+def notes_of(reproduction: Reproduction[Settings], found: xarray.Dataset) -> list[str]:
+    """What was read, and how much of it was masked."""
+    masked = (
+        f"{reproduction.masks:.0%} of the tokens are masked, chosen by the text and the seed; "
+        "12%, at least one of each segment, in the code of the paper."
+        if reproduction.masks
+        else "No token is masked; 12% are in the code of the paper."
+    )
+    return [*text_notes(reproduction, found), masked]

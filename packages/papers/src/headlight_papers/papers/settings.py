@@ -1,0 +1,88 @@
+"""What the settings of papers share; each paper has its own beside its exhibits.  Without torch."""
+
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Annotated, ClassVar, Literal
+
+from headlight.catalogue.models import EMBEDDED_NAME
+from headlight.corpora import SAMPLE_TEXT
+from headlight.settings import NO_EFFECT, AtLeast1, Range, Settings
+
+SegmentIds = Literal["pair", "zeros"]
+
+
+@dataclass(frozen=True, kw_only=True)
+class PaperSettings(Settings):
+    """Everything that the results of a paper depend on besides models and data.
+
+    Class variables say what the paper takes: `title` of the page; `reads`, fields of
+    `headlight_papers.papers.sources.Sources`; `models`, options that name models, and none for a paper
+    that trains its own; `head`, with which the model is loaded, see `headlight.load`; `embedded`,
+    the model that is loaded where none is named, and `sample`, the text that is read then.
+
+    Attributes:
+        seed: of everything random.
+    """
+
+    title: ClassVar[str]
+    reads: ClassVar[tuple[str, ...]]
+    models: ClassVar[tuple[str, ...]] = ()
+    head: ClassVar[str | None] = None
+    embedded: ClassVar[str] = EMBEDDED_NAME
+    sample: ClassVar[Path] = SAMPLE_TEXT
+
+    seed: int = 0
+
+
+@dataclass(frozen=True, kw_only=True)
+class TextPaperSettings(PaperSettings):
+    """Of a paper that looks at a model which reads text.
+
+    Attributes:
+        max_examples: segments of text.
+        max_length: tokens in a segment of text, special ones included.
+        segment_ids: of pairs of paragraphs: ``zeros``, as in the released maps of Clark et al., or
+            ``pair``, as in the code of Kobayashi et al. and in BERT's training.
+    """
+
+    models: ClassVar[tuple[str, ...]] = ("model",)
+
+    max_examples: AtLeast1 = 992
+    max_length: Annotated[int, Range(minimum=8)] = 128
+    segment_ids: SegmentIds = "pair"
+
+
+@dataclass(frozen=True, kw_only=True)
+class TrainingPaperSettings(PaperSettings):
+    """Of a paper that trains models of its own.
+
+    Attributes:
+        epochs: passes over what is learnt from.
+        selection: the part on which the best epoch is chosen: ``dev``, or ``test``, as in the
+            released code.
+        processes: models that are trained at a time; by default as many as there are cores.
+    """
+
+    epochs: AtLeast1 = 12
+    selection: Literal["dev", "test"] = "dev"
+    processes: Annotated[AtLeast1 | None, NO_EFFECT] = None
+
+
+@dataclass(frozen=True, kw_only=True)
+class AdversaryPaperSettings(TrainingPaperSettings):
+    """Of a paper that trains adversaries, which predict as their base does and attend otherwise.
+
+    Attributes:
+        lambdas: how much adversaries are to differ in attention: λ times the mean KL of a row is
+            taken from their loss; 0 is always among them.
+        repeats: models that are trained alike but for their seeds.
+        predictions: what keeps an adversary's predictions near those of its base: cross-entropy to
+            the base's ``labels``, or total variation, ``tvd``.
+        distance: what keeps its attention away: ``kl``, as in the papers, or ``jsd``, which is
+            bounded.
+    """
+
+    lambdas: tuple[Annotated[float, Range(minimum=0)], ...] = (0.0,)
+    repeats: AtLeast1 = 3
+    predictions: Literal["labels", "tvd"] = "labels"
+    distance: Literal["kl", "jsd"] = "kl"

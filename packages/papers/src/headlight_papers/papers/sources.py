@@ -1,0 +1,362 @@
+"""What a reproduction reads: text, annotated corpora, translations, and where they lie.
+
+One row for each kind of data, from which options, what a folder promises, what is tried before
+anything slow, and what the page says of the data are made.
+"""
+
+from collections.abc import Callable, Collection, Iterable
+from dataclasses import dataclass, replace
+from functools import cached_property, partial
+from pathlib import Path
+from typing import Annotated, Any
+
+from headlight.corpora import (
+    Corpus,
+    is_companion,
+    open_corpus,
+    open_parallel,
+    open_sentence_pairs,
+    open_tagged,
+    open_treebank,
+    pair_task,
+    source_state,
+    suffixes,
+    task_of,
+)
+from headlight.errors import CorpusError
+from headlight.settings import REPEATED, Settings
+from headlight.vocabulary import RANKS_WITHOUT_FILE
+from headlight_papers.corpora import open_coreference
+from headlight_papers.papers.labelled_sets import labelled_in, named_sets
+from headlight_papers.papers.translations import (
+    AlignedPairs,
+    Languages,
+    read_aligned,
+    translations_in,
+)
+
+PARTS_OF_PAIRS = ("dev", "valid", "test", "train")
+
+Component = tuple[Path, list[Path]]
+"""A folder, or a file, and the files in it that hold data."""
+
+
+@dataclass(frozen=True)
+class Source:
+    """One kind of data.
+
+    Attributes:
+        title: what there is, on the page; empty for what belongs to another kind.
+        folders: what names in a folder of data begin with; with ``…`` before it, what they hold.
+        suffixes: of files that hold data.
+        choose: of what is named so, what is read.
+        search: finds it in a folder of data in place of `folders` and `choose`.
+        opener: opens it, to see whether its beginning can be read.
+        needed_by: needs of exhibits that read it; by default it is always read.
+        belongs_to: the kind without which it would be out of place.
+    """
+
+    title: str = ""
+    folders: tuple[str, ...] = ()
+    suffixes: tuple[str, ...] = ()
+    choose: Callable[[list[Component]], Any] | None = None
+    search: Callable[[Path, Languages], Any] | None = None
+    opener: Callable[[str], Corpus[Any]] | None = None
+    needed_by: tuple[str, ...] = ()
+    belongs_to: str = ""
+
+    @property
+    def patterns(self) -> list[str]:
+        """Names of folders as help has them: ``ud_…`` and ``…coref…``."""
+        return [f"{name}…" for name in self.folders]
+
+    def find(self, folder: Path, languages: Languages) -> Any:
+        """What the names in a folder promise; nothing if none does."""
+        if self.search is not None:
+            return self.search(folder, languages)
+        if self.choose is None:
+            return None
+        children = [child for child in sorted(folder.iterdir()) if self._is_named(child)]
+        return self.choose([(child, self._data_files(child)) for child in children])
+
+    def _is_named(self, place: Path) -> bool:
+        name = place.name.lower()
+        within = [one[1:] for one in self.folders if one.startswith("…")]
+        return name.startswith(self.folders) or any(_holds(name, word) for word in within)
+
+    def _data_files(self, place: Path) -> list[Path]:
+        """Files that hold data, in the order of their names; the place itself if it is a file."""
+        if not self.suffixes:
+            return []
+        files = sorted(place.iterdir()) if place.is_dir() else [place]
+        return [
+            file
+            for file in files
+            if file.is_file() and not is_companion(file.name) and suffixes(file)[0] in self.suffixes
+        ]
+
+
+def _holds(name: str, word: str) -> bool:
+    """Whether a name has a word in it; a task of sentence pairs has to stand by itself."""
+    return task_of(name) == word or (word == "coref" and word in name)
+
+
+def _first(paths: Iterable[Path]) -> str | None:
+    return next(map(str, paths), None)
+
+
+def _first_folder(places: list[Component]) -> str | None:
+    return _first(place for place, _ in places)
+
+
+def _first_file(places: list[Component]) -> str | None:
+    return _first(file for _, files in places for file in files)
+
+
+def _for_evaluation(places: list[Component]) -> tuple[str, ...]:
+    """For each place its part for development, else for testing, else all but the training."""
+    chosen: list[Path] = []
+    for _, files in places:
+        parts = ([file for file in files if part in file.name] for part in ("dev", "test"))
+        rest = [file for file in files if "train" not in file.name]
+        chosen += next((found for found in parts if found), rest)
+    return tuple(map(str, chosen))
+
+
+def _for_training(places: list[Component]) -> str | None:
+    """The training part of the first place."""
+    return _first(file for _, files in places[:1] for file in files if "train" in file.name)
+
+
+def _one_of_each(places: list[Component]) -> tuple[str, ...]:
+    """Of each place one file."""
+    chosen: list[Path] = []
+    for _, files in places:
+        parts = ([file for file in files if part in file.name] for part in PARTS_OF_PAIRS)
+        chosen += next((found for found in parts if found), files)[:1]
+    return tuple(map(str, chosen))
+
+
+def _training_or_first(places: list[Component]) -> str | None:
+    """The training file of the first place, else its first file."""
+    return _for_training(places) or _first_file(places[:1])
+
+
+def _of_translations(name: str) -> Callable[[Path, Languages], Any]:
+    """One of what is found of translations."""
+    return lambda folder, languages: translations_in(folder, languages).get(name)
+
+
+TREEBANKS = Source(
+    "treebanks", ("ud_", "treebank", "dependency", "ptb"),
+    (".conllu", ".conll", ".conllx", ".dp", ".dep"), _for_evaluation,
+    opener=partial(open_treebank, invalid="skip"), needed_by=("dependency",),
+)  # fmt: skip
+SOURCES = {
+    "text": Source(
+        "text", ("wikipedia", "text"), choose=_first_folder, opener=open_corpus,
+    ),
+    "dependency": TREEBANKS,
+    "dependency_train": replace(
+        TREEBANKS, title="", choose=_for_training, belongs_to="dependency"
+    ),
+    "coreference": Source(
+        "coreference corpora", ("…coref",),
+        (".conllu", ".conll", ".v4_gold_conll", ".gold_conll", ".tar", ".zip"), _for_evaluation,
+        opener=partial(open_coreference, invalid="skip"), needed_by=("coreference",),
+    ),
+    "word_vectors": Source(
+        "word vectors", ("glove", "word2vec", "word_vectors", "fasttext"), (".txt", ".vec"),
+        _first_file,
+    ),
+    "frequency_ranks": Source(),
+    "pairs": Source(
+        "sentence pairs", ("…mrpc", "…cola", "…mnli", "pairs"),
+        (".tsv", ".txt", ".csv", ".jsonl", ".ndjson", ".json"), _one_of_each,
+        opener=open_sentence_pairs, needed_by=("pairs", "cola", "mnli"),
+    ),
+    "translations": Source("translations", ("align",), search=_of_translations("translations")),
+    "parallel": Source("parallel text", ("parallel",), search=_of_translations("parallel")),
+    **{
+        name: Source(search=_of_translations(name), belongs_to="translations")
+        for name in ("translations_target", "gold", "links")
+    },
+    "parallel_target": Source(
+        search=_of_translations("parallel_target"), belongs_to="parallel"
+    ),
+    "tagged": Source(
+        "tagged sentences", ("conll2000", "chunk", "tagged"),
+        (".txt", ".conll", ".iob2", ".bio"), _training_or_first, opener=open_tagged,
+        needed_by=("tagged",),
+    ),
+    "labelled": Source(
+        "labelled texts", ("sst", "imdb", "ag_news", "20news", "labelled"),
+        search=lambda folder, _: labelled_in(folder), opener=open_sentence_pairs,
+        needed_by=("labelled",),
+    ),
+}  # fmt: skip
+"""One row for each field of `Sources`."""
+
+
+def titled_sources(names: Collection[str]) -> dict[str, Source]:
+    """The rows of some fields that have a title, as the page and help name them."""
+    return {name: row for name, row in SOURCES.items() if row.title and name in names}
+
+
+@dataclass(frozen=True, kw_only=True)
+class Sources(Settings):
+    """Files and folders; what is missing leaves out the exhibits that need it.
+
+    Attributes:
+        text: file, folder, glob or hf:NAME; by default the sample corpus.
+        dependency: treebanks on which heads are evaluated, each a file, folder or archive (CoNLL-U,
+            CoNLL-X, columns).
+        dependency_train: a treebank on which probes are trained; by default part of the first of
+            those on which heads are evaluated.
+        coreference: annotated documents (CoNLL-2012, LitBank, CorefUD).
+        word_vectors: a file of GloVe or word2vec, as text; by default the model's own input
+            embeddings, and for models that are trained here none.
+        frequency_ranks: a file with lines of rank, count and token id, for this very tokenizer; or
+            ``ids``, the order of its vocabulary; by default ``corpus``, counted in the text.
+        pairs: sentence pairs (MRPC, CoLA, MNLI, TSV, CSV, JSON lines), each a file, folder or
+            hf:NAME, such as ``hf:glue:mrpc``.
+        translations: sentences of which the words are linked to those of their translations (pairs
+            as ``source ||| target``, TSV, CSV, TMX; or the sentences alone), in the direction of
+            the translator.
+        translations_target: their translations, line for line, if they are in a file of their own.
+        gold: the gold links between their words (talp, Pharaoh, NAACL).
+        links: those that other aligners made, a file each.
+        parallel: more translations, from which other aligners learn on the spot; read as
+            ``translations`` are.
+        parallel_target: of these the translations, if they are in a file of their own.
+        tagged: sentences whose words have tags of spans, such as ``B-NP``, in columns, as in
+            CoNLL-2000.
+        labelled: sets of texts of two classes (SST, IMDb, AG News, 20 News, TSV, CSV, JSON lines),
+            each a file, pattern, folder or hf:NAME, such as ``hf:imdb``.
+    """
+
+    text: str | None = None
+    dependency: Annotated[tuple[str, ...], REPEATED] = ()
+    dependency_train: str | None = None
+    coreference: Annotated[tuple[str, ...], REPEATED] = ()
+    word_vectors: str | None = None
+    frequency_ranks: str | None = None
+    pairs: Annotated[tuple[str, ...], REPEATED] = ()
+    translations: str | None = None
+    translations_target: str | None = None
+    gold: str | None = None
+    links: Annotated[tuple[str, ...], REPEATED] = ()
+    parallel: str | None = None
+    parallel_target: str | None = None
+    tagged: str | None = None
+    labelled: Annotated[tuple[str, ...], REPEATED] = ()
+
+    @classmethod
+    def found_in(
+        cls,
+        folder: Path | str,
+        languages: Languages = ("de", "en"),
+        reads: Collection[str] | None = None,
+    ) -> "Sources":
+        """What the names of the folders inside a folder promise, see `Source.folders`.
+
+        Files named ``train`` are for training, ``dev`` (else ``test``, else all others) for
+        evaluation; of sentence pairs one file is read, and where there is none for evaluation, that
+        for training.  Of tagged sentences those for training are split.  Where there are several,
+        the first by name is text and word vectors, and the first treebank trains the probes.
+        Translations: see `translations_in`; labelled texts: see `labelled_in`.
+
+        Args:
+            folder: in which the folders lie.
+            languages: from which and into which the translator translates.
+            reads: fields that are wanted; by default all.
+
+        Raises:
+            CorpusError: there is no such folder, or nothing in it is named so.
+        """
+        place = Path(folder).expanduser()
+        if not place.is_dir():
+            raise CorpusError(f"there is no folder {place}; name one with --data.")
+        wanted = SOURCES if reads is None else {name: SOURCES[name] for name in reads}
+        found = {name: row.find(place, languages) for name, row in wanted.items()}
+        found = {name: value for name, value in found.items() if value}
+        if not found:
+            titled = titled_sources(wanted)
+            names = ", ".join(name for row in titled.values() for name in row.patterns)
+            options = ", ".join(f"--{name.replace('_', '-')}" for name in titled)
+            raise CorpusError(
+                f"{place} holds no folder whose name says what it is ({names}); name the files "
+                f"with {options}."
+            )
+        return cls(**found)
+
+    @cached_property
+    def tasks(self) -> tuple[str, ...]:
+        """What each of `pairs` is: ``mrpc``, ``cola``, ``mnli`` or ``pairs``.
+
+        Raises:
+            CorpusError: one of them cannot be read, or is in no known format.
+        """
+        return tuple(pair_task(source) for source in self.pairs)
+
+    def named(self, name: str) -> tuple[str, ...]:
+        """All that is given of one kind."""
+        value = getattr(self, name)
+        return value if isinstance(value, tuple) else tuple(filter(None, (value,)))
+
+    def check(self, needs: Collection[str]) -> None:
+        """Complain before anything slow about what not even the beginning can be read of.
+
+        Args:
+            needs: what the exhibits need besides text, as in `headlight_papers.papers.exhibit.NEEDS`.
+
+        Raises:
+            CorpusError: a file does not exist, or holds something else.
+            UsageError: a library is missing.
+        """
+        if "labelled" in needs:
+            named_sets(self.labelled)
+        for name, row in SOURCES.items():
+            if row.opener and (not row.needed_by or {*row.needed_by} & {*needs}):
+                for source in self.named(name):
+                    next(iter(row.opener(source)))
+        if "gold" in needs:
+            self._check_aligned()
+        ranks = self.frequency_ranks
+        for path in (self.word_vectors, None if ranks in RANKS_WITHOUT_FILE else ranks):
+            if path:
+                source_state(path)
+
+    @cached_property
+    def aligned(self) -> AlignedPairs | None:
+        """The translations with their gold links; None where either is missing.
+
+        Raises:
+            CorpusError: they cannot be read, or do not fit each other.
+        """
+        if not (self.translations and self.gold):
+            return None
+        return read_aligned(self.translations, self.translations_target, self.gold)
+
+    def _check_aligned(self) -> None:
+        """Complain of links of other aligners that do not fit, and of text that is not there."""
+        from headlight.links import open_links  # with numpy, which help needs not
+
+        if self.aligned is not None:
+            sentences = len(self.aligned.pairs)
+            for path in self.links:
+                list(open_links(path, sentences=sentences))
+        if self.parallel:
+            next(iter(open_parallel(self.parallel, self.parallel_target)))
+
+    def or_else(self, other: "Sources") -> "Sources":
+        """These, and those of another where these are missing.
+
+        What belongs to a kind goes with it: treebanks, and translations and what is said of them.
+        """
+        missing = {
+            name: getattr(other, name)
+            for name, row in SOURCES.items()
+            if not self.named(name) and not (row.belongs_to and self.named(row.belongs_to))
+        }
+        return self.replace(**missing)

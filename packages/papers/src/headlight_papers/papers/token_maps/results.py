@@ -1,0 +1,61 @@
+"""The result of which all tables of these papers are made."""
+
+import xarray
+
+from headlight.views.parts import settings_of
+from headlight_papers.papers.reproduction import Reproduction
+from headlight_papers.papers.text import model_name, text_name, text_source
+from headlight_papers.papers.token_maps.settings import MapPaperSettings
+from headlight_papers.papers.verdicts import Bounds
+
+PREDICTS = {
+    "class": "the class that it chooses for a text",
+    "masked": "the token that it expects at a mask, which stands at a random place",
+    "next": "the token that it expects after a text",
+}
+REMOVED = {
+    "mask": "become the mask token",
+    "delete": "are left out",
+    "attention": "cannot be attended to",
+}
+
+
+def load_maps(reproduction: Reproduction[MapPaperSettings]) -> xarray.Dataset:
+    """The maps of the paper beside each other, on the texts."""
+    settings = reproduction.settings
+    return reproduction.run(
+        "map_faithfulness",
+        text_source(reproduction),
+        maps=settings.maps,
+        max_examples=settings.max_examples,
+        max_length=min(settings.max_length, reproduction.model.longest or settings.max_length),
+        removal=settings.removal,
+        seed=settings.seed,
+    )
+
+
+def score(found: xarray.Dataset, question: str, name: str) -> Bounds:
+    """Of a map, by a question."""
+    return _bounds(found.sel(question=question, map=name), "score")
+
+
+def ahead(found: xarray.Dataset, question: str, first: str, second: str) -> Bounds:
+    """By how much one map is ahead of another on the same texts."""
+    return _bounds(found.sel(question=question, map=first, other=second), "difference")
+
+
+def _bounds(seen: xarray.Dataset, name: str) -> Bounds:
+    value, low, high = (float(seen[f"{name}{end}"]) for end in ("", "_low", "_high"))
+    return Bounds.resampled(value, low, high)
+
+
+def notes_of(reproduction: Reproduction[MapPaperSettings], found: xarray.Dataset) -> list[str]:
+    """What the model predicts here, of which texts, and what was done to them."""
+    options, given = settings_of(found), reproduction.settings
+    return [
+        f"{model_name(reproduction.model.name)} predicts {PREDICTS[str(options['predicts'])]}, "
+        f"with a probability of {float(found['probability']):.2f} on average.",
+        f"Read are {int(found['texts'])} texts of at most {given.max_length} tokens from "
+        f"{text_name(reproduction)}, with {float(found['tokens']):.0f} tokens on average that can "
+        f"be removed; those that are removed {REMOVED[str(options['removed_by'])]}.",
+    ]

@@ -1,0 +1,88 @@
+"""Where exhibits are put together: what is drawn or tabulated is a file and a part of the page."""
+
+from collections.abc import Callable, Collection, Mapping
+from dataclasses import dataclass, field, replace
+from pathlib import Path
+
+import pandas
+import xarray
+
+from headlight import files
+from headlight.errors import ResultError
+from headlight.result import csv_text
+from headlight.views.exhibits import Picture, Table
+from headlight.views.parts import Curve, Figure, Map, curves, maps, save_picture
+from headlight_papers.papers.naming import as_printed
+
+
+@dataclass(eq=False)
+class ExhibitWriter:
+    """The files of one exhibit, all of them named after it.
+
+    Attributes:
+        folder: where they are written.
+        exhibit: the name of the exhibit, ``table-1``.
+        written: names of the files so far, relative to the folder.
+    """
+
+    folder: Path
+    exhibit: str
+    written: list[str] = field(default_factory=list)
+
+    def picture(
+        self, draw: Callable[[], Figure], caption: str, alternative: str, name: str = ""
+    ) -> Picture:
+        """Save a drawing as SVG and PNG.
+
+        Args:
+            draw: makes it, as the functions of `headlight.views.parts` say.
+            caption: what stands under it.
+            alternative: what a screen reader says.
+            name: tells it from other pictures of the exhibit.
+        """
+        stem = self._stem(name)
+        svg, png = save_picture(draw(), self.folder, stem)
+        self.written += [svg.name, png.name]
+        return Picture(stem, caption, alternative, svg.read_text(encoding="utf-8"))
+
+    def curves(
+        self, found: xarray.Dataset, *shown: Curve, columns: int | None = None, **words: str
+    ) -> Picture:
+        """Draw variables of a result by layer, counted from 1; see `curves`, and `picture`."""
+        return self.picture(curves(as_printed(found), *shown, columns=columns), **words)
+
+    def maps(
+        self, found: xarray.Dataset, *shown: Map, columns: int | None = None, **words: str
+    ) -> Picture:
+        """Draw variables of a result by layer and head, from 1; see `maps`, and `picture`."""
+        drawn = [replace(each, named=False) for each in shown]
+        return self.picture(maps(as_printed(found), *drawn, columns=columns), **words)
+
+    def table(
+        self,
+        frame: pandas.DataFrame,
+        caption: str,
+        *,
+        formats: Mapping[str, str] | str = "",
+        highlight: Collection[tuple[int, str]] = (),
+        note: str = "",
+        name: str = "",
+    ) -> Table:
+        """Save a table as CSV, with all its digits; for the arguments see `Table`.
+
+        One format is that of all columns but the first, which says what a row is about.
+        """
+        stem = self._stem(name)
+        self.keep(frame, name)
+        if isinstance(formats, str):
+            formats = dict.fromkeys(frame.columns[1:], formats) if formats else {}
+        return Table(stem, caption, frame, formats, highlight, note)
+
+    def keep(self, frame: pandas.DataFrame, name: str = "") -> None:
+        """Save numbers as CSV that the page does not show."""
+        path = self.folder / f"{self._stem(name)}.csv"
+        files.write(path, csv_text(frame).encode(errors="replace"), error=ResultError)
+        self.written.append(path.name)
+
+    def _stem(self, name: str) -> str:
+        return f"{self.exhibit}-{name}" if name else self.exhibit

@@ -1,0 +1,246 @@
+"""What the paper concludes, by which rules that holds, and whether it is so here."""
+
+from collections.abc import Mapping
+from itertools import pairwise
+from math import inf, log
+
+import numpy as np
+import pandas
+
+from headlight.reduce.intervals import mean_interval
+from headlight_papers.papers.claims import Claim, claims_content
+from headlight_papers.papers.exhibit import Content, exhibit
+from headlight_papers.papers.reproduction import Reproduction
+from headlight_papers.papers.verdicts import Answer, difference, every, given, lies, mean_of, some
+from headlight_papers.papers.writer import ExhibitWriter
+from headlight_papers.papers.yang2020 import published
+from headlight_papers.papers.yang2020.results import (
+    chosen_lambdas,
+    frame_of,
+    load_guided,
+    load_sweep,
+)
+from headlight_papers.papers.yang2020.tables import SOURCE, notes_of
+
+AS_GOOD = 0.01
+"""F1 within which models count as equally good; the paper prints two digits."""
+MUCH = 0.05
+"""F1 that is much."""
+BREAKS_DOWN = 1.5
+"""A likelihood breaks down where its negative grows by this factor from one λ to the next."""
+SATURATED = 0.9
+"""Of the largest KL of the sweep: beyond it, KL has no room to grow."""
+SAME = 0.1
+"""TVD to the base up to which predictions count as kept, of taggers and of classifiers."""
+CLASSIFIES = 0.6
+"""Accuracy from which on a classifier of two classes has learnt."""
+TAGGER = "tagging"
+LEARNT = 0.5
+"""F1 from which on a base has learnt to tag; one that has not says nothing about attention."""
+NEAR = 1.1
+"""The factor within which a λ of the sweep stands for one of the paper."""
+
+
+def costs_nothing(rows: pandas.DataFrame, small: float, length: float) -> Claim:
+    """Table 1: at λ = 0.2 the adversary is as good as the original."""
+    lost = difference(_f1(rows, "base"), _f1(rows, "adversary", small))
+    return Claim(
+        "1. Nothing is lost at a small λ",
+        f"F1 at most {AS_GOOD} below the base's at the paper's λ = 0.2",
+        f"{published.ADVERSARY_F1[0.2]:.2f} against {published.ORIGINAL_F1:.2f} (Table 1)",
+        f"below by {lost:.3f} ({_named(small, length)})",
+        given(
+            every(learnt(rows), _stands_for(small, length, 0.2)),
+            lies(lost, most=AS_GOOD),
+        ),
+    )
+
+
+def costs_much(rows: pandas.DataFrame, large: float, length: float) -> Claim:
+    """Table 1: at λ = 3 it is not."""
+    lost = difference(_f1(rows, "base"), _f1(rows, "adversary", large))
+    return Claim(
+        "2. Performance drops at a large λ",
+        f"F1 at least {MUCH} below the base's at the paper's λ = 3",
+        f"{published.ADVERSARY_F1[3.0]:.2f} against {published.ORIGINAL_F1:.2f} (Table 1)",
+        f"below by {lost:.3f} ({_named(large, length)})",
+        given(
+            every(learnt(rows), _stands_for(large, length, 3.0)),
+            lies(lost, least=MUCH),
+        ),
+    )
+
+
+def safe_point(rows: pandas.DataFrame) -> Claim:
+    """Figure 1: beyond a KL the tolerance is exhausted, and the model breaks down suddenly."""
+    taught = rows[rows.kind == "adversary"]
+    groups = [models for _, models in taught.groupby("weight")]
+    largest = max((models.kl for models in groups), key=_mean, default=taught.kl)
+    steps = [
+        (
+            float(after.weight.iloc[0]),
+            difference(np.log(after.nll), np.log(before.nll)),
+            difference(before.kl, SATURATED * largest),
+        )
+        for before, after in pairwise(groups)
+    ]
+    answer = some(
+        *(
+            every(lies(growth, least=log(BREAKS_DOWN)), lies(room, below=0))
+            for _, growth, room in steps
+        )
+    )
+    said = "fewer than two λ"
+    if steps:
+        weight, growth, room = max(steps, key=lambda step: step[1].value)
+        said = (
+            f"log factor {growth:.2f} to λ = {weight:g}; KL before it minus {SATURATED:.0%} of the "
+            f"largest {room:.2f}"
+        )
+    return Claim(
+        "3. Beyond a safe point of KL it breaks down",
+        f"NLL grows by a factor of at least {BREAKS_DOWN} from one λ to the next, and KL is below "
+        f"{SATURATED:.0%} of the largest of the sweep before it does",
+        f"at a KL of {published.SAFE_POINT} per entry (Section 5)",
+        said,
+        given(learnt(rows), answer),
+    )
+
+
+def guides_as_well(
+    rows: pandas.DataFrame, guided: pandas.DataFrame, large: float, length: float
+) -> Claim:
+    """Table 2: the adversary's attention guides another model as well as the base's."""
+    lost = difference(
+        _f1(guided, "guided", guide="base"), _f1(guided, "guided", large, "adversary")
+    )
+    return Claim(
+        "4. Adversaries' attention guides as well",
+        f"F1 within {AS_GOOD} of that with the base's attention, at the paper's λ = 3",
+        f"{published.GUIDED_F1[3.0]:.2f} against {published.GUIDED_F1['base']:.2f}, not frozen "
+        "(Table 2)",
+        f"below by {lost:.3f} ({_named(large, length)})",
+        given(
+            every(learnt(rows), _stands_for(large, length, 3.0)),
+            lies(lost, least=-AS_GOOD, most=AS_GOOD),
+        ),
+    )
+
+
+def carries_over(rows: pandas.DataFrame, guided: pandas.DataFrame) -> Claim:
+    """Not in the paper, which has no such control: attention is worth more than none."""
+    base = _f1(guided, "guided", guide="base")
+    even, itself = (
+        difference(base, _f1(guided, "guided", guide=guide)) for guide in ("uniform", "identity")
+    )
+    return Claim(
+        "5. Attention carries over (our control)",
+        f"F1 with it at least {AS_GOOD} above that with uniform attention, and each word itself",
+        "no control",
+        f"above uniform by {even:.3f}, each word itself by {itself:.3f}",
+        given(learnt(rows), every(lies(even, least=AS_GOOD), lies(itself, least=AS_GOOD))),
+    )
+
+
+def beyond_seeds(rows: pandas.DataFrame, small: float, length: float) -> Claim:
+    """Not in the paper: the adversary moves attention further than a seed does."""
+    taught = rows[(rows.kind == "adversary") & (rows.weight == small)]
+    found = difference(taught.jsd, rows[rows.kind == "seed"].jsd)
+    return Claim(
+        "6. Further away than seeds (our control)",
+        "the JSD at the paper's λ = 0.2 is above that of two bases",
+        "no control",
+        f"above by {found:.3f} ({_named(small, length)})",
+        given(
+            every(learnt(rows), _stands_for(small, length, 0.2)),
+            lies(found, above=0),
+        ),
+    )
+
+
+def more_exclusive(tagger: pandas.DataFrame, classifiers: Mapping[str, pandas.DataFrame]) -> Claim:
+    """Section 1: whether attention of tagging is more exclusive than that of classification."""
+    reached = _reached(tagger)
+    answers, said = [], [f"{TAGGER} {_jsd_reached(tagger)}"]
+    for title, rows in classifiers.items():
+        other = _reached(rows)
+        bases = rows[rows.kind == "base"].accuracy
+        control = rows[(rows.kind == "adversary") & (rows.weight == 0)].tvd
+        fair = every(
+            learnt(tagger),
+            lies(mean_of(bases), least=CLASSIFIES),
+            lies(mean_of(control), most=SAME),
+        )
+        answers.append(given(fair, lies(difference(reached, other), below=0)))
+        said.append(f"{title} {_jsd_reached(rows)}")
+    return Claim(
+        "7. Attention of tagging is more exclusive (its question)",
+        f"with a TVD of at most {SAME}, adversaries (λ > 0) of the tagger reach a smaller JSD than "
+        "those of the classifiers of every set; a set counts if its bases have learnt, and the "
+        "control (λ = 0) has such a TVD",
+        "asked, not answered (Section 1)",
+        ", ".join(said),
+        every(*answers),
+    )
+
+
+def _reached(rows: pandas.DataFrame) -> "pandas.Series[float]":
+    """Of each seed the largest JSD of an adversary that predicts nearly as its base does."""
+    taught = rows[(rows.kind == "adversary") & (rows.weight > 0) & (rows.tvd <= SAME)]
+    return taught.groupby("seed").jsd.max()
+
+
+def _jsd_reached(rows: pandas.DataFrame) -> str:
+    """The mean over seeds, or why there is none."""
+    if len(reached := _reached(rows)):
+        return f"{mean_of(reached):.3f}"
+    taught = rows[(rows.kind == "adversary") & (rows.weight > 0)]
+    smallest = f"the smallest is {taught.tvd.min():.3f}" if len(taught) else "there are 0"
+    return f"(none with such a TVD: {smallest})"
+
+
+def learnt(rows: pandas.DataFrame) -> Answer:
+    """Whether bases tag, and students do that are asked for nothing else (λ = 0)."""
+    models = _f1(rows, "base"), _f1(rows, "adversary", 0.0)
+    return every(*(lies(mean_of(found), least=LEARNT) for found in models))
+
+
+def _stands_for(weight: float, length: float, paper: float) -> Answer:
+    """Whether a λ of ours is one of the paper; no other λ of the sweep may decide in its place."""
+    scaled = weight * length
+    return None if not 0 < scaled < inf or abs(log(scaled / paper)) > log(NEAR) else True
+
+
+def _named(weight: float, length: float) -> str:
+    return f"λ = {weight:g}, which is {weight * length:.3g} in the paper's scale"
+
+
+def _mean(values: "pandas.Series[float]") -> float:
+    return mean_interval(values).mean
+
+
+def _f1(
+    rows: pandas.DataFrame, kind: str, weight: float | None = None, guide: str | None = None
+) -> "pandas.Series[float]":
+    chosen = rows[rows.kind == kind]
+    chosen = chosen if weight is None else chosen[chosen.weight == weight]
+    chosen = chosen if guide is None else chosen[chosen.guide == guide]
+    return chosen.f1
+
+
+@exhibit("findings", "What the paper concludes, and what is so here", f"{SOURCE}, Section 5")
+def findings(reproduction: Reproduction, writer: ExhibitWriter) -> Content:
+    """The conclusions, each judged by a rule that is stated."""
+    sweep = load_sweep(reproduction)
+    rows, guided = frame_of(sweep), frame_of(load_guided(reproduction))
+    small, large = chosen_lambdas(reproduction)
+    length = float(sweep.attrs["row_length"])
+    found = [
+        costs_nothing(rows, small, length),
+        costs_much(rows, large, length),
+        safe_point(rows),
+        guides_as_well(rows, guided, large, length),
+        carries_over(rows, guided),
+        beyond_seeds(rows, small, length),
+    ]
+    return claims_content(writer, found, notes_of(reproduction), "its tagger")

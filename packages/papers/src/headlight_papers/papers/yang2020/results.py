@@ -1,0 +1,203 @@
+"""The results that the exhibits are made of: all models of the sweep, and those that are guided."""
+
+from collections.abc import Callable
+from itertools import islice
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pandas
+import xarray
+
+from headlight.corpora import open_tagged, read_word_vectors, source_state
+from headlight.errors import CorpusError
+from headlight.result import describe
+from headlight_papers.papers.folder import RESULTS
+from headlight_papers.papers.reproduction import Reproduction, begun_folder, signature_of
+from headlight_papers.papers.trained import Rows, beside, columns_of, lambdas_of
+from headlight_papers.papers.yang2020.jobs import Guide, Job, TaggerTrainer
+from headlight_papers.papers.yang2020.tagging_data import TaggingData, prepare_data
+from headlight_papers.training import run_stages
+from headlight_papers.training.adversarial import AdversarialObjective
+from headlight_papers.training.teacher import Kind, TrainingConfig
+
+MODELS = "taggers"
+"""The folder of trained models, among the results."""
+FEWEST = 30
+"""Sentences that can be split."""
+
+VARIABLES = {
+    "f1": ("F1 of spans, strict IOB2", "1"),
+    "f1_lenient": ("F1 of spans as conlleval counts them", "1"),
+    "accuracy": ("share of words with their gold tag", "1"),
+    "nll": ("negative log-likelihood of gold tags per word", "nats"),
+    "taught_nll": ("negative log-likelihood of the base's tags per word", "nats"),
+    "agreement": ("share of words with the base's tag", "1"),
+    "tvd": ("total variation between predictions and the base's", "1"),
+    "kl": ("KL(attention ‖ the base's) of a row", "nats"),
+    "jsd": ("JSD of attention and the base's, of a row", "nats"),
+    "kl_cell": ("KL as a mean over all entries, as in the paper", "nats"),
+}
+
+
+def load_sweep(reproduction: Reproduction) -> xarray.Dataset:
+    """Bases, adversaries of every λ, other bases and uniform attention, each on dev and test.
+
+    Rows are models, of ``kind`` ``base``, ``adversary``, ``seed`` (the base of another seed beside
+    this one) or ``uniform`` (the base with uniform attention, not trained for it).
+    """
+    seeds = range(reproduction.settings.repeats)
+    bases = [Job("base", seed) for seed in seeds]
+    adversaries = [
+        Job("adversary", seed, one) for seed in seeds for one in lambdas_of(reproduction)
+    ]
+    return _kept(reproduction, "sweep", [bases, adversaries], ("base", "adversary"), _references)
+
+
+def load_guided(reproduction: Reproduction) -> xarray.Dataset:
+    """Models with attention given, frozen: a base's, an adversary's, uniform, each word itself."""
+    small, large = chosen_lambdas(reproduction)
+    sources: list[tuple[Guide, float | None]] = [
+        ("base", None),
+        *(("adversary", one) for one in dict.fromkeys((small, large))),
+        ("uniform", None),
+        ("identity", None),
+    ]
+    seeds = range(reproduction.settings.repeats)
+    stages = [
+        [Job("base", seed) for seed in seeds],  # there already, unless somebody has removed them
+        [Job("adversary", seed, one) for seed in seeds for one in dict.fromkeys((small, large))],
+        [Job("guided", seed, one, guide) for seed in seeds for guide, one in sources],
+    ]
+    return _kept(reproduction, "guided", stages, ("guided",), lambda *_: [])
+
+
+def chosen_lambdas(reproduction: Reproduction) -> tuple[float, float]:
+    """Those that are nearest to the paper's 0.2 and 3, which multiply a mean over entries."""
+    length = float(load_sweep(reproduction).attrs["row_length"])
+    known = [one for one in lambdas_of(reproduction) if one] or [0.0]
+
+    def nearest(paper: float) -> float:
+        return min(known, key=lambda one: abs(np.log(max(one, 1e-12) * length / paper)))
+
+    return nearest(0.2), nearest(3.0)
+
+
+def frame_of(found: xarray.Dataset, part: str = "test") -> pandas.DataFrame:
+    """A row for each model, with what was measured on one part; of heads their mean."""
+    numbers = found[list(VARIABLES)].sel(part=part)
+    return numbers.mean("head").to_dataframe().reset_index(drop=True)
+
+
+def _kept(
+    reproduction: Reproduction,
+    name: str,
+    stages: list[list[Job]],
+    kinds: tuple[Kind, ...],
+    more: Callable[[TaggerTrainer, int], Rows],
+) -> xarray.Dataset:
+    """Models as a result; those that are there already are used again.
+
+    Args:
+        reproduction: on which data.
+        name: of the result.
+        stages: what has to be trained, stage after stage.
+        kinds: those of them that have a row.
+        more: further rows for each seed.
+    """
+    shown = [job for stage in stages for job in stage if job.kind in kinds]
+
+    def make(_: Path) -> xarray.Dataset:
+        trainer = trained_models(reproduction, stages)
+        rows = [(vars(job), trainer.measured(job)) for job in shown]
+        for seed in range(reproduction.settings.repeats):
+            rows += more(trainer, seed)
+        return _dataset(rows, trainer.data)
+
+    jobs = [job.name for job in shown]
+    return reproduction.keep(name, name, make, jobs=jobs, **training_key(reproduction))
+
+
+def training_key(reproduction: Reproduction) -> dict[str, Any]:
+    """What all taggers depend on, as JSON."""
+    settings, sources = reproduction.settings, reproduction.sources
+    return {
+        "epochs": settings.epochs,
+        "goal": [settings.predictions, settings.distance],
+        "selection": settings.selection,
+        "seed": settings.seed,
+        "max_sentences": settings.max_sentences,
+        "tagged": source_state(str(sources.tagged)),
+        "vectors": source_state(sources.word_vectors) if sources.word_vectors else None,
+    }
+
+
+def trained_models(reproduction: Reproduction, stages: list[list[Job]]) -> TaggerTrainer:
+    """Taggers, stage after stage; those that are there already are used again."""
+    settings, about = reproduction.settings, training_key(reproduction)
+    folder = begun_folder(reproduction.folder / RESULTS / MODELS, signature_of(None, about))
+    objective = AdversarialObjective(settings.predictions, settings.distance)
+    config = TrainingConfig(settings.epochs, objective, settings.selection)
+    trainer = TaggerTrainer(read_data(reproduction), config, folder)
+    run_stages(trainer, stages, settings.processes, show=reproduction.progress)
+    return trainer
+
+
+def read_data(reproduction: Reproduction) -> TaggingData:
+    """The tagged sentences, split, with word vectors where they are given.
+
+    Raises:
+        CorpusError: there are too few, or no tag begins with ``B-``.
+    """
+    sources, settings = reproduction.sources, reproduction.settings
+    sentences = list(islice(open_tagged(str(sources.tagged)), settings.max_sentences))
+    if len(sentences) < FEWEST:
+        raise CorpusError(
+            f"{sources.tagged} holds {len(sentences)} sentences, and to be split it needs at least "
+            f"{FEWEST}; name a larger file with --tagged."
+        )
+    if not any(tag.startswith("B-") for sentence in sentences for tag in sentence.tags):
+        raise CorpusError(
+            f"{sources.tagged} has no tag that begins a span, such as B-NP, so that there is no F1 "
+            "of spans; name a file in the scheme IOB2 with --tagged."
+        )
+    vectors = read_word_vectors(sources.word_vectors) if sources.word_vectors else None
+    return prepare_data(sentences, vectors, settings.seed)
+
+
+def _references(trainer: TaggerTrainer, seed: int) -> Rows:
+    """Beside a base that of the seed before it, and itself with uniform attention.
+
+    Each pair once: of one seed beside another all distances are what they are the other way.
+    """
+    others = [Job("base", seed - 1)] if seed else []
+    return [
+        ({**about, "seed": seed}, of) for about, of in beside(trainer, Job("base", seed), others)
+    ]
+
+
+def _dataset(rows: Rows, data: TaggingData) -> xarray.Dataset:
+    parts = ("dev", "test")
+    heads = range(4)
+    values: dict[str, Any] = {}
+    for name in VARIABLES:
+        per_head = name in ("kl", "jsd")
+        empty = [np.nan] * len(heads) if per_head else np.nan
+        table = [[measured[part].get(name, empty) for part in parts] for _, measured in rows]
+        dims = ("run", "part", "head") if per_head else ("run", "part")
+        values[name] = (dims, np.array(table, dtype=np.float64))
+    curves = [measured.get("curve", {}).get("f1", []) for _, measured in rows]
+    longest = max(map(len, curves))
+    padded = [[*curve, *[np.nan] * (longest - len(curve))] for curve in curves]
+    values["f1_by_epoch"] = (("run", "epoch"), np.array(padded, dtype=np.float64))
+    about = columns_of(rows, "kind", "seed", "weight", "guide")
+    found = xarray.Dataset(values, coords={"part": list(parts), "head": list(heads), **about})
+    described = {
+        **VARIABLES,
+        "f1_by_epoch": ("F1 of spans, strict, on the part that selects", "1"),
+    }
+    return describe(found, described).assign_attrs(
+        row_length=data.row_length,
+        **{f"sentences_{part}": data.sentences(part) for part in data.parts},
+        tags=len(data.tags),
+    )

@@ -1,0 +1,142 @@
+"""The tagger of the paper: one Transformer layer of four heads, whose attention can be given."""
+
+import math
+
+import torch
+from jaxtyping import Bool, Float, Int64
+from torch import Tensor, nn
+
+from headlight_papers.papers.yang2020.tagging_data import SUFFIXES, TagBatch, TaggingData, WordTypes
+from headlight_papers.training.outputs import Attention, AttentionModel, Logits
+from headlight_papers.training.text_classifier import timing_signal
+
+HEADS = 4
+WIDTH = 128
+DROPOUT = 0.2
+WORD, SUFFIX = 32, 32
+"""Lengths of the trained vectors of words and of suffixes; the latter are summed."""
+SMALL = 0.2
+"""The standard deviation of these at first: with 1, positions are hard to see beside words."""
+
+
+class Dropout(nn.Module):
+    """Dropout, of which one random number of 64 bits decides about eight entries on a CPU.
+
+    There the random numbers of torch's own dropout took 30% of the training.
+
+    Args:
+        share: of entries that become 0 in training; on a CPU the nearest multiple of 1/256.
+    """
+
+    def __init__(self, share: float) -> None:
+        super().__init__()
+        self.share = share
+        self._out_of_256 = round(256 * share)
+
+    def forward(self, state: Float[Tensor, "..."]) -> Float[Tensor, "..."]:
+        """The state, in training some of it 0 and the rest larger by as much."""
+        if not self.training or not self.share:
+            return state
+        if state.device.type != "cpu":
+            return nn.functional.dropout(state, self.share)
+        draws = torch.empty(-(-state.numel() // 8), dtype=torch.int64).random_(-(2**63), None)
+        drawn = draws.view(torch.uint8)[: state.numel()].view(state.shape)
+        return state * ((drawn >= self._out_of_256) * (256 / (256 - self._out_of_256)))
+
+
+class Tagger(AttentionModel[TagBatch]):
+    """Words to logits of tags, in one layer with normalisation before each part.
+
+    As the paper's: dropout on the input, a linear map without bias to the width, a timing signal,
+    attention without biases, whose weights and whose sum with the input are dropped out, two linear
+    maps with ReLU behind each, and a last normalisation.  Other than there, padding is no key.
+
+    Args:
+        types: what is known of word types.
+        tags: how many tags there are.
+        longest: words in the longest sentence.
+        dropout: share of what is left out in training, everywhere.
+    """
+
+    rows: Tensor
+    ends: Tensor
+    vectors: Tensor
+    timing: Tensor
+
+    def __init__(self, types: WordTypes, tags: int, longest: int, dropout: float = DROPOUT) -> None:
+        super().__init__()
+        self.register_buffer("rows", types.rows, persistent=False)
+        self.register_buffer("ends", types.suffixes, persistent=False)
+        self.register_buffer("vectors", types.vectors, persistent=False)
+        self.register_buffer("timing", timing_signal(longest, WIDTH), persistent=False)
+        self.words = nn.Embedding(int(types.rows.max()) + 1, WORD)
+        self.suffixes = nn.Embedding(int(types.suffixes.max()) + 1, SUFFIX)
+        self.input = nn.Linear(WORD + SUFFIX + types.vectors.shape[1], WIDTH, bias=False)
+        self.before_attention = nn.LayerNorm(WIDTH)
+        self.query, self.key, self.value, self.output = (
+            nn.Linear(WIDTH, WIDTH, bias=False) for _ in range(4)
+        )
+        self.before_feeding = nn.LayerNorm(WIDTH)
+        self.first, self.second = nn.Linear(WIDTH, WIDTH), nn.Linear(WIDTH, WIDTH)
+        self.last = nn.LayerNorm(WIDTH)
+        self.tags = nn.Linear(WIDTH, tags)
+        self.dropout = Dropout(dropout)
+        self._initialise()
+
+    @classmethod
+    def of(cls, data: TaggingData, dropout: float = DROPOUT) -> "Tagger":
+        """A new one, for sentences and tags of this data."""
+        return cls(data.types, len(data.tags), data.longest, dropout)
+
+    def _initialise(self) -> None:
+        for module in self.modules():
+            if isinstance(module, nn.Linear):
+                nn.init.xavier_uniform_(module.weight)
+                if module.bias is not None:
+                    nn.init.zeros_(module.bias)
+        for table, parts in ((self.words, 1), (self.suffixes, len(SUFFIXES))):
+            nn.init.normal_(table.weight, std=SMALL * parts**-0.5)
+
+    def forward(
+        self,
+        words: Int64[Tensor, "batch word"],
+        real: Bool[Tensor, "batch word"],
+        given: Attention | None = None,
+    ) -> tuple[Logits, Attention]:
+        """Logits, and the attention weights before dropout.
+
+        Args:
+            words: word types.
+            real: what is no padding.
+            given: weights in the place of the softmax, which are then frozen for good: queries and
+                keys are not even computed.
+        """
+        state = self.input(self.dropout(self._embedded(words))) + self.timing[: words.shape[1]]
+        normal = self.before_attention(state)
+        weight = self._attention(normal, real) if given is None else given
+        context = (self.dropout(weight) @ _heads(self.value(normal))).transpose(1, 2).flatten(2)
+        state = self.dropout(state + self.output(context))
+        fed = self.dropout(self.first(self.before_feeding(state)).relu())
+        state = self.dropout(state + self.dropout(self.second(fed).relu()))
+        return self.tags(self.last(state)), weight
+
+    def run(self, batch: TagBatch, given: Attention | None = None) -> tuple[Logits, Attention]:
+        """The same of a batch."""
+        found: tuple[Logits, Attention] = self(batch.words, batch.real, given)
+        return found
+
+    def _embedded(self, words: Int64[Tensor, "batch word"]) -> Float[Tensor, "batch word input"]:
+        parts = [self.words(self.rows[words]), self.suffixes(self.ends[words]).sum(-2)]
+        return torch.cat([*parts, self.vectors[words]], -1)
+
+    def _attention(
+        self, normal: Float[Tensor, "batch word width"], real: Bool[Tensor, "batch word"]
+    ) -> Attention:
+        query, key = _heads(self.query(normal)), _heads(self.key(normal))
+        logits = query @ key.mT / math.sqrt(query.shape[-1])
+        return logits.masked_fill(~real[:, None, None], -torch.inf).softmax(-1)
+
+
+def _heads(state: Float[Tensor, "batch word width"]) -> Float[Tensor, "batch head word part"]:
+    parts: Tensor = state.reshape(*state.shape[:-1], HEADS, -1)
+    return parts.transpose(1, 2)

@@ -1,0 +1,189 @@
+"""Students: models that are trained against the attention of a teacher, or on gold labels."""
+
+import copy
+import shutil
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Literal
+
+import numpy as np
+import torch
+from torch import nn
+from torch.optim import AdamW
+from torch.optim.lr_scheduler import LRScheduler
+
+from headlight.analysis.classifiers.plan import Classified
+from headlight.capture import CapturedModel, Classes
+from headlight.capture.loading import load_start, quiet
+from headlight.capture.precision import own_precision
+from headlight.errors import CaptureError
+from headlight_papers.studies.adversary.evaluation import evaluate
+from headlight_papers.studies.adversary.selection import (
+    AttentionSelection,
+    ReadBatch,
+    record_outputs,
+)
+from headlight_papers.training.adversarial import AdversarialObjective
+from headlight_papers.training.outputs import Attention, Logits, Outputs
+from headlight_papers.training.trainer import (
+    Trainer,
+    TrainingBatch,
+    TrainingTask,
+    rise_and_fall,
+    seeded,
+)
+
+Kind = Literal["adversary", "seed"]
+SCRATCH, BASE = "scratch", "base"
+"""Random weights, and the teacher's own, in the place of a checkpoint."""
+POOLED = 20
+"""Batches whose texts are put in the order of their lengths."""
+
+
+@dataclass(frozen=True)
+class Job:
+    """One student.
+
+    Attributes:
+        kind: trained against the teacher's attention, or on gold labels.
+        seed: of its head, of dropout and of the order of texts; alike for both kinds.
+        weight: λ of an adversary.
+    """
+
+    kind: Kind
+    seed: int
+    weight: float = 0.0
+
+    @property
+    def name(self) -> str:
+        """Of its file and of its folder."""
+        return f"{self.kind}-{self.seed}" + (f"-{self.weight!r}" * (self.kind == "adversary"))
+
+
+@dataclass(frozen=True, eq=False)
+class StudentTrainer(Trainer[Job, CapturedModel, ReadBatch]):
+    """Trains students, and keeps what was measured of each.
+
+    Attributes:
+        teacher: the classifier that they are beside, which is never changed.
+        start: where they begin; see `AdversarySettings`.
+        classes: what it tells apart.
+        selection: which attention is compared.
+        training: texts to learn from.
+        held_out: texts on which everything is measured.
+        folder: of the files of numbers, one for each student.
+        models: where the students themselves are saved; None for nowhere.
+    """
+
+    teacher: CapturedModel
+    start: str
+    classes: Classes
+    selection: AttentionSelection
+    training: Sequence[Classified]
+    held_out: Sequence[Classified]
+    folder: Path
+    models: Path | None = None
+    longest_gradient = 1.0
+
+    def is_done(self, job: Job) -> bool:
+        """Whether its numbers are there, and it itself where it is to be kept."""
+        kept = self.models is None or (self.models / job.name).is_dir()
+        return kept and super().is_done(job)
+
+    def run(self, job: Job) -> None:
+        """Train a student, measure it, and write its file."""
+        device, settings = self.teacher.transformer.device, self.selection.settings
+        task = self.task(job)
+        with own_precision(device), seeded(task.seed, device):
+            student = self.begin(job)
+            losses = [
+                self._finite(loss, job)
+                for loss in self.epochs(
+                    student, task, settings.epochs, lambda orders: self._batches(orders, job)
+                )
+            ]
+            found = evaluate(student, self.teacher, self.held_out, self.selection, self.classes)
+        if self.models is not None:
+            self._save_model(student, job)
+        self.save(job, found, {"loss": losses})
+
+    def task(self, job: Job) -> TrainingTask:
+        """What a student is trained for."""
+        settings = self.selection.settings
+        objective = AdversarialObjective(settings.predictions, settings.distance)
+        weight = job.weight if job.kind == "adversary" else None
+        return TrainingTask((settings.seed, job.seed), objective, weight)
+
+    def begin(self, job: Job) -> CapturedModel:
+        """A student as it is before training; its random weights are those of torch's seed."""
+        teacher = self.teacher.transformer
+        if self.start == BASE:
+            network = copy.deepcopy(teacher)
+        elif self.start == SCRATCH:
+            network = type(teacher)(copy.deepcopy(teacher.config)).to(teacher.device, teacher.dtype)
+        else:
+            network = load_start(self.start, self.teacher)
+        network.eval().requires_grad_(True)
+        name = f"a student of {self.teacher.name}"
+        student = CapturedModel(network, self.teacher.tokenizer, name)
+        student.sites  # noqa: B018 - found before training, and refused if they do not fit
+        return student
+
+    def network(self, model: CapturedModel) -> nn.Module:
+        """All of it is trained."""
+        network: nn.Module = model.transformer
+        return network
+
+    def optimizer(self, model: CapturedModel) -> tuple[AdamW, LRScheduler]:
+        """AdamW with a rate that rises and falls."""
+        settings = self.selection.settings
+        adam = AdamW(model.transformer.parameters(), lr=settings.learning_rate)
+        steps = settings.epochs * -(-len(self.training) // settings.batch_size)
+        return adam, rise_and_fall(adam, steps)
+
+    def forward(
+        self, model: CapturedModel, batch: ReadBatch, given: Attention | None
+    ) -> tuple[Logits, Attention]:
+        """Attention is never given."""
+        found = record_outputs(model, self.selection, batch)
+        return found.logits, found.attention
+
+    def _batches(self, orders: np.random.Generator, job: Job) -> Iterator[TrainingBatch[ReadBatch]]:
+        """All texts at random, but those of similar length together, so that little is padding."""
+        size, order = self.selection.settings.batch_size, orders.permutation(len(self.training))
+        found = []
+        for start in range(0, len(order), size * POOLED):
+            pool = sorted(
+                order[start : start + size * POOLED].tolist(),
+                key=lambda at: len(self.training[at].ids),
+            )
+            found += [pool[at : at + size] for at in range(0, len(pool), size)]
+        for number in orders.permutation(len(found)):
+            batch = self.selection.read(self.teacher, [self.training[at] for at in found[number]])
+            yield TrainingBatch(batch, self._taught(batch) if job.kind == "adversary" else None)
+
+    @torch.no_grad()
+    def _taught(self, batch: ReadBatch) -> Outputs:
+        found = record_outputs(self.teacher, self.selection, batch)
+        return Outputs(found.logits.softmax(-1), found.attention)
+
+    def _finite(self, loss: float, job: Job) -> float:
+        if not np.isfinite(loss):
+            raise CaptureError(
+                f"the loss of {job.name} is not finite; train with a smaller learning rate "
+                "(--learning-rate), or without so large a λ (--lambdas)."
+            )
+        return loss
+
+    def _save_model(self, student: CapturedModel, job: Job) -> None:
+        """In a folder that appears whole."""
+        assert self.models is not None  # noqa: S101
+        place, partial = self.models / job.name, self.models / f"{job.name}.partial"
+        for old in (place, partial):
+            shutil.rmtree(old, ignore_errors=True)
+        with quiet():
+            student.transformer.save_pretrained(partial)
+        tokenizer = student.require_tokenizer("a student is saved with it")
+        tokenizer.save_pretrained(partial)
+        partial.rename(place)

@@ -1,0 +1,188 @@
+"""What input tokens contribute to hidden ones, summed up while batches run through the model."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+import torch
+from jaxtyping import Float64, Int64
+from torch import Tensor
+
+from headlight.analysis.positions import Positions, array, moments
+from headlight.capture import Kind
+from headlight.capture.attribution import Attribution
+from headlight.encode import Encoded
+from headlight.encode.batch import Batch
+from headlight.encode.categories import CLS, SEP
+from headlight.pool import Words
+from headlight.reduce import Accumulator, Grouped, Histogram, Moments, Ratio, Tally
+from headlight_papers.studies.attribution import AttributionStudySettings
+from headlight_papers.studies.attribution.statistics import (
+    Contribution,
+    PerToken,
+    Sums,
+    by_distance,
+    by_offset,
+    centred,
+    first_of,
+    is_not_largest,
+    own,
+)
+from headlight_papers.studies.attribution.tags import GROUPS, piece_codes, word_codes
+
+EDGES = tuple(np.linspace(0.0, 1.0, 1001).tolist())
+"""Of the bins from which quantiles are read: a tenth of a percent each."""
+
+Rows = Float64[np.ndarray, "token layer"]
+
+
+@dataclass(frozen=True)
+class AttributionSpec:
+    """What is asked of every batch.
+
+    Attributes:
+        kind: which attention.
+        layers: the numbers of the layers.
+        settings: see `AttributionStudySettings`.
+        tags: the names of all parts of speech.
+    """
+
+    kind: Kind
+    layers: tuple[int, ...]
+    settings: AttributionStudySettings
+    tags: tuple[str, ...] = ()
+
+
+class AttributionObserver:
+    """Sees the contributions of one batch; `tally` is what it saw."""
+
+    def __init__(self, batch: Batch, examples: Sequence[Encoded], spec: AttributionSpec) -> None:
+        self._batch = batch
+        self._examples = examples
+        self._spec = spec
+        self._category = Positions.for_kind(batch, spec.kind)[0].category
+        self._present = self._category >= 0
+        self._text = self._present.nonzero()[:, 0].cpu().numpy()
+        self._found: dict[str, Accumulator] = {}
+
+    def note_attribution(self, attribution: Attribution) -> None:
+        """Sum up the contributions of all layers."""
+        layers = list(self._spec.layers)
+        contribution = attribution.contribution[layers]
+        self._note_own(contribution)
+        self._note_neighbours(contribution)
+        if attribution.standard_error is not None:
+            error = own(attribution.standard_error[layers])
+            self._found["own_error"] = moments(self._tokens(error.double().square()))
+
+    def tally(self) -> Tally:
+        """The statistics of the batch."""
+        return Tally(self._found)
+
+    def _note_own(self, contribution: Contribution) -> None:
+        """Of tokens to themselves: of all, by category and by part of speech."""
+        rows = self._tokens(own(contribution))
+        category = self._category[self._present].cpu().numpy()
+        groups = [(np.zeros_like(category), rows), (1 + category, rows)]
+        texts = [self._text, self._text]
+        if self._spec.tags:
+            *tagged, text = self._tagged(contribution)
+            groups.append((tagged[0], tagged[1]))
+            texts.append(text)
+        mean = Grouped(Moments(rows.shape[1:]))
+        spread = Grouped(Histogram(EDGES, rows.shape[1:]))
+        for keys, values in groups:
+            mean.update(keys, values)
+            spread.update(keys, values.clip(0.0, 1.0))
+        self._found |= {"own": mean, "own_spread": spread}
+        every = len(GROUPS) + len(self._spec.tags)
+        keys, values = (np.concatenate(each) for each in zip(*groups, strict=True))
+        self._found["own_of_texts"] = self._of_texts(values, np.concatenate(texts), keys, every)
+        others = self._tokens(is_not_largest(contribution))
+        self._found["not_largest"] = moments(others)
+        self._found["not_largest_of_texts"] = self._of_texts(others, self._text)
+
+    def _of_texts(
+        self,
+        values: Float64[np.ndarray, "token *cell"],
+        text: Int64[np.ndarray, " token"],
+        group: Int64[np.ndarray, " token"] | None = None,
+        groups: int = 1,
+    ) -> Ratio:
+        """Sums of each text over its tokens, by group, to their number; NaN is no token."""
+        place = text * groups + (0 if group is None else group)
+        shape = (len(self._present) * groups, *values.shape[1:])
+        sums, counts = np.zeros(shape), np.zeros(shape)
+        np.add.at(sums, place, np.nan_to_num(values))
+        np.add.at(counts, place, np.isfinite(values))
+        found = Ratio((groups, *shape[1:]) if group is not None else shape[1:])
+        seen = np.where(counts > 0, counts, np.nan)
+        found.update(*(each.reshape(-1, *found.shape) for each in (sums, seen)))
+        return found
+
+    def _tagged(
+        self, contribution: Contribution
+    ) -> tuple[Int64[np.ndarray, " token"], Rows, Int64[np.ndarray, " token"]]:
+        """Groups, own contributions and texts of pieces or words that have a part of speech."""
+        settings, word = self._spec.settings, self._batch.word
+        assert settings.tags is not None  # noqa: S101 - there are names of tags
+        codes = word_codes(self._examples, settings.tags, self._spec.tags, word.device)
+        if settings.units == "pieces":
+            codes, values = piece_codes(codes, word), own(contribution)
+        else:
+            pooled = Words.of(word).pool(contribution.movedim(0, 1)).movedim(1, 0)
+            values = own(pooled)[..., : codes.shape[1]]
+        there = codes >= 0
+        text = there.nonzero()[:, 0].cpu().numpy()
+        return len(GROUPS) + codes[there].cpu().numpy(), _rows(values, there), text
+
+    def _note_neighbours(self, contribution: Contribution) -> None:
+        """Of other tokens: by distance, by relative position, and to the class token."""
+        present, reach = self._present, self._spec.settings.reach
+        near = self._tokens(by_distance(contribution, present))
+        self._found["distance"] = moments(near)
+        self._found["distance_of_texts"] = self._of_texts(near, self._text)
+        self._found["offset"] = _summed(by_offset(contribution, present, reach))
+        each = [slice(at, at + 1) for at in range(len(present))]
+        self._found["offset_of_texts"] = _ratio(
+            [by_offset(contribution[:, one], present[one], reach) for one in each]
+        )
+        classes, separators = (first_of(self._category, code) for code in (CLS, SEP))
+        text = torch.arange(len(classes), device=classes.device)
+        received = contribution[:, text, classes.clamp_min(0)]
+        others = present & (torch.arange(present.shape[1], device=text.device) != classes[:, None])
+        for name, centre in (("cls", classes), ("sep", separators)):
+            there = others & (classes >= 0)[:, None]
+            self._found[name] = _summed(centred(received, there, centre, reach))
+            self._found[f"{name}_of_texts"] = _ratio(
+                [centred(received[:, one], there[one], centre[one], reach) for one in each]
+            )
+
+    def _tokens(self, values: Tensor) -> np.ndarray:
+        """All tokens of the batch in one row, padding left out."""
+        return _rows(values, self._present)
+
+
+def _rows(values: PerToken | Tensor, there: Tensor) -> np.ndarray:
+    """Tokens along the first axis, layers along the second."""
+    return array(values.movedim(0, 2)[there])
+
+
+def _ratio(texts: Sequence[Sums]) -> Ratio:
+    """What is contributed in each text, to the pairs of tokens that it has."""
+    totals = np.stack([each.total for each in texts])
+    counts = np.stack([np.broadcast_to(each.count, each.total.shape) for each in texts])
+    found = Ratio(totals.shape[1:])
+    found.update(totals, np.where(counts > 0, counts, np.nan))
+    return found
+
+
+def _summed(sums: Sums) -> Moments:
+    """Moments of what was added up; extremes are not kept."""
+    count = np.broadcast_to(sums.count, sums.total.shape)
+    mean = sums.total / np.maximum(count, 1)
+    deviations = np.maximum(sums.squares - count * mean**2, 0.0)
+    found = Moments(sums.total.shape)
+    nowhere = np.full(mean.shape, np.nan)
+    found.absorb(count, mean, deviations, nowhere, nowhere)
+    return found

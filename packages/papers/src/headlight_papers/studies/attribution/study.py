@@ -1,0 +1,135 @@
+"""What input tokens contribute to hidden tokens, over a corpus (Brunner et al. 2020, Section 5)."""
+
+import json
+from collections.abc import Sequence
+from itertools import islice
+from typing import Any
+
+import xarray
+
+from headlight.analysis.batch_runner import BatchRunner
+from headlight.analysis.folder import RunFolder
+from headlight.analysis.passes import observe
+from headlight.analysis.plan import Pass, StudyPlan
+from headlight.analysis.runner import run_study
+from headlight.analysis.study import CorpusStudy
+from headlight.analysis.text_plan import TextSource, plan_text_study
+from headlight.capture import CapturedModel
+from headlight.capture.attribution import attribute
+from headlight.encode import Encoded
+from headlight.encode.batch import Batch
+from headlight.errors import UsageError
+from headlight.run import State
+from headlight.run.blocks import begin_pass
+from headlight_papers.studies.attribution import AttributionStudySettings
+from headlight_papers.studies.attribution.agreement import AgreementObserver, agreement
+from headlight_papers.studies.attribution.observer import AttributionObserver, AttributionSpec
+from headlight_papers.studies.attribution.result import dataset
+from headlight_papers.studies.attribution.tags import tag_names
+
+EXACT = "exact"
+"""The folder, within that of the run, in which the estimate is compared with what is exact."""
+
+
+class AttributionStudy(CorpusStudy[AttributionStudySettings]):
+    """How much of a hidden token comes from its own input token, and how much from which others.
+
+    Of tokens with a part of speech the corpus is read once more beforehand, without the model.
+
+    Of a distance or relative position, means are over the tokens that there are: a token at the
+    edge of a text has neighbours on one side only.  Under a causal mask, what comes later is there
+    and contributes nothing.
+
+    Its result has, by group of tokens (all, categories, parts of speech) and layer: ``own_mean``,
+    its standard error over tokens, and ``own_box``, the marks of a box plot (Figures 3a and 26 to
+    37); ``not_largest``, the share of tokens of which another contributes most (P̃, Figure 3b);
+    ``by_distance`` and its share of the sum over layers (Figure 4a); ``neighbour_total`` by
+    relative position, its share among all neighbours within reach, and ``neighbour_count``
+    (Figure 4b); the same of what the class token receives of others, centred on itself (``cls_…``)
+    and on the first separator (``sep_…``, Figure 18).  Of an estimate also the typical standard
+    error of one own contribution (``own_estimate_error``), and how near it comes to what is exact
+    (``exact_…``).  Layers are zero-based: layer l is the output of block l.
+
+    Args:
+        source: see `headlight.analysis.text_plan.TextSource`; examples of sentence pairs and of
+            treebank sentences as well.
+        model: one that can be differentiated by its input embeddings.
+        settings: see `AttributionStudySettings`.
+    """
+
+    name = "attribution"
+    title = "Contributions of input tokens"
+    settings_class = AttributionStudySettings
+
+    def __init__(
+        self, source: TextSource, model: CapturedModel, settings: AttributionStudySettings
+    ) -> None:
+        passes = (Pass(attribution=settings.attribution),)
+        plan = plan_text_study(self.name, self.title, source, model, settings, passes=passes)
+        if plan.kind == "cross":
+            raise UsageError(
+                "a token's own contribution is one within a text, and cross-attention goes from "
+                "one text to another; choose encoder or decoder."
+            )
+        self.plan = plan
+        tags = tag_names(islice(plan.examples, plan.max_examples), settings.tags)
+        self.spec = AttributionSpec(plan.kind, tuple(plan.layers), settings, tags)
+
+    def result(
+        self, *, folder: RunFolder | None, command: str | None, progress: bool
+    ) -> xarray.Dataset:
+        """What tokens contribute, and how near an estimate of it is to what is exact."""
+        plan, spec = self.plan, self.spec
+
+        def observer(_: Pass, batch: Batch, examples: Sequence[Encoded]) -> AttributionObserver:
+            return AttributionObserver(batch, examples, spec)
+
+        def to_dataset(_: Pass, state: State) -> xarray.Dataset:
+            compared = _compare_with_exact(plan, spec, folder, progress=progress)
+            agreed = agreement(compared.tally.compute()) if compared and compared.examples else {}
+            found = dataset(state.tally, plan.layers, spec.tags, spec.settings.reach, agreed)
+            return found.assign_attrs(
+                attribution=json.dumps(spec.settings.attribution.signature()),
+                exact_examples=compared.examples if compared else 0,
+            )
+
+        return run_study(
+            plan, observer, to_dataset, folder=folder, command=command, progress=progress
+        )
+
+
+run = AttributionStudy.run
+
+
+def _compare_with_exact(
+    plan: StudyPlan[Encoded], spec: AttributionSpec, folder: RunFolder | None, *, progress: bool
+) -> State | None:
+    """The estimate against what is exact, on the first examples; None where nothing is estimated.
+
+    It is a pass of its own over the first short examples, with a folder of its own within that of
+    the run.
+    """
+    settings = spec.settings
+    estimate = settings.attribution
+    if estimate.method == "exact" or not settings.exact:
+        return None
+
+    def observer(batch: Batch, _: Sequence[Encoded]) -> AgreementObserver:
+        guess = attribute(plan.model, batch, estimate, kind=plan.kind)
+        return AgreementObserver(batch, guess, spec)
+
+    exact = estimate.replace(method="exact")
+    runner: BatchRunner[Any] = BatchRunner(
+        plan.model, plan.sites, observer, settings.batch_tokens, attribution=exact
+    )
+    outer = folder or RunFolder()
+    seen = islice(plan.examples, plan.max_examples)
+    return observe(
+        (example for example in seen if len(example.ids) <= settings.exact_tokens),
+        runner,
+        signature={**plan.signature(), "compared": settings.exact},
+        folder=outer.place and begin_pass(outer.place, EXACT),
+        mode=outer.mode,
+        max_examples=settings.exact,
+        progress=progress,
+    )

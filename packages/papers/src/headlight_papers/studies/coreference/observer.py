@@ -1,0 +1,188 @@
+"""Every head as a resolver of coreference: what its mentions attend to most."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+import torch
+from jaxtyping import Bool, Float, Int64
+from torch import Tensor
+
+from headlight.capture import AttentionSite, LayerRecord
+from headlight.encode.batch import Batch
+from headlight.measures import Scores, word_score
+from headlight.pool import Words
+from headlight.reduce import Bootstrap, Tally
+from headlight_papers.studies.coreference import Candidates, CoreferenceSettings
+from headlight_papers.studies.coreference.baselines import BASELINES, baseline_picks, is_correct
+from headlight_papers.studies.coreference.task import KINDS, AntecedentExample, AntecedentTask
+
+DIRECTIONS = ("mention", "antecedent")
+"""Who attends: the mention to its antecedent, as in the paper, or the antecedent to the mention."""
+
+MENTION_KINDS = ("all", *KINDS)
+
+
+@dataclass(frozen=True, eq=False)
+class AntecedentQueries:
+    """The evaluated mentions of a batch, one after the other.
+
+    Attributes:
+        example: Where in the batch each is.
+        query: The number of its head word.
+        kind: Whether it is of each of `MENTION_KINDS`.
+        candidate: Whether a word may be picked.
+        antecedent: Whether it is the head word of an antecedent.
+    """
+
+    example: Int64[Tensor, " mention"]
+    query: Int64[Tensor, " mention"]
+    kind: Bool[Tensor, "mention kind"]
+    candidate: Bool[Tensor, "mention word"]
+    antecedent: Bool[Tensor, "mention word"]
+
+    @classmethod
+    def of(
+        cls,
+        tasks: Sequence[AntecedentTask],
+        candidates: Candidates,
+        *,
+        preceding: bool,
+        device: torch.device | str = "cpu",
+    ) -> "AntecedentQueries":
+        """The questions of all examples of a batch, with as many words as the longest has."""
+        words = max(len(task.words) for task in tasks)
+        allowed = [task.candidate_words(candidates, preceding=preceding) for task in tasks]
+
+        def joined(rows: Sequence[np.ndarray]) -> Tensor:
+            return torch.from_numpy(np.concatenate(rows)).to(device)
+
+        return cls(
+            example=joined([np.full(len(task), place) for place, task in enumerate(tasks)]),
+            query=joined([task.query for task in tasks]),
+            kind=joined([kind_members(task) for task in tasks]),
+            candidate=joined([_pad_words(rows, words) for rows in allowed]),
+            antecedent=joined([_pad_words(task.antecedent_words(), words) for task in tasks]),
+        )
+
+
+def kind_members(task: AntecedentTask) -> Bool[np.ndarray, "mention kind"]:
+    """Whether each evaluated mention is of each of `MENTION_KINDS`."""
+    kinds: Bool[np.ndarray, "mention kind"] = task.kind[:, None] == np.arange(-1, len(KINDS))
+    kinds[:, 0] = True
+    return kinds
+
+
+def picked_words(
+    score: Float[Tensor, "batch head word word"], questions: AntecedentQueries
+) -> Int64[Tensor, "mention head direction"]:
+    """The candidate with the highest score, −1 where there is none.
+
+    A word that gets exactly nothing cannot be picked: that is what a mask leaves of a word out of
+    sight.  Of equal scores the first word wins.
+
+    Args:
+        score: Between the words of each example; rows attend.
+        questions: Whose head words, and what they may pick.
+    """
+    example, query = questions.example, questions.query
+    rows = torch.stack([score[example, :, query], score[example, :, :, query]], dim=2)
+    width = questions.candidate.shape[-1]
+    rows = rows[..., :width]
+    allowed = questions.candidate[:, None, None] & (rows != 0)
+    picked: Tensor = rows.masked_fill(~allowed, -torch.inf).argmax(dim=-1)
+    return picked.masked_fill(~allowed.any(dim=-1), -1)
+
+
+def is_antecedent(
+    picked: Int64[Tensor, "mention head direction"], questions: AntecedentQueries
+) -> Bool[Tensor, "mention head direction"]:
+    """Whether what is picked is the head word of an antecedent."""
+    mention = torch.arange(len(picked), device=picked.device)[:, None, None]
+    return questions.antecedent[mention, picked.clamp_min(0)] & (picked >= 0)
+
+
+@dataclass(eq=False, repr=False)
+class AntecedentObserver:
+    """Counts the right answers of all heads in one batch; `tally` has them by document.
+
+    Attributes:
+        batch: The batch.
+        examples: Its examples.
+        sites: The layers that are observed.
+        settings: What is asked.
+        measures: Those of the settings that this pass of the model has.
+    """
+
+    batch: Batch
+    examples: Sequence[AntecedentExample]
+    sites: Sequence[AttentionSite]
+    settings: CoreferenceSettings
+    measures: Sequence[str]
+
+    def __post_init__(self) -> None:
+        self._layers = {site.layer: place for place, site in enumerate(self.sites)}
+        self._words = Words.of(self.batch.word, queries=self.settings.queries)
+        self.questions = AntecedentQueries.of(
+            [example.task for example in self.examples],
+            self.settings.candidates,
+            preceding=self.settings.preceding,
+            device=self.batch.word.device,
+        )
+        heads = max(site.heads for site in self.sites)
+        shape = (len(self.measures), len(self.sites), heads, len(DIRECTIONS), len(MENTION_KINDS))
+        self._correct = np.zeros((len(self.examples), *shape), dtype=np.int64)
+
+    def visit(self, record: LayerRecord) -> None:
+        """Count the right answers of one layer."""
+        layer = self._layers[record.site.layer]
+        for place, picked in enumerate(self.picked(record).values()):
+            correct = self._count_by_kind(is_antecedent(picked, self.questions))
+            self._correct[:, place, layer, : correct.shape[1]] = correct.cpu().numpy()
+
+    def picked(self, record: LayerRecord) -> dict[str, Int64[Tensor, "mention head direction"]]:
+        """The word that each head picks for each mention, by each measure."""
+        scores = Scores(record, self.settings.value_bias, precision=torch.float32)
+        return {
+            measure: picked_words(
+                word_score(scores, measure, self._words, pooling=self.settings.pooling),
+                self.questions,
+            )
+            for measure in self.measures
+        }
+
+    def tally(self) -> Tally:
+        """Right answers of heads and baselines, and the number of questions, by document."""
+        settings = self.settings
+        keys = np.array([example.number for example in self.examples], dtype=np.int64)
+        counts = np.stack([kind_members(example.task).sum(0) for example in self.examples])
+        baselines = np.stack([_baseline_counts(each, settings) for each in self.examples])
+        found = {"correct": self._correct, "count": counts, "baseline": baselines}
+        tally = {
+            name: Bootstrap.of(keys, rows, replicates=settings.bootstrap, seed=settings.seed)
+            for name, rows in found.items()
+        }
+        return Tally(tally)
+
+    def _count_by_kind(
+        self, correct: Bool[Tensor, "mention head direction"]
+    ) -> Int64[Tensor, "batch head direction kind"]:
+        """Right answers of each example, by the kind of the mention."""
+        by_kind = correct[..., None] & self.questions.kind[:, None, None]
+        sums = by_kind.new_zeros((len(self.examples), *by_kind.shape[1:]), dtype=torch.int64)
+        return sums.index_add_(0, self.questions.example, by_kind.long())
+
+
+def _baseline_counts(
+    example: AntecedentExample, settings: CoreferenceSettings
+) -> Int64[np.ndarray, "baseline kind"]:
+    picks = baseline_picks(example.task, settings)
+    kinds = kind_members(example.task)
+    answers = [is_correct(example.task, picks[name])[:, None] & kinds for name in BASELINES]
+    return np.stack([answer.sum(0) for answer in answers])
+
+
+def _pad_words(
+    rows: Bool[np.ndarray, "mention word"], words: int
+) -> Bool[np.ndarray, "mention all_words"]:
+    return np.pad(rows, [(0, 0), (0, words - rows.shape[1])])

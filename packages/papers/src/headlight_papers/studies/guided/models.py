@@ -1,0 +1,217 @@
+"""Classifiers that look at every token alone, with the attention of guides, and their training."""
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+import numpy as np
+import torch
+import xarray
+from jaxtyping import Float32, Int64
+from torch import nn
+from torch.optim import Adam
+from torch.optim.lr_scheduler import LRScheduler
+
+from headlight.errors import CaptureError, ResultError
+from headlight.tensor_files import save_tensors
+from headlight_papers.studies.guided import GuidedSettings
+from headlight_papers.training.outputs import Attention, Logits
+from headlight_papers.training.text_classifier import AverageEncoder, TextBatch, TextClassifier
+from headlight_papers.training.trainer import (
+    Trainer,
+    TrainingBatch,
+    TrainingTask,
+    rise_and_fall,
+    seeded,
+)
+
+OWN = "own"
+"""The guide that is no guide: attention is learnt with the rest."""
+AT_ONCE = 256
+"""Held-out texts that run together."""
+
+
+@dataclass(frozen=True, eq=False)
+class GuidedText:
+    """A text, or a word of a sentence, and what each guide gives the tokens.
+
+    Attributes:
+        ids: of the tokens, without special ones.
+        label: the class of the text or of the word.
+        stream: a number of its own; words of a sentence share one.
+        weights: by guide, a distribution over the tokens; nothing for `OWN`.
+    """
+
+    ids: Int64[np.ndarray, " token"]
+    label: int
+    stream: int
+    weights: dict[str, Float32[np.ndarray, " token"]]
+
+
+def collate(texts: Sequence[GuidedText], guide: str) -> TrainingBatch[TextBatch]:
+    """Texts padded on the right, with what a guide gives them; nothing of `OWN`."""
+    longest = max(len(text.ids) for text in texts)
+    ids = torch.zeros(len(texts), longest, dtype=torch.int64)
+    given = torch.zeros(len(texts), 1, 1, longest)
+    real = torch.zeros(len(texts), longest, dtype=torch.bool)
+    for row, text in enumerate(texts):
+        size = len(text.ids)
+        ids[row, :size] = torch.from_numpy(text.ids)
+        real[row, :size] = True
+        if guide != OWN:
+            given[row, ..., :size] = torch.from_numpy(text.weights[guide])
+    labels = torch.tensor([text.label for text in texts])
+    batch = TextBatch(ids, real, labels, torch.arange(len(texts)))
+    return TrainingBatch(batch, given=None if guide == OWN else given)
+
+
+def token_classifier(tokens: int, width: int, classes: int) -> TextClassifier:
+    """Of single tokens, with vectors of one width."""
+    embedding = nn.Embedding(tokens, width)
+    return TextClassifier(embedding, AverageEncoder(width, width), width, width, classes)
+
+
+@dataclass(frozen=True)
+class Job:
+    """One model.
+
+    Attributes:
+        guide: the number of what gives attention, in the order of the settings.
+        seed: of its weights and of the order of texts; alike for all guides.
+    """
+
+    guide: int
+    seed: int
+
+    @property
+    def name(self) -> str:
+        """Of its file."""
+        return f"guide-{self.guide}-{self.seed}"
+
+
+@dataclass(frozen=True, eq=False)
+class GuidedTrainer(Trainer[Job, TextClassifier, TextBatch]):
+    """Trains models with the attention of guides, and keeps their predictions in files.
+
+    Attributes:
+        training: texts to learn from.
+        held_out: texts on which they are tried.
+        tokens: ids that there are.
+        classes: how many there are.
+        settings: see `GuidedSettings`.
+        folder: of the files.
+        kept: the folder in which the parameters are kept as well; None for nowhere.
+        tagger: whether texts are the words of sentences.
+    """
+
+    training: Sequence[GuidedText]
+    held_out: Sequence[GuidedText]
+    tokens: int
+    classes: int
+    settings: GuidedSettings
+    folder: Path
+    kept: Path | None = None
+    tagger: bool = False
+
+    @property
+    def guides(self) -> tuple[str, ...]:
+        """Where attention comes from, by name."""
+        return self.settings.guides(tagger=self.tagger)
+
+    @property
+    def jobs(self) -> list[list[Job]]:
+        """All models, by guide and seed."""
+        guides, seeds = range(len(self.guides)), range(self.settings.repeats)
+        return [[Job(guide, seed) for seed in seeds] for guide in guides]
+
+    def begin(self, job: Job) -> TextClassifier:
+        """A new model of single tokens."""
+        return token_classifier(self.tokens, self.settings.width, self.classes)
+
+    def optimizer(self, model: TextClassifier) -> tuple[Adam, LRScheduler]:
+        """Adam with a rate that rises and falls."""
+        adam = Adam(model.parameters(), lr=self.settings.learning_rate)
+        steps = self.settings.epochs * -(-len(self.training) // self.settings.batch_size)
+        return adam, rise_and_fall(adam, steps)
+
+    def forward(
+        self, model: TextClassifier, batch: TextBatch, given: Attention | None
+    ) -> tuple[Logits, Attention]:
+        """Nothing that makes weights is computed where they are given."""
+        return model.run(batch, given)
+
+    def run(self, job: Job) -> None:
+        """Train a model, try it, and write its file."""
+        guide = self.guides[job.guide]
+        task = TrainingTask((self.settings.seed, job.seed))
+        with seeded(task.seed):
+            model = self.begin(job)
+            epochs = self.epochs(
+                model, task, self.settings.epochs, lambda orders: self._batches(orders, guide)
+            )
+            losses = [self._finite(loss, guide) for loss in epochs]
+        with torch.no_grad():
+            held_out = (
+                collate(self.held_out[at : at + AT_ONCE], guide)
+                for at in range(0, len(self.held_out), AT_ONCE)
+            )
+            found = [model.run(each.batch, each.given)[0].double().softmax(-1) for each in held_out]
+        if self.kept:
+            arrays = {name: each.numpy() for name, each in model.state_dict().items()}
+            about = {"guide": guide, "seed": job.seed}
+            save_tensors(self.kept / f"{job.name}.safetensors", arrays, about, error=ResultError)
+        self.save(job, {"probability": torch.cat(found)}, {"loss": losses})
+
+    def _batches(
+        self, orders: np.random.Generator, guide: str
+    ) -> Iterator[TrainingBatch[TextBatch]]:
+        order, size = orders.permutation(len(self.training)), self.settings.batch_size
+        for at in range(0, len(order), size):
+            yield collate([self.training[each] for each in order[at : at + size]], guide)
+
+    def _finite(self, loss: float, guide: str) -> float:
+        if not np.isfinite(loss):
+            raise CaptureError(
+                f"the loss of a model guided by {guide} is not finite; train with a smaller "
+                "learning rate (--learning-rate)."
+            )
+        return loss
+
+
+def given_weights(trainer: GuidedTrainer) -> xarray.Dataset:
+    """What each text was given by each guide, and what the models predict, once all are trained.
+
+    Returns:
+        over ``guide text token`` the weights ``given``, NaN behind a text and of `OWN`; of each
+        text its tokens ``input_ids`` (−1 behind it), ``label``, ``text_id`` and whether it was
+        ``held_out``; and over ``guide seed text class`` the ``probability``, NaN of texts that were
+        learnt from.
+    """
+    texts = [*trainer.training, *trainer.held_out]
+    guides = trainer.guides
+    longest = max(len(text.ids) for text in texts)
+    ids = np.full((len(texts), longest), -1)
+    given = np.full((len(guides), *ids.shape), np.nan, dtype=np.float32)
+    for row, text in enumerate(texts):
+        ids[row, : len(text.ids)] = text.ids
+        for at, guide in enumerate(guides):
+            if guide != OWN:
+                given[at, row, : len(text.ids)] = text.weights[guide]
+    learnt = len(trainer.training)
+    shape = (len(guides), trainer.settings.repeats, len(texts), trainer.classes)
+    probability = np.full(shape, np.nan)
+    for seeds in trainer.jobs:
+        for job in seeds:
+            found = trainer.parameters(job)["probability"]
+            probability[job.guide, job.seed, learnt:] = found.numpy()
+    return xarray.Dataset(
+        {
+            "input_ids": (("text", "token"), ids),
+            "given": (("guide", "text", "token"), given),
+            "label": ("text", [text.label for text in texts]),
+            "text_id": ("text", [text.stream for text in texts]),
+            "held_out": ("text", np.arange(len(texts)) >= learnt),
+            "probability": (("guide", "seed", "text", "class"), probability),
+        },
+        coords={"guide": list(guides)},
+    )

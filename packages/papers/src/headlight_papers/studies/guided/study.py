@@ -1,0 +1,278 @@
+"""Models of single words, with the attention of others (Wiegreffe and Pinter 2019)."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from functools import cached_property, partial
+from typing import Any
+
+import numpy as np
+import torch
+import xarray
+from jaxtyping import Float64, Int64
+
+from headlight.analysis.classifiers.kept import kept_files
+from headlight.analysis.classifiers.plan import (
+    Classified,
+    LabelledSource,
+    LabelPositions,
+    plan_classifier_study,
+)
+from headlight.analysis.classifiers.scores import macro_f1, majority_accuracy, span_f1
+from headlight.analysis.classifiers.study import MAJORITY, SCORES
+from headlight.analysis.folder import RunFolder
+from headlight.analysis.runner import Origin, keep_result
+from headlight.analysis.variables import BOUNDS, Variable, long_names
+from headlight.analysis.work_folders import work_place
+from headlight.capture import CapturedModel, Classes
+from headlight.encode import length_batches
+from headlight.errors import UsageError
+from headlight.files import Location
+from headlight.reduce.bootstrap import resampled
+from headlight.reduce.intervals import with_interval
+from headlight.result import describe
+from headlight_papers.spans import span_score
+from headlight_papers.studies.guided import GuidedSettings
+from headlight_papers.studies.guided.guides import guided_texts
+from headlight_papers.studies.guided.models import GuidedTrainer, given_weights
+from headlight_papers.training import begin_folder, run_stages
+from headlight_papers.training.split import digest_of, split_texts
+
+SCORES_OF_MODELS = {
+    "accuracy": Variable("share of correct predictions", interval=True),
+    "f1": Variable(
+        "F1, mean over classes; of tags of spans that of spans, strict IOB2", interval=True
+    ),
+    "nll": Variable("negative log-likelihood of the gold labels", "nats", interval=True),
+}
+
+VARIABLES = {
+    **long_names(SCORES_OF_MODELS, {"": ", mean over seeds"}),
+    **long_names(SCORES_OF_MODELS, {"own_": ", of the model itself"}),
+    **{
+        f"seed_{name}": (f"{each.meaning}, of one seed", each.unit)
+        for name, each in SCORES_OF_MODELS.items()
+    },
+    MAJORITY: SCORES[MAJORITY],
+    "loss": ("mean loss of an epoch of training", "nats"),
+}
+"""Long name and unit of every variable."""
+
+Probabilities = Float64[np.ndarray, "text label"]
+
+
+@dataclass(frozen=True, eq=False)
+class Evaluation:
+    """Measures predictions for the held-out texts, or the words of the held-out sentences.
+
+    Attributes:
+        labels: gold classes.
+        text_ids: a number of its own for each text, from which it is resampled; words of a sentence
+            follow each other and share one.
+        settings: see `GuidedSettings`.
+        guides: where attention comes from, by name.
+        tags: names of the classes, if they are tags of words.
+    """
+
+    labels: Int64[np.ndarray, " label"]
+    text_ids: Int64[np.ndarray, " label"]
+    settings: GuidedSettings
+    guides: tuple[str, ...]
+    tags: tuple[str, ...] = ()
+
+    @cached_property
+    def _starts(self) -> Int64[np.ndarray, " text"]:
+        """Where each text begins."""
+        return np.flatnonzero(np.diff(self.text_ids, prepend=-1))
+
+    @cached_property
+    def _samples(self) -> Float64[np.ndarray, "text sample"]:
+        settings = self.settings
+        taken = resampled(self.text_ids[self._starts], settings.bootstrap, settings.seed)
+        return taken.astype(np.float64)
+
+    def numbers(self, probability: Probabilities) -> dict[str, Float64[np.ndarray, " sample"]]:
+        """Of the texts as they are, and of every resample."""
+        samples, predictions = self._samples, probability.argmax(-1)
+        number = probability.shape[-1]
+        right = (predictions == self.labels).astype(np.float64)
+        lost = -np.log(np.maximum(probability[np.arange(len(right)), self.labels], 1e-300))
+        whole = np.maximum(self._sums(np.ones(len(right))) @ samples, 1)
+        if any(tag.startswith("B-") for tag in self.tags):
+            f1 = span_f1(samples.T @ self._spans(predictions))
+        else:
+            cells = np.eye(number**2)[self.labels * number + predictions]
+            f1 = macro_f1(samples.T @ self._sums(cells))
+        return {
+            "accuracy": self._sums(right) @ samples / whole,
+            "f1": f1,
+            "nll": self._sums(lost) @ samples / whole,
+        }
+
+    def _sums(
+        self, values: Float64[np.ndarray, "label *cell"]
+    ) -> Float64[np.ndarray, "text *cell"]:
+        found: Float64[np.ndarray, "text *cell"] = np.add.reduceat(values, self._starts)
+        return found
+
+    def _spans(self, predictions: Int64[np.ndarray, " label"]) -> Float64[np.ndarray, "text count"]:
+        """Spans that are correct, found, and there, by sentence."""
+        rows = []
+        parts = (np.split(each, self._starts[1:]) for each in (self.labels, predictions))
+        for sentence in zip(*parts, strict=True):
+            gold, found = ([self.tags[tag] for tag in tags] for tags in sentence)
+            score = span_score([gold], [found])
+            rows.append([score.correct, score.found, score.gold])
+        return np.array(rows, dtype=np.float64)
+
+
+def dataset(
+    found: Sequence[Sequence[tuple[Probabilities, Sequence[float]]]],
+    own: Probabilities,
+    evaluation: Evaluation,
+) -> xarray.Dataset:
+    """Named arrays of all models.
+
+    Args:
+        found: by guide and seed, the predictions and the losses of the epochs.
+        own: the predictions of the model itself.
+        evaluation: see `Evaluation`.
+    """
+    values = [[evaluation.numbers(probability) for probability, _ in seeds] for seeds in found]
+    itself = evaluation.numbers(own)
+    variables: dict[str, Any] = {}
+    for name in SCORES_OF_MODELS:
+        cells = np.array([[each[name] for each in seeds] for seeds in values])
+        means = np.stack([with_interval(each) for each in cells.mean(1)])
+        for at, bound in enumerate(BOUNDS):
+            variables[f"{name}{bound}"] = ("guide", means[:, at])
+            variables[f"own_{name}{bound}"] = ((), with_interval(itself[name])[at])
+        variables[f"seed_{name}"] = (("guide", "seed"), cells[:, :, 0])
+    labels = evaluation.labels[:, None].tolist()
+    variables[MAJORITY] = ((), majority_accuracy(labels, own.shape[-1]))
+    variables["loss"] = (
+        ("guide", "seed", "epoch"),
+        np.array([[losses for _, losses in seeds] for seeds in found]),
+    )
+    settings = evaluation.settings
+    made = xarray.Dataset(
+        {name: variables[name] for name in VARIABLES},
+        coords={
+            "guide": list(evaluation.guides),
+            "seed": list(range(settings.repeats)),
+            "epoch": list(range(1, settings.epochs + 1)),
+        },
+    )
+    return describe(made, VARIABLES)
+
+
+RUNS = "runs"
+"""The folder of finished models."""
+
+
+def run(
+    source: LabelledSource,
+    model: CapturedModel,
+    settings: GuidedSettings | None = None,
+    *,
+    folder: RunFolder | None = None,
+    command: str | None = None,
+    progress: bool = True,
+) -> xarray.Dataset:
+    """Train models that look at every token alone, with attention that is given and frozen.
+
+    What it takes and refuses is said by `headlight.analysis.study.CorpusStudy.run`; the source is a
+    `headlight.analysis.classifiers.plan.LabelledSource`, and the model a classifier of texts or of
+    words.  What is finished of a run on this machine is used again.
+
+    Returns:
+        Over ``guide``, on the held-out texts: ``accuracy``, ``f1`` and ``nll`` as means over seeds
+        with their intervals; by ``seed`` with the prefix ``seed_``, of the model itself with
+        ``own_``; ``loss`` by epoch.
+
+    Raises:
+        UsageError: a further model reads other tokens.
+        CorpusError: the corpus holds too few texts or one class, or a label is none of the classes.
+        CaptureError: training diverged.
+
+    Source: Wiegreffe and Pinter (2019), Section 3.4 and Table 3, whose attention was frozen by
+        being read from a file, as it is here. For words Yang (2020), Section 6: the state of every
+        token goes through one layer, and each word is classified by the sum of these states,
+        weighed with its row of attention.
+    """
+    settings = settings or GuidedSettings()
+    title = "Attention given to a model of single words"
+    plan, classes = plan_classifier_study("guided", title, source, model, settings)
+    if classes.task == "token" and settings.rows != "mean":
+        raise UsageError(
+            f"{model.name} predicts a class for every word, which has a row of its own; leave out "
+            "rows (--rows)."
+        )
+    training, held_out, read = split_texts(plan, classes, settings, settings.held_out)
+    digest = digest_of(training, held_out)
+    kept = kept_files(settings, folder, plan.name, model)
+
+    def compute(place: Location | None) -> xarray.Dataset:
+        with work_place(place, [RUNS], overwrite=bool(folder and folder.overwrite)) as own:
+            alike = replace(plan, settings=settings.replace(bootstrap=1, repeats=1))
+            about = alike.signature() | {"texts": digest}
+            tagger = classes.task == "token"
+            guided = partial(guided_texts, tagger=tagger)
+            trainer = GuidedTrainer(
+                guided(training, model, plan.sites, settings),
+                guided(held_out, model, plan.sites, settings),
+                model.transformer.get_input_embeddings().weight.shape[0],
+                len(classes.names),
+                settings,
+                begin_folder(own / RUNS, about),
+                kept.folder if kept else None,
+                tagger,
+            )
+            found = _trained(trainer, classes, model, held_out, progress)
+            if kept:
+                kept.save("given", given_weights(trainer))
+        return found.assign_attrs(corpus_digest=digest, **read)
+
+    origin = Origin.of(plan)
+    return keep_result(origin, compute, folder=folder, command=command, digest=lambda: digest)
+
+
+def _trained(
+    trainer: GuidedTrainer,
+    classes: Classes,
+    model: CapturedModel,
+    held_out: Sequence[Classified],
+    progress: bool,
+) -> xarray.Dataset:
+    """All models, and the one that reads whole texts."""
+    jobs, settings = trainer.jobs, trainer.settings
+    run_stages(
+        trainer, [[job for seeds in jobs for job in seeds]], settings.processes, show=progress
+    )
+    found = [
+        [
+            (trainer.parameters(job)["probability"].numpy(), trainer.measured(job)["loss"])
+            for job in seeds
+        ]
+        for seeds in jobs
+    ]
+    evaluation = Evaluation(
+        np.array([text.label for text in trainer.held_out]),
+        np.array([text.stream for text in trainer.held_out], dtype=np.int64),
+        settings,
+        trainer.guides,
+        tuple(classes.names) if trainer.tagger else (),
+    )
+    return dataset(found, _predictions(model, held_out, settings), evaluation)
+
+
+def _predictions(
+    model: CapturedModel, examples: Sequence[Classified], settings: GuidedSettings
+) -> Probabilities:
+    """Those of the model that reads whole texts."""
+    found: dict[int, torch.Tensor] = {}
+    for chosen in length_batches(examples, settings.batch_tokens):
+        some = [examples[at] for at in chosen]
+        positions = LabelPositions(some, model.transformer.device)
+        rows = positions.probabilities(model, model.collate(some))
+        found |= {at: rows[positions.owners == place] for place, at in enumerate(chosen)}
+    return torch.cat([found[at] for at in range(len(examples))]).numpy()

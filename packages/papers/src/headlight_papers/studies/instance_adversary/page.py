@@ -1,0 +1,234 @@
+"""Instance adversaries: the most different attention with nearly the same prediction."""
+
+from dataclasses import replace
+from functools import partial
+
+import numpy as np
+import pandas as pd
+import xarray as xr
+
+from headlight.views.exhibits import Table
+from headlight.views.parts import (
+    Columns,
+    Curve,
+    Drawing,
+    Figure,
+    Map,
+    Section,
+    Summary,
+    attending_rows,
+    columns,
+    curves,
+    maps,
+    rounded,
+    settings_of,
+)
+from headlight.views.parts.by import ByWhich
+from headlight.views.pictures import Box, BoxPanel, boxes
+from headlight_papers.sharpness import (
+    boxes_by_sharpness,
+    by_sharpness,
+    place_label,
+    places_of,
+    quartiles,
+)
+
+BOUND = float(np.log(2))
+JAIN = "Jain and Wallace (2019), {}"
+NAMES = {"jsd": "nearly the same prediction", "exact_jsd": "exactly the same output"}
+COLUMNS = (
+    Columns("jsd", ".3f", "JSD", interval=True),
+    Columns("near", ".1%", "JSD ≥ 0.6"),
+    Columns("moved", ".4f", "TVD"),
+    Columns("steps", ".0f", "steps"),
+    Columns("exact_jsd", ".3f", "exact JSD"),
+    Columns("exact_rows", ".1%", "rows with exact ones"),
+)
+"""Of the tables of all layers at once, of layers and of heads."""
+
+
+def summary(result: xr.Dataset) -> Summary:
+    """How far attention can be, with nearly the same prediction and exactly the same output."""
+    prefix = next(each for each in ("", "layer_", "head_") if f"{each}jsd" in result)
+    names = ("jsd", "near", "moved", "exact_jsd", "exact_rows")
+    found: Summary = {name: float(result[f"{prefix}{name}"].mean()) for name in names}
+    found["exact_moved"] = float(result["exact_moved"])
+    return rounded(found)
+
+
+def sections(result: xr.Dataset) -> list[Section]:
+    """All layers at once, layers and heads, by predicted class, and against the largest weight."""
+    found = [_all(result)] if "jsd" in result else []
+    if "layer_jsd" in result:
+        found.append(_layers(result))
+    if "head_jsd" in result:
+        found.append(_heads(result))
+    first = replace(found[0], explanation=f"{EXPLANATION} {found[0].explanation}")
+    return [first, *found[1:], _texts(result), _largest(result)]
+
+
+def _settings(result: xr.Dataset) -> str:
+    """What was asked for, in words."""
+    settings = settings_of(result)
+    patience = settings.get("patience")
+    until = f", until the loss has not fallen for {patience} steps" if patience else ""
+    return (
+        f"Rows of {attending_rows(result)} may change; ε is "
+        f"{settings.get('epsilon', 0.05):g} (TVD). Of {settings.get('candidates', 5)} candidates "
+        f"the best counts, after at most {settings.get('steps', 150)} steps of "
+        f"size {settings.get('learning_rate', 0.05):g}{until}."
+    )
+
+
+EXPLANATION = (
+    "JSD is the Jensen-Shannon divergence of the most different attention that was found from the "
+    "model's own, in nats, the mean over rows of at least two keys: 0 for the same, ln 2 = 0.693 "
+    "at most. It is a lower bound: what is not found may exist. Attention is free here to be what "
+    "the model would never compute, so that a large JSD shows that other weights give the same "
+    "prediction, and not that the model's own are arbitrary (Wiegreffe and Pinter 2019). The exact "
+    "JSD is that of attention by which no output of any head changes, in the left null space "
+    "(Brunner et al. 2020): it exists only where a text has more tokens than a head is wide."
+)
+
+
+def _table(result: xr.Dataset, name: str, caption: str, rows: ByWhich, scope: str) -> Table:
+    """The numbers of all layers at once, of layers or of heads."""
+    return columns(name, caption, result, rows, *(each.of(scope) for each in COLUMNS))
+
+
+def _all(result: xr.Dataset) -> Section:
+    exact = float(result["exact_moved"])
+    certificate = (
+        f" With all exact alternatives at once the prediction moves by {exact:.1e}, which is "
+        "rounding."
+        if np.isfinite(exact)
+        else ""
+    )
+    return Section(
+        "all",
+        "Other attention in all layers at once",
+        f"{_settings(result)}{certificate} Intervals: 95%, bootstrap over texts.",
+        JAIN.format("Section 4.2.2"),
+        tables=[
+            _table(
+                result.expand_dims(attention=["all layers"]),
+                "all",
+                "Means over texts",
+                "attention",
+                "",
+            )
+        ],
+    )
+
+
+def _layers(result: xr.Dataset) -> Section:
+    title, unit = "Most different attention", "JSD (nats)"
+    draw = curves(
+        result,
+        *(Curve(f"layer_{name}", label, title, y_label=unit) for name, label in NAMES.items()),
+    )
+    return Section(
+        "layers",
+        "Other attention in one layer",
+        "The same where the attention of one layer alone may change, and all others compute theirs "
+        f"from what reaches them. {_settings(result)}",
+        JAIN.format("Section 4.2.2"),
+        [Drawing("layers", "", "Divergence by layer.", draw)],
+        [_table(result, "layers", "By layer", "layer", "layer_")],
+    )
+
+
+def _heads(result: xr.Dataset) -> Section:
+    draw = maps(
+        result,
+        *(
+            Map(f"head_{name}", label, limits=(0, BOUND), unit="JSD (nats)")
+            for name, label in NAMES.items()
+        ),
+    )
+    return Section(
+        "heads",
+        "Other attention in one head",
+        f"The same where the attention of one head alone may change. {_settings(result)}",
+        JAIN.format("Section 4.2.2"),
+        [Drawing("heads", "", "Divergence by head.", draw)],
+        [_table(result, "heads", "By head", ("layer", "head"), "head_")],
+    )
+
+
+def _by_class(result: xr.Dataset, place: str) -> dict[str, xr.DataArray]:
+    """The divergences of single texts, all and by the predicted class."""
+    points = result["points"].sel(place=place)
+    jsd, prediction = points.sel(quantity="jsd"), points.sel(quantity="predicted_class").values
+    found = {"all texts": jsd}
+    if "predicted_class" in result.coords:
+        names = map(str, result["predicted_class"].values)
+        found |= {name: jsd[prediction == at] for at, name in enumerate(names)}
+    exact = points.sel(quantity="exact_jsd")
+    return found | ({"exact": exact} if exact.notnull().any() else {})
+
+
+def _texts(result: xr.Dataset) -> Section:
+    places = places_of(result)
+    rows = []
+    for place in places:
+        for name, seen in _by_class(result, place).items():
+            values = seen.values[np.isfinite(seen.values)]
+            rows.append(
+                {
+                    "attention": place_label(place),
+                    "predicted class": name,
+                    "texts": values.size,
+                    **quartiles(values),
+                    "JSD ≥ 0.6": float((values >= 0.6).mean()) if values.size else np.nan,
+                }
+            )
+
+    def draw() -> Figure:
+        return boxes(
+            [
+                BoxPanel(
+                    place_label(place),
+                    [Box.of(name, seen.values) for name, seen in _by_class(result, place).items()],
+                    "predicted class",
+                    "JSD (nats)",
+                    limits=(0, 0.7),
+                )
+                for place in places
+            ]
+        )
+
+    return Section(
+        "texts",
+        "From text to text",
+        "The spread of JSD over texts, by the predicted class; last that of attention with "
+        "exactly the same output. Boxes are quartiles, whiskers the 5th and 95th percentile.",
+        JAIN.format("Figure 8"),
+        [Drawing("texts", "", "Divergence by the predicted class.", draw)],
+        [_spread("texts", "JSD by the predicted class", pd.DataFrame(rows))],
+    )
+
+
+def _largest(result: xr.Dataset) -> Section:
+    quantities = ["largest_weight", "jsd"]
+    points = {
+        place: result["points"].sel(place=place, quantity=quantities).values
+        for place in places_of(result)
+    }
+    draw = partial(boxes_by_sharpness, points, "JSD (nats)", (0, 0.7))
+    return Section(
+        "largest",
+        "Can attention that is sharp be less different?",
+        "Texts by the mean, over the rows that may change, of the largest weight. If sharp "
+        "attention were fixed by the prediction, boxes would fall from left to right.",
+        JAIN.format("Figure 9"),
+        [Drawing("largest", "", "Divergence by the largest weight.", draw)],
+        [_spread("largest", "JSD by the largest weight", by_sharpness(points))],
+    )
+
+
+def _spread(name: str, caption: str, frame: pd.DataFrame) -> Table:
+    """Quartiles over texts."""
+    formats = dict.fromkeys(("lower quartile", "median", "upper quartile"), ".3f")
+    near = {"JSD ≥ 0.6": ".1%"} if "JSD ≥ 0.6" in frame else {}
+    return Table(name, caption, frame, formats | near)

@@ -1,0 +1,305 @@
+"""The most different attention with nearly the same prediction (Jain and Wallace 2019, 4.2.2)."""
+
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+import torch
+import xarray
+from jaxtyping import Bool, Float, Float64
+from torch import Tensor
+
+from headlight.analysis.classifiers.components import (
+    ByComponent,
+    Component,
+    by_scope,
+    components_of,
+    key_mask,
+    mean_largest,
+    name_of,
+)
+from headlight.analysis.classifiers.importance import random_source
+from headlight.analysis.classifiers.plan import Classified, Outputs, by_predicted_class
+from headlight.analysis.classifiers.study import ClassifierObserver, ClassifierStudy
+from headlight.analysis.positions import array
+from headlight.analysis.variables import BOUNDS, Variable, described, long_names
+from headlight.capture import (
+    AttentionSite,
+    LayerRecord,
+    Replacements,
+    attention_replaced,
+)
+from headlight.encode.batch import Batch
+from headlight.measures import jensen_shannon, total_variation
+from headlight.measures.adversaries import AdversarySearch
+from headlight.reduce import Sample, Tally
+from headlight_papers.studies.instance_adversary import InstanceAdversarySettings
+from headlight_papers.studies.instance_adversary.search import (
+    Found,
+    InstanceSearch,
+    SearchVariables,
+    exact_rows,
+    kept_attention,
+    own_attention,
+)
+
+STATISTICS = ("jsd", "near", "moved", "steps", "exact_jsd", "exact_rows", "largest_weight")
+"""Of each text and place."""
+
+QUANTITIES = ("largest_weight", "jsd", "moved", "exact_jsd", "predicted_class")
+"""Of a point, which is a text; the prediction is the number of its class, −1 of a tagger."""
+
+NEAR = 0.6
+"""A divergence of this size is near the bound of ln 2 = 0.693."""
+
+SPREAD = 3.0
+"""Of the logits that candidates begin with, as in the released code."""
+
+PerHead = Float64[np.ndarray, "batch head"]
+
+BY_ANSWER = ("jsd", "near")
+"""What there is by the predicted class as well."""
+
+MEANINGS = {
+    "jsd": ("divergence of the most different attention with nearly the same prediction", "nat"),
+    "near": ("share of texts with a divergence of at least 0.6", "1"),
+    "moved": ("total variation distance by which the prediction moves", "1"),
+    "steps": ("steps of the search", "count"),
+    "exact_jsd": ("divergence of attention of exactly the same output", "nat"),
+    "exact_rows": ("share of rows that have other attention of exactly the same output", "1"),
+    "largest_weight": ("mean over rows of the largest weight", "1"),
+}
+_WHERE = {"": ", all layers at once", "layer_": ", one layer", "head_": ", one head"}
+_OF_ANSWER = {
+    f"predicted_class_{where}": f"{component}, by the predicted class"
+    for where, component in _WHERE.items()
+}
+
+VARIABLES = long_names(
+    {
+        name: Variable(meaning, unit, interval=True, by=None if name in BY_ANSWER else [*_WHERE])
+        for name, (meaning, unit) in MEANINGS.items()
+    },
+    by=_WHERE | _OF_ANSWER,
+) | long_names(
+    {
+        "predicted_class_texts": Variable("texts, by the predicted class", "count"),
+        "exact_moved": Variable(
+            "distance by which all exact alternatives at once move the prediction", "1"
+        ),
+        "points": Variable(
+            "largest weight, divergences, distance and prediction of texts, at random", ""
+        ),
+    }
+)
+
+
+class InstanceAdversaryStudy(ClassifierStudy[InstanceAdversarySettings]):
+    """How different attention can be, text by text, while the prediction stays nearly what it is.
+
+    For each text attention is looked for, by gradients, that is as far from the model's own as can
+    be (Jensen-Shannon divergence, the mean over rows), while the probabilities of the classes move
+    by ε at most (total variation distance; of a tagger the mean over words).  What is found is a
+    lower bound of what there is.  Beside it stands attention of which no output of any head changes
+    at all, as it is constructed from the left null space.  Nothing is trained.
+
+    Its result has, of all layers at once, and with the prefixes ``layer_`` and ``head_`` where
+    these are asked for: ``jsd``, the share ``near`` the bound of ln 2, by how much predictions have
+    ``moved``, the ``steps``, ``exact_jsd`` and ``exact_rows``, all with their intervals; by the
+    predicted class with the prefix ``predicted_class_``; ``exact_moved``, and ``points``.
+
+    Source: Jain and Wallace (2019), Section 4.2.2, Figures 8 and 9, where a text has one row; exact
+        alternatives: Brunner et al. (2020), Section 3.3.
+    """
+
+    name = "instance_adversary"
+    title = "The most different attention with nearly the same prediction"
+    settings_class = InstanceAdversarySettings
+
+    def observe(self, batch: Batch, examples: Sequence[Classified]) -> "InstanceObserver":
+        """Looks for other attention of each text."""
+        return InstanceObserver(self, batch, examples)
+
+    def dataset(self, tally: Tally) -> xarray.Dataset:
+        """Means over texts, of all layers at once, of layers and of heads."""
+        found, sites = tally.compute(), self.plan.sites
+        classes = self.classes.names if self.classes.task == "sequence" else ()
+        components = components_of(self.settings.by, sites)
+        variables: dict[str, Any] = {}
+        for bound, statistic in BOUNDS.items():
+            for at, name in enumerate(STATISTICS):
+                values = found["found"][statistic][:, at]
+                for prefix, (axes, cells) in by_scope(values, components, sites).items():
+                    variables[f"{prefix}{name}{bound}"] = (axes, cells[0])
+                    if classes and name in BY_ANSWER:
+                        variables[f"predicted_class_{prefix}{name}{bound}"] = (
+                            ("predicted_class", *axes),
+                            cells[1:],
+                        )
+        if classes:
+            variables["predicted_class_texts"] = (
+                "predicted_class",
+                found["found"]["count"][1:, 0, 0],
+            )
+        variables["exact_moved"] = ((), found["exact"]["mean"])
+        (points,) = found["points"]["rows"]
+        kept = points[np.isfinite(points[:, -1])]
+        variables["points"] = (
+            ("point", "quantity", "place"),
+            kept.reshape(len(kept), len(QUANTITIES), len(components)),
+        )
+        coordinates: dict[str, list[Any]] = {
+            "quantity": list(QUANTITIES),
+            "place": [name_of(component) for component in components],
+            "layer": [site.layer for site in sites],
+        }
+        if classes:
+            coordinates["predicted_class"] = list(classes)
+        if "head_jsd" in variables:
+            coordinates["head"] = list(range(max(site.heads for site in sites)))
+        return described(variables, coordinates, VARIABLES)
+
+
+run = InstanceAdversaryStudy.run
+
+
+class InstanceObserver(ClassifierObserver[InstanceAdversarySettings]):
+    """Runs the model on a batch as it is, and then again and again while attention changes."""
+
+    def __init__(
+        self,
+        study: ClassifierStudy[InstanceAdversarySettings],
+        batch: Batch,
+        examples: Sequence[Classified],
+    ) -> None:
+        super().__init__(study, batch, examples)
+        # The texts of a tagger have many predictions.
+        self._classes = self._classes if study.classes.task == "sequence" else 0
+        self._free: dict[int, SearchVariables] = {}
+        self._exact: dict[int, Float64[np.ndarray, "batch head query key"]] = {}
+        self._seen: dict[str, dict[int, PerHead]] = {}
+        self._found: dict[Component, Found] = {}
+
+    def tally(self) -> Tally:
+        """Statistics of each text, and a sample of texts."""
+        settings = self._settings
+        with self._model.capture(self._sites) as recorder:
+            recorder.visit = self._look
+            before = self._positions.probabilities(self._model, self._batch)
+        components = components_of(settings.by, self._sites)
+        right = (before.argmax(-1).numpy() == self._positions.labels).astype(np.float64)
+        rows = np.stack([self._of_place(before, component) for component in components], -1)
+        self._keep(before)
+        chosen = np.full(len(rows), -1)
+        if self._classes:
+            chosen = before.argmax(-1).numpy()
+        points = Sample(settings.sample, len(QUANTITIES) * len(components), seed=settings.seed)
+        points.update(self._text_ids, self._points(rows, chosen))
+        grouped = (
+            by_predicted_class(rows, chosen, self._classes) if self._classes else rows[:, None]
+        )
+        return Tally(
+            {
+                **self._scores(self._positions.by_text(right)),
+                "found": self._resampled(grouped),
+                "exact": self._resampled(self._moved_exactly(before)),
+                "points": points,
+            }
+        )
+
+    def _look(self, record: LayerRecord) -> None:
+        """What may change in a layer, and what of it changes no output."""
+        layer = record.site.layer
+        keys = key_mask(self._texts, self._texts.rows(self._settings.rows), record)
+        self._note("largest_weight", layer, mean_largest(record.weight, keys))
+        with torch.inference_mode(mode=False):  # so that it can be differentiated
+            weight = record.weight.detach().clone().float()
+            wide = keys.clone().expand(weight.shape)
+        self._free[layer] = SearchVariables(
+            record.site, weight, wide, self._start(record.site, weight)
+        )
+        if self._settings.exact != "none":
+            self._look_exactly(record, keys)
+
+    def _look_exactly(self, record: LayerRecord, keys: Bool[Tensor, "batch 1 query key"]) -> None:
+        layer = record.site.layer
+        found = exact_rows(record, keys, self._settings.exact)
+        self._exact[layer] = found.weight
+        able = (keys.sum(-1) > 1).cpu().numpy()
+        number = np.maximum(able.sum(-1), 1)
+        own = torch.from_numpy(array(record.weight))
+        apart = jensen_shannon(torch.from_numpy(found.weight), own).numpy()
+        self._note("exact_jsd", layer, (apart * able).sum(-1) / number)
+        self._note("exact_rows", layer, (found.exists & able).sum(-1) / number)
+
+    def _note(self, name: str, layer: int, values: PerHead) -> None:
+        self._seen.setdefault(name, {})[layer] = values
+
+    def _start(
+        self, site: AttentionSite, weight: Float[Tensor, "batch head query key"]
+    ) -> Float[Tensor, "candidate batch head query key"]:
+        """Random logits; those of a text depend on nothing but it."""
+        number = self._settings.candidates
+        queries, keys = self._texts.queries.sum(-1), (self._texts.keys >= 0).sum(-1)
+        found = np.zeros((number, *weight.shape), dtype=np.float32)
+        for row, stream in enumerate(self._texts.text_ids):
+            random = random_source(self._settings.seed, stream, layer=site.layer)
+            shape = (number, site.heads, int(queries[row]), int(keys[row]))
+            drawn = random.standard_normal(shape, dtype=np.float32)
+            found[:, row, :, : shape[2], : shape[3]] = SPREAD * drawn
+        return torch.from_numpy(found).to(weight.device)
+
+    def _of_place(
+        self, before: Outputs, component: Component
+    ) -> Float64[np.ndarray, "batch statistic"]:
+        """What is found where the attention of one place may change."""
+        layer, head = component
+        parts = [self._free[site.layer] for site in self._sites if layer in (None, site.layer)]
+        if head is not None:
+            parts = [part.of_head(head) for part in parts]
+        asked = self._settings
+        search = AdversarySearch(
+            epsilon=asked.epsilon, margin=asked.margin, steps=asked.steps, take=asked.take,
+            learning_rate=asked.learning_rate, patience=asked.patience,
+        )  # fmt: skip
+        run = InstanceSearch(self._model, self._batch, self._positions, before, search).run(parts)
+        if self._kept:
+            self._found[component] = Found.of(run, parts)
+        jsd = array(run.jsd)
+        found = {
+            "jsd": jsd,
+            "near": (jsd >= NEAR).astype(np.float64),
+            "moved": array(run.moved),
+            "steps": array(run.steps),
+            **{name: ByComponent(values).of(component) for name, values in self._seen.items()},
+        }
+        missing = np.full(len(jsd), np.nan)
+        return np.stack([found.get(name, missing) for name in STATISTICS], -1)
+
+    def _keep(self, before: Outputs) -> None:
+        """Write down what was found for each text, if it is asked for."""
+        if not self._kept:
+            return
+        own = own_attention(list(self._free.values()))
+        for row, stream in enumerate(self._texts.text_ids):
+            size = int(self._texts.queries[row].sum()), int((self._texts.keys[row] >= 0).sum())
+            probability = before[self._positions.owners == row].numpy()
+            kept = kept_attention(self._sites, own, self._found, row, size)
+            found = kept.assign(probability=(("prediction", "class"), probability))
+            self._kept.save_text(self._examples[row], stream, self._settings.seed, found)
+
+    def _moved_exactly(self, before: Outputs) -> Float64[np.ndarray, " batch"]:
+        """How far predictions move with all exact alternatives at once: by rounding alone."""
+        if not self._exact:
+            return np.full(len(self._texts.text_ids), np.nan)
+        given: Replacements = dict(self._exact.items())
+        with attention_replaced(self._model, given, kind=self._sites[0].kind):
+            after = self._positions.probabilities(self._model, self._batch)
+        return self._positions.by_text(total_variation(after, before).numpy())
+
+    def _points(
+        self, rows: Float64[np.ndarray, "batch statistic place"], chosen: np.ndarray
+    ) -> Float64[np.ndarray, "batch _"]:
+        quantities = [rows[:, STATISTICS.index(name)] for name in QUANTITIES[:-1]]
+        predictions = np.repeat(chosen[:, None].astype(np.float64), rows.shape[-1], 1)
+        return np.concatenate([*quantities, predictions], -1)

@@ -1,0 +1,166 @@
+"""Sentences as a probe sees them: word maps, word vectors and gold heads, padded."""
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import torch
+from jaxtyping import Bool, Float, Int64
+from torch import Tensor
+
+from headlight.capture import CapturedModel
+from headlight.corpora import WordVectors
+from headlight.errors import UsageError
+from headlight_papers.studies.word_maps.store import NO_HEAD, SPECIALS, Index, WordMaps
+
+Maps = Float[Tensor, "sentence position position head"]
+Vectors = Float[Tensor, "sentence word dimension"]
+Table = Float[Tensor, "entry dimension"]
+
+LARGEST = 1 << 26
+"""Numbers in the maps of one batch at most: 256 MB in float32."""
+
+
+@dataclass(frozen=True, eq=False)
+class ParserBatch:
+    """Some sentences, padded to the longest.
+
+    Attributes:
+        lengths: Words of each.
+        heads: Gold head of each word, from 1; 0 is the root, -1 unknown or padding.
+        punctuation: Words that no score counts; false in padding.
+        maps: Attention, positions 0 and 1 being the special tokens; None where no probe wants it.
+        vectors: Of the words, zero for unknown ones and in padding; None where there are none.
+    """
+
+    lengths: Int64[Tensor, " sentence"]
+    heads: Int64[Tensor, "sentence word"]
+    punctuation: Bool[Tensor, "sentence word"]
+    maps: Maps | None = None
+    vectors: Vectors | None = None
+
+    @property
+    def present(self) -> Bool[Tensor, "sentence word"]:
+        """Where there is a word."""
+        places = torch.arange(self.heads.shape[1], device=self.lengths.device)
+        return places < self.lengths[:, None]
+
+
+class ParserData:
+    """A corpus that probes are trained or tested on.
+
+    Args:
+        index: its sentences.
+        word_maps: the maps of one measure; None for probes that look at no attention.
+        vectors: one row for each entry of the vocabulary; None for probes that look at no words.
+        device: where batches go.
+    """
+
+    def __init__(
+        self,
+        index: Index,
+        word_maps: WordMaps | None = None,
+        vectors: Table | None = None,
+        device: torch.device | str = "cpu",
+    ) -> None:
+        self.index = index
+        self.word_maps = word_maps
+        self.device = device
+        if vectors is None:
+            self._table = None
+        else:  # the last row is what padding gets
+            self._table = torch.cat([vectors, vectors.new_zeros(1, vectors.shape[1])]).to(device)
+
+    def __len__(self) -> int:
+        return len(self.index)
+
+    @property
+    def dimensions(self) -> int | None:
+        """Of the word vectors; None where there are none."""
+        return None if self._table is None else self._table.shape[1]
+
+    def batch(self, numbers: Sequence[int]) -> ParserBatch:
+        """These sentences, in this order."""
+        lengths = self.index.lengths[list(numbers)]
+        shape = (len(lengths), int(lengths.max(initial=0)))
+        heads = np.full(shape, NO_HEAD)
+        punctuation = np.zeros(shape, dtype=bool)
+        word = np.full(shape, -1)
+        for place, number in enumerate(numbers):
+            there = slice(self.index.first_word[number], self.index.first_word[number + 1])
+            heads[place, : lengths[place]] = self.index.heads[there]
+            punctuation[place, : lengths[place]] = self.index.punctuation[there]
+            word[place, : lengths[place]] = self.index.word[there]
+        return ParserBatch(
+            lengths=torch.from_numpy(lengths).to(self.device),
+            heads=torch.from_numpy(heads).to(self.device),
+            punctuation=torch.from_numpy(punctuation).to(self.device),
+            maps=None if self.word_maps is None else self._maps(self.word_maps, numbers),
+            vectors=None if self._table is None else self._table[torch.from_numpy(word)],
+        )
+
+    def _maps(self, word_maps: WordMaps, numbers: Sequence[int]) -> Maps:
+        """In float32; to another device they travel in float16, which is half as much."""
+        if torch.device(self.device).type == "cpu":
+            return word_maps.maps(numbers, torch.float32)
+        return word_maps.maps(numbers).to(self.device).float()
+
+    def in_order(self, numbers: Sequence[int], sentences: int) -> Iterator[list[int]]:
+        """These sentences as they come, this many in a batch, fewer where they are long."""
+        batch: list[int] = []
+        longest = 0
+        for number in numbers:
+            both = max(longest, int(self.index.lengths[number]))
+            if batch and (len(batch) == sentences or self._size(len(batch) + 1, both) > LARGEST):
+                yield batch
+                batch, both = [], int(self.index.lengths[number])
+            batch.append(number)
+            longest = both
+        if batch:
+            yield batch
+
+    def by_length(self, numbers: Sequence[int], sentences: int) -> list[list[int]]:
+        """These sentences in batches of similar lengths, the shortest first."""
+        order = sorted(numbers, key=lambda number: (self.index.lengths[number], number))
+        return list(self.in_order(order, sentences))
+
+    def _size(self, sentences: int, longest: int) -> int:
+        heads = 1 if self.word_maps is None else self.word_maps.heads
+        return sentences * (longest + SPECIALS) ** 2 * heads
+
+
+def vector_table(index: Index, source: WordVectors | CapturedModel) -> Table:
+    """One frozen vector for each entry of the vocabulary.
+
+    From a file: by the lower-cased word, as the authors look it up, and zero where it is not
+    there.  From a model: the mean of its input embeddings over the pieces of the word.
+
+    Raises:
+        UsageError: the model has no input embeddings.
+    """
+    if isinstance(source, CapturedModel):
+        return _embedded(index, source)
+    rows = source.lookup(index.vocabulary)
+    found = np.where(rows[:, None] < 0, np.float32(0), source.matrix[rows])
+    return torch.from_numpy(np.ascontiguousarray(found, dtype=np.float32))
+
+
+def unknown_share(index: Index, vectors: Table) -> float:
+    """The share of the words of the corpus, each as often as it occurs, whose vector is zero."""
+    unknown = (vectors == 0).all(-1).numpy()
+    return float(unknown[index.word].mean()) if len(index.word) else 0.0
+
+
+def _embedded(index: Index, model: CapturedModel) -> Table:
+    network: Any = model.transformer
+    embeddings = network.get_input_embeddings()
+    if embeddings is None:
+        raise UsageError(f"{model.name} has no input embeddings; give a file of word vectors.")
+    with torch.no_grad():
+        pieces = embeddings.weight.detach().cpu().float()[torch.from_numpy(index.pieces)]
+    counts = torch.from_numpy(index.piece_counts)
+    entry = torch.repeat_interleave(torch.arange(len(counts)), counts)
+    sums = pieces.new_zeros(len(counts), pieces.shape[1]).index_add_(0, entry, pieces)
+    means: Table = sums / counts.clamp_min(1)[:, None]
+    return means

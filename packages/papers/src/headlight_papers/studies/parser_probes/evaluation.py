@@ -1,0 +1,226 @@
+"""How well a probe parses: trees from scores, UAS, UAS of the best tree, UUAS, how sure that is."""
+
+from dataclasses import dataclass, fields
+
+import numpy as np
+import torch
+from jaxtyping import Bool, Float, Int64
+
+from headlight.errors import UnknownNameError, UsageError
+from headlight.settings import require_choice
+from headlight_papers.studies.parser_probes import Symmetry
+from headlight_papers.studies.parser_probes.batches import ParserBatch, ParserData
+from headlight_papers.studies.parser_probes.models import Parser
+from headlight_papers.studies.parser_probes.training import EVALUATED
+from headlight_papers.studies.word_maps.store import NO_HEAD
+
+Square = Float[np.ndarray, "node head"]
+INSTALL = "spanning trees need one more package: pip install scipy."
+
+
+def arborescence(score: Float[np.ndarray, "word candidate"]) -> Int64[np.ndarray, " word"]:
+    """The tree of highest total score in which exactly one word hangs on the root.
+
+    Source: Chu and Liu (1965), Edmonds (1967); a single root as every treebank has it.
+
+    Args:
+        score: of each candidate as the head of each word; candidate 0 is the root, candidate j
+            word j, counted from 1.  Minus infinity where a candidate is ruled out; a word never
+            governs itself.
+
+    Returns:
+        The head of each word, 0 for the root.
+    """
+    words = len(score)
+    if not words:
+        return np.zeros(0, dtype=np.int64)
+    square = np.full((words + 1, words + 1), -np.inf)
+    square[1:] = np.where(np.isfinite(score), score, -np.inf)
+    np.fill_diagonal(square, -np.inf)
+    # Each arc from the root now costs more than any choice among the others can bring in.
+    finite = square[np.isfinite(square)]
+    square[1:, 0] -= (finite.max() - finite.min() + 1) * (words + 1)
+    return best_tree(square)[1:]
+
+
+def spanning_edges(
+    score: Float[np.ndarray, "word word"], symmetry: Symmetry = "max"
+) -> Int64[np.ndarray, "edge 2"]:
+    """The undirected tree over all words of highest total score.
+
+    Args:
+        score: of each candidate (second axis) as the head of each word; finite.
+        symmetry: what stands for a pair: the better of its two directions (``max``) or their mean.
+
+    Returns:
+        One edge per row, the earlier word first, in order; words are counted from 0.
+
+    Raises:
+        UsageError: scipy is not installed.
+        UnknownNameError: there is no such symmetry.
+    """
+    require_choice("symmetry", symmetry, Symmetry)
+    try:
+        from scipy.sparse.csgraph import minimum_spanning_tree
+    except ImportError as problem:
+        raise UsageError(INSTALL) from problem
+    if len(score) < 2:
+        return np.zeros((0, 2), dtype=np.int64)
+    both = np.maximum(score, score.T) if symmetry == "max" else (score + score.T) / 2
+    # A cost of 0 would mean "no edge" to scipy, so the cheapest edge costs 1.
+    cost = both.max() - both + 1.0
+    found = minimum_spanning_tree(np.triu(cost, k=1)).tocoo()
+    edges = np.stack([found.row, found.col], axis=1).astype(np.int64)
+    return edges[np.lexsort((edges[:, 1], edges[:, 0]))]
+
+
+def best_tree(score: Square) -> Int64[np.ndarray, " node"]:
+    """The head of every node in the tree of highest total score below node 0.
+
+    Every node takes its best head.  Where that makes a cycle, the cycle becomes one node: what
+    leaves it costs as before, and what enters it costs what it loses by replacing the head of the
+    node that it enters.  The tree of the smaller graph says where the cycle is broken.
+
+    ``networkx.maximum_spanning_arborescence`` finds trees of the same score in 31 to 42 times the
+    time, 85 ms for a sentence of 23 words, which would be nearly all of an evaluation.
+
+    Args:
+        score: of each node (second axis) as the head of each node (first axis); minus infinity
+            where one cannot be, and at least one finite head for every node but the first.
+
+    Returns:
+        Head of each node; 0 for node 0 itself.
+    """
+    heads: Int64[np.ndarray, " node"] = score.argmax(axis=1)
+    heads[0] = 0
+    cycle = _cycle(heads)
+    if not len(cycle):
+        return heads
+    outside = np.setdiff1d(np.arange(len(score)), cycle)
+    leaving = score[np.ix_(outside, cycle)]
+    entering = score[np.ix_(cycle, outside)] - score[cycle, heads[cycle]][:, None]
+    small = np.full((len(outside) + 1, len(outside) + 1), -np.inf)
+    small[:-1, :-1] = score[np.ix_(outside, outside)]
+    small[:-1, -1] = leaving.max(axis=1)
+    small[-1, :-1] = entering.max(axis=0)
+    found = best_tree(small)
+    below = found[:-1] == len(outside)  # whose head is the cycle
+    inner, outer = cycle[leaving.argmax(axis=1)], np.append(outside, 0)[found[:-1]]
+    heads[outside] = np.where(below, inner, outer)
+    heads[0] = 0
+    entry = found[-1]
+    heads[cycle[entering[:, entry].argmax()]] = outside[entry]
+    return heads
+
+
+def _cycle(heads: Int64[np.ndarray, " node"]) -> Int64[np.ndarray, " member"]:
+    """The nodes of one cycle that does not hold node 0; empty if there is none."""
+    seen = np.zeros(len(heads), dtype=np.int64)
+    for start in range(1, len(heads)):
+        node = start
+        while node and not seen[node]:
+            seen[node] = start
+            node = int(heads[node])
+        if node and seen[node] == start:
+            members = [node]
+            while heads[members[-1]] != node:
+                members.append(int(heads[members[-1]]))
+            return np.sort(np.array(members, dtype=np.int64))
+    return np.zeros(0, dtype=np.int64)
+
+
+METRICS = ("uas", "uas_tree", "uuas")
+PerSentence = Int64[np.ndarray, " sentence"]
+
+
+@dataclass(frozen=True, eq=False)
+class Counts:
+    """What a probe got right in each sentence.
+
+    Attributes:
+        words: Words with a known head that are no punctuation; the root's child counts.
+        uas: Of these, the ones whose best candidate is their head.
+        uas_tree: Of these, the ones whose head is right in the best tree with a single root.
+        edges: Gold edges between two words that are no punctuation, the root left out.
+        uuas: Of these, the ones in the best undirected tree over the same words.
+    """
+
+    words: PerSentence
+    uas: PerSentence
+    uas_tree: PerSentence
+    edges: PerSentence
+    uuas: PerSentence
+
+    def of(self, metric: str) -> tuple[PerSentence, PerSentence]:
+        """What was right and what there was, by sentence.
+
+        Raises:
+            UnknownNameError: it is none of `METRICS`.
+        """
+        if metric not in METRICS:
+            raise UnknownNameError("score", metric, METRICS)
+        return getattr(self, metric), self.edges if metric == "uuas" else self.words
+
+    def __add__(self, other: "Counts") -> "Counts":
+        """The same sentences once more, parsed by another probe."""
+        names = [each.name for each in fields(self)]
+        return Counts(**{name: getattr(self, name) + getattr(other, name) for name in names})
+
+
+@torch.inference_mode()
+def evaluate(model: Parser, data: ParserData, *, symmetry: Symmetry = "max") -> Counts:
+    """Parse every sentence.
+
+    Args:
+        model: the probe.
+        data: the sentences; gold heads that truncation has lost are not counted.
+        symmetry: how UUAS joins log p(i | j) and log p(j | i), see `spanning_edges`.
+
+    Raises:
+        UsageError: the packages that find trees are not installed.
+    """
+    counts = {each.name: np.zeros(len(data), dtype=np.int64) for each in fields(Counts)}
+    for numbers in data.by_length(range(len(data)), EVALUATED):
+        batch = data.batch(numbers)
+        scores = model(batch).double().log_softmax(-1).cpu().numpy()
+        for place, number in enumerate(numbers):
+            found = _one(batch, place, scores[place], symmetry)
+            for name, count in found.items():
+                counts[name][number] = count
+    return Counts(**counts)
+
+
+def share(correct: PerSentence, total: PerSentence) -> float:
+    """Right ones among all, from 0 to 1; NaN where there is none."""
+    return float(correct.sum() / total.sum()) if total.sum() else np.nan
+
+
+def _one(
+    batch: ParserBatch, place: int, scores: Float[np.ndarray, "word candidate"], symmetry: Symmetry
+) -> dict[str, int]:
+    length = int(batch.lengths[place])
+    gold = batch.heads[place, :length].cpu().numpy()
+    plain = ~batch.punctuation[place, :length].cpu().numpy()
+    scores = scores[:length, : length + 1]
+    counted = plain & (gold != NO_HEAD)
+    right = {
+        "uas": scores.argmax(-1) == gold if length else counted,
+        "uas_tree": arborescence(scores) == gold,
+    }
+    edges = gold_edges(gold, plain)
+    words = np.flatnonzero(plain)
+    found = words[spanning_edges(scores[:, 1:][np.ix_(words, words)], symmetry)]
+    return {
+        "words": int(counted.sum()),
+        **{name: int((hit & counted).sum()) for name, hit in right.items()},
+        "edges": len(edges),
+        "uuas": len(edges & {(int(first), int(second)) for first, second in found}),
+    }
+
+
+def gold_edges(
+    gold: Int64[np.ndarray, " word"], plain: Bool[np.ndarray, " word"]
+) -> set[tuple[int, int]]:
+    """Pairs of a word and its head, the earlier first, counted from 0; none with punctuation."""
+    pairs = ((word, int(head) - 1) for word, head in enumerate(gold) if head > 0)
+    return {(min(pair), max(pair)) for pair in pairs if plain[pair[0]] and plain[pair[1]]}

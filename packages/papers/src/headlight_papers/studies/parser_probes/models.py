@@ -1,0 +1,302 @@
+"""Probes: graph-based parsers with few parameters (Clark et al. 2019, Section 5).
+
+Each gives every word a score for each candidate head: candidate 0 is the root, candidate j word j,
+counted from 1.  The word itself is a candidate too, as in the authors' code.
+"""
+
+from abc import ABC, abstractmethod
+from collections.abc import Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import torch
+from jaxtyping import Float
+from torch import Tensor, nn
+
+from headlight.errors import ResultError, UsageError
+from headlight.files import Location
+from headlight.settings import require_choice
+from headlight.tensor_files import load_tensors, save_tensors
+from headlight_papers.studies.parser_probes import Alignment
+from headlight_papers.studies.parser_probes.batches import Maps, ParserBatch, Vectors
+from headlight_papers.studies.parser_probes.hidden_layer import pair_scores
+from headlight_papers.studies.parser_probes.weighted_maps import OfPositions, weighted_maps
+from headlight_papers.studies.word_maps.store import SPECIALS
+
+Logits = Float[Tensor, "sentence dependent candidate"]
+PositionLogits = Float[Tensor, "sentence position position"]
+
+HIDDEN = 256
+NEAR = (0, -1, 1, -2, 2)
+
+
+class Parser(nn.Module, ABC):
+    """A probe: log p(head | word) up to a constant for each word."""
+
+    @abstractmethod
+    def score(self, batch: ParserBatch) -> Logits:
+        """Scores, whatever they are for candidates that are padding."""
+
+    def forward(self, batch: ParserBatch) -> Logits:
+        """Scores, minus infinity for candidates that are padding."""
+        there = nn.functional.pad(batch.present, (1, 0), value=True)
+        return self.score(batch).masked_fill(~there[:, None], -torch.inf)
+
+    @property
+    def size(self) -> int:
+        """How many numbers are learned."""
+        return sum(parameter.numel() for parameter in self.parameters())
+
+
+class _Root(nn.Module):
+    """The root's score: two scalars weigh what the special tokens at both ends would score.
+
+    They are shared by all heads and both directions, as in the authors' code.
+    """
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.weight = nn.Parameter(_glorot((SPECIALS,), 1, 1))
+
+    def forward(self, given: PositionLogits) -> Logits:
+        dependents = given[:, SPECIALS:]
+        root = dependents[..., :SPECIALS] @ self.weight
+        return torch.cat([root[..., None], dependents[..., SPECIALS:]], dim=-1)
+
+
+class Attention(Parser):
+    """p(j | i) ∝ exp Σ_k w_k α^k_ij + u_k α^k_ji: 2 · heads weights, no bias.
+
+    Source: Clark et al. (2019), Section 5, attention-only probe; i attends to j in α_ij.
+    """
+
+    def __init__(self, heads: int) -> None:
+        super().__init__()
+        self.weight = nn.Parameter(_glorot((2, heads), 2 * heads, 2 * heads))
+        self.root = _Root()
+
+    def score(self, batch: ParserBatch) -> Logits:
+        """See the class."""
+        both = _maps(batch) @ self.weight.T
+        logits: Logits = self.root(both[..., 0] + both[..., 1].mT)
+        return logits
+
+
+class AttentionAndWords(Parser):
+    """As `Attention`, but the weight of each head is a linear function of the two words.
+
+    p(j | i) ∝ exp Σ_k W_k (v_i ⊕ v_j) α^k_ij + U_k (v_i ⊕ v_j) α^k_ji.  W (v_i ⊕ v_j) falls into a
+    part for each of the two words, so that no vector is kept per pair.
+
+    Source: Clark et al. (2019), Section 5.  The formula has no bias, the authors' code has one.
+
+    Args:
+        heads: of all layers together.
+        dimensions: of the word vectors, which are not trained.
+        bias: add a weight for each head that no word changes.
+        align_root: the root's vector is zero and each word has its own (``fixed``); or, as in the
+            authors' code, candidate j gets the vector of word j + 1, the root that of word 1 and
+            the last word zero (``as_released``).
+    """
+
+    def __init__(
+        self,
+        heads: int,
+        dimensions: int,
+        bias: bool = True,
+        align_root: Alignment = "fixed",
+    ) -> None:
+        super().__init__()
+        require_choice("align_root", align_root, Alignment)
+        self.align_root = align_root
+        shape, fans = (2, dimensions, 2, heads), (2 * dimensions, 2 * heads)
+        self.weight = nn.Parameter(_glorot(shape, *fans))
+        self.bias = nn.Parameter(torch.zeros(2, heads)) if bias else None
+        self.root = _Root()
+
+    def score(self, batch: ParserBatch) -> Logits:
+        """See the class."""
+        maps, vectors = _maps(batch), _vectors(batch)
+        # One product for both words of a pair; then each word goes to the places that it has.
+        products = vectors @ self.weight.permute(1, 0, 2, 3).flatten(1)
+        of_dependents, of_candidates = products.chunk(2, dim=-1)
+        dependent = self._by_direction(position_vectors(of_dependents))
+        candidate = self._by_direction(position_vectors(of_candidates, self.align_root))
+        if self.bias is not None:
+            dependent = dependent + self.bias
+        # A cell α_xy is part of two scores: y as the head of x, and x as the head of y.
+        of_query = torch.stack([dependent[:, :, 0], candidate[:, :, 1]], dim=2)
+        of_key = torch.stack([candidate[:, :, 0], dependent[:, :, 1]], dim=2)
+        there, back = weighted_maps(maps, of_query, of_key)
+        logits: Logits = self.root(there + back.mT)
+        return logits
+
+    def _by_direction(self, weights: Vectors) -> OfPositions:
+        return weights.reshape(*weights.shape[:2], *self.weight.shape[2:])
+
+
+class DistancesAndWords(Parser):
+    """The baseline that sees no attention: distances and two words, one hidden layer of 256, tanh.
+
+    Source: Clark et al. (2019), Section 5 and footnote 5; the eight features as in their code.
+
+    Args:
+        dimensions: of the word vectors, which are not trained.
+        align_root: as in `AttentionAndWords`.
+    """
+
+    def __init__(self, dimensions: int, align_root: Alignment = "fixed") -> None:
+        super().__init__()
+        require_choice("align_root", align_root, Alignment)
+        self.align_root = align_root
+        inputs = DISTANCES + 2 * dimensions
+        self.words = nn.Parameter(_glorot((2, dimensions, HIDDEN), inputs, HIDDEN))
+        self.distances = nn.Parameter(_glorot((DISTANCES, HIDDEN), inputs, HIDDEN))
+        self.hidden_bias = nn.Parameter(torch.zeros(HIDDEN))
+        self.out = nn.Parameter(_glorot((HIDDEN,), HIDDEN, 1))
+
+    def score(self, batch: ParserBatch) -> Logits:
+        """See the class."""
+        vectors = _vectors(batch)
+        dependent = vectors @ self.words[0] + self.hidden_bias
+        # Both special positions carry what the root has; one of them is enough.
+        candidate = position_vectors(vectors, self.align_root)[:, 1:] @ self.words[1]
+        features = distance_features(batch)
+        return pair_scores(features, self.distances, dependent, candidate, self.out)
+
+
+DISTANCES = 3 + len(NEAR)
+
+
+class RightBranching(Parser):
+    """Every word hangs on the next one, and the last on the root; nothing is learned.
+
+    Farther words to the right score less, the root less than these, words to the left least: so
+    where a tree leaves out some words, the others form a chain.
+    """
+
+    def score(self, batch: ParserBatch) -> Logits:
+        """See the class."""
+        words = batch.heads.shape[1]
+        place = torch.arange(words, device=batch.lengths.device, dtype=torch.float32)
+        ahead = place[None, :] - place[:, None]
+        score = torch.where(ahead > 0, -ahead, -2.0 * words - ahead.abs())
+        score = nn.functional.pad(score, (1, 0), value=-1.5 * words)
+        return score.expand(len(batch.lengths), -1, -1)
+
+
+def position_vectors(
+    vectors: Vectors, align_root: Alignment = "fixed"
+) -> Float[Tensor, "sentence position d"]:
+    """The vector of every candidate; the first two, the special tokens, carry that of the root."""
+    if align_root == "fixed":
+        return nn.functional.pad(vectors, (0, 0, SPECIALS, 0))
+    shifted = nn.functional.pad(vectors, (0, 0, 0, 1))
+    return torch.cat([shifted[:, :1], shifted], dim=1)
+
+
+def distance_features(
+    batch: ParserBatch,
+) -> Float[Tensor, "sentence dependent candidate feature"]:
+    """How far ahead and how far behind, as a share of the sentence; five near places; the root.
+
+    All but the last are 0 for the root.
+    """
+    words = batch.heads.shape[1]
+    place = torch.arange(words, device=batch.lengths.device)
+    offset = place[None, :] - place[:, None]
+    share = offset / batch.lengths.clamp_min(1)[:, None, None]
+    near = [(offset == each).float().expand_as(share) for each in NEAR]
+    pair = torch.stack([share.clamp_min(0), (-share).clamp_min(0), *near], dim=-1)
+    features = nn.functional.pad(pair, (0, 1, 1, 0))
+    features[:, :, 0, -1] = 1
+    return features
+
+
+def _glorot(shape: tuple[int, ...], fan_in: int, fan_out: int) -> Tensor:
+    """Uniform within ±√(6 / (fan_in + fan_out)), Keras' default and so the authors'."""
+    limit = (6 / (fan_in + fan_out)) ** 0.5
+    return torch.empty(shape).uniform_(-limit, limit)
+
+
+def _maps(batch: ParserBatch) -> Maps:
+    if batch.maps is None:
+        raise UsageError("this probe looks at attention; give the data its word maps.")
+    return batch.maps
+
+
+def _vectors(batch: ParserBatch) -> Vectors:
+    if batch.vectors is None:
+        raise UsageError("this probe looks at words; give the data word vectors.")
+    return batch.vectors
+
+
+MODELS: dict[str, type[Parser]] = {
+    "right_branching": RightBranching,
+    "distances_and_words": DistancesAndWords,
+    "attention": Attention,
+    "attention_and_words": AttentionAndWords,
+}
+
+
+def build(kind: str, options: Mapping[str, Any], seed: int) -> Parser:
+    """A new probe of a kind of `MODELS`, its weights drawn by this seed alone."""
+    with torch.random.fork_rng():
+        torch.manual_seed(seed)
+        return MODELS[kind](**options)
+
+
+def save_probe(
+    model: Parser, path: Path, *, options: Mapping[str, Any], notes: Mapping[str, Any]
+) -> None:
+    """Write a probe to one file, whole or not at all.
+
+    Args:
+        model: the probe.
+        path: the file; its folder must exist.
+        options: what it was built with.
+        notes: what it was trained on, as JSON.
+
+    Raises:
+        ResultError: the file cannot be written.
+    """
+    kind = next(name for name, made in MODELS.items() if type(model) is made)
+    header = {"kind": kind, "options": dict(options), "notes": dict(notes)}
+    save_tensors(
+        path, {name: each.cpu().numpy() for name, each in model.state_dict().items()}, header
+    )
+
+
+@dataclass(frozen=True, eq=False)
+class TrainedProbe:
+    """A probe from a file; `headlight_papers.studies.parser_probes.evaluation.evaluate` parses with it.
+
+    Attributes:
+        model: the probe.
+        notes: what it was trained on.
+    """
+
+    model: Parser
+    notes: Mapping[str, Any]
+
+    def __call__(self, batch: ParserBatch) -> Logits:
+        """Log p(head | word) for every candidate of each word."""
+        with torch.inference_mode():
+            logits: Logits = self.model(batch).log_softmax(-1)
+        return logits
+
+
+def load_probe(path: str | Location) -> TrainedProbe:
+    """A probe that `save_probe` wrote.
+
+    Raises:
+        ResultError: the file cannot be read, or is no probe.
+    """
+    tensors, header = load_tensors(path, what="probe")
+    try:
+        model = MODELS[header["kind"]](**header["options"])
+        model.load_state_dict({name: torch.from_numpy(each) for name, each in tensors.items()})
+        return TrainedProbe(model, dict(header["notes"]))
+    except (KeyError, TypeError, ValueError, RuntimeError) as problem:
+        raise ResultError(f"{path} is not a probe that Headlight wrote; give another.") from problem

@@ -1,0 +1,68 @@
+"""The effect of permuted, uniform or concentrated attention on a classifier's predictions."""
+
+from dataclasses import dataclass
+from typing import Literal
+
+from headlight.analysis.settings import KeepSettings, Rows, Scope
+from headlight.catalogue import Study
+from headlight.settings import AtLeast1, require_distinct
+
+Change = Literal["permuted", "uniform", "largest", "random"]
+"""What attention becomes; see `headlight_papers.other_attention`."""
+
+CHANGES: tuple[Change, ...] = ("permuted", "uniform", "largest", "random")
+
+
+@dataclass(frozen=True, kw_only=True)
+class PermutationSettings(KeepSettings):
+    """Everything that the result depends on besides model and texts.
+
+    Attributes:
+        changes: what attention is replaced by: its own weights ``permuted`` over the keys that a
+            query sees; ``uniform`` weights; all weight on the key that has the ``largest``, or on a
+            ``random`` one.
+        by: whose attention is replaced at once: of ``all`` layers that are looked at, of each
+            ``layer``, of each ``head``. Heads take many passes: those of ``layer`` once for each.
+        rows: whose rows are replaced: of ``all`` tokens, of the ``first`` token ([CLS]) or of the
+            ``last``.
+        keep_special: the weights of special tokens ([CLS], [SEP]) stay as they are, and only the
+            rest is moved.
+        shuffles: permutations of each text, of whose changes the median is taken.
+        sample: texts (largest weight, change) that are kept for pictures.
+        keep: write for each text the numbers of its random draws, and the predictions after each,
+            into ``kept`` of the run's folder.
+    """
+
+    changes: tuple[Change, ...] = CHANGES
+    by: tuple[Scope, ...] = ("all", "layer")
+    rows: Rows = "all"
+    keep_special: bool = False
+    shuffles: AtLeast1 = 10
+    sample: AtLeast1 = 2_000
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        for name in ("changes", "by"):
+            require_distinct(name, getattr(self, name))
+
+
+STUDY = Study(
+    name="permutation",
+    title="effect of permuted or uniform attention on predictions",
+    question=(
+        "how the predictions of a classifier change when its attention is permuted, uniform, or "
+        "on one token"
+    ),
+    papers="Jain and Wallace 2019, Section 4.2.1; Wiegreffe and Pinter 2019, Section 3.1",
+    reads="labelled",
+    taggers=True,
+    settings=PermutationSettings,
+    examples=(
+        ("reviews.tsv --model ./my-classifier --max-examples 200", ""),
+        ("reviews.tsv --model ./my-classifier --by head --changes uniform", "each head alone"),
+        ("chunks.txt --model ./my-tagger --keep-special", "words and tags in columns"),
+    ),
+    smallest={"bootstrap": 2, "by": ["all", "layer", "head"], "shuffles": 2, "sample": 5},
+    order=13,
+    no_sentence="weights are exchanged at random, and no text stands for all the draws",
+)

@@ -1,0 +1,179 @@
+"""The study of permutation: the effect of other attention on predictions."""
+
+from functools import partial
+
+import xarray as xr
+
+from headlight.views.exhibits import Table
+from headlight.views.parts import (
+    By,
+    Columns,
+    Curve,
+    Drawing,
+    Map,
+    Section,
+    Summary,
+    attending_rows,
+    bars,
+    columns,
+    curves,
+    maps,
+    rounded,
+    settings_of,
+)
+from headlight_papers.sharpness import boxes_by_sharpness, by_sharpness, places_of
+
+NAMES = {
+    "permuted": "permuted",
+    "uniform": "uniform",
+    "largest": "all on the largest",
+    "random": "all on a random one",
+}
+ATTENTION = By("change", NAMES, "attention")
+JAIN = "Jain and Wallace (2019), {}"
+
+
+def summary(result: xr.Dataset) -> Summary:
+    """Accuracy as it is, and how far predictions move by what attention is replaced by."""
+    found: Summary = {"accuracy": float(result["own_accuracy"])}
+    prefix = _widest(result)
+    for name in map(str, result["change"].values):
+        cell = result.sel(change=name)
+        found[f"{name}_tvd"] = float(cell[f"{prefix}tvd"].mean())
+        found[f"{name}_agreement"] = float(cell[f"{prefix}agreement"].mean())
+    return rounded(found)
+
+
+def sections(result: xr.Dataset) -> list[Section]:
+    """Changes of predictions as a whole, by layer and by head, and against the largest weight."""
+    found = [_changes(result)] if "tvd" in result else []
+    if "layer_tvd" in result:
+        found.append(_layers(result))
+    if "head_tvd" in result:
+        found.append(_heads(result))
+    return [*found, _largest(result)]
+
+
+def _widest(result: xr.Dataset) -> str:
+    return next(prefix for prefix in ("", "layer_", "head_") if f"{prefix}tvd" in result)
+
+
+def _settings(result: xr.Dataset) -> str:
+    """What was asked for, in words."""
+    settings = settings_of(result)
+    kept = (
+        "the weights of special tokens stay as they are"
+        if settings.get("keep_special")
+        else "special tokens take part like all others"
+    )
+    return (
+        f"Rows of {attending_rows(result)} are replaced; {kept}; of "
+        f"{settings.get('shuffles', 1)} permutations of a text the median counts."
+    )
+
+
+def _changes(result: xr.Dataset) -> Section:
+    table = columns(
+        "changes",
+        "Means over texts",
+        result,
+        ATTENTION,
+        Columns("tvd", ".3f", "TVD", interval=True),
+        Columns("agreement", ".1%", "same prediction"),
+        Columns("accuracy", ".1%", "right"),
+    )
+    draw = bars(table.frame, "attention", "TVD", x_label="TVD")
+    own = float(result["own_accuracy"])
+    largest = float(result["largest_weight"])
+    return Section(
+        "changes",
+        "Other attention in all layers at once",
+        "The total variation distance (TVD) of the classes' probabilities with and without the "
+        "model's own attention: 0 where nothing changes, 1 where all probability goes to other "
+        f"classes. With its own attention the model is right in {own:.1%}; the mean largest weight "
+        f"of a row is {largest:.2f}. {_settings(result)} The model was not trained again. "
+        "Intervals: 95%, bootstrap over texts.",
+        JAIN.format("Section 4.2.1"),
+        [Drawing("changes", "", "Change of the predictions by other attention.", draw)],
+        [table],
+    )
+
+
+def _layers(result: xr.Dataset) -> Section:
+    draw = curves(
+        result,
+        Curve("layer_tvd", panel="How far the prediction moves", by=ATTENTION, y_label="TVD"),
+        Curve(
+            "layer_agreement", panel="Predictions that stay the same", by=ATTENTION, percent=True
+        ),
+    )
+    return Section(
+        "layers",
+        "Other attention in one layer",
+        "The same with the attention of one layer alone replaced, while all others compute theirs "
+        f"from what reaches them. {_settings(result)}",
+        JAIN.format("Section 4.2.1"),
+        [Drawing("layers", "", "Change of the predictions by layer.", draw)],
+        [
+            columns(
+                "layers",
+                "TVD by layer",
+                result,
+                "layer",
+                Columns("layer_tvd", ".3f", by=ATTENTION),
+                Columns("layer_largest_weight", label="largest weight"),
+            ),
+            columns(
+                "layer-predictions",
+                "Predictions that stay the same",
+                result,
+                "layer",
+                Columns("layer_agreement", ".1%", by=ATTENTION),
+            ),
+        ],
+    )
+
+
+def _heads(result: xr.Dataset) -> Section:
+    return Section(
+        "heads",
+        "Other attention in one head",
+        "TVD with the attention of one head alone replaced. Dark heads are those on whose weights "
+        "the prediction depends.",
+        JAIN.format("Section 4.2.1"),
+        [
+            Drawing(
+                "heads",
+                "",
+                "Change of the predictions by head.",
+                maps(result, Map("head_tvd", by=ATTENTION, unit="TVD")),
+            )
+        ],
+        [
+            columns(
+                "heads",
+                "TVD by head",
+                result,
+                ("layer", "head"),
+                Columns("head_tvd", ".3f", by=ATTENTION),
+                Columns("head_largest_weight", label="largest weight"),
+            )
+        ],
+    )
+
+
+def _largest(result: xr.Dataset) -> Section:
+    change = NAMES[str(result["change"].values[0])]
+    points = {place: result["points"].sel(place=place).values for place in places_of(result)}
+    draw = partial(boxes_by_sharpness, points, "TVD")
+    title = f"TVD by the largest weight; attention is {change}"
+    return Section(
+        "largest",
+        "Does the prediction move more where attention is sharp?",
+        "Texts by the mean, over the rows that are replaced, of the largest weight. If attention "
+        "that is sharp mattered more, boxes would rise from left to right. Boxes are quartiles, "
+        f"whiskers the 5th and 95th percentile; attention is {change}. All panels have one scale.",
+        JAIN.format("Figures 6 and 7"),
+        [Drawing("largest", "", "Change of the predictions by the largest weight.", draw)],
+        [Table("largest", title, by_sharpness(points))],
+    )

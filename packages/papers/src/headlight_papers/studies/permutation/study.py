@@ -1,0 +1,260 @@
+"""Effect of other attention on predictions (Jain and Wallace 2019, Section 4.2.1)."""
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from functools import partial
+from typing import Any
+
+import numpy as np
+import torch
+import xarray
+from jaxtyping import Bool, Float, Float64
+from torch import Tensor
+
+from headlight.analysis.classifiers.components import (
+    ByComponent,
+    Component,
+    by_scope,
+    components_of,
+    key_mask,
+    mean_largest,
+    name_of,
+)
+from headlight.analysis.classifiers.importance import random_source
+from headlight.analysis.classifiers.plan import Classified, Outputs
+from headlight.analysis.classifiers.predictor import CapturedPredictor, median_change
+from headlight.analysis.classifiers.study import ClassifierObserver, ClassifierStudy
+from headlight.analysis.variables import BOUNDS, Variable, described, long_names
+from headlight.capture import LayerRecord
+from headlight.encode.batch import Batch
+from headlight.reduce import Sample, Tally
+from headlight.shapes import Weight
+from headlight_papers.other_attention import on_one, permuted, uniform
+from headlight_papers.studies.permutation import Change, PermutationSettings
+
+STATISTICS = ("tvd", "agreement", "accuracy")
+"""Of each text and replacement: the mean over its predictions."""
+
+QUANTITIES = ("largest_weight", "tvd")
+"""Of a point."""
+
+VARIABLES = long_names(
+    {
+        "tvd": Variable(
+            "total variation distance between the predictions with and without their own attention",
+            interval=True,
+        ),
+        "agreement": Variable("share of predictions that stay the same", interval=True),
+        "accuracy": Variable("share of correct predictions with other attention", interval=True),
+        "largest_weight": Variable("mean over rows of the largest weight", interval=True),
+    },
+    by={"": ", of all layers at once", "layer_": ", of one layer", "head_": ", of one head"},
+) | long_names(
+    {
+        "points": Variable("largest weight and change of texts, at random"),
+    }
+)
+
+
+class PermutationStudy(ClassifierStudy[PermutationSettings]):
+    """How far a classifier's predictions move when its attention is replaced while it reads.
+
+    Each text is read as it is, and then with the attention of all layers, of one layer or of one
+    head permuted, made uniform, or put on one key.  The model is not trained again.  The distance
+    of the predictions is the total variation of the probabilities of the classes; of a tagger it is
+    the mean over the words of a sentence.  Random draws depend on the text and the seed alone.
+
+    Its result has, over ``change``, and ``layer`` and ``head`` where these are asked for: ``tvd``,
+    ``agreement`` and ``accuracy`` with their intervals, of all layers at once, and the same with
+    the prefixes ``layer_`` and ``head_``; the largest weights, and ``points``.
+
+    Source: Jain and Wallace (2019), Section 4.2.1, Figures 6 and 7, where one layer of attention
+        stands above an encoder; uniform weights: Wiegreffe and Pinter (2019), Section 3.1.
+    """
+
+    name = "permutation"
+    title = "Predictions with other attention"
+    settings_class = PermutationSettings
+
+    def observe(self, batch: Batch, examples: Sequence[Classified]) -> "PermutationObserver":
+        """Runs the model with its own attention, and then with other."""
+        return PermutationObserver(self, batch, examples)
+
+    def dataset(self, tally: Tally) -> xarray.Dataset:
+        """Means over texts, of all layers at once, of layers and of heads."""
+        found, sites = tally.compute(), self.plan.sites
+        components = components_of(self.settings.by, sites)
+        variables: dict[str, Any] = {}
+        for bound, statistic in BOUNDS.items():
+            changed, largest = found["changed"][statistic], found["largest"][statistic]
+            rows = {name: changed[at] for at, name in enumerate(STATISTICS)}
+            rows["largest_weight"] = largest[None]
+            for name, values in rows.items():
+                of_change = ("change",) if name in STATISTICS else ()
+                for prefix, (axes, cells) in by_scope(values, components, sites).items():
+                    shaped = cells if of_change else cells[0]
+                    variables[f"{prefix}{name}{bound}"] = ((*of_change, *axes), shaped)
+        (points,) = found["points"]["rows"]
+        kept = points[np.isfinite(points[:, -1])]
+        variables["points"] = (
+            ("point", "quantity", "place"),
+            kept.reshape(len(kept), len(QUANTITIES), len(components)),
+        )
+        coordinates: dict[str, list[Any]] = {
+            "change": list(self.settings.changes),
+            "quantity": list(QUANTITIES),
+            "place": [name_of(component) for component in components],
+            "layer": [site.layer for site in sites],
+        }
+        if "head_tvd" in variables:
+            coordinates["head"] = list(range(max(site.heads for site in sites)))
+        return described(variables, coordinates, VARIABLES)
+
+
+run = PermutationStudy.run
+
+
+@dataclass(frozen=True, eq=False)
+class Seen:
+    """What a layer looks like before anything is replaced.
+
+    Attributes:
+        keys: which keys take part in each row; none in rows that stay as they are.
+        largest: the mean over these rows of the largest weight, by text and head.
+    """
+
+    keys: Bool[Tensor, "batch 1 query key"]
+    largest: Float64[np.ndarray, "batch head"]
+
+
+class PermutationObserver(ClassifierObserver[PermutationSettings]):
+    """Runs the model on a batch as it is, and then with other attention, again and again."""
+
+    def __init__(
+        self,
+        study: PermutationStudy,
+        batch: Batch,
+        examples: Sequence[Classified],
+    ) -> None:
+        super().__init__(study, batch, examples)
+        self._seen: dict[int, Seen] = {}
+        self._heads = {site.layer: site.heads for site in self._sites}
+        self._after: dict[tuple[Component, Change, int], Outputs] = {}
+
+    def tally(self) -> Tally:
+        """Statistics of each text, and a sample of texts."""
+        settings = self._settings
+        with self._model.capture(self._sites) as recorder:
+            recorder.visit = self._look
+            before = self._positions.probabilities(self._model, self._batch)
+        components = components_of(settings.by, self._sites)
+        sharpness = ByComponent({layer: seen.largest for layer, seen in self._seen.items()})
+        after = np.stack([self._changed(before, component) for component in components], -1)
+        self._keep(before, components)
+        largest = np.stack([sharpness.of(component) for component in components], -1)
+        right = before.argmax(-1).numpy() == self._positions.labels
+        points = Sample(settings.sample, 2 * len(components), seed=settings.seed)
+        # Permutations, or what stands in their place.
+        points.update(self._text_ids, np.concatenate([largest, after[:, 0, 0]], -1))
+        return Tally(
+            {
+                **self._scores(self._positions.by_text(right.astype(np.float64))),
+                "changed": self._resampled(after),
+                "largest": self._resampled(largest),
+                "points": points,
+            }
+        )
+
+    def _look(self, record: LayerRecord) -> None:
+        """Which keys take part in the rows of a layer, and how large weights are."""
+        keys = key_mask(self._texts, self._texts.rows(self._settings.rows), record)
+        if self._settings.keep_special:
+            keys = keys & (self._batch.word >= 0)[:, None, None]
+        self._seen[record.site.layer] = Seen(keys, mean_largest(record.weight, keys))
+
+    def _changed(
+        self, before: Outputs, component: Component
+    ) -> Float64[np.ndarray, "batch statistic change"]:
+        """How the predictions differ, by what attention is replaced by."""
+        found = []
+        for change in self._settings.changes:
+            after = {
+                (component, change, draw): self._run(component, change, draw)
+                for draw in self._draws(change)
+            }
+            found.append(self._statistics(before, torch.stack(list(after.values()))))
+            if self._kept:
+                self._after |= after
+        return self._positions.by_text(np.stack(found, -1))
+
+    def _keep(self, before: Outputs, components: Sequence[Component]) -> None:
+        """Write down the predictions of each text after each draw, if it is asked for."""
+        if not self._kept:
+            return
+        draws = [
+            (change, draw) for change in self._settings.changes for draw in self._draws(change)
+        ]
+        after = np.array(
+            [[self._after[place, *each].numpy() for each in draws] for place in components]
+        )
+        for row, stream in enumerate(self._texts.text_ids):
+            own = self._positions.owners == row
+            found = xarray.Dataset(
+                {
+                    "probability": (("prediction", "class"), before[own].numpy()),
+                    "after": (("place", "draw", "prediction", "class"), after[:, :, own]),
+                },
+                coords={
+                    "place": [name_of(component) for component in components],
+                    "change": ("draw", [change for change, _ in draws]),
+                    "draw": [draw for _, draw in draws],
+                },
+            )
+            self._kept.save_text(self._examples[row], stream, self._settings.seed, found)
+
+    def _draws(self, change: Change) -> Iterator[int]:
+        """The numbers of the random draws; permutations and others have draws of their own."""
+        shuffles = self._settings.shuffles
+        return iter(range(shuffles) if change == "permuted" else (shuffles,))
+
+    def _statistics(
+        self, before: Outputs, after: Float64[Tensor, "draw output class"]
+    ) -> Float64[np.ndarray, "output statistic"]:
+        """The median distance over the draws; for predictions the mean."""
+        predictions = after.argmax(-1).numpy()
+        same = (predictions == before.argmax(-1).numpy()).mean(0)
+        right = (predictions == self._positions.labels).mean(0)
+        return np.stack([median_change(before, after), same, right], -1)
+
+    def _run(self, component: Component, change: Change, draw: int) -> Outputs:
+        """The predictions with other attention."""
+        predictor = CapturedPredictor(
+            self._model, self._batch, self._positions, self._sites, component
+        )
+        return predictor.with_attention(
+            partial(self._replaced, change=change, draw=draw, head=component[1])
+        )
+
+    def _replaced(
+        self, own: Weight, layer: int, *, change: Change, draw: int, head: int | None
+    ) -> Weight:
+        """The new weights of a layer, or of one head."""
+        keys = self._seen[layer].keys
+        if change == "uniform":
+            return uniform(own, keys)
+        if change == "largest":
+            return on_one(own, keys, own)
+        noise = self._noise(self._heads[layer], layer, draw).to(own.device)
+        noise = noise if head is None else noise[:, head, None]
+        return (permuted if change == "permuted" else on_one)(own, keys, noise)
+
+    def _noise(self, heads: int, layer: int, draw: int) -> Float[Tensor, "batch head query key"]:
+        """Random numbers for each row of each head; those of a text depend on nothing but it."""
+        queries, keys = self._texts.queries.sum(-1), (self._texts.keys >= 0).sum(-1)
+        size = (len(queries), heads, self._texts.queries.shape[1], self._texts.keys.shape[1])
+        found = np.zeros(size, dtype=np.float32)
+        for row, stream in enumerate(self._texts.text_ids):
+            random = random_source(self._settings.seed, stream, layer=layer, draw=draw)
+            shape = (heads, int(queries[row]), int(keys[row]))
+            found[row, :, : shape[1], : shape[2]] = random.random(shape, dtype=np.float32)
+        return torch.from_numpy(found)

@@ -1,0 +1,234 @@
+"""One forward pass over the examples: what goes into the first block and comes out of each."""
+
+import json
+import sys
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from contextlib import contextmanager, nullcontext
+from hashlib import sha256
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import torch
+from jaxtyping import Float, Float32
+from torch import Tensor, nn
+
+from headlight import files
+from headlight.analysis.work_folders import check_disk_space, require_disk_space
+from headlight.capture import CapturedModel
+from headlight.capture.finite import require_finite
+from headlight.capture.hooks import hooked
+from headlight.encode import Encoded, length_batches
+from headlight.encode.batch import Batch
+from headlight.errors import CorpusError, RunError, UnsupportedModelError, UsageError
+from headlight.run.checkpoint import locked
+from headlight.run.progress import show_progress
+from headlight_papers.studies.token_identity.vectors import (
+    HEADER,
+    TokenVectors,
+    open_vectors,
+    vector_files,
+)
+
+HIDDEN_TOKENS = "hidden tokens"
+
+Layers = list[Float32[Tensor, "token dim"]]
+"""x_i, and e_i^l of every layer, of one sequence."""
+
+
+def extract_vectors(
+    examples: Iterable[Encoded],
+    model: CapturedModel,
+    *,
+    embeddings: str = "output",
+    folder: Path | None = None,
+    batch_tokens: int = 2048,
+    progress: bool = True,
+) -> TokenVectors:
+    """x_i and e_i^l of every token of the examples.
+
+    The last layer is what the model gives out: where a model normalises once more behind its last
+    block, that has been done.
+
+    Args:
+        examples: without texts for a decoder.
+        model: the model.
+        embeddings: what x_i is: ``output``, what the first block is given, or ``sum``, the sum of
+            the embeddings before it is normalised.
+        folder: where to keep them, memory-mapped; finished ones are used again.  Without a folder
+            they are in memory.
+        batch_tokens: tokens in a forward pass at most, padding included; changes nothing.
+        progress: show a bar on standard error.
+
+    Raises:
+        CorpusError: there are no examples.
+        UsageError: the examples have a decoder's text, or the model has no such sum.
+        UnsupportedModelError: the model does not give out one hidden token for each input token.
+        RunError: the folder holds something else, cannot be written, or its disk is too small.
+    """
+    known = list(examples)
+    if not known:
+        raise CorpusError("there are no examples to extract tokens from.")
+    if model.has_decoder_inputs or any(example.target for example in known):
+        raise UsageError("tokens are identified in one text; give the encoder of the model alone.")
+    signature = vectors_signature(known, model, embeddings)
+    bar = show_progress(len(known), sys.stderr) if progress else nullcontext()
+    if folder is None:
+        with bar as shown:
+            return _filled(known, model, embeddings, batch_tokens, None, shown)
+    with locked(folder):
+        found = open_vectors(folder)
+        if found is None:
+            size = vectors_size(known, model)
+            check_disk_space(folder, size, HIDDEN_TOKENS, progress=progress)
+            with bar as shown:
+                made = _filled(known, model, embeddings, batch_tokens, folder, shown)
+            _finish(folder, made, signature)
+            found = open_vectors(folder)
+        if found is None or found[1] != signature:
+            raise RunError(
+                f"{folder} holds tokens of another model or of other examples; remove it, or "
+                "choose another folder."
+            )
+    return found[0]
+
+
+def vectors_signature(
+    examples: Sequence[Encoded], model: CapturedModel, embeddings: str
+) -> dict[str, Any]:
+    """What tells whether hidden tokens are those of this model and of these examples."""
+    digest = sha256()
+    for example in examples:
+        digest.update(json.dumps([example.ids, example.segments]).encode())
+    return {
+        **model.identity(),
+        "embeddings": embeddings,
+        "examples": digest.hexdigest(),
+    }
+
+
+def vectors_size(examples: Sequence[Encoded], model: CapturedModel) -> int:
+    """Bytes that x_i and e_i^l of these examples will take."""
+    tokens = sum(len(example.ids) for example in examples)
+    config: Any = model.transformer.config.get_text_config()
+    return tokens * 4 * int(config.hidden_size) * (int(config.num_hidden_layers) + 1)
+
+
+def _filled(
+    examples: Sequence[Encoded],
+    model: CapturedModel,
+    embeddings: str,
+    batch_tokens: int,
+    folder: Path | None,
+    bar: Any,
+) -> TokenVectors:
+    """Run the model over batches of like lengths, and put each token in its row."""
+    lengths = np.array([len(example.ids) for example in examples], dtype=np.int64)
+    first = np.cumsum(lengths) - lengths
+    stores: list[np.ndarray] = []
+    for numbers in length_batches(examples, batch_tokens):
+        some = [examples[number] for number in numbers]
+        found = _run(model, some, embeddings)
+        stores = stores or _stores(found[0], int(lengths.sum()), folder)
+        for number, layers in zip(numbers, found, strict=True):
+            for store, rows in zip(stores, layers, strict=True):
+                store[first[number] : first[number] + lengths[number]] = rows.cpu().numpy()
+        if bar is not None:
+            bar.advance(len(some), int(lengths[numbers].sum()))
+    return TokenVectors(stores[0], stores[1:], lengths)
+
+
+def _run(model: CapturedModel, examples: Sequence[Encoded], embeddings: str) -> list[Layers]:
+    """The layers of each of the examples, without padding."""
+    batch = model.collate(examples)
+    with watched_sum(model.transformer) as watch:
+        output = model.run(batch, output_hidden_states=True)
+    states = _states(output, model, batch)
+    real = batch.attention_mask.bool()[..., None]
+    with model.running(batch.names):
+        for layer, state in enumerate(states):
+            require_finite(f"a hidden token after {layer} layers", state.where(real, 0))
+    if embeddings == "sum":
+        states = (watch.found(states[0], model.name), *states[1:])
+    return [
+        [state[row, :length].float() for state in states]
+        for row, length in enumerate(batch.lengths.tolist())
+    ]
+
+
+def _states(output: Any, model: CapturedModel, batch: Batch) -> tuple[Tensor, ...]:
+    states = getattr(output, "hidden_states", None)
+    if not states or any(state.shape[:2] != batch.input_ids.shape for state in states):
+        raise UnsupportedModelError(
+            f"{model.name} does not give out one hidden token per layer for each input token; "
+            "its tokens cannot be identified."
+        )
+    return tuple(states)
+
+
+def _stores(layers: Layers, tokens: int, folder: Path | None) -> list[np.ndarray]:
+    """A place for all rows of x, and of each layer, in memory or in files."""
+    shapes = [(tokens, rows.shape[1]) for rows in layers]
+    if folder is None:
+        return [np.empty(shape, dtype=np.float32) for shape in shapes]
+    # A full disk would end the process while a mapped page is written.
+    require_disk_space(folder, sum(4 * rows * width for rows, width in shapes), HIDDEN_TOKENS)
+    inputs, hidden = vector_files(folder, len(layers) - 1)
+    return [
+        np.lib.format.open_memmap(path, mode="w+", dtype=np.float32, shape=shape)
+        for path, shape in zip((inputs, *hidden), shapes, strict=True)
+    ]
+
+
+def _finish(folder: Path, made: TokenVectors, signature: Mapping[str, Any]) -> None:
+    """Flush the files; the header comes last and says that they are whole."""
+    for store in (made.inputs, *made.hidden):
+        if isinstance(store, np.memmap):
+            store.flush()
+    header = {
+        "layers": len(made.hidden),
+        "lengths": made.lengths.tolist(),
+        "signature": signature,
+    }
+    files.write(folder / HEADER, json.dumps(header).encode(), error=RunError)
+
+
+class Watch:
+    """Remembers what the first normalisation of a forward pass was given."""
+
+    def __init__(self) -> None:
+        self._given: Tensor | None = None
+
+    def see(self, _: nn.Module, arguments: tuple[Any, ...]) -> None:
+        """Called before every normalisation; the first one counts."""
+        if self._given is None and arguments and isinstance(arguments[0], Tensor):
+            self._given = arguments[0]
+
+    def found(
+        self, given: Float[Tensor, "batch token model"], name: str
+    ) -> Float[Tensor, "batch token input"]:
+        """The sum, which must be another than what the first block is given.
+
+        Raises:
+            UsageError: the first normalisation is one within a block, so that embeddings are not
+                normalised and the first block is given their sum itself.
+        """
+        found = self._given
+        if found is None or found.ndim != given.ndim or found.shape[:2] != given.shape[:2]:
+            raise UsageError(f"{name} normalises no embeddings; use embeddings='output'.")
+        if found.shape == given.shape and torch.equal(found, given):
+            raise UsageError(
+                f"{name} does not normalise its embeddings, so their sum is what the first block "
+                "is given; use embeddings='output'."
+            )
+        return found
+
+
+@contextmanager
+def watched_sum(model: nn.Module) -> Iterator[Watch]:
+    """Watch the normalisations of a model for the time of the block."""
+    watch = Watch()
+    # Every architecture has a class of its own; all of them are called ...Norm.
+    norms = [module for module in model.modules() if "norm" in type(module).__name__.lower()]
+    with hooked((module.register_forward_pre_hook, watch.see) for module in norms):
+        yield watch

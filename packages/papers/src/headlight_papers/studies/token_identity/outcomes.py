@@ -1,0 +1,289 @@
+"""All maps of a study: which are trained, on how many threads, and how often they find a token."""
+
+import math
+import sys
+from collections.abc import Iterator, Mapping, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import ExitStack, contextmanager, nullcontext
+from dataclasses import asdict, dataclass, field, replace
+from itertools import product
+from time import perf_counter
+from typing import Any, Protocol, runtime_checkable
+
+import torch
+
+from headlight.capture.precision import matrix_precision
+from headlight.run.progress import show_progress
+from headlight_papers.studies.token_identity import (
+    Loss,
+    MapKind,
+    MapTrainingSettings,
+    TokenIdentitySettings,
+)
+from headlight_papers.studies.token_identity.cases import Case, Tokens
+from headlight_papers.studies.token_identity.fitting import Fitted, fit, predicted
+from headlight_papers.training.json_cache import JsonCache
+
+
+@runtime_checkable
+class Keep(Protocol):
+    """Where maps are kept."""
+
+    def has(self, case: Case, key: Mapping[str, Any]) -> bool:
+        """Whether all maps of a case are there, trained as the key says."""
+
+    def put(self, case: Case, key: Mapping[str, Any], fitted: Sequence[Fitted]) -> None:
+        """Keep the maps of a case, one for each of its layers."""
+
+
+@dataclass(frozen=True)
+class Outcome:
+    """How often the map of one layer finds tokens again, and how it came about.
+
+    Attributes:
+        case: with this layer alone.
+        test: identifiability rate on the test tokens.
+        train: on the training tokens.
+        across: on the test tokens of each layer; empty unless asked for.
+        parameter: the learning rate, or λ of ridge regression; this and what follows is NaN for the
+            naive map.
+        loss: mean validation loss.
+        best: the epoch whose weights it has.
+        epochs: epochs trained.
+    """
+
+    case: Case
+    test: float
+    train: float
+    across: Sequence[float]
+    parameter: float = math.nan
+    loss: float = math.nan
+    best: float = math.nan
+    epochs: float = math.nan
+
+
+def evaluate_maps(
+    tokens: Tokens,
+    settings: TokenIdentitySettings,
+    device: torch.device,
+    *,
+    cache: JsonCache | None = None,
+    keep: Keep | None = None,
+    progress: bool = False,
+) -> list[Outcome]:
+    """Train and test every map.
+
+    On a processor every thread trains maps of its own, one layer and fold at a time, which leaves
+    each core its caches and makes results the same for any number of threads.
+
+    Args:
+        tokens: hidden tokens, and what they are mapped to.
+        settings: which maps, and how.
+        device: where they are trained.
+        cache: outcomes that are there already are not made again.
+        keep: where maps are kept.
+        progress: show a bar on standard error.
+    """
+    cache = cache or JsonCache()
+    outcomes: list[Outcome] = []
+    choices = (settings.maps, settings.losses, settings.offsets, settings.fractions, tokens.layers)
+    total = math.prod(map(len, choices)) * settings.folds
+    if progress:
+        sys.stderr.write(f"{outlook(total, settings)}\n")
+    with ExitStack() as stack:
+        stack.enter_context(matrix_precision(settings.training.precision))
+        jobs = []
+        for kind, loss in product(settings.maps, settings.losses):
+            training = settings.training
+            if _searches_rate(settings, kind):
+                training = _with_best_rate(tokens, kind, loss, settings, cache)
+            cases = list(_cases(kind, loss, tokens, settings, training, device))
+            jobs.append(_Job(tokens, settings, training, cache, keep, cases))
+        if progress and (minutes := _minutes(jobs, _threads(device))) >= 1:
+            sys.stderr.write(f"about {minutes:.0f} minutes, by the first map of each kind\n")
+        pool = stack.enter_context(_workers(device))
+        shown = show_progress(total, sys.stderr, unit="maps") if progress else nullcontext()
+        bar = stack.enter_context(shown)
+        for job in jobs:
+            for found in pool.map(job.outcomes, job.cases):
+                outcomes += found
+                if bar is not None:
+                    bar.advance(len(found), 0)
+    return outcomes
+
+
+def _minutes(jobs: Sequence["_Job"], threads: int) -> float:
+    """How long all maps take on this many threads, by the first of each kind and distance."""
+    seconds = 0.0
+    for job in jobs:
+        begun = perf_counter()
+        job.first[job.cases[0]] = job.outcomes(job.cases[0])
+        seconds += (perf_counter() - begun) * len(job.cases)
+    return seconds / threads / 60
+
+
+def outlook(maps: int, settings: TokenIdentitySettings) -> str:
+    """How much work is ahead, and what makes it less.
+
+    Args:
+        maps: of all kinds, distances, layers and splits.
+        settings: see `TokenIdentitySettings`.
+    """
+    kinds = [kind for kind in settings.maps if _is_trained(kind, settings)]
+    training = settings.training
+    rates = len(training.rates) if settings.rate_search == "each" else 1
+    if not kinds:
+        return f"{maps:,} maps, none of which is trained in epochs"
+    less = ["fewer --maps, --layers, --losses or --folds", "a smaller --training-epochs"]
+    less += ["--rate-search shared"] * (rates > 1)
+    less += ["--solver ridge"] * ("linear" in kinds)
+    each = f", with each of {rates} learning rates" if rates > 1 else ""
+    return (
+        f"{maps:,} maps, {maps * len(kinds) // len(settings.maps):,} of them trained for up to "
+        f"{training.epochs:,} epochs{each}; it is less work with {', '.join(less)}"
+    )
+
+
+def _is_trained(kind: MapKind, settings: TokenIdentitySettings) -> bool:
+    return kind == "mlp" or (kind == "linear" and settings.solver == "adam")
+
+
+def _searches_rate(settings: TokenIdentitySettings, kind: MapKind) -> bool:
+    trained = _is_trained(kind, settings)
+    return trained and settings.rate_search == "shared" and len(settings.training.rates) > 1
+
+
+def _with_best_rate(
+    tokens: Tokens,
+    kind: MapKind,
+    loss: Loss,
+    settings: TokenIdentitySettings,
+    cache: JsonCache,
+) -> MapTrainingSettings:
+    """The settings of training with one learning rate: the best one for the highest layer."""
+    highest = (max(tokens.layers),)
+    case = Case(kind, loss, settings.offsets[0], settings.fractions[0], 0, highest)
+
+    def search() -> float:
+        (fitted,) = fit(tokens, case, settings, settings.training)
+        return fitted.parameter
+
+    key = {"searched": asdict(case), **_dependencies(settings, settings.training)}
+    return settings.training.replace(rates=(cache.get_or_compute(key, search),))
+
+
+def _dependencies(settings: TokenIdentitySettings, training: MapTrainingSettings) -> dict[str, Any]:
+    """What the map of a case depends on besides the case and the tokens."""
+    names = ("solver", "target", "ridges", "seed")
+    return {**{name: getattr(settings, name) for name in names}, "training": training.signature()}
+
+
+def _cases(
+    kind: MapKind,
+    loss: Loss,
+    tokens: Tokens,
+    settings: TokenIdentitySettings,
+    training: MapTrainingSettings,
+    device: torch.device,
+) -> Iterator[Case]:
+    """Every offset, fraction and fold; layers one by one, or together where that is faster."""
+    together = 1 if device.type == "cpu" else _layers_that_fit(kind, tokens, settings, training)
+    layers = tokens.layers
+    for offset, fraction, fold in product(
+        settings.offsets, settings.fractions, range(settings.folds)
+    ):
+        for first in range(0, len(layers), together):
+            some = layers[first : first + together]
+            yield Case(kind, loss, offset, fraction, fold, some)
+
+
+def _layers_that_fit(
+    kind: MapKind, tokens: Tokens, settings: TokenIdentitySettings, training: MapTrainingSettings
+) -> int:
+    """How many layers' maps fit into the memory together, with what they are trained on."""
+    width, goal = tokens.hidden(0).shape[1], tokens.goals(0).shape[1]
+    hidden = training.hidden if kind == "mlp" else 0
+    parameters = hidden * (width + goal + 1) + goal if hidden else width * goal
+    activations = training.batch * (3 * goal + 4 * hidden)
+    maps = 4 * len(training.rates) * (5 * parameters + activations)
+    data = 4 * len(tokens.vectors.inputs) * (width + goal)
+    return max(1, settings.memory // (maps + data))
+
+
+@dataclass(frozen=True)
+class _Job:
+    """Maps of one kind and loss, to be fitted and judged case by case."""
+
+    tokens: Tokens
+    settings: TokenIdentitySettings
+    training: MapTrainingSettings
+    cache: JsonCache
+    keep: Keep | None
+    cases: Sequence[Case]
+    first: dict[Case, list[Outcome]] = field(default_factory=dict)
+    """What was made to see how long it takes."""
+
+    def outcomes(self, case: Case) -> list[Outcome]:
+        """Of every layer of the case, made now or before."""
+        if case in self.first:
+            return self.first.pop(case)
+        key = {
+            "case": asdict(case),
+            "tested": self.tokens.layers if self.settings.across else None,
+            **_dependencies(self.settings, self.training),
+        }
+        trained = case.map != "naive"
+        lost = trained and self.keep is not None and not self.keep.has(case, key)
+        found = self.cache.get_or_compute(key, lambda: self._made(case, key), recompute=lost)
+        return [
+            Outcome(replace(case, layers=(layer,)), **numbers)
+            for layer, numbers in zip(case.layers, found, strict=True)
+        ]
+
+    def _made(self, case: Case, key: Mapping[str, Any]) -> list[dict[str, Any]]:
+        """Fit the maps of a case and see how often they find a token."""
+        if case.map == "naive":
+            return [self._rates(case, layer, None) for layer in case.layers]
+        fitted = fit(self.tokens, case, self.settings, self.training)
+        if self.keep is not None:
+            self.keep.put(case, key, fitted)
+        return [
+            self._rates(case, layer, one)
+            | {name: float(getattr(one, name)) for name in ("parameter", "loss", "best", "epochs")}
+            for layer, one in zip(case.layers, fitted, strict=True)
+        ]
+
+    def _rates(self, case: Case, layer: int, fitted: Fitted | None) -> dict[str, Any]:
+        tokens, parts = self.tokens, self.tokens.parts(case)
+        lookup = tokens.lookup(case.loss, layer)
+
+        def rate(tested: int, part: str) -> float:
+            pairs = getattr(parts, part)
+            hidden = tokens.some(tokens.hidden(tested), pairs.source)
+            if fitted is None:
+                comparable = hidden.shape[1] == tokens.goals(layer).shape[1]
+                return lookup.rate(hidden, pairs) if comparable else math.nan
+            return lookup.rate(predicted(fitted, hidden, self.training), pairs)
+
+        tested = tokens.layers if self.settings.across else ()
+        return {
+            "test": rate(layer, "test"),
+            "train": rate(layer, "train"),
+            "across": [rate(one, "test") for one in tested],
+        }
+
+
+@contextmanager
+def _workers(device: torch.device) -> Iterator[ThreadPoolExecutor]:
+    """As many threads as torch would use, each of which computes alone."""
+    threads = torch.get_num_threads()
+    pool = ThreadPoolExecutor(_threads(device), initializer=torch.set_num_threads, initargs=(1,))
+    try:
+        with pool:
+            yield pool
+    finally:
+        torch.set_num_threads(threads)
+
+
+def _threads(device: torch.device) -> int:
+    return torch.get_num_threads() if device.type == "cpu" else 1

@@ -1,0 +1,199 @@
+"""Token identity: can the input token be recovered from a hidden token?
+
+Source: Brunner et al. (2020), Section 4 and Appendix B.
+"""
+
+import json
+from collections.abc import Mapping, Sequence
+from contextlib import ExitStack
+from dataclasses import dataclass
+from itertools import islice
+from pathlib import Path
+from tempfile import TemporaryDirectory
+from typing import Any
+
+import numpy as np
+import xarray
+
+from headlight.analysis.folder import RunFolder
+from headlight.analysis.plan import share_read
+from headlight.analysis.runner import Origin, keep_result
+from headlight.analysis.text_plan import TextSource, plan_text_study
+from headlight.analysis.work_folders import prepare_work_folders
+from headlight.capture import CapturedModel
+from headlight.errors import ResultError, RunError, UsageError
+from headlight.files import Location, make_folder
+from headlight.result import calculated_with
+from headlight_papers.studies.token_identity import TokenIdentitySettings
+from headlight_papers.studies.token_identity.cases import Case, Tokens, split
+from headlight_papers.studies.token_identity.extraction import (
+    extract_vectors,
+    vectors_signature,
+    vectors_size,
+)
+from headlight_papers.studies.token_identity.fitting import Fitted
+from headlight_papers.studies.token_identity.outcomes import evaluate_maps
+from headlight_papers.studies.token_identity.result import identity_dataset, load_map, save_map
+from headlight_papers.studies.token_identity.vectors import TokenVectors
+from headlight_papers.training.json_cache import JsonCache
+
+TOKENS, RATES, MAPS = "tokens", "rates", "maps"
+"""Folders of hidden tokens, of what is known of each map, and of the maps themselves."""
+
+
+def run(
+    source: TextSource,
+    model: CapturedModel,
+    settings: TokenIdentitySettings | None = None,
+    *,
+    folder: RunFolder | None = None,
+    cache: Path | None = None,
+    command: str | None = None,
+    progress: bool = True,
+) -> xarray.Dataset:
+    """How often the nearest neighbour of a mapped hidden token is its input token.
+
+    A token is identified if, of all input tokens of its sequence, x_i is nearest to g(e_i^l); g is
+    the identity, a matrix or an MLP, trained on other sequences.  Words that occur twice differ by
+    their positions; where a model adds none to its embeddings they count as one.
+
+    Args:
+        source: see `headlight.analysis.text_plan.TextSource`; each example is a sequence.
+        model: the model.
+        settings: see `TokenIdentitySettings`.
+        folder: where to keep hidden tokens, rates, maps and the result; what is finished is used
+            again.  Without one large hidden tokens are in temporary files.
+        cache: folder of hidden tokens and rates, in place of `folder`; studies of the same tokens
+            can share one.
+        command: how it was asked for, for the record.
+        progress: say on standard error what is done.
+
+    Returns:
+        ``rate`` on the test tokens and ``train_rate``, as shares, by map, loss, offset, fraction,
+        layer and fold; their means and standard errors over folds; ``rate_across`` by tested layer;
+        and how the maps came about: ``parameter`` (the learning rate, or the λ of ridge
+        regression), ``validation_loss``, ``best_epoch``, ``epochs``.  NaN where a naive map would
+        compare vectors of different sizes.
+
+    Raises:
+        CorpusError: there are no examples.
+        UsageError: something does not fit together; see `TokenIdentitySettings`.
+        UnsupportedModelError: the model does not give out its hidden tokens.
+        RunError: the folder holds something else or cannot be used, or training diverged.
+    """
+    settings = settings or TokenIdentitySettings()
+    if settings.keep_maps and (folder is None or folder.path is None):
+        raise UsageError("maps are kept in a folder; name one with --out.")
+    plan = plan_text_study("token_identity", "Token identity", source, model, settings)
+    known = list(islice(plan.examples, plan.max_examples))
+    counts = plan.examples.counts
+    ended = len(known) == plan.max_examples
+    cut = counts.not_read() | share_read(plan.corpus, counts.documents if ended else None)
+    if known:
+        split(len(known), 0, settings.seed)  # refuses too few before the model runs
+    about = vectors_signature(known, plan.model, settings.embeddings)
+
+    def compute(place: Location | None) -> xarray.Dataset:
+        local = place if isinstance(place, Path) else None  # a store cannot be memory-mapped
+        if local:
+            names = (TOKENS, RATES, MAPS) if settings.keep_maps else (TOKENS, RATES)
+            overwrite = folder is not None and folder.overwrite
+            prepare_work_folders(local, names, others=[MAPS], overwrite=overwrite)
+        known_rates = cache or place
+        depend = {**about, **calculated_with()}
+        rates = JsonCache(known_rates / RATES, depend) if known_rates else JsonCache()
+        maps = _Maps(place / MAPS, depend) if place and settings.keep_maps else None
+        kept = cache or local
+        with ExitStack() as stack:
+            if kept is None and vectors_size(known, plan.model) > settings.memory:
+                kept = Path(stack.enter_context(TemporaryDirectory(prefix="headlight-")))
+            vectors = extract_vectors(
+                known,
+                plan.model,
+                embeddings=settings.embeddings,
+                folder=kept and kept / TOKENS,
+                batch_tokens=settings.batch_tokens,
+                progress=progress,
+            )
+            device = plan.model.transformer.device
+            tokens = Tokens(vectors, settings, device)
+            outcomes = evaluate_maps(
+                tokens, settings, device, cache=rates, keep=maps, progress=progress
+            )
+            found = identity_dataset(outcomes, tokens.layers, settings)
+            return found.assign_attrs(
+                corpus_digest=about["examples"], **_attributes(vectors), **cut
+            )
+
+    origin, digest = Origin.of(plan), str(about["examples"])
+    return keep_result(origin, compute, folder=folder, command=command, digest=lambda: digest)
+
+
+@dataclass(frozen=True)
+class _Maps:
+    """The folder where maps are kept, a file each, and what all of them depend on."""
+
+    folder: Location
+    about: Mapping[str, Any]
+
+    def has(self, case: Case, key: Mapping[str, Any]) -> bool:
+        """See `headlight_papers.studies.token_identity.outcomes.Keep`."""
+        of = self._of(key)
+        return all(_notes(self._path(case, layer)).get("of") == of for layer in case.layers)
+
+    def put(self, case: Case, key: Mapping[str, Any], fitted: Sequence[Fitted]) -> None:
+        """See `headlight_papers.studies.token_identity.outcomes.Keep`."""
+        make_folder(self.folder, error=RunError)
+        for layer, one in zip(case.layers, fitted, strict=True):
+            notes = {
+                "model": self.about["model"],
+                "revision": self.about["revision"],
+                "loss": case.loss,
+                "offset": case.offset,
+                "fraction": case.fraction,
+                "fold": case.fold,
+                "layer": layer,
+                "parameter": one.parameter,
+                "validation_loss": one.loss,
+                "of": self._of(key),
+            }
+            save_map(self._path(case, layer), case.map, one.weights, notes)
+
+    def _of(self, key: Mapping[str, Any]) -> Any:
+        """As it comes back from a file."""
+        return json.loads(json.dumps({"about": self.about, "key": key}))
+
+    def _path(self, case: Case, layer: int) -> Location:
+        return self.folder / (
+            f"{case.map}-{case.loss}-offset{case.offset:+}-of-{case.fraction:g}-layer-{layer}"
+            f"-fold-{case.fold}.safetensors"
+        )
+
+
+def _notes(path: Location) -> dict[str, Any]:
+    """What was written down with a map; nothing if there is none that can be read."""
+    try:
+        return dict(load_map(path).notes)
+    except ResultError:
+        return {}
+
+
+def _attributes(vectors: TokenVectors) -> dict[str, Any]:
+    """What was read, and by chance how many tokens would be found."""
+    return {
+        "examples": len(vectors.lengths),
+        "tokens": int(vectors.lengths.sum()),
+        "chance": float(len(vectors.lengths) / vectors.lengths.sum()),
+        "repeated_inputs": _repeated(vectors),
+    }
+
+
+def _repeated(vectors: TokenVectors) -> int:
+    """Tokens whose input vector occurs more than once in their sequence."""
+    rows = np.ascontiguousarray(vectors.inputs)
+    whole = rows.view(np.dtype((np.void, 4 * rows.shape[1])))[:, 0]
+    number = np.unique(whole, return_inverse=True)[1].reshape(-1)
+    _, where, counts = np.unique(
+        vectors.sequence * len(rows) + number, return_inverse=True, return_counts=True
+    )
+    return int((counts[where.reshape(-1)] > 1).sum())

@@ -1,0 +1,298 @@
+"""Training many maps at once: one loop over the batches, stopping each map when its time has come.
+
+Maps that share training pairs (those of several layers and of all learning rates) are one stack:
+one gather, one product of matrices and one update for all of them.  A map that has stopped leaves
+the stack, so that nothing is computed for it any more.
+"""
+
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import dataclass, field
+
+import numpy as np
+import torch
+from jaxtyping import Float, Int64
+from torch import Tensor
+from torch.optim.adam import adam
+
+from headlight_papers.studies.token_identity import Loss, MapTrainingSettings
+from headlight_papers.studies.token_identity.losses import prepared, value
+from headlight_papers.studies.token_identity.models import Linear, MapFamily, Weights
+
+Rows = Float[Tensor, "token dim"]
+Hidden = Float[Tensor, "token model"]
+Goals = Float[Tensor, "token input"]
+TOKENS = 256
+"""Tokens of which predictions are in memory at a time; few enough for a cache."""
+
+
+class Validation:
+    """Mean losses over the validation tokens of each group.
+
+    For linear maps and the L2 loss no pass over the tokens is needed: with [X Y] = Q R, the sum of
+    squares ‖X W − Y‖² is that of R, which has no more rows than X and Y have columns.  It is a sum
+    of squares again, so that nothing cancels out, as it would in tr(WᵀXᵀXW) − 2 tr(WᵀXᵀY) + …
+    R is computed in float64.
+
+    Args:
+        hidden: validation tokens of each group.
+        goals: what they should be mapped to.
+        loss: ``cosine`` or ``l2``.
+        model: the kind of map.
+    """
+
+    def __init__(
+        self, hidden: Sequence[Hidden], goals: Sequence[Goals], loss: Loss, model: MapFamily
+    ) -> None:
+        self._loss = loss
+        self._tokens = len(hidden[0])
+        self._rest = [0.0] * len(hidden)
+        self._hidden = list(hidden)
+        self._goals = [prepared(rows, loss) for rows in goals]
+        if loss == "l2" and isinstance(model, Linear):
+            for group, sides in enumerate(zip(hidden, goals, strict=True)):
+                self._hidden[group], self._goals[group], self._rest[group] = _triangle(*sides)
+
+    def losses(
+        self, model: MapFamily, weights: Weights, groups: Sequence[int]
+    ) -> Float[Tensor, "group rate"]:
+        """The mean loss of every map of a stack whose rows are of these groups; float64."""
+        return torch.stack(
+            [self._of_group(model, [w[row : row + 1] for w in weights], group)
+             for row, group in enumerate(groups)]
+        )  # fmt: skip
+
+    def _of_group(self, model: MapFamily, weights: Weights, group: int) -> Float[Tensor, " rate"]:
+        total: Tensor | float = self._rest[group]
+        sides = (self._hidden[group], self._goals[group])
+        for hidden, goals in zip(*(torch.split(side, TOKENS) for side in sides), strict=True):
+            predicted = model.predict(weights, hidden.unsqueeze(0))[0]
+            total = total + value(predicted, goals, self._loss).sum(-1, dtype=torch.float64)
+        return torch.as_tensor(total) / self._tokens
+
+
+def _triangle(
+    hidden: Hidden, goals: Goals
+) -> tuple[Float[Tensor, "row model"], Float[Tensor, "row input"], float]:
+    """Rows with the same sum of squares of X W − Y for every W, but for a constant; the constant.
+
+    The constant is in units of the loss: mean over the entries of a token.
+    """
+    both = torch.cat([hidden, goals], dim=1).cpu().double().numpy()
+    factor: np.ndarray = np.asarray(np.linalg.qr(both, mode="r"))
+    width = hidden.shape[1]
+    top, rest = factor[:width], factor[width:, width:]
+    parts = (torch.from_numpy(side).to(hidden) for side in (top[:, :width], top[:, width:]))
+    x, y = (part.contiguous() for part in parts)
+    return x, y, float((rest**2).sum() / goals.shape[1])
+
+
+@dataclass(frozen=True, eq=False)
+class TrainingData:
+    """Hidden tokens of some groups, and what they should be mapped to; in the same order."""
+
+    hidden: Sequence[Hidden]
+    goals: Sequence[Goals]
+
+
+@dataclass(eq=False)
+class TrainingHistory:
+    """How the training of one map went, and its best weights so far.
+
+    Attributes:
+        weights: those of the smallest validation loss.
+        loss: that loss.
+        best: the epoch after which it was reached, from 1.
+        epochs: epochs trained.
+    """
+
+    weights: list[Float[Tensor, "..."]]
+    loss: float = float("inf")
+    best: int = 0
+    epochs: int = 0
+
+    def note(self, loss: float, weights: Iterable[Tensor]) -> None:
+        """One more epoch has been trained."""
+        self.epochs += 1
+        if loss < self.loss:
+            self.loss, self.best = loss, self.epochs
+            self.weights = [tensor.clone() for tensor in weights]
+
+    def is_over(self, patience: int) -> bool:
+        """Whether this many epochs brought nothing better."""
+        return self.epochs - self.best >= patience
+
+
+@dataclass(eq=False)
+class Stack:
+    """Maps in training, as a table of groups by learning rates; every row is equally full.
+
+    Attributes:
+        groups: number of the group of each row.
+        rates: for each row the numbers of the learning rates that are still in it.
+        weights: one tensor for each parameter.
+        means: Adam's averages of gradients.
+        squares: Adam's averages of their squares.
+        steps: updates so far.
+    """
+
+    groups: list[int]
+    rates: list[list[int]]
+    weights: Weights
+    means: Weights = field(default_factory=list)
+    squares: Weights = field(default_factory=list)
+    steps: Float[Tensor, ""] = field(default_factory=lambda: torch.zeros(()))
+    _places: dict[int, list[tuple[int, int]]] = field(init=False, repr=False)
+    _parts: dict[int, list[list[Tensor]]] = field(init=False, repr=False)
+
+    def __post_init__(self) -> None:
+        self.means = self.means or [torch.zeros_like(tensor) for tensor in self.weights]
+        self.squares = self.squares or [torch.zeros_like(tensor) for tensor in self.weights]
+        self._places = self._by_rate()
+        self._parts = {
+            rate: [_parts(side, places) for side in (self.weights, self.means, self.squares)]
+            for rate, places in self._places.items()
+        }
+        self.steps = self.steps.to(self.weights[0].device)
+
+    def update(self, gradient: Weights, rates: Sequence[float]) -> None:
+        """One step of Adam, maps of one learning rate together.
+
+        By torch's functional form, to which an update is given the state of those maps that are
+        still in training.
+        """
+        for number, places in self._places.items():
+            weights, means, squares = self._parts[number]
+            adam(
+                weights,
+                # Fused updates take memory as it lies, and autograd gives some transposed.
+                [part.contiguous() for part in _parts(gradient, places)],
+                means,
+                squares,
+                [],
+                [self.steps.clone() for _ in weights],
+                fused=True,
+                lr=rates[number],
+                beta1=0.9,
+                beta2=0.999,
+                eps=1e-8,
+                weight_decay=0.0,
+                amsgrad=False,
+                maximize=False,
+            )
+        self.steps += 1
+
+    def _by_rate(self) -> dict[int, list[tuple[int, int]]]:
+        """Where in the table the maps of each learning rate stand."""
+        places: dict[int, list[tuple[int, int]]] = {}
+        for row, column in enumerate(self.rates):
+            for place, rate in enumerate(column):
+                places.setdefault(rate, []).append((row, place))
+        return places
+
+    def without(self, stopped: Callable[[int, int], bool]) -> list["Stack"]:
+        """The maps that go on, in stacks with rows of equal length."""
+        kept = [
+            [place for place, rate in enumerate(row) if not stopped(group, rate)]
+            for group, row in zip(self.groups, self.rates, strict=True)
+        ]
+        if all(len(places) == len(row) for places, row in zip(kept, self.rates, strict=True)):
+            return [self]
+        widths = sorted({len(places) for places in kept} - {0})
+        return [
+            self._part([row for row, places in enumerate(kept) if len(places) == width], kept)
+            for width in widths
+        ]
+
+    def _part(self, rows: Sequence[int], kept: Sequence[Sequence[int]]) -> "Stack":
+        def taken(tensors: Weights) -> list[Float[Tensor, "row place ..."]]:
+            return [torch.stack([tensor[row, kept[row]] for row in rows]) for tensor in tensors]
+
+        return Stack(
+            [self.groups[row] for row in rows],
+            [[self.rates[row][place] for place in kept[row]] for row in rows],
+            taken(self.weights),
+            taken(self.means),
+            taken(self.squares),
+            self.steps.clone(),
+        )
+
+
+def train(
+    model: MapFamily,
+    begin: Sequence[Sequence[Float[Tensor, "..."]]],
+    training: TrainingData,
+    validation: Validation,
+    loss: Loss,
+    settings: MapTrainingSettings,
+    orders: Callable[[int], Int64[np.ndarray, " token"]],
+) -> list[list[TrainingHistory]]:
+    """Train one map for each group and learning rate.
+
+    Args:
+        model: the kind of map.
+        begin: the first weights of each group, the same for all its rates.
+        training: what is learned from.
+        validation: the losses by which training ends.
+        loss: ``cosine`` or ``l2``.
+        settings: how.
+        orders: the order of the training tokens in each epoch, which are numbered from 0.
+
+    Returns:
+        For each group the history of each learning rate.
+    """
+    numbers = range(len(settings.rates))
+    histories = [[TrainingHistory(list(weights)) for _ in numbers] for weights in begin]
+    training = TrainingData(training.hidden, [prepared(goals, loss) for goals in training.goals])
+    stacks = [_begun(begin, len(settings.rates))]
+    for epoch in range(settings.epochs):
+        order = torch.from_numpy(orders(epoch)).to(training.hidden[0].device)
+        going: list[Stack] = []
+        for stack in stacks:
+            for rows in torch.split(order, settings.batch):
+                batch, goals = (_batch(side, stack.groups, rows) for side in _sides(training))
+                stack.update(model.gradient(stack.weights, batch, goals, loss), settings.rates)
+            _note(stack, validation.losses(model, stack.weights, stack.groups), histories)
+            going += stack.without(lambda g, r: histories[g][r].is_over(settings.patience))
+        stacks = going
+    return histories
+
+
+def _begun(begin: Sequence[Sequence[Tensor]], rates: int) -> Stack:
+    """All maps before the first step."""
+    groups = len(begin)
+    weights = [
+        torch.stack([each[number] for each in begin])
+        .unsqueeze(1)
+        .repeat(1, rates, *[1] * begin[0][number].ndim)
+        for number in range(len(begin[0]))
+    ]
+    return Stack(list(range(groups)), [list(range(rates)) for _ in range(groups)], weights)
+
+
+def _sides(material: TrainingData) -> tuple[Sequence[Hidden], Sequence[Goals]]:
+    return material.hidden, material.goals
+
+
+def _batch(
+    side: Sequence[Rows], groups: Sequence[int], rows: Int64[Tensor, " row"]
+) -> Float[Tensor, "group row dim"]:
+    """The same rows of each group; rows that groups share are fetched once."""
+    if all(side[group] is side[groups[0]] for group in groups):
+        one = side[groups[0]].index_select(0, rows)
+        return one.expand(len(groups), *one.shape)
+    return torch.stack([side[group].index_select(0, rows) for group in groups])
+
+
+def _note(
+    stack: Stack,
+    losses: Float[Tensor, "group rate"],
+    histories: Sequence[Sequence[TrainingHistory]],
+) -> None:
+    for row, group in enumerate(stack.groups):
+        for place, rate in enumerate(stack.rates[row]):
+            weights = (tensor[row, place] for tensor in stack.weights)
+            histories[group][rate].note(float(losses[row, place]), weights)
+
+
+def _parts(tensors: Weights, places: Sequence[tuple[int, int]]) -> list[Tensor]:
+    return [tensor[place] for tensor in tensors for place in places]

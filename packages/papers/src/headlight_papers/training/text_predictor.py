@@ -1,0 +1,144 @@
+"""The small classifiers of `headlight_papers.training`, asked what captured models are asked."""
+
+from collections.abc import Iterable, Iterator
+from contextlib import contextmanager
+from itertools import groupby
+
+import numpy as np
+import torch
+from jaxtyping import Float, Float64
+from torch import Tensor
+
+from headlight.analysis.classifiers.predictor import (
+    Change,
+    Given,
+    Predicted,
+    Predictions,
+    Words,
+    median_change,
+    search_attention,
+)
+from headlight.measures.adversaries import RELEASED, Adversaries, AdversarySearch, Candidates
+from headlight_papers.other_attention import permuted
+from headlight_papers.training.text_classifier import TextBatch, TextClassifier
+
+PERMUTATIONS = 100
+CANDIDATES = 5
+"""Attention vectors that are changed at once for each text."""
+NOISE = 3.0
+"""The standard deviation of the logits that they begin with."""
+MOST_STATES = 1 << 14
+"""Words that are encoded at a time, where a text is read without each of its words in turn."""
+
+
+class TextPredictor:
+    """A classifier with a batch of texts, which are encoded once, whatever attention is given.
+
+    Args:
+        model: any.
+        batch: what it reads.
+    """
+
+    def __init__(self, model: TextClassifier, batch: TextBatch) -> None:
+        self.model = model
+        self.batch = batch
+        with torch.no_grad():
+            self.states = model.encode(model.embedding(batch.words), batch.real)
+            self.weight = model.attend(self.states, batch.real)
+        self._known: dict[tuple[int, Words], Predicted] = {}
+
+    @torch.no_grad()
+    def predictions(self) -> Predictions:
+        """As it is."""
+        return self._classified(self.weight)
+
+    @torch.no_grad()
+    def with_attention(self, change: Change) -> Predictions:
+        """Of one layer with one head and one query."""
+        return self._classified(change(self.weight[:, None, None], 0)[:, 0, 0])
+
+    @contextmanager
+    def replacing(self) -> Iterator[Given]:
+        """Within the block, predictions with attention that is given, for several candidates."""
+        yield lambda candidates: self._classified(candidates.squeeze(-2))
+
+    def mean_by_text(self, values: Float[Tensor, "copy output"]) -> Float[Tensor, "copy text"]:
+        """A text has one prediction."""
+        return values
+
+    def gradient_input(
+        self, label: int | None = None, *, attention_fixed: bool = False
+    ) -> Float[Tensor, "text token"]:
+        """Gradient times the vector of each word; nothing of padding."""
+        model, real = self.model, self.batch.real
+        embedded = model.embedding(self.batch.words).detach().requires_grad_()
+        states = model.encode(embedded, real)
+        weight = model.attend(states, real)
+        found = model.classify(states, weight.detach() if attention_fixed else weight).softmax(-1)
+        probability = found.amax(-1) if label is None else found[:, label]
+        (gradient,) = torch.autograd.grad(probability.sum(), [embedded])
+        return torch.where(real, (gradient * embedded).sum(-1).detach(), 0)
+
+    @torch.no_grad()
+    def ask(self, wanted: Iterable[tuple[int, Words]]) -> None:
+        """Read texts without words, those that are of one length afterwards together.
+
+        A text without all of its words would be empty: NaN.
+        """
+        missing = [each for each in dict.fromkeys(wanted) if each not in self._known]
+        whole = self._probability(self.batch.words, self.batch.real)
+        for (text, gone), group in groupby(missing, key=lambda each: (each[0], len(each[1]))):
+            asked = list(group)
+            row = self.batch.words[text][self.batch.real[text]]
+            if not gone:
+                rows = whole[text : text + 1]
+            elif gone == len(row):
+                rows = np.full((len(asked), whole.shape[-1]), np.nan)
+            else:
+                kept = [[at for at in range(len(row)) if at not in words] for _, words in asked]
+                parts = torch.split(row[torch.tensor(kept)], max(1, MOST_STATES // len(row)))
+                found = [self._probability(part, torch.ones_like(part).bool()) for part in parts]
+                rows = np.concatenate(found)
+            self._known |= {each: row[None] for each, row in zip(asked, rows, strict=True)}
+
+    def without(self, text: int, words: Words) -> Predicted:
+        """The probabilities of the classes, once they were asked for."""
+        return self._known[text, words]
+
+    def _classified(self, weight: Float[Tensor, "*copy text position"]) -> Tensor:
+        return self.model.classify(self.states, weight).softmax(-1)
+
+    def _probability(self, words: Tensor, real: Tensor) -> Float64[np.ndarray, "text class"]:
+        logits: Tensor = self.model(words, real)[0]
+        return logits.double().softmax(-1).numpy()
+
+
+def permuted_change(
+    predictor: TextPredictor, generator: torch.Generator
+) -> Float64[np.ndarray, " text"]:
+    """How far predictions move when the weights of a text change places: the median of many."""
+    real, shape = predictor.batch.real, predictor.weight.shape
+
+    def change(weight: Tensor, _: int) -> Tensor:
+        noise = torch.rand(shape, generator=generator)
+        return permuted(weight, real[:, None, None], noise[:, None, None])
+
+    after = torch.stack([predictor.with_attention(change) for _ in range(PERMUTATIONS)])
+    return median_change(predictor.predictions(), after)
+
+
+def adversaries(
+    predictor: TextPredictor, generator: torch.Generator, search: AdversarySearch | None = None
+) -> Adversaries:
+    """For each text the most different attention whose prediction is within ε.
+
+    Args:
+        predictor: whose attention is replaced; its encoder and its output stay as they are.
+        generator: of what the candidates begin with.
+        search: by default that of the released code.
+    """
+    weight, real = predictor.weight, predictor.batch.real
+    shape = (CANDIDATES, len(weight), 1, weight.shape[-1])
+    start: Candidates = NOISE * torch.randn(shape, generator=generator)
+    attention = (weight[:, None], real[:, None], start)
+    return search_attention(predictor, predictor.predictions(), attention, search or RELEASED)

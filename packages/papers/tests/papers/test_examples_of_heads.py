@@ -1,0 +1,103 @@
+"""Which heads are picked as examples, on results made by hand."""
+
+import numpy as np
+import pytest
+import xarray
+
+from headlight.errors import UsageError
+from headlight.studies.heads import SurveySettings, study as heads
+from headlight_papers.papers.clark2019.drawings import what_it_does
+from headlight_papers.papers.clark2019.examples_of_heads import ExampleHead, example_heads
+from studies.models import model, texts
+
+QUERIES = ["all", "cls", "sep", "punctuation", "other", "not_sep"]
+KEYS = ["cls", "sep", "punctuation", "other"]
+
+
+def made(layers=(0, 1), heads=2) -> xarray.Dataset:
+    """A survey in which every head does the same; tests change what they need."""
+    shape = (2, len(layers), heads)
+    dims = ("measure", "layer", "head")
+    return xarray.Dataset(
+        {
+            "share": ((*dims, "query_category", "key_category"), np.full((*shape, 6, 4), 0.25)),
+            "neighbour": ((*dims, "offset"), np.full((*shape, 3), 0.2)),
+            "entropy": ((*dims, "query_category"), np.full((*shape, 6), 2.0)),
+            "entropy_uniform": 4.8,
+        },
+        coords={
+            "measure": ["weight", "norm"],
+            "layer": list(layers),
+            "head": list(range(heads)),
+            "query_category": QUERIES,
+            "key_category": KEYS,
+            "offset": [-1, 0, 1],
+        },
+    )
+
+
+def put(result: xarray.Dataset, name: str, value: float, **place: object) -> None:
+    result[name].loc[place] = value
+
+
+def test_the_head_that_shows_a_pattern_most_is_its_example():
+    result = made(layers=(3, 5))
+    everyone = {"measure": "weight", "query_category": "all"}
+    put(result, "entropy", 4.5, **everyone, layer=3, head=1)
+    put(result, "neighbour", 0.9, measure="weight", offset=1, layer=5, head=0)
+    put(result, "neighbour", 0.95, measure="weight", offset=-1, layer=5, head=1)
+    put(result, "share", 0.7, **everyone, key_category="sep", layer=3, head=0)
+    put(result, "share", 0.8, **everyone, key_category="punctuation", layer=5, head=1)
+    put(result, "share", 0.99, measure="weight", query_category="sep", key_category="sep", layer=5)
+    put(result, "share", 0.99, measure="norm", key_category="sep", layer=5)
+    found = example_heads(result)
+    assert list(found) == ["broad", "next", "sep", "punctuation"]
+    assert found == {
+        "broad": ExampleHead(3, 1, 4.5),
+        "next": ExampleHead(5, 0, 0.9),
+        "sep": ExampleHead(3, 0, 0.7),
+        "punctuation": ExampleHead(5, 1, 0.8),
+    }
+    assert example_heads(result, "norm")["sep"] == ExampleHead(5, 0, 0.99)
+
+
+def test_an_unclear_example_says_so_and_the_first_of_equals_is_taken():
+    found = example_heads(made())
+    assert {(one.layer, one.head) for one in found.values()} == {(0, 0)}
+    assert found["sep"].note == "no head gives half of its attention there: this one gives most"
+    assert found["next"].value == 0.2
+    assert "this one comes nearest to uniform attention, which has 4.80 nats" in found["broad"].note
+
+
+def test_what_a_survey_does_not_know_of_has_no_example():
+    result = made()
+    result["neighbour"][:] = np.nan
+    result["share"].loc[{"key_category": "sep"}] = 0.0
+    result["share"].loc[{"layer": 0, "head": 0}] = np.nan  # a layer with fewer heads
+    found = example_heads(result)
+    assert list(found) == ["broad", "punctuation"]
+    assert (found["punctuation"].layer, found["punctuation"].head) == (0, 1)
+
+
+def test_examples_from_a_model():
+    found = heads.run(texts(3), model("bert"), SurveySettings(measures=("norm",)), progress=False)
+    for pattern, one in example_heads(found).items():
+        if pattern == "sep":
+            shares = found["share"].sel(query_category="all", key_category="sep", measure="norm")
+            assert one.value == float(shares.max())
+            assert one.value == float(shares.sel(layer=one.layer, head=one.head))
+    with pytest.raises(UsageError, match="has no measure 'weight'; it has: norm"):
+        example_heads(found, "weight")
+
+
+@pytest.mark.parametrize(
+    ("pattern", "value", "note", "said"),
+    [
+        ("sep", 0.82, "", "attends to [SEP]: 82%"),
+        ("sep", 0.068, "no head gives half", "most to [SEP] of all heads: 7%"),
+        ("broad", 4.73, "", "attends broadly: 4.73 nats"),
+        ("broad", 1.2, "no head is really broad", "broadest of all heads: 1.20 nats"),
+    ],
+)
+def test_what_is_said_of_a_head_is_true_of_its_numbers(pattern, value, note, said):
+    assert what_it_does(pattern, ExampleHead(0, 0, value, note)) == said

@@ -1,0 +1,786 @@
+"""What the rules of all papers say of numbers: that they hold, do not, or are not decided."""
+
+import inspect
+from collections.abc import Callable, Iterator
+from importlib import import_module
+from typing import Any
+
+import numpy as np
+import pandas
+import pytest
+import xarray
+
+from headlight_papers.papers.claims import Claim
+from headlight_papers.papers.ferrando2022 import Settings as Ferrando2022
+from headlight_papers.papers.kobayashi2020.alignment.aligners import OtherAligner
+from headlight_papers.papers.kobayashi2020.alignment.results import SMOOTHGRADS, InputMethod, Rate
+from headlight_papers.papers.kobayashi2021.results import METHODS
+from headlight_papers.papers.verdicts import (
+    Bounds,
+    correlation,
+    difference,
+    every,
+    given,
+    lies,
+    mean_of,
+    median_of,
+    some,
+    verdict_of,
+)
+
+NAN = float("nan")
+MODULES = {
+    name: import_module(f"headlight_papers.papers.{name}.claims")
+    for name in (
+        "brunner2020",
+        "clark2019",
+        "jain2019",
+        "kobayashi2020",
+        "kobayashi2020.alignment",
+        "kobayashi2021",
+        "token_maps",
+        "wiegreffe2019",
+        "yang2020",
+    )
+}
+NOTHING_MEASURED = Bounds(NAN, NAN, NAN)
+
+
+# ---------------------------------------------------------------- one function
+
+
+@pytest.mark.parametrize(
+    ("low", "high", "answer"),
+    [(0.1, 0.2, True), (-0.1, 0.2, None), (-0.2, -0.1, False), (NAN, 0.2, None), (0.0, 0.0, False)],
+)
+def test_an_interval_lies_above_0_as_a_whole_or_not_at_all(low, high, answer):
+    assert lies(Bounds((low + high) / 2, low, high), above=0) is answer
+
+
+def test_a_margin_holds_the_whole_interval():
+    assert lies(Bounds(0.0, -0.01, 0.01), least=-0.01, most=0.01) is True
+    assert lies(Bounds(0.0, -0.02, 0.01), least=-0.01, most=0.01) is None
+    assert lies(Bounds(0.03, 0.02, 0.04), least=-0.01, most=0.01) is False
+
+
+def test_nothing_holds_of_nothing():
+    assert every() is some() is lies(NOTHING_MEASURED, above=0) is None
+    assert every(True, None) is some(False, None) is given(None, True) is None
+    assert every(None, False) is some(False, False) is False
+    assert some(None, True) is every(True, True) is True
+    words = [verdict_of(answer) for answer in (True, False, None)]
+    assert words == ["holds", "does not hold", "not decided"]
+
+
+def test_intervals_by_hand():
+    assert mean_of([0.8, 0.9, 1.0, NAN]).high == pytest.approx(0.9 + 4.302653 * 0.1 / 3**0.5)
+    assert np.isnan(mean_of([0.5]).low)
+    assert np.isnan(mean_of([0.5] * 3).low), "equal values do not tell how far off they are"
+    # Squares 0.02 and 0.02 over 4 degrees of freedom, of 3 and 3 values.
+    found = difference([0.8, 0.9, 1.0], [0.4, 0.5, 0.6])
+    half = 2.776445 * (0.04 / 4 * (2 / 3)) ** 0.5
+    assert (found.low, found.high) == pytest.approx((0.4 - half, 0.4 + half))
+    # A single value beside three, of two degrees of freedom.
+    single = difference([0.5], [0.8, 0.9, 1.0])
+    assert single.low == pytest.approx(-0.4 - 4.302653 * (0.01 * (4 / 3)) ** 0.5)
+    assert np.isnan(difference([0.5], [0.4]).low)
+    # 10 values: 1 or fewer below the median in 2.1% of cases, 2 or fewer in 5.5%.
+    assert median_of(np.arange(10)) == Bounds(4.5, 1.0, 8.0)
+    assert np.isnan(median_of(np.arange(5)).low)
+    found = correlation(0.5, 103)
+    half = 1.959964 * (1.125 / 100) ** 0.5
+    assert found.low == pytest.approx(np.tanh(np.arctanh(0.5) - half))
+
+
+# ------------------------------------------------------- numbers of which all rules hold
+
+
+def yang() -> pandas.DataFrame:
+    """Three seeds of each model; λ times 28.9 is that of the paper."""
+    models = [
+        ("base", NAN, 0.905, NAN, 0.2, NAN),
+        ("adversary", 0.0, 0.904, 4.0, 0.2, 0.3),
+        ("adversary", 6.92e-3, 0.903, 6.0, 0.2, 0.6),
+        ("adversary", 0.03, 0.80, 8.0, 0.5, 0.65),
+        ("adversary", 0.104, 0.75, 14.0, 0.6, 0.69),
+        ("seed", NAN, 0.905, 2.0, 0.2, 0.2),
+        ("uniform", NAN, 0.6, 5.0, 0.8, 0.4),
+    ]
+    return pandas.DataFrame(
+        [
+            {
+                "kind": kind,
+                "guide": "",
+                "seed": seed,
+                "weight": weight,
+                "f1": f1 + noise,
+                "kl": kl + noise,
+                "nll": nll + noise,
+                "jsd": jsd + noise,
+                "tvd": 0.05 + noise,
+                "accuracy": 0.9 + noise,
+            }
+            for kind, weight, f1, kl, nll, jsd in models
+            for seed, noise in enumerate((-0.001, 0.0, 0.001))
+        ]
+    )
+
+
+def yang_classifiers() -> dict[str, pandas.DataFrame]:
+    """Whose attention is moved as far as it can be at little cost, unlike that of the tagger."""
+    rows = yang()
+    return {"SST": rows.assign(jsd=rows.jsd * 1.2)}
+
+
+def yang_guided() -> pandas.DataFrame:
+    f1 = {("base", NAN): 0.9, ("adversary", 0.104): 0.901, ("uniform", NAN): 0.7}
+    f1 |= {("identity", NAN): 0.68}
+    return pandas.DataFrame(
+        [
+            {"kind": "guided", "guide": guide, "weight": weight, "f1": value + noise}
+            for (guide, weight), value in f1.items()
+            for noise in (-0.001, 0.0, 0.001)
+        ]
+    )
+
+
+def wiegreffe() -> pandas.DataFrame:
+    """Two sets of which all conclusions hold; adversaries are single runs."""
+    models = [
+        ("base", "lstm", "", NAN, 0.80, NAN, NAN), ("base", "transformer", "", NAN, 0.8, NAN, NAN),
+        ("guided", "lstm", "uniform", NAN, 0.79, 0.05, 0.1),
+        ("guided", "average", "uniform", NAN, 0.70, NAN, NAN),
+        ("guided", "average", "base", NAN, 0.79, NAN, NAN),
+        ("seed", "lstm", "", NAN, 0.8, 0.06, 0.1), ("seed", "transformer", "", NAN, 0.8, 0.06, 0.1),
+    ]  # fmt: skip
+    singles = [
+        ("guided", "average", "adversary", 0.0, 0.79, NAN, NAN),
+        ("guided", "average", "adversary", 0.1, 0.60, NAN, NAN),
+        *(("adversary", encoder, "", 0.0, 0.8, 0.06, 0.12) for encoder in ("lstm", "transformer")),
+        *(("adversary", encoder, "", 0.1, 0.8, 0.07, 0.5) for encoder in ("lstm", "transformer")),
+    ]
+    names = ("kind", "encoder", "guide", "weight", "f1", "tvd", "jsd")
+    return pandas.DataFrame(
+        [
+            {
+                "set": title,
+                **dict(zip(names, model, strict=True)),
+                "accuracy": 0.8 + noise,
+                "f1": model[4] + noise,
+                "tvd": model[5] + noise,
+                "jsd": model[6] + noise,
+            }
+            for title in ("SST", "IMDb")
+            for rows, noises in ((models, (-0.001, 0.0, 0.001)), (singles, (0.0,)))
+            for model in rows
+            for noise in noises
+        ]
+    )
+
+
+def instances(tvd: float = 0.04, jsd: float = 0.6) -> dict[str, dict[str, np.ndarray]]:
+    noise = np.array([-0.001, 0.0, 0.001, NAN])
+    return {title: {"tvd": tvd + noise, "jsd": jsd + noise} for title in ("SST", "IMDb")}
+
+
+def jain() -> dict[tuple[str, str], pandas.DataFrame]:
+    taus = {"lstm": (0.3, 0.3, 0.65), "average": (0.6, 0.7, 0.5), "transformer": (0.3, 0.3, 0.6)}
+    noise = np.linspace(-0.02, 0.02, 20)
+    return {
+        ("SST", encoder): pandas.DataFrame(
+            {
+                "attention_gradient": first + noise,
+                "attention_left_out": second - noise / 2,
+                "gradient_left_out": both + noise / 3,
+                "jsd": 0.5 + noise,
+                "permuted": 0.03 + noise,
+                "predicted": 0,
+            }
+        )
+        for encoder, (first, second, both) in taus.items()
+    }
+
+
+def alignment() -> xarray.Dataset:
+    layers, heads, half = 4, 4, 0.01
+    norms = np.array([0.5, 0.2, 0.6, 0.7])
+    rates = np.array([[norms + 0.2, [0.9] * layers], [norms, [0.7] * layers]])
+    mean = np.array([1.0, 9.0, 3.0, 4.0])
+    of_heads = mean[:, None] + np.arange(heads)
+    by_head = np.stack([1 - of_heads / 20, of_heads / 20])
+    axes = ("measure", "step", "layer")
+    ends = {"": 0.0, "_low": -half, "_high": half}
+    both = np.stack([by_head, by_head])
+    return xarray.Dataset(
+        {
+            **{f"error_rate{end}": (axes, rates + by) for end, by in ends.items()},
+            **{f"head_error_rate{end}": ((*axes, "head"), both + by) for end, by in ends.items()},
+            "mean_norm": ("layer", mean),
+            "head_mean_norm": (("layer", "head"), of_heads),
+        },
+        coords={
+            "measure": ["weight", "norm"],
+            "step": ["input", "output"],
+            "layer": range(layers),
+            "head": range(heads),
+        },
+    )
+
+
+def norms() -> xarray.Dataset:
+    names = ("cls", "sep", "punctuation", "other")
+    axes = ("layer", "head", "key_category")
+    return xarray.Dataset(
+        {
+            "vector_norm_cv": (("layer", "head"), [[0.3]]),
+            "weight_total": (axes, [[[0.1, 0.4, 0.2, 0.3]]]),
+            "weighted_norm_total": (axes, [[[0.01, 0.1, 0.05, 0.84]]]),
+            "weight_norm_spearman": ("key_category", [-0.5, -0.5, -0.5, 0.0]),
+            "weight_norm_spearman_error_bound": ("key_category", [0.001] * 4),
+            "frequency_spearman": ("quantity", [-0.05, 0.5]),
+            "frequency_spearman_error_bound": ("quantity", [0.001] * 2),
+            "token_count": ("key_category", [2, 2, 2, 2]),
+        },
+        coords={"key_category": list(names), "quantity": ["weight", "norm"]},
+    )
+
+
+def lengths() -> xarray.Dataset:
+    return xarray.Dataset(
+        {
+            "effective_correlation": ("length", [1.0, 1.0, 0.5]),
+            "effective_correlation_std": ("length", [0.0, 0.0, 0.1]),
+            "effective_correlation_count": ("length", [9, 9, 9]),
+            "keys_mean": ("length", [8.0, 16.0, 64.0]),
+            "head_dim": ("layer", [32]),
+        }
+    )
+
+
+def rates() -> xarray.DataArray:
+    values = [[[0.95, 0.96, 0.97], [0.9, 0.91, 0.92]], [[0.9, 0.91, 0.9], [0.7, 0.71, 0.7]]]
+    dims = ("loss", "layer", "fold")
+    return xarray.DataArray(values, dims=dims, coords={"loss": ["cosine", "l2"]})
+
+
+def contributions() -> xarray.Dataset:
+    share = [[0.1, 0.4, NAN, 0.3, 0.2]] * 2
+    return xarray.Dataset(
+        {
+            "own_box": (("group", "layer", "mark"), [[[0.3], [0.1]]]),
+            "own_standard_error": (("group", "layer"), [[0.001, 0.001]]),
+            "not_largest": ("layer", [0.0, 0.3]),
+            "not_largest_standard_error": ("layer", [0.0, 0.01]),
+            "neighbour_share": (("layer", "offset"), share),
+            "by_distance_share": (("distance", "layer"), [[0.6, 0.4], [0.2, 0.8]]),
+        },
+        coords={
+            "group": ["all"],
+            "mark": ["median"],
+            "offset": [-2, -1, 0, 1, 2],
+            "distance": ["1", "11+"],
+        },
+    )
+
+
+def survey() -> xarray.Dataset:
+    share = np.full((1, 2, 2, 2, 1), 0.6)
+    share[..., 1, :] = 0.95
+    by_head = ("measure", "layer", "head")
+    numbers = {
+        "share": ((*by_head, "query_category", "key_category"), share, share / 50),
+        "neighbour": ((*by_head, "offset"), np.full((1, 2, 2, 2), 0.7), 0.02),
+        "entropy": ((*by_head, "query_category"), np.full((1, 2, 2, 2), 4.7), 0.02),
+    }
+    return xarray.Dataset(
+        {
+            **{name: (dims, values) for name, (dims, values, _) in numbers.items()},
+            **{f"{name}_low": (dims, each - half) for name, (dims, each, half) in numbers.items()},
+            **{f"{name}_high": (dims, each + half) for name, (dims, each, half) in numbers.items()},
+            "entropy_uniform": ((), 4.8),
+        },
+        coords={
+            "measure": ["weight"],
+            "query_category": ["all", "sep"],
+            "key_category": ["sep"],
+            "offset": [-1, 1],
+        },
+    )
+
+
+def dependencies() -> xarray.Dataset:
+    axes = ("measure", "layer", "head", "direction", "relation")
+    accuracy = np.array([0.4, 0.9, 0.8]).reshape(1, 1, 1, 1, 3)
+    return xarray.Dataset(
+        {
+            "accuracy": (axes, accuracy),
+            "low": (axes, accuracy - 0.02),
+            "high": (axes, accuracy + 0.02),
+            "count": ("relation", [900, 200, 200]),
+            "offset_accuracy": (("offset", "relation"), [[0.2, 0.5, 0.5]]),
+        },
+        coords={
+            "measure": ["weight"],
+            "layer": [0],
+            "head": [0],
+            "direction": ["head"],
+            "relation": ["all", "obj", "det"],
+            "offset": [1],
+        },
+    )
+
+
+def antecedents() -> xarray.Dataset:
+    axes = ("measure", "layer", "head", "direction", "mention_kind")
+    one = (1, 1, 1, 1, 1)
+    ends = {"accuracy": 0.0, "low": -0.02, "high": 0.02}
+    return xarray.Dataset(
+        {
+            **{name: (axes, np.full(one, 0.7 + by)) for name, by in ends.items()},
+            **{
+                f"baseline_{name}": (("baseline", "mention_kind"), [[0.3 + by], [0.5 + by]])
+                for name, by in ends.items()
+            },
+            "count": ("mention_kind", [99]),
+        },
+        coords={
+            "measure": ["weight"],
+            "layer": [0],
+            "head": [0],
+            "direction": ["mention"],
+            "mention_kind": ["all"],
+            "baseline": ["nearest", "head match"],
+        },
+    )
+
+
+def probes() -> pandas.DataFrame:
+    uas = {
+        "attention_and_words": 77.0,
+        "distances_and_words": 58.0,
+        "random_attention_and_words": 30.0,
+    }
+    return pandas.DataFrame(
+        [
+            {"probe": name, "measure": "weight", "UAS": it, "low": it - 1, "high": it + 1}
+            for name, it in uas.items()
+        ]
+    )
+
+
+def distances() -> xarray.Dataset:
+    layer = np.repeat([0, 1], 3)
+    near = np.where(layer[:, None] == layer, 0.1, 0.5)
+    near = near + 0.001 * np.add.outer(range(6), range(6))
+    return xarray.Dataset(
+        {"distance": (("measure", "first", "second"), near[None])},
+        coords={"layer": ("first", layer), "second_layer": ("second", layer)},
+    )
+
+
+def share_of_separators() -> tuple[xarray.DataArray, xarray.DataArray]:
+    values = np.array([[[0.1, 0.1], [0.6, 0.4]], [[0.1, 0.1], [0.2, 0.2]]])
+    share = xarray.DataArray(values, dims=("measure", "layer", "head"))
+    share = share.assign_coords(measure=["weight", "effective"])
+    return share, (share / 50).rename("half")
+
+
+def gradients() -> dict[InputMethod, Rate]:
+    return dict.fromkeys(SMOOTHGRADS, Rate(90.0, 89.0, 91.0))
+
+
+def aligners(low: float = 29.0, high: float = 31.0) -> list[OtherAligner]:
+    return [OtherAligner("fastalign", "forward", Rate((low + high) / 2, low, high))]
+
+
+def mixing() -> xarray.Dataset:
+    """Two layers; rare types and masks mix more than the rest."""
+    scopes = dict(zip(METHODS, (0.97, 0.85, 0.48, 0.22, 0.18), strict=True))
+    groups = {
+        "mixing": ((), [0.0]),
+        "by_frequency": (("frequency", [1, 10]), [0.04, -0.04]),
+        "by_state": (("state", ["masked", "given"]), [0.05, -0.01]),
+    }
+    found = {}
+    for name, (axis, shifts) in groups.items():
+        values = np.array(list(scopes.values()))[:, None, None] + np.array(shifts)[:, None]
+        values = np.repeat(values, 2, axis=2) if axis else np.repeat(values[:, 0], 2, axis=1)
+        for end, off in (("", 0.0), ("_low", -0.01), ("_high", 0.01)):
+            found[f"{name}{end}"] = (("scope", *axis[:1], "layer"), values + off)
+    axes = {"scope": list(scopes), "frequency": [1, 10], "state": ["masked", "given"]}
+    return xarray.Dataset(found, axes)
+
+
+def maps_beside() -> xarray.Dataset:
+    """ALTI ahead of all others, by every question."""
+    names = ["alti", "rollout", "rollout_norm", "globenc", "gradient_input"]
+    score = np.array([0.4, 0.3, 0.2, 0.1, 0.0])
+    numbers = {"score": (("map",), score), "difference": (("map", "other"), score[:, None] - score)}
+    found = {
+        f"{name}{end}": (("question", *axes), values[None] + off)
+        for name, (axes, values) in numbers.items()
+        for end, off in (("", 0.0), ("_low", -0.05), ("_high", 0.05))
+    }
+    return xarray.Dataset(found, {"question": ["comprehensiveness"], "map": names, "other": names})
+
+
+LENGTH = 28.9
+ARGUMENTS: dict[str, Callable[[], tuple[Any, ...]]] = {
+    "brunner2020.not_identifiable": lambda: (
+        xarray.Dataset({"difference": 9e-6, "rounding": 1e-6, "most": 0.9}),
+    ),
+    "brunner2020.less_correlated": lambda: (lengths(),),
+    "brunner2020.peak_vanishes": share_of_separators,
+    "brunner2020.keeps_identity": lambda: (rates(),),
+    "brunner2020.in_the_angle": lambda: (rates().isel(layer=-1),),
+    "brunner2020.easier_downwards": lambda: (
+        xarray.DataArray(
+            [[0.9, 0.4, 0.3], [0.8, 0.9, 0.5], [0.85, 0.8, 0.9]], dims=("layer", "tested_layer")
+        ),
+    ),
+    "brunner2020.mixes": lambda: (contributions(),),
+    "brunner2020.still_largest": lambda: (contributions(),),
+    "brunner2020.local": lambda: (contributions(),),
+    "brunner2020.far_context_is_deep": lambda: (contributions(),),
+    "clark2019.to_neighbours": lambda: (survey(),),
+    "clark2019.to_separators": lambda: (survey(),),
+    "clark2019.no_op": lambda: (survey(),),
+    "clark2019.broad_below": lambda: (survey(),),
+    "clark2019.finds_relations": lambda: (dependencies(), "treebank"),
+    "clark2019.not_all_syntax": lambda: (dependencies(), "treebank"),
+    "clark2019.finds_antecedents": lambda: (antecedents(), "corpus"),
+    "clark2019.knows_syntax": lambda: (probes(),),
+    "clark2019.alike_in_layers": lambda: (distances(),),
+    **{
+        f"jain2019.{name}": lambda: (jain(),)
+        for name in (
+            "modest", "gradients_agree_more", "not_without_context", "context_breaks",
+            "others_exist", "permuting_does_little", "transformer_alike",
+        )
+    },
+    "kobayashi2020.judge_claims": lambda: (norms(),),
+    **{
+        f"kobayashi2020.alignment.{name}": lambda: (alignment(),)
+        for name in (
+            "norms_above_weights", "input_above_output", "second_layer", "norm_finds_layer",
+            "norms_of_heads",
+        )
+    },
+    "kobayashi2020.alignment.as_good_as_fast_align": lambda: (alignment(), aligners()),
+    "kobayashi2020.alignment.norms_above_gradients": lambda: (alignment(), gradients()),
+    "kobayashi2021.judge_claims": lambda: (mixing(),),
+    "token_maps.judge_ahead": lambda: (maps_beside(), Ferrando2022.claims),
+    **{
+        f"wiegreffe2019.{name}": lambda: (wiegreffe(),)
+        for name in ("needs_attention", "carries_over", "adversaries_do_not", "adversaries_exist")
+    },
+    "wiegreffe2019.harder_than_single_texts": lambda: (wiegreffe(), instances()),
+    "yang2020.costs_nothing": lambda: (yang(), 6.92e-3, LENGTH),
+    "yang2020.costs_much": lambda: (yang(), 0.104, LENGTH),
+    "yang2020.safe_point": lambda: (yang(),),
+    "yang2020.guides_as_well": lambda: (yang(), yang_guided(), 0.104, LENGTH),
+    "yang2020.carries_over": lambda: (yang(), yang_guided()),
+    "yang2020.more_exclusive": lambda: (yang(), yang_classifiers()),
+    "yang2020.beyond_seeds": lambda: (yang(), 6.92e-3, LENGTH),
+}  # fmt: skip
+"""Of every rule, what it is given, of which it holds."""
+
+
+def rules() -> Iterator[str]:
+    for paper, module in MODULES.items():
+        for name, function in inspect.getmembers(module, inspect.isfunction):
+            made_here = function.__module__ == module.__name__ and not name.startswith("_")
+            if made_here and inspect.signature(function).return_annotation in (Claim, list[Claim]):
+                yield f"{paper}.{name}"
+
+
+def judged(rule: str, arguments: tuple[Any, ...]) -> list[Claim]:
+    paper, name = rule.rsplit(".", 1)
+    found = getattr(MODULES[paper], name)(*arguments)
+    return found if isinstance(found, list) else [found]
+
+
+def test_no_rule_is_forgotten():
+    assert set(ARGUMENTS) == set(rules())
+
+
+@pytest.mark.parametrize("rule", ARGUMENTS)
+def test_every_rule_can_hold(rule):
+    assert [one.verdict for one in judged(rule, ARGUMENTS[rule]())] == ["holds"] * len(
+        judged(rule, ARGUMENTS[rule]())
+    )
+
+
+# ------------------------------------------------------------------- that prove nothing
+
+KEYS = ("weight", "seed", "keys_mean", "head_dim", "count", "predicted")
+"""What says of what a number is; everything else is a number that was measured."""
+UNCERTAIN = ("low", "high", "half", "error", "error_bound", "std")
+
+
+def changed(given: Any, column: Callable[[str, np.ndarray], np.ndarray], rows: Callable) -> Any:
+    """The same with other numbers, in tables and results of every kind."""
+    if isinstance(given, xarray.Dataset):
+        found = given.data_vars.items()
+        numbers = {
+            name: one.copy(data=column(str(name), one.values))
+            for name, one in found
+            if name not in KEYS and np.issubdtype(one.dtype, np.floating)
+        }
+        return given.assign(numbers)
+    if isinstance(given, dict):
+        return {key: changed(value, column, rows) for key, value in given.items()}
+    if isinstance(given, list | tuple):
+        return type(given)(changed(one, column, rows) for one in given)
+    return next(
+        (
+            change(given, column, rows)
+            for kind, change in CHANGES.items()
+            if isinstance(given, kind)
+        ),
+        given,
+    )
+
+
+def changed_frame(given: pandas.DataFrame, column: Callable, rows: Callable) -> pandas.DataFrame:
+    some = rows(given)
+    numbers = [name for name in some.select_dtypes("number") if name not in KEYS]
+    return some.assign(**{name: column(name, some[name].to_numpy()) for name in numbers})
+
+
+def changed_rate(given: Rate, column: Callable, rows: Callable) -> Rate:
+    numbers = {name: float(column(name, np.array(one))) for name, one in vars(given).items()}
+    return Rate(**dict.fromkeys(numbers, NAN) if rows is nobody else numbers)
+
+
+CHANGES: dict[type, Callable[[Any, Callable, Callable], Any]] = {
+    pandas.DataFrame: changed_frame,
+    Rate: changed_rate,
+    OtherAligner: lambda given, column, rows: OtherAligner(
+        given.name, given.links, changed_rate(given.rate, column, rows)
+    ),
+    xarray.DataArray: lambda given, column, rows: (
+        part := given.isel(fold=[0]) if rows is first and "fold" in given.dims else given
+    ).copy(data=column(str(given.name), part.values)),
+    np.ndarray: lambda given, column, rows: column(
+        "", rows(pandas.DataFrame({"of": given})).of.to_numpy()
+    ),
+}
+
+
+def whole(frame: pandas.DataFrame) -> pandas.DataFrame:
+    return frame
+
+
+def nobody(frame: pandas.DataFrame) -> pandas.DataFrame:
+    return frame.iloc[:0]
+
+
+def first(frame: pandas.DataFrame) -> pandas.DataFrame:
+    """One seed of each model; of texts a single one."""
+    names = [
+        name for name in ("set", "kind", "encoder", "guide", "weight", "probe") if name in frame
+    ]
+    return frame.drop_duplicates(names) if names else frame.iloc[:1]
+
+
+def unknown(_: str, values: np.ndarray) -> np.ndarray:
+    return np.full(values.shape, NAN)
+
+
+def as_it_is(_: str, values: np.ndarray) -> np.ndarray:
+    return values
+
+
+def equal(_: str, values: np.ndarray) -> np.ndarray:
+    return np.full(values.shape, 0.5)
+
+
+def uncertain(name: str, values: np.ndarray) -> np.ndarray:
+    """As it is, but for what says how far off it may be."""
+    ends = name.rsplit("_", 1)[-1] in UNCERTAIN or name.endswith(("error_bound", "standard_error"))
+    return unknown(name, values) if ends else values
+
+
+ALL_COUNTED = {
+    "1. Other attention has the same output",
+    "9. Context is local",
+    "10. Near context comes in early, far context late",
+    "1. ‖f(x)‖ differs from token to token",
+    "3. Attention to [SEP] is a no-op",
+    "6. Maps of late layers suit early ones, not vice versa",
+    "9. Heads of one layer behave alike",
+    "Heads of high norm: good AWI, bad AWO",
+}
+"""Their numbers are of all that was read, or of all pairs of heads and layers of the one model."""
+AS_MUCH_IS_ENOUGH = {
+    "1. Other attention has the same output",  # no more than rounding, and half of a row is moved
+    "1. ‖f(x)‖ differs from token to token",  # a coefficient of 0.5
+    "4. Heads of the first layer attend broadly",  # as broadly as uniform attention
+}
+
+
+@pytest.mark.parametrize(
+    ("column", "rows", "but"),
+    [
+        pytest.param(unknown, whole, (), id="not measured"),
+        pytest.param(as_it_is, nobody, (), id="empty"),
+        pytest.param(uncertain, first, ALL_COUNTED, id="one seed"),
+        pytest.param(equal, whole, AS_MUCH_IS_ENOUGH, id="all equal"),
+    ],
+)
+@pytest.mark.parametrize("rule", ARGUMENTS)
+def test_nothing_holds_where_nothing_was_compared(rule, column, rows, but):
+    arguments = changed(ARGUMENTS[rule](), column, rows)
+    if rows is nobody and not any(isinstance(one, pandas.DataFrame | dict) for one in arguments):
+        arguments = changed(arguments, unknown, whole)
+    for claim in judged(rule, arguments):
+        if claim.claim not in but:
+            assert claim.verdict == "not decided" or column is equal, claim
+            assert claim.verdict != "holds", claim
+
+
+# --------------------------------------------------------------- verdicts by hand
+
+
+def contrary(frame: pandas.DataFrame) -> pandas.DataFrame:
+    """What was best is worst, but for what says that models have learnt."""
+    learnt = (frame.kind == "base") | (frame.weight == 0)
+    return frame.assign(f1=frame.f1.where(learnt, 1 - frame.f1))
+
+
+@pytest.mark.parametrize(
+    "rule", ["wiegreffe2019.needs_attention", "wiegreffe2019.carries_over",
+             "wiegreffe2019.adversaries_do_not", "yang2020.costs_nothing",
+             "yang2020.carries_over"],
+)  # fmt: skip
+def test_the_contrary_does_not_hold(rule):
+    arguments = ARGUMENTS[rule]()
+    turned = [contrary(one) if isinstance(one, pandas.DataFrame) else one for one in arguments]
+    assert {one.verdict for one in judged(rule, tuple(turned))} == {"does not hold"}
+
+
+def test_attention_that_guides_worse_does_not_guide_as_well():
+    guided = yang_guided()
+    guided.loc[guided.guide == "adversary", "f1"] -= 0.1
+    found = verdict("yang2020", "guides_as_well", yang(), guided, 0.104, LENGTH)
+    assert found == "does not hold"
+
+
+def test_tagging_that_is_moved_as_far_is_not_more_exclusive():
+    assert verdict("yang2020", "more_exclusive", yang(), {"SST": yang()}) == "not decided"
+    further = yang().assign(jsd=yang().jsd * 1.2)
+    assert verdict("yang2020", "more_exclusive", further, {"SST": yang()}) == "does not hold"
+    lost = yang().assign(tvd=0.3)
+    assert verdict("yang2020", "more_exclusive", yang(), {"SST": lost}) == "not decided"
+
+
+def test_one_document_has_no_interval():
+    """Resamples of it are all the same, so that a head that is always right proves nothing."""
+    found = antecedents()
+    alike = {name: xarray.full_like(found[name], 1.0) for name in ("accuracy", "low", "high")}
+    assert verdict("clark2019", "finds_antecedents", found.assign(alike), "one") == "not decided"
+
+
+def test_models_that_have_not_learnt_say_nothing():
+    rows = yang()
+    guessing = rows.assign(f1=rows.f1 / 10)
+    assert verdict("yang2020", "costs_nothing", guessing, 6.92e-3, LENGTH) == "not decided"
+    rows = wiegreffe()
+    guessing = rows.assign(accuracy=rows.accuracy - 0.3)
+    assert verdict("wiegreffe2019", "needs_attention", guessing) == "not decided"
+
+
+def verdict(paper: str, rule: str, *arguments: Any) -> str:
+    return judged(f"{paper}.{rule}", arguments)[0].verdict
+
+
+def test_the_control_is_no_adversary():
+    """λ = 0 attends otherwise by chance, with a JSD far above that of seeds."""
+    rows = wiegreffe()
+    of_lstm = (rows.kind == "adversary") & (rows.encoder == "lstm")
+    rows.loc[of_lstm & (rows.weight == 0), "jsd"] = 0.6
+    rows.loc[of_lstm & (rows.weight > 0), "tvd"] = 0.3
+    assert verdict("wiegreffe2019", "adversaries_exist", rows) == "does not hold"
+    # Where the control has not learnt either, that of the others says nothing.
+    rows.loc[of_lstm & (rows.weight > 0) & (rows.set == "IMDb"), "tvd"] = 0.07
+    rows.loc[of_lstm & (rows.set == "SST"), "tvd"] = 0.35
+    for rule in ("adversaries_exist", "adversaries_do_not"):
+        (claim, *_) = judged(f"wiegreffe2019.{rule}", (rows,))
+        assert claim.verdict == "not decided"
+        assert claim.ours.count("where the control has not learnt (TVD 0.350)") == 1, "of SST alone"
+
+
+def test_adversaries_that_cannot_be_compared_are_not_worse():
+    """None has so small a TVD as single texts have by construction, and one a larger JSD."""
+    single = instances(tvd=0.03, jsd=0.45)
+    assert (
+        verdict("wiegreffe2019", "harder_than_single_texts", wiegreffe(), single) == "not decided"
+    )
+    near = instances(tvd=0.08, jsd=0.45)
+    assert (
+        verdict("wiegreffe2019", "harder_than_single_texts", wiegreffe(), near) == "does not hold"
+    )
+
+
+def test_f1_of_sets_is_judged_by_its_interval():
+    """One seed of three is 0.05 off: ± 0.14 for a difference of 0.01."""
+    rows = wiegreffe()
+    rows.loc[(rows.kind == "guided") & (rows.encoder == "lstm"), "f1"] += [0.05, 0, -0.05] * 2
+    assert verdict("wiegreffe2019", "needs_attention", rows) == "not decided"
+    worse = rows.assign(
+        f1=rows.f1.where(~((rows.kind == "guided") & (rows.encoder == "lstm")), 0.1)
+    )
+    worse.loc[(worse.kind == "base") & (worse.encoder == "lstm"), "f1"] = [0.8, 0.81, 0.79] * 2
+    assert verdict("wiegreffe2019", "needs_attention", worse) == "does not hold"
+
+
+def test_a_safe_point_within_the_noise_is_not_decided():
+    rows = yang()
+    before = (rows.weight == 6.92e-3) & (rows.kind == "adversary")
+    rows.loc[before, "kl"] = [12.1, 12.4, 13.2]  # the largest is 14: 12.6 is 90%
+    assert verdict("yang2020", "safe_point", rows) == "not decided"
+    rows.loc[before, "kl"] = [13.8, 13.9, 14.0]
+    assert verdict("yang2020", "safe_point", rows) == "does not hold"
+
+
+def test_only_the_lambda_of_the_paper_decides():
+    rows = yang()
+    assert verdict("yang2020", "costs_nothing", rows, 6.92e-3, LENGTH) == "holds"
+    rows.loc[rows.weight == 6.92e-3, "weight"] = 0.01
+    assert verdict("yang2020", "costs_nothing", rows, 0.01, LENGTH) == "not decided"
+    settings = import_module("headlight_papers.papers.yang2020.settings").Settings
+    for paper in (0.2, 3.0):
+        assert min(abs(np.log(one * LENGTH / paper)) for one in settings.lambdas if one) < 0.01
+
+
+def test_frequency_that_shows_in_weights_as_well_does_not_show_in_norms_alone():
+    found = norms()
+    found["frequency_spearman"].loc[{"quantity": "weight"}] = 0.16
+    *_, alone, more = judged("kobayashi2020.judge_claims", (found,))
+    assert (alone.verdict, more.verdict) == ("does not hold", "holds")
+
+
+def test_no_significant_difference_is_no_proof():
+    """A difference of 0.04 ± 0.05 is neither above 0 nor at most 0."""
+    frames = jain()
+    near = frames["SST", "average"]
+    noise = np.tile([-0.1, 0.1], 10)
+    near["gradient_left_out"] = near.attention_left_out + 0.03 + noise
+    near["attention_gradient"] = near.attention_left_out - 0.1
+    assert verdict("jain2019", "not_without_context", frames) == "not decided"
+    assert verdict("kobayashi2020.alignment", "as_good_as_fast_align", alignment(), aligners()) == (
+        "holds"
+    )
+    assert verdict(
+        "kobayashi2020.alignment", "as_good_as_fast_align", alignment(), aligners(18.0, 21.0)
+    ) == ("not decided")
+
+
+def test_what_is_printed_is_what_was_judged():
+    """The median moves by 0.104: three digits, and its interval."""
+    frames = jain()
+    frames["SST", "lstm"]["permuted"] = np.linspace(0.004, 0.204, 20)
+    claim = judged("jain2019.permuting_does_little", (frames,))[0]
+    assert claim.verdict == "not decided"
+    assert claim.ours == "SST 0.104 (0.057 to 0.151)"
