@@ -36,8 +36,10 @@ def __getattr__(name: str) -> Any:
     if not name.startswith("_"):
         if find_spec(f"headlight.{name}"):  # such as headlight.corpora
             return import_module(f"headlight.{name}")
-        if name in _catalogue().studies() or name in _catalogue().cannot_be_loaded():
+        if name in _catalogue().studies():
             return import_module("headlight.api").study_function(name)
+        if name in _catalogue().cannot_be_loaded():
+            _catalogue().find_study(name)  # which says why
     raise AttributeError(f"module 'headlight' has no attribute {name!r}")
 
 

@@ -7,9 +7,9 @@ from headlight.capture.objectives.objective import Objective
 from headlight.corpora.trees import Sentence
 from headlight.corpora.word_vectors import WordVectors
 from headlight.settings.attribution import AttributionSettings
+from headlight.word_alignment.settings import InputMeasureSettings, SimilaritySettings
 from headlight_papers.studies.parser_probes import TrainingSettings
 from headlight_papers.studies.token_identity import MapTrainingSettings
-from headlight.word_alignment.settings import InputMeasureSettings, SimilaritySettings
 from pathlib import Path
 from typing import Any, Literal
 from upath import UPath

@@ -15,7 +15,7 @@ from headlight.analysis.folder import RESULT, RunFolder
 from headlight.analysis.passes import observe
 from headlight.analysis.plan import Pass, StudyPlan, share_read
 from headlight.capture import CapturedModel
-from headlight.capture.precision import own_precision
+from headlight.capture.precision import one_thread, own_precision
 from headlight.encode import FRAME_NAMES, Encoded, piece_style, special_tokens
 from headlight.encode.batch import Batch
 from headlight.errors import CorpusError, RunError
@@ -34,7 +34,6 @@ from headlight.run.example import (
 )
 from headlight.run.processes import Mode
 from headlight.vocabulary import Kinds
-from headlight_papers.training.jobs import one_thread
 
 E = TypeVar("E", bound=Encoded)
 

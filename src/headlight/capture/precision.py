@@ -31,3 +31,14 @@ def own_precision(device: torch.device) -> Iterator[None]:
             if torch.amp.is_autocast_available(kind):
                 switched_off.enter_context(torch.autocast(kind, enabled=False))
         yield
+
+
+@contextmanager
+def one_thread() -> Iterator[None]:
+    """Within the block torch computes in one thread."""
+    before = torch.get_num_threads()
+    torch.set_num_threads(1)
+    try:
+        yield
+    finally:
+        torch.set_num_threads(before)

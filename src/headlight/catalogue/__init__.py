@@ -1,12 +1,16 @@
 """All studies, each declared once beside its settings, in this package or in another.
 
 A study of another package is found by an entry point of the group ``headlight.studies``, whose name
-is that of the study and whose value its row, ``package:STUDY``.  Nothing here needs torch.
+is that of the study and whose value its row, ``package:STUDY``; a command by one of the group
+``headlight.commands``, whose value is a `Command`.  Nothing here needs torch.
 """
 
 from headlight.catalogue.registry import (
     GROUP,
+    IN_PAPERS,
+    Command,
     cannot_be_loaded,
+    commands,
     find_ours,
     find_study,
     refused,
@@ -25,11 +29,14 @@ __all__ = [
     "EMBEDDED_CLASSIFIER",
     "EMBEDDED_TRANSLATOR",
     "GROUP",
+    "IN_PAPERS",
     "SOURCES",
+    "Command",
     "Reads",
     "SourceKind",
     "Study",
     "cannot_be_loaded",
+    "commands",
     "find_ours",
     "find_study",
     "refused",

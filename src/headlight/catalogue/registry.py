@@ -1,15 +1,16 @@
-"""Where studies are found: in our package of studies, and by entry points of other packages."""
+"""Where studies and commands are found: in this package, and by entry points of other packages."""
 
 import pkgutil
 import warnings
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import suppress
 from dataclasses import dataclass
 from functools import cache
 from importlib import import_module
 from importlib.util import find_spec
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any, Generic, TypeVar
 
-from headlight.catalogue.study import Study
+from headlight.catalogue.study import PAPERS, Study
 from headlight.errors import HeadlightWarning, UnknownNameError, UsageError
 
 if TYPE_CHECKING:
@@ -17,6 +18,9 @@ if TYPE_CHECKING:
 
 GROUP = "headlight.studies"
 """Of entry points, and the package of our own studies."""
+
+COMMANDS = "headlight.commands"
+"""Of entry points whose value is a `Command`."""
 
 TAKEN = {
     *("HeadlightError", "Model", "Reading", "load", "open"),
@@ -40,23 +44,67 @@ TAKEN = {
 }
 """Names of the root and of commands, besides those of modules, that no study may have."""
 
+IN_PAPERS = (
+    "adversary",
+    "attribution",
+    "coreference",
+    "guided",
+    "instance_adversary",
+    "parser_probes",
+    "permutation",
+    "reproduce",
+    "token_identity",
+)
+"""Studies and commands of the distribution headlight-papers, which may not be installed."""
+
+_NOT_INSTALLED = (
+    "{} is part of headlight-papers, which is not installed; "
+    "pip install 'headlight-attention[papers]'."
+)
+
+T = TypeVar("T", Study, "Command")
+
 
 @dataclass(frozen=True)
-class _Found:
-    """The studies that there are, and why others are none; both by name."""
+class Command:
+    """A command, as the help of the program lists it.
 
-    studies: Mapping[str, Study]
+    Attributes:
+        name: what is typed.
+        panel: the heading that it stands under.
+        summary: the first sentence of its help.
+        add: adds the command itself to a program of typer.
+    """
+
+    name: str
+    panel: str
+    summary: str
+    add: Callable[[Any], object]
+
+
+@dataclass(frozen=True)
+class _Found(Generic[T]):
+    """The rows that there are, and why others are none; both by name."""
+
+    rows: Mapping[str, T]
     refused: Mapping[str, str]
 
 
 def studies() -> Mapping[str, Study]:
     """All studies by name, in the order in which help and documentation list them."""
-    return _found().studies
+    return _found().rows
+
+
+def commands() -> Mapping[str, Command]:
+    """Commands of other packages by name."""
+    return _commands().rows
 
 
 def refused() -> Mapping[str, str]:
-    """Studies of other packages that cannot be had, by name, each with a sentence that says why."""
-    return _found().refused
+    """Studies and commands that cannot be had, by name, each with a sentence that says why."""
+    here = {*studies(), *commands()}
+    missing = {name: _NOT_INSTALLED.format(name) for name in IN_PAPERS if name not in here}
+    return missing | {**_commands().refused, **_found().refused}
 
 
 def find_study(name: str) -> Study:
@@ -66,36 +114,39 @@ def find_study(name: str) -> Study:
         HeadlightWarning: another package has a study of the same name, which is left out.
 
     Raises:
-        UsageError: it is a study of another package, which cannot be had.
+        UsageError: it is a study of another package, which cannot be loaded or is not installed.
         UnknownNameError: there is none.
     """
     found = _found()
-    if name in found.studies:
+    if name in found.rows:
         if name in found.refused:
             warnings.warn(found.refused[name], HeadlightWarning, stacklevel=2)
-        return found.studies[name]
-    if name in found.refused:
-        raise UsageError(found.refused[name])
-    raise UnknownNameError("study", name, found.studies)
+        return found.rows[name]
+    if name in refused():
+        raise UsageError(refused()[name])
+    raise UnknownNameError("study", name, found.rows)
 
 
 def find_ours(name: str) -> Study | None:
-    """Our study of that name, without a look at those of other packages."""
+    """The study of that name in a distribution of ours, without a look at other studies."""
     likely = f"{GROUP}.{name}"  # most packages have the names of their studies
     if name.isidentifier() and find_spec(likely):
         study: Study | None = getattr(import_module(likely), "STUDY", None)
         if study and study.name == name:
             return study
+    if name in IN_PAPERS:
+        entries = (entry for entry in _entries(GROUP) if entry.name == name and _is_ours(entry))
+        with suppress(UsageError):  # which `find_study` raises
+            return next((_load(entry, {}, Study) for entry in entries), None)
     return next((study for study in _our_studies() if study.name == name), None)
 
 
 def cannot_be_loaded() -> list[str]:
     """Free names under which another package has a study that cannot be had."""
-    found = _found()
     return [
         name
-        for name in found.refused
-        if name.isidentifier() and name not in found.studies and not _is_taken(name)
+        for name in refused()
+        if name.isidentifier() and name not in studies() and not _is_taken(name)
     ]
 
 
@@ -104,17 +155,25 @@ def _is_taken(name: str) -> bool:
 
 
 @cache
-def _found() -> _Found:
-    from importlib.metadata import entry_points
+def _found() -> _Found[Study]:
+    found = _load_all(GROUP, Study, {study.name: study for study in _our_studies()})
+    in_order = sorted(found.rows.values(), key=lambda study: (study.order, study.name))
+    return _Found({study.name: study for study in in_order}, found.refused)
 
-    found, refused = {study.name: study for study in _our_studies()}, dict[str, str]()
-    for entry in sorted(entry_points(group=GROUP), key=lambda entry: (entry.name, entry.value)):
+
+@cache
+def _commands() -> _Found[Command]:
+    return _load_all(COMMANDS, Command, {})
+
+
+def _load_all(group: str, kind: type[T], ours: Mapping[str, T]) -> _Found[T]:
+    rows, refused = dict(ours), dict[str, str]()
+    for entry in _entries(group):
         try:
-            found[entry.name] = _loaded(entry, found)
+            rows[entry.name] = _load(entry, rows, kind)
         except UsageError as error:
             refused[entry.name] = str(error)
-    in_order = sorted(found.values(), key=lambda study: (study.order, study.name))
-    return _Found({study.name: study for study in in_order}, refused)
+    return _Found(rows, refused)
 
 
 def _our_studies() -> Iterator[Study]:
@@ -123,17 +182,30 @@ def _our_studies() -> Iterator[Study]:
             yield package.STUDY
 
 
-def _loaded(entry: "EntryPoint", known: Mapping[str, Study]) -> Study:
+def _entries(group: str) -> list["EntryPoint"]:
+    """Entry points in a fixed order, those of our own distributions first."""
+    from importlib.metadata import entry_points
+
+    found = entry_points(group=group)
+    return sorted(found, key=lambda entry: (not _is_ours(entry), entry.name, entry.value))
+
+
+def _is_ours(entry: "EntryPoint") -> bool:
+    return entry.module.partition(".")[0] == PAPERS
+
+
+def _load(entry: "EntryPoint", known: Mapping[str, T], kind: type[T]) -> T:
     """The row that an entry point names.
 
     Raises:
         UsageError: it cannot be had; the sentence says which package to see to.
     """
     package = entry.dist.name if entry.dist else entry.value
-    what = f"the study {entry.name} of the package {package}"
+    noun = kind.__name__.lower()
+    what = f"the {noun} {entry.name} of the package {package}"
     if not entry.name.isidentifier() or entry.name.startswith("_"):
         raise UsageError(f"{what} has a name that no function can have; rename it.")
-    if entry.name in known or _is_taken(entry.name):
+    if entry.name in known or (_is_taken(entry.name) and not _is_ours(entry)):
         raise UsageError(f"{what} is left out, since its name is taken; rename it.")
     try:
         found = entry.load()
@@ -142,9 +214,9 @@ def _loaded(entry: "EntryPoint", known: Mapping[str, Study]) -> Study:
         raise UsageError(
             f"{what} cannot be loaded ({why}); update or remove that package."
         ) from problem
-    if not isinstance(found, Study) or found.name != entry.name:
+    if not isinstance(found, kind) or found.name != entry.name:
         raise UsageError(
-            f"{what} is no study of that name: {entry.value} must be a headlight.catalogue.Study "
-            f"with the name {entry.name!r}."
+            f"{what} is no {noun} of that name: {entry.value} must be a "
+            f"headlight.catalogue.{kind.__name__} with the name {entry.name!r}."
         )
     return found

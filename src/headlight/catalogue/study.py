@@ -14,6 +14,9 @@ from headlight.settings import StudySettings
 if TYPE_CHECKING:
     import xarray
 
+PAPERS = "headlight_papers"
+"""The package of the distribution headlight-papers, which may not be installed."""
+
 
 @dataclass(frozen=True, kw_only=True)
 class Study:
@@ -74,8 +77,8 @@ class Study:
 
     @property
     def is_ours(self) -> bool:
-        """Whether it comes with Headlight, and not with another package."""
-        return self.package.partition(".")[0] == __name__.partition(".")[0]
+        """Whether a distribution of this project has it, and not another package."""
+        return self.package.partition(".")[0] in (__name__.partition(".")[0], PAPERS)
 
     @cached_property
     def run(self) -> Callable[..., "xarray.Dataset"]:

@@ -5,9 +5,17 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from headlight.catalogue import cannot_be_loaded, find_ours, refused, studies
+from headlight.catalogue import (
+    IN_PAPERS,
+    Command,
+    cannot_be_loaded,
+    commands,
+    find_ours,
+    refused,
+    studies,
+)
 from headlight.catalogue.sources import TRANSLATIONS
-from headlight.cli.commands import Commands, Entry, group_of
+from headlight.cli.commands import Commands, group_of
 from headlight.cli.printing import say
 from headlight.version import __version__
 
@@ -16,7 +24,6 @@ if TYPE_CHECKING:
 
 TEXTS = "Look at texts"
 RUNS = "Runs of many workers"
-PAPERS = "Papers"
 RESULTS = "Look at results"
 OTHERS = "Cannot be loaded"
 
@@ -36,7 +43,7 @@ def _root(
     pass
 
 
-def _entry(name: str, panel: str, summary: str, module: str | None = None) -> Entry:
+def _entry(name: str, panel: str, summary: str, module: str | None = None) -> Command:
     """A command that is a function of its name, in a module of that name or of another."""
 
     def add(program: typer.Typer) -> None:
@@ -44,33 +51,25 @@ def _entry(name: str, panel: str, summary: str, module: str | None = None) -> En
         epilog = getattr(home, f"{name.upper()}_EXAMPLES")
         program.command(name, epilog=epilog, rich_help_panel=panel)(getattr(home, name))
 
-    return Entry(name, panel, summary, add)
+    return Command(name, panel, summary, add)
 
 
-def _papers(program: typer.Typer) -> None:
-    from headlight_papers.cli import REPRODUCE_EXAMPLES, papers_app
-
-    program.add_typer(
-        papers_app(), name="reproduce", epilog=REPRODUCE_EXAMPLES, rich_help_panel=PAPERS
-    )
-
-
-def _of_study(study: "Study") -> Entry:
+def _of_study(study: "Study") -> Command:
     def add(program: typer.Typer) -> None:
         from headlight.cli.study import add_study
 
         add_study(program, study)
 
-    return Entry(study.command, study.source.panel, study.sentence, add)
+    return Command(study.command, study.source.panel, study.sentence, add)
 
 
-def _refusal(name: str) -> Entry:
+def _refusal(name: str) -> Command:
     def add(program: typer.Typer) -> None:
         from headlight.cli.study import add_refusal
 
         add_refusal(program, name)
 
-    return Entry(name.replace("_", "-"), OTHERS, refused()[name], add)
+    return Command(name.replace("_", "-"), OTHERS, refused()[name], add)
 
 
 # Help lists them in this order; the summaries are the first sentences of their docstrings.
@@ -137,29 +136,27 @@ LAST = (
         "Make the result of what workers have measured; what is missing is measured first.",
         "status",
     ),
-    Entry(
-        "reproduce",
-        PAPERS,
-        "Make the tables and figures of a paper on your model and data, beside the published "
-        "numbers.",
-        _papers,
-    ),
 )
 OWN = {each.name: each for each in (*FIRST, *LAST)}
 
 
-def entries() -> dict[str, Entry]:
+def entries() -> dict[str, Command]:
     """All commands, with those of the studies that there are now."""
-    between = [*map(_of_study, studies().values()), *map(_refusal, cannot_be_loaded())]
-    return {each.name: each for each in (*FIRST, *between, *LAST)}
+    refusals = [_refusal(name) for name in cannot_be_loaded() if name not in IN_PAPERS]
+    between = [*map(_of_study, studies().values()), *refusals]
+    return {each.name: each for each in (*FIRST, *between, *LAST, *commands().values())}
 
 
-def find_entry(name: str) -> Entry | None:
+def find_entry(name: str) -> Command | None:
     """The command of that name, without a look at other studies where it is one of ours."""
     if name in OWN:
         return OWN[name]
-    ours = find_ours(name.replace("-", "_"))
-    return entries().get(name) if ours is None else _of_study(ours)
+    study = name.replace("-", "_")
+    if (ours := find_ours(study)) is not None:
+        return _of_study(ours)
+    if name in commands():
+        return commands()[name]
+    return entries().get(name) or (_refusal(study) if study in IN_PAPERS else None)
 
 
 def make_app() -> typer.Typer:

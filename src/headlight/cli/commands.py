@@ -2,28 +2,12 @@
 
 from collections.abc import Callable, Iterator, Mapping
 from copy import copy
-from dataclasses import dataclass
 from typing import Any
 
 import typer
 from typer.core import TyperCommand, TyperGroup
 
-
-@dataclass(frozen=True)
-class Entry:
-    """A command, as the help of the program lists it.
-
-    Attributes:
-        name: what is typed.
-        panel: the heading that it stands under.
-        summary: the first sentence of its help.
-        add: adds the command itself to a program.
-    """
-
-    name: str
-    panel: str
-    summary: str
-    add: Callable[[typer.Typer], object]
+from headlight.catalogue import Command
 
 
 class Commands(Mapping[str, Any]):
@@ -35,7 +19,7 @@ class Commands(Mapping[str, Any]):
     """
 
     def __init__(
-        self, entries: Callable[[], Mapping[str, Entry]], find: Callable[[str], Entry | None]
+        self, entries: Callable[[], Mapping[str, Command]], find: Callable[[str], Command | None]
     ) -> None:
         self.entries = entries
         self._find = find

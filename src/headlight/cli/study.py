@@ -31,6 +31,7 @@ def add_refusal(program: typer.Typer, name: str) -> None:
     @program.command(
         name.replace("_", "-"),
         context_settings={"ignore_unknown_options": True, "allow_extra_args": True},
+        add_help_option=False,
     )
     def command(arguments: typer.Context) -> None:
         find_study(name)

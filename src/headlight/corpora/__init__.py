@@ -1,10 +1,10 @@
 """Text on disk, or from elsewhere, as a stream of documents; gold annotations as a stream, too.
 
-`open_corpus` opens texts, `open_treebank` gold trees, `open_coreference` gold coreference,
-`open_sentence_pairs` sentences that are judged, `open_tagged` sentences whose words have tags, and
-`open_parallel` translations, `open_recordings` speech, each as a `Corpus`; `read_word_vectors`
-reads vectors.  A corpus streams: no file is ever held in memory as a whole, and a line, a sentence
-or a document that would not fit is refused.
+`open_corpus` opens texts, `open_treebank` gold trees, `open_sentence_pairs` sentences that are
+judged, `open_tagged` sentences whose words have tags, `open_parallel` translations, and
+`open_recordings` speech, each as a `Corpus`; `read_word_vectors` reads vectors.  A corpus streams:
+no file is ever held in memory as a whole, and a line, a sentence or a document that would not fit
+is refused.
 """
 
 from collections.abc import Callable, Mapping
@@ -40,14 +40,11 @@ from headlight.corpora.text.text_corpus import FORMATS, Source, holds_a_text_a_l
 from headlight.corpora.trees import PUNCTUATION_RELATION, ROOT, Sentence
 from headlight.corpora.trees.treebank import open_treebank
 from headlight.corpora.trees.treebank_formats import TREEBANK_FORMATS
-from headlight_papers.corpora.coreference import CoreferenceDocument, Mention, MentionKind
-from headlight_papers.corpora.coreference_corpus import COREFERENCE_FORMATS, open_coreference
 
 if TYPE_CHECKING:
     from headlight.corpora.word_vectors import UNKNOWN, WordVectors, read_word_vectors
 
 __all__ = [
-    "COREFERENCE_FORMATS",
     "FORMATS",
     "OF_TWO_TEXTS",
     "PAIR_FORMATS",
@@ -64,15 +61,12 @@ __all__ = [
     "TAGGED_FORMATS",
     "TREEBANK_FORMATS",
     "UNKNOWN",
-    "CoreferenceDocument",
     "Corpus",
     "CorpusCounts",
     "CorpusKind",
     "Document",
     "HubSource",
     "Invalid",
-    "Mention",
-    "MentionKind",
     "Recording",
     "Sentence",
     "SentencePair",
@@ -85,7 +79,6 @@ __all__ = [
     "holds_recordings",
     "hub_splits",
     "is_companion",
-    "open_coreference",
     "open_corpus",
     "open_parallel",
     "open_recordings",

@@ -19,7 +19,6 @@ from headlight.encode.speech import (
 )
 from headlight.encode.texts import encode_one, texts
 from headlight.encode.translations import EncodedTranslation, translations
-from headlight_papers.corpora.spans import EncodedSpan, documents, windows
 
 __all__ = [
     "FRAME_NAMES",
@@ -27,14 +26,12 @@ __all__ = [
     "Encoded",
     "EncodedPair",
     "EncodedSentence",
-    "EncodedSpan",
     "EncodedSpeech",
     "EncodedTranslation",
     "Examples",
     "Hearing",
     "adjacent_segments",
     "annotate",
-    "documents",
     "encode_one",
     "length_batches",
     "piece_style",
@@ -46,5 +43,4 @@ __all__ = [
     "token_names",
     "translations",
     "unknown_id",
-    "windows",
 ]

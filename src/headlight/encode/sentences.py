@@ -3,7 +3,7 @@
 from bisect import bisect_right
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field
-from typing import Literal
+from typing import Literal, Protocol
 
 from headlight.corpora import Sentence
 from headlight.encode.assembly import Assembly
@@ -11,13 +11,20 @@ from headlight.encode.examples import Counts, Encoded, Examples, Recipe, annotat
 from headlight.encode.pieces import Line, Tokenizer, WordPieces, pieces_of_lines
 from headlight.errors import CorpusError
 from headlight.settings import require_choice
-from headlight_papers.corpora import CoreferenceDocument
 
 Overflow = Literal["skip", "truncate", "error"]
 """What becomes of a sentence that is too long."""
 
 Unencodable = Literal["error", "skip"]
 """What becomes of a sentence or a document with a word that the tokenizer does not keep."""
+
+
+class HasWords(Protocol):
+    """A sentence, or a document of several."""
+
+    @property
+    def words(self) -> tuple[str, ...]:
+        """All words, in order."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -83,7 +90,7 @@ def sentences(
     return Examples(Recipe(sentences, text_of_words, encode, assembly.unknown))
 
 
-def text_of_words(annotated: Sentence | CoreferenceDocument) -> tuple[str]:
+def text_of_words(annotated: HasWords) -> tuple[str]:
     """What of it is tokenised."""
     return (" ".join(annotated.words),)
 

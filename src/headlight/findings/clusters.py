@@ -167,7 +167,7 @@ def _square(distances: xarray.DataArray) -> Square:
 
 
 def _needed(module: str, package: str) -> Any:
-    """A module of the extra `papers`."""
+    """Return a module, or refuse where its package is not installed."""
     from importlib import import_module
 
     try:

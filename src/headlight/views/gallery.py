@@ -13,11 +13,11 @@ from typing import Any
 import xarray as xr
 from markupsafe import Markup
 
-from headlight.findings.answers import answers
 from headlight.findings.what_was_read import what_was_read
 from headlight.result.kinds import MULTI_KIND, split_for_display
 from headlight.views.head_numbers import HeadDetails, all_heads, head_places
 from headlight.views.headvis import attends_to_itself, headvis_files
+from headlight.views.result_page import answers
 from headlight.views.script import GALLERY, GALLERY_MODEL, joined_script
 from headlight.views.template import embedded, render
 from headlight.views.words import Subject, model_name

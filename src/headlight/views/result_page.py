@@ -1,7 +1,7 @@
 """How the result of each study is shown: its tables, its pictures, its summary and its page.
 
-There is one module for each study, with ``sections(result)`` and ``summary(result)``; everything
-else is made of these.
+There is one module for each study, with ``sections(result)``, ``summary(result)`` and, if it likes,
+``findings(result)``; everything else is made of these.
 """
 
 from collections.abc import Iterable, Iterator, Sequence
@@ -9,13 +9,13 @@ from dataclasses import replace
 from inspect import signature
 from typing import Any, TypeVar
 
+import numpy as np
 import xarray as xr
 from markupsafe import Markup, escape
 
 from headlight.catalogue import find_study
 from headlight.findings import equal_to_weight
-from headlight.findings.answers import answers
-from headlight.findings.what_was_read import counted, what_was_read
+from headlight.findings.what_was_read import counted, has_interval, what_was_read
 from headlight.result.kinds import MULTI_KIND, split_for_display, split_kinds
 from headlight.views import run_comparison
 from headlight.views.exhibits import Exhibit, ExhibitsPage, Picture, Table, exhibits_page
@@ -37,7 +37,16 @@ _NO_STUDIES: dict[object, Any] = {
 
 Named = TypeVar("Named", Drawing, Table)
 
-__all__ = ["findings", "pictures", "result_page", "sections", "study_page", "summary", "tables"]
+__all__ = [
+    "answers",
+    "findings",
+    "pictures",
+    "result_page",
+    "sections",
+    "study_page",
+    "summary",
+    "tables",
+]
 
 
 def sections(result: xr.Dataset, pages: PassagePages = NO_PAGES) -> list[Section]:
@@ -76,8 +85,6 @@ def summary(result: xr.Dataset) -> Summary:
 def findings(result: xr.Dataset) -> list[str]:
     """What was found, a sentence each; of several kinds of attention with the kind before it.
 
-    A study of another package says it by a function ``findings(result)`` of its page, if it likes.
-
     Raises:
         UnknownNameError: it is the result of no study.
     """
@@ -86,10 +93,30 @@ def findings(result: xr.Dataset) -> list[str]:
 
 def _findings(result: xr.Dataset, shown: str = "") -> Iterator[str]:
     """Those that elements shown do not say themselves."""
-    answer = getattr(_module(result), "findings", answers)
     for part in split_for_display(result):
         kind = f"{ATTENTION[part.attrs['kind']]}: " if MULTI_KIND in part.attrs else ""
-        yield from (kind + said for said in answer(part) if escape(said) not in shown)
+        yield from (kind + said for said in answers(part) if escape(said) not in shown)
+
+
+def answers(result: xr.Dataset) -> list[str]:
+    """What was found, a sentence each; none where the page of the study has no ``findings``.
+
+    Args:
+        result: Of any study, of one kind of attention.
+
+    Raises:
+        UnknownNameError: it is the result of no study.
+    """
+    answer = getattr(_module(result), "findings", None)
+    return list(answer(_without_intervals_of_too_few(result))) if answer else []
+
+
+def _without_intervals_of_too_few(result: xr.Dataset) -> xr.Dataset:
+    """Resamples of a single text are all alike, which says nothing of others."""
+    if has_interval(result):
+        return result
+    ends = [name for name in map(str, result.data_vars) if name.endswith(("low", "high"))]
+    return result.assign({name: result[name] * np.nan for name in ends})
 
 
 def tables(result: xr.Dataset, shown: Iterable[Section] | None = None) -> dict[str, Table]:

@@ -12,7 +12,6 @@ from headlight.findings.estimates import Estimates, around, beside, estimates, m
 from headlight.findings.observed import name_of
 from headlight.findings.speech import are_of_speech, times_known, ways_to_time
 from headlight.findings.wording import interval, percent, seconds
-from headlight_papers.findings.coreference import ALL as EVERY_MENTION, best_heads as best_resolvers
 
 RARE = 100
 """Relations of fewer words, or of a twentieth of a small treebank, are not counted."""
@@ -26,10 +25,11 @@ def dependency(result: xr.Dataset) -> list[str]:
     best = every.to_dict("records")[0]
     offset = _offset(result, EVERY_WORD, best["offset"])
     called = f"the {percent(best['baseline'])}{around(offset)} of the best fixed offset"
+    beyond = beside(estimate_of_row(best), offset, called, _gain(best))
     said = [
-        f"{_head(result, best)} finds the governor of {percent(best['accuracy'])} of words"
-        f"{interval(best['low'], best['high'])}, {beside(_of(best), offset, called, _gain(best))}."
-        + _which(result.sel(relation=EVERY_WORD))
+        f"{head_of_row(result, best)} finds the governor of {percent(best['accuracy'])} of words"
+        f"{interval(best['low'], best['high'])}, {beyond}."
+        + undecided_heads(result.sel(relation=EVERY_WORD))
     ]
     relations = found[(found["measure"] == best["measure"]) & (found["relation"] != EVERY_WORD)]
     if len(relations):
@@ -47,80 +47,36 @@ def _offset(result: xr.Dataset, relation: str, offset: int) -> Estimates:
     return estimates(result, "offset_accuracy", (), relation=relation, offset=offset)
 
 
-def _of(row: Mapping[Hashable, Any], name: str = "accuracy", ends: str = "") -> Estimates:
-    """The number of a row of a table, with its interval."""
+def estimate_of_row(
+    row: Mapping[Hashable, Any], name: str = "accuracy", ends: str = ""
+) -> Estimates:
+    """Return the number of a row of a table, with its interval."""
     names = (name, f"{ends}low", f"{ends}high")
     return Estimates(*(np.asarray(row[each], dtype=np.float64) for each in names))
 
 
 def _gain(row: Mapping[Hashable, Any]) -> Estimates:
     """What a head finds beyond the best offset."""
-    return _of(row, "gain", "gain_")
+    return estimate_of_row(row, "gain", "gain_")
 
 
-def _head(result: xr.Dataset, row: Mapping[Hashable, Any]) -> str:
+def head_of_row(result: xr.Dataset, row: Mapping[Hashable, Any]) -> str:
+    """Return the name of a head, and the measure that it is judged by."""
     return f"{name_of(result, row['layer'], row['head'])} by {row['measure']}"
 
 
-def _which(found: xr.Dataset) -> str:
-    """A sentence where other heads, by any measure, may find most as well."""
+def undecided_heads(found: xr.Dataset) -> str:
+    """Return a sentence where other heads, by any measure, may find most as well, or nothing."""
     cells = found[["accuracy", "low", "high"]].stack(head_by=("measure", "layer", "head"))
     first = cells["accuracy"].fillna(-1).argmax("direction")  # the better direction of each
     best = cells.isel(direction=first)
-    names = [_head(found, {"measure": measure, "layer": int(layer), "head": int(head)})
+    names = [head_of_row(found, {"measure": measure, "layer": int(layer), "head": int(head)})
              for measure, layer, head in best["head_by"].values]  # fmt: skip
     numbers = Estimates(*(best[each].values for each in ("accuracy", "low", "high")))
     return undecided(numbers, names, "which head finds most")
 
 
-def coreference(result: xr.Dataset) -> list[str]:
-    """The best head beside the best baseline."""
-    found = best_resolvers(result)
-    best = found[found["mention_kind"] == EVERY_MENTION].sort_values("accuracy", ascending=False)
-    every = result.sel(mention_kind=EVERY_MENTION)
-    baselines = Estimates(
-        *(every[f"baseline_{each}"].values for each in ("accuracy", "low", "high"))
-    )
-    place = baselines.first()
-    if not len(best) or place is None:
-        return ["No mention was asked about."]
-    row = best.to_dict("records")[0]
-    rule = baselines.at(place)
-    name, rate = str(result["baseline"].values[place[0]]), percent(float(rule.value))
-    return [
-        f"{_head(result, row)} finds the antecedent of {percent(row['accuracy'])} of "
-        f"{int(row['count']):,} mentions{interval(row['low'], row['high'])}, "
-        f"{beside(_of(row), rule, f'the {rate}{around(rule)} of the best baseline ({name})')}."
-        + _which(every)
-    ]
-
-
-def parser_probes(result: xr.Dataset) -> list[str]:
-    """The best probe that sees attention beside the best that sees none."""
-    scores = result.assign(
-        {end: result[end].sel(metric="uas", drop=True) for end in ("low", "high")}
-    )[["score", "low", "high"]]
-    frame = scores.sel(metric="uas").to_dataframe().reset_index()
-    frame["probe"] = [str(name).replace("_", " ") for name in result["probe"].values]
-    frame["measure"] = list(map(str, result["measure"].values))
-    sees = (frame["measure"] != "") & (frame["probe"] != "random attention")
-    rows = frame.sort_values("score", ascending=False, kind="stable")
-    with_it, without = (rows[sees == each].to_dict("records") for each in (True, False))
-    if not with_it:
-        return [_probe(without[0]) + "."] if without else ["No probe was trained."]
-    said = _probe(with_it[0])
-    if without:
-        other = without[0]
-        ends = interval(other["low"], other["high"])
-        called = f"{percent(other['score'])}{ends} without the attention of the model"
-        called += f" ({other['probe']})"
-        said += f", {beside(_of(with_it[0], 'score'), _of(other, 'score'), called)}"
-    return [
-        f"{said}.{_first(with_it, 'score', list(map(_named, with_it)), 'which probe finds most')}"
-    ]
-
-
-def _first(
+def undecided_rows(
     rows: Sequence[Mapping[Hashable, Any]],
     name: str,
     called: Sequence[str],
@@ -130,21 +86,10 @@ def _first(
     sign: float = 1.0,
     ends: tuple[str, str] = ("low", "high"),
 ) -> str:
-    """A sentence where the first row of a table may not be the first."""
+    """Return a sentence where the first row of a table may not be the first, or nothing."""
     columns = ([row.get(each, np.nan) for row in rows] for each in (name, *ends))
     numbers = Estimates(*(np.asarray(each, dtype=np.float64) for each in columns))
     return undecided(numbers.times(sign), called, which, noun)
-
-
-def _named(row: Mapping[Hashable, Any]) -> str:
-    return " by ".join(filter(None, (row["probe"], row["measure"])))
-
-
-def _probe(row: Mapping[Hashable, Any]) -> str:
-    return (
-        f"The probe {_named(row)} finds the governor of {percent(row['score'])} of words"
-        f"{interval(row['low'], row['high'])}"
-    )
 
 
 def alignment(result: xr.Dataset) -> list[str]:
@@ -166,7 +111,9 @@ def alignment(result: xr.Dataset) -> list[str]:
         other = found[1]
         said += f"; next comes {names[1]} with {percent(other['rate'])}"
         said += interval(other["low"], other["high"])
-    return [f"{said}.{_first(found, 'rate', listed, 'what links words best', 'way', sign=-1.0)}"]
+    return [
+        f"{said}.{undecided_rows(found, 'rate', listed, 'what links words best', 'way', sign=-1.0)}"
+    ]
 
 
 def _times(result: xr.Dataset) -> list[str]:
@@ -179,7 +126,9 @@ def _times(result: xr.Dataset) -> list[str]:
             f"Of what words give to sound, {names[0]} gives most to one path through it, "
             f"{percent(best['on_path'])}{interval(*(best[end] for end in ends))}; no times of "
             "words are known, so that it cannot be said how far this is from them."
-            + _first(found, "on_path", names, "what gives most to one path", "way", ends=ends)
+            + undecided_rows(
+                found, "on_path", names, "what gives most to one path", "way", ends=ends
+            )
         ]
     others = [row for row in found if row["way"] != "chosen heads"]
     chosen = [row for row in found if row["way"] == "chosen heads"]
@@ -192,7 +141,7 @@ def _times(result: xr.Dataset) -> list[str]:
     ]
     if chosen:
         said[1] = f"{said[1][:-1]}; it was chosen by these very times, and the others were not."
-    said[-1] += _first(
+    said[-1] += undecided_rows(
         found,
         "start_error",
         [f"the {row['way']} by {row['measure']} ({row['step']})" for row in found],

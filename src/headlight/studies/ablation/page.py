@@ -6,6 +6,7 @@ import numpy as np
 import pandas as pd
 import xarray as xr
 
+from headlight.findings.answers import heads
 from headlight.findings.estimates import ENDS, Estimates, undecided
 from headlight.views.exhibits import Table
 from headlight.views.parts import (
@@ -24,6 +25,9 @@ from headlight.views.parts import (
 from headlight.views.parts.by import ByWhich
 from headlight.views.pictures import Line, LinePanel, lines
 from headlight.vocabulary import head_name
+
+findings = heads.ablation
+"""In words, which stand first."""
 
 MICHEL = "Michel et al. (2019), Section 3"
 NAMED = 5

@@ -5,6 +5,7 @@ from itertools import combinations
 import numpy as np
 import xarray as xr
 
+from headlight.findings.answers import classifiers
 from headlight.views.colour import series_styles
 from headlight.views.exhibits import Table
 from headlight.views.parts import (
@@ -23,6 +24,9 @@ from headlight.views.parts import (
     settings_of,
 )
 from headlight.views.pictures import Line, LinePanel, lines
+
+findings = classifiers.agreement
+"""In words, which stand first."""
 
 NAMES = {**IMPORTANCE_NAMES, "random": "random numbers"}
 MEASURE, OTHER = (By(dim, NAMES, "") for dim in ("measure", "other"))

@@ -7,6 +7,7 @@ import numpy as np
 import pandas as pd
 import xarray as xr
 
+from headlight.findings.answers import words
 from headlight.findings.speech import are_of_speech, times_known, ways_to_time
 from headlight.views.exhibits import Table
 from headlight.views.parts import (
@@ -24,6 +25,9 @@ from headlight.views.parts import (
 )
 from headlight.views.pictures import BarRow, Mark, bars
 from headlight.vocabulary import head_name
+
+findings = words.alignment
+"""In words, which stand first."""
 
 STEP_NAMES = {"input": "reads the word (AWI)", "output": "predicts the word (AWO)"}
 """What a row of cross-attention speaks of."""

@@ -6,6 +6,7 @@ import numpy as np
 import pandas as pd
 import xarray as xr
 
+from headlight.findings.answers import circuits
 from headlight.findings.answers.circuits import FOUND, joined_heads, most
 from headlight.views.exhibits import Table
 from headlight.views.parts import (
@@ -20,6 +21,9 @@ from headlight.views.parts import (
     rounded,
 )
 from headlight.vocabulary import head_name
+
+findings = circuits.circuits
+"""In words, which stand first."""
 
 OF_WEIGHTS = {
     "copying": "copying (OV)",

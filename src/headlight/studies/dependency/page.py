@@ -6,6 +6,7 @@ from typing import Any
 import pandas as pd
 import xarray as xr
 
+from headlight.findings.answers.words import dependency
 from headlight.findings.dependency import ALL, best_heads
 from headlight.findings.rules import decided
 from headlight.views.exhibits import Table
@@ -21,6 +22,9 @@ from headlight.views.parts import (
 )
 from headlight.views.pictures import BarRow, LinkDrawing, Mark, attention_lines, bars
 from headlight.vocabulary import head_name
+
+findings = dependency
+"""In words, which stand first."""
 
 FEWEST = 100
 """Words that a relation needs for a best head of its own; at most, if the corpus is small."""

@@ -4,11 +4,15 @@ import numpy as np
 import pandas as pd
 import xarray as xr
 
+from headlight.findings.answers import heads
 from headlight.findings.clusters import embedding as embed, tree
 from headlight.views.exhibits import Table
 from headlight.views.parts import Drawing, Figure, Section, Summary, mean_of, rounded
 from headlight.views.pictures import Embedding, dendrogram, embedding
 from headlight.vocabulary import head_name
+
+findings = heads.distances
+"""In words, which stand first."""
 
 SOURCE = "Clark et al. (2019), Figure 6"
 

@@ -4,6 +4,7 @@ import numpy as np
 import pandas as pd
 import xarray as xr
 
+from headlight.findings.answers import classifiers
 from headlight.findings.estimates import around, estimates
 from headlight.views.parts import (
     IMPORTANCE_NAMES,
@@ -20,6 +21,9 @@ from headlight.views.parts import (
 from headlight.views.pictures import Line, LinePanel, lines
 from headlight.views.pictures.theme import CYCLE
 from headlight.views.scale import round_domain
+
+findings = classifiers.faithfulness
+"""In words, which stand first."""
 
 METRICS = {
     "comprehensiveness": "comprehensiveness ↑",

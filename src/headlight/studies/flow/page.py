@@ -2,6 +2,7 @@
 
 import xarray as xr
 
+from headlight.findings.answers import tokens
 from headlight.settings.flow import METHODS
 from headlight.views.parts import (
     By,
@@ -17,6 +18,9 @@ from headlight.views.parts import (
     maps,
     rounded,
 )
+
+findings = tokens.flow
+"""In words, which stand first."""
 
 NAMES = {name: method.label for name, method in METHODS.items()}
 BY_METHOD = By("map", NAMES, heading="method")

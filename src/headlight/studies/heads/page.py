@@ -21,7 +21,7 @@ from headlight.findings import (
     surveyed,
     unit_of_keys,
 )
-from headlight.findings.answers.heads import SAID
+from headlight.findings.answers.heads import SAID, survey
 from headlight.findings.rules import FEWEST_TEXTS
 from headlight.result.kinds import MULTI_KIND
 from headlight.studies.heads.page_sections import heads_section, residual_section, token_section
@@ -47,6 +47,9 @@ from headlight.views.passages import NO_PAGES, PassagePages, drawn_passage, stro
 from headlight.views.pictures import Reference, SlopePanel, slopes
 from headlight.views.template import embedded, fragment
 from headlight.vocabulary import CATEGORIES, NEIGHBOURS, NUMBERING, head_name
+
+findings = survey
+"""In words, which stand first."""
 
 OFFSETS = {-1: "previous", 1: "next"}
 """Neighbours in the table of heads."""

@@ -3,6 +3,7 @@
 import numpy as np
 import xarray as xr
 
+from headlight.findings.answers import heads
 from headlight.views.parts import (
     By,
     Columns,
@@ -17,6 +18,9 @@ from headlight.views.parts import (
     rounded,
 )
 from headlight.views.pictures import DensityPanel, Line, LinePanel, density, lines
+
+findings = heads.identifiability
+"""In words, which stand first."""
 
 LENGTH = By("length", heading="length from")
 SOURCE = "Brunner et al. (2020), {}"

@@ -2,6 +2,7 @@
 
 import xarray as xr
 
+from headlight.findings.answers import heads
 from headlight.views.parts import (
     By,
     Columns,
@@ -17,6 +18,9 @@ from headlight.views.parts import (
     mean_of,
     rounded,
 )
+
+findings = heads.importance
+"""In words, which stand first."""
 
 
 def summary(result: xr.Dataset) -> Summary:

@@ -5,6 +5,7 @@ from typing import Any
 import numpy as np
 import xarray as xr
 
+from headlight.findings.answers import map_faithfulness
 from headlight.findings.answers.map_faithfulness import RANDOM, beside_best, called
 from headlight.findings.wording import listed
 from headlight.views.parts import (
@@ -23,6 +24,9 @@ from headlight.views.parts import (
 )
 from headlight.views.pictures.theme import CYCLE
 from headlight.views.scale import round_domain
+
+findings = map_faithfulness.map_faithfulness
+"""In words, which stand first."""
 
 QUESTIONS = {
     "comprehensiveness": (

@@ -5,6 +5,7 @@ from typing import Any
 
 import xarray as xr
 
+from headlight.findings.answers.tokens import mixing
 from headlight.views.parts import (
     By,
     Columns,
@@ -19,6 +20,9 @@ from headlight.views.parts import (
     rounded,
     settings_of,
 )
+
+findings = mixing
+"""In words, which stand first."""
 
 SCOPES = {
     "weight": "weights",

@@ -4,6 +4,7 @@ import numpy as np
 import pandas as pd
 import xarray as xr
 
+from headlight.findings.answers import heads
 from headlight.views.exhibits import Table
 from headlight.views.parts import (
     By,
@@ -22,6 +23,9 @@ from headlight.views.parts import (
     rounded,
 )
 from headlight.views.pictures import density, weight_and_length
+
+findings = heads.norms
+"""In words, which stand first."""
 
 SOURCE = "Kobayashi et al. (2020), {}"
 QUANTITY = By("quantity", {"weight": "α received", "norm": "‖f(x)‖"})

@@ -16,9 +16,10 @@ class PaperSettings(Settings):
     """Everything that the results of a paper depend on besides models and data.
 
     Class variables say what the paper takes: `title` of the page; `reads`, fields of
-    `headlight_papers.papers.sources.Sources`; `models`, options that name models, and none for a paper
-    that trains its own; `head`, with which the model is loaded, see `headlight.load`; `embedded`,
-    the model that is loaded where none is named, and `sample`, the text that is read then.
+    `headlight_papers.papers.sources.Sources`; `models`, options that name models, and none for a
+    paper that trains its own; `head`, with which the model is loaded, see `headlight.load`;
+    `embedded`, the model that is loaded where none is named, and `sample`, the text that is read
+    then.
 
     Attributes:
         seed: of everything random.

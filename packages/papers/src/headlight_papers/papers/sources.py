@@ -308,7 +308,8 @@ class Sources(Settings):
         """Complain before anything slow about what not even the beginning can be read of.
 
         Args:
-            needs: what the exhibits need besides text, as in `headlight_papers.papers.exhibit.NEEDS`.
+            needs: what the exhibits need besides text, as in
+                `headlight_papers.papers.exhibit.NEEDS`.
 
         Raises:
             CorpusError: a file does not exist, or holds something else.

@@ -12,6 +12,7 @@ from typing import Any, Protocol, TypeVar, runtime_checkable
 import torch
 
 from headlight.capture import CapturedModel
+from headlight.capture.precision import one_thread
 from headlight.errors import RunError, UsageError
 from headlight.run import Progress, show_progress
 from headlight.run.processes import usable_cores
@@ -152,17 +153,6 @@ def _without_script() -> Iterator[None]:
         yield
     finally:
         known.update(hidden)
-
-
-@contextmanager
-def one_thread() -> Iterator[None]:
-    """Within the block torch computes in one thread."""
-    before = torch.get_num_threads()
-    torch.set_num_threads(1)
-    try:
-        yield
-    finally:
-        torch.set_num_threads(before)
 
 
 _trainer: JobRunner[Any] | None = None

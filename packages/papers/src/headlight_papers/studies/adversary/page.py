@@ -23,7 +23,11 @@ from headlight.views.parts import (
     settings_of,
 )
 from headlight.views.pictures import Line, LinePanel, Reference, lines
+from headlight_papers.findings import adversary
 from headlight_papers.findings.adversary import MOVED, compared, trained
+
+findings = adversary.adversary
+"""In words, which stand first."""
 
 NAMES = {
     "base": "the model itself",

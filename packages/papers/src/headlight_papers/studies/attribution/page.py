@@ -17,6 +17,10 @@ from headlight.views.parts import (
     mean_of,
     rounded,
 )
+from headlight_papers.findings import tokens
+
+findings = tokens.attribution
+"""In words, which stand first."""
 
 SOURCE = "Brunner et al. (2020), {}"
 

@@ -7,7 +7,6 @@ from typing import Any
 import numpy as np
 import xarray
 
-from headlight import encode
 from headlight.analysis.plan import Pass, check_repeatable
 from headlight.analysis.positions import head_mask
 from headlight.analysis.word_study import WordStudy
@@ -17,6 +16,7 @@ from headlight.reduce import Tally, share, share_interval
 from headlight.result import describe
 from headlight.run import State
 from headlight_papers.corpora import CoreferenceDocument, open_coreference
+from headlight_papers.corpora.spans import documents
 from headlight_papers.studies.coreference import CoreferenceSettings
 from headlight_papers.studies.coreference.baselines import BASELINES
 from headlight_papers.studies.coreference.observer import (
@@ -100,8 +100,8 @@ class CoreferenceStudy(WordStudy[CoreferenceSettings]):
     `headlight_papers.findings.coreference.systems_table` makes Table 2 of it.
 
     Args:
-        source: what `headlight.corpora.open_coreference` takes: a path, a pattern, or documents
-            that can be iterated again.
+        source: what `headlight_papers.corpora.open_coreference` takes: a path, a pattern, or
+            documents that can be iterated again.
         model: the model.
         settings: see `CoreferenceSettings`.
         objective: the loss of which the ``gradient`` is taken, in a pass of its own; by default
@@ -125,7 +125,7 @@ class CoreferenceStudy(WordStudy[CoreferenceSettings]):
         self.corpus = corpus
 
         def encode_windows(tokenizer: Any, longest: int) -> AntecedentExamples:
-            windows = encode.documents(
+            windows = documents(
                 corpus,
                 tokenizer,
                 max_length=longest,

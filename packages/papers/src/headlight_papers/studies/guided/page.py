@@ -12,6 +12,10 @@ from headlight.views.parts import (
     columns,
     rounded,
 )
+from headlight_papers.findings import classifiers
+
+findings = classifiers.guided
+"""In words, which stand first."""
 
 NAMES = {
     "uniform": "uniform",

@@ -25,6 +25,7 @@ from headlight.views.parts import (
 )
 from headlight.views.parts.by import ByWhich
 from headlight.views.pictures import Box, BoxPanel, boxes
+from headlight_papers.findings import classifiers
 from headlight_papers.sharpness import (
     boxes_by_sharpness,
     by_sharpness,
@@ -32,6 +33,9 @@ from headlight_papers.sharpness import (
     places_of,
     quartiles,
 )
+
+findings = classifiers.instance_adversary
+"""In words, which stand first."""
 
 BOUND = float(np.log(2))
 JAIN = "Jain and Wallace (2019), {}"

@@ -270,7 +270,7 @@ def save_probe(
 
 @dataclass(frozen=True, eq=False)
 class TrainedProbe:
-    """A probe from a file; `headlight_papers.studies.parser_probes.evaluation.evaluate` parses with it.
+    """A probe from a file, with which `evaluate` of `evaluation` parses.
 
     Attributes:
         model: the probe.

@@ -12,6 +12,10 @@ from headlight.views.parts import (
     columns,
     rounded,
 )
+from headlight_papers.findings import words
+
+findings = words.parser_probes
+"""In words, which stand first."""
 
 METRICS = {"uas": "UAS", "uas_tree": "UAS, best tree", "uuas": "UUAS"}
 

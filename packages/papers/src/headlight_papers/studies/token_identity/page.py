@@ -19,6 +19,10 @@ from headlight.views.parts import (
     maps,
     rounded,
 )
+from headlight_papers.findings import tokens
+
+findings = tokens.token_identity
+"""In words, which stand first."""
 
 TITLES = By("loss", {"cosine": "Cosine distance", "l2": "L2 distance"})
 MAP, LOSS = By("map", {"mlp": "MLP"}), By("loss", {"l2": "L2"}, "distance")

@@ -1,0 +1,98 @@
+"""Findings of studies of classifiers."""
+
+import numpy as np
+import xarray as xr
+
+from headlight.findings.answers.classifiers import accuracy_sentence, measure_label, number_text
+from headlight.findings.estimates import beside, estimates, means, undecided
+from headlight.findings.wording import interval, number, percent
+
+CHANGES = {
+    "permuted": "permuted weights",
+    "uniform": "uniform weights",
+    "largest": "all weight on the largest",
+    "random": "all weight on a random key",
+}
+WHERE = {"": "in all layers at once", "layer_": "in one layer, on average",
+         "head_": "in one head, on average"}  # fmt: skip
+
+
+def permutation(result: xr.Dataset) -> list[str]:
+    """How far predictions move with other attention, and where most."""
+    prefix = _widest(result, "tvd")
+    moved = means(result, f"{prefix}tvd", "change")
+    place = moved.first()
+    if place is None:
+        return ["No prediction could be compared."]
+    names = [CHANGES[name] for name in map(str, result["change"].values)]
+    most = str(result["change"].values[place[0]])
+    kept = float(means(result, f"{prefix}agreement", "change").value[place])
+    said = [
+        f"Predictions move most with {CHANGES[most]} {WHERE[prefix]}: by TVD "
+        f"{number_text(moved, place)}, and {percent(kept)} of them stay the same."
+        + undecided(moved, names, "with which attention they move most", "change")
+    ]
+    reverse = moved.times(-1.0)
+    if len(names) > 1 and (least := reverse.first()) is not None:
+        said.append(
+            f"They move least with {names[least[0]]}: by {number_text(moved, least)}."
+            + undecided(reverse, names, "with which attention they move least", "change")
+        )
+    if "layer_tvd" in result:
+        layers = estimates(result, "layer_tvd", ("layer",), change=most)
+        if (at := layers.first()) is not None:
+            called = [f"layer {layer}" for layer in result["layer"].values]
+            said.append(
+                f"Of single layers, {called[at[0]]} moves them most: by {number_text(layers, at)}."
+                + undecided(layers, called, "which layer moves them most", "layer")
+            )
+    return [*said, *accuracy_sentence(result)]
+
+
+def instance_adversary(result: xr.Dataset) -> list[str]:
+    """How different attention can be with nearly, and with exactly, the same prediction."""
+    prefix = _widest(result, "jsd")
+
+    def mean(name: str) -> float:
+        return float(result[f"{prefix}{name}"].mean())
+
+    said = [
+        f"With nearly the same prediction (moved by TVD {number(mean('moved'))}), attention "
+        f"{WHERE[prefix]} can be {number(mean('jsd'))} nats away"
+        f"{interval(mean('jsd_low'), mean('jsd_high'), number)} of 0.69 at most; in "
+        f"{percent(mean('near'))} of texts it is 0.6 or more."
+    ]
+    exact, rows = mean("exact_jsd"), mean("exact_rows")
+    if np.isfinite(exact + rows):
+        said.append(
+            f"{percent(rows)} of rows have other attention with exactly the same output, which is "
+            f"{number(exact)} nats away on average"
+            f"{interval(mean('exact_jsd_low'), mean('exact_jsd_high'), number)}."
+        )
+    return [*said, *accuracy_sentence(result)]
+
+
+def guided(result: xr.Dataset) -> list[str]:
+    """Whether attention of the model is worth more to another than uniform weights."""
+    names = [str(name) for name in result["guide"].values]
+    given = [name for name in names if name not in ("uniform", "random", "own")] or names
+    every = estimates(result.sel(guide=given), "accuracy", ("guide",))
+    place, called = every.first(), list(map(measure_label, given))
+    if place is None:
+        return ["No model could be tested."]
+    said = (
+        f"Of what was given, {called[place[0]]} is worth most: "
+        f"{number_text(every, place, percent)} of predictions are correct"
+    )
+    if "uniform" in names and "uniform" not in given:
+        uniform = estimates(result, "accuracy", (), guide="uniform")
+        weights = f"the {number_text(uniform, (), percent)} of uniform weights"
+        said += f", {beside(every.at(place), uniform, weights)}"
+    said += "." + undecided(every, called, "what is worth most", "kind")
+    own = estimates(result, "own_accuracy", ())
+    return [said, f"The model that reads whole texts has {number_text(own, (), percent)}."]
+
+
+def _widest(result: xr.Dataset, name: str) -> str:
+    """Of all layers at once, or of what there is."""
+    return next(prefix for prefix in WHERE if f"{prefix}{name}" in result)
