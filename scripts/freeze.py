@@ -1,6 +1,6 @@
 """Keep the numbers of tiny runs of all studies and papers, or look whether they are the same.
 
-    python scripts/freeze.py                    # writes tests/frozen, with which a test compares
+    python scripts/freeze.py                    # writes the files of tests/frozen and of papers
     python scripts/freeze.py --record FOLDER    # writes every bit there, for this machine alone
     python scripts/freeze.py --exact FOLDER     # compares every bit with such a folder
     python scripts/freeze.py --only survey,jain2019 --exact FOLDER
@@ -17,11 +17,14 @@ from pathlib import Path
 import transformers
 
 ROOT = Path(__file__).resolve().parent.parent
-sys.path.insert(0, str(ROOT / "tests"))
+sys.path[:0] = [str(ROOT / "tests"), str(ROOT / "packages/papers/tests")]
 
-from frozen_files import FROZEN, to_json  # noqa: E402 - it is in the folder above
+import frozen_paper_runs as papers  # noqa: E402 - it is in one of the folders above
+import frozen_runs as core  # noqa: E402
+from frozen_files import FROZEN, to_json  # noqa: E402
 from frozen_numbers import exact_differences, load_exact, save_exact  # noqa: E402
-from frozen_runs import PAPER_RUNS, RUNS, Material, numbers_of  # noqa: E402
+
+RUNS = {**core.RUNS, **papers.RUNS}
 
 
 def main() -> int:
@@ -31,22 +34,23 @@ def main() -> int:
     if unknown:
         sys.exit(f"no run is called {unknown[0]}; there are {', '.join(RUNS)}")
     transformers.utils.logging.disable_progress_bar()
-    place = arguments.record or FROZEN
-    place.mkdir(exist_ok=True)
+    if arguments.record:
+        arguments.record.mkdir(exist_ok=True)
     changed = 0
     with tempfile.TemporaryDirectory() as folder:
-        material = Material(Path(folder))
+        material = papers.PaperMaterial(Path(folder))
         for name in names:
-            numbers = numbers_of(name, material)
-            if arguments.keep and name in PAPER_RUNS:
+            numbers = (papers if name in papers.RUNS else core).numbers_of(name, material)
+            if arguments.keep and name in papers.PAPER_RUNS:
                 shutil.copytree(material.reproduction(name), arguments.keep / name)
             if arguments.exact:
                 found = list(exact_differences(load_exact(arguments.exact / name), numbers))
                 changed += bool(found)
                 print(f"{name}: {len(found) or 'no'} differences", *found, sep="\n  ", flush=True)
             elif arguments.record:
-                save_exact(numbers, place / name)
+                save_exact(numbers, arguments.record / name)
             else:
+                place = papers.FROZEN if name in papers.RUNS else FROZEN
                 (place / f"{name}.json").write_text(to_json(numbers), encoding="utf-8")
     return int(changed > 0)
 

@@ -101,9 +101,9 @@ def tolerance_of(run: str, array: str) -> Tolerance:
     return next(fits, Tolerance())
 
 
-def changes(name: str, numbers: Numbers) -> list[str]:
+def changes(name: str, numbers: Numbers, folder: Path = FROZEN) -> list[str]:
     """What differs between the kept numbers of the run of that name and these."""
-    expected = json.loads((FROZEN / f"{name}.json").read_text(encoding="utf-8"))
+    expected = json.loads((folder / f"{name}.json").read_text(encoding="utf-8"))
     found = json.loads(to_json(numbers))
     return list(differences(expected, found, partial(tolerance_of, name)))
 

@@ -1,25 +1,20 @@
-"""Tiny runs of every study and of every exhibit, of which `frozen_numbers` takes the numbers."""
+"""Tiny runs of every study, of which `frozen_numbers` takes the numbers."""
 
-import io
 from collections.abc import Callable, Mapping
-from contextlib import redirect_stdout
 from dataclasses import dataclass, field
 from functools import cached_property
 from pathlib import Path
 from typing import Any
 
 import numpy as np
-import pandas
 import torch
 import transformers
 import xarray
 
 import example_data
 import headlight
-from frozen_numbers import Numbers, of_dataset, of_reproduction
-from headlight.papers import NAMES, find_paper
+from frozen_numbers import Numbers, of_dataset
 from headlight.settings.flow import METHODS
-from papers import material
 from shared import Shared
 from translators import FAMILIES
 
@@ -49,34 +44,18 @@ class StudyRun:
     gold: bool = False
 
 
-def _labelled(study: str, **settings: Any) -> StudyRun:
+def labelled_run(study: str, **settings: Any) -> StudyRun:
     return StudyRun(study, {"bootstrap": 8, **settings}, "labelled", "classifier")
 
 
-TRAINED = {"repeats": 2, "epochs": 2, "processes": 1}
-PLACES = ["all", "layer", "head"]
-STUDY_RUNS = {
+RUNS = {
     "survey": StudyRun("survey", {"measures": MEASURES}),
     "survey-pairs": StudyRun("survey", {"pairs": True, "max_length": 24}),
     "norms": StudyRun("norms"),
-    "attribution": StudyRun("attribution", {"exact": 2, "attribution": {"directions": 2}}),
     "distances": StudyRun("distances"),
     "importance": StudyRun("importance"),
     "ablation": StudyRun("ablation", {"bootstrap": 8, "max_examples": 4}),
     "identifiability": StudyRun("identifiability"),
-    "token_identity": StudyRun(
-        "token_identity",
-        {
-            "across": True,
-            "folds": 2,
-            "losses": ["cosine"],
-            "training": {"epochs": 2, "rates": [1e-3], "hidden": 4},
-        },
-    ),
-    "token_identity-ridge": StudyRun(
-        "token_identity",
-        {"folds": 2, "maps": ["naive", "linear"], "losses": ["l2"], "solver": "ridge"},
-    ),
     "mixing": StudyRun("mixing", {"bootstrap": 8}),
     "flow": StudyRun("flow", {"bootstrap": 8, "methods": list(METHODS), "max_examples": 3}),
     "circuits": StudyRun(
@@ -93,17 +72,6 @@ STUDY_RUNS = {
         "decoder",
     ),
     "dependency": StudyRun("dependency", {"bootstrap": 2}, "treebank"),
-    "coreference": StudyRun("coreference", {"bootstrap": 2}, "coreference"),
-    "parser_probes": StudyRun(
-        "parser_probes",
-        {
-            "probes": ["right_branching", "attention", "attention_and_words"],
-            "measures": ["weight", "norm"],
-            "training": {"epochs": 2},
-            "processes": 1,
-        },
-        "treebank",
-    ),
     "alignment": StudyRun(
         "alignment",
         {"bootstrap": 8, "measures": ["weight", "norm", "effective", "difference"]},
@@ -112,100 +80,16 @@ STUDY_RUNS = {
         gold=True,
     ),
     "alignment-encoder": StudyRun("alignment", {"bootstrap": 2}, "parallel", gold=True),
-    "permutation": _labelled("permutation", shuffles=2, by=PLACES),
-    "faithfulness": _labelled("faithfulness"),
-    "agreement": _labelled("agreement"),
+    "faithfulness": labelled_run("faithfulness"),
+    "agreement": labelled_run("agreement"),
     "map_faithfulness": StudyRun(
         "map_faithfulness", {"bootstrap": 8, "max_examples": 3, "max_length": 16}
     ),
-    "adversary": _labelled("adversary", start="base", lambdas=[0.1], **TRAINED),
-    "adversary-scratch": _labelled("adversary", start="scratch", lambdas=[0.1], **TRAINED),
-    "instance_adversary": _labelled("instance_adversary", by=PLACES, steps=3),
-    "guided": _labelled("guided", **TRAINED),
 }
 
 
-# -------------------------------------------------------------------------------- papers
-
-
-@dataclass(frozen=True)
-class PaperRun:
-    """A paper's exhibits from little data.
-
-    Attributes:
-        paper: its name.
-        data: the folder of `Material` that is given as ``--data``.
-        model: the model of `Material`, if the paper loads one.
-        options: the rest of the command.
-    """
-
-    paper: str
-    data: str
-    model: str | None
-    options: tuple[object, ...]
-
-    @property
-    def exhibits(self) -> list[str]:
-        """Names of the exhibits that are asked for."""
-        names = dict(zip(self.options, self.options[1:], strict=False))
-        asked = names.get("--only")
-        return str(asked).split(",") if asked else [e.name for e in find_paper(self.paper).exhibits]
-
-
-SECTION_5 = [spec.name for spec in find_paper("kobayashi2020").exhibits if "gold" in spec.needs]
-OTHERS = [spec.name for spec in find_paper("kobayashi2020").exhibits if "gold" not in spec.needs]
-PAPER_RUNS = {
-    "clark2019": PaperRun(
-        "clark2019", "texts", "sharp", ("--max-examples", 6, "--max-length", 48, "--processes", 1)
-    ),
-    "kobayashi2020": PaperRun(
-        "kobayashi2020", "texts", "sharp",
-        ("--max-examples", 6, "--max-length", 48, "--only", ",".join(OTHERS)),
-    ),
-    "kobayashi2020-alignment": PaperRun(
-        "kobayashi2020", "translations", "translator",
-        ("--samples", 2, "--max-gradients", 2, "--max-parallel", 0, "--only", ",".join(SECTION_5)),
-    ),
-    "brunner2020": PaperRun(
-        "brunner2020", "texts", "long",
-        ("--max-length", 32, "--max-examples", 4, "--max-pairs", 12, "--directions", 2,
-         "--exact-pairs", 1, "--folds", 1, "--solver", "ridge"),
-    ),
-    "yang2020": PaperRun(
-        "yang2020", "tagged", None,
-        ("--lambdas", "0.1", "--epochs", 2, "--repeats", 2, "--processes", 1),
-    ),
-    "jain2019": PaperRun(
-        "jain2019", "films", None,
-        ("--epochs", 3, "--processes", 1, "--max-explained", 6, "--max-adversaries", 2),
-    ),
-    "wiegreffe2019": PaperRun(
-        "wiegreffe2019", "films", None,
-        ("--lambdas", "0.1", "--epochs", 3, "--repeats", 2, "--max-adversaries", 2,
-         "--processes", 1),
-    ),
-    "kobayashi2021": PaperRun(
-        "kobayashi2021", "texts", "sharp", ("--max-examples", 6, "--max-length", 48)
-    ),
-    **{
-        name: PaperRun(name, "texts", "sharp", ("--max-examples", 4, "--max-length", 24))
-        for name in ("abnar2020", "modarressi2022", "ferrando2022", "modarressi2023")
-    },
-}  # fmt: skip
-RUNS = {**STUDY_RUNS, **PAPER_RUNS}
-assert {run.paper for run in PAPER_RUNS.values()} == set(NAMES)
-
-GOOD = ["a", "warm", "and", "funny", "film", "with", "a", "heart", "of", "gold", "that", "sings"]
-BAD = ["a", "cold", "and", "tedious", "film", "without", "an", "end", "or", "a", "point"]
-CHUNKS = [
-    ("the", "DT", "B-NP"), ("old", "JJ", "I-NP"), ("mill", "NN", "I-NP"),
-    ("grinds", "VB", "B-VP"), ("grain", "NN", "B-NP"), ("for", "IN", "B-PP"),
-    ("42", "CD", "B-NP"), ("villages", "NN", "I-NP"),
-]  # fmt: skip
-
-
 class Material:
-    """Models and data for all runs, and what papers leave, each made when it is first asked for.
+    """Models and data for all runs, each made when it is first asked for.
 
     Several processes may share the folder; see `Shared`.
 
@@ -219,12 +103,12 @@ class Material:
     @cached_property
     def examples(self) -> Path:
         """What studies read, see `example_data.SOURCES`; texts with labels are more than there."""
-        return self._new("examples", _write_examples)
+        return self.new("examples", _write_examples)
 
     @cached_property
     def model(self) -> Path:
         """A BERT with its head whose attention is far from uniform."""
-        return self._new("model", lambda to: sharpened(example_data.tiny_model(to)))
+        return self.new("model", lambda to: sharpened(example_data.tiny_model(to)))
 
     @cached_property
     def classifier(self) -> Path:
@@ -241,48 +125,7 @@ class Material:
         """A GPT-2 with its head."""
         return self._shared("decoder", example_data.tiny_decoder)
 
-    @cached_property
-    def sharp(self) -> Path:
-        """The model of the tests of papers, with attention that is far from uniform."""
-        return self._shared("sharp", lambda to: sharpened(material.saved_model(to)))
-
-    @cached_property
-    def long(self) -> Path:
-        """The same for longer texts."""
-        return self._shared("long", lambda to: sharpened(material.saved_model(to, positions=160)))
-
-    @cached_property
-    def compared(self) -> Path:
-        """A second model, which differs from `long` in its weights."""
-        return self._shared(
-            "compared", lambda to: sharpened(material.saved_model(to, positions=160), 15)
-        )
-
-    @cached_property
-    def texts(self) -> Path:
-        """Text, treebanks, coreference, word vectors and three sets of sentence pairs."""
-        return self._new("texts", _write_texts)
-
-    @cached_property
-    def translations(self) -> Path:
-        """Translations, gold links, those of other aligners, and more translations without."""
-        return self._new("translations", _write_translations)
-
-    @cached_property
-    def tagged(self) -> Path:
-        """Chunked sentences, word vectors, and the labelled texts of `films`."""
-        return self._new("tagged", lambda to: (_write_tagged(to), write_films(to)))
-
-    @cached_property
-    def films(self) -> Path:
-        """Labelled texts, some of which say the other class' words too."""
-        return self._new("films", write_films)
-
-    def reproduction(self, name: str) -> Path:
-        """The files and the page of a run of `PAPER_RUNS`, made by the command."""
-        return self._shared(f"out-{name}", lambda out: reproduce(PAPER_RUNS[name], self, out))
-
-    def _new(self, name: str, write: Callable[[Path], object]) -> Path:
+    def new(self, name: str, write: Callable[[Path], object]) -> Path:
         def fill(folder: Path) -> None:
             folder.mkdir()
             write(folder)
@@ -302,58 +145,6 @@ def _write_examples(folder: Path) -> None:
     path.write_text("\n".join(rows), encoding="utf-8")
 
 
-def _write_texts(folder: Path) -> None:
-    material.folder_of_data(folder)
-    pairs = pandas.read_csv(folder / "our_mrpc" / "dev.txt", sep="\t")
-    columns = ["#1 String", "#2 String"]
-    header = ["index", "sentence1", "sentence2", "gold_label"]
-    labels = ("entailment", "neutral", "contradiction")
-    rows = [
-        [str(at), *row, labels[at % 3]] for at, row in enumerate(pairs[columns].values.tolist())
-    ]
-    (folder / "our_mnli").mkdir()
-    text = "".join("\t".join(row) + "\n" for row in [header, *rows])
-    (folder / "our_mnli" / "dev_matched.tsv").write_text(text, encoding="utf-8")
-
-
-def _write_translations(folder: Path) -> None:
-    for name in ("align_ours", "align_outputs/fast_align", "align_outputs/giza"):
-        (folder / name).mkdir(parents=True)
-    example_data.pairs_and_links(folder / "align_ours")
-    for name, shift in (("fast_align", 0), ("giza", 1)):
-        lines = [_shifted(links, shift) for _, _, links in example_data.TRANSLATIONS]
-        path = folder / "align_outputs" / name / "align_ours.forward.pharaoh"
-        path.write_text("".join(f"{line}\n" for line in lines), encoding="utf-8")
-    (folder / "parallel").mkdir()
-    for side, language in enumerate(("de", "en")):
-        lines = [each[side] for each in example_data.TRANSLATIONS] * 3
-        path = folder / "parallel" / f"more.{language}"
-        path.write_text("".join(f"{line}\n" for line in lines), encoding="utf-8")
-
-
-def _write_tagged(folder: Path) -> None:
-    (folder / "conll2000").mkdir()
-    for name, count in (("train", 60), ("test", 30)):
-        text = "\n\n".join("\n".join(map(" ".join, CHUNKS[at % 5 :])) for at in range(count))
-        (folder / "conll2000" / f"{name}.txt").write_text(f"{text}\n", encoding="utf-8")
-    (folder / "glove").mkdir()
-    vectors = (f"{word} {place}.0 1.0\n" for place, (word, _, _) in enumerate(CHUNKS))
-    (folder / "glove" / "vectors.txt").write_text("".join(vectors), encoding="utf-8")
-
-
-def write_films(folder: Path) -> None:
-    chosen = np.random.default_rng(0)
-    (folder / "sst").mkdir()
-    for part, count in (("train", 80), ("dev", 20)):
-        rows = []
-        for at in range(count):
-            words = [str(w) for w in chosen.choice((BAD, GOOD)[at % 2], 6 + at % 5)]
-            other = [str(w) for w in chosen.choice((GOOD, BAD)[at % 2], 2)]
-            rows.append(f"{at % 2} {' '.join(words + other)}\n")
-        path = folder / "sst" / f"stsa.binary.{part}"
-        path.write_text("".join(rows), encoding="utf-8")
-
-
 def sharpened(folder: Path, times: float = 20) -> Path:
     """The model in the folder with larger weights: tokens attend to few others, of many norms."""
     made = transformers.BertForMaskedLM.from_pretrained(folder)
@@ -368,14 +159,6 @@ def sharpened(folder: Path, times: float = 20) -> Path:
     return folder
 
 
-def _shifted(links: str, shift: int) -> str:
-    """Pharaoh's links, from 0; all but the first one moved to the next target word but one."""
-    pairs = [tuple(map(int, link.replace("p", "-").split("-"))) for link in links.split()]
-    return " ".join(
-        f"{i - 1}-{(j - 1 + shift * (at % 2)) % len(pairs)}" for at, (i, j) in enumerate(pairs)
-    )
-
-
 # ----------------------------------------------------------------------------- what is run
 
 
@@ -386,10 +169,7 @@ def numbers_of(name: str, material: Material) -> Numbers:
         name: of `RUNS`.
         material: what it reads.
     """
-    run = RUNS[name]
-    if isinstance(run, StudyRun):
-        return of_dataset(study_result(run, material))
-    return of_reproduction(material.reproduction(name), run.exhibits)
+    return of_dataset(study_result(RUNS[name], material))
 
 
 def study_result(run: StudyRun, material: Material, **options: Any) -> xarray.Dataset:
@@ -402,13 +182,3 @@ def study_result(run: StudyRun, material: Material, **options: Any) -> xarray.Da
     study = getattr(headlight, run.study)
     found: xarray.Dataset = study(source, model=model, progress=False, **settings, **options)
     return found
-
-
-def reproduce(run: PaperRun, models: Material, out: Path) -> None:
-    """The files and the page of a paper, by the command."""
-    loads = ["--model", getattr(models, run.model)] if run.model else []
-    if run.paper == "brunner2020":
-        loads += ["--compare", models.compared]
-    data = getattr(models, run.data)
-    with redirect_stdout(io.StringIO()):
-        material.reproduced(run.paper, *loads, "--data", data, "--out", out, *run.options)

@@ -22,8 +22,7 @@ from headlight.studies.heads.study import run
 from headlight.views import terminal_table
 from headlight.views.result_page import result_page, tables
 from headlight.vocabulary import ATTRIBUTION
-from headlight_papers.findings.coreference import systems_table
-from studies import dependency_naive, naive, test_coreference_heads as antecedents
+from studies import dependency_naive, naive
 from studies.command import Command
 from studies.models import saved, subject, texts
 from studies.test_dependency import evaluate, example_of, pooled, trees
@@ -178,8 +177,12 @@ def test_heads_as_parsers():
     )
 
 
+@pytest.mark.papers
 @pytest.mark.slow
 def test_heads_as_resolvers(monkeypatch):
+    from headlight_papers.findings.coreference import systems_table
+    from studies import test_coreference_heads as antecedents
+
     found, corpus = subject("bert"), antecedents.documents(4)
 
     def word_maps(model, span):

@@ -11,7 +11,6 @@ from headlight.catalogue import Study, studies
 from headlight.catalogue.models import EMBEDDED, EMBEDDED_NAME
 from headlight.corpora import open_sentence_pairs, open_treebank
 from headlight.corpora.samples import SAMPLE_REVIEWS, SAMPLE_TREEBANK
-from headlight_papers.corpora import open_coreference
 from studies.command import Command, as_options
 
 pytestmark = pytest.mark.skipif(
@@ -56,11 +55,17 @@ def test_a_study_needs_neither_source_nor_model(
     assert "source" not in (out / "config.yaml").read_text(encoding="utf-8").split()
 
 
+def sample_documents() -> Any:
+    from headlight_papers.corpora import open_coreference
+
+    return open_coreference(SAMPLE_TREEBANK)
+
+
 @pytest.mark.parametrize(
     ("opened", "counted"),
     [
         (lambda: open_treebank(SAMPLE_TREEBANK), 71),
-        (lambda: open_coreference(SAMPLE_TREEBANK), 10),
+        pytest.param(sample_documents, 10, marks=pytest.mark.papers),
         (lambda: open_sentence_pairs(SAMPLE_REVIEWS), 400),
     ],
 )

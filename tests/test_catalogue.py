@@ -15,6 +15,7 @@ from typer.main import get_command
 import headlight
 from headlight.catalogue import Study, registry, studies
 from headlight.cli import app
+from headlight.cli.application import make_app
 from headlight.errors import HeadlightWarning, UsageError
 from headlight.settings import entries
 
@@ -49,6 +50,7 @@ def test_a_function_is_found_again_where_it_says_that_it_is() -> None:
     assert found is headlight.norms  # as it is looked up in another process
 
 
+@pytest.mark.papers
 def test_editors_read_what_the_catalogue_says() -> None:
     script = runpy.run_path(str(ROOT / "scripts" / "stubs.py"))
     assert script["STUB"].read_text(encoding="utf-8") == script["stub"](), "run scripts/stubs.py"
@@ -101,14 +103,22 @@ def test_a_type_checker_knows_every_setting(tmp_path: Path) -> None:
 def declared(monkeypatch: pytest.MonkeyPatch):
     """Declares entry points, until the test is over."""
 
-    def declare(**values: str) -> None:
-        entries = [EntryPoint(name, value, registry.GROUP) for name, value in values.items()]
-        monkeypatch.setattr("importlib.metadata.entry_points", lambda group: entries)
+    def declare(group: str = registry.GROUP, **values: str) -> None:
+        entries = [EntryPoint(name, value, group) for name, value in values.items()]
+        monkeypatch.setattr(
+            "importlib.metadata.entry_points",
+            lambda group: [entry for entry in entries if entry.group == group],
+        )
+        monkeypatch.setattr("headlight.cli.program.app", make_app())  # which keeps its commands
+        forget()
+
+    def forget() -> None:
         registry._found.cache_clear()
+        registry._commands.cache_clear()
 
     yield declare
     monkeypatch.undo()
-    registry._found.cache_clear()
+    forget()
 
 
 def test_a_study_that_cannot_be_loaded_is_refused_in_a_sentence(declared) -> None:
@@ -143,6 +153,66 @@ def test_a_study_of_ours_stays_where_another_has_its_name(declared) -> None:
     assert found.is_ours
 
 
+INSTALL = (
+    r"is part of headlight-papers, which is not installed; pip install 'headlight-attention\[p"
+)
+
+
+def test_without_the_other_distribution_a_study_says_what_to_install(declared) -> None:
+    declared()
+    assert not {*registry.IN_PAPERS} & {*studies(), *registry.commands(), *headlight.__all__}
+    for name in {*registry.IN_PAPERS} - {"reproduce"}:
+        with pytest.raises(UsageError, match=f"^{name} {INSTALL}"):
+            getattr(headlight, name)
+        with pytest.raises(UsageError, match=f"^{name} {INSTALL}"):
+            registry.find_study(name)
+    with pytest.raises(AttributeError):
+        _ = headlight.reproduce  # which is a command alone
+
+
+@pytest.mark.parametrize(
+    "arguments",
+    [
+        ["reproduce"],
+        ["reproduce", "--list"],
+        ["reproduce", "clark2019", "--data", "corpora"],
+        ["adversary", "reviews.tsv", "--seed", "3"],
+        ["token-identity", "--help"],
+    ],
+    ids=" ".join,
+)
+def test_without_the_other_distribution_a_command_says_what_to_install(
+    declared, headlight, arguments: list[str]
+) -> None:
+    declared()
+    assert re.search(INSTALL, headlight.refused(*arguments, code=2))
+
+
+def test_without_the_other_distribution_help_lists_what_there_is(declared, headlight) -> None:
+    declared()
+    _, listed, _ = headlight("--help")
+    assert "survey" in listed
+    assert not {name.replace("_", "-") for name in registry.IN_PAPERS} & {*listed.split()}
+
+
+def test_of_two_packages_ours_has_the_study(declared) -> None:
+    """The other one says that its name is taken."""
+    name, ours = "guided", "headlight_papers.studies.guided:STUDY"
+    pytest.importorskip("headlight_papers")
+    declared(guided=ours)
+    assert [entry.value for entry in registry._entries(registry.GROUP)] == [ours]
+    assert studies()[name].is_ours
+    assert registry.find_ours(name) is studies()[name]
+
+
+def test_a_command_that_cannot_be_loaded_is_refused_in_a_sentence(declared, headlight) -> None:
+    declared(registry.COMMANDS, reproduce="headlight_papers.nowhere:REPRODUCE", dance="json:dumps")
+    assert not registry.commands()
+    assert "is no command of that name" in registry.refused()["dance"]
+    assert "the command reproduce of" in headlight.refused("reproduce", "--list", code=2)
+
+
+@pytest.mark.papers
 def test_names_that_are_taken_are_those_of_the_root_and_of_commands() -> None:
     commands = {*get_command(app).commands} - {each.command for each in studies().values()}
     assert {*headlight.__all__, *commands} - {*studies()} == registry.TAKEN

@@ -335,9 +335,14 @@ def test_text_that_the_tokenizer_does_not_know(headlight, tmp_path, bert):
         (("--measures", "wieght"), "weight"),
         (("--model", "{used}/nowhere"), "no folder"),
         (("norms", "--frequency-ranks", "{used}/none.txt"), "none.txt"),
-        (("parser-probes", "--train", "{used}/none.conllu"), "none.conllu"),
-        (("parser-probes", "--word-vectors", "{used}/none.vec"), "none.vec"),
-        (("attribution", "--tags", "upos"), "parts of speech are known of treebank sentences"),
+        *(
+            pytest.param(*row, marks=pytest.mark.papers)
+            for row in (
+                (("parser-probes", "--train", "{used}/none.conllu"), "none.conllu"),
+                (("parser-probes", "--word-vectors", "{used}/none.vec"), "none.vec"),
+                (("attribution", "--tags", "upos"), "parts of speech are known of treebank sent"),
+            )
+        ),
     ],
 )
 def test_cheap_mistakes_are_told_before_weights_are_loaded(

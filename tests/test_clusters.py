@@ -12,7 +12,35 @@ from sklearn import manifold
 
 from headlight.errors import UsageError
 from headlight.findings.clusters import BEHAVIOURS, behaviours, embedding, tree
-from papers.test_examples_of_heads import made, put
+
+QUERIES = ["all", "cls", "sep", "punctuation", "other", "not_sep"]
+KEYS = ["cls", "sep", "punctuation", "other"]
+
+
+def made(layers=(0, 1), heads=2) -> xarray.Dataset:
+    """A survey in which every head does the same; tests change what they need."""
+    shape = (2, len(layers), heads)
+    dims = ("measure", "layer", "head")
+    return xarray.Dataset(
+        {
+            "share": ((*dims, "query_category", "key_category"), np.full((*shape, 6, 4), 0.25)),
+            "neighbour": ((*dims, "offset"), np.full((*shape, 3), 0.2)),
+            "entropy": ((*dims, "query_category"), np.full((*shape, 6), 2.0)),
+            "entropy_uniform": 4.8,
+        },
+        coords={
+            "measure": ["weight", "norm"],
+            "layer": list(layers),
+            "head": list(range(heads)),
+            "query_category": QUERIES,
+            "key_category": KEYS,
+            "offset": [-1, 0, 1],
+        },
+    )
+
+
+def put(result: xarray.Dataset, name: str, value: float, **place: object) -> None:
+    result[name].loc[place] = value
 
 
 def distances(square: np.ndarray, heads: int = 4) -> xarray.DataArray:

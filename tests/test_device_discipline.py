@@ -17,7 +17,7 @@ from headlight.analysis.folder import RunFolder
 from headlight.capture import CapturedModel
 from headlight.capture.session import Recorder
 from headlight.catalogue import studies
-from studies.test_deaths import VICTIMS, translations
+from studies.victims import VICTIMS, translations
 
 HIDDEN = ("attribution", "token_identity", "adversary", "guided", "parser_probes")
 QUICK = ("survey", "identifiability")
@@ -75,7 +75,7 @@ attention asks after every repair of a basis: neither is in the table.
 """
 
 
-@pytest.mark.parametrize("name", WAITS)
+@pytest.mark.parametrize("name", sorted({*WAITS} & {*VICTIMS}))
 @pytest.mark.slow
 def test_within_a_layer_the_host_waits_as_often_as_is_said(
     name: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch

@@ -16,6 +16,7 @@ from typer.testing import CliRunner
 import example_data
 import headlight
 from headlight.catalogue.models import EMBEDDED
+from headlight.catalogue.registry import COMMANDS
 from headlight.cli import app
 from headlight.corpora import FORMATS, PAIR_FORMATS, PARALLEL_FORMATS
 from headlight.links import LINK_FORMATS, Symmetrization
@@ -28,6 +29,7 @@ GUIDES = [*PAGES, ROOT / "README.md", ROOT / "CONTRIBUTING.md"]
 PAGES_THAT_RUN = [*PAGES, ROOT / "README.md"]
 """The code in CONTRIBUTING is a package; test_study_of_another_package.py installs and runs it."""
 PACKAGE = ROOT / "src" / "headlight"
+PAPERS = ROOT / "packages/papers/src/headlight_papers"
 PACKAGES = [each.name for each in pkgutil.walk_packages([str(PACKAGE)], "headlight.") if each.ispkg]
 
 
@@ -149,12 +151,14 @@ def test_no_option_is_described_that_is_not_there(name: str, command: Any) -> No
     assert set(re.findall(r"--[a-z][a-z-]*", section_of(name))) <= known | {"--help"}
 
 
+@pytest.mark.papers
 def test_the_tables_of_options_are_what_the_commands_say() -> None:
     page = (DOCS / "command-line.md").read_text(encoding="utf-8")
     filled = runpy.run_path(str(ROOT / "scripts" / "options_page.py"))["filled"]
     assert filled(page) == page, "run scripts/options_page.py"
 
 
+@pytest.mark.papers
 @pytest.mark.parametrize(
     ("page", "script", "mark", "last"),
     [
@@ -179,6 +183,7 @@ def test_a_study_of_which_a_page_says_nothing_gets_a_section(
     assert found.index(mark) < found.index(last)
 
 
+@pytest.mark.papers
 def test_the_tables_of_studies_are_what_the_catalogue_says() -> None:
     script = runpy.run_path(str(ROOT / "scripts" / "study_tables.py"))
     for path in script["PAGES"]:
@@ -187,6 +192,7 @@ def test_the_tables_of_studies_are_what_the_catalogue_says() -> None:
         assert script["filled"](page) == page, "run scripts/study_tables.py"
 
 
+@pytest.mark.papers
 @pytest.mark.slow
 def test_the_tables_of_variables_are_what_results_hold(study_runs: StudyRuns) -> None:
     page = (DOCS / "results.md").read_text(encoding="utf-8")
@@ -215,12 +221,15 @@ def test_results_names_what_a_reading_holds(tmp_path: Path) -> None:
     assert held - set(re.findall(r"`([a-z_]+)`", page)) == set()
 
 
+DOTTED = re.compile(r"(?:`|^::: )(headlight(?:_papers)?(?:\.[A-Za-z_]\w*)+)", re.MULTILINE)
+
+
 def dotted_names() -> dict[str, set[str]]:
     """Names below the root that docs and docstrings mention, with the files that do."""
     found: dict[str, set[str]] = {}
-    for path in [*GUIDES, *sorted(PACKAGE.rglob("*.py"))]:
+    for path in [*GUIDES, *sorted(PACKAGE.rglob("*.py")), *sorted(PAPERS.rglob("*.py"))]:
         text = path.read_text(encoding="utf-8")
-        for name in re.findall(r"(?:`|^::: )(headlight(?:\.[A-Za-z_]\w*)+)", text, re.MULTILINE):
+        for name in DOTTED.findall(text):
             found.setdefault(name, set()).add(str(path.relative_to(ROOT)))
     return found
 
@@ -228,7 +237,7 @@ def dotted_names() -> dict[str, set[str]]:
 def is_there(name: str) -> bool:
     """Whether a dotted name leads to a module, what a module holds, or a member of a class."""
     parts = name.split(".")
-    found: Any = headlight
+    found: Any = import_module(parts[0])
     for at, part in enumerate(parts[1:], 1):
         with suppress(ImportError):
             import_module(".".join(parts[: at + 1]))
@@ -240,9 +249,11 @@ def is_there(name: str) -> bool:
     return True
 
 
+@pytest.mark.papers
 def test_every_dotted_name_is_there() -> None:
     names = dotted_names()
     assert names
+    del names[COMMANDS]  # a group of entry points
     assert {name: files for name, files in names.items() if not is_there(name)} == {}
 
 

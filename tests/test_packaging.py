@@ -19,14 +19,19 @@ import yaml
 from packaging.requirements import Requirement
 
 import headlight
+from headlight.catalogue import IN_PAPERS
+from headlight.catalogue.registry import COMMANDS, GROUP
 from headlight.result import versions
 
 ROOT = Path(__file__).resolve().parent.parent
 PROJECT = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))
+PAPERS = tomllib.loads((ROOT / "packages/papers/pyproject.toml").read_text(encoding="utf-8"))
 DISTRIBUTION = "headlight-attention"
+PROJECTS = ("pyproject.toml", "packages/papers/pyproject.toml")
+RECIPES = ROOT / "packaging/conda-forge"
 TOLD = [
     path
-    for folder in ("src", "docs", "scripts", "benchmarks")
+    for folder in ("src", "packages", "docs", "scripts", "benchmarks")
     for path in (ROOT / folder).rglob("*")
     if path.suffix in (".py", ".md", ".html", ".js", ".txt", ".toml", ".css")
 ] + [path for path in ROOT.iterdir() if path.suffix == ".md" or path.name == "Makefile"]
@@ -38,8 +43,7 @@ STRANGER = re.compile(
 
 
 def test_the_recipe_of_conda_asks_for_what_the_project_needs() -> None:
-    text = (ROOT / "packaging" / "conda-forge" / "recipe.yaml").read_text(encoding="utf-8")
-    recipe = yaml.safe_load(text)
+    recipe = yaml.safe_load((RECIPES / DISTRIBUTION / "recipe.yaml").read_text(encoding="utf-8"))
     names = {"torch": "pytorch", "matplotlib": "matplotlib-base"}
     needed = {
         names.get(each.name, each.name).replace("_", "-"): each.specifier
@@ -52,6 +56,32 @@ def test_the_recipe_of_conda_asks_for_what_the_project_needs() -> None:
     assert asked == needed
     assert recipe["context"]["version"] == headlight.__version__
     assert f">={recipe['context']['python_min']}" == PROJECT["project"]["requires-python"]
+
+
+def test_both_distributions_have_one_version_and_know_each_other() -> None:
+    version, papers = headlight.__version__, PAPERS["project"]
+    text = (RECIPES / papers["name"] / "recipe.yaml").read_text(encoding="utf-8")
+    recipe = yaml.safe_load(text)
+    assert papers["version"] == recipe["context"]["version"] == version
+    assert papers["dependencies"] == [f"{DISTRIBUTION}=={version}"]
+    assert recipe["requirements"]["run"][1:] == [f"{DISTRIBUTION} ==${{{{ version }}}}"]
+    assert PROJECT["project"]["optional-dependencies"]["papers"] == [f"headlight-papers=={version}"]
+    assert papers["requires-python"] == PROJECT["project"]["requires-python"]
+    licences = [(ROOT / folder / "LICENSE").read_bytes() for folder in ("", "packages/papers")]
+    assert licences[0] == licences[1]
+
+
+@pytest.mark.papers
+def test_the_core_names_what_the_other_distribution_has() -> None:
+    entries = PAPERS["project"]["entry-points"]
+    assert {*entries[GROUP], *entries[COMMANDS]} == {*IN_PAPERS}
+    installed = {
+        (entry.group, entry.name, entry.value)
+        for entry in metadata.distribution("headlight-papers").entry_points
+    }
+    assert installed == {
+        (group, name, value) for group, rows in entries.items() for name, value in rows.items()
+    }
 
 
 @dataclass(frozen=True)
@@ -121,7 +151,8 @@ def test_four_papers_are_cited() -> None:
 def release(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Release:
     folder = tmp_path / "release"
     folder.mkdir()
-    for name in ("pyproject.toml", "CITATION.cff", "CHANGELOG.md"):
+    (folder / "packages/papers").mkdir(parents=True)
+    for name in (*PROJECTS, "CITATION.cff", "CHANGELOG.md"):
         (folder / name).write_bytes((ROOT / name).read_bytes())
     spec = importlib.util.spec_from_file_location(
         "check_release", ROOT / "scripts/check_release.py"
@@ -139,7 +170,8 @@ def test_only_what_is_ready_is_published(release: Release) -> None:
     version = headlight.__version__
     release.git("init", "--quiet")
     release.commit()
-    release.append("pyproject.toml", '\n[project.urls]\nRepository = "https://example.org/h"\n')
+    for name in PROJECTS:
+        release.append(name, '\n[project.urls]\nRepository = "https://example.org/h"\n')
     release.append("CHANGELOG.md", f"\n## {version} - 2026-11-22\n")
     assert release.problems() == [
         f"the commit has no tag v{version}",
@@ -150,31 +182,37 @@ def test_only_what_is_ready_is_published(release: Release) -> None:
     assert release.problems() == []
     release.append("CHANGELOG.md", "\nMore.\n")
     assert release.problems() == ["the working tree has changes that are not committed"]
-    for name in ("pyproject.toml", "CHANGELOG.md"):
-        (release.folder / name).write_text("[project]\n")
+    papers = (release.folder / PROJECTS[1]).read_text(encoding="utf-8")
+    older = papers.replace("urls", "others").replace(version, "98")
+    (release.folder / PROJECTS[1]).write_text(older, encoding="utf-8")
+    (release.folder / "CHANGELOG.md").write_text("nothing\n", encoding="utf-8")
     release.append("CITATION.cff", "\n")
     cited = (release.folder / "CITATION.cff").read_text(encoding="utf-8")
     (release.folder / "CITATION.cff").write_text(cited.replace(version, "99"), encoding="utf-8")
     release.commit()
     said = " ".join(release.problems())
-    for part in ("CITATION.cff names version 99", "no section", "no tag", "no address"):
+    for part in (
+        *("CITATION.cff names version 99", "no section", "no tag", "no address"),
+        *("headlight-papers has version 98", "does not depend on headlight-attention"),
+    ):
         assert part in said
 
 
 @pytest.fixture(scope="module")
 def built(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """A folder with wheel and sdist."""
+    """A folder with wheels and sdists of both distributions."""
     folder = tmp_path_factory.mktemp("dist")
     pytest.importorskip("hatchling", reason="the build backend is not installed here")
-    for kind in ("wheel", "sdist"):
-        run("hatchling", "build", "--target", kind, "--directory", str(folder))
+    for place in (ROOT, ROOT / "packages/papers"):
+        for kind in ("wheel", "sdist"):
+            run("hatchling", "build", "--target", kind, "--directory", str(folder), place=place)
     return folder
 
 
-def run(module: str, *arguments: str) -> None:
+def run(module: str, *arguments: str, place: Path = ROOT) -> None:
     done = subprocess.run(
         [sys.executable, "-m", module, *arguments],
-        cwd=ROOT, capture_output=True, text=True, check=False,
+        cwd=place, capture_output=True, text=True, check=False,
     )  # fmt: skip
     assert done.returncode == 0, done.stdout + done.stderr
 
@@ -186,29 +224,37 @@ def test_both_pass_the_checks_of_an_index(built: Path) -> None:
 
 
 @pytest.mark.slow
-def test_the_wheel_holds_the_package_and_nothing_else(built: Path) -> None:
-    (wheel,) = built.glob("*.whl")
-    with ZipFile(wheel) as archive:
+@pytest.mark.parametrize(
+    ("distribution", "package", "source"),
+    [
+        (DISTRIBUTION, "headlight", ROOT / "src"),
+        ("headlight-papers", "headlight_papers", ROOT / "packages/papers/src"),
+    ],
+)
+def test_a_wheel_holds_the_package_and_nothing_else(
+    built: Path, distribution: str, package: str, source: Path
+) -> None:
+    stem = f"{distribution.replace('-', '_')}-{headlight.__version__}"
+    with ZipFile(built / f"{stem}-py3-none-any.whl") as archive:
         names = archive.namelist()
         (described,) = (name for name in names if name.endswith(".dist-info/METADATA"))
         told = Parser().parsestr(archive.read(described).decode())
     roots = {name.partition("/")[0] for name in names}
-    assert roots == {"headlight", f"headlight_attention-{headlight.__version__}.dist-info"}
-    assert (told["Name"], told["Version"]) == (DISTRIBUTION, headlight.__version__)
-    held = {name for name in names if name.startswith("headlight/")}
-    source = ROOT / "src"
-    package = [each for each in (source / "headlight").rglob("*") if each.is_file()]
+    assert roots == {package, f"{stem}.dist-info"}
+    assert (told["Name"], told["Version"]) == (distribution, headlight.__version__)
+    held = {name for name in names if name.startswith(f"{package}/")}
+    files = [each for each in (source / package).rglob("*") if each.is_file()]
     assert held == {
-        each.relative_to(source).as_posix() for each in package if "__pycache__" not in each.parts
+        each.relative_to(source).as_posix() for each in files if "__pycache__" not in each.parts
     }
 
 
 @pytest.mark.slow
 def test_the_sdist_holds_all_that_its_tests_read(built: Path) -> None:
-    (sdist,) = built.glob("*.tar.gz")
+    (sdist,) = built.glob("headlight_attention-*.tar.gz")
     with tarfile.open(sdist) as archive:
         names = {name.partition("/")[2] for name in archive.getnames()}
-    folders = ("src", "tests", "docs", "scripts", "benchmarks")
+    folders = ("src", "packages", "tests", "docs", "scripts", "benchmarks")
     wanted = {path for folder in folders for path in (ROOT / folder).rglob("*") if path.is_file()}
     kept = {path for path in wanted if "__pycache__" not in path.parts}
     assert {path.relative_to(ROOT).as_posix() for path in kept} <= names

@@ -19,10 +19,9 @@ from headlight.reading.model import Model
 from headlight.reading.prediction import Prediction, predict
 from headlight.result import load
 from replay import Replay
+from studies.classifiers import classifier, sequence_classifier as twice
 from studies.models import model as headless
 from studies.test_ablation import SUBJECTS
-from studies.test_encoder_decoder_classifiers import classifier as twice
-from studies.test_permutation import classifier
 from test_alternatives import model as family_model
 
 TEXT = "the old river keeps a town ."

@@ -13,6 +13,7 @@ import tarfile
 import zipfile
 from collections.abc import Callable
 from dataclasses import dataclass
+from importlib.util import find_spec
 from pathlib import Path
 from types import SimpleNamespace
 
@@ -40,7 +41,6 @@ from headlight.reduce import Moments, Tally, Tree
 from headlight.result import load, save
 from headlight.run.checkpoint import Checkpoint, State
 from headlight.studies.norms.frequency import FrequencyRanks
-from headlight_papers.corpora import open_coreference
 from studies.models import tokenizer
 
 NUMBER = int(os.environ.get("FUZZ_N", "2000"))
@@ -195,10 +195,13 @@ def readers(folder: Path) -> dict[str, Reader]:
         read = corpus(open_treebank, format=name, invalid="skip")
         found[f"treebank {name}"] = Reader(read, "a.txt", text)
     found["treebank guessed"] = Reader(corpus(open_treebank), "a.txt", COLUMNS)
-    found["coreference conll2012"] = Reader(corpus(open_coreference), "a.conll", ONTONOTES * 2)
-    litbank = example_data.document()
-    found["coreference litbank"] = Reader(corpus(open_coreference), "a.conll", litbank)
-    found["coreference corefud"] = Reader(corpus(open_coreference), "a.conllu", ENTITIES * 2)
+    if HAS_PAPERS:
+        from headlight_papers.corpora import open_coreference
+
+        read, litbank = corpus(open_coreference), example_data.document()
+        found["coreference conll2012"] = Reader(read, "a.conll", ONTONOTES * 2)
+        found["coreference litbank"] = Reader(read, "a.conll", litbank)
+        found["coreference corefud"] = Reader(read, "a.conllu", ENTITIES * 2)
     vectors = "the 0.1 -2e-3 4\ncat 1 2 3\n. 5 6 7\n"
     found["vectors GloVe"] = Reader(read_word_vectors, "a.txt", vectors)
     found["vectors word2vec"] = Reader(read_word_vectors, "a.txt", f"3 3\n{vectors}")
@@ -212,13 +215,14 @@ def readers(folder: Path) -> dict[str, Reader]:
     return found
 
 
+HAS_PAPERS = find_spec("headlight_papers") is not None
 NAMES = [
     *(f"text {name}" for name in (*FORMATS, "guessed")),
     *(f"pairs {name}" for name in (*PAIR_FORMATS, "guessed")),
     *(f"parallel {name}" for name in (*PARALLEL_FORMATS, "guessed", "two files")),
     *(f"links {name}" for name in (*LINK_FORMATS, "guessed")),
     *(f"treebank {name}" for name in (*TREEBANK_FORMATS, "guessed")),
-    *(f"coreference {name}" for name in ("conll2012", "litbank", "corefud")),
+    *(f"coreference {name}" for name in ("conll2012", "litbank", "corefud") if HAS_PAPERS),
     "vectors GloVe", "vectors word2vec", "ranks", "config YAML", "config TOML", "result",
     "checkpoint",
 ]  # fmt: skip

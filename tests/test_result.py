@@ -22,6 +22,8 @@ from headlight.result import FORMAT, csv_text, load, save, save_csv, versions
 from headlight.vocabulary import CATEGORIES
 from random_moments import flips
 
+ROOT = Path(__file__).resolve().parent.parent
+
 
 def survey() -> xarray.Dataset:
     generator = np.random.default_rng(0)
@@ -273,8 +275,9 @@ class TestCsv:
         hostile = reading().assign_coords(query_token=("query", ["=1+1", "@", "+x", "-y"]))
         (path,) = save_csv(hostile, tmp_path)
         assert {"'=1+1", "'@", "'+x", "'-y"} <= set(pandas.read_csv(path)["query_token"])
-        source = Path(headlight.__file__).parent
-        writers = [each for each in source.rglob("*.py") if ".to_csv(" in each.read_text("utf-8")]
+        sources = (Path(headlight.__file__).parent, ROOT / "packages/papers/src")
+        files = [path for source in sources for path in source.rglob("*.py")]
+        writers = [each for each in files if ".to_csv(" in each.read_text("utf-8")]
         assert [each.name for each in writers] == ["storage.py"]
 
     def test_a_file_in_place_of_the_folder(self, tmp_path) -> None:

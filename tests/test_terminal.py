@@ -30,6 +30,7 @@ from translators import FAMILIES
 
 pytestmark = pytest.mark.usefixtures("undrawn")
 
+ROOT = Path(__file__).resolve().parent.parent
 HOSTILE = "\x1b[2J\x9b31m\x07"
 """Clears a screen, colours what follows and rings the bell, where a terminal obeys."""
 
@@ -348,9 +349,10 @@ def test_names_of_anything(called, tmp_path, command):
 
 
 def test_only_one_module_prints():
-    source = Path(headlight.__file__).parent
+    sources = (Path(headlight.__file__).parent, ROOT / "packages/papers/src")
     prints = re.compile(r"\bprint\(|typer\.echo|click\.|\bConsole\(|sys\.stdout")
-    found = [path.name for path in source.rglob("*.py") if prints.search(path.read_text("utf-8"))]
+    files = [path for source in sources for path in source.rglob("*.py")]
+    found = [path.name for path in files if prints.search(path.read_text("utf-8"))]
     assert found == ["printing.py"]
 
 

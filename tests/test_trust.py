@@ -12,8 +12,6 @@ from headlight.cli import app
 from headlight.cli.setting_options import options_of
 from headlight.errors import UsageError
 from headlight.sessions import join_run
-from headlight_papers.papers import NAMES, find_settings
-from headlight_papers.papers.sources import Sources
 from studies.models import saved
 from test_workers import stop_before_the_result
 
@@ -62,7 +60,10 @@ def test_the_code_runs_if_the_command_line_says_so(headlight, evil, corpus, tmp_
         ("c.toml", 'model = "{model}"\n[trust.remote]\ncode = true\n'),
     ],
 )
-@pytest.mark.parametrize("command", [("survey",), ("reproduce", "clark2019")])
+@pytest.mark.parametrize(
+    "command",
+    [("survey",), pytest.param(("reproduce", "clark2019"), marks=pytest.mark.papers)],
+)
 def test_no_file_lets_code_run(headlight, evil, tmp_path, name, text, command):
     (tmp_path / name).write_text(text.format(model=evil))
     out = tmp_path / "out"
@@ -87,9 +88,12 @@ def test_no_file_says_what_is_written_removed_or_started(headlight, corpus, tmp_
     assert not out.exists()
 
 
+@pytest.mark.papers
 def test_of_every_option_it_is_decided_whether_a_file_may_set_it():
     """A new one that is no setting has to be looked at before it is put into one of the two."""
     from headlight.cli.config_file import ON_THE_COMMAND_LINE
+    from headlight_papers.papers import NAMES, find_settings
+    from headlight_papers.papers.sources import Sources
 
     commands = get_command(app).commands
     commands = {**commands, **commands["reproduce"].commands}

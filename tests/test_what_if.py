@@ -14,9 +14,9 @@ from headlight.errors import HeadlightError, MissingHeadError, UsageError
 from headlight.reading.model import Model
 from headlight.reading.what_if import Edit, HeadEffect, WhatIf, each_head_removed, edits_of, what_if
 from headlight.reading.what_if.rows import EditContext, wanted_rows
+from studies.classifiers import classifier
 from studies.models import model as headless
 from studies.test_ablation import PLACES, SUBJECTS, gpt2, without
-from studies.test_permutation import classifier
 from test_alternatives import LONG, model
 from translators import FAMILIES, SOURCE, TARGET
 

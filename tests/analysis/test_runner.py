@@ -77,6 +77,7 @@ CASES = [
     Case("importance", {}, {"max_length": 8}, head=True),
     Case("identifiability", {"sample": 5}, {"value_bias": "exclude"}),
 ]
+CASES = [case for case in CASES if case.name in studies()]  # one is of papers
 CORPUS = texts(4, longest=8)
 
 
@@ -187,6 +188,7 @@ def test_an_empty_corpus_is_refused_and_leaves_nothing_to_go_on_from(
     assert case.run(CORPUS, folder=RunFolder(path=tmp_path)).attrs["examples"] == len(CORPUS)
 
 
+@pytest.mark.papers
 @pytest.mark.slow
 def test_contributions_alone_run_no_captured_model(monkeypatch: pytest.MonkeyPatch) -> None:
     runs: list[bool] = []

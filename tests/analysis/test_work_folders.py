@@ -10,8 +10,7 @@ from headlight.analysis.work_folders import prepare_work_folders, remove_work_fo
 from headlight.catalogue import studies
 from headlight.errors import RunError
 from headlight.sessions.passage_pages import check_pages
-from headlight_papers.papers.folder import RESULTS, RUNS, reproduction_folder
-from studies.test_deaths import VICTIMS
+from studies.victims import VICTIMS
 
 KEPT = [
     ("parser_probes", "weights"),
@@ -60,6 +59,7 @@ def test_a_refusal_touches_no_folder(tmp_path: Path, overwrite: bool) -> None:
     assert snapshot(tmp_path) == before
 
 
+@pytest.mark.papers
 @pytest.mark.parametrize(("name", "kept"), KEPT)
 def test_no_study_removes_what_it_has_not_made(name: str, kept: str, tmp_path: Path) -> None:
     outside, run = tmp_path / "outside", tmp_path / "run"
@@ -81,23 +81,6 @@ def test_no_study_removes_what_it_has_not_made(name: str, kept: str, tmp_path: P
     with pytest.raises(RunError, match=f"{kept} holds files that no run of Headlight made"):
         begin()
     assert snapshot(run / kept) == {"thesis.tex": b"mine"}
-
-
-@pytest.mark.parametrize("name", [RESULTS, RUNS])
-def test_a_reproduction_removes_only_its_own(tmp_path: Path, name: str) -> None:
-    (tmp_path / name).mkdir()
-    (tmp_path / name / "thesis.tex").write_text("mine")
-    with (
-        pytest.raises(RunError, match=f"{name} holds files that no run of Headlight made"),
-        reproduction_folder(tmp_path, overwrite=True).opened(),
-    ):
-        pass
-    assert (tmp_path / name / "thesis.tex").exists()
-    (tmp_path / name / "thesis.tex").unlink()
-    prepare_work_folders(tmp_path, (RESULTS, RUNS))
-    (tmp_path / name / "own.nc").write_text("own")
-    with reproduction_folder(tmp_path, overwrite=True).opened():
-        assert not (tmp_path / name).exists()
 
 
 def test_pages_are_not_written_through_a_link(tmp_path: Path) -> None:

@@ -26,7 +26,6 @@ from headlight.encode import Encoded
 from headlight.encode.batch import Batch, collate
 from headlight.errors import CaptureError, UsageError
 from headlight.measures import Scores
-from headlight_papers.studies.token_identity.extraction import watched_sum
 from measures.layers import keeps_promise, wide
 from tiny_models import Inputs, eager_attention, real_tokens
 
@@ -331,11 +330,16 @@ def attributed(model: CapturedModel, text: Batch) -> None:
 
 
 def extracted(model: CapturedModel, text: Batch) -> None:
+    from headlight_papers.studies.token_identity.extraction import watched_sum
+
     with watched_sum(model.transformer):
         model.run(text)
 
 
-@pytest.mark.parametrize("work", [traced, captured, replaced, attributed, extracted])
+@pytest.mark.parametrize(
+    "work",
+    [traced, captured, replaced, attributed, pytest.param(extracted, marks=pytest.mark.papers)],
+)
 @pytest.mark.parametrize("name", ["BERT", "Llama"])
 def test_another_thread_finds_the_model_as_always_whatever_is_done_with_it(
     name: str, work: Callable[[CapturedModel, Batch], None]

@@ -2,6 +2,7 @@
 
 import gzip
 import tarfile
+from importlib.util import find_spec
 from itertools import islice
 
 import numpy as np
@@ -18,7 +19,6 @@ from headlight.corpora import (
     open_treebank,
 )
 from headlight.errors import CorpusError, UsageError
-from headlight_papers.corpora import CoreferenceDocument, open_coreference
 
 COREFERENCE = "#begin document (d); part 0\n{}#end document\n"
 MENTION = "d\t0\t0\tIt\tPRP\t-\t-\t-\t-\t-\t-\t{}\n\n"
@@ -27,11 +27,6 @@ MENTION = "d\t0\t0\tIt\tPRP\t-\t-\t-\t-\t-\t-\t{}\n\n"
 KINDS = {
     "text": (open_corpus, "a.txt", "".join(f"text {n}\n\n" for n in range(5))),
     "treebank": (open_treebank, "a.dp", "".join(f"w{n} 0-root\n\n" for n in range(5))),
-    "coreference": (
-        open_coreference,
-        "a.conll",
-        "".join(COREFERENCE.format(MENTION.format("(1)")) for _ in range(5)),
-    ),
     "pairs": (
         open_sentence_pairs,
         "a.tsv",
@@ -42,12 +37,17 @@ KINDS = {
 IN_MEMORY = {
     "text": ["a", "b", "c"],
     "treebank": [Sentence("s", (word,), (0,)) for word in "abc"],
-    "coreference": [CoreferenceDocument(name, (), ()) for name in "abc"],
     "pairs": [SentencePair("p", word, None, None) for word in "abc"],
     "tagged": [TaggedSentence("s", (word,), tags=("NN",)) for word in "abc"],
 }
 NOTHING = {"text": "text", "treebank": "sentence", "coreference": "mention", "pairs": "sentence",
            "tagged": "sentence"}  # fmt: skip
+if find_spec("headlight_papers"):
+    from headlight_papers.corpora import CoreferenceDocument, open_coreference
+
+    documents = "".join(COREFERENCE.format(MENTION.format("(1)")) for _ in range(5))
+    KINDS["coreference"] = (open_coreference, "a.conll", documents)
+    IN_MEMORY["coreference"] = [CoreferenceDocument(name, (), ()) for name in "abc"]
 
 
 @pytest.fixture(params=KINDS)
@@ -168,6 +168,10 @@ def test_what_is_no_element_is_refused_in_one_sentence() -> None:
     # The types of iterators are not checked beforehand, as those of lists are in these tests.
     with pytest.raises(UsageError, match="sentences are needed, of class Sentence, and 'The cat'"):
         list(open_treebank(iter(["The cat"])))
+
+
+@pytest.mark.papers
+def test_what_is_no_document_with_coreference_is_refused_in_one_sentence() -> None:
     with pytest.raises(UsageError, match="documents are needed, of class CoreferenceDocument"):
         list(open_coreference(iter(["The cat"])))
 

@@ -20,7 +20,6 @@ from headlight.corpora import (
     read_word_vectors,
 )
 from headlight.errors import CorpusError
-from headlight_papers.corpora import open_coreference
 
 TEXTS = {
     "c.txt": b"c\n",
@@ -153,15 +152,21 @@ def test_a_path_of_a_store_is_a_source(texts):
     assert words(UPath("memory://texts/c.txt")) == ["c"]
 
 
+@pytest.mark.papers
+def test_documents_with_coreference(memory):
+    from headlight_papers.corpora import open_coreference
+
+    row = b"d\t0\t0\tIt\tPRP\t-\t-\t-\t-\t-\t-\t(1)\n\n"
+    memory.pipe("/a.conll", b"#begin document (d); part 0\n" + row + b"#end document\n")
+    (document,) = open_coreference("memory://a.conll")
+    assert [mention.chain for mention in document.mentions] == ["1"]
+
+
 def test_annotated_corpora_pairs_and_vectors(memory):
     memory.pipe("/a.dp", b"good 0-root\n\nbad 9-root\n\n")
     treebank = open_treebank("memory://a.dp", invalid="skip")
     assert [sentence.words for sentence in treebank] == [("good",)]
     assert treebank.skipped == 1
-    row = b"d\t0\t0\tIt\tPRP\t-\t-\t-\t-\t-\t-\t(1)\n\n"
-    memory.pipe("/a.conll", b"#begin document (d); part 0\n" + row + b"#end document\n")
-    (document,) = open_coreference("memory://a.conll")
-    assert [mention.chain for mention in document.mentions] == ["1"]
     memory.pipe("/pairs/dev.tsv", b"sentence1\tsentence2\ngenre\tb\n")
     memory.pipe("/pairs/train.tsv", b"sentence1\tsentence2\na\tb\n")
     (pair,) = open_sentence_pairs("memory://pairs", split="train")

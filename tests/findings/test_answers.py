@@ -11,7 +11,6 @@ from rich.console import Console
 
 from headlight.catalogue import studies
 from headlight.findings import category_label
-from headlight.findings.answers import ANSWERS, answers
 from headlight.findings.rules import decided
 from headlight.findings.what_was_read import what_was_read
 from headlight.findings.wording import interval, number, percent
@@ -25,8 +24,8 @@ NUMBER = re.compile(r"\d")
 
 
 def test_every_study_of_ours_has_an_answer() -> None:
-    assert set(ANSWERS) == {name for name, study in studies().items() if study.is_ours}
-    assert answers(xr.Dataset(attrs={"stage": "of another package"})) == []
+    ours = [study for study in studies().values() if study.is_ours]
+    assert [study.name for study in ours if not callable(study.page.findings)] == []
 
 
 def written(result: xr.Dataset) -> str:

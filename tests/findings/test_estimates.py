@@ -8,7 +8,6 @@ import xarray as xr
 from hypothesis import given, strategies as st
 
 from headlight.findings import highlights
-from headlight.findings.answers import answers
 from headlight.findings.estimates import (
     Estimates,
     beside,
@@ -21,6 +20,7 @@ from headlight.findings.estimates import (
 from headlight.findings.rules import rivals
 from headlight.findings.special_tokens import weight_and_norm
 from headlight.views.grid import head_grid
+from headlight.views.result_page import answers
 from headlight.vocabulary import CATEGORIES
 from views.sample_results import survey_sample
 
@@ -336,6 +336,7 @@ def test_two_heads_that_attend_alike_may_be_others() -> None:
         )
 
 
+@pytest.mark.papers
 @pytest.mark.parametrize(("half", "words"), [
     (0.01, "40% (95%: 39% to 41%) of a hidden token is due to its own input in layer 0, and 30% "
            "(95%: 29% to 31%) in layer 1."),
@@ -374,6 +375,7 @@ def test_on_which_tokens_the_loss_depends_most(half: float, words: str) -> None:
     assert answers(result) == [words]
 
 
+@pytest.mark.papers
 def test_which_map_finds_most_tokens() -> None:
     ends = (("", 0), ("_low", -0.1), ("_high", 0.1))
     dims = ("map", "loss", "offset", "fraction", "layer")

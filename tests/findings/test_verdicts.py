@@ -12,8 +12,8 @@ import pytest
 import xarray as xr
 
 from headlight.catalogue import studies
-from headlight.findings.answers import answers
 from headlight.findings.what_was_read import what_was_read
+from headlight.views.result_page import answers
 from study_runs import StudyRuns
 
 COMPARES = re.compile(

@@ -74,6 +74,10 @@ def test_little_is_called_little():
     with_interval = {"loss": 1.0, "loss_low": 0.5, "loss_high": 1.5}
     (few,) = read("ablation", variables=with_interval, examples=1, tokens=1).cautions
     assert few.endswith(", and intervals are drawn from these alone.")
+
+
+@pytest.mark.papers
+def test_few_held_out_texts_are_called_little():
     (few,) = read("parser_probes", sentences=np.array([54, 6])).cautions
     assert few.startswith("Only 6 tested sentences")
     assert "--train" in few
@@ -81,6 +85,7 @@ def test_little_is_called_little():
     assert "--held-out" in few
 
 
+@pytest.mark.papers
 def test_few_mentions_and_documents_of_coreference():
     counts = {"answerable": 17, "mentions": 293, "documents": 3, "documents_without": 1}
     sizes = {"accuracy": (("layer", "head", "direction"), np.zeros((6, 12, 2)))}
@@ -104,7 +109,7 @@ def test_few_mentions_and_documents_of_coreference():
 def test_a_model_near_the_most_frequent_class(accuracy, low, majority, near):
     assert is_near_majority(accuracy, low, majority) is near
     variables = {"own_accuracy": accuracy, "own_accuracy_low": low, "majority_accuracy": majority}
-    said = read("permutation", variables=variables, examples=400, tokens=4000).cautions
+    said = read("faithfulness", variables=variables, examples=400, tokens=4000).cautions
     assert [each for each in said if "always predicted the most frequent class" in each] == (
         list(said) if near else []
     )
@@ -149,11 +154,13 @@ def test_classifiers_are_beside_the_most_frequent_class(name: str, study_runs: S
     assert share >= texts / 2  # of two classes
 
 
+@pytest.mark.papers
 def test_an_interval_of_too_few_documents_is_not_shown(study_runs: StudyRuns) -> None:
     frame = tables(study_runs.result("coreference"))["best"].frame
     assert frame[["low", "high"]].isna().all(axis=None)
 
 
+@pytest.mark.papers
 @pytest.mark.parametrize("said", ["[" * 100_000, "[1]", "{}", "nope"])
 def test_what_was_left_out_is_not_read_where_it_cannot_be(said):
     found = read("parser_probes", sentences=np.array([54, 6]), left_out=said)

@@ -13,10 +13,10 @@ import torch
 
 import headlight
 from headlight.capture import LayerRecord
-from headlight.findings.answers import answers
 from headlight.measures import Scores, causal
 from headlight.reading.model import Model
 from headlight.reading.reading import Reading
+from headlight.views.result_page import answers
 from real.models import MODELS, needs_models
 
 pytestmark = needs_models

@@ -23,10 +23,10 @@ from headlight.encode.batch import collate
 from headlight.errors import MissingHeadError, UsageError
 from headlight.studies.ablation import AblationSettings
 from headlight.studies.ablation.study import run
+from studies.classifiers import classifier, labelled, tagged
 from studies.models import model, texts, tokenizer
 from studies.test_gradient import CAUSAL, MASKED, with_head
 from studies.test_numbers import examples_of
-from studies.test_permutation import classifier, labelled, tagged
 from tiny_models import randomise
 from translators import FAMILIES
 

@@ -14,9 +14,9 @@ from transformers import BertConfig, BertForSequenceClassification
 import headlight
 from headlight.capture import CapturedModel, attention_replaced
 from headlight.errors import MissingHeadError, UsageError
+from studies.classifiers import classifier, labelled, tagged
 from studies.models import model, tokenizer
 from studies.test_faithfulness import importance, probabilities, texts_of_words
-from studies.test_permutation import classifier, labelled, tagged
 from tiny_models import randomise
 
 QUICK = {"bootstrap": 0, "progress": False}

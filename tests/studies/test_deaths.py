@@ -1,118 +1,25 @@
 """Every study, killed at chosen and random moments: the same result afterwards, nothing left."""
 
-from collections.abc import Callable
-from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any
 
 import pytest
 import torch
 import xarray
 
 from deaths import needs_fork, random_kills
-from example_data import TRANSLATIONS
 from headlight.analysis.folder import RunFolder
-from headlight.capture import CapturedModel, MaskedLanguageModel
 from headlight.catalogue import studies
 from headlight.result import load
 from headlight.sessions import run_study
 from random_moments import random_moments
-from studies.models import VOCABULARY, model, texts
-from studies.test_coreference_heads import documents
-from studies.test_dependency import trees
-from studies.test_gradient import with_head
-from studies.test_parser_probes import bank
-from studies.test_permutation import classifier, labelled
-from translators import FAMILIES
+from studies.victims import VICTIMS, translations
 
 pytestmark = needs_fork
 KILLS = 10
-MASKED = MaskedLanguageModel(
-    mask_id=3, vocabulary=len(VOCABULARY), special_ids=frozenset(range(4)), rate=0.3
-)
-TRAINING = {"epochs": 2, "learning_rate": 0.02}
 CHANGING = ("created", "command", "seconds")
 QUICK = ("distances", "token_identity")
 WITH_REPORT = ("survey", "coreference")
 """Two for all, since reports and tables take long."""
-
-
-@dataclass(frozen=True)
-class Victim:
-    """A study on what is read in a moment.
-
-    Its settings are the smallest, but for those that change what is written while it runs.
-    """
-
-    changed: dict[str, Any] = field(default_factory=dict)
-    source: Callable[[], Any] = lambda: texts(14, longest=8)
-    with_head: bool = False
-    translates: bool = False
-    classifies: bool = False
-    decodes: bool = False
-
-    @property
-    def model(self) -> CapturedModel:
-        if self.decodes:
-            found = with_head("llama")
-            found.transformer.config.max_position_embeddings = 256  # which are computed
-            return found
-        if self.classifies:
-            return classifier()
-        if self.translates:
-            return FAMILIES["marian"].model(head=True)
-        return with_head("bert") if self.with_head else model("bert")
-
-    @property
-    def options(self) -> dict[str, Any]:
-        return {"objective": MASKED} if self.with_head else {}
-
-
-def translations(count: int) -> list[tuple[tuple[str, str], str]]:
-    """Pairs and their links, again and again."""
-    rows = [((source, target), links) for source, target, links in TRANSLATIONS]
-    return [rows[at % len(rows)] for at in range(count)]
-
-
-VICTIMS = {
-    "survey": Victim({"measures": ["weight", "gradient"]}, with_head=True),
-    "norms": Victim(),
-    "attribution": Victim(),
-    "distances": Victim({"measures": ["weight"]}),
-    "importance": Victim(with_head=True),
-    "ablation": Victim(with_head=True),
-    "mixing": Victim(),
-    "flow": Victim({"methods": ["rollout", "globenc", "alti"]}),
-    "identifiability": Victim(),
-    "token_identity": Victim(
-        {"maps": ["naive", "linear"], "losses": ["l2"], "solver": "ridge", "keep_maps": True}
-    ),
-    "circuits": Victim({"tokens": 4}, decodes=True),
-    "dependency": Victim({}, lambda: trees(14)),
-    "coreference": Victim({"measures": ["weight"], "max_length": 40}, documents),
-    "alignment": Victim({}, lambda: [pair for pair, _ in translations(14)], translates=True),
-    "permutation": Victim({}, lambda: labelled(14), classifies=True),
-    "faithfulness": Victim(
-        {"measures": ["weight", "leave_one_out"], "removals": ["delete"]},
-        lambda: labelled(14),
-        classifies=True,
-    ),
-    "agreement": Victim(
-        {"measures": ["weight", "leave_one_out"]}, lambda: labelled(14), classifies=True
-    ),
-    "map_faithfulness": Victim({"maps": ["weight", "leave_one_out"]}, classifies=True),
-    "adversary": Victim({"repeats": 2, "keep_models": True}, lambda: labelled(14), classifies=True),
-    "instance_adversary": Victim(
-        {"bootstrap": 5, "steps": 3, "by": ["all"]},
-        lambda: labelled(14),
-        classifies=True,
-    ),
-    "guided": Victim({"measures": ["weight"]}, lambda: labelled(14), classifies=True),
-    "parser_probes": Victim(
-        {"probes": ["attention", "random_attention_and_words"], "training": TRAINING},
-        lambda: bank(30, 0),
-    ),
-}
 
 
 def test_no_study_is_forgotten() -> None:

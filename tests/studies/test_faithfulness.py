@@ -14,8 +14,8 @@ import headlight
 from headlight.capture import CapturedModel
 from headlight.errors import MissingHeadError, UsageError
 from headlight.studies.faithfulness.study import SHARES, STEPS, TOTALS, metrics, parts, removals
+from studies.classifiers import classifier, labelled, tagged
 from studies.models import WORDS, model
-from studies.test_permutation import classifier, labelled, tagged
 
 QUICK = {"bootstrap": 0, "progress": False, "random_orders": 2}
 MASK = 3

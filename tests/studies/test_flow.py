@@ -7,9 +7,9 @@ from scipy.stats import spearmanr
 from headlight.analysis.flow import input_maps
 from headlight.analysis.text_plan import plan_text_study
 from headlight.errors import UsageError
-from headlight.findings.answers import answers
 from headlight.studies.flow import FlowSettings
 from headlight.studies.flow.study import DISTANCES, agreement, run
+from headlight.views.result_page import answers
 from studies.models import documents, model, texts
 
 METHODS = ("rollout", "alti")

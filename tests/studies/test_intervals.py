@@ -9,14 +9,10 @@ from scipy import stats
 
 from headlight.analysis.batch_texts import groups_of
 from headlight.reduce.group_means import GROUPS
-from headlight.settings.attribution import AttributionSettings
 from headlight.studies.distances.study import run as distances
 from headlight.studies.identifiability.study import run as identifiability
 from headlight.studies.importance.study import run as importance
 from headlight.studies.norms.study import run as norms
-from headlight_papers.studies.attribution import AttributionStudySettings
-from headlight_papers.studies.attribution.study import run as attribution
-from headlight_papers.studies.token_identity.result import _over_folds
 from studies.models import model, texts
 from studies.test_importance import OBJECTIVES, with_head
 from studies.test_numbers import examples_of
@@ -102,32 +98,6 @@ def test_distances_count_texts_by_their_queries():
 
 
 @pytest.mark.slow
-@pytest.mark.filterwarnings("ignore:invalid value")
-def test_contributions_of_tokens_of_a_text_belong_together():
-    settings = AttributionStudySettings(
-        attribution=AttributionSettings(method="exact"), exact=0, reach=5
-    )
-    found, corpus = model("bert"), texts(TEXTS, seed=14)
-    whole = attribution(corpus, found, settings, progress=False)
-    runs = singles(attribution, corpus, found, settings)
-    counts = values(runs, "own_count").astype(float)[..., None]
-    counts[counts == 0] = np.nan
-    own = values(runs, "own_mean")
-    agrees(whole, "own_mean", *of_ratio(own * counts, counts * np.ones_like(own)))
-    others = values(runs, "not_largest")
-    agrees(whole, "not_largest", *of_ratio(others * counts[:, 0], counts[:, 0] + 0 * others))
-    near = values(runs, "by_distance")
-    there = values(runs, "by_distance_count").astype(float)[:, None]
-    agrees(whole, "by_distance", *of_ratio(near * there, there + 0 * near))
-    for name in ("neighbour", "cls", "sep"):
-        means, pairs = values(runs, f"{name}_mean"), values(runs, f"{name}_count")[:, None]
-        parts = np.where(pairs > 0, np.nan_to_num(means) * pairs, np.nan)
-        agrees(
-            whole, f"{name}_mean", *of_ratio(parts, np.where(pairs > 0, pairs, np.nan) + 0 * parts)
-        )
-
-
-@pytest.mark.slow
 @pytest.mark.filterwarnings("ignore:Mean of empty slice", "ignore:Degrees of freedom",
                             "ignore:invalid value")  # fmt: skip
 @pytest.mark.parametrize("family", ["bert", "llama"])
@@ -174,12 +144,3 @@ STATISTICS = {
     "std": _std,
     "cv": lambda *given: _std(*given) / _mean(*given),
 }
-
-
-def test_rates_have_the_interval_of_their_folds():
-    rates = np.array([[0.9, 0.8, 0.85], [0.5, 0.5, 0.5]])
-    result = _over_folds(xr.Dataset({"rate": (("map", "fold"), rates)}))
-    value, half = of_mean(rates.T)
-    agrees(result, "rate_mean", value, half)
-    alone = _over_folds(xr.Dataset({"rate": (("map", "fold"), rates[:, :1])}))
-    assert np.isnan(alone["rate_mean_low"]).all()

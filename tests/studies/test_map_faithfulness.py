@@ -20,7 +20,6 @@ from transformers import (
 import headlight
 from headlight.capture import CapturedModel
 from headlight.errors import MissingHeadError, UsageError
-from headlight.findings.answers import answers
 from headlight.findings.answers.map_faithfulness import beside_best
 from headlight.reading.prediction import predict
 from headlight.studies.map_faithfulness import MapFaithfulnessSettings
@@ -33,8 +32,9 @@ from headlight.studies.map_faithfulness.scores import (
     scores_of_removal,
 )
 from headlight.studies.map_faithfulness.study import run
+from headlight.views.result_page import answers
+from studies.classifiers import classifier
 from studies.models import VOCABULARY, WORDS, model, tokenizer
-from studies.test_permutation import classifier
 from tiny_models import randomise
 
 MASK = VOCABULARY.index("<unk>")

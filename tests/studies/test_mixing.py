@@ -14,10 +14,10 @@ from headlight.analysis.text_plan import plan_text_study
 from headlight.capture import CapturedModel
 from headlight.encode import Encoded
 from headlight.errors import UnsupportedModelError, UsageError
-from headlight.findings.answers import answers
 from headlight.studies.mixing import MixingSettings
 from headlight.studies.mixing.page import sections
 from headlight.studies.mixing.study import BANDS, MixingStudy, run
+from headlight.views.result_page import answers
 from studies.models import documents, model, texts, tokenizer
 from studies.naive import MAPS, layers_of
 from tiny_models import build

@@ -8,17 +8,6 @@ from typing import Any, Literal
 import numpy as np
 import pandas
 import xarray
-from papers.exhibit_cells import (
-    SHOWN,
-    Cells,
-    Results,
-    Told,
-    head_called,
-    itself,
-    mean_and_half,
-    named,
-    of_head,
-)  # fmt: skip
 
 from headlight.capture import load_model
 from headlight.catalogue import EMBEDDED_TRANSLATOR
@@ -30,6 +19,17 @@ from headlight.word_alignment.aligner import Aligner
 from headlight.word_alignment.settings import AlignerSettings
 from headlight_papers.findings.coreference import systems_table
 from headlight_papers.papers.token_maps.tables import AGREEMENT, LABELS, REMOVAL
+from papers.exhibit_cells import (
+    SHOWN,
+    Cells,
+    Results,
+    Told,
+    head_called,
+    itself,
+    mean_and_half,
+    named,
+    of_head,
+)  # fmt: skip
 
 Frame = pandas.DataFrame
 percent = partial(Cells, times=100)

@@ -6,7 +6,7 @@ from pathlib import Path
 import pandas
 import pytest
 
-from frozen_runs import PAPER_RUNS, Material
+from frozen_paper_runs import PAPER_RUNS, PaperMaterial
 from headlight_papers.papers import find_paper
 from headlight_papers.papers.exhibit import NEEDS
 
@@ -14,12 +14,12 @@ EXHIBITS = find_paper("brunner2020").exhibits
 
 
 @pytest.fixture(scope="module")
-def model(material: Material) -> Path:
+def model(material: PaperMaterial) -> Path:
     return material.long
 
 
 @pytest.fixture(scope="module")
-def out(material: Material) -> Path:
+def out(material: PaperMaterial) -> Path:
     """Everything at once, as a user would."""
     return material.reproduction("brunner2020")
 

@@ -4,7 +4,6 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from papers.material import folder_of_data, saved_model
 
 from headlight_papers.papers.brunner2020.attention.effective import figure_1, figure_5
 from headlight_papers.papers.brunner2020.attention.maps import figure_6, load_example
@@ -19,6 +18,7 @@ from headlight_papers.papers.brunner2020.attention.results import (
 from headlight_papers.papers.brunner2020.settings import Settings as Brunner2020Settings
 from headlight_papers.papers.reproduction import Reproduction, open_reproduction
 from headlight_papers.papers.sources import Sources
+from papers.material import folder_of_data, saved_model
 
 SHARPER = 20
 

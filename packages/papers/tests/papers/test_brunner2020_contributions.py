@@ -4,7 +4,6 @@ import numpy as np
 import pandas
 import pytest
 import xarray
-from papers.material import TREES, conllu, saved_model
 
 from headlight.reading import read
 from headlight.reading.model import load
@@ -24,6 +23,7 @@ from headlight_papers.papers.brunner2020.settings import Settings as Brunner2020
 from headlight_papers.papers.exhibit import ExhibitSpec
 from headlight_papers.papers.reproduction import Reproduction
 from headlight_papers.papers.sources import Sources
+from papers.material import TREES, conllu, saved_model
 
 PAIRS = [
     ("the cat sees a small dog .", "a small dog , the cat sees it ."),

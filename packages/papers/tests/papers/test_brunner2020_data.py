@@ -4,7 +4,6 @@ from pathlib import Path
 
 import pytest
 import xarray
-from papers.material import PAIRS, WORDS, folder_of_data, saved_model
 
 from headlight.errors import ModelError, UnknownNameError, UsageError
 from headlight_papers.papers.brunner2020.contribution.results import load_contributions
@@ -21,6 +20,7 @@ from headlight_papers.papers.reproduction import Reproduction, open_reproduction
 from headlight_papers.papers.sources import Sources
 from headlight_papers.studies.token_identity import MapTrainingSettings, TokenIdentitySettings
 from headlight_papers.studies.token_identity.study import run as identify
+from papers.material import PAIRS, WORDS, folder_of_data, saved_model
 
 
 @pytest.fixture(scope="module")

@@ -5,32 +5,32 @@ from pathlib import Path
 
 import pandas
 import pytest
-from papers.material import saved_model
 
-from frozen_runs import PAPER_RUNS, Material
+from frozen_paper_runs import PAPER_RUNS, PaperMaterial
 from headlight.capture import load_model
 from headlight.corpora import open_treebank
 from headlight.findings.dependency import best_heads
 from headlight.studies.dependency.study import run
 from headlight_papers.papers import find_paper
 from headlight_papers.papers.clark2019 import published
+from papers.material import saved_model
 
 EXHIBITS = find_paper("clark2019").exhibits
 QUICK = PAPER_RUNS["clark2019"].options
 
 
 @pytest.fixture(scope="module")
-def model(material: Material) -> Path:
+def model(material: PaperMaterial) -> Path:
     return material.sharp
 
 
 @pytest.fixture(scope="module")
-def data(material: Material) -> Path:
+def data(material: PaperMaterial) -> Path:
     return material.texts
 
 
 @pytest.fixture(scope="module")
-def out(material: Material) -> Path:
+def out(material: PaperMaterial) -> Path:
     """Everything at once, as a user would."""
     return material.reproduction("clark2019")
 

@@ -5,7 +5,6 @@ from pathlib import Path
 import pytest
 import torch
 import xarray
-from papers.material import folder_of_data, saved_model
 
 from deaths import needs_fork, random_kills
 from headlight.reading.model import load as load_model
@@ -15,6 +14,7 @@ from headlight_papers.papers.folder import reproduction_folder
 from headlight_papers.papers.reproduce import reproduce
 from headlight_papers.papers.reproduction import Reproduction
 from headlight_papers.papers.sources import Sources
+from papers.material import folder_of_data, saved_model
 from random_moments import random_moments
 
 pytestmark = [needs_fork, pytest.mark.slow]

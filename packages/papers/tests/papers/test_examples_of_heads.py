@@ -2,42 +2,13 @@
 
 import numpy as np
 import pytest
-import xarray
 
 from headlight.errors import UsageError
 from headlight.studies.heads import SurveySettings, study as heads
 from headlight_papers.papers.clark2019.drawings import what_it_does
 from headlight_papers.papers.clark2019.examples_of_heads import ExampleHead, example_heads
 from studies.models import model, texts
-
-QUERIES = ["all", "cls", "sep", "punctuation", "other", "not_sep"]
-KEYS = ["cls", "sep", "punctuation", "other"]
-
-
-def made(layers=(0, 1), heads=2) -> xarray.Dataset:
-    """A survey in which every head does the same; tests change what they need."""
-    shape = (2, len(layers), heads)
-    dims = ("measure", "layer", "head")
-    return xarray.Dataset(
-        {
-            "share": ((*dims, "query_category", "key_category"), np.full((*shape, 6, 4), 0.25)),
-            "neighbour": ((*dims, "offset"), np.full((*shape, 3), 0.2)),
-            "entropy": ((*dims, "query_category"), np.full((*shape, 6), 2.0)),
-            "entropy_uniform": 4.8,
-        },
-        coords={
-            "measure": ["weight", "norm"],
-            "layer": list(layers),
-            "head": list(range(heads)),
-            "query_category": QUERIES,
-            "key_category": KEYS,
-            "offset": [-1, 0, 1],
-        },
-    )
-
-
-def put(result: xarray.Dataset, name: str, value: float, **place: object) -> None:
-    result[name].loc[place] = value
+from test_clusters import made, put
 
 
 def test_the_head_that_shows_a_pattern_most_is_its_example():

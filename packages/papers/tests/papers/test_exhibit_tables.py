@@ -6,7 +6,7 @@ import pandas
 import pytest
 
 from frozen_numbers import Comparisons
-from frozen_runs import PAPER_RUNS, Material
+from frozen_paper_runs import PAPER_RUNS, PaperMaterial
 from papers.exhibit_cells import NUMBER, Results
 from papers.exhibit_tables import TABLES
 
@@ -29,7 +29,7 @@ KNOWN: dict[Path, Results] = {}
 
 
 @pytest.fixture
-def results(run: str, material: Material) -> Results:
+def results(run: str, material: PaperMaterial) -> Results:
     folder = material.reproduction(run)
     return KNOWN.setdefault(folder, Results(folder))
 

@@ -9,7 +9,7 @@ import pytest
 import torch
 from hypothesis import given, settings, strategies as st
 
-from frozen_runs import PAPER_RUNS, Material
+from frozen_paper_runs import PAPER_RUNS, PaperMaterial
 from headlight.analysis.classifiers.predictor import lost_words
 from headlight.measures import jensen_shannon
 from headlight.measures.adversaries import AdversarySearch
@@ -49,12 +49,12 @@ def table(path: Path, count: int = 60) -> str:
 
 
 @pytest.fixture(scope="module")
-def data(material: Material) -> Path:
+def data(material: PaperMaterial) -> Path:
     return material.films
 
 
 @pytest.fixture(scope="module")
-def out(material: Material) -> Path:
+def out(material: PaperMaterial) -> Path:
     return material.reproduction("jain2019")
 
 

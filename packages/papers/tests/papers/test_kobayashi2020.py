@@ -7,7 +7,7 @@ import pandas
 import pytest
 import xarray
 
-from frozen_runs import Material
+from frozen_paper_runs import PaperMaterial
 from headlight.capture import load_model
 from headlight.studies.heads import SurveySettings, study as heads
 from headlight_papers.papers import find_paper
@@ -23,17 +23,17 @@ FEW = {"max_examples": 6, "max_length": 48}
 
 
 @pytest.fixture(scope="module")
-def model(material: Material) -> Path:
+def model(material: PaperMaterial) -> Path:
     return material.sharp
 
 
 @pytest.fixture(scope="module")
-def text(material: Material) -> Path:
+def text(material: PaperMaterial) -> Path:
     return material.texts / "text"
 
 
 @pytest.fixture(scope="module")
-def out(material: Material) -> Path:
+def out(material: PaperMaterial) -> Path:
     """Everything at once, as a user would."""
     return material.reproduction("kobayashi2020")
 

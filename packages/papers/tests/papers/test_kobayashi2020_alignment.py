@@ -9,9 +9,8 @@ import numpy as np
 import pandas
 import pytest
 import xarray
-from papers.material import reproduced, saved_model
 
-from frozen_runs import PAPER_RUNS, SECTION_5, Material
+from frozen_paper_runs import PAPER_RUNS, SECTION_5, PaperMaterial
 from headlight.capture import load_model
 from headlight.errors import UsageError
 from headlight.studies.alignment import AlignmentSettings, study as alignment
@@ -31,23 +30,24 @@ from headlight_papers.papers.kobayashi2020.alignment.results import SMOOTHGRADS,
 from headlight_papers.papers.kobayashi2020.settings import Settings as Kobayashi2020Settings
 from headlight_papers.papers.reproduction import Reproduction, open_reproduction
 from headlight_papers.papers.sources import Sources
+from papers.material import reproduced, saved_model
 
 FEW = PAPER_RUNS["kobayashi2020-alignment"].options
 
 
 @pytest.fixture(scope="module")
-def translations(material: Material) -> Path:
+def translations(material: PaperMaterial) -> Path:
     """Named as `--data` wants."""
     return material.translations
 
 
 @pytest.fixture(scope="module")
-def translator(material: Material) -> Path:
+def translator(material: PaperMaterial) -> Path:
     return material.translator
 
 
 @pytest.fixture(scope="module")
-def out(material: Material) -> Path:
+def out(material: PaperMaterial) -> Path:
     """All of Section 5 at once, as a user would."""
     return material.reproduction("kobayashi2020-alignment")
 

@@ -5,12 +5,12 @@ from pathlib import Path
 import pandas
 import pytest
 
-from frozen_runs import Material
+from frozen_paper_runs import PaperMaterial
 from studies.models import saved
 
 
 @pytest.mark.slow
-def test_the_published_numbers_stand_beside_ours_and_masks_are_a_section(material: Material):
+def test_the_published_numbers_stand_beside_ours_and_masks_are_a_section(material: PaperMaterial):
     out = material.reproduction("kobayashi2021")
     page = (out / "index.html").read_text()
     assert "18.8%" in page

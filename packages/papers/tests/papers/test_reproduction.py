@@ -8,7 +8,6 @@ from pathlib import Path
 
 import pytest
 import xarray
-from papers.material import folder_of_data, saved_model
 
 from headlight import files
 from headlight.analysis.work_folders import MARK, prepare_work_folders
@@ -28,6 +27,7 @@ from headlight_papers.papers.kobayashi2020.settings import Settings as Kobayashi
 from headlight_papers.papers.reproduce import reproduce
 from headlight_papers.papers.reproduction import Reproduction
 from headlight_papers.papers.sources import SOURCES, Sources
+from papers.material import folder_of_data, saved_model
 from studies.models import tokenizer, transformer
 
 

@@ -5,9 +5,9 @@ from pathlib import Path
 import pandas
 import pytest
 import xarray
-from papers.material import saved_model
 
 from headlight_papers.papers import find_settings
+from papers.material import saved_model
 
 
 @pytest.mark.slow

@@ -5,12 +5,12 @@ from pathlib import Path
 
 import pandas
 import pytest
-from papers.material import saved_model
 
 from headlight.reading.model import Model, load
 from headlight_papers.papers import find_paper
 from headlight_papers.papers.reproduction import Reproduction
 from headlight_papers.papers.sources import Sources
+from papers.material import saved_model
 
 HEADS = {"L0H0 (1-1)", "L0H1 (1-2)", "L1H0 (2-1)"}
 """Those that there are, with the papers' names."""

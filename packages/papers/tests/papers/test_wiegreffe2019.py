@@ -6,7 +6,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from frozen_runs import PAPER_RUNS, Material
+from frozen_paper_runs import PAPER_RUNS, PaperMaterial
 from headlight.result import load
 from headlight_papers.papers import find_paper, find_settings
 from headlight_papers.papers.exhibit import NEEDS
@@ -19,12 +19,12 @@ SMALL = PAPER_RUNS["wiegreffe2019"].options
 
 
 @pytest.fixture(scope="module")
-def data(material: Material) -> Path:
+def data(material: PaperMaterial) -> Path:
     return material.films
 
 
 @pytest.fixture(scope="module")
-def out(material: Material) -> Path:
+def out(material: PaperMaterial) -> Path:
     return material.reproduction("wiegreffe2019")
 
 

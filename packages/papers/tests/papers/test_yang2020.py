@@ -8,9 +8,8 @@ import pandas
 import pytest
 import scipy.stats
 import torch
-from papers.material import reproduced
 
-from frozen_runs import CHUNKS, PAPER_RUNS, Material
+from frozen_paper_runs import CHUNKS, PAPER_RUNS, PaperMaterial
 from headlight.reduce.intervals import mean_interval
 from headlight.result import load
 from headlight_papers.papers import find_paper
@@ -21,6 +20,7 @@ from headlight_papers.papers.yang2020 import jobs
 from headlight_papers.papers.yang2020.rankings import rank_agreement
 from headlight_papers.papers.yang2020.results import MODELS
 from headlight_papers.papers.yang2020.tables import shown_weights
+from papers.material import reproduced
 
 EXHIBITS = find_paper("yang2020").exhibits
 SMALL = PAPER_RUNS["yang2020"].options
@@ -36,12 +36,12 @@ def conll(count: int, tag: str = "") -> str:
 
 
 @pytest.fixture(scope="module")
-def data(material: Material) -> Path:
+def data(material: PaperMaterial) -> Path:
     return material.tagged
 
 
 @pytest.fixture(scope="module")
-def out(material: Material) -> Path:
+def out(material: PaperMaterial) -> Path:
     return material.reproduction("yang2020")
 
 

@@ -11,7 +11,6 @@ import torch
 import transformers
 import xarray
 from hypothesis import given, settings as hypothesis_settings, strategies as st
-from studies.test_permutation import classifier, labelled, tagged
 from transformers import BertForMaskedLM, BertForTokenClassification
 from typer.testing import CliRunner
 
@@ -27,6 +26,7 @@ from headlight.cli import app
 from headlight.errors import CorpusError, HeadlightError, MissingHeadError, ModelError, UsageError
 from headlight_papers.studies.adversary.page import growth
 from headlight_papers.studies.adversary.students import StudentTrainer
+from studies.classifiers import classifier, labelled, tagged
 from studies.models import model, texts, tokenizer
 from tiny_models import randomise
 

@@ -4,7 +4,6 @@ import numpy as np
 import pytest
 import torch
 from hypothesis import given, settings, strategies as st
-from studies.coreference_documents import EVALUATED, antecedent_tasks, bakery, random_document
 
 from headlight_papers.studies.coreference import TaskSettings
 from headlight_papers.studies.coreference.observer import (
@@ -13,6 +12,7 @@ from headlight_papers.studies.coreference.observer import (
     is_antecedent,
     picked_words,
 )
+from studies.coreference_documents import EVALUATED, antecedent_tasks, bakery, random_document
 
 MENTION, ANTECEDENT = range(len(DIRECTIONS))
 

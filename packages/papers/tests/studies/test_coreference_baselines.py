@@ -2,7 +2,6 @@
 
 import numpy as np
 import pytest
-from studies.coreference_documents import EVALUATED, antecedent_tasks, bakery, random_document
 
 from headlight.corpora import Sentence
 from headlight_papers.corpora import CoreferenceDocument, Mention
@@ -14,6 +13,7 @@ from headlight_papers.studies.coreference.baselines import (
     pick_nearest,
 )
 from headlight_papers.studies.coreference.sieves import SIEVES, attributes
+from studies.coreference_documents import EVALUATED, antecedent_tasks, bakery, random_document
 
 
 def picked(name: str, *, tagged: bool = True, **choices) -> dict[str, str | None]:

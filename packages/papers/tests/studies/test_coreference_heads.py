@@ -8,19 +8,19 @@ import numpy as np
 import pytest
 import torch
 import xarray
-from studies.coreference_documents import bakery, random_document
 
-from headlight import encode
 from headlight.analysis.folder import RunFolder
 from headlight.capture import OwnObjective
 from headlight.corpora import Sentence
 from headlight.errors import CorpusError, MissingHeadError, RunError, UnknownNameError, UsageError
 from headlight.result import load, save
 from headlight_papers.corpora import CoreferenceDocument, Mention
+from headlight_papers.corpora.spans import windows
 from headlight_papers.findings.coreference import best_heads, systems_table
 from headlight_papers.studies.coreference import CoreferenceSettings, TaskSettings
 from headlight_papers.studies.coreference.observer import AntecedentObserver
 from headlight_papers.studies.coreference.study import run
+from studies.coreference_documents import bakery, random_document
 from studies.models import WORDS, model, uneven
 
 KINDS = ("all", "pronoun", "proper", "nominal")
@@ -76,7 +76,7 @@ def naive(corpus, made, settings, choices):
     count = dict.fromkeys(KINDS, 0)
     for document in corpus:
         seen = set()
-        for span in encode.windows(document, made.tokenizer, **limits):
+        for span in windows(document, made.tokenizer, **limits):
             maps = word_maps(made, span)
             for mention, answers, allowed in questions(document, span, seen, settings, choices):
                 kinds = ["all", mention.kind]

@@ -4,15 +4,15 @@ import numpy as np
 import pytest
 import xarray
 from hypothesis import given, strategies as st
-from studies.test_coreference_heads import documents, found, word_maps
 
-from headlight import encode
 from headlight.analysis.sentences import LONGEST
 from headlight.result import load, save
 from headlight.views.result_page import pictures
+from headlight_papers.corpora.spans import windows
 from headlight_papers.findings.coreference import best_heads
 from headlight_papers.studies.coreference.sentences import AROUND, best_stretch
 from studies.models import model
+from studies.test_coreference_heads import documents, found, word_maps
 
 
 @st.composite
@@ -78,7 +78,7 @@ def picks(corpus, words, place, row) -> int:
     """What the head picks for a word of a stretch, by the attention that the model returns."""
     made = model("bert")
     for document in corpus:
-        for span in encode.windows(document, made.tokenizer, max_length=40):
+        for span in windows(document, made.tokenizer, max_length=40):
             text = document.words[: span.kept]
             for start in range(len(text) - len(words) + 1):
                 if list(text[start : start + len(words)]) == words:

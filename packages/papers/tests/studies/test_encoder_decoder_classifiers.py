@@ -7,7 +7,6 @@ from typing import Any
 import numpy as np
 import pytest
 import torch
-from transformers import BartForSequenceClassification, T5ForSequenceClassification
 
 import headlight
 from headlight.capture import CapturedModel, attention_replaced
@@ -16,24 +15,11 @@ from headlight.corpora import Document
 from headlight.encode import texts as encoded_texts
 from headlight.encode.batch import Batch
 from headlight.errors import CorpusError, UsageError
-from studies.models import VOCABULARY, model, texts, tokenizer
-from tiny_models import randomise
+from studies.classifiers import sequence_classifier
+from studies.models import VOCABULARY, texts, tokenizer
 
 FAMILIES = ("bart", "t5")
-NAMES = {"id2label": {0: "bad", 1: "good"}, "label2id": {"bad": 0, "good": 1}}
 QUICK: dict[str, Any] = {"bootstrap": 0, "progress": False}
-
-
-def classifier(family: str) -> CapturedModel:
-    """Two layers on each side, and a head that asks at the end of the text."""
-    given = model(family).transformer.config.to_dict()
-    ids = {"eos_token_id": 2, "pad_token_id": 0, "decoder_start_token_id": 0}
-    kind = BartForSequenceClassification if family == "bart" else T5ForSequenceClassification
-    config: Any = kind.config_class(**{**given, **ids, **NAMES})
-    network: Any = kind(config).eval()
-    with torch.no_grad():
-        randomise(network, torch.Generator().manual_seed(3))
-    return CapturedModel(network, tokenizer(family), f"{family}-classifier", "1")
 
 
 def labelled(count: int) -> list[tuple[str, str]]:
@@ -47,7 +33,7 @@ def ids(made: CapturedModel, text: str) -> torch.Tensor:
 
 @pytest.mark.parametrize("family", FAMILIES)
 def test_attention_is_that_of_the_encoder(family: str) -> None:
-    made = classifier(family)
+    made = sequence_classifier(family)
     assert made.kinds == ("encoder",)
     assert [site.layer for site in made.sites_of("encoder")] == [0, 1]
     assert {site.kind for site in made.sites} == {"encoder", "decoder", "cross"}
@@ -61,7 +47,7 @@ def test_attention_is_that_of_the_encoder(family: str) -> None:
 @pytest.mark.parametrize("family", FAMILIES)
 def test_uniform_attention_is_that_of_a_loop(family: str) -> None:
     """Texts of several lengths in one batch, and one by one with the plain model."""
-    made, data = classifier(family), labelled(3)
+    made, data = sequence_classifier(family), labelled(3)
     result = headlight.permutation(data, model=made, changes=["uniform"], by=["all"], **QUICK)
     moved = []
     for text, _ in data:
@@ -80,7 +66,7 @@ def test_uniform_attention_is_that_of_a_loop(family: str) -> None:
 @pytest.mark.parametrize("family", FAMILIES)
 def test_a_word_that_is_hidden_is_hidden_from_both_sides(family: str) -> None:
     """With its attention removed, it does not matter which word stands there."""
-    made = classifier(family)
+    made = sequence_classifier(family)
     read = ids(made, "the sea keeps the old town")
     other = read.clone()
     other[0, 2] = VOCABULARY.index("valley")
@@ -118,7 +104,7 @@ def logit_with(made: CapturedModel, batch: Batch, at: int, scale: float) -> floa
 @pytest.mark.parametrize("family", FAMILIES)
 def test_gradients_are_by_what_the_encoder_reads(family: str) -> None:
     """Against a small step along every embedding, with the decoder's text as it is."""
-    made = classifier(family)
+    made = sequence_classifier(family)
     batch = made.collate(list(encoded(made)))
     found = input_times_gradient(made, batch, lambda output: output.logits[:, 0])
     made.transformer.double()
@@ -133,7 +119,7 @@ def test_gradients_are_by_what_the_encoder_reads(family: str) -> None:
 @pytest.mark.parametrize("family", FAMILIES)
 @pytest.mark.slow
 def test_every_study_runs(family: str, tmp_path: Path) -> None:
-    made, data = classifier(family), labelled(10)
+    made, data = sequence_classifier(family), labelled(10)
     measures = ["weight", "norm", "attribution", "gradient_input", "leave_one_out"]
     faith = headlight.faithfulness(
         data, model=made, measures=measures, removals=["delete", "attention"], random_orders=2,
@@ -153,7 +139,7 @@ def test_every_study_runs(family: str, tmp_path: Path) -> None:
 
 
 def test_texts_without_their_end_are_refused() -> None:
-    made = classifier("t5")
+    made = sequence_classifier("t5")
     made.tokenizer = tokenizer("llama")
     with pytest.raises(UsageError, match="does not put it behind a text"):
         headlight.permutation(labelled(2), model=made, **QUICK)
@@ -162,4 +148,4 @@ def test_texts_without_their_end_are_refused() -> None:
 def test_pairs_among_texts_are_refused() -> None:
     data = [("the sea", "good"), ("the sea", "a lake", "bad")]
     with pytest.raises(CorpusError, match=re.escape("it ends 2 times")):
-        headlight.permutation(data, model=classifier("t5"), **QUICK)
+        headlight.permutation(data, model=sequence_classifier("t5"), **QUICK)

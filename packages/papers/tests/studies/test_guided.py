@@ -7,7 +7,6 @@ import numpy as np
 import pytest
 import torch
 import xarray
-from studies.test_permutation import classifier, labelled, tagged
 
 import headlight
 from headlight.analysis.classifiers.plan import plan_classifier_study
@@ -22,6 +21,7 @@ from headlight_papers.studies.guided.models import (
     token_classifier,
 )
 from headlight_papers.studies.guided.study import Evaluation
+from studies.classifiers import classifier, labelled, tagged
 from studies.models import model
 
 QUICK: dict[str, Any] = {

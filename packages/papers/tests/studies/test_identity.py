@@ -7,7 +7,6 @@ import numpy as np
 import pytest
 import torch
 from hypothesis import given, settings as hypothesis_settings, strategies as st
-from studies.identity_naive import distance, loop, rate
 from torch.testing import assert_close
 
 from headlight.errors import RunError, UsageError
@@ -32,6 +31,7 @@ from headlight_papers.studies.token_identity.outcomes import evaluate_maps, outl
 from headlight_papers.studies.token_identity.result import identity_dataset
 from headlight_papers.studies.token_identity.training import TrainingData, Validation, train
 from headlight_papers.studies.token_identity.vectors import TokenVectors
+from studies.identity_naive import distance, loop, rate
 
 LOSSES = ("cosine", "l2")
 CPU = torch.device("cpu")

@@ -7,7 +7,6 @@ from typing import Any
 import numpy as np
 import pytest
 import torch
-from studies.test_permutation import classifier, labelled, tagged
 
 import headlight
 from headlight.analysis.batch_texts import Texts
@@ -21,6 +20,7 @@ from headlight_papers.studies.instance_adversary.study import (
     InstanceAdversaryStudy,
     InstanceObserver,
 )
+from studies.classifiers import classifier, labelled, tagged
 from studies.models import model
 
 QUICK: dict[str, Any] = {"bootstrap": 0, "progress": False, "steps": 6}

@@ -7,8 +7,6 @@ import numpy as np
 import pytest
 import torch
 from scipy.spatial.distance import jensenshannon
-from studies.test_instance_adversary import calm
-from studies.test_permutation import classifier, labelled, tagged
 
 import headlight
 from headlight.analysis.classifiers.importance import random_source
@@ -18,6 +16,8 @@ from headlight.measures import total_variation
 from headlight.tensor_files import load_tensors
 from headlight_papers.other_attention import permuted
 from headlight_papers.studies.guided.models import token_classifier
+from studies.classifiers import classifier, labelled, tagged
+from studies.test_instance_adversary import calm
 
 pytestmark = pytest.mark.usefixtures("undrawn")
 

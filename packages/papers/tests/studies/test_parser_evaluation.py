@@ -3,7 +3,6 @@
 import numpy as np
 import pytest
 import torch
-from studies.parser_corpora import index_of_trees
 
 from headlight.errors import UnknownNameError
 from headlight.reduce.intervals import resampled_share
@@ -11,6 +10,7 @@ from headlight_papers.studies.parser_probes.batches import ParserBatch, ParserDa
 from headlight_papers.studies.parser_probes.evaluation import Counts, evaluate, gold_edges, share
 from headlight_papers.studies.parser_probes.models import Parser, RightBranching
 from headlight_papers.studies.word_maps.store import NO_HEAD
+from studies.parser_corpora import index_of_trees
 
 
 class Told(Parser):

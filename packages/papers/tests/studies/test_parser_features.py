@@ -3,7 +3,6 @@
 import numpy as np
 import pytest
 import torch
-from studies.parser_corpora import SIGNATURE, index_of_trees, stored
 
 from headlight.analysis.work_folders import require_disk_space
 from headlight.errors import CaptureError, RunError
@@ -13,6 +12,7 @@ from headlight_papers.studies.word_maps.store import (
     maps_path,
     open_word_maps,
 )
+from studies.parser_corpora import SIGNATURE, index_of_trees, stored
 
 
 @pytest.fixture

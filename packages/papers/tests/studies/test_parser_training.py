@@ -5,7 +5,6 @@ from dataclasses import replace
 import numpy as np
 import pytest
 import torch
-from studies.parser_corpora import index_of_trees, planted, random_tree, stored
 
 from headlight.errors import UsageError
 from headlight_papers.studies.parser_probes import AS_RELEASED, TrainingSettings
@@ -18,6 +17,7 @@ from headlight_papers.studies.parser_probes.models import (
 )
 from headlight_papers.studies.parser_probes.training import loss, mean_loss, train
 from headlight_papers.studies.word_maps.store import NO_HEAD
+from studies.parser_corpora import index_of_trees, planted, random_tree, stored
 
 QUICK = TrainingSettings(learning_rate=0.1, sentences=8, epochs=15)
 HEADS = 5

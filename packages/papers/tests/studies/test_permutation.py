@@ -1,6 +1,5 @@
 """Predictions with other attention, against loops over texts, heads and rows."""
 
-import re
 from collections.abc import Callable
 from contextlib import contextmanager
 from pathlib import Path
@@ -11,40 +10,16 @@ import numpy as np
 import pytest
 import torch
 from hypothesis import given, settings as hypothesis_settings, strategies as st
-from transformers import BertConfig, BertForSequenceClassification, BertForTokenClassification
 from transformers.models.bert import modeling_bert
 
 import headlight
 from headlight.capture import CapturedModel
 from headlight.errors import CaptureError, CorpusError, MissingHeadError, UsageError
 from headlight_papers.other_attention import on_one, permuted, uniform
-from studies.models import model, texts, tokenizer
-from tiny_models import randomise
+from studies.classifiers import NAMES, classifier, labelled, tagged
+from studies.models import model
 
-NAMES = {"id2label": {0: "bad", 1: "good"}, "label2id": {"bad": 0, "good": 1}}
 ALL = ("all", "layer", "head")
-
-
-def classifier(tokens: bool = False) -> CapturedModel:
-    """A BERT of two layers and four heads with sharp attention, and two classes."""
-    config = BertConfig(**{**model("bert").transformer.config.to_dict(), **NAMES})
-    kind = BertForTokenClassification if tokens else BertForSequenceClassification
-    network = kind(config).eval()
-    with torch.no_grad():
-        randomise(network, torch.Generator().manual_seed(3))
-    return CapturedModel(network, tokenizer("bert"), "classifier", "1")
-
-
-def labelled(count: int) -> list[tuple[str, str]]:
-    return [(text, ("bad", "good")[at % 3 > 0]) for at, text in enumerate(texts(count, longest=9))]
-
-
-def tagged(count: int) -> list[tuple[list[str], list[str]]]:
-    found = []
-    for text in texts(count, longest=9):
-        words = re.findall(r"\w+", text)
-        found.append((words, [("bad", "good")[len(word) % 2] for word in words]))
-    return found
 
 
 # One row at a time

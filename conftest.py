@@ -3,6 +3,7 @@
 import os
 import signal
 from collections.abc import Iterator
+from importlib.util import find_spec
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -31,8 +32,15 @@ WHOLE_RUNS = {"material", "study_runs"}
 
 @pytest.hookimpl(tryfirst=True)
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
-    """What waits for a whole run is slow, whichever test is the first to ask for it."""
+    """What waits for a whole run is slow, and what asks papers is skipped where there are none."""
+    from headlight.catalogue import IN_PAPERS
+
     for item in items:
+        values = item.callspec.params if hasattr(item, "callspec") else {}
+        if {*IN_PAPERS} & {values.get(each) for each in ("name", "stage", "study")}:
+            item.add_marker("papers")
+        if item.get_closest_marker("papers") and find_spec("headlight_papers") is None:
+            item.add_marker(pytest.mark.skip(reason="headlight-papers is not installed"))
         if WHOLE_RUNS & {*getattr(item, "fixturenames", ())}:
             item.add_marker("slow")
 
@@ -82,7 +90,7 @@ def shared_folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 @pytest.fixture(scope="session")
 def material(shared_folder: Path) -> "Material":
-    """Tiny models and data, and whole reproductions of papers, each made once in a session."""
+    """Tiny models and data, each made once in a session."""
     from frozen_runs import Material
 
     (shared_folder / "material").mkdir(exist_ok=True)

@@ -5,7 +5,6 @@ from typing import Any
 import numpy as np
 import pytest
 import torch
-from studies.test_permutation import classifier, labelled
 
 from headlight.analysis.classifiers.erasure import Predictions
 from headlight.analysis.classifiers.plan import Classified, LabelPositions
@@ -22,6 +21,7 @@ from headlight.studies.agreement import AgreementSettings
 from headlight.studies.agreement.study import AgreementStudy
 from headlight_papers.training.text_classifier import TextBatch, TextClassifier
 from headlight_papers.training.text_predictor import TextPredictor
+from studies.classifiers import classifier, labelled
 
 
 @pytest.fixture

@@ -1,0 +1,47 @@
+"""Intervals of the studies of papers, as `test_intervals` looks at those of others."""
+
+import numpy as np
+import pytest
+import xarray as xr
+
+from headlight.settings.attribution import AttributionSettings
+from headlight_papers.studies.attribution import AttributionStudySettings
+from headlight_papers.studies.attribution.study import run as attribution
+from headlight_papers.studies.token_identity.result import _over_folds
+from studies.models import model, texts
+from studies.test_intervals import TEXTS, agrees, of_mean, of_ratio, singles, values
+
+
+@pytest.mark.slow
+@pytest.mark.filterwarnings("ignore:invalid value")
+def test_contributions_of_tokens_of_a_text_belong_together():
+    settings = AttributionStudySettings(
+        attribution=AttributionSettings(method="exact"), exact=0, reach=5
+    )
+    found, corpus = model("bert"), texts(TEXTS, seed=14)
+    whole = attribution(corpus, found, settings, progress=False)
+    runs = singles(attribution, corpus, found, settings)
+    counts = values(runs, "own_count").astype(float)[..., None]
+    counts[counts == 0] = np.nan
+    own = values(runs, "own_mean")
+    agrees(whole, "own_mean", *of_ratio(own * counts, counts * np.ones_like(own)))
+    others = values(runs, "not_largest")
+    agrees(whole, "not_largest", *of_ratio(others * counts[:, 0], counts[:, 0] + 0 * others))
+    near = values(runs, "by_distance")
+    there = values(runs, "by_distance_count").astype(float)[:, None]
+    agrees(whole, "by_distance", *of_ratio(near * there, there + 0 * near))
+    for name in ("neighbour", "cls", "sep"):
+        means, pairs = values(runs, f"{name}_mean"), values(runs, f"{name}_count")[:, None]
+        parts = np.where(pairs > 0, np.nan_to_num(means) * pairs, np.nan)
+        agrees(
+            whole, f"{name}_mean", *of_ratio(parts, np.where(pairs > 0, pairs, np.nan) + 0 * parts)
+        )
+
+
+def test_rates_have_the_interval_of_their_folds():
+    rates = np.array([[0.9, 0.8, 0.85], [0.5, 0.5, 0.5]])
+    result = _over_folds(xr.Dataset({"rate": (("map", "fold"), rates)}))
+    value, half = of_mean(rates.T)
+    agrees(result, "rate_mean", value, half)
+    alone = _over_folds(xr.Dataset({"rate": (("map", "fold"), rates[:, :1])}))
+    assert np.isnan(alone["rate_mean_low"]).all()

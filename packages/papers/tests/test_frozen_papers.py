@@ -1,0 +1,23 @@
+"""Tiny runs of all papers give the numbers that they gave: see `scripts/freeze.py`."""
+
+import pytest
+
+from frozen_files import changes
+from frozen_paper_runs import FROZEN, PAPER_RUNS, RUNS, STUDY_RUNS, PaperMaterial, numbers_of
+from headlight.catalogue import IN_PAPERS
+
+
+def test_no_study_and_no_file_is_forgotten() -> None:
+    assert {run.study for run in STUDY_RUNS.values()} == {*IN_PAPERS} - {"reproduce"}
+    assert {path.stem for path in FROZEN.iterdir()} == set(RUNS)
+
+
+@pytest.mark.parametrize("name", STUDY_RUNS)
+def test_the_numbers_of_studies_are_what_they_were(name: str, material: PaperMaterial) -> None:
+    assert not changes(name, numbers_of(name, material), FROZEN)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("name", PAPER_RUNS)
+def test_the_numbers_of_exhibits_are_what_they_were(name: str, material: PaperMaterial) -> None:
+    assert not changes(name, numbers_of(name, material), FROZEN)
