@@ -5,7 +5,8 @@ FROM python:3.12-slim
 RUN pip install --no-cache-dir --index-url https://download.pytorch.org/whl/cpu torch
 COPY pyproject.toml README.md LICENSE /build/
 COPY src /build/src
-RUN pip install --no-cache-dir /build && rm -r /build \
+COPY packages /build/packages
+RUN pip install --no-cache-dir /build /build/packages/papers && rm -r /build \
  && useradd --create-home reader
 USER reader
 WORKDIR /work

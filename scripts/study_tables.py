@@ -6,16 +6,25 @@ A table stands between ``<!-- studies: KIND -->`` and ``<!-- end -->``.
 """
 
 import re
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
+from functools import partial
 from pathlib import Path
 
-from headlight.catalogue import Study, studies
+from headlight.catalogue import IN_PAPERS, Study, studies
 
 ROOT = Path(__file__).resolve().parent.parent
-NAMES = ("getting-started.md", "reference/headlight.md", "reference/studies.md")
+REFERENCE = ("headlight", "studies", "papers")
+NAMES = (
+    "getting-started.md",
+    "reference/headlight.md",
+    "reference/studies.md",
+    "reference/papers.md",
+)
 PAGES = [ROOT / "README.md", *(ROOT / "docs" / name for name in NAMES)]
 OURS = [study for study in studies().values() if study.is_ours]
-TABLE = re.compile(r"(<!-- studies: ([a-z]+) -->\n).*?(<!-- end -->)", re.DOTALL)
+PAPERS = [study for study in OURS if study.name in IN_PAPERS]
+CORE = [study for study in OURS if study not in PAPERS]
+TABLE = re.compile(r"(<!-- studies: ([a-z -]+) -->\n).*?(<!-- end -->)", re.DOTALL)
 
 
 def filled(page: str) -> str:
@@ -36,17 +45,16 @@ def functions() -> str:
     )
 
 
-def titles() -> str:
+def titles(of: Sequence[Study]) -> str:
     """What each study is about."""
-    rows = [f"| `headlight.{study.name}` | {reads(study)} | {study.title} |\n" for study in OURS]
+    rows = [f"| `headlight.{study.name}` | {reads(study)} | {study.title} |\n" for study in of]
     return "".join(["| study | reads | about |\n", "| --- | --- | --- |\n", *rows])
 
 
-def questions() -> str:
+def questions(of: Sequence[Study]) -> str:
     """What each study asks, and where it is from."""
     rows = [
-        f"| `{study.name}` | {reads(study)} | {study.question} | {study.papers} |\n"
-        for study in OURS
+        f"| `{study.name}` | {reads(study)} | {study.question} | {study.papers} |\n" for study in of
     ]
     return "".join(["| study | reads | says | from |\n", "| --- | --- | --- | --- |\n", *rows])
 
@@ -57,22 +65,22 @@ def documented(study: Study) -> str:
     return f"{study.package}.study.{'run' if owner is None else owner.__name__}"
 
 
-def reference() -> str:
+def reference(of: Sequence[Study]) -> str:
     """The settings of each study, and its function below that of the root."""
     return "\n".join(
         f"## headlight.{study.name}\n\n"
         f"::: {documented(study)}\n    options: {{ heading_level: 3 }}\n\n"
         f"::: {study.settings.__module__}.{study.settings.__name__}\n"
         "    options: { heading_level: 3 }\n"
-        for study in OURS
+        for study in of
     )
 
 
+PARTED = (titles, questions, reference)
 KINDS: Mapping[str, Callable[[], str]] = {
     "functions": functions,
-    "titles": titles,
-    "questions": questions,
-    "reference": reference,
+    **{make.__name__: partial(make, CORE) for make in PARTED},
+    **{f"{make.__name__} of papers": partial(make, PAPERS) for make in PARTED},
 }
 
 

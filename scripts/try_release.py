@@ -3,8 +3,9 @@
     make try-release PYTHONS="3.11 3.12 3.13"
 
 What is committed is released as it will be, by `make release`, from a clone that has a version in
-its changelog, a tag and an address.  Then each Python gets an empty environment, the distribution
-from that index by its name, and the smallest run of every study.  What follows ``--`` goes to
+its changelog, a tag and an address.  Then each Python gets an empty environment, and twice by its
+name from that index a distribution, first alone and then with papers, and the smallest run of
+every study.  What follows ``--`` goes to
 ``uv pip install``.
 """
 
@@ -27,9 +28,10 @@ from urllib.request import urlopen
 import headlight
 
 ROOT = Path(__file__).resolve().parent.parent
-DISTRIBUTION = "headlight-attention"
+DISTRIBUTIONS = ("headlight-attention", "headlight-attention[papers]")
+"""What is installed, one after the other."""
 TESTS = "tests/test_bare_commands.py"
-"""Every study by its command alone, on what comes with the package."""
+"""Every study that is installed by its command alone, on what comes with the package."""
 
 
 def main() -> None:
@@ -38,12 +40,13 @@ def main() -> None:
         folder = Path(place)
         with local_index(folder / "index") as address:
             publish(ready_clone(folder / "clone"), address)
-            (sdist,) = (folder / "index").glob("*.tar.gz")
+            (sdist,) = (folder / "index").glob("headlight_attention-*.tar.gz")
             rows = [
-                installed(version, sdist, address, folder, arguments.options)
+                row
                 for version in arguments.python
+                for row in installed(version, sdist, address, folder, arguments.options)
             ]
-    print(f"{'Python':10}{'torch':16}{'environment':>13}{'without torch':>15}  studies")
+    print(f"{'Python':10}{'torch':16}{'environment':>13}{'without torch':>15}  what, studies")
     for row in rows:
         print(row)
 
@@ -88,14 +91,15 @@ def ready_clone(folder: Path) -> Path:
     """What is committed, with all that `check_release` asks for."""
     run("git", "clone", "--quiet", ROOT, folder)
     version = headlight.__version__
-    changelog, project = folder / "CHANGELOG.md", folder / "pyproject.toml"
+    changelog = folder / "CHANGELOG.md"
     text = changelog.read_text(encoding="utf-8")
     if f"\n## {version}" not in text:
         heading = f"## Unreleased\n\n## {version} - {datetime.now(UTC).date()}"
         changelog.write_text(text.replace("## Unreleased", heading, 1), encoding="utf-8")
-    if "[project.urls]" not in project.read_text(encoding="utf-8"):
-        with project.open("a", encoding="utf-8") as file:
-            file.write('\n[project.urls]\nRepository = "https://example.org/headlight"\n')
+    for project in (folder / "pyproject.toml", folder / "packages/papers/pyproject.toml"):
+        if "[project.urls]" not in project.read_text(encoding="utf-8"):
+            with project.open("a", encoding="utf-8") as file:
+                file.write('\n[project.urls]\nRepository = "https://example.org/headlight"\n')
     who = ("-c", "user.name=Release", "-c", "user.email=release@example.org")
     run("git", *who, "commit", "--quiet", "--all", "--message", "A release", cwd=folder)
     run("git", *who, "tag", "--force", f"v{version}", cwd=folder)
@@ -108,7 +112,7 @@ def publish(clone: Path, address: str) -> None:
     run(
         "make", f"--assume-old={environment}/.installed-dev", f"VENV={environment}", "release",
         cwd=clone,
-        PYTHONPATH=str(clone / "src"),
+        PYTHONPATH=os.pathsep.join(str(clone / each) for each in ("src", "packages/papers/src")),
         TWINE_REPOSITORY_URL=address,
         TWINE_USERNAME="anybody",
         TWINE_PASSWORD="anything",
@@ -116,7 +120,9 @@ def publish(clone: Path, address: str) -> None:
     )  # fmt: skip
 
 
-def installed(version: str, sdist: Path, address: str, folder: Path, options: list[str]) -> str:
+def installed(
+    version: str, sdist: Path, address: str, folder: Path, options: list[str]
+) -> list[str]:
     """Install from the index into an empty environment, run every study, and say what it took."""
     name = version.replace(os.sep, "_")  # uv takes the path of an interpreter as well
     environment = folder / f"python-{name}"
@@ -124,28 +130,33 @@ def installed(version: str, sdist: Path, address: str, folder: Path, options: li
     uv = (sys.executable, "-m", "uv")
     run(*uv, "venv", "--quiet", "--python", version, environment)
     install = (*uv, "pip", "install", "--quiet", "--python", python)
-    run(*install, "--index", f"{address}/simple/", *options, DISTRIBUTION)
-    packages = next(environment.glob("lib/python*/site-packages"))
-    whole = _megabytes(packages)
-    torch = sum(
-        _megabytes(packages / name)
-        for name in ("torch", "nvidia", "triton", "torchgen", "functorch")
-        if (packages / name).is_dir()
-    )
-    run(*install, "pytest", "hypothesis")
     tests = folder / f"tests-{name}"
     with tarfile.open(sdist) as archive:
         archive.extractall(tests, filter="data")
     (source,) = tests.iterdir()
-    shutil.rmtree(source / "src")  # the package that is run is the one that was installed
-    said = run(
-        python, "-m", "pytest", "-q", "-p", "no:cacheprovider", TESTS,
-        cwd=source, HF_HUB_OFFLINE="1", PYTHONPATH="", PYTEST_ADDOPTS="",
-    ).splitlines()[-1]  # fmt: skip
-    asked = "import platform, torch; print(platform.python_version(), torch.__version__)"
-    which, has = run(python, "-c", asked).split()
+    for each in ("src", "packages/papers/src"):
+        shutil.rmtree(source / each)  # the packages that are run are those that were installed
+    rows = []
+    for distribution in DISTRIBUTIONS:
+        run(*install, "--index", f"{address}/simple/", *options, distribution)
+        packages = next(environment.glob("lib/python*/site-packages"))
+        whole = _megabytes(packages)
+        torch = sum(
+            _megabytes(packages / name)
+            for name in ("torch", "nvidia", "triton", "torchgen", "functorch")
+            if (packages / name).is_dir()
+        )
+        run(*install, "pytest", "hypothesis")
+        said = run(
+            python, "-m", "pytest", "-q", "-p", "no:cacheprovider", TESTS,
+            cwd=source, HF_HUB_OFFLINE="1", PYTHONPATH="", PYTEST_ADDOPTS="",
+        ).splitlines()[-1]  # fmt: skip
+        asked = "import platform, torch; print(platform.python_version(), torch.__version__)"
+        which, has = run(python, "-c", asked).split()
+        size = f"{whole:>10,.0f} MB{whole - torch:>12,.0f} MB"
+        rows.append(f"{which:10}{has:16}{size}  {distribution}, {said}")
     shutil.rmtree(environment)
-    return f"{which:10}{has:16}{whole:>10,.0f} MB{whole - torch:>12,.0f} MB  {said}"
+    return rows
 
 
 def _megabytes(folder: Path) -> float:
