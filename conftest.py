@@ -37,7 +37,7 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
 
     for item in items:
         values = item.callspec.params if hasattr(item, "callspec") else {}
-        if {*IN_PAPERS} & {values.get(each) for each in ("name", "stage", "study")}:
+        if any(values.get(each) in IN_PAPERS for each in ("name", "stage", "study")):
             item.add_marker("papers")
         if item.get_closest_marker("papers") and find_spec("headlight_papers") is None:
             item.add_marker(pytest.mark.skip(reason="headlight-papers is not installed"))

@@ -5,7 +5,7 @@ from hypothesis import given, settings, strategies as st
 from tokenizers import Tokenizer, models, normalizers, pre_tokenizers, trainers
 from transformers import PreTrainedTokenizerFast
 
-from encode.conftest import KINDS, SENTENCES, WORDS
+from encode.small_tokenizers import KINDS, SENTENCES, WORDS
 from headlight.corpora import Document
 from headlight.encode import pieces, texts
 from headlight.encode.pieces import Tokenizer as AnyTokenizer, encodings, tokenise

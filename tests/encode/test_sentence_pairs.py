@@ -3,7 +3,7 @@
 import pytest
 from hypothesis import given, settings, strategies as st
 
-from encode.conftest import wordpiece
+from encode.small_tokenizers import wordpiece
 from headlight.corpora import SentencePair
 from headlight.encode import sentence_pairs
 from headlight.errors import CorpusError, UnknownNameError, UsageError
