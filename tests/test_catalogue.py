@@ -8,13 +8,14 @@ import sys
 from importlib import import_module
 from importlib.metadata import EntryPoint
 from pathlib import Path
+from types import SimpleNamespace
 
 import pytest
 from typer.main import get_command
 
 import headlight
 from headlight.catalogue import Study, registry, studies
-from headlight.cli import app
+from headlight.cli import app, application
 from headlight.cli.application import make_app
 from headlight.errors import HeadlightWarning, UsageError
 from headlight.settings import entries
@@ -203,6 +204,14 @@ def test_of_two_packages_ours_has_the_study(declared) -> None:
     assert [entry.value for entry in registry._entries(registry.GROUP)] == [ours]
     assert studies()[name].is_ours
     assert registry.find_ours(name) is studies()[name]
+
+
+def test_a_command_of_another_package_takes_the_place_of_no_study(monkeypatch, declared) -> None:
+    row = registry.Command("survey", "Others", "Of somebody else.", lambda _: None)
+    monkeypatch.setitem(sys.modules, "stranger", SimpleNamespace(SURVEY=row))
+    declared(registry.COMMANDS, survey="stranger:SURVEY")
+    assert registry.commands() == {"survey": row}
+    assert application.entries()["survey"].panel != row.panel
 
 
 def test_a_command_that_cannot_be_loaded_is_refused_in_a_sentence(declared, headlight) -> None:

@@ -144,7 +144,8 @@ def entries() -> dict[str, Command]:
     """All commands, with those of the studies that there are now."""
     refusals = [_refusal(name) for name in cannot_be_loaded() if name not in IN_PAPERS]
     between = [*map(_of_study, studies().values()), *refusals]
-    return {each.name: each for each in (*FIRST, *between, *LAST, *commands().values())}
+    own = {each.name: each for each in (*FIRST, *between, *LAST)}
+    return own | {name: each for name, each in commands().items() if name not in own}
 
 
 def find_entry(name: str) -> Command | None:
