@@ -40,6 +40,8 @@ E = TypeVar("E", bound=Encoded)
 
 NOT_COUNTED = ("documents", "examples")
 """Counts of an iteration that say nothing about what was left out."""
+SELDOM = ("special", "doubled", "one_word")
+"""Counts that a result has where they are not 0."""
 
 
 def run_study(
@@ -254,7 +256,11 @@ def _attributes_of_corpus(plan: StudyPlan[E], state: State) -> dict[str, Any]:
         "examples": state.examples,
         **({"recordings": state.examples} if plan.model.hears else {}),
         "tokens": state.tokens,
-        **{name: value for name, value in counts.items() if name not in NOT_COUNTED},
+        **{
+            name: value
+            for name, value in counts.items()
+            if name not in NOT_COUNTED and (value or name not in SELDOM)
+        },
     }
 
 

@@ -2,7 +2,7 @@
 
 import hashlib
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from dataclasses import asdict, dataclass, fields
+from dataclasses import asdict, dataclass, field, fields
 from itertools import islice
 from typing import Any, Generic
 
@@ -11,6 +11,7 @@ from jaxtyping import Int64
 from typing_extensions import TypeVar
 
 from headlight.corpora import Document
+from headlight.encode.categories import OTHER
 from headlight.settings import Range, require_range
 
 
@@ -24,7 +25,7 @@ class Encoded:
         segments: Token type ids, of the same length.
         categories: Indices into `headlight.vocabulary.CATEGORIES`, of the same length.
         words: For every token the number of its word within the example, from 0; -1 for special
-            tokens.  Words are what blanks separate.
+            tokens, also for those that are written in a text.  Words are what blanks separate.
         target: What the decoder of an encoder-decoder model is given, else empty.
         target_categories: As `categories`, for `target`.
         target_words: As `words`, for `target`, counted from 0 again.
@@ -60,6 +61,35 @@ class Encoded:
         )
 
 
+@dataclass(frozen=True, slots=True)
+class Marks:
+    """By which tokens of examples are counted.
+
+    Attributes:
+        unknown: The id that stands for what the tokenizer does not know.
+        special: Ids of special tokens that a text may hold written out.
+        before: How many tokens the tokenizer puts before a text.
+    """
+
+    unknown: int | None
+    special: frozenset[int]
+    before: int
+
+    def written(self, example: Encoded) -> tuple[int, bool]:
+        """Return how many special tokens its texts hold, and whether it begins twice."""
+        ids = (*example.ids, *example.target)
+        categories = (*example.categories, *example.target_categories)
+        written = sum(
+            token in self.special and category == OTHER
+            for token, category in zip(ids, categories, strict=True)
+        )
+        first = example.ids[self.before : self.before + 1]
+        begins = bool(first) and first[0] in self.special
+        if not self.before:  # then a beginning that is written is one
+            return written + (begins and example.categories[0] != OTHER), False
+        return written, begins and first == example.ids[self.before - 1 : self.before]
+
+
 Item = TypeVar("Item")
 Example = TypeVar("Example", covariant=True, bound=Encoded, default=Encoded)
 Extended = TypeVar("Extended", bound=Encoded)
@@ -93,6 +123,9 @@ class Counts:
         unencodable: Sentences or documents that were left out because the tokenizer does not keep
             their words.
         unknown: Tokens in examples that stand for what the tokenizer does not know.
+        special: Special tokens in examples that are written in their texts.
+        doubled: Examples whose text begins with the token that the tokenizer puts before it.
+        one_word: Examples whose text is one word.
     """
 
     documents: int = 0
@@ -106,6 +139,9 @@ class Counts:
     too_long: int = 0
     unencodable: int = 0
     unknown: int = 0
+    special: int = 0
+    doubled: int = 0
+    one_word: int = 0
 
     def not_read(self) -> dict[str, int]:
         """What examples that are kept as a list do not say of their corpus."""
@@ -122,13 +158,13 @@ class Recipe(Generic[Item, Example]):
         texts: What of an element is tokenised.
         encode: Makes the examples of some elements that follow each other, and counts what becomes
             of them.
-        unknown: The id that stands for what the tokenizer does not know.
+        marks: By which tokens are counted; nothing is by default.
     """
 
     items: Iterable[Item]
     texts: Callable[[Item], Sequence[str]]
     encode: Callable[[list[Item], Counts], Iterable[Example]]
-    unknown: int | None = None
+    marks: Marks = field(default_factory=lambda: Marks(None, frozenset(), 0))
 
 
 class Examples(Generic[Example]):
@@ -164,7 +200,7 @@ class Examples(Generic[Example]):
         def encode(items: list[Any], counts: Counts) -> Iterator[Extended]:
             return map(change, given.encode(items, counts))
 
-        return Examples(Recipe(given.items, given.texts, encode, given.unknown))
+        return Examples(Recipe(given.items, given.texts, encode, given.marks))
 
     def _all(self, shards: "ExampleShards[Example]") -> Iterator[Example]:
         while not shards.at_end:
@@ -218,7 +254,11 @@ class ExampleShards(Generic[Example]):
         for example in self._recipe.encode(self._elements, self._counts):
             ids = example.ids + example.target
             self._counts.examples += 1
-            self._counts.unknown += ids.count(self._recipe.unknown)
+            self._counts.unknown += ids.count(self._recipe.marks.unknown)
+            special, doubled = self._recipe.marks.written(example)
+            self._counts.special += special
+            self._counts.doubled += doubled
+            self._counts.one_word += max(example.words, default=0) == 0 and not example.target
             yield example
 
     def skip(self) -> None:

@@ -65,6 +65,9 @@ FEW_MENTIONS, FEWEST_DOCUMENTS = 100, 5
 """Of fewer mentions the best head is picked by chance as well; of fewer documents there is no
 interval."""
 
+ONE_WORD = 0.5
+"""Where more than this share of the texts is one word, nothing is said of pieces of words."""
+
 MANY_UNKNOWN = 0.1
 """The share of tokens that a tokenizer may not know without a word about it."""
 

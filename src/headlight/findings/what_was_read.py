@@ -18,6 +18,7 @@ from headlight.findings.rules import (
     FEW_MENTIONS,
     FEWEST_DOCUMENTS,
     MANY_UNKNOWN,
+    ONE_WORD,
     is_near_majority,
 )
 from headlight.findings.wording import listed, percent, plural
@@ -55,7 +56,7 @@ class WhatWasRead:
 
 def what_was_read(result: xr.Dataset) -> WhatWasRead:
     """How much was read, and what has to be known before anything is believed."""
-    said = [*_read(result), *_left_out(result)]
+    said = [*_read(result), *_left_out(result), *written_special(result)]
     return WhatWasRead(" ".join(said), tuple(_cautions(result)))
 
 
@@ -103,9 +104,34 @@ def unknown_tokens(result: xr.Dataset) -> Iterator[str]:
         )
 
 
+def written_special(result: xr.Dataset) -> Iterator[str]:
+    """Say how many special tokens are written in the texts, and where one begins a text twice."""
+    number = _count(result, "examples")
+    if special := _count(result, "special"):
+        verb, places = "is" if special == 1 else "are", "texts" if number else "text"
+        yield (
+            f"{plural(special, 'special token')} {verb} written in the {places}, and counted as "
+            "other tokens, not as those that the tokenizer adds; --split-special-tokens reads the "
+            "characters instead."
+        )
+    if doubled := _count(result, "doubled"):
+        verb = "begins" if doubled == 1 else "begin"
+        text = (
+            f"{doubled:,} of {plural(number, _noun(result))} {verb}"
+            if number
+            else ("The text begins")
+        )
+        yield f"{text} with the very token that the tokenizer adds, which thus is there twice."
+
+
+def is_of_single_words(result: xr.Dataset) -> bool:
+    """Return whether most texts are one word, as proteins and reactions are, and labels."""
+    return _count(result, "one_word") > ONE_WORD * examples(result)
+
+
 def notes_of_reading(reading: xr.Dataset) -> list[str]:
-    """What has to be known of the reading of a text: unknown tokens, and attention not shown."""
-    notes = list(unknown_tokens(reading))
+    """What has to be known of a reading: unknown and special tokens, and attention not shown."""
+    notes = [*unknown_tokens(reading), *written_special(reading)]
     if others := str(reading.attrs.get("other_kinds", "")):
         notes.append(
             f"the model has {others} attention too: give the text of the decoder as the second, "
@@ -232,6 +258,13 @@ def _cautions(result: xr.Dataset) -> Iterator[str]:
     elif _has_ends(result) is False:
         yield "No number has an interval: what was seen is said, and nothing is decided of others."
     yield from unknown_tokens(result)
+    if is_of_single_words(result):
+        column = _settings(result).get("column")
+        labels = f", or the column {column!r} holds labels and no texts" if column else ""
+        yield (
+            f"{_count(result, 'one_word'):,} of {plural(number, _noun(result))} are one word: "
+            f"blanks alone separate words{labels}. Nothing is said of pieces of words."
+        )
 
 
 def _few(result: xr.Dataset, number: int) -> str:
