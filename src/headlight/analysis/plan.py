@@ -6,6 +6,7 @@ from typing import Any, Generic, Protocol, TypeVar, runtime_checkable
 
 from headlight.analysis.settings import ModelSettings
 from headlight.capture import AttentionSite, CapturedModel, Objective, default_objective
+from headlight.capture.one_text import require_reader
 from headlight.corpora import Corpus
 from headlight.encode import Encoded
 from headlight.errors import UsageError
@@ -243,11 +244,13 @@ def check_repeatable(corpus: Corpus[T]) -> Corpus[T]:
 
 
 def check_tokenizer(model: CapturedModel) -> Any:
-    """The tokenizer of a model that is to read text.
+    """The tokenizer of a model that is to read text, or of one of speech that reads transcripts.
 
     Raises:
-        UsageError: it has none.
+        UsageError: it has none, or reads something else.
     """
+    if not model.hears:
+        require_reader(model)
     return model.require_tokenizer("a study reads text")
 
 
@@ -255,8 +258,10 @@ def encoder_for_one_text(model: CapturedModel, kind: Kind | None) -> CapturedMod
     """What of a model reads a single text: of an encoder-decoder the encoder.
 
     Raises:
-        UsageError: attention of a decoder is asked for that reads a second text.
+        UsageError: attention of a decoder is asked for that reads a second text, or the model reads
+            no text.
     """
+    require_reader(model)
     if not model.has_decoder_inputs:
         return model
     if kind in ("decoder", "cross"):
