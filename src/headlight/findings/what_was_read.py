@@ -87,6 +87,11 @@ def examples(result: xr.Dataset) -> int:
     return _count(result, "examples")
 
 
+def independent_units(result: xr.Dataset) -> int:
+    """Return how many texts, or groups of texts, the errors of a result are estimated from."""
+    return min(examples(result), int(result.sizes.get("group", examples(result))))
+
+
 def has_interval(result: xr.Dataset) -> bool:
     """Whether there are examples enough for an interval: of coreference some documents."""
     number = examples(result)
