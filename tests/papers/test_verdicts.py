@@ -3,6 +3,7 @@
 import inspect
 from collections.abc import Callable, Iterator
 from importlib import import_module
+from types import SimpleNamespace
 from typing import Any
 
 import numpy as np
@@ -10,7 +11,7 @@ import pandas
 import pytest
 import xarray
 
-from headlight.papers.claims import Claim
+from headlight.papers.claims import Claim, claims_content
 from headlight.papers.ferrando2022 import Settings as Ferrando2022
 from headlight.papers.kobayashi2020.alignment.aligners import OtherAligner
 from headlight.papers.kobayashi2020.alignment.results import SMOOTHGRADS, InputMethod, Rate
@@ -644,6 +645,26 @@ def test_nothing_holds_where_nothing_was_compared(rule, column, rows, but):
         if claim.claim not in but:
             assert claim.verdict == "not decided" or column is equal, claim
             assert claim.verdict != "holds", claim
+
+
+NOT_OF_THE_PAPER = ("–", "", "not asked", "no control", "not at hand")
+
+
+@pytest.mark.parametrize("rule", ARGUMENTS)
+def test_what_no_paper_says_is_marked_as_ours(rule):
+    for claim in judged(rule, ARGUMENTS[rule]()):
+        assert claim.extension == (claim.published in NOT_OF_THE_PAPER)
+        assert claim.title.endswith(" (ours)") == claim.extension
+
+
+def test_questions_of_ours_are_no_findings_of_the_paper():
+    """Four rules hold of the paper, and two of ours beside them."""
+    writer = SimpleNamespace(picture=lambda _, caption, __: caption, table=lambda frame, _: frame)
+    content = claims_content(writer, MODULES["kobayashi2021"].judge_claims(mixing()), [])
+    assert content.pictures == [
+        "4 of 4 hold, 0 do not, 0 are inconclusive. Not counted: 2 questions of ours."
+    ]
+    assert content.tables[0]["finding"].str.endswith("(ours)").sum() == 2
 
 
 # --------------------------------------------------------------- verdicts by hand
