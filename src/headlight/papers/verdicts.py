@@ -77,6 +77,10 @@ class Bounds:
         )
         return Bounds(self.value, *map(float, ends))
 
+    def within(self, least: float, most: float) -> "Bounds":
+        """Return the number with ends no further out than it can be, such as 0 and 100 percent."""
+        return Bounds(self.value, *(float(np.clip(e, least, most)) for e in (self.low, self.high)))
+
     def __sub__(self, other: "Bounds") -> "Bounds":
         """Between what the difference lies, whatever the two have to do with one another."""
         return Bounds(self.value - other.value, self.low - other.high, self.high - other.low)

@@ -240,11 +240,9 @@ def _candidates(
 def _chosen(result: xarray.Dataset, best: pandas.DataFrame, ends: tuple[str, ...]) -> list[Bounds]:
     """Return a number of the best heads in percent, of which each was chosen among all."""
     candidates = int(np.prod([result.sizes[dim] for dim in ("layer", "head", "direction")]))
-    units = independent_units(result)
-    return [
-        Bounds.resampled(*(100 * row[key] for key in ends)).chosen(candidates, units)
-        for _, row in best.iterrows()
-    ]
+    units, percent = independent_units(result), best[list(ends)].to_numpy(np.float64) * 100
+    found = [Bounds.resampled(*map(float, row)).chosen(candidates, units) for row in percent]
+    return [each.within(-100 if ends == GAIN_ENDS else 0, 100) for each in found]
 
 
 def _largest(numbers: Iterable[Bounds]) -> Bounds:

@@ -186,7 +186,7 @@ def _bounds(rate: Rate) -> Bounds:
 def _best_rate(found: xarray.Dataset, measure: str, step: str) -> Rate:
     """Return the rate of the best layer, with ends that hold although it was chosen."""
     best = _bounds(best_layer(found, measure, step)[1])
-    chosen = best.chosen(found.sizes["layer"], independent_units(found))
+    chosen = best.chosen(found.sizes["layer"], independent_units(found)).within(0, 100)
     return Rate(chosen.value, chosen.low, chosen.high)
 
 
