@@ -214,7 +214,7 @@ def _run_pass(
         folder=place,
         mode=mode,
         max_examples=plan.max_examples,
-        progress=progress,
+        progress=progress and (plan.title_of(one) or True),
     )
     if not state.examples:
         if place:  # nothing to go on from
