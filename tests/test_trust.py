@@ -13,7 +13,7 @@ from headlight.cli.setting_options import options_of
 from headlight.errors import UsageError
 from headlight.papers import NAMES, find_settings
 from headlight.papers.sources import Sources
-from headlight.sessions import join_run
+from headlight.sessions.session import join_run
 from studies.models import saved
 from test_workers import stop_before_the_result
 

@@ -15,7 +15,7 @@ from headlight.analysis.folder import RunFolder
 from headlight.capture import CapturedModel, MaskedLanguageModel
 from headlight.catalogue import studies
 from headlight.result import load
-from headlight.sessions import run_study
+from headlight.sessions.session import run_study
 from random_moments import random_moments
 from studies.models import VOCABULARY, model, texts
 from studies.test_coreference_heads import documents

@@ -126,6 +126,13 @@ class StudyPlan(Generic[E]):
             for kind in kinds
         }
 
+    def title_of(self, one: Pass) -> str:
+        """Return what a pass is called before it begins; nothing of the only one."""
+        if len(self.passes) == 1:
+            return ""
+        of = f"pass {self.passes.index(one) + 1} of {len(self.passes)}"
+        return f"{of}: {', '.join(one.measures)}" if one.measures else of
+
     @property
     def heads(self) -> dict[int, int]:
         """How many heads each observed layer has."""

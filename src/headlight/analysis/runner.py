@@ -18,6 +18,7 @@ from headlight.capture import CapturedModel
 from headlight.capture.precision import own_precision
 from headlight.encode import FRAME_NAMES, Encoded, piece_style, special_tokens
 from headlight.encode.batch import Batch
+from headlight.encode.examples import TEXT_SUM
 from headlight.errors import CorpusError, RunError
 from headlight.files import Location
 from headlight.result import joined, load, save, stamp
@@ -38,7 +39,7 @@ from headlight.vocabulary import Kinds
 
 E = TypeVar("E", bound=Encoded)
 
-NOT_COUNTED = ("documents", "examples")
+NOT_COUNTED = ("documents", "examples", TEXT_SUM)
 """Counts of an iteration that say nothing about what was left out."""
 SELDOM = ("special", "doubled", "one_word")
 """Counts that a result has where they are not 0."""
@@ -215,7 +216,7 @@ def _run_pass(
         folder=place,
         mode=mode,
         max_examples=plan.max_examples,
-        progress=progress,
+        progress=progress and (plan.title_of(one) or True),
     )
     if not state.examples:
         if place:  # nothing to go on from
@@ -253,6 +254,7 @@ def _attributes_of_corpus(plan: StudyPlan[E], state: State) -> dict[str, Any]:
         **share_read(plan.corpus, int(counts.get("documents", 0)) if ended else None),
         **({} if plan.all_kinds else category_names(plan)),
         "corpus_digest": state.digest,
+        **({"text_digest": f"{counts[TEXT_SUM]:x}"} if TEXT_SUM in counts else {}),
         "examples": state.examples,
         **({"recordings": state.examples} if plan.model.hears else {}),
         "tokens": state.tokens,

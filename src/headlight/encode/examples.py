@@ -96,6 +96,8 @@ Extended = TypeVar("Extended", bound=Encoded)
 
 AT_ONCE = 512
 """Elements of a corpus that are tokenised together where nothing else is asked for."""
+TEXT_SUM = "text_sum"
+"""The count that is the sum of a number of each text that was read, whatever the tokenizer."""
 CHARACTERS = 1024
 """For each element that a shard may have, this many characters: a shard of long ones has fewer."""
 
@@ -245,6 +247,8 @@ class ExampleShards(Generic[Example]):
         before = asdict(self._counts) | {"documents": self._passed}
         examples = list(islice(self.made(), most))
         found = {name: count - before[name] for name, count in asdict(self._counts).items()}
+        read = self._elements[: found["documents"]]
+        found[TEXT_SUM] = sum(_number_of(self._recipe.texts(item)) for item in read)
         self.skip()
         return examples, found
 
@@ -279,6 +283,13 @@ class ExampleShards(Generic[Example]):
             if len(elements) >= self._size or characters >= self._size * CHARACTERS:
                 break
         return elements
+
+
+def _number_of(texts: Sequence[str]) -> int:
+    """Return 40 bits that depend on the words of an element alone."""
+    words = " ".join(" ".join(texts).split())
+    digest = hashlib.sha256(words.encode("utf-8", "surrogatepass")).digest()
+    return int.from_bytes(digest[:5], "little")
 
 
 def paragraphs(document: Document) -> Sequence[str]:

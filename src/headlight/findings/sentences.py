@@ -26,7 +26,7 @@ from headlight.findings.observed import (
 )
 from headlight.findings.piece_text import pieces_of
 from headlight.findings.special_tokens import mean_shares, shares_of, weight_and_norm
-from headlight.findings.what_was_read import is_of_single_words
+from headlight.findings.what_was_read import independent_units, is_of_single_words
 from headlight.findings.wording import layer_list, listed, percent, plural
 from headlight.vocabulary import BEHAVIOURS, MASSIVE, MASSIVE_RATIO, NEIGHBOURS, SINK
 
@@ -271,7 +271,8 @@ def _category(result: xr.Dataset, category: str) -> Highlight | None:
         f"Head {_name(result, place)} gives {percent(float(weight.value))} of its weight"
         f"{around(weight)} to {category_label(result, category)}"
     )
-    verdict = str(gap.at(place).compared(0.0)) if differs else ""
+    chosen = gap.at(place).chosen(gap.value.size, independent_units(result))
+    verdict = str(chosen.compared(0.0)) if differs else ""
     if np.isfinite(norm.value):
         text += f", {'but' if verdict == 'above' else 'and'} {percent(float(norm.value))} of its "
         text += f"norm{around(norm)}"

@@ -4,8 +4,9 @@ Pages, the terminal and JSON say it first, in these sentences and no others.
 """
 
 import json
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from pathlib import PurePath
 from typing import Any
 
 import numpy as np
@@ -22,6 +23,7 @@ from headlight.findings.rules import (
     is_near_majority,
 )
 from headlight.findings.wording import listed, percent, plural
+from headlight.vocabulary import CORPUS_LABEL
 
 LEFT_OUT: Mapping[str, tuple[str, str]] = {
     "split": ("was longer than the limit of tokens, and is read as several examples",
@@ -56,8 +58,39 @@ class WhatWasRead:
 
 def what_was_read(result: xr.Dataset) -> WhatWasRead:
     """How much was read, and what has to be known before anything is believed."""
+    if "texts_read" in result.attrs:  # a comparison
+        return WhatWasRead(str(result.attrs["texts_read"]))
     said = [*_read(result), *_left_out(result), *written_special(result)]
     return WhatWasRead(" ".join(said), tuple(_cautions(result)))
+
+
+def which_texts(runs: Sequence[xr.Dataset]) -> str:
+    """Return the first sentence of a comparison: whether its runs read the same texts."""
+    number = plural(examples(runs[0]), _noun(runs[0]))
+    if _agree(runs, "corpus_digest"):
+        return f"They read the same {number}; what a text does to both cancels."
+    if _agree(runs, "text_digest"):
+        return f"They read the same {number}, tokenized or cut otherwise."
+    read = "; ".join(_read_by(run) for run in runs)
+    if not all("text_digest" in run.attrs for run in runs):  # of earlier versions
+        return (
+            f"They read different texts, or the same tokenized or cut otherwise ("
+            f"{read}): differences may "
+            "be of the texts."
+        )
+    return f"They read different texts ({read}): differences may be of the texts."
+
+
+def _agree(runs: Sequence[xr.Dataset], name: str) -> bool:
+    """Whether an attribute is known of all runs, and the same."""
+    return None not in (values := {run.attrs.get(name) for run in runs}) and len(values) == 1
+
+
+def _read_by(run: xr.Dataset) -> str:
+    """How many texts of which corpus."""
+    corpus = run.attrs.get(CORPUS_LABEL) or PurePath(str(run.attrs.get("corpus", ""))).name
+    number = plural(examples(run), _noun(run))
+    return f"{number} of {corpus}" if corpus else number
 
 
 def counted(result: xr.Dataset) -> list[tuple[str, int]]:
@@ -86,6 +119,11 @@ def examples(result: xr.Dataset) -> int:
     if "answerable" in attributes:
         return _count(result, "documents") - _count(result, "documents_without")
     return _count(result, "examples")
+
+
+def independent_units(result: xr.Dataset) -> int:
+    """Return how many texts, or groups of texts, the errors of a result are estimated from."""
+    return min(examples(result), int(result.sizes.get("group", examples(result))))
 
 
 def has_interval(result: xr.Dataset) -> bool:

@@ -17,6 +17,7 @@ from headlight.findings.estimates import (
     undecided,
 )
 from headlight.findings.rules import is_near_majority
+from headlight.findings.what_was_read import independent_units
 from headlight.findings.wording import interval, listed, number, percent
 
 CHANGES = {
@@ -159,8 +160,9 @@ def guided(result: xr.Dataset) -> list[str]:
     )
     if "uniform" in names and "uniform" not in given:
         uniform = estimates(result, "accuracy", (), guide="uniform")
+        best = every.at(place).chosen(len(given), independent_units(result))
         weights = f"the {_told(uniform, (), percent)} of uniform weights"
-        said += f", {beside(every.at(place), uniform, weights)}"
+        said += f", {beside(best, uniform, weights)}"
     said += "." + undecided(every, called, "what is worth most", "kind")
     own = estimates(result, "own_accuracy", ())
     return [said, f"The model that reads whole texts has {_told(own, (), percent)}."]

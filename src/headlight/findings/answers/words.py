@@ -12,6 +12,7 @@ from headlight.findings.dependency import ALL as EVERY_WORD, best_heads as best_
 from headlight.findings.estimates import Estimates, around, beside, estimates, many, undecided
 from headlight.findings.observed import name_of
 from headlight.findings.speech import are_of_speech, times_known, ways_to_time
+from headlight.findings.what_was_read import independent_units
 from headlight.findings.wording import interval, percent, seconds
 
 RARE = 100
@@ -26,18 +27,20 @@ def dependency(result: xr.Dataset) -> list[str]:
     best = every.to_dict("records")[0]
     offset = _offset(result, EVERY_WORD, best["offset"])
     called = f"the {percent(best['baseline'])}{around(offset)} of the best fixed offset"
+    measures = result.sizes["measure"]
     said = [
         f"{_head(result, best)} finds the governor of {percent(best['accuracy'])} of words"
-        f"{interval(best['low'], best['high'])}, {beside(_of(best), offset, called, _gain(best))}."
+        f"{interval(best['low'], best['high'])}, "
+        f"{beside(_of(best), offset, called, _gain(result, best, measures))}."
         + _which(result.sel(relation=EVERY_WORD))
     ]
     relations = found[(found["measure"] == best["measure"]) & (found["relation"] != EVERY_WORD)]
     if len(relations):
         rows = relations.to_dict("records")
-        verdicts = np.array([_gain(row).against(0.0) for row in rows])
+        verdicts = np.array([_gain(result, row).against(0.0) for row in rows])
         said.append(
             f"Of {len(rows)} relations, {many(verdicts)} have a head that is better than the best "
-            "offset (heads are chosen on these very words)."
+            f"offset ({_counted_in(result)})."
         )
     return said
 
@@ -53,9 +56,19 @@ def _of(row: Mapping[Hashable, Any], name: str = "accuracy", ends: str = "") -> 
     return Estimates(*(np.asarray(row[each], dtype=np.float64) for each in names))
 
 
-def _gain(row: Mapping[Hashable, Any]) -> Estimates:
-    """What a head finds beyond the best offset."""
-    return _of(row, "gain", "gain_")
+def _gain(result: xr.Dataset, row: Mapping[Hashable, Any], measures: int = 1) -> Estimates:
+    """What a head finds beyond the best offset; it was chosen among all."""
+    gain = _of(row, "gain", "gain_")
+    return gain.chosen(measures * _candidates(result), independent_units(result))
+
+
+def _candidates(result: xr.Dataset) -> int:
+    """Return among how many heads and directions the best was chosen."""
+    return int(np.prod([result.sizes[dim] for dim in ("layer", "head", "direction")]))
+
+
+def _counted_in(result: xr.Dataset) -> str:
+    return f"counting in that each was chosen of {_candidates(result):,} on these very words"
 
 
 def _head(result: xr.Dataset, row: Mapping[Hashable, Any]) -> str:
@@ -86,11 +99,13 @@ def coreference(result: xr.Dataset) -> list[str]:
         return ["No mention was asked about."]
     row = best.to_dict("records")[0]
     rule = baselines.at(place)
+    candidates = result.sizes["measure"] * _candidates(result)
+    head = _of(row).chosen(candidates, independent_units(result))
     name, rate = str(result["baseline"].values[place[0]]), percent(float(rule.value))
     return [
         f"{_head(result, row)} finds the antecedent of {percent(row['accuracy'])} of "
         f"{int(row['count']):,} mentions{interval(row['low'], row['high'])}, "
-        f"{beside(_of(row), rule, f'the {rate}{around(rule)} of the best baseline ({name})')}."
+        f"{beside(head, rule, f'the {rate}{around(rule)} of the best baseline ({name})')}."
         + _which(every)
     ]
 
@@ -114,7 +129,8 @@ def parser_probes(result: xr.Dataset) -> list[str]:
         ends = interval(other["low"], other["high"])
         called = f"{percent(other['score'])}{ends} without the attention of the model"
         called += f" ({other['probe']})"
-        said += f", {beside(_of(with_it[0], 'score'), _of(other, 'score'), called)}"
+        probe = _of(with_it[0], "score").chosen(len(with_it), independent_units(result))
+        said += f", {beside(probe, _of(other, 'score'), called)}"
     return [
         f"{said}.{_first(with_it, 'score', list(map(_named, with_it)), 'which probe finds most')}"
     ]

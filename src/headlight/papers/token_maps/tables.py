@@ -10,7 +10,7 @@ import xarray
 
 from headlight.papers.exhibit import Content, ExhibitSpec
 from headlight.papers.reproduction import Reproduction
-from headlight.papers.token_maps.results import load_maps, notes_of, score
+from headlight.papers.token_maps.results import caveat_of, load_maps, notes_of, score
 from headlight.papers.token_maps.settings import MapTable
 from headlight.papers.verdicts import Bounds
 from headlight.papers.writer import ExhibitWriter
@@ -107,7 +107,7 @@ def _table(
     ]
     pictures = [_curves(writer, found, names)] if kind.drawn else []
     return Content(
-        kind.explanation,
+        f"{caveat_of(reproduction)}{kind.explanation}",
         pictures=pictures,
         tables=[writer.table(frame, "Maps of the same texts")],
         comparisons=comparisons,
