@@ -127,7 +127,8 @@ pretrain-translator: $(VENV)/.installed-dev ## train the embedded translator: ma
 
 reproduction: $(VENV)/.installed-dev ## reproduce a paper and write its page: make reproduction PAPER=clark2019 DATA=folder
 	@test -n "$(PAPER)" || { echo "Name the paper, and data if it needs any: make reproduction PAPER=clark2019 DATA=folder"; exit 2; }
-	$(bin)/python scripts/reproduction.py "$(PAPER)" $(if $(DATA),"$(DATA)") --out build/$(PAPER) $(if $(COMPARE),--compare "$(COMPARE)")
+	$(bin)/python scripts/reproduction.py "$(PAPER)" $(if $(DATA),"$(DATA)") --out build/$(PAPER) $(if $(COMPARE),--compare "$(COMPARE)") \
+	  $(if $(MODEL),--model "$(MODEL)") $(if $(TEXT),--text "$(TEXT)") $(if $(NOTE),--note "$(NOTE)")
 
 pretrained-pages: models ## ask the papers' findings of pretrained models, and write their pages
 	$(bin)/python scripts/pretrained_pages.py build/models --out build/pretrained

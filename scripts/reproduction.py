@@ -10,6 +10,7 @@ import platform
 import re
 from collections import Counter
 from collections.abc import Iterable, Iterator
+from dataclasses import replace
 from datetime import UTC, datetime
 from pathlib import Path
 
@@ -51,10 +52,12 @@ def main() -> None:
     sources = Sources()
     if arguments.data is not None:
         sources = Sources.found_in(arguments.data, reads=paper.settings.reads)
+    if arguments.text is not None:
+        sources = replace(sources, text=arguments.text)
     settings = paper.settings()
     with reproduction_folder(arguments.out, resume=True).opened():
         reproduction = paper.open(
-            None,
+            arguments.model,
             sources,
             settings,
             arguments.out,
@@ -65,7 +68,7 @@ def main() -> None:
         reproduce(paper, reproduction, on_exhibit=tell, command=command)
     write_page(
         paper.name,
-        _page(paper.title, paper.name, made, missing, arguments.data, compared=arguments.compare),
+        _page(paper.title, paper.name, made, missing, arguments),
     )
 
 
@@ -82,6 +85,9 @@ def _arguments() -> argparse.Namespace:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("paper")
     parser.add_argument("data", type=Path, nargs="?", help="folder of data; else the samples")
+    parser.add_argument("--model", help="another model than the embedded one")
+    parser.add_argument("--text", help="another text than that of the data, or the samples")
+    parser.add_argument("--note", help="a sentence for the head of the page: what the model is")
     parser.add_argument("--compare", help="the embedded model after fine-tuning, see fine_tune.py")
     parser.add_argument("--out", type=Path, required=True, help="folder of the reproduction")
     return parser.parse_args()
@@ -92,13 +98,14 @@ def _page(
     name: str,
     made: list[Exhibit],
     missing: list[ExhibitSpec],
-    data: Path | None,
-    *,
-    compared: str | None,
+    arguments: argparse.Namespace,
 ) -> Iterator[str]:
-    make, option = (" COMPARE=fine-tuned", " --compare fine-tuned") if compared else ("", "")
-    if data is not None:
-        make, option = f" DATA=folder{make}", f" --data folder{option}"
+    make, option = "", ""
+    for given, what in (("data", "folder"), ("compare", "fine-tuned"), ("model", "MODEL"),
+                        ("text", "TEXT")):  # fmt: skip
+        if getattr(arguments, given) is not None:
+            make += f" {given.upper()}={what}"
+            option += f" --{given} {what}"
     written = f"make reproduction PAPER={name}{make}"
     paper = find_paper(name)
     translates = any("translator" in spec.needs for spec in paper.exhibits)
@@ -111,6 +118,8 @@ def _page(
         if paper.loads_model
         else ("", "")
     )
+    if arguments.model is not None:
+        on, by = f", on {Path(arguments.model).name}", ""
     heads = (
         " Heads have the paper's name in brackets; it counts from 1, and so do layers."
         if NAMED_HEAD.search(repr(made))
@@ -121,6 +130,8 @@ def _page(
         f"Written by `{written}`, which is `headlight reproduce {name}{option}`{by}. "
         f"Every number of ours was measured in that run.{heads}\n"
     )
+    if arguments.note is not None:
+        yield f"{arguments.note}\n"
     shared = _shared_notes(made)
     for exhibit in made:
         yield from _section(exhibit, name, shared)

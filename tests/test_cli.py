@@ -138,7 +138,7 @@ def test_the_version(headlight):
         (["read", "the sea", "--layers", "1,,2"], "'' is no number"),
         (["read", "the sea", "--attribution-method", "exact"], "choose --measure attribution"),
         (["read", "the sea", "--compare-text", "the sun"], "say where it goes with --html"),
-        (["read", " \n"], "no text"),
+        (["read", " \n"], "the text is empty"),
     ],
     ids=lambda value: " ".join(value) if isinstance(value, list) else "",
 )
@@ -740,7 +740,7 @@ def test_reading_standard_input(headlight, monkeypatch, tmp_path, bert):
     assert headlight(*given(b"the sea\n"))[0] == 0
     assert '"the sea"' in (tmp_path / "sea.json").read_text()
     assert "not UTF-8" in headlight.refused(*given(b"\xff\xfe"), code=2)
-    assert "no text" in headlight.refused(*given(b"\n"), code=2)
+    assert "the text is empty" in headlight.refused(*given(b"\n"), code=2)
 
 
 @pytest.mark.slow

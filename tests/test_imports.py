@@ -120,6 +120,13 @@ def test_of_the_commands_only_the_one_that_is_called_is_made() -> None:
     assert not loaded & (HEAVY | NUMBERS)
 
 
+@pytest.mark.parametrize("module", ["headlight.api", "headlight.sessions.galleries",
+                                    "headlight.sessions.reports"])  # fmt: skip
+def test_what_works_on_results_alone_loads_no_torch(module: str) -> None:
+    """Opening, ranking, comparing and showing them, and what is refused of them."""
+    assert not loaded_by(f"import {module}") & TORCH
+
+
 @pytest.mark.parametrize(
     ("arguments", "says"),
     [

@@ -199,7 +199,9 @@ def test_refusals() -> None:
     for options, words in (
         ({"target": "mill"}, "masked, and the text has none"),
         ({"position": 99}, "no position 99"),
-        ({"position": 1, "target": " "}, "is empty"),
+        ({"position": 1, "target": ""}, "is empty"),
+        ({"position": 1, "target": " "}, "does not have ' '"),
+        ({"position": 1, "target": "mill", "against": "\n"}, r"does not have '\\n'"),
         ({"position": 1, "target": "zebra"}, "does not have 'zebra'"),
         ({"position": 1, "target": "mill", "against": "mill"}, "differ by nothing"),
         ({"position": 1, "slope": "steep"}, "steep"),

@@ -125,8 +125,8 @@ def test_the_value_bias_can_be_excluded():
 @pytest.mark.parametrize(
     ("family", "arguments", "options", "part"),
     [
-        ("bert", [""], {}, "gives no tokens"),
-        ("bert", ["the sea", " "], {}, "gives no tokens"),
+        ("bert", [""], {}, "the text is empty"),
+        ("bert", ["the sea", " "], {}, "the second text is empty"),
         ("bert", ["the " * 63], {}, "has 65 tokens, more than 64"),
         ("bert", ["\ud800"], {}, "not valid Unicode"),
         ("bert", ["the sea"], {"layers": [2]}, "no encoder layer 2"),

@@ -11,7 +11,7 @@ from headlight.catalogue import studies
 from headlight.cli import app
 from headlight.cli.setting_options import options_of
 from headlight.errors import UsageError
-from headlight.sessions import join_run
+from headlight.sessions.session import join_run
 from studies.models import saved
 from test_workers import stop_before_the_result
 

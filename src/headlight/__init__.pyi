@@ -294,7 +294,7 @@ def attribution(
             ``words``, of which contributions are the mean over the pieces of the hidden word
             and the sum over those of the input word.
         exact: this many examples are also computed exactly, to say how good the estimate is;
-            nothing where all are exact.
+            nothing where all are exact, and 0 leaves it out.
         exact_tokens: those are the first of at most this many tokens: what is exact takes a
             time that grows with the square of the length.
 

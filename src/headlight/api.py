@@ -10,14 +10,12 @@ import xarray
 
 import headlight.views.accessor  # noqa: F401 - results can make their tables, pictures and pages
 from headlight.analysis.folder import RESULT, RunFolder
-from headlight.capture import CapturedModel, load_model
 from headlight.catalogue import Study, find_study
 from headlight.catalogue.arguments import RUN, arguments, documentation, objects, signature
 from headlight.errors import UnknownNameError, UsageError
 from headlight.files import Location, location
 from headlight.result import load as load_result
 from headlight.result.kinds import of_kind
-from headlight.sessions import run_study
 
 
 def open(path: str | Location) -> xarray.Dataset:
@@ -90,6 +88,7 @@ def study_function(name: str) -> Callable[..., xarray.Dataset]:
 
 def _call(study: Study, /, *source: Any, **given: Any) -> xarray.Dataset:
     """What the functions of all studies do."""
+    # Torch is slow to come, and a wrong name or a folder that is taken needs none of it.
     _check_names(study, given)
     bound = signature(study).bind(*source, **given).arguments
     read = bound.pop("source", None)
@@ -100,6 +99,9 @@ def _call(study: Study, /, *source: Any, **given: Any) -> xarray.Dataset:
     handed = _objects(study, bound)
     settings = study.settings.from_mapping({key: _plain(value) for key, value in bound.items()})
     folder.check_free()
+    from headlight.capture import CapturedModel, load_model
+    from headlight.sessions.session import run_study
+
     if not isinstance(model, CapturedModel):
         model = load_model(
             study.source.default_model if model is None else model,

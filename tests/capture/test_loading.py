@@ -604,3 +604,16 @@ def test_code_is_run_only_when_asked_for(folder: Path, monkeypatch: pytest.Monke
     with pytest.raises(ModelError):
         load_model(folder, device="cpu", trust_remote_code=True)
     assert (folder / "ran").exists()
+
+
+def test_special_tokens_may_be_read_as_characters() -> None:
+    from headlight.catalogue import find_study
+    from headlight.sessions.session import configuration
+
+    marked, plain = load_model(), load_model(split_special_tokens=True)
+    study = find_study("survey")
+    kept = [configuration(study, None, study.settings(), each) for each in (marked, plain)]
+    assert [each.get("split_special_tokens") for each in kept] == [None, True]  # for workers
+    assert marked.identity()["tokenizer"] != plain.identity()["tokenizer"]
+    with pytest.raises(UsageError, match="leave out how to load it"):
+        load_model(plain.transformer, plain.tokenizer, split_special_tokens=True)

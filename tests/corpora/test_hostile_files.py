@@ -109,6 +109,31 @@ def test_documents_of_other_programs(tmp_path, name, start, part, read):
     assert "; save it as plain text in UTF-8" in str(refused.value)
 
 
+@pytest.mark.parametrize(
+    ("start", "part"),
+    [
+        (b"\x89PNG\r\n\x1a\n", "is a picture, and holds no text"),
+        (b"\xff\xd8\xff\xe0\x00\x10JFIF", "is a picture"),
+        (b"GIF89a", "is a picture"),
+        (b"RIFF\x24\x00\x00\x00WEBPVP8 ", "is a picture"),
+        (b"RIFF\x24\x00\x00\x00WAVEfmt ", "is sound, .*model of speech"),
+        (b"OggS\x00\x02", "is sound"),
+        (b"PAR1\x15\x04", "is a Parquet table; save it as JSON lines"),
+        (b"SQLite format 3\0", "is an SQLite database"),
+    ],
+)
+@pytest.mark.parametrize("name", ["a.bin", "a.csv", "a.jsonl"])
+def test_pictures_sound_and_databases_are_named(tmp_path, name, start, part):
+    (tmp_path / name).write_bytes(start)
+    with pytest.raises(CorpusError, match=part):
+        list(open_corpus(tmp_path / name))
+
+
+def test_words_that_begin_like_sound_are_text(tmp_path):
+    (tmp_path / "a.txt").write_text("RIFFS of rock\n")
+    assert len(list(open_corpus(tmp_path / "a.txt"))) == 1
+
+
 def test_a_document_of_another_program_in_an_archive(tmp_path):
     path = tmp_path / "a.zip"
     with zipfile.ZipFile(path, "w") as archive:

@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given, strategies as st
 
 from headlight.encode import Counts, Encoded, Examples, examples
-from headlight.encode.examples import ExampleShards, Recipe
+from headlight.encode.examples import ExampleShards, Recipe, _number_of
 
 SIZE = 3
 
@@ -60,14 +60,16 @@ def test_behind_what_is_passed_over_everything_is_as_it_was(
 def test_shards_hold_what_iterating_gives(found: list[str], size: int) -> None:
     together, by_shards = Corpus(found).examples(), Corpus(found).examples()
     expected = list(together)
-    shards, made, counts = by_shards.shards(size), [], Counts()
+    shards, made, counts, text_sum = by_shards.shards(size), [], Counts(), 0
     while not shards.at_end:
         some, counted = shards.take()
         made += some
+        text_sum += counted.pop("text_sum")
         for name, count in counted.items():
             setattr(counts, name, getattr(counts, name) + count)
     assert made == expected
     assert counts == together.counts == by_shards.counts
+    assert text_sum == sum(_number_of((word,)) for word in found), "however texts are grouped"
 
 
 def test_of_the_first_examples_no_more_is_counted() -> None:

@@ -144,7 +144,8 @@ def test_the_best_head_of_a_treebank_is_judged_by_its_interval(study_runs: Study
         result[f"offset_accuracy_{end}"][:] = result["offset_accuracy"]
     result["low"][:], result["high"][:] = offset - 0.1, offset + 0.2
     result["gain"][:] = 0.05
-    for low, said in ((0.01, "which is more than"), (-0.01, "not decided")):
+    # At 0.01 a head that was named beforehand would be better, but not the best of all.
+    for low, said in ((0.045, "which is more than"), (0.01, "not decided"), (-0.01, "not decided")):
         result["gain_low"][:], result["gain_high"][:] = low, 0.1
         assert said in findings(result)[0]
         assert f"the {percent(offset)} (95%: " in findings(result)[0]

@@ -110,9 +110,95 @@ def test_heads_that_have_changed_places_are_found(first, swapped):
     assert not (found["false_discovery"] <= 0.05).any()
     said = findings(found)
     assert "2 heads of 8 stand at another place." in said
-    assert tables(found)["places"].frame.values.tolist() == [
+    places = tables(found)["places"].frame
+    assert places["distance"].max() < 1e-6
+    assert places.drop(columns="distance").values.tolist() == [
         ["L1H0", "L1H2", "run 2"], ["L1H2", "L1H0", "run 2"]
     ]  # fmt: skip
+
+
+@pytest.mark.slow
+def test_a_comparison_says_first_whether_the_texts_are_the_same(first, tmp_path):
+    """On the terminal, on the page, in JSON, in the summary and in the attributes alike."""
+    others = surveyed(read=texts(30, longest=14, seed=2))
+    said = (
+        "They read different texts (40 documents of strings in memory; 30 documents of strings in "
+        "memory): differences may be of the texts."
+    )
+    found = differences([first, others], match="behaviour")
+    assert found.attrs["texts_read"] == said
+    assert found.headlight.summary()["texts"] == said
+    page = result_page(found)
+    assert page.index(said) < page.index("heads differ in some number")
+    for name, run in (("one", first), ("two", others)):
+        (tmp_path / name).mkdir()
+        save(run, tmp_path / name / "result.nc")
+    runs = [str(tmp_path / name) for name in ("one", "two")]
+    shown = CliRunner().invoke(app, ["compare", *runs]).stdout
+    assert " ".join(shown.split()).startswith(said)
+    told = json.loads(CliRunner().invoke(app, ["compare", *runs, "--json"]).stdout)
+    assert next(iter(told)) == "read"
+    assert told["read"] == told["summary"]["texts"] == said
+
+
+@pytest.mark.slow
+def test_texts_are_the_same_whatever_the_tokenizer_makes_of_them(first):
+    """Cut at other places the tokens are others; with one word more so is the text."""
+    cut = SurveySettings(measures=("weight", "norm"), token_types=0, max_length=8)
+    shorter = survey(TEXTS, subject("bert"), cut, progress=False)
+    assert shorter.attrs["corpus_digest"] != first.attrs["corpus_digest"]
+    said = differences([first, shorter]).attrs["texts_read"]
+    assert said == "They read the same 40 documents, tokenized or cut otherwise."
+    other = surveyed(read=[*TEXTS[:-1], f"{TEXTS[-1]} {TEXTS[0].split()[0]}"])
+    assert differences([first, other]).attrs["texts_read"].startswith("They read different texts")
+    old = {"text_digest": None, "corpus_digest": "x"}
+    earlier = first.assign_attrs(old)
+    del earlier.attrs["text_digest"]
+    said = differences([first, earlier]).attrs["texts_read"]
+    assert said.startswith("They read different texts, or the same tokenized or cut otherwise (")
+
+
+def moved(run, layer, head, by):
+    """The run with a head that does something else altogether."""
+    found = run.copy(deep=True)
+    for name in ("share", "neighbour", "relative_share", "behaviour_share", "entropy"):
+        found[name].loc[{"layer": layer, "head": head}] += by
+    return found
+
+
+def test_a_head_that_is_like_no_other_is_beside_none(first):
+    """A forced assignment would put it beside the head that is left over, far away."""
+    # L1H3 of the second run is a copy of L1H2, and L1H3 of the first has no partner.
+    here = {"layer": 1, "head": 3}
+    other = first.copy(deep=True)
+    for name, each in other.data_vars.items():
+        if {"layer", "head"} <= set(each.dims) and np.issubdtype(each.dtype, np.floating):
+            nearly = 0.001 if name == "entropy" else 0
+            other[name].loc[here] = each.sel(layer=1, head=2).values + nearly
+    far = moved(first, 1, 3, 0.4)
+    found = differences([far, other], match="behaviour")
+    assert found["partner_head"].sel(other=1).isnull().values.tolist() == [
+        [False] * 4, [False, False, False, True]
+    ]  # fmt: skip
+    assert found["match_distance"].sel(other=1, layer=0).max() < 1e-6
+    assert (1, 3) not in {each[1:] for each in largest_changes(found, 1)}
+    said = [each for each in findings(found) if "left out" in each]
+    assert said == [
+        "1 head of run 1 is left out: the head of run 2 that is most like it is more like another."
+    ]
+
+
+def test_one_number_is_listed_under_one_name(first):
+    """A tokenizer whose texts begin with [CLS]: what the first token gets is what it gets."""
+    names = {str(each) for each in differences([first, first])["statistic"].values}
+    assert "first by weight" in names
+    assert "cls by weight" not in names
+    found = differences([first, first])
+    assert json.loads(found.attrs["equal_numbers"])["cls by weight"] == "first by weight"
+    assert "cls by weight is first by weight" in result_page(found)
+    other = first.copy(deep=True)
+    other["share"].loc[{"key_category": "cls", "layer": 0, "head": 0}] += 0.1
+    assert "cls by weight" in differences([first, other])["statistic"].values
 
 
 def test_a_run_does_not_differ_from_itself(first):
@@ -137,8 +223,8 @@ def test_what_both_have_read_cancels(first, swapped):
     others = differences([first, surveyed(read=texts(40, longest=14, seed=2))])
     widths = (others["difference_high"] - others["difference_low"]).sel(statistic="entropy by norm")
     assert (widths > 1e-3).all()
-    assert found.attrs["same_texts"] == 1
-    assert others.attrs["same_texts"] == 0
+    assert found.attrs["texts_read"].startswith("They read the same 40 documents;")
+    assert others.attrs["texts_read"].startswith("They read different texts (40 documents of ")
 
 
 @pytest.mark.slow

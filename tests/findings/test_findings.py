@@ -265,3 +265,15 @@ def test_every_finding_about_a_head_has_a_view_that_shows_its_number():
             view = views[f"{each.question}.{each.measure}"]
             value = view["values"][each.layer * 4 + each.head]
             assert percent(value) in each.text or f"{value:.2f}" in each.text
+
+
+def test_nothing_is_said_of_pieces_where_texts_are_one_word():
+    result = survey_sample(6, 8)
+    sizes = [result.sizes["measure"], 1, 6, 8]
+    for end in ("", "_low", "_high"):
+        axes = ("measure", "behaviour", "layer", "head")
+        result[f"behaviour_share{end}"] = axes, np.full(sizes, 0.9)
+    result = result.assign_coords(behaviour=["subword"])
+    said = by_kind(result.assign_attrs(examples=40, one_word=20))["subword"]
+    assert said.endswith("Words are what stands between blanks.")
+    assert "subword" not in by_kind(result.assign_attrs(examples=40, one_word=21))

@@ -115,6 +115,38 @@ def test_a_model_near_the_most_frequent_class(accuracy, low, majority, near):
     )
 
 
+@pytest.mark.parametrize(
+    ("counts", "sentences"),
+    [
+        ({}, []),
+        ({"special": 1}, ["1 special token is written in the texts, and counted as other"]),
+        ({"special": 1200}, ["1,200 special tokens are written", "--split-special-tokens reads"]),
+        ({"special": 2, "doubled": 1}, ["1 of 40 documents begins with the very token"]),
+        ({"special": 9, "doubled": 9}, ["9 of 40 documents begin with the very token"]),
+    ],
+)
+def test_special_tokens_in_texts_are_said(counts, sentences):
+    said = read("survey", examples=40, tokens=1234, **counts).sentence
+    assert all(sentence in said for sentence in sentences)
+    assert ("special" in said) == bool(counts)
+
+
+@pytest.mark.parametrize(
+    ("settings", "one_word", "part"),
+    [
+        ({}, 21, "21 of 40 documents are one word: blanks alone separate words."),
+        ({}, 20, None),
+        ({"column": "label"}, 40, "words, or the column 'label' holds labels and no texts."),
+    ],
+)
+def test_texts_of_one_word_are_said(settings, one_word, part):
+    cautions = read("survey", settings, examples=40, tokens=1234, one_word=one_word).cautions
+    assert [each for each in cautions if "one word" in each] == [
+        each for each in cautions if part and part in each
+    ]
+    assert len([each for each in cautions if "one word" in each]) == bool(part)
+
+
 def test_only_many_unknown_tokens_are_worth_a_word():
     assert read("survey", examples=50, unknown=10, tokens=100).cautions == ()
     (said,) = read("survey", examples=50, unknown=14, tokens=20).cautions

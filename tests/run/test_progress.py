@@ -37,6 +37,22 @@ def test_it_counts_examples_and_tokens(clock: Clock) -> None:
     assert str(lines) == "20 of 100 examples, 500 tokens/s, 00:40 left"
 
 
+def test_what_is_slow_is_counted_by_the_minute(clock: Clock) -> None:
+    """5 examples of 7 tokens in a minute were 0 tokens/s."""
+    lines = Lines(20, io.StringIO())
+    clock.now += 60
+    lines.advance(5, 7)
+    assert str(lines) == "5 of 20 examples, 7 tokens/min, 03:00 left"
+    lines.advance(5, 293)
+    assert "5 tokens/s" in str(lines)
+
+
+@pytest.mark.parametrize("stream", [io.StringIO(), Terminal()])
+def test_a_pass_is_named_before_it_begins(stream: io.StringIO) -> None:
+    with show_progress(20, stream, title="how good the estimate is"):
+        assert "how good the estimate is" in stream.getvalue()
+
+
 def test_it_says_who_works(clock: Clock) -> None:
     bar = Bar(100, Terminal())
     bar.share(1, 12)

@@ -81,11 +81,11 @@ def test_a_text_is_read_and_its_numbers_are_those_of_the_model(client, model):
 
 def test_a_refusal_is_a_sentence(client):
     assert read(client, " ")[-1] == {
-        "refused": "there is no text to read; write at least one word."
+        "refused": "the text is empty but for blanks; write at least one word."
     }
     (*_, last) = read(client, "the cat " * 20)
     assert "this app takes 16; shorten it" in last["refused"]
-    assert "no text" in read(client, 7)[-1]["refused"]
+    assert "a text is one string" in read(client, 7)[-1]["refused"]
 
 
 def test_only_the_last_readings_are_kept(client):

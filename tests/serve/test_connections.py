@@ -15,6 +15,7 @@ SERVER = """
 import sys, types
 import headlight.serve.server as server
 from starlette.applications import Starlette
+from starlette.requests import ClientDisconnect
 from starlette.responses import PlainTextResponse
 from starlette.routing import Route
 
@@ -24,11 +25,22 @@ async def health(request):
 async def page(request):
     return PlainTextResponse("x" * 200_000)
 
-server.make_app = lambda *_, **__: Starlette(routes=[Route("/", page), Route("/health", health)])
+async def sent(request):
+    try:
+        return PlainTextResponse(await request.body())
+    except ClientDisconnect:
+        return PlainTextResponse("")
+
+server.make_app = lambda *_, **__: Starlette(
+    routes=[Route("/", page), Route("/health", health), Route("/sent", sent, methods=["POST"])]
+)
 server.LimitedConnection.patience = float(sys.argv[1])
 model = types.SimpleNamespace(name="a model")
 server.serve(lambda: (model, None), say=lambda line: print(line, flush=True))
 """
+
+
+POST = b"POST /sent HTTP/1.1\r\nHost: localhost\r\nContent-Length: 10\r\n\r\n"
 
 
 @contextmanager
@@ -60,7 +72,7 @@ def health(port):
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("sent", [b"", b"GET /health HTTP/1.1\r\nHost: 127"])
+@pytest.mark.parametrize("sent", [b"", b"GET /health HTTP/1.1\r\nHost: 127", POST + b"{"])
 def test_300_clients_that_say_nothing_keep_nobody_out(sent):
     with served(600) as (port, complaints), ExitStack() as stack:
 
@@ -90,6 +102,23 @@ def test_who_sends_no_whole_headers_is_hung_up_on():
             with client, suppress(ConnectionResetError):
                 assert client.recv(10_000) == b""
         assert time.monotonic() - began < 5
+    assert complaints == [""]
+
+
+@pytest.mark.slow
+def test_what_is_sent_in_parts_is_taken_in_time_and_dropped_after():
+    with served(1) as (port, complaints):
+        whole, half = (socket.create_connection(("127.0.0.1", port), 10) for _ in range(2))
+        with whole, half:
+            for client in (whole, half):
+                client.sendall(POST + b"01234")
+            time.sleep(0.7)
+            whole.sendall(b"56789")
+            assert whole.recv(10_000).endswith(b"0123456789")
+            began = time.monotonic()
+            with suppress(ConnectionResetError):
+                assert half.recv(10_000) == b""
+            assert time.monotonic() - began < 5
     assert complaints == [""]
 
 

@@ -10,7 +10,7 @@ from deaths import needs_fork, random_kills
 from headlight.analysis.folder import RunFolder
 from headlight.catalogue import studies
 from headlight.result import load
-from headlight.sessions import run_study
+from headlight.sessions.session import run_study
 from random_moments import random_moments
 from studies.victims import VICTIMS, translations
 

@@ -5,6 +5,7 @@ import pytest
 
 from headlight.errors import UnknownNameError, UsageError
 from headlight.reading import Reading, read
+from headlight.views import reading_page
 from studies.models import model, uneven
 
 TEXT = "the old mill , the river and the sea ."
@@ -110,3 +111,16 @@ def test_an_unknown_measure_another_suffix_and_several_kinds_are_refused(reading
 def test_a_head_that_one_layer_does_not_have():
     with pytest.raises(UsageError, match="layer 1 has no head 3: it has fewer"):
         read(uneven(), TEXT).plot(1, 3)
+
+
+@pytest.mark.parametrize(
+    ("text", "isolated"), [("שלום! the sea", True), ("مرحبا", True), ("the sea", False)]
+)
+def test_titles_from_right_to_left_are_isolated(tmp_path, text, isolated):
+    read(model("bert"), text).plot(1, 2).save(tmp_path / "a.svg")
+    drawn = (tmp_path / "a.svg").read_text()
+    assert (f"“\u2068{text}\u2069”" in drawn) == isolated
+    assert (f"“{text}”" in drawn) != isolated
+    title = reading_page(read(model("bert"), text).dataset).partition("</title>")[0]
+    assert title.endswith(" · Headlight")
+    assert ("\u2068" in title) == isolated

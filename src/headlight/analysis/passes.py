@@ -29,7 +29,7 @@ def observe(
     folder: Location | None = None,
     mode: Mode = "begin",
     max_examples: int | None = None,
-    progress: bool = True,
+    progress: bool | str = True,
 ) -> State:
     """Run the model over the examples, and merge what the observers see.
 
@@ -44,14 +44,16 @@ def observe(
         mode: whether to go on from the state in the folder, or to share it with other processes,
             each of which takes other examples.
         max_examples: stop after this many.
-        progress: show a bar on standard error.
+        progress: show a bar on standard error; a text is what the pass is called, said before it
+            begins.
 
     Raises:
         RunError: the folder holds a pass with other settings or another corpus, or one begun with
             another version of torch or transformers.
         RunInterruptedError: the user pressed Ctrl-C.
     """
-    shown = show_progress(max_examples, sys.stderr) if progress else nullcontext()
+    title = progress if isinstance(progress, str) else ""
+    shown = show_progress(max_examples, sys.stderr, title=title) if progress else nullcontext()
     with step, shown as bar:
         work = BatchJob(
             measure=step,

@@ -6,6 +6,7 @@ from typing import Any, Generic, Protocol, TypeVar, runtime_checkable
 
 from headlight.analysis.settings import ModelSettings
 from headlight.capture import AttentionSite, CapturedModel, Objective, default_objective
+from headlight.capture.one_text import require_reader
 from headlight.corpora import Corpus
 from headlight.encode import Encoded
 from headlight.errors import UsageError
@@ -125,6 +126,13 @@ class StudyPlan(Generic[E]):
             for kind in kinds
         }
 
+    def title_of(self, one: Pass) -> str:
+        """Return what a pass is called before it begins; nothing of the only one."""
+        if len(self.passes) == 1:
+            return ""
+        of = f"pass {self.passes.index(one) + 1} of {len(self.passes)}"
+        return f"{of}: {', '.join(one.measures)}" if one.measures else of
+
     @property
     def heads(self) -> dict[int, int]:
         """How many heads each observed layer has."""
@@ -243,11 +251,13 @@ def check_repeatable(corpus: Corpus[T]) -> Corpus[T]:
 
 
 def check_tokenizer(model: CapturedModel) -> Any:
-    """The tokenizer of a model that is to read text.
+    """The tokenizer of a model that is to read text, or of one of speech that reads transcripts.
 
     Raises:
-        UsageError: it has none.
+        UsageError: it has none, or reads something else.
     """
+    if not model.hears:
+        require_reader(model)
     return model.require_tokenizer("a study reads text")
 
 
@@ -255,8 +265,10 @@ def encoder_for_one_text(model: CapturedModel, kind: Kind | None) -> CapturedMod
     """What of a model reads a single text: of an encoder-decoder the encoder.
 
     Raises:
-        UsageError: attention of a decoder is asked for that reads a second text.
+        UsageError: attention of a decoder is asked for that reads a second text, or the model reads
+            no text.
     """
+    require_reader(model)
     if not model.has_decoder_inputs:
         return model
     if kind in ("decoder", "cross"):

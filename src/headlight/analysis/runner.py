@@ -18,6 +18,7 @@ from headlight.capture import CapturedModel
 from headlight.capture.precision import one_thread, own_precision
 from headlight.encode import FRAME_NAMES, Encoded, piece_style, special_tokens
 from headlight.encode.batch import Batch
+from headlight.encode.examples import TEXT_SUM
 from headlight.errors import CorpusError, RunError
 from headlight.files import Location
 from headlight.result import joined, load, save, stamp
@@ -37,8 +38,10 @@ from headlight.vocabulary import Kinds
 
 E = TypeVar("E", bound=Encoded)
 
-NOT_COUNTED = ("documents", "examples")
+NOT_COUNTED = ("documents", "examples", TEXT_SUM)
 """Counts of an iteration that say nothing about what was left out."""
+SELDOM = ("special", "doubled", "one_word")
+"""Counts that a result has where they are not 0."""
 
 
 def run_study(
@@ -212,7 +215,7 @@ def _run_pass(
         folder=place,
         mode=mode,
         max_examples=plan.max_examples,
-        progress=progress,
+        progress=progress and (plan.title_of(one) or True),
     )
     if not state.examples:
         if place:  # nothing to go on from
@@ -250,10 +253,15 @@ def _attributes_of_corpus(plan: StudyPlan[E], state: State) -> dict[str, Any]:
         **share_read(plan.corpus, int(counts.get("documents", 0)) if ended else None),
         **({} if plan.all_kinds else category_names(plan)),
         "corpus_digest": state.digest,
+        **({"text_digest": f"{counts[TEXT_SUM]:x}"} if TEXT_SUM in counts else {}),
         "examples": state.examples,
         **({"recordings": state.examples} if plan.model.hears else {}),
         "tokens": state.tokens,
-        **{name: value for name, value in counts.items() if name not in NOT_COUNTED},
+        **{
+            name: value
+            for name, value in counts.items()
+            if name not in NOT_COUNTED and (value or name not in SELDOM)
+        },
     }
 
 

@@ -41,6 +41,8 @@ from headlight.vocabulary import MODEL_LABEL, Kind
 # Not Self, which the checker of types at run time knows in classes that it decorates as a whole.
 _Model = TypeVar("_Model", bound="CapturedModel")
 NO_LAYER = "no layer is asked for; name at least one, or leave layers out for all."
+OF_TEXT = {"input_ids", "attention_mask", "token_type_ids", "decoder_input_ids", "use_cache"}
+"""Arguments of a forward pass that a text gives."""
 _TRIAL_FAILURES = (RuntimeError, ValueError, TypeError, IndexError, KeyError, AttributeError)
 
 
@@ -281,6 +283,22 @@ class CapturedModel:
     def hears(self) -> bool:
         """Whether it reads speech: sound goes to its encoder, and a transcript to its decoder."""
         return self.transformer.main_input_name == "input_features" and self.has_decoder_inputs
+
+    @property
+    def inputs_beside_text(self) -> list[str]:
+        """What a forward pass needs that no text gives, such as ``pixel_values``."""
+        arguments = inspect.signature(self.transformer.forward).parameters
+        main = self.transformer.main_input_name
+        if "input_ids" not in arguments and main != "input_ids":
+            return [main] if isinstance(main, str) else list(main)
+        if self._traced_on is None:
+            _ = self.sites  # of which the trial input is known
+        needed = {
+            name
+            for name, each in arguments.items()
+            if each.default is each.empty and each.kind is each.POSITIONAL_OR_KEYWORD
+        }
+        return sorted((needed | set(self._trial or ())) - OF_TEXT)
 
     @cached_property
     def listener(self) -> Listener:

@@ -91,7 +91,8 @@ def digest_of_tokenizer(tokenizer: Any) -> str:
         made = {name: part for name, part in serialised.items() if name not in _SET_BY_CALLS}
     special = {name: str(token) for name, token in tokenizer.special_tokens_map.items()}
     limit = str(tokenizer.model_max_length)
-    return _digest_of_json({"state": made, "special": special, "max_length": limit})
+    apart = {"split": True} if getattr(tokenizer, "split_special_tokens", False) else {}
+    return _digest_of_json({"state": made, "special": special, "max_length": limit, **apart})
 
 
 def _digest_of_json(content: Any) -> str:

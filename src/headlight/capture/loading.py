@@ -80,6 +80,7 @@ def load_model(  # noqa: PLR0913 - each is a choice of its own
     trust_remote_code: bool = False,
     head: str = "none",
     layers: Collection[int] | None = None,
+    split_special_tokens: bool = False,
 ) -> CapturedModel:
     """Load a model and its tokenizer, ready to be captured.
 
@@ -100,6 +101,8 @@ def load_model(  # noqa: PLR0913 - each is a choice of its own
             two which the checkpoint holds.
         layers: those that will be looked at; one that the model cannot have is refused before its
             weights are read, which may take minutes.  Of a model in memory nothing is checked.
+        split_special_tokens: read special tokens that are written in a text, such as ``[SEP]``, as
+            characters; sets the attribute of this name of the tokenizer.
 
     Raises:
         ModelError: there is no such model, it is damaged or incomplete, or its weights are
@@ -113,7 +116,8 @@ def load_model(  # noqa: PLR0913 - each is a choice of its own
     if isinstance(tokenizer, str | Path):
         tokenizer = _named_tokenizer(str(tokenizer), trust_remote_code)
     if isinstance(model, nn.Module):
-        if (revision, device, dtype, trust_remote_code) != (None, "auto", "float32", False):
+        usual = (None, "auto", "float32", False, False)
+        if (revision, device, dtype, trust_remote_code, split_special_tokens) != usual:
             raise UsageError(
                 f"this {type(model).__name__} is in memory already; change its device or precision "
                 "with its method `to`, and leave out how to load it."
@@ -144,7 +148,13 @@ def load_model(  # noqa: PLR0913 - each is a choice of its own
         network = network.to(place)
     rounded = quantisation_of(source)
     return CapturedModel(
-        network.eval(), tokenizer, label, found, problem, trust_remote_code, rounded
+        network.eval(),
+        _splitting(tokenizer, split_special_tokens),
+        label,
+        found,
+        problem,
+        trust_remote_code,
+        rounded,
     )
 
 
@@ -314,6 +324,13 @@ def _tokenizer(source: str, options: dict[str, Any]) -> tuple[Any, str]:
     # For want of files transformers makes one that knows its special tokens alone.
     empty = len(tokenizer) <= len(set(tokenizer.all_special_ids))
     return (None, "") if empty else (tokenizer, "")
+
+
+def _splitting(tokenizer: Any, split_special_tokens: bool) -> Any:
+    """Return the tokenizer, which reads special tokens of a text as characters where asked to."""
+    if tokenizer is not None and split_special_tokens:
+        tokenizer.split_special_tokens = True
+    return tokenizer
 
 
 def _tokenizer_problem(source: str, problem: Exception) -> str:

@@ -7,6 +7,7 @@ import torch
 
 from headlight.capture.captured_model import CapturedModel
 from headlight.capture.record import AttentionSite, LayerRecord
+from headlight.corpora.text import require_text
 from headlight.encode import Encoded, encode_one
 from headlight.errors import CaptureError, UsageError
 from headlight.vocabulary import Kinds
@@ -15,7 +16,13 @@ T = TypeVar("T")
 
 
 def one_text(
-    model: CapturedModel, text: str, pair: str | None, kind: Kinds | None, *, purpose: str
+    model: CapturedModel,
+    text: str,
+    pair: str | None,
+    kind: Kinds | None,
+    *,
+    purpose: str,
+    predicts: bool = False,
 ) -> tuple[CapturedModel, Encoded]:
     """The model, or its encoder where a decoder would have nothing to read, and the example.
 
@@ -25,25 +32,48 @@ def one_text(
         pair: a second text: the second segment, or the decoder's text in an encoder-decoder model.
         kind: the attention that is asked for, if any in particular.
         purpose: what needs the text, for the refusal of a model without a tokenizer.
+        predicts: whether the model is to predict, which no encoder of an encoder-decoder does.
 
     Raises:
-        UsageError: no tokenizer, no text or one that is empty or too long, or no second text where
-            one is needed.
+        UsageError: no tokenizer, no text or one that is empty or too long, messages of a chat, no
+            second text where one is needed, or the model reads something else.
     """
-    for given, allowed in ((text, str), (pair, str | None)):
-        if not isinstance(given, allowed):
-            raise UsageError(
-                f"a text is one string, not a {type(given).__name__}; read several one by one, or "
-                "give them to a study, such as headlight.survey."
-            )
+    require_text(text, "text")
+    if pair is not None:
+        require_text(pair, "second text")
+    require_reader(model)
     tokenizer: Any = model.require_tokenizer(purpose)
     if model.has_decoder_inputs and pair is None:
+        if predicts:
+            raise UsageError(
+                f"{model.name} predicts words of a second text; give what its decoder has read so "
+                "far."
+            )
         if kind in ("decoder", "cross", "all"):
             raise UsageError(f"{kind} attention of {model.name} needs a second text; give one.")
         model = model.encoder()
     start = model.decoder_start
     example = encode_one(tokenizer, text, pair, max_length=model.longest, decoder_start=start)
     return model, example
+
+
+def require_reader(model: CapturedModel) -> None:
+    """Refuse a model that reads no text by itself: speech, pictures, or texts beside pictures.
+
+    Raises:
+        UsageError: it is one.
+    """
+    if model.hears:
+        raise UsageError(
+            f"{model.name} hears speech: give --audio FILE.wav (audio=) to `headlight read`; the "
+            "text is its transcript."
+        )
+    needed = model.inputs_beside_text
+    if needed:
+        raise UsageError(
+            f"{model.name} needs {', '.join(needed)}, which no text gives it; name a model that "
+            "reads text alone."
+        )
 
 
 def capture_one(

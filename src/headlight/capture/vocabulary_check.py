@@ -46,8 +46,9 @@ def _tokens_beyond(tokenizer: Any, network: Any) -> list[str]:
 
     Some models ship special tokens without vectors, for pictures, say, which no text has.
     """
-    rows = getattr(network.get_input_embeddings(), "num_embeddings", None)
-    if rows is None:
+    try:
+        rows = network.get_input_embeddings().num_embeddings
+    except (AttributeError, NotImplementedError):  # models of other inputs, or of several
         return []
     known = {token: number for token, number in tokenizer.get_vocab().items() if number >= rows}
     added = tokenizer.added_tokens_decoder

@@ -4,8 +4,9 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
+from headlight.cli.arguments import text_argument
 from headlight.cli.examples import examples
-from headlight.cli.options import LOAD, LoadOptions, NumbersNetcdf, OneKind, SecondText
+from headlight.cli.options import LOAD, LoadOptions, NumbersNetcdf, OneKind, Read, SecondText
 from headlight.cli.printing import say, show
 from headlight.cli.setting_options import takes_settings
 from headlight.settings.alternatives import AlternativeSettings
@@ -23,7 +24,7 @@ ALTERNATIVES_EXAMPLES = examples(
 
 @takes_settings(settings=AlternativeSettings)
 def alternatives(
-    text: Annotated[str, typer.Argument(help="What the model reads.")],
+    text: Read,
     pair: SecondText = None,
     layer: Annotated[int, typer.Option(min=0, help="Which layer, from 0.")] = 0,
     head: Annotated[int, typer.Option(min=0, help="Which head, from 0.")] = 0,
@@ -35,6 +36,8 @@ def alternatives(
     settings: AlternativeSettings,
 ) -> None:
     """Find other attention of one head with which the model gives the same output."""
+    text = text_argument(text, "alternatives")
+    pair = None if pair is None else text_argument(pair, "alternatives", "second text")
     load.check(layers=(layer,))
     from headlight.reading.alternatives import alternatives as find
     from headlight.result import save

@@ -35,9 +35,10 @@ def compare(
     from headlight.api import compare as compared
     from headlight.errors import ResultError
     from headlight.files import location, make_folder
+    from headlight.findings.what_was_read import what_was_read
     from headlight.result import save
     from headlight.sessions.reports import write_page
-    from headlight.views.result_page import findings, tables
+    from headlight.views.result_page import findings, summary, tables
     from headlight.views.study_terminal import study_terminal
 
     called = names.split(",") if names else []
@@ -45,7 +46,8 @@ def compare(
     if json:
         shown = tables(found)
         changes = shown["changes"].frame.to_dict("records") if "changes" in shown else []
-        say_json({"findings": findings(found), "changes": changes})
+        read = {"read": what_was_read(found).sentence, "summary": summary(found)}
+        say_json({**read, "findings": findings(found), "changes": changes})
     else:
         show(study_terminal(found))
     if out is not None:

@@ -49,7 +49,8 @@ def explain(
     """Say why a head attends from one token to another: what was written there before."""
     for path, suffix in ((json, ".json"), (netcdf, ".nc")):
         demand_place(path, suffix)
-    text = text_argument(text)
+    text = text_argument(text, "explain")
+    pair = None if pair is None else text_argument(pair, "explain", "second text")
     load.check(layers=(layer,))
     from headlight.reading.explanation import explain as find
     from headlight.views.reading.explanation import explanation_terminal

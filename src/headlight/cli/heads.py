@@ -6,6 +6,7 @@ import typer
 
 from headlight.cli.examples import examples
 from headlight.cli.printing import say_json, show
+from headlight.errors import UsageError
 
 HEADS_EXAMPLES = examples(
     "headlight heads run/ induction",
@@ -16,8 +17,8 @@ HEADS_EXAMPLES = examples(
 def heads(
     result: Annotated[str, typer.Argument(help="Folder of a survey, or its result.nc.")],
     behaviour: Annotated[
-        str, typer.Argument(help="sink, duplicate, induction, subword, copy, previous, ...")
-    ],
+        str | None, typer.Argument(help="sink, duplicate, induction, subword, copy, previous, ...")
+    ] = None,
     by: Annotated[str | None, typer.Option("--by", help="The measure that ranks them.")] = None,
     without_first: Annotated[
         bool, typer.Option("--without-first", help="Of what does not go to the first token.")
@@ -34,10 +35,13 @@ def heads(
     from headlight.api import open as open_result
     from headlight.findings import heads as ranked
     from headlight.findings.estimates import between
+    from headlight.findings.head_ranking import head_scores
     from headlight.findings.rules import rivals
     from headlight.result.kinds import of_kind
     from headlight.vocabulary import head_name
 
+    if behaviour is None:
+        raise UsageError(f"name what heads are ranked by: {', '.join(head_scores())}.")
     found = open_result(result)
     if kind is not None:
         found = of_kind(found, kind)

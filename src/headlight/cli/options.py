@@ -57,6 +57,16 @@ Trust = Annotated[
 ]
 
 
+SplitSpecialTokens = Annotated[
+    bool,
+    typer.Option(
+        "--split-special-tokens",
+        help="Read special tokens that are written in a text, such as [SEP], as characters.",
+        rich_help_panel=MODEL,
+    ),
+]
+
+
 @dataclass(frozen=True, kw_only=True)
 class LoadOptions(Options):
     """Which model a command loads, and how; each field is an option."""
@@ -67,6 +77,7 @@ class LoadOptions(Options):
     dtype: Precision = "float32"
     trust_remote_code: Trust = False
     tokenizer: TokenizerName = None
+    split_special_tokens: SplitSpecialTokens = False
 
     def load(
         self,
@@ -94,6 +105,7 @@ class LoadOptions(Options):
             trust_remote_code=self.trust_remote_code,
             layers=layers,
             head=head,
+            split_special_tokens=self.split_special_tokens,
         )
 
     def check(self, *, default: str | None = None, layers: Collection[int] | None = None) -> None:

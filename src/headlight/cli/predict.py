@@ -5,9 +5,9 @@ from typing import Annotated
 
 import typer
 
-from headlight.cli.arguments import command_line, demand_place
+from headlight.cli.arguments import command_line, demand_place, text_argument
 from headlight.cli.examples import examples
-from headlight.cli.options import LOAD, LoadOptions, NumbersJson, NumbersNetcdf, SecondText
+from headlight.cli.options import LOAD, LoadOptions, NumbersJson, NumbersNetcdf, Read, SecondText
 from headlight.cli.printing import say, show
 from headlight.cli.setting_options import takes_settings
 from headlight.settings.slopes import Slope
@@ -22,7 +22,7 @@ PREDICT_EXAMPLES = examples(
 
 @takes_settings()
 def predict(
-    text: Annotated[str, typer.Argument(help="What the model reads.")],
+    text: Read,
     pair: SecondText = None,
     target: Annotated[
         str | None,
@@ -48,6 +48,8 @@ def predict(
     """Say what each token, head, layer and bias adds to what a model predicts."""
     for path, suffix in ((html, ".html"), (json, ".json"), (netcdf, ".nc")):
         demand_place(path, suffix)
+    text = text_argument(text, "predict")
+    pair = None if pair is None else text_argument(pair, "predict", "second text")
     load.check()
     from headlight.reading.prediction import predict as explain
     from headlight.views.reading.prediction import prediction_terminal

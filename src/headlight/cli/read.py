@@ -146,7 +146,10 @@ def read(
     attribution = _attribution(measure, settings)
     residual = bool(measures_that_need("residual", [measure]))
     _demand_words(text, audio, others=bool(compares or attribution or residual or pair))
-    text = text and text_argument(text)
+    text = None if text is None else text_argument(text, "read")
+    pair = None if pair is None else text_argument(pair, "read", "second text")
+    if compare_text is not None:
+        compare_text = text_argument(compare_text, "read", "text to compare with")
     load.check(layers=settings.layers)
 
     from headlight.reading import read as read_text
@@ -168,13 +171,15 @@ def read(
             **chosen,
         )
 
-    head = "none" if text else "language_model"  # which transcribes
+    head = "language_model" if text is None else "none"  # which transcribes
     model = load.load(layers=settings.layers, head=head)
     reading, other = read_by(model, text), None
     beside = _written_beside(model, str(text), pair, settings, routes=routes, flow=flow)
     if compares:
         compared = load.compared_as(compare_model, compare_revision, compare_name)
-        other = read_by(compared.load(layers=settings.layers), compare_text or text)
+        other = read_by(
+            compared.load(layers=settings.layers), text if compare_text is None else compare_text
+        )
     from headlight.findings.what_was_read import notes_of_reading
     from headlight.views import reading_terminal
 

@@ -53,7 +53,8 @@ def routes(
     places = ((html, ".html"), (svg, ".svg"), (json, ".json"), (netcdf, ".nc"))
     for path, suffix in places:
         demand_place(path, suffix)
-    text = text_argument(text)
+    text = text_argument(text, "routes")
+    pair = None if pair is None else text_argument(pair, "routes", "second text")
     load.check(layers=None if layer is None else (layer,))
     from headlight.reading.routes import routes as follow
 

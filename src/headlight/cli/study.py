@@ -92,7 +92,7 @@ def _run(
     )
     folder.check_free()
 
-    from headlight.sessions import run_study
+    from headlight.sessions.session import run_study
 
     model = load.load(
         default=study.source.default_model, layers=settings.layers, head=settings.required_head

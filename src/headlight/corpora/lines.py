@@ -18,15 +18,37 @@ as many, each of which takes its time."""
 READ_AHEAD = 2**17
 """Bytes of a packed file that are read before any of them is needed (gzip; others read fewer)."""
 
+_PICTURE, _SOUND = "a picture, and holds no text; leave it out", "sound, and holds no text"
+_SAVE = "save it as plain text in UTF-8 and give that"
+_TABLE = "save it as JSON lines or CSV and give that"
 NO_TEXT = {
-    b"%PDF-": "a PDF",
-    b"PK\x03\x04": "an office document such as .docx, or a zip archive of another name",
-    b"\xd0\xcf\x11\xe0": "an office document such as .doc",
-    b"{\\rtf": "an RTF document",
+    b"%PDF-": f"a PDF; {_SAVE}",
+    b"PK\x03\x04": f"an office document such as .docx, or a zip archive of another name; {_SAVE}",
+    b"\xd0\xcf\x11\xe0": f"an office document such as .doc; {_SAVE}",
+    b"{\\rtf": f"an RTF document; {_SAVE}",
+    b"\x89PNG": _PICTURE,
+    b"\xff\xd8\xff": _PICTURE,
+    b"GIF8": _PICTURE,
+    b"II*\0": _PICTURE,
+    b"MM\0*": _PICTURE,
+    b"RIFFWEBP": _PICTURE,
+    b"RIFFWAVE": f"{_SOUND}; name a model of speech, such as openai/whisper-tiny.en",
+    b"OggS": f"{_SOUND}; leave it out",
+    b"fLaC": f"{_SOUND}; leave it out",
+    b"PAR1": f"a Parquet table; {_TABLE}",
+    b"SQLite format 3\0": f"an SQLite database; {_TABLE}",
 }
-"""What files begin with that hold text in a form that is not read here."""
+"""What files begin with that hold no text, or hold it in a form that is not read here."""
 
 BYTE_ORDER_MARK = b"\xef\xbb\xbf"
+
+
+def kind_without_text(start: bytes) -> str:
+    """Return what a file is that begins so, and what to do; nothing where it may be text."""
+    of_riff = start[:4] + start[8:12]  # the size of the file stands between
+    kinds = (kind for magic, kind in NO_TEXT.items()
+             if start.startswith(magic) or of_riff == magic)  # fmt: skip
+    return next(kinds, "")
 
 
 class Lines:
@@ -112,11 +134,8 @@ class Lines:
         return self._decode(raw, f"{self.name}:{self.number + 1}")
 
     def _demand_text(self, start: bytes) -> None:
-        for magic, what in NO_TEXT.items():
-            if start.startswith(magic):
-                raise CorpusError(
-                    f"{self.name} is {what}; save it as plain text in UTF-8 and give that."
-                )
+        if kind := kind_without_text(start):
+            raise CorpusError(f"{self.name} is {kind}.")
 
     def _count_blank(self, raw: bytes) -> None:
         self._blank = self._blank + 1 if raw.isspace() else 0

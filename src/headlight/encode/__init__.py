@@ -5,7 +5,7 @@ No model and no torch here: a tokenizer goes in.  The step to tensors, `Batch` a
 """
 
 from headlight.encode.adjacent_segments import adjacent_segments
-from headlight.encode.assembly import special_tokens, unknown_id
+from headlight.encode.assembly import special_tokens
 from headlight.encode.examples import Counts, Encoded, Examples, annotate, length_batches
 from headlight.encode.piece_style import piece_style
 from headlight.encode.sentence_pairs import EncodedPair, sentence_pairs

@@ -96,7 +96,7 @@ def adjacent_segments(
             fitted = _fit(first, second, room, pair.generator, counts)
             yield assembly.two(pair.name, *fitted)
 
-    return Examples(Recipe(documents, paragraphs, encode, assembly.unknown))
+    return Examples(Recipe(documents, paragraphs, encode, assembly.marks))
 
 
 @dataclass(frozen=True, slots=True)

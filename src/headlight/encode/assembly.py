@@ -6,13 +6,19 @@ from itertools import islice
 from typing import Any, cast
 
 from headlight.encode.categories import CLS, OTHER, SEP, Categories
-from headlight.encode.examples import Encoded
-from headlight.encode.pieces import Pieces, Tokenizer, require_fast
+from headlight.encode.examples import Encoded, Marks
+from headlight.encode.pieces import (
+    SPECIAL_WORD,
+    Pieces,
+    Tokenizer,
+    require_fast,
+    special_ids,
+    unknown_id,
+)
 from headlight.encode.word_boundaries import with_words
 from headlight.errors import ModelError, UsageError
 from headlight.vocabulary import CATEGORIES
 
-SPECIAL_WORD = -1
 TRIAL_TEXTS = ("a", ".", "0")
 VOCABULARY_TRIALS = 2000
 
@@ -78,7 +84,7 @@ class Template:
         before, between, after = (tuple(token for token, _ in mark) for mark in marks)
         types = [tuple(segment for _, segment in mark) for mark in marks]
         blank = [(SPECIAL_WORD,) * len(mark) for mark in marks]
-        shifted = tuple(word + first.word_count for word in second.words)
+        shifted = tuple(word + first.word_count if word >= 0 else word for word in second.words)
         one, two = ((segment,) for segment in self.segments)
         return WithSpecialTokens(
             ids=(*before, *first.ids, *between, *second.ids, *after),
@@ -92,13 +98,6 @@ class Template:
                 *(SEP,) * len(after),
             ),
         )
-
-
-def unknown_id(tokenizer: Tokenizer) -> int | None:
-    """The id that stands for whatever a tokenizer does not know, if it stands for nothing else."""
-    names = ("unk", "cls", "sep", "bos", "eos", "pad")
-    unknown, *others = (getattr(tokenizer, f"{name}_token_id", None) for name in names)
-    return None if unknown in others else unknown
 
 
 def _trial_texts(tokenizer: Tokenizer) -> Iterator[str]:
@@ -141,7 +140,7 @@ class Assembly:
         categories: The categories of its vocabulary.
         decoder_start: The id with which the decoder begins; None if there is no decoder that
             takes a text of its own.
-        unknown: See `unknown_id`.
+        marks: By which tokens are counted.
     """
 
     single: Template
@@ -149,7 +148,7 @@ class Assembly:
     target: Template
     categories: Categories
     decoder_start: int | None
-    unknown: int | None
+    marks: Marks
 
     @classmethod
     def of(cls, tokenizer: Tokenizer, decoder_start: int | None = None) -> "Assembly":
@@ -168,7 +167,7 @@ class Assembly:
             target=Template.of(tokenizer, pair=False, target=True),
             categories=Categories.of(tokenizer),
             decoder_start=decoder_start,
-            unknown=unknown_id(tokenizer),
+            marks=Marks(unknown_id(tokenizer), special_ids(tokenizer), len(single.before)),
         )
 
     def without_segments(self) -> "Assembly":

@@ -21,12 +21,13 @@ ENDINGS = ("", "</w>")
 class Categories:
     """The categories of one tokenizer's vocabulary.
 
-    * ``cls``: the token for the class or the beginning of the sequence (``[CLS]``, ``<s>``);
-    * ``sep``: the separator or the end of the sequence (``[SEP]``, ``</s>``); where one token is
-      both beginning and end (``<|endoftext|>``), the first of an example is ``cls``;
-    * in either place, any other token that the tokenizer puts there by itself: a language code;
+    * ``cls``: what the tokenizer puts before a text: the token for the class or the beginning of
+      the sequence (``[CLS]``, ``<s>``), a language code; also a beginning that is written as the
+      first token of an example;
+    * ``sep``: what it puts after or between texts: the separator or the end of the sequence
+      (``[SEP]``, ``</s>``), or the token of the end in any place;
     * ``punctuation``: a period or a comma that stands alone or begins a word, not ``##.``;
-    * ``other``: everything else, special tokens within a text included.
+    * ``other``: everything else, special tokens that are written in a text included.
 
     Source: the categories of Clark et al. (2019), Section 3.2, and Kobayashi et al. (2020),
     Section 4.2.
@@ -47,14 +48,23 @@ class Categories:
         of_id |= dict.fromkeys(starts, CLS) | dict.fromkeys(ends, SEP)
         return cls(of_id, starts)
 
+    @property
+    def _of_text(self) -> dict[int, int]:
+        """The categories of tokens of a text."""
+        return {token: each for token, each in self.of_id.items() if each == PUNCTUATION}
+
     def of_ids(self, ids: Sequence[int], others: Sequence[int]) -> tuple[int, ...]:
         """The category of every token of one example.
 
         Args:
             ids: Of the tokens.
-            others: Their categories if the vocabulary says nothing of them.
+            others: Their categories if the vocabulary says nothing of them; those of a text are
+                `OTHER`, and no beginning or end.
         """
-        categories = [self.of_id.get(*each) for each in zip(ids, others, strict=True)]
+        categories = [
+            self._of_text.get(token, OTHER) if other == OTHER else self.of_id.get(token, other)
+            for token, other in zip(ids, others, strict=True)
+        ]
         if ids and ids[0] in self.starts:
             categories[0] = CLS
         return tuple(categories)

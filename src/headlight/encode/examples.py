@@ -2,7 +2,7 @@
 
 import hashlib
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from dataclasses import asdict, dataclass, fields
+from dataclasses import asdict, dataclass, field, fields
 from itertools import islice
 from typing import Any, Generic
 
@@ -11,6 +11,7 @@ from jaxtyping import Int64
 from typing_extensions import TypeVar
 
 from headlight.corpora import Document
+from headlight.encode.categories import OTHER
 from headlight.settings import Range, require_range
 
 
@@ -24,7 +25,7 @@ class Encoded:
         segments: Token type ids, of the same length.
         categories: Indices into `headlight.vocabulary.CATEGORIES`, of the same length.
         words: For every token the number of its word within the example, from 0; -1 for special
-            tokens.  Words are what blanks separate.
+            tokens, also for those that are written in a text.  Words are what blanks separate.
         target: What the decoder of an encoder-decoder model is given, else empty.
         target_categories: As `categories`, for `target`.
         target_words: As `words`, for `target`, counted from 0 again.
@@ -60,12 +61,43 @@ class Encoded:
         )
 
 
+@dataclass(frozen=True, slots=True)
+class Marks:
+    """By which tokens of examples are counted.
+
+    Attributes:
+        unknown: The id that stands for what the tokenizer does not know.
+        special: Ids of special tokens that a text may hold written out.
+        before: How many tokens the tokenizer puts before a text.
+    """
+
+    unknown: int | None
+    special: frozenset[int]
+    before: int
+
+    def written(self, example: Encoded) -> tuple[int, bool]:
+        """Return how many special tokens its texts hold, and whether it begins twice."""
+        ids = (*example.ids, *example.target)
+        categories = (*example.categories, *example.target_categories)
+        written = sum(
+            token in self.special and category == OTHER
+            for token, category in zip(ids, categories, strict=True)
+        )
+        first = example.ids[self.before : self.before + 1]
+        begins = bool(first) and first[0] in self.special
+        if not self.before:  # then a beginning that is written is one
+            return written + (begins and example.categories[0] != OTHER), False
+        return written, begins and first == example.ids[self.before - 1 : self.before]
+
+
 Item = TypeVar("Item")
 Example = TypeVar("Example", covariant=True, bound=Encoded, default=Encoded)
 Extended = TypeVar("Extended", bound=Encoded)
 
 AT_ONCE = 512
 """Elements of a corpus that are tokenised together where nothing else is asked for."""
+TEXT_SUM = "text_sum"
+"""The count that is the sum of a number of each text that was read, whatever the tokenizer."""
 CHARACTERS = 1024
 """For each element that a shard may have, this many characters: a shard of long ones has fewer."""
 
@@ -93,6 +125,9 @@ class Counts:
         unencodable: Sentences or documents that were left out because the tokenizer does not keep
             their words.
         unknown: Tokens in examples that stand for what the tokenizer does not know.
+        special: Special tokens in examples that are written in their texts.
+        doubled: Examples whose text begins with the token that the tokenizer puts before it.
+        one_word: Examples whose text is one word.
     """
 
     documents: int = 0
@@ -106,6 +141,9 @@ class Counts:
     too_long: int = 0
     unencodable: int = 0
     unknown: int = 0
+    special: int = 0
+    doubled: int = 0
+    one_word: int = 0
 
     def not_read(self) -> dict[str, int]:
         """What examples that are kept as a list do not say of their corpus."""
@@ -122,13 +160,13 @@ class Recipe(Generic[Item, Example]):
         texts: What of an element is tokenised.
         encode: Makes the examples of some elements that follow each other, and counts what becomes
             of them.
-        unknown: The id that stands for what the tokenizer does not know.
+        marks: By which tokens are counted; nothing is by default.
     """
 
     items: Iterable[Item]
     texts: Callable[[Item], Sequence[str]]
     encode: Callable[[list[Item], Counts], Iterable[Example]]
-    unknown: int | None = None
+    marks: Marks = field(default_factory=lambda: Marks(None, frozenset(), 0))
 
 
 class Examples(Generic[Example]):
@@ -164,7 +202,7 @@ class Examples(Generic[Example]):
         def encode(items: list[Any], counts: Counts) -> Iterator[Extended]:
             return map(change, given.encode(items, counts))
 
-        return Examples(Recipe(given.items, given.texts, encode, given.unknown))
+        return Examples(Recipe(given.items, given.texts, encode, given.marks))
 
     def _all(self, shards: "ExampleShards[Example]") -> Iterator[Example]:
         while not shards.at_end:
@@ -209,6 +247,8 @@ class ExampleShards(Generic[Example]):
         before = asdict(self._counts) | {"documents": self._passed}
         examples = list(islice(self.made(), most))
         found = {name: count - before[name] for name, count in asdict(self._counts).items()}
+        read = self._elements[: found["documents"]]
+        found[TEXT_SUM] = sum(_number_of(self._recipe.texts(item)) for item in read)
         self.skip()
         return examples, found
 
@@ -218,7 +258,11 @@ class ExampleShards(Generic[Example]):
         for example in self._recipe.encode(self._elements, self._counts):
             ids = example.ids + example.target
             self._counts.examples += 1
-            self._counts.unknown += ids.count(self._recipe.unknown)
+            self._counts.unknown += ids.count(self._recipe.marks.unknown)
+            special, doubled = self._recipe.marks.written(example)
+            self._counts.special += special
+            self._counts.doubled += doubled
+            self._counts.one_word += max(example.words, default=0) == 0 and not example.target
             yield example
 
     def skip(self) -> None:
@@ -239,6 +283,13 @@ class ExampleShards(Generic[Example]):
             if len(elements) >= self._size or characters >= self._size * CHARACTERS:
                 break
         return elements
+
+
+def _number_of(texts: Sequence[str]) -> int:
+    """Return 40 bits that depend on the words of an element alone."""
+    words = " ".join(" ".join(texts).split())
+    digest = hashlib.sha256(words.encode("utf-8", "surrogatepass")).digest()
+    return int.from_bytes(digest[:5], "little")
 
 
 def paragraphs(document: Document) -> Sequence[str]:

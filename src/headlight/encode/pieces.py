@@ -10,11 +10,14 @@ from typing import Any, Protocol, runtime_checkable
 
 import numpy as np
 from jaxtyping import Int64
+from tokenizers.models import BPE
 
 from headlight.encode.word_boundaries import with_words
 from headlight.errors import CorpusError, UsageError
 
 WORD = re.compile(r"\S+")
+SPECIAL_WORD = -1
+"""In the place of the number of a word."""
 
 
 @runtime_checkable
@@ -63,7 +66,7 @@ class Pieces:
 
     Attributes:
         ids: Vocabulary ids.
-        words: For every piece the number of its word, from 0.
+        words: For every piece the number of its word, from 0; -1 for a special token.
         word_count: Words in the text.
     """
 
@@ -76,10 +79,11 @@ class Pieces:
 
     def window(self, start: int, stop: int) -> "Pieces":
         """The pieces from `start` to before `stop`; words are counted from the first one kept."""
-        first = self.words[start] if start else 0
-        last = self.word_count if stop >= len(self) else self.words[stop - 1] + 1
-        words = tuple(word - first for word in self.words[start:stop])
-        return Pieces(self.ids[start:stop], words, last - first)
+        kept = self.words[start:stop]
+        first = next((word for word in kept if word >= 0), 0) if start else 0
+        last = self.word_count if stop >= len(self) else max(kept, default=first - 1) + 1
+        words = tuple(word - first if word >= 0 else word for word in kept)
+        return Pieces(self.ids[start:stop], words, max(last - first, 0))
 
 
 def require_fast(tokenizer: Tokenizer) -> None:
@@ -96,7 +100,32 @@ def require_fast(tokenizer: Tokenizer) -> None:
         )
 
 
-def tokenise(tokenizer: Tokenizer, texts: Sequence[str], *, target: bool = False) -> list[Pieces]:
+def special_ids(tokenizer: Any) -> frozenset[int]:
+    """Return the special tokens that a text may hold written out, but for the mask.
+
+    A mask is written to be predicted, and stands for a word.
+    """
+    marked = {number for number, token in tokenizer.added_tokens_decoder.items() if token.special}
+    own = {unknown_id(tokenizer), tokenizer.mask_token_id}
+    return frozenset({*tokenizer.all_special_ids, *marked} - own)
+
+
+def unknown_id(tokenizer: Any) -> int | None:
+    """The id that stands for whatever a tokenizer does not know, if it stands for nothing else."""
+    names = ("unk", "cls", "sep", "bos", "eos", "pad")
+    unknown, *others = (getattr(tokenizer, f"{name}_token_id", None) for name in names)
+    model = getattr(getattr(tokenizer, "backend_tokenizer", None), "model", None)
+    knows_all = isinstance(model, BPE) and model.unk_token is None  # it is never made of a text
+    return None if unknown in others or knows_all else unknown
+
+
+def tokenise(
+    tokenizer: Tokenizer,
+    texts: Sequence[str],
+    *,
+    target: bool = False,
+    special_apart: bool = True,
+) -> list[Pieces]:
     """The pieces of every text.
 
     Args:
@@ -104,10 +133,16 @@ def tokenise(tokenizer: Tokenizer, texts: Sequence[str], *, target: bool = False
         texts: As they are; what looks like a special token (``[MASK]``) becomes one if the
             tokenizer is set so, which is its default.
         target: Tokenise as text for a decoder (``text_target=``).
+        special_apart: Whether a special token that is written in a text is of no word; else words
+            are what blanks separate, as links number them.
     """
-    return [
+    special = special_ids(tokenizer) if special_apart else frozenset()
+    found = [
         Pieces(encoding.ids, *_words(text, encoding.offsets))
         for text, encoding in zip(texts, encodings(tokenizer, texts, target=target), strict=True)
+    ]
+    return [
+        each if special.isdisjoint(each.ids) else _without_special(each, special) for each in found
     ]
 
 
@@ -198,6 +233,21 @@ def _words(text: str, offsets: Int64[np.ndarray, "piece 2"]) -> tuple[Sequence[i
     words = np.searchsorted(ends, offsets[:, 0], side="right")
     last = np.minimum(words, max(len(ends) - 1, 0))
     return array("i", last.astype(np.intc).tobytes()), len(ends)
+
+
+def _without_special(pieces: Pieces, special: frozenset[int]) -> Pieces:
+    """The pieces, where each special token is of no word, and ends the word before it."""
+    words = array("i")
+    number, before = -1, None
+    for token, word in zip(pieces.ids, pieces.words, strict=True):
+        if token in special:
+            words.append(SPECIAL_WORD)
+            before = None
+        else:
+            number += word != before
+            words.append(number)
+            before = word
+    return Pieces(pieces.ids, words, number + 1)
 
 
 NO_TOKEN = "gets no token from the tokenizer"

@@ -68,7 +68,7 @@ def sentence_pairs(
             for example in encoder.examples(pair.name, first, second, counts):
                 yield annotate(example, EncodedPair, label=pair.label)
 
-    return Examples(Recipe(pairs, _texts, encode, encoder.assembly.unknown))
+    return Examples(Recipe(pairs, _texts, encode, encoder.assembly.marks))
 
 
 def _texts(pair: SentencePair) -> list[str]:

@@ -87,7 +87,7 @@ def sentences(
             counts.documents += 1
             yield from encoder.examples(sentence, pieces, counts)
 
-    return Examples(Recipe(sentences, text_of_words, encode, assembly.unknown))
+    return Examples(Recipe(sentences, text_of_words, encode, assembly.marks))
 
 
 def text_of_words(annotated: HasWords) -> tuple[str]:

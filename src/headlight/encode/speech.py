@@ -11,10 +11,10 @@ import numpy as np
 from jaxtyping import Float32
 
 from headlight.corpora import Recording
-from headlight.encode.assembly import SPECIAL_WORD, Assembly
+from headlight.encode.assembly import Assembly
 from headlight.encode.categories import OTHER, SEP
 from headlight.encode.examples import Counts, Encoded, Examples, Recipe, annotate
-from headlight.encode.pieces import Tokenizer, tokenise
+from headlight.encode.pieces import SPECIAL_WORD, Tokenizer, tokenise
 from headlight.errors import CorpusError
 from headlight.files import Location, storable
 
@@ -113,7 +113,9 @@ def recordings(
         assembly.room(max_length)
 
     def encode(group: list[Recording], counts: Counts) -> Iterator[EncodedSpeech]:
-        spoken = tokenise(tokenizer, [each.text for each in group], target=True)
+        spoken = tokenise(
+            tokenizer, [each.text for each in group], target=True, special_apart=False
+        )
         for each, pieces in zip(group, spoken, strict=True):
             counts.documents += 1
             if not len(pieces):
@@ -128,7 +130,7 @@ def recordings(
             else:
                 counts.too_long += 1
 
-    return Examples(Recipe(corpus, _texts, encode, assembly.unknown))
+    return Examples(Recipe(corpus, _texts, encode, assembly.marks))
 
 
 def without_mark(numbers: Any) -> Any:

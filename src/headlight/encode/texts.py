@@ -51,7 +51,7 @@ def texts(
                 )
             yield from _windows(name, text, room, overflow, assembly, counts)
 
-    return Examples(Recipe(documents, paragraphs, encode, assembly.unknown))
+    return Examples(Recipe(documents, paragraphs, encode, assembly.marks))
 
 
 def _pieces(

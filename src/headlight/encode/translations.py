@@ -5,9 +5,9 @@ from dataclasses import dataclass, replace
 from typing import Literal
 
 from headlight.corpora import TranslationPair
-from headlight.encode.assembly import SPECIAL_WORD, Assembly
+from headlight.encode.assembly import Assembly
 from headlight.encode.examples import Counts, Encoded, Examples, Recipe, annotate
-from headlight.encode.pieces import Tokenizer, tokenise
+from headlight.encode.pieces import SPECIAL_WORD, Tokenizer, tokenise
 from headlight.errors import CorpusError
 from headlight.settings import require_choice
 
@@ -67,8 +67,12 @@ def translations(
     lead = len(prefix.split())
 
     def encode(group: list[TranslationPair], counts: Counts) -> Iterator[EncodedTranslation]:
-        sources = tokenise(tokenizer, [_led(prefix, pair.source) for pair in group])
-        targets = tokenise(tokenizer, [pair.target for pair in group], target=True)
+        sources = tokenise(
+            tokenizer, [_led(prefix, pair.source) for pair in group], special_apart=False
+        )
+        targets = tokenise(
+            tokenizer, [pair.target for pair in group], target=True, special_apart=False
+        )
         for pair, source, target in zip(group, sources, targets, strict=True):
             counts.documents += 1
             if not (pair.source.strip() and len(source) and len(target)):
@@ -86,7 +90,7 @@ def translations(
                 target_text=tuple(pair.target.split()),
             )
 
-    return Examples(Recipe(pairs, _both, encode, assembly.unknown))
+    return Examples(Recipe(pairs, _both, encode, assembly.marks))
 
 
 def _both(pair: TranslationPair) -> tuple[str, str]:

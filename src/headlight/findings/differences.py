@@ -21,6 +21,7 @@ from headlight.findings.observed import observed, surveyed
 from headlight.findings.passages import Attended, Passage, passage_of
 from headlight.findings.piece_text import PieceText
 from headlight.findings.rules import WORTH_SAYING
+from headlight.findings.what_was_read import which_texts
 from headlight.findings.wording import listed
 from headlight.result import describe
 from headlight.vocabulary import BEHAVIOURS, CATEGORIES, NEIGHBOURS
@@ -40,6 +41,9 @@ BY_HEAD = (*OF_HEADS, "effective_correlation_by_head", "vector_norm_cv")
 SAME = 1e-5
 """Numbers that differ by less, or by this share, do so by rounding."""
 
+ROUNDING = 1e-6
+"""Numbers that are never further apart are one number."""
+
 SHOWN = 6
 """Heads of which passages are kept."""
 
@@ -52,6 +56,7 @@ VARIABLES = {
     "difference_high": ("upper end of the 95% interval of the difference", ""),
     "p_value": ("probability of such a difference where there is none", "1"),
     "false_discovery": ("lowest rate of false alarms at which it is said to differ", "1"),
+    "match_distance": ("distance of the two heads, root mean square over numbers", "sd"),
     "partner_layer": ("layer of the head that stands beside it", "1"),
     "partner_head": ("that head within its layer", "1"),
     "strongest": ("highest number of all heads of a run", ""),
@@ -92,6 +97,10 @@ class _Numbers(NamedTuple):
         """Of some heads, in this order; NaN where the number is -1."""
         return _Numbers(*(np.where(heads >= 0, each[..., heads], np.nan) for each in self))
 
+    def of(self, statistics: Sequence[int]) -> "_Numbers":
+        """Return those of some statistics, by their places."""
+        return _Numbers(*(each[..., statistics, :] for each in self))
+
 
 def differences(
     runs: Sequence[xr.Dataset], *, match: str = "place", names: Sequence[str] = ()
@@ -102,8 +111,8 @@ def differences(
         runs: of `headlight.survey`, of one kind of attention each: two models, checkpoints of one
             training in their order, two corpora, two precisions.
         match: ``place`` puts heads of one layer and number beside each other; ``behaviour`` those
-            that are most alike in all numbers together, none twice (the assignment with the
-            smallest sum of squared distances, in standard deviations over heads).
+            of which each is the nearest to the other in all numbers together (in standard
+            deviations over heads); heads without such a partner are left out.
         names: what the runs are called.
 
     Returns:
@@ -112,8 +121,11 @@ def differences(
         intervals of 95%; the ``p_value`` of Student's t over groups of texts, and
         ``false_discovery``, adjusted for all numbers of all heads of that run (Benjamini and
         Hochberg 1995): what is at most 0.05 differs, with 5% of false alarms among all that does;
-        all else is not decided.  ``strongest`` is the highest number of a run, and ``arises`` the
-        first run with a head that certainly gives more than 0.3.
+        all else is inconclusive.  Of numbers that are equal for all heads of all runs one is kept;
+        the attribute ``equal_numbers`` names the others.  With ``match="behaviour"``,
+        ``match_distance`` says how far partners are apart.  The attribute ``texts_read`` says
+        whether the runs read the same texts.  ``strongest`` is the highest number of a run, and
+        ``arises`` the first run with a head that certainly gives more than 0.3.
 
     Raises:
         UsageError: there are fewer than two runs, one is no survey or of an earlier version, or
@@ -122,8 +134,12 @@ def differences(
     _check(runs, match)
     statistics = _common(runs)
     numbers = [_numbers(run, statistics) for run in runs]
-    partners = [_partners(numbers[0], runs[0], numbers[at], runs[at], match)
-                for at in range(1, len(runs))]  # fmt: skip
+    equal = _equal(statistics, numbers)
+    kept = [at for at, each in enumerate(statistics) if each.label not in equal]
+    statistics = [statistics[at] for at in kept]
+    numbers = [each.of(kept) for each in numbers]
+    matches = [_partners(numbers[0], other, match) for other in numbers[1:]]
+    partners = [each for each, _ in matches]
     beside = [numbers[0], *(each.at(of) for each, of in zip(numbers[1:], partners, strict=True))]
     heads = (runs[0].sizes["layer"], runs[0].sizes["head"])
 
@@ -142,6 +158,9 @@ def differences(
     for at, name in enumerate(("layer", "head")):
         places = [_place(of, run)[at] for of, run in zip(partners, runs[1:], strict=True)]
         variables[f"partner_{name}"] = ("other", "layer", "head"), by_head(places)
+    if match == "behaviour":
+        distances = [distance for _, distance in matches]
+        variables["match_distance"] = ("other", "layer", "head"), by_head(distances)
     variables |= _of_runs(numbers, runs, statistics)
     coordinates = {
         "run": range(len(runs)),
@@ -153,7 +172,7 @@ def differences(
         "head": runs[0]["head"].values,
     }
     result = describe(xr.Dataset(variables, coords=coordinates), VARIABLES)
-    result.attrs = _attributes(runs, names, match)
+    result.attrs = _attributes(runs, names, match) | {"equal_numbers": json.dumps(equal)}
     result.attrs["passages"] = json.dumps(list(_passages(runs, result)))
     return result
 
@@ -208,6 +227,18 @@ def _check(runs: Sequence[xr.Dataset], match: str) -> None:
                 f"run {number} is of an earlier version of Headlight, which kept nothing of groups "
                 "of texts; survey again."
             )
+    if match == "place":
+        _check_places(runs)
+
+
+def _check_places(runs: Sequence[xr.Dataset]) -> None:
+    for run in runs[1:]:
+        for dim in ("layer", "head"):
+            if not np.array_equal(runs[0][dim].values, run[dim].values):
+                raise UsageError(
+                    f"the runs have other {dim}s; compare heads by what they do: "
+                    "match='behaviour', or --match behaviour."
+                )
 
 
 def _common(runs: Sequence[xr.Dataset]) -> list[_Statistic]:
@@ -248,31 +279,53 @@ def _numbers(run: xr.Dataset, statistics: Sequence[_Statistic]) -> _Numbers:
     return _Numbers(*parts)
 
 
-def _partners(
-    first: _Numbers, first_run: xr.Dataset, other: _Numbers, run: xr.Dataset, match: str
-) -> NDArray[np.int64]:
-    """Of each head of the first run the number of a head of the other, -1 for none."""
-    if match == "place":
-        for dim in ("layer", "head"):
-            if not np.array_equal(first_run[dim].values, run[dim].values):
-                raise UsageError(
-                    f"the runs have other {dim}s; compare heads by what they do: "
-                    "match='behaviour', or --match behaviour."
-                )
-        return np.arange(first.value.shape[-1])
-    from scipy.optimize import linear_sum_assignment
+def _equal(statistics: Sequence[_Statistic], numbers: Sequence[_Numbers]) -> dict[str, str]:
+    """Return the labels of numbers that are another under a second name, and that other's.
 
+    They are equal for all heads of all runs; what is the same for all heads tells no names apart.
+    """
+    values = np.concatenate([each.value for each in numbers], axis=-1)
+    spread = np.where(np.isfinite(values), values, -np.inf).max(-1) - np.where(
+        np.isfinite(values), values, np.inf
+    ).min(-1)
+    kept: list[int] = []
+    equal: dict[str, str] = {}
+    for at, each in enumerate(statistics):
+        twins = (
+            one for one in kept
+            if np.allclose(values[at], values[one], rtol=0, atol=ROUNDING, equal_nan=True)
+        )  # fmt: skip
+        twin = next(twins, None) if spread[at] > ROUNDING else None
+        if twin is None:
+            kept.append(at)
+        else:
+            equal[each.label] = statistics[twin].label
+    return equal
+
+
+def _partners(first: _Numbers, other: _Numbers, match: str) -> tuple[NDArray[np.int64], Array]:
+    """Of each head of the first run the number of a head of the other, and how far it is away.
+
+    By behaviour -1 for none: the nearest head of the other run is a partner only if no head of the
+    first run is nearer to it, so that nothing is put beside a head that is merely left over.
+    """
+    heads = np.arange(first.value.shape[-1])
+    if match == "place":
+        return heads, np.zeros(len(heads))
     there = [np.flatnonzero(np.isfinite(each.value).any(0)) for each in (first, other)]
     vectors = [each.value[:, heads].T for each, heads in zip((first, other), there, strict=True)]
     both = np.concatenate(vectors)
     both = both[:, np.isfinite(both).all(0) & (both.std(0) > 0)]
     both = (both - both.mean(0)) / both.std(0)
     one, two = np.split(both, [len(vectors[0])])
-    cost = (one**2).sum(1)[:, None] + (two**2).sum(1) - 2 * one @ two.T
-    rows, columns = linear_sum_assignment(cost)
-    found = np.full(first.value.shape[-1], -1)
-    found[there[0][rows]] = there[1][columns]
-    return found
+    apart = np.sqrt(np.maximum((one**2).mean(1)[:, None] + (two**2).mean(1)
+                               - 2 * one @ two.T / max(both.shape[1], 1), 0))  # fmt: skip
+    nearest = apart.argmin(1)
+    mutual = np.flatnonzero(apart.argmin(0)[nearest] == np.arange(len(one)))
+    found, distance = np.full(len(heads), -1), np.full(len(heads), np.nan)
+    found[there[0][mutual]] = there[1][nearest[mutual]]
+    distance[there[0][mutual]] = apart[mutual, nearest[mutual]]
+    return found, distance
 
 
 def _tested(first: _Numbers, other: _Numbers) -> dict[str, Array]:
@@ -339,7 +392,6 @@ def _attributes(runs: Sequence[xr.Dataset], names: Sequence[str], match: str) ->
     if names and len(names) != len(runs):
         raise UsageError(f"{len(names)} names do not fit {len(runs)} runs.")
     called = list(names) or _names(runs)
-    digests = {str(run.attrs.get("corpus_digest", number)) for number, run in enumerate(runs)}
     return {
         "stage": "comparison",
         "title": "What differs between surveys",
@@ -347,7 +399,7 @@ def _attributes(runs: Sequence[xr.Dataset], names: Sequence[str], match: str) ->
         "kind": str(runs[0].attrs.get("kind", "")),
         "names": json.dumps(called),
         "match": match,
-        "same_texts": int(len(digests) == 1),
+        "texts_read": which_texts(runs),
         "pieces": str(runs[0].attrs.get("pieces", "")),
         "category_names": str(runs[0].attrs.get("category_names", "{}")),
     }

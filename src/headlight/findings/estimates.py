@@ -9,7 +9,7 @@ import xarray as xr
 from numpy.typing import NDArray
 
 from headlight.findings.observed import average, observed, out_of_reach
-from headlight.findings.rules import decided, rivals
+from headlight.findings.rules import chosen_ends, decided, rivals
 from headlight.findings.wording import interval, listed, percent, plural
 from headlight.vocabulary import CATEGORIES
 
@@ -58,6 +58,11 @@ class Estimates:
         """Multiplied; by a negative number the ends change places."""
         low, high = self.low * factor, self.high * factor
         return _arrays(self.value * factor, np.minimum(low, high), np.maximum(low, high))
+
+    def chosen(self, candidates: int, units: float) -> "Estimates":
+        """Return numbers that were chosen among several, with the ends of `chosen_ends`."""
+        ends = chosen_ends(self.value, self.low, self.high, candidates=candidates, units=units)
+        return _arrays(self.value, *ends)
 
     def compared(self, other: float) -> NDArray[Any]:
         """`headlight.findings.rules.decided` of each; of a text alone what was seen in it."""

@@ -65,6 +65,9 @@ FEW_MENTIONS, FEWEST_DOCUMENTS = 100, 5
 """Of fewer mentions the best head is picked by chance as well; of fewer documents there is no
 interval."""
 
+ONE_WORD = 0.5
+"""Where more than this share of the texts is one word, nothing is said of pieces of words."""
+
 MANY_UNKNOWN = 0.1
 """The share of tokens that a tokenizer may not know without a word about it."""
 
@@ -123,6 +126,31 @@ def rivals(value: Numbers, low: Numbers, high: Numbers, *, first: int) -> list[i
     reach = np.isfinite(value) & ~(high < low[first])
     order = np.argsort(-np.where(np.isfinite(value), value, -np.inf), kind="stable")
     return [int(at) for at in order if reach[at] and at != first]
+
+
+def chosen_ends(
+    value: Numbers, low: Numbers, high: Numbers, *, candidates: int, units: float
+) -> tuple[Numbers, Numbers]:
+    """Return the ends of the interval of a number that was chosen among several on the same data.
+
+    The largest of many is too large by chance.  Intervals of 95% are moved apart to the width at
+    which all candidates together lie in theirs in 95% of samples (Bonferroni, by Student's t), so
+    that the ends hold whichever was chosen.
+
+    Args:
+        value: the chosen number, or an array of them.
+        low: the lower end of its interval of 95%.
+        high: the upper end.
+        candidates: among how many it was chosen, such as heads times directions.
+        units: texts, sentences or documents; below 2 the ends are NaN.
+
+    Source: Dunn (1961), "Multiple comparisons among means".
+    """
+    from scipy.stats import t
+
+    freedom = units - 1 if units > 1 else np.nan
+    wider = t.ppf(1 - 0.025 / max(candidates, 1), freedom) / t.ppf(0.975, freedom)
+    return value - wider * (value - low), value + wider * (high - value)
 
 
 def is_near_majority(accuracy: float, low: float, majority: float) -> bool:

@@ -26,6 +26,7 @@ from headlight.findings.observed import (
 )
 from headlight.findings.piece_text import pieces_of
 from headlight.findings.special_tokens import mean_shares, shares_of, weight_and_norm
+from headlight.findings.what_was_read import independent_units, is_of_single_words
 from headlight.findings.wording import layer_list, listed, percent, plural
 from headlight.vocabulary import BEHAVIOURS, MASSIVE, MASSIVE_RATIO, NEIGHBOURS, SINK
 
@@ -195,6 +196,8 @@ def _and_open(layers: list[int]) -> str:
 
 def _behaviour(result: xr.Dataset, name: str) -> Highlight | None:
     """The head that does one thing most: by norm, which the first token does not outshine."""
+    if name == "subword" and is_of_single_words(result):
+        return None
     shares = {
         measure: estimates(result, "behaviour_share", measure=measure, behaviour=name)
         for measure in TOTALS
@@ -210,6 +213,7 @@ def _behaviour(result: xr.Dataset, name: str) -> Highlight | None:
         text += f" and {percent(float(weight.value))} of its weight{around(weight)}"
     text += f" to {BEHAVIOURS[name]}, of tokens that have such."
     text += _of_most(result, shares[measure], "gives most")
+    text += " Words are what stands between blanks." if name == "subword" else ""
     return Highlight(text, *_numbers(result, place), 0.9 * value, name, name, measure)
 
 
@@ -267,7 +271,8 @@ def _category(result: xr.Dataset, category: str) -> Highlight | None:
         f"Head {_name(result, place)} gives {percent(float(weight.value))} of its weight"
         f"{around(weight)} to {category_label(result, category)}"
     )
-    verdict = str(gap.at(place).compared(0.0)) if differs else ""
+    chosen = gap.at(place).chosen(gap.value.size, independent_units(result))
+    verdict = str(chosen.compared(0.0)) if differs else ""
     if np.isfinite(norm.value):
         text += f", {'but' if verdict == 'above' else 'and'} {percent(float(norm.value))} of its "
         text += f"norm{around(norm)}"

@@ -4,8 +4,9 @@ Pages, the terminal and JSON say it first, in these sentences and no others.
 """
 
 import json
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from pathlib import PurePath
 from typing import Any
 
 import numpy as np
@@ -18,9 +19,11 @@ from headlight.findings.rules import (
     FEW_MENTIONS,
     FEWEST_DOCUMENTS,
     MANY_UNKNOWN,
+    ONE_WORD,
     is_near_majority,
 )
 from headlight.findings.wording import listed, percent, plural
+from headlight.vocabulary import CORPUS_LABEL
 
 LEFT_OUT: Mapping[str, tuple[str, str]] = {
     "split": ("was longer than the limit of tokens, and is read as several examples",
@@ -55,8 +58,39 @@ class WhatWasRead:
 
 def what_was_read(result: xr.Dataset) -> WhatWasRead:
     """How much was read, and what has to be known before anything is believed."""
-    said = [*_read(result), *_left_out(result)]
+    if "texts_read" in result.attrs:  # a comparison
+        return WhatWasRead(str(result.attrs["texts_read"]))
+    said = [*_read(result), *_left_out(result), *written_special(result)]
     return WhatWasRead(" ".join(said), tuple(_cautions(result)))
+
+
+def which_texts(runs: Sequence[xr.Dataset]) -> str:
+    """Return the first sentence of a comparison: whether its runs read the same texts."""
+    number = plural(examples(runs[0]), _noun(runs[0]))
+    if _agree(runs, "corpus_digest"):
+        return f"They read the same {number}; what a text does to both cancels."
+    if _agree(runs, "text_digest"):
+        return f"They read the same {number}, tokenized or cut otherwise."
+    read = "; ".join(_read_by(run) for run in runs)
+    if not all("text_digest" in run.attrs for run in runs):  # of earlier versions
+        return (
+            f"They read different texts, or the same tokenized or cut otherwise ("
+            f"{read}): differences may "
+            "be of the texts."
+        )
+    return f"They read different texts ({read}): differences may be of the texts."
+
+
+def _agree(runs: Sequence[xr.Dataset], name: str) -> bool:
+    """Whether an attribute is known of all runs, and the same."""
+    return None not in (values := {run.attrs.get(name) for run in runs}) and len(values) == 1
+
+
+def _read_by(run: xr.Dataset) -> str:
+    """How many texts of which corpus."""
+    corpus = run.attrs.get(CORPUS_LABEL) or PurePath(str(run.attrs.get("corpus", ""))).name
+    number = plural(examples(run), _noun(run))
+    return f"{number} of {corpus}" if corpus else number
 
 
 def counted(result: xr.Dataset) -> list[tuple[str, int]]:
@@ -87,6 +121,11 @@ def examples(result: xr.Dataset) -> int:
     return _count(result, "examples")
 
 
+def independent_units(result: xr.Dataset) -> int:
+    """Return how many texts, or groups of texts, the errors of a result are estimated from."""
+    return min(examples(result), int(result.sizes.get("group", examples(result))))
+
+
 def has_interval(result: xr.Dataset) -> bool:
     """Whether there are examples enough for an interval: of coreference some documents."""
     number = examples(result)
@@ -103,9 +142,34 @@ def unknown_tokens(result: xr.Dataset) -> Iterator[str]:
         )
 
 
+def written_special(result: xr.Dataset) -> Iterator[str]:
+    """Say how many special tokens are written in the texts, and where one begins a text twice."""
+    number = _count(result, "examples")
+    if special := _count(result, "special"):
+        verb, places = "is" if special == 1 else "are", "texts" if number else "text"
+        yield (
+            f"{plural(special, 'special token')} {verb} written in the {places}, and counted as "
+            "other tokens, not as those that the tokenizer adds; --split-special-tokens reads the "
+            "characters instead."
+        )
+    if doubled := _count(result, "doubled"):
+        verb = "begins" if doubled == 1 else "begin"
+        text = (
+            f"{doubled:,} of {plural(number, _noun(result))} {verb}"
+            if number
+            else ("The text begins")
+        )
+        yield f"{text} with the very token that the tokenizer adds, which thus is there twice."
+
+
+def is_of_single_words(result: xr.Dataset) -> bool:
+    """Return whether most texts are one word, as proteins and reactions are, and labels."""
+    return _count(result, "one_word") > ONE_WORD * examples(result)
+
+
 def notes_of_reading(reading: xr.Dataset) -> list[str]:
-    """What has to be known of the reading of a text: unknown tokens, and attention not shown."""
-    notes = list(unknown_tokens(reading))
+    """What has to be known of a reading: unknown and special tokens, and attention not shown."""
+    notes = [*unknown_tokens(reading), *written_special(reading)]
     if others := str(reading.attrs.get("other_kinds", "")):
         notes.append(
             f"the model has {others} attention too: give the text of the decoder as the second, "
@@ -232,6 +296,13 @@ def _cautions(result: xr.Dataset) -> Iterator[str]:
     elif _has_ends(result) is False:
         yield "No number has an interval: what was seen is said, and nothing is decided of others."
     yield from unknown_tokens(result)
+    if is_of_single_words(result):
+        column = _settings(result).get("column")
+        labels = f", or the column {column!r} holds labels and no texts" if column else ""
+        yield (
+            f"{_count(result, 'one_word'):,} of {plural(number, _noun(result))} are one word: "
+            f"blanks alone separate words{labels}. Nothing is said of pieces of words."
+        )
 
 
 def _few(result: xr.Dataset, number: int) -> str:

@@ -263,7 +263,7 @@ class Model(CapturedModel):
         return each_head_removed(self, text, pair, kind=kind, layers=layers)
 
 
-def load(
+def load(  # noqa: PLR0913 - each is a choice of its own
     name_or_model: str | Path | Any = None,
     tokenizer: Any = None,
     *,
@@ -272,6 +272,7 @@ def load(
     device: str = "auto",
     dtype: str = "float32",
     trust_remote_code: bool = False,
+    split_special_tokens: bool = False,
 ) -> Model:
     """Load a model from a hub, a folder or a GGUF file, or take one that is in memory.
 
@@ -288,6 +289,8 @@ def load(
             spread the layers of a large model over all GPUs.
         dtype: ``float32``, ``bfloat16``, ``float16`` or ``float64``.
         trust_remote_code: run code that comes with the model; off unless you ask for it.
+        split_special_tokens: read special tokens that are written in a text, such as ``[SEP]``, as
+            characters.
 
     Raises:
         ModelError: there is no such model, or its weights are neither safetensors nor GGUF.
@@ -301,6 +304,7 @@ def load(
         device=device,
         dtype=dtype,
         trust_remote_code=trust_remote_code,
+        split_special_tokens=split_special_tokens,
     )
     return Model(
         captured.transformer,

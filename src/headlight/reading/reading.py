@@ -18,7 +18,8 @@ from headlight.analysis.folder import REPORT, RESULT
 from headlight.capture import AttentionSite, CapturedModel
 from headlight.capture.attribution import attribute
 from headlight.capture.one_text import capture_one, one_text
-from headlight.encode import Encoded, unknown_id
+from headlight.encode import Encoded
+from headlight.encode.assembly import Assembly
 from headlight.errors import UsageError
 from headlight.files import location
 from headlight.findings.wording import listed
@@ -450,7 +451,7 @@ def read_example(  # noqa: PLR0913 - each is a choice of its own
         **attributes,
         title="Reading",
         stage="reading",
-        **_counts(example, model.tokenizer),
+        **_counts(example, model.tokenizer, model.decoder_start),
         attribution=json.dumps(settings.signature()) if settings else "",
     )
     datasets: dict[str, xarray.Dataset] = {
@@ -498,10 +499,13 @@ def _counted(layers: int, progress: Callable[[int, int], None] | None) -> Callab
     return count
 
 
-def _counts(example: Encoded, tokenizer: Any) -> dict[str, Any]:
-    """Tokens, and those of them that the tokenizer does not know."""
+def _counts(example: Encoded, tokenizer: Any, start: int | None) -> dict[str, Any]:
+    """Tokens, those of them that the tokenizer does not know, and special ones in the text."""
     ids = (*example.ids, *example.target)
-    return {"tokens": len(ids), "unknown": ids.count(unknown_id(tokenizer))}
+    marks = Assembly.of(tokenizer, start).marks
+    special, doubled = marks.written(example)
+    written = {"special": special, "doubled": int(doubled)} if special else {}
+    return {"tokens": len(ids), "unknown": ids.count(marks.unknown), **written}
 
 
 def _dataset(

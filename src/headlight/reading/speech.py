@@ -8,6 +8,7 @@ import torch
 
 from headlight.capture import CapturedModel
 from headlight.corpora import Recording
+from headlight.corpora.text import require_text
 from headlight.encode import EncodedSpeech, recordings
 from headlight.errors import CorpusError, UsageError
 from headlight.reading.reading import Reading, read_example
@@ -66,7 +67,9 @@ def read_speech(  # noqa: PLR0913 - each is a choice of its own
         return example
 
     try:
-        said = text or _transcript(model, heard_as("."))
+        if text is not None:
+            require_text(text, "text")
+        said = _transcript(model, heard_as(".")) if text is None else text
         example = heard_as(said)
     except CorpusError as problem:
         raise UsageError(str(problem)) from problem
@@ -82,7 +85,7 @@ def read_speech(  # noqa: PLR0913 - each is a choice of its own
         queries=queries,
         value_bias=value_bias,
     ).dataset.assign_attrs(
-        audio=str(audio), transcript="given" if text else "by the model", unknown=0
+        audio=str(audio), transcript="by the model" if text is None else "given", unknown=0
     )
     for side in ("query", "key"):
         if chosen == "encoder" or (chosen == "cross" and side == "key"):

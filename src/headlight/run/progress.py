@@ -88,7 +88,8 @@ class Bar(tqdm):  # type: ignore[type-arg]  # nothing is iterated over
         """What `layout` may hold: all that tqdm knows, and the tokens per second."""
         shown = super().format_dict
         speed = self.tokens / shown["elapsed"] if shown["elapsed"] else 0
-        shown["speed"] = f", {speed:,.0f} tokens/s" if speed else ""
+        slow = f", {max(60 * speed, 1):,.0f} tokens/min" if speed else ""
+        shown["speed"] = f", {speed:,.0f} tokens/s" if speed >= 1 else slow
         shown["crew"] = self.crew
         return shown
 
@@ -159,7 +160,7 @@ class Lines(Bar):
 
 @contextmanager
 def show_progress(
-    total: int | None, stream: Stream | None = None, *, unit: str = "examples"
+    total: int | None, stream: Stream | None = None, *, unit: str = "examples", title: str = ""
 ) -> Iterator[Progress]:
     """A bar where there is a terminal, else a line every half a minute.
 
@@ -167,6 +168,7 @@ def show_progress(
         total: The number of examples, None if it is not known.
         stream: Where to; by default the standard error stream.
         unit: What is counted.
+        title: What is done, said before it begins; nothing where a run does one thing.
     """
     stream = stream or sys.stderr
     shown = (
@@ -175,4 +177,6 @@ def show_progress(
         else Lines(total, stream, unit)
     )
     with shown as bar:
+        if title:
+            bar.note(title)
         yield bar

@@ -8,6 +8,8 @@ from uvicorn.protocols.http.h11_impl import H11Protocol
 PATIENCE = 10.0
 """Seconds that the headers of a request, and what is sent with it, may take, and that a client may
 read nothing of its answer."""
+LONGER = 1.0
+"""Seconds after that in which the guard refuses what is sent too slowly, in a sentence."""
 MOST = 100
 """Connections at once; when there are more, who has kept the app waiting longest has to go."""
 
@@ -15,9 +17,9 @@ MOST = 100
 class LimitedConnection(H11Protocol):
     """A connection that is closed if it keeps the app waiting too long, or others need its place.
 
-    It does while it sends no whole headers, and while it does not read its answer.  So connections
-    that say or read nothing keep nobody out, neither by their number nor by the files that
-    a process may have open.
+    It does while it sends no whole headers, or not all that follows them, and while it does not
+    read its answer.  So connections that say half or read nothing keep nobody out, neither by their
+    number nor by the files that a process may have open.
     """
 
     patience: float = PATIENCE
@@ -35,10 +37,14 @@ class LimitedConnection(H11Protocol):
             min(waiting, key=lambda each: each._timer.when() if each._timer else 0.0)._give_up()
 
     def data_received(self, data: bytes) -> None:
-        """Wait for headers no longer once they are there, and again for those that come next."""
+        """Wait for a request no longer once all of it is there, and again for the next."""
+        before: Any = self.cycle
         super().data_received(data)
         if self.at_work:
             self._work()
+        elif self.cycle is not before:  # its headers are there, and the rest may take as long
+            self._rest()
+            self._wait(LONGER)
         elif self._timer is None:
             self._wait()
 
@@ -69,12 +75,12 @@ class LimitedConnection(H11Protocol):
 
     @property
     def at_work(self) -> bool:
-        """Whether a request is being answered."""
+        """Whether a request is there as a whole, and is being answered."""
         cycle: Any = self.cycle
-        return cycle is not None and not cycle.response_complete
+        return cycle is not None and not cycle.response_complete and not cycle.more_body
 
-    def _wait(self) -> None:
-        self._timer = self.loop.call_later(self.patience, self._give_up)
+    def _wait(self, longer: float = 0.0) -> None:
+        self._timer = self.loop.call_later(self.patience + longer, self._give_up)
 
     def _work(self) -> None:
         """Wait no longer, unless for a client that does not read."""

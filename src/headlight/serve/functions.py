@@ -13,6 +13,7 @@ from typing import Any, Protocol, runtime_checkable
 
 from headlight.capture import CapturedModel
 from headlight.capture.one_text import one_text
+from headlight.corpora.text import require_text
 from headlight.errors import UsageError
 from headlight.reading import read
 from headlight.reading.what_if import functions as what_if
@@ -123,9 +124,8 @@ def text_of(params: Params, name: str) -> str:
         UsageError: it is missing, empty or none.
     """
     text = params.get(name)
-    if not isinstance(text, str) or not text.strip():
-        raise UsageError(f"there is no {name} to read; write at least one word.")
-    return text.strip()
+    require_text(text, name)
+    return str(text).strip()
 
 
 def _about_reading(

@@ -92,7 +92,11 @@ def join_run(
     study, source = find_study(given.pop("study")), given.pop("source", None)
     model, tokenizer = given.pop("model", study.source.default_model), given.pop("tokenizer", None)
     name, corpus_name = given.pop("name", None), given.pop("corpus_name", None)
-    loading = {name: given.pop(name) for name in ("revision", "dtype") if name in given}
+    loading = {
+        name: given.pop(name)
+        for name in ("revision", "dtype", "split_special_tokens")
+        if name in given
+    }
     settings = study.settings.from_mapping(given)
     with working_directory(home):
         loaded = load_model(
@@ -147,6 +151,8 @@ def configuration(
         found["revision"] = model.revision
     found |= {"name": model.label} if model.label else {}
     found |= {"corpus_name": corpus_name} if corpus_name else {}
+    if getattr(model.tokenizer, "split_special_tokens", False):
+        found["split_special_tokens"] = True
     found["dtype"] = str(model.transformer.dtype).removeprefix("torch.")
     return found | settings.signature()
 

@@ -1,5 +1,7 @@
 """HTML and SVG elements whose text and attributes are always escaped."""
 
+from unicodedata import bidirectional
+
 from markupsafe import Markup, escape
 
 
@@ -19,6 +21,12 @@ def element(name: str, *children: object, **attributes: object) -> Markup:
     )
     inner = Markup("").join(escape(child) for child in children)
     return Markup("<{0}{1}>{2}</{0}>").format(Markup(name), written, inner)
+
+
+def isolated(text: str) -> str:
+    """Return the text with marks that keep its direction to itself, if it runs right to left."""
+    runs_left = any(bidirectional(character) in ("R", "AL") for character in text)
+    return f"\u2068{text}\u2069" if runs_left else text
 
 
 def joined(parts: list[Markup]) -> Markup:

@@ -25,8 +25,8 @@ from headlight.views.passages import drawn_passage, strongest
 from headlight.views.words import base_name
 from headlight.vocabulary import BEHAVIOURS, NEIGHBOURS, NUMBERING, OF_OTHER_TOOLS, head_name
 
-COLUMNS = ["head", "number", "run", "beside", "first", "other", "difference", "low", "high",
-           "false alarms"]  # fmt: skip
+COLUMNS = ["head", "number", "run", "beside", "distance", "first", "other", "difference", "low",
+           "high", "false alarms"]  # fmt: skip
 """Of the table of all that differs."""
 
 SAID = 3
@@ -35,13 +35,15 @@ SAID = 3
 
 def summary(result: xr.Dataset) -> Summary:
     """How much differs from the first run."""
-    found: Summary = {}
+    found: Summary = {"texts": str(result.attrs["texts_read"])}
     names = _names(result)
     for other in result["other"].values.tolist():
         differ, known = _differ(result, other), result["p_value"].sel(other=other).notnull()
         end = "" if result.sizes["other"] == 1 else f" in {names[other]}"
         found[f"numbers_that_differ{end}"] = int(differ.sum())
         found[f"numbers_compared{end}"] = int(known.sum())
+        if result.attrs["match"] == "behaviour":
+            found[f"heads_without_a_partner{end}"] = _alone(result, other)
         found[f"heads_that_differ{end}"] = int(differ.any("statistic").sum())
     return found
 
@@ -57,12 +59,17 @@ def findings(result: xr.Dataset) -> list[str]:
             f"{names[other]} beside {names[0]}: {int(differ.any('statistic').sum())} of "
             f"{plural(heads, 'head')} differ in some number, by {int(differ.sum()):,} of "
             f"{int(known.sum()):,} numbers, with {percent(LEVEL)} of false alarms among these; all "
-            "others are not decided."
+            "others are inconclusive."
         )
         said += [_change(result, other, *each) for each in _of_heads(result, other)[:spoken_of]]
         if result.attrs["match"] == "behaviour":
             moved = int(_moved(result, other).sum())
             said.append(f"{plural(moved, 'head')} of {heads} stand at another place.")
+            if alone := _alone(result, other):
+                said.append(
+                    f"{plural(alone, 'head')} of {names[0]} {'is' if alone == 1 else 'are'} left "
+                    f"out: the head of {names[other]} that is most like it is more like another."
+                )
     return said
 
 
@@ -87,6 +94,12 @@ def _moved(result: xr.Dataset, other: int) -> xr.DataArray:
     return there & elsewhere
 
 
+def _alone(result: xr.Dataset, other: int) -> int:
+    """Return how many heads of the first run were observed, and have no partner."""
+    known = result["value"].sel(run=0).notnull().any("statistic")
+    return int((known & result["partner_layer"].sel(other=other).isnull()).sum())
+
+
 def _of_heads(result: xr.Dataset, other: int) -> list[tuple[str, int, int]]:
     """The largest change of each head."""
     found: dict[tuple[int, int], tuple[str, int, int]] = {}
@@ -102,6 +115,8 @@ def _change(result: xr.Dataset, other: int, statistic: str, layer: int, head: in
     low, high = (float(here[f"difference_{end}"]) for end in ("low", "high"))
     partner = int(here["partner_layer"]), int(here["partner_head"])
     where = "" if partner == (layer, head) else f", beside {head_name(*partner)},"
+    if where and "match_distance" in result:
+        where = f"{where[:-1]} ({_distance(here)}),"
     behaviour, measure = str(here["behaviour"].item()), str(here["by"].item())
     return (
         f"{head_name(layer, head)}{where} gives {percent(before)} of its {measure} to "
@@ -109,6 +124,10 @@ def _change(result: xr.Dataset, other: int, statistic: str, layer: int, head: in
         f"{_names(result)[other]}: "
         f"{points_text(after - before)}{interval(low, high, points_text)}."
     )
+
+
+def _distance(here: xr.Dataset) -> str:
+    return f"{float(here['match_distance']):.2f} sd apart"
 
 
 def _target(result: xr.Dataset, behaviour: str) -> str:
@@ -161,19 +180,18 @@ def _heads(result: xr.Dataset) -> Section:
     words = "The largest difference of a share of each head that is no false alarm."
     explanation = (
         f"Each square is a head of {names[0]}; the stronger its colour, the more one of the shares "
-        f"that it gives differs. Of empty ones it is not decided. {NUMBERING} {_texts_read(result)}"
+        "that it gives differs. Empty ones are inconclusive. "
+        f"{NUMBERING} {result.attrs['texts_read']}"
     )
     drawings = [Drawing("heads", "", words, drawn)] if data["largest"].notnull().any() else []
     return Section("heads", "Which heads differ?", explanation, drawings=drawings)
 
 
-def _texts_read(result: xr.Dataset) -> str:
-    if result.attrs["same_texts"]:
-        return (
-            "All runs have read the same texts, whose part in a difference cancels: intervals are "
-            "those of pairs."
-        )
-    return "The runs have read other texts, or other tokens of them: nothing cancels."
+def _equal_numbers(result: xr.Dataset) -> str:
+    """A sentence about numbers that stand under one of their two names."""
+    equal = json.loads(result.attrs["equal_numbers"]).items()
+    said = [f"{dropped} is {kept}" for dropped, kept in equal]
+    return f" In all of these runs {listed(said)}, and not listed twice." if said else ""
 
 
 def _texts(result: xr.Dataset) -> Section:
@@ -234,16 +252,18 @@ def _table(result: xr.Dataset) -> Section:
             labels = (rest[dim].values[place] for dim, place in zip(differ.dims, at, strict=True))
             rows.append(_row(result, names, other, *labels))
     frame = pd.DataFrame(rows, columns=COLUMNS)
-    alike = {"run": result.sizes["other"] == 1, "beside": result.attrs["match"] == "place"}
+    by_place = result.attrs["match"] == "place"
+    alike = {"run": result.sizes["other"] == 1, "beside": by_place, "distance": by_place}
     frame = frame.drop(columns=[name for name, one in alike.items() if one], errors="ignore")
     caption = "What differs: shares first, the largest difference first"
-    table = Table("changes", caption, frame, {"false alarms": ".2g"})
+    formats = {"false alarms": ".2g"} | ({} if by_place else {"distance": ".2f"})
+    table = Table("changes", caption, frame, formats)
     return Section(
         "changes",
         "All that differs",
         "Differences are those of the named run from the first, with their intervals of 95%; false "
         "alarms is the lowest rate of false alarms at which the number is said to differ "
-        "(Benjamini and Hochberg 1995). What is not here is not decided.",
+        "(Benjamini and Hochberg 1995). What is not here is inconclusive." + _equal_numbers(result),
         tables=[table],
     )
 
@@ -258,6 +278,7 @@ def _row(
         "number": str(statistic).replace("_", " "),
         "run": names[other],
         "beside": partner,
+        "distance": float(here["match_distance"]) if "match_distance" in here else np.nan,
         "first": float(here["value"].sel(run=0)),
         "other": float(here["value"].sel(run=other)),
         "difference": float(here["difference"]),
@@ -276,12 +297,17 @@ def _places(result: xr.Dataset) -> Section:
                 here = result.isel(layer=at[0], head=at[1]).sel(other=other)
                 head = head_name(int(here["layer"]), int(here["head"]))
                 beside = head_name(int(here["partner_layer"]), int(here["partner_head"]))
-                rows.append({"head": head, "beside": beside, "run": _names(result)[other]})
-    table = Table("places", "Heads that are most like one at another place", pd.DataFrame(rows))
+                distance = float(here["match_distance"])
+                rows.append({"head": head, "beside": beside, "distance": distance,
+                             "run": _names(result)[other]})  # fmt: skip
+    table = Table("places", "Heads that are most like one at another place", pd.DataFrame(rows),
+                  {"distance": ".2f"})  # fmt: skip
     return Section(
         "places",
         "Which heads stand elsewhere?",
-        "Heads are put beside those that are most like them in all numbers together, none twice. "
+        "Two heads are beside each other if each is the most like the other in all numbers "
+        "together; the distance is the root mean square over these, in standard deviations over "
+        "heads. "
         "Heads that hardly differ from each other may change places for no reason.",
         tables=[table] if rows else [],
     )

@@ -11,6 +11,7 @@ from jinja2 import Environment, PackageLoader, StrictUndefined
 from markupsafe import Markup
 
 from headlight.views.colour import ramp_rules, ramp_variables, series_rules, series_variables
+from headlight.views.markup import isolated
 from headlight.views.words import model_name
 
 # What could end a script element or start a comment in it, and the two line ends that JSON allows
@@ -68,6 +69,7 @@ def _environment() -> Environment:
         lstrip_blocks=True,
     )
     environment.filters["model_name"] = model_name
+    environment.filters["isolated"] = isolated
     environment.globals.update(
         source=source,
         series_variables=lambda theme: Markup(series_variables(theme)),

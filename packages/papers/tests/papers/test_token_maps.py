@@ -18,6 +18,8 @@ def test_by_default_the_embedded_classifier_reads_its_reviews(headlight, tmp_pat
     page = (tmp_path / "out" / "index.html").read_text()
     assert "headlight-classifier predicts the class that it chooses for a text" in page
     assert "the sample reviews" in page
+    caveat = "which was trained on made-up reviews and knows the words of these alone"
+    assert page.count(caveat) == 2, "above the findings and above the table"
     rows = pandas.read_csv(tmp_path / "out" / "agreement.csv").set_index("map")
     assert rows.loc["gradient × input", "ρ, gradient × input"] == "–", "not with itself"
     found = xarray.load_dataset(tmp_path / "out" / "results" / "map_faithfulness.nc")

@@ -3,6 +3,7 @@
 import inspect
 from collections.abc import Callable, Iterator
 from importlib import import_module
+from types import SimpleNamespace
 from typing import Any
 
 import numpy as np
@@ -10,7 +11,7 @@ import pandas
 import pytest
 import xarray
 
-from headlight_papers.papers.claims import Claim
+from headlight_papers.papers.claims import Claim, claims_content
 from headlight_papers.papers.ferrando2022 import Settings as Ferrando2022
 from headlight_papers.papers.kobayashi2020.alignment.aligners import OtherAligner
 from headlight_papers.papers.kobayashi2020.alignment.results import SMOOTHGRADS, InputMethod, Rate
@@ -224,6 +225,7 @@ def alignment() -> xarray.Dataset:
             "layer": range(layers),
             "head": range(heads),
         },
+        attrs={"examples": 400},
     )
 
 
@@ -299,6 +301,7 @@ def survey() -> xarray.Dataset:
             **{f"{name}_high": (dims, each + half) for name, (dims, each, half) in numbers.items()},
             "entropy_uniform": ((), 4.8),
         },
+        attrs={"examples": 400},
         coords={
             "measure": ["weight"],
             "query_category": ["all", "sep"],
@@ -311,6 +314,7 @@ def survey() -> xarray.Dataset:
 def dependencies() -> xarray.Dataset:
     axes = ("measure", "layer", "head", "direction", "relation")
     accuracy = np.array([0.4, 0.9, 0.8]).reshape(1, 1, 1, 1, 3)
+    ends = {"": 0.0, "_low": -0.02, "_high": 0.02}
     return xarray.Dataset(
         {
             "accuracy": (axes, accuracy),
@@ -318,7 +322,9 @@ def dependencies() -> xarray.Dataset:
             "high": (axes, accuracy + 0.02),
             "count": ("relation", [900, 200, 200]),
             "offset_accuracy": (("offset", "relation"), [[0.2, 0.5, 0.5]]),
+            **{f"gain{end}": (axes, accuracy - [0.2, 0.5, 0.5] + by) for end, by in ends.items()},
         },
+        attrs={"examples": 400},
         coords={
             "measure": ["weight"],
             "layer": [0],
@@ -343,6 +349,7 @@ def antecedents() -> xarray.Dataset:
             },
             "count": ("mention_kind", [99]),
         },
+        attrs={"answerable": 99, "documents": 80, "documents_without": 0},
         coords={
             "measure": ["weight"],
             "layer": [0],
@@ -378,11 +385,11 @@ def distances() -> xarray.Dataset:
     )
 
 
-def share_of_separators() -> tuple[xarray.DataArray, xarray.DataArray]:
+def share_of_separators() -> tuple[xarray.DataArray, xarray.DataArray, int]:
     values = np.array([[[0.1, 0.1], [0.6, 0.4]], [[0.1, 0.1], [0.2, 0.2]]])
     share = xarray.DataArray(values, dims=("measure", "layer", "head"))
     share = share.assign_coords(measure=["weight", "effective"])
-    return share, (share / 50).rename("half")
+    return share, (share / 50).rename("half"), 32
 
 
 def gradients() -> dict[InputMethod, Rate]:
@@ -640,6 +647,26 @@ def test_nothing_holds_where_nothing_was_compared(rule, column, rows, but):
             assert claim.verdict != "holds", claim
 
 
+NOT_OF_THE_PAPER = ("–", "", "not asked", "no control", "not at hand")
+
+
+@pytest.mark.parametrize("rule", ARGUMENTS)
+def test_what_no_paper_says_is_marked_as_ours(rule):
+    for claim in judged(rule, ARGUMENTS[rule]()):
+        assert claim.extension == (claim.published in NOT_OF_THE_PAPER)
+        assert claim.title.endswith(" (ours)") == claim.extension
+
+
+def test_questions_of_ours_are_no_findings_of_the_paper():
+    """Four rules hold of the paper, and two of ours beside them."""
+    writer = SimpleNamespace(picture=lambda _, caption, __: caption, table=lambda frame, _: frame)
+    content = claims_content(writer, MODULES["kobayashi2021"].judge_claims(mixing()), [])
+    assert content.pictures == [
+        "4 of 4 hold, 0 do not, 0 are inconclusive. Not counted: 2 questions of ours."
+    ]
+    assert content.tables[0]["finding"].str.endswith("(ours)").sum() == 2
+
+
 # --------------------------------------------------------------- verdicts by hand
 
 
@@ -673,6 +700,33 @@ def test_tagging_that_is_moved_as_far_is_not_more_exclusive():
     assert verdict("yang2020", "more_exclusive", further, {"SST": yang()}) == "does not hold"
     lost = yang().assign(tvd=0.3)
     assert verdict("yang2020", "more_exclusive", yang(), {"SST": lost}) == "not decided"
+
+
+def with_best_of(result: xarray.Dataset, heads: int) -> xarray.Dataset:
+    """The same numbers of the first of many heads; all others are always wrong."""
+    wide = result.reindex(head=range(heads))
+    return wide.assign({name: wide[name].fillna(0.0) for name in ("accuracy", "low", "high")})
+
+
+@pytest.mark.parametrize(("heads", "answer"), [(1, "holds"), (48, "not decided")])
+def test_the_best_of_many_heads_has_to_be_better_than_chance_makes_it(heads, answer):
+    """By 3.5 points of an interval of 3: enough for a head that was named, not for one of 48."""
+    found = antecedents()
+    ends = {"accuracy": 0.665, "low": 0.664, "high": 0.666}
+    near = {f"baseline_{end}": found["baseline_low"] * 0 + at for end, at in ends.items()}
+    near |= {"low": found["accuracy"] - 0.03, "high": found["accuracy"] + 0.03}
+    result = with_best_of(found.assign(near), heads)
+    assert verdict("clark2019", "finds_antecedents", result, "corpus") == answer
+
+
+def test_one_of_many_layers_is_the_best_by_chance():
+    """Layers whose intervals just miss half of the weight say that one of two goes to [SEP]."""
+    one = survey().sel(layer=[0, 1])
+    ends = {"share_low": one["share"] * 0 + 0.502, "share": one["share"] * 0 + 0.52,
+            "share_high": one["share"] * 0 + 0.538}  # fmt: skip
+    assert verdict("clark2019", "to_separators", one.assign(ends)) == "holds"
+    many = one.assign(ends).isel(layer=[0] * 48)
+    assert verdict("clark2019", "to_separators", many) == "not decided"
 
 
 def test_one_document_has_no_interval():

@@ -1,5 +1,6 @@
 """Token identity: maps trained together against maps trained alone, and lookups by definition."""
 
+from contextlib import nullcontext
 from dataclasses import replace
 from functools import partial
 
@@ -390,3 +391,36 @@ def test_the_time_of_all_maps_is_told_by_the_first_of_each_kind(monkeypatch, cap
     assert f"about {minutes:.0f} minutes, by the first map of each kind" in said
     assert len(made) == len(set(made)) == 3 * layers
     assert found == evaluate_maps(tokens, asked, CPU)
+
+
+def test_the_slowest_maps_come_first_and_what_was_tried_is_no_progress(monkeypatch):
+    """The time that is left is judged by what was done: quick maps first, it would grow."""
+    asked = TokenIdentitySettings(maps=("naive", "linear"), losses=("l2",), folds=2, solver="ridge")
+    tokens = Tokens(rotated(layers=2), asked, CPU)
+    told, made = [], outcomes._Job.outcomes
+
+    class Told:
+        skip = staticmethod(lambda number, _: told.append(("skip", number)))
+        advance = staticmethod(lambda number, _: told.append(("advance", number)))
+
+    def tried(jobs):
+        for job in jobs:
+            job.first[job.cases[0]] = made(job, job.cases[0])
+        return [1.0, 60.0]
+
+    def noted(job, case):
+        told.append(case.map)
+        return made(job, case)
+
+    monkeypatch.setattr(outcomes, "_seconds", tried)
+    monkeypatch.setattr(outcomes, "_threads", lambda device: 1)
+    monkeypatch.setattr(outcomes, "show_progress", lambda *_, **__: nullcontext(Told()))
+    monkeypatch.setattr(outcomes._Job, "outcomes", noted)
+    found = evaluate_maps(tokens, asked, CPU, progress=True)
+    kinds = [each for each in told if isinstance(each, str)]
+    layers = len(tokens.layers)
+    assert kinds == ["linear"] * 2 * layers + ["naive"] * 2 * layers
+    assert told[0] == ("skip", 2)
+    assert sum(each[0] == "advance" for each in told) == 4 * layers - 2
+    monkeypatch.undo()
+    assert found == evaluate_maps(tokens, asked, CPU), "in the order of kinds, as ever"

@@ -46,10 +46,10 @@ def subject_of(
             f"tokens are followed through one text; {chosen} attention of {model.name} stands "
             "beside another. Take kind encoder."
         )
-    if isinstance(text, str):
-        model, example = one_text(model, text, pair, chosen, purpose="maps of tokens need text")
-    else:
+    if isinstance(text, Encoded):
         example = text
+    else:
+        model, example = one_text(model, text, pair, chosen, purpose="maps of tokens need text")
     if model.has_decoder_inputs:
         model = model.encoder()
         example = replace(example, target=(), target_categories=(), target_words=())

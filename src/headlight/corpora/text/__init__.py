@@ -1,11 +1,18 @@
 """One document: its name and its paragraphs."""
 
+import json
 import re
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 from headlight.corpora.lines import DOCUMENT_LIMIT
-from headlight.errors import CorpusError
+from headlight.errors import CorpusError, UsageError
+
+TEMPLATE = (
+    "put them into the template of the model first, with "
+    "tokenizer.apply_chat_template(messages, tokenize=False)"
+)
+"""How messages of a chat become a text."""
 
 BLANK_LINE = re.compile(r"\n\s*\n")
 
@@ -54,17 +61,22 @@ class Draft:
         return Document(self.name, tuple(self._paragraphs)) if self._paragraphs else None
 
 
-def document_of_value(name: str, value: object) -> Document | None:
+def document_of_value(name: str, value: object, column: str | None = None) -> Document | None:
     """The document that one cell of a table, one JSON value or one Python object holds.
 
     A string is split into paragraphs at blank lines (single line breaks stay in the text); a list
     of strings is taken as the paragraphs themselves.  Nothing (``None``, blanks) gives None.
 
+    Args:
+        name: Of the document.
+        value: What is there.
+        column: Where it stands, for a refusal.
+
     Raises:
-        CorpusError: The value is neither, or is not valid Unicode.
+        CorpusError: The value is neither, or is not valid Unicode, or is messages of a chat.
     """
     draft = Draft(name)
-    for paragraph in _paragraphs(name, value):
+    for paragraph in _paragraphs(name, value, column):
         demand_characters(paragraph, name)
         draft.add(paragraph)
     return draft.finish()
@@ -83,9 +95,80 @@ def demand_characters(text: str, name: str) -> None:
         )
 
 
-def _paragraphs(name: str, value: object) -> Sequence[str]:
+def holds_chat(value: object) -> bool:
+    """Return whether a value, or what it is as JSON, is messages of a chat.
+
+    These are objects with a role and a content.  Of a text of several lines the first counts as
+    well, as lines of JSON are a chat each.
+    """
+    if isinstance(value, str):
+        return any(holds_chat(_json(part)) for part in (value, value.lstrip().partition("\n")[0]))
+    if isinstance(value, Mapping):
+        return {"role", "content"} <= value.keys() or _are_messages(value.get("messages"))
+    return _are_messages(value)
+
+
+def require_text(text: object, name: str) -> None:
+    """Refuse what is no text, or one without a word.
+
+    Args:
+        text: what is to be read.
+        name: what it is called: ``text``, ``second text``.
+
+    Raises:
+        UsageError: it is so.
+    """
+    if not text and isinstance(text, str | list | tuple):
+        raise UsageError(f"the {name} is empty; write at least one word.")
+    if holds_chat(text):
+        raise UsageError(
+            f"the {name} is messages of a chat, which are not read as such; {TEMPLATE}, and read "
+            "that text."
+        )
+    if not isinstance(text, str):
+        raise UsageError(
+            f"a text is one string, not a {type(text).__name__}; read several one by one, or give "
+            "them to a study, such as headlight.survey."
+        )
+    if text.isspace():
+        raise UsageError(f"the {name} is empty but for blanks; write at least one word.")
+
+
+def refuse_chat(value: object, name: str, column: str | None = None) -> None:
+    """Refuse messages of a chat where texts are read.
+
+    Raises:
+        CorpusError: The value is some.
+    """
+    if holds_chat(value):
+        place = f"the column {column!r} holds" if column else "here are"
+        raise CorpusError(
+            f"{name}: {place} messages of a chat, which are not read as such; {TEMPLATE}, and read "
+            "these texts."
+        )
+
+
+def _are_messages(value: object) -> bool:
+    items = value if isinstance(value, list | tuple) else ()
+    return bool(items) and all(
+        isinstance(item, Mapping) and {"role", "content"} <= item.keys() for item in items
+    )
+
+
+def _json(text: str) -> object:
+    """What a text is as JSON, if that is a list or an object."""
+    if not text.lstrip().startswith(("[", "{")):
+        return None
+    try:
+        return json.loads(text)
+    except (ValueError, RecursionError):
+        return None
+
+
+def _paragraphs(name: str, value: object, column: str | None) -> Sequence[str]:
     if value is None:
         return ()
+    refuse_chat(value, name, column)
     if isinstance(value, str):
         return BLANK_LINE.split(value)
     if isinstance(value, list | tuple):
@@ -94,7 +177,9 @@ def _paragraphs(name: str, value: object) -> Sequence[str]:
             return strings
     raise CorpusError(
         f"{name}: the text must be a string or a list of strings, "
-        f"not {type(value).__name__}; name another column."
+        f"not {type(value).__name__}; name another column than {column!r}."
+        if column
+        else f"{name}: a text is a string or a list of strings, not {type(value).__name__}."
     )
 
 

@@ -2,10 +2,11 @@
 
 import csv
 import json
+import re
 from collections.abc import Iterator, Sequence
 
 from headlight.corpora.lines import LINE_LIMIT, Lines
-from headlight.corpora.text import Document, document_of_value
+from headlight.corpora.text import Document, document_of_value, refuse_chat
 from headlight.errors import CorpusError
 
 DEFAULT = "text"
@@ -40,8 +41,10 @@ def read_jsonl(lines: Lines, column: str | None) -> Iterator[Document]:
         if not line.strip():
             continue
         row = json_object(line, lines.place)
-        value = row[text_column(column, list(row), lines.place)]
-        document = document_of_value(lines.place, value)
+        if column is None and DEFAULT not in row:
+            refuse_chat(row, lines.place, "messages")
+        name = text_column(column, list(row), lines.place)
+        document = document_of_value(lines.place, row[name], name)
         if document:
             yield document
 
@@ -59,6 +62,7 @@ def json_object(line: str, place: str) -> dict[str, object]:
             f"{place}: the line is not JSON ({error}); every line must be one whole object."
         ) from error
     if not isinstance(row, dict):
+        refuse_chat(row, place)
         raise CorpusError(
             f'{place}: the line must be a JSON object such as {{"text": ...}}, '
             f"not {type(row).__name__}."
@@ -98,14 +102,15 @@ def _rows(lines: Lines, column: str | None, dialect: type[csv.Dialect]) -> Itera
     _, header = next(rows, ("", None))
     if header is None:
         return
-    index = header.index(text_column(column, header, lines.place))
+    name = text_column(column, header, lines.place)
+    index = header.index(name)
     for place, row in rows:
         if row and len(row) <= index:
             raise CorpusError(
                 f"{place}: the row has {len(row)} fields, but the text is in field {index + 1}; "
                 "complete the row."
             )
-        document = document_of_value(place, row[index]) if row else None
+        document = document_of_value(place, row[index], name) if row else None
         if document:
             yield document
 
@@ -118,15 +123,37 @@ def table_rows(lines: Lines, dialect: type[csv.Dialect]) -> Iterator[tuple[str, 
     """
     # The limit belongs to the whole process: it is only ever raised, to what a line may hold.
     csv.field_size_limit(max(csv.field_size_limit(), LINE_LIMIT))
-    rows = csv.reader(lines, dialect)
+    own: list[str] = []  # the lines of the row
+    rows = csv.reader(_recorded(lines, own), dialect)
     while True:
         place = f"{lines.name}:{lines.number + 1}"
+        own.clear()
         try:
             row = next(rows, None)
         except csv.Error as error:
+            first = lines.number - len(own) + 1 + _line_of_open_quote("".join(own))
+            more = "" if first == lines.number else f" at line {lines.number}"
             raise CorpusError(
-                f"{lines.place}: the table is malformed ({error}); quote fields as RFC 4180 says."
+                f"{lines.name}:{first}: the table is malformed ({error}{more}), in the field that "
+                "begins here; close its quotation marks, as RFC 4180 says."
             ) from error
         if row is None:
             return
         yield place, row
+
+
+def _recorded(lines: Lines, own: list[str]) -> Iterator[str]:
+    for line in lines:
+        own.append(line)
+        yield line
+
+
+QUOTED = re.compile(r'(?<![^,\r\n])"[^"]*(?:""[^"]*)*("(?=[,\r\n]|\Z))?')
+"""A quoted field; the group is its end, where it has one."""
+
+
+def _line_of_open_quote(row: str) -> int:
+    """Return at which line of a malformed row, from 0, the field begins that does not end."""
+    open_fields = (field for field in QUOTED.finditer(row) if field[1] is None)
+    field = next(open_fields, None)
+    return row.count("\n", 0, field.start()) if field else row.count("\n", 0, len(row) - 1)

@@ -144,7 +144,7 @@ def _of_hub(source: str, format: str | None, column: str | None) -> Corpus[Docum
         for index, row in enumerate(hub_rows(parts, label)):
             place = f"{label}[{index}]"
             name = text_column(column or parts.column, list(row), place)
-            document = document_of_value(place, row[name])
+            document = document_of_value(place, row[name], name)
             if document:
                 yield document
 

@@ -9,7 +9,7 @@ import xarray as xr
 
 from headlight.findings.estimates import NO_INTERVAL, estimates
 from headlight.findings.rules import FEWEST_DOCUMENTS
-from headlight.findings.what_was_read import examples
+from headlight.findings.what_was_read import examples, independent_units
 from headlight.findings.wording import interval, listed, number
 
 LOWER_IS_BETTER = ("sufficiency",)
@@ -117,7 +117,9 @@ def _answer(result: xr.Dataset, question: str) -> list[str]:
     ]
     rest = []
     if RANDOM in names and question in LOST:
-        ahead = estimates(found.sel(map=RANDOM), "behind", ())
+        ahead = estimates(found.sel(map=RANDOM), "behind", ()).chosen(
+            sum(name not in BESIDE for name in names), independent_units(result)
+        )
         verdict = OPEN if _few(result) else str(ahead.against(0.0))
         if verdict != "above":
             rest.append(

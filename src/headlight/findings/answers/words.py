@@ -11,6 +11,7 @@ from headlight.findings.dependency import ALL as EVERY_WORD, best_heads as best_
 from headlight.findings.estimates import Estimates, around, beside, estimates, many, undecided
 from headlight.findings.observed import name_of
 from headlight.findings.speech import are_of_speech, times_known, ways_to_time
+from headlight.findings.what_was_read import independent_units
 from headlight.findings.wording import interval, percent, seconds
 
 RARE = 100
@@ -25,7 +26,9 @@ def dependency(result: xr.Dataset) -> list[str]:
     best = every.to_dict("records")[0]
     offset = _offset(result, EVERY_WORD, best["offset"])
     called = f"the {percent(best['baseline'])}{around(offset)} of the best fixed offset"
-    beyond = beside(estimate_of_row(best), offset, called, _gain(best))
+    beyond = beside(
+        estimate_of_row(best), offset, called, _gain(result, best, result.sizes["measure"])
+    )
     said = [
         f"{head_of_row(result, best)} finds the governor of {percent(best['accuracy'])} of words"
         f"{interval(best['low'], best['high'])}, {beyond}."
@@ -34,10 +37,10 @@ def dependency(result: xr.Dataset) -> list[str]:
     relations = found[(found["measure"] == best["measure"]) & (found["relation"] != EVERY_WORD)]
     if len(relations):
         rows = relations.to_dict("records")
-        verdicts = np.array([_gain(row).against(0.0) for row in rows])
+        verdicts = np.array([_gain(result, row).against(0.0) for row in rows])
         said.append(
             f"Of {len(rows)} relations, {many(verdicts)} have a head that is better than the best "
-            "offset (heads are chosen on these very words)."
+            f"offset ({_counted_in(result)})."
         )
     return said
 
@@ -55,9 +58,19 @@ def estimate_of_row(
     return Estimates(*(np.asarray(row[each], dtype=np.float64) for each in names))
 
 
-def _gain(row: Mapping[Hashable, Any]) -> Estimates:
-    """What a head finds beyond the best offset."""
-    return estimate_of_row(row, "gain", "gain_")
+def _gain(result: xr.Dataset, row: Mapping[Hashable, Any], measures: int = 1) -> Estimates:
+    """What a head finds beyond the best offset; it was chosen among all."""
+    gain = estimate_of_row(row, "gain", "gain_")
+    return gain.chosen(measures * candidate_heads(result), independent_units(result))
+
+
+def candidate_heads(result: xr.Dataset) -> int:
+    """Return among how many heads and directions the best was chosen."""
+    return int(np.prod([result.sizes[dim] for dim in ("layer", "head", "direction")]))
+
+
+def _counted_in(result: xr.Dataset) -> str:
+    return f"counting in that each was chosen of {candidate_heads(result):,} on these very words"
 
 
 def head_of_row(result: xr.Dataset, row: Mapping[Hashable, Any]) -> str:

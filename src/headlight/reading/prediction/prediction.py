@@ -122,17 +122,15 @@ def predict(  # noqa: PLR0913 - each is a choice of its own
             model reads its text twice.
     """
     require_choice("slope", slope, Slope)
-    if pair is None and model.has_decoder_inputs:
-        raise UsageError(
-            f"{model.name} predicts words of a second text; give what its decoder has read so far."
-        )
     if model.reads_twice:
         raise UnsupportedModelError(
             f"{model.name} reads its text in the encoder and again, moved by one place, in the "
             "decoder, so what it predicts is no sum over the tokens of one text; take a classifier "
             "that reads once."
         )
-    model, example = one_text(model, text, pair, None, purpose="a prediction needs text")
+    model, example = one_text(
+        model, text, pair, None, purpose="a prediction needs text", predicts=True
+    )
     place = place_of(model, example, position)
     batch = model.collate([example])
     own = model.run(batch).logits[0].detach()

@@ -7,6 +7,7 @@ from headlight.capture import CapturedModel
 from headlight.capture.heads import head_of
 from headlight.capture.tasks import task_of
 from headlight.encode import Encoded
+from headlight.encode.categories import OTHER
 from headlight.errors import MissingHeadError, UsageError
 from headlight.settings import require_place
 
@@ -70,7 +71,10 @@ def place_of(model: CapturedModel, example: Encoded, position: int | None) -> Pl
     side = "target" if example.target else "text"
     words = example.target_words if example.target else example.words
     ids = example.target or example.ids
-    last = max((at for at, word in enumerate(words) if word >= 0), default=len(ids) - 1)
+    kinds = example.target_categories if example.target else example.categories
+    # Special tokens that are written in the text are of no word.
+    own = (at for at, word in enumerate(words) if word >= 0 or kinds[at] == OTHER)
+    last = max(own, default=len(ids) - 1)
     masked = head == "masked"
     if position is None:
         position = _default(model, ids, last, masked=masked, tagged=task == "token")
@@ -115,7 +119,7 @@ def target_of(model: CapturedModel, word: str, place: Place, text: str) -> Targe
     if place.classes:
         return _class_of(model, word)
     tokenizer: Any = model.require_tokenizer("a word is looked up in its vocabulary")
-    if not word.strip():
+    if not word:
         raise UsageError("the word that is asked for is empty; write one.")
     pieces = _pieces(tokenizer, word, place, text)
     names = tokenizer.convert_ids_to_tokens(pieces)

@@ -131,7 +131,9 @@ def what_if(
         UsageError: no tokenizer, an empty or too long text, or an edit does not fit model or text.
     """
     given = [edits] if isinstance(edits, Edit) else list(edits)
-    model, example = one_text(model, text, pair, kind, purpose="predictions need text")
+    model, example = one_text(
+        model, text, pair, kind, purpose="predictions need text", predicts=True
+    )
     chosen = kind or model.kinds[0]
     predictor = Predictor.of(model, example)
     own: dict[int, torch.Tensor] = {}

@@ -54,7 +54,9 @@ def each_head_removed(
         MissingHeadError: the model has no head, and so predicts nothing.
         UsageError: no tokenizer, an empty or too long text, or no such layer or kind.
     """
-    model, example = one_text(model, text, pair, kind, purpose="predictions need text")
+    model, example = one_text(
+        model, text, pair, kind, purpose="predictions need text", predicts=True
+    )
     predictor = Predictor.of(model, example)
     sites = model.sites_of(kind or model.kinds[0], layers)
     places = [(site, head) for site in sites for head in range(site.heads)]

@@ -89,7 +89,7 @@ def probes(
 
     items = _Items(settings, parts, corpus)
     return Examples(
-        Recipe(items, lambda item: (item.haystack or f"{item.number}",), encode, assembly.unknown)
+        Recipe(items, lambda item: (item.haystack or f"{item.number}",), encode, assembly.marks)
     )
 
 

@@ -8,6 +8,7 @@ from typing import Any
 
 from headlight.errors import UsageError
 from headlight.files import write
+from headlight.views.markup import isolated
 from headlight.views.pictures.canvas import panel_starts, panels_across
 from headlight.views.pictures.theme import FONT, Figure, styled
 
@@ -23,6 +24,7 @@ _METADATA: dict[str, dict[str, None]] = {
 
 # Verdana has the widths of DejaVu Sans, and is there where that is not.
 _FONTS = f"'{FONT}', Verdana, sans-serif"
+_QUOTED = re.compile("“([^”<]*)”")
 _TAG = re.compile(r"<[^>]*>")
 # Markers of one style in a group: `<g ...>`, then `<use ... style="..."/>` each.
 _ALIKE = re.compile(
@@ -47,6 +49,7 @@ def svg_text(figure: Figure, crop: Any = None) -> str:
     buffer, crop = BytesIO(), crop or _crop(figure)
     figure.savefig(buffer, format="svg", metadata=_METADATA[".svg"], bbox_inches=crop)
     text = _ALIKE.sub(_hoisted, _TAG.sub(_tidied, buffer.getvalue().decode("utf-8")))
+    text = _QUOTED.sub(lambda quoted: f"“{isolated(quoted[1])}”", text)
     names: dict[str, str] = {}
     text = _NAME.sub(lambda name: names.setdefault(name.group(), f"m{len(names)}"), text)
     columns = " ".join(f"{start:.2f}" for start in _columns(figure, crop))

@@ -100,7 +100,7 @@ def documents(
                 _count(pieces, stretches, counts)
                 yield from _examples(document, pieces, stretches, assembly)
 
-    return Examples(Recipe(documents, text_of_words, encode, assembly.unknown))
+    return Examples(Recipe(documents, text_of_words, encode, assembly.marks))
 
 
 def _stretches(pieces: WordPieces, room: int, overlap: int | None) -> Iterator[tuple[int, int]]:

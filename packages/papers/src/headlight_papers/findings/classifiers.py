@@ -5,6 +5,7 @@ import xarray as xr
 
 from headlight.findings.answers.classifiers import accuracy_sentence, measure_label, number_text
 from headlight.findings.estimates import beside, estimates, means, undecided
+from headlight.findings.what_was_read import independent_units
 from headlight.findings.wording import interval, number, percent
 
 CHANGES = {
@@ -87,7 +88,8 @@ def guided(result: xr.Dataset) -> list[str]:
     if "uniform" in names and "uniform" not in given:
         uniform = estimates(result, "accuracy", (), guide="uniform")
         weights = f"the {number_text(uniform, (), percent)} of uniform weights"
-        said += f", {beside(every.at(place), uniform, weights)}"
+        best = every.at(place).chosen(len(given), independent_units(result))
+        said += f", {beside(best, uniform, weights)}"
     said += "." + undecided(every, called, "what is worth most", "kind")
     own = estimates(result, "own_accuracy", ())
     return [said, f"The model that reads whole texts has {number_text(own, (), percent)}."]

@@ -6,12 +6,14 @@ from typing import Any
 import xarray as xr
 
 from headlight.findings.answers.words import (
+    candidate_heads,
     estimate_of_row,
     head_of_row,
     undecided_heads,
     undecided_rows,
 )
 from headlight.findings.estimates import Estimates, around, beside
+from headlight.findings.what_was_read import independent_units
 from headlight.findings.wording import interval, percent
 from headlight_papers.findings.coreference import ALL as EVERY_MENTION, best_heads
 
@@ -30,11 +32,13 @@ def coreference(result: xr.Dataset) -> list[str]:
     row = best.to_dict("records")[0]
     rule = baselines.at(place)
     name, rate = str(result["baseline"].values[place[0]]), percent(float(rule.value))
+    candidates = result.sizes["measure"] * candidate_heads(result)
+    head = estimate_of_row(row).chosen(candidates, independent_units(result))
     called = f"the {rate}{around(rule)} of the best baseline ({name})"
     return [
         f"{head_of_row(result, row)} finds the antecedent of {percent(row['accuracy'])} of "
         f"{int(row['count']):,} mentions{interval(row['low'], row['high'])}, "
-        f"{beside(estimate_of_row(row), rule, called)}." + undecided_heads(every)
+        f"{beside(head, rule, called)}." + undecided_heads(every)
     ]
 
 
@@ -46,8 +50,8 @@ def parser_probes(result: xr.Dataset) -> list[str]:
     frame = scores.sel(metric="uas").to_dataframe().reset_index()
     frame["probe"] = [str(name).replace("_", " ") for name in result["probe"].values]
     frame["measure"] = list(map(str, result["measure"].values))
-    sees = (frame["measure"] != "") & (frame["probe"] != "random attention")
     rows = frame.sort_values("score", ascending=False, kind="stable")
+    sees = (rows["measure"] != "") & (rows["probe"] != "random attention")
     with_it, without = (rows[sees == each].to_dict("records") for each in (True, False))
     if not with_it:
         return [_probe(without[0]) + "."] if without else ["No probe was trained."]
@@ -58,7 +62,8 @@ def parser_probes(result: xr.Dataset) -> list[str]:
         called = f"{percent(other['score'])}{ends} without the attention of the model"
         called += f" ({other['probe']})"
         best, second = (estimate_of_row(row, "score") for row in (with_it[0], other))
-        said += f", {beside(best, second, called)}"
+        chosen = best.chosen(len(with_it), independent_units(result))
+        said += f", {beside(chosen, second, called)}"
     names = list(map(_named, with_it))
     return [f"{said}.{undecided_rows(with_it, 'score', names, 'which probe finds most')}"]
 

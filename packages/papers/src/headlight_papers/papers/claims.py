@@ -6,6 +6,7 @@ from functools import partial
 
 import pandas
 
+from headlight.findings.wording import plural
 from headlight.views.exhibits import Comparison
 from headlight.views.parts import table_picture
 from headlight_papers.papers.exhibit import Content
@@ -23,6 +24,8 @@ class Claim:
         published: the number that it rests on there.
         ours: the number here, with its interval if it has one.
         answer: what the rule says of that.
+        extension: the paper does not conclude this, or not that one can tell: the question is
+            ours, and not counted among its findings.
     """
 
     claim: str
@@ -30,6 +33,12 @@ class Claim:
     published: str
     ours: str
     answer: Answer
+    extension: bool = False
+
+    @property
+    def title(self) -> str:
+        """Return what it is called in tables, with ``(ours)`` where it is not the paper's."""
+        return f"{self.claim} (ours)" if self.extension else self.claim
 
     @property
     def verdict(self) -> Verdict:
@@ -56,18 +65,20 @@ def claims_content(
     """
     frame = pandas.DataFrame(
         {
-            "finding": [each.claim for each in claims],
+            "finding": [each.title for each in claims],
             "rule": [each.rule for each in claims],
             "published": [each.published for each in claims],
             "ours": [each.ours for each in claims],
             "here": [each.verdict for each in claims],
         }
     )
-    answers = [each.answer for each in claims]
+    answers = [each.answer for each in claims if not each.extension]
     count = (
-        f"{answers.count(True)} of {len(claims)} hold, {answers.count(False)} do not, "
-        f"{answers.count(None)} are not decided."
+        f"{answers.count(True)} of {len(answers)} hold, {answers.count(False)} do not, "
+        f"{answers.count(None)} are inconclusive."
     )
+    if own := len(claims) - len(answers):
+        count += f" Not counted: {plural(own, 'question')} of ours."
     shown = frame[["finding", "published", "ours", "here"]]
     return Content(
         f"The conclusions that the paper draws about {about}, asked of this model. The "

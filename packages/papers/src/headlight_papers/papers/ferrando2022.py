@@ -37,10 +37,10 @@ class Settings(MapPaperSettings):
     )
     source: ClassVar[str] = BY
     claims: ClassVar[tuple[Ahead, ...]] = tuple(
-        Ahead(claim, "alti", second, "comprehensiveness", published)
-        for claim, second, published in (
-            ("ALTI finds what is needed better than rollout", "rollout", "–"),
-            ("ALTI finds it better than rollout of norms", "rollout_norm", "–"),
+        Ahead(claim, "alti", second, "comprehensiveness", *published)
+        for claim, second, *published in (
+            ("ALTI finds what is needed better than rollout", "rollout"),
+            ("ALTI finds it better than rollout of norms", "rollout_norm"),
             (
                 "ALTI finds it better than GlobEnc",
                 "globenc",

@@ -14,6 +14,7 @@ from typing import Literal
 import numpy as np
 from numpy.typing import ArrayLike
 
+from headlight.findings.rules import chosen_ends
 from headlight.reduce.intervals import (
     MeanInterval,
     correlation_interval,
@@ -64,6 +65,21 @@ class Bounds:
         ``equal`` where nothing is off.
         """
         return cls.around(found.mean, found.half if equal else found.half or nan)
+
+    def chosen(self, candidates: int, units: float) -> "Bounds":
+        """Return the number with the ends that hold although it was chosen; see `chosen_ends`."""
+        ends = chosen_ends(
+            np.asarray(self.value),
+            np.asarray(self.low),
+            np.asarray(self.high),
+            candidates=candidates,
+            units=units,
+        )
+        return Bounds(self.value, *map(float, ends))
+
+    def within(self, least: float, most: float) -> "Bounds":
+        """Return the number with ends no further out than it can be, such as 0 and 100 percent."""
+        return Bounds(self.value, *(float(np.clip(e, least, most)) for e in (self.low, self.high)))
 
     def __sub__(self, other: "Bounds") -> "Bounds":
         """Between what the difference lies, whatever the two have to do with one another."""

@@ -57,15 +57,16 @@ def less_correlated(lengths: xarray.Dataset) -> Claim:
     )
 
 
-def peak_vanishes(share: xarray.DataArray, half: xarray.DataArray) -> Claim:
+def peak_vanishes(share: xarray.DataArray, half: xarray.DataArray, units: int) -> Claim:
     """Section 3.5, Figures 1b, 1c and 5: much of what goes to [SEP] moves nothing.
 
     Args:
         share: by measure, layer and head.
         half: half the widths of its intervals.
+        units: texts, or groups of them, from which these are estimated.
     """
     raw, effective = (
-        _largest_layer(share.sel(measure=measure), half.sel(measure=measure))
+        _largest_layer(share.sel(measure=measure), half.sel(measure=measure), units)
         for measure in ("weight", "effective")
     )
     return Claim(
@@ -77,11 +78,12 @@ def peak_vanishes(share: xarray.DataArray, half: xarray.DataArray) -> Claim:
     )
 
 
-def _largest_layer(share: xarray.DataArray, half: xarray.DataArray) -> Bounds:
+def _largest_layer(share: xarray.DataArray, half: xarray.DataArray, units: int) -> Bounds:
     """The largest mean of a layer; errors of its heads may all go in one direction."""
     means = share.mean("head").fillna(-np.inf)
     layer = int(means.argmax("layer"))
-    return Bounds.around(*(float(each.isel(layer=layer).mean("head")) for each in (share, half)))
+    ends = (float(each.isel(layer=layer).mean("head")) for each in (share, half))
+    return Bounds.around(*ends).chosen(share.sizes["layer"], units)
 
 
 def keeps_identity(rates: xarray.DataArray) -> Claim:

@@ -1,6 +1,7 @@
 """What the paper concludes from its figures, and whether it is so here."""
 
 from headlight.findings.observed import half_width
+from headlight.findings.what_was_read import independent_units
 from headlight_papers.papers.brunner2020 import claims
 from headlight_papers.papers.brunner2020.attention.results import (
     load_alternatives,
@@ -28,7 +29,9 @@ def findings(reproduction: Reproduction, writer: ExhibitWriter) -> Content:
     judged = [
         claims.not_identifiable(load_alternatives(reproduction)),
         claims.less_correlated(load_identifiability(reproduction)),
-        claims.peak_vanishes(survey["share"], half_width(survey, "share")),
+        claims.peak_vanishes(
+            survey["share"], half_width(survey, "share"), independent_units(survey)
+        ),
         claims.keeps_identity(linear["rate"]),
         claims.in_the_angle(linear["rate"].isel(layer=-1)),
         claims.easier_downwards(across["rate_across_mean"].squeeze(drop=True)),

@@ -54,9 +54,10 @@ def _cancelled(found: xarray.Dataset) -> list[Claim]:
                 f"2. {LABELS[name]}: weight is cancelled",
                 f"ρ(α, ‖f(x)‖) at most {-RELATED}, and a share of ‖αf(x)‖ at most "
                 f"{FAR_BELOW} times that of α",
-                "–" if there is None else f"ρ {there[1]:.2f} (Table 2)",
+                "not asked" if there is None else f"ρ {there[1]:.2f} (Table 2)",
                 f"ρ {rho:.3f}; {weight:.1%} of α, {norm:.1%} of ‖αf(x)‖",
                 every(lies(rho, most=-RELATED), lies(Bounds.exact(left), most=FAR_BELOW)),
+                extension=there is None,
             )
         )
     return claims

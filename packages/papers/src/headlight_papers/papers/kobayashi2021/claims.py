@@ -19,8 +19,8 @@ from headlight_papers.papers.writer import ExhibitWriter
 
 HALF = 0.5
 """Above it others give more than the token itself."""
-NOT_READ = "–"
-"""Numbers of figures that were not at hand."""
+NOT_READ = "not at hand"
+"""The numbers of the paper's figures, and so which way they go."""
 
 
 @exhibit("findings", "Which findings hold", "Kobayashi et al. (2021), Table 2")
@@ -30,8 +30,8 @@ def findings(reproduction: Reproduction, writer: ExhibitWriter) -> Content:
     notes = [
         "Intervals of means over layers are the means of the intervals of the layers, those of "
         "differences the widest that go with them; both are wider than they need be.",
-        "Of the paper's figures no numbers were at hand: of frequency and masks it is asked "
-        "whether there is a difference.",
+        "Of the paper's figures no numbers were at hand: of frequency and masks it is asked, by "
+        "questions of ours, whether there is a difference; they are no findings of the paper.",
     ]
     return claims_content(writer, judge_claims(found), [*notes, *notes_of(reproduction, found)])
 
@@ -92,6 +92,7 @@ def _by_frequency(found: xarray.Dataset) -> list[Claim]:
             f"{rare:.1%} of those that occur {bands[0]} to 9 times, {frequent:.1%} of those that "
             f"occur {bands[-1]:,} times and more",
             _differ(rare, frequent),
+            extension=True,
         )
     ]
 
@@ -109,6 +110,7 @@ def _of_masks(found: xarray.Dataset) -> list[Claim]:
             NOT_READ,
             f"{masked:.1%}, and {given:.1%} of the rest",
             _differ(masked, given),
+            extension=True,
         )
     ]
 

@@ -1,13 +1,14 @@
 """Findings of the form: one map is ahead of another, by one question, on the same texts."""
 
 from collections.abc import Sequence
+from dataclasses import replace
 
 import xarray
 
 from headlight_papers.papers.claims import Claim, claims_content
 from headlight_papers.papers.exhibit import Content
 from headlight_papers.papers.reproduction import Reproduction
-from headlight_papers.papers.token_maps.results import ahead, load_maps, notes_of, score
+from headlight_papers.papers.token_maps.results import ahead, caveat_of, load_maps, notes_of, score
 from headlight_papers.papers.token_maps.settings import Ahead, MapPaperSettings
 from headlight_papers.papers.token_maps.tables import AGREEMENT, LABELS, REMOVAL
 from headlight_papers.papers.verdicts import lies
@@ -41,4 +42,5 @@ def findings(reproduction: Reproduction[MapPaperSettings], writer: ExhibitWriter
     """The findings of a paper."""
     found = load_maps(reproduction)
     judged = judge_ahead(found, reproduction.settings.claims)
-    return claims_content(writer, judged, notes_of(reproduction, found), about="its models")
+    content = claims_content(writer, judged, notes_of(reproduction, found), about="its models")
+    return replace(content, explanation=f"{caveat_of(reproduction)}{content.explanation}")

@@ -27,7 +27,7 @@ class Ahead:
     first: str
     second: str
     question: str
-    published: str = "–"
+    published: str = "so in the paper; no number was at hand"
 
 
 @dataclass(frozen=True)

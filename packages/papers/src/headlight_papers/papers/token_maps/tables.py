@@ -13,7 +13,7 @@ from headlight.views.numbers import MISSING
 from headlight.views.parts import By, Curve
 from headlight_papers.papers.exhibit import Content, ExhibitSpec
 from headlight_papers.papers.reproduction import Reproduction
-from headlight_papers.papers.token_maps.results import load_maps, notes_of, score
+from headlight_papers.papers.token_maps.results import caveat_of, load_maps, notes_of, score
 from headlight_papers.papers.token_maps.settings import MapTable
 from headlight_papers.papers.verdicts import Bounds
 from headlight_papers.papers.writer import ExhibitWriter
@@ -107,7 +107,7 @@ def _table(
     ]
     pictures = [_curves(writer, found, names)] if kind.drawn else []
     return Content(
-        kind.explanation,
+        f"{caveat_of(reproduction)}{kind.explanation}",
         pictures=pictures,
         tables=[writer.table(frame, "Maps of the same texts")],
         comparisons=comparisons,

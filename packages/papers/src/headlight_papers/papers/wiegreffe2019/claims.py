@@ -114,13 +114,14 @@ def adversaries_exist(rows: pandas.DataFrame, encoder: Encoder = "lstm") -> Clai
     return Claim(
         "4. Adversaries of a whole model exist"
         if of_paper
-        else "6. So it is for a Transformer layer (our extension)",
+        else "6. So it is for a Transformer layer",
         f"on every set an adversary (λ > 0) of the {'LSTM' if of_paper else 'Transformer'} has a "
         f"JSD above that of other seeds, and a TVD of at most {SAME} or of the seeds'; that there "
         "is none counts if the TVD of all is clearly above, and the control (λ = 0) has such a TVD",
         "JSD " + _quoted(lambda each: each.jsd, found, sign="") if of_paper else "not asked",
         f"JSD above that of seeds by {_written(found, _without_control(rows, encoder, answers))}",
         every(*answers),
+        extension=not of_paper,
     )
 
 

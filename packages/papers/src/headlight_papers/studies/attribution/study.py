@@ -131,5 +131,7 @@ def _compare_with_exact(
         folder=outer.place and begin_pass(outer.place, EXACT),
         mode=outer.mode,
         max_examples=settings.exact,
-        progress=progress,
+        progress=progress
+        and "how good the estimate is: a second pass, which computes up to "
+        f"{settings.exact:,} short examples exactly (--exact 0 leaves it out)",
     )

@@ -72,7 +72,11 @@ def extract_vectors(
     if model.has_decoder_inputs or any(example.target for example in known):
         raise UsageError("tokens are identified in one text; give the encoder of the model alone.")
     signature = vectors_signature(known, model, embeddings)
-    bar = show_progress(len(known), sys.stderr) if progress else nullcontext()
+    bar = (
+        show_progress(len(known), sys.stderr, title="hidden tokens of the model")
+        if progress
+        else nullcontext()
+    )
     if folder is None:
         with bar as shown:
             return _filled(known, model, embeddings, batch_tokens, None, shown)

@@ -3,7 +3,7 @@
 import math
 import sys
 from collections.abc import Iterator, Mapping, Sequence
-from concurrent.futures import ThreadPoolExecutor
+from concurrent.futures import Executor, ThreadPoolExecutor
 from contextlib import ExitStack, contextmanager, nullcontext
 from dataclasses import asdict, dataclass, field, replace
 from itertools import product
@@ -13,7 +13,7 @@ from typing import Any, Protocol, runtime_checkable
 import torch
 
 from headlight.capture.precision import matrix_precision
-from headlight.run.progress import show_progress
+from headlight.run.progress import Progress, show_progress
 from headlight_papers.studies.token_identity import (
     Loss,
     MapKind,
@@ -85,7 +85,6 @@ def evaluate_maps(
         progress: show a bar on standard error.
     """
     cache = cache or JsonCache()
-    outcomes: list[Outcome] = []
     choices = (settings.maps, settings.losses, settings.offsets, settings.fractions, tokens.layers)
     total = math.prod(map(len, choices)) * settings.folds
     if progress:
@@ -99,27 +98,38 @@ def evaluate_maps(
                 training = _with_best_rate(tokens, kind, loss, settings, cache)
             cases = list(_cases(kind, loss, tokens, settings, training, device))
             jobs.append(_Job(tokens, settings, training, cache, keep, cases))
-        if progress and (minutes := _minutes(jobs, _threads(device))) >= 1:
+        seconds = _seconds(jobs) if progress else [0.0] * len(jobs)
+        if (minutes := sum(seconds) / _threads(device) / 60) >= 1:
             sys.stderr.write(f"about {minutes:.0f} minutes, by the first map of each kind\n")
         pool = stack.enter_context(_workers(device))
         shown = show_progress(total, sys.stderr, unit="maps") if progress else nullcontext()
         bar = stack.enter_context(shown)
-        for job in jobs:
-            for found in pool.map(job.outcomes, job.cases):
-                outcomes += found
-                if bar is not None:
-                    bar.advance(len(found), 0)
+        if bar is not None:
+            bar.skip(sum(len(found) for job in jobs for found in job.first.values()), 0)
+        # The slowest first, so that the time that is left by those before does not grow.
+        order = sorted(range(len(jobs)), key=lambda at: -seconds[at] / len(jobs[at].cases))
+        made = {at: _outcomes(jobs[at], pool, bar) for at in order}
+    return [each for at in range(len(jobs)) for each in made[at]]
+
+
+def _outcomes(job: "_Job", pool: Executor, bar: Progress | None) -> list[Outcome]:
+    """Make those of all cases; what was made to see how long it takes is no progress."""
+    before, outcomes = set(job.first), list[Outcome]()
+    for case, found in zip(job.cases, pool.map(job.outcomes, job.cases), strict=True):
+        outcomes += found
+        if bar is not None and case not in before:
+            bar.advance(len(found), 0)
     return outcomes
 
 
-def _minutes(jobs: Sequence["_Job"], threads: int) -> float:
-    """How long all maps take on this many threads, by the first of each kind and distance."""
-    seconds = 0.0
+def _seconds(jobs: Sequence["_Job"]) -> list[float]:
+    """How long all maps of each kind and distance take on one thread, by the first of them."""
+    seconds = []
     for job in jobs:
         begun = perf_counter()
         job.first[job.cases[0]] = job.outcomes(job.cases[0])
-        seconds += (perf_counter() - begun) * len(job.cases)
-    return seconds / threads / 60
+        seconds.append((perf_counter() - begun) * len(job.cases))
+    return seconds
 
 
 def outlook(maps: int, settings: TokenIdentitySettings) -> str:

@@ -1,0 +1,238 @@
+"""What is refused in the place of one text, by every command and function that reads one."""
+
+import json
+import sys
+from collections.abc import Callable
+from io import BytesIO, TextIOWrapper
+from pathlib import Path
+from typing import Any
+
+import pytest
+import torch
+from transformers import (
+    BertConfig,
+    PreTrainedModel,
+    VisionEncoderDecoderConfig,
+    VisionEncoderDecoderModel,
+    ViTConfig,
+    ViTModel,
+    Wav2Vec2Config,
+    Wav2Vec2Model,
+)
+
+import headlight
+from headlight.corpora import open_corpus
+from headlight.errors import CorpusError, UsageError
+from headlight.reading.model import Model
+from headlight.reading.what_if import Edit
+from speech_material import tiny_whisper, wav
+from studies.command import Command
+
+PLACE: dict[str, Any] = {"layer": 0, "head": 0}
+FUNCTIONS: dict[str, Callable[..., object]] = {
+    "read": lambda model, *texts: model.read(*texts),
+    "routes": lambda model, *texts: model.routes(*texts),
+    "explain": lambda model, *texts: model.explain(*texts, **PLACE),
+    "alternatives": lambda model, *texts: model.alternatives(*texts, **PLACE),
+    "flow": lambda model, *texts: model.flow(*texts),
+    "predict": lambda model, *texts: model.predict(*texts),
+    "what_if": lambda model, *texts: model.what_if(*texts, edits=Edit(change="uniform", layer=0)),
+    "each_head_removed": lambda model, *texts: list(model.each_head_removed(*texts)),
+}
+COMMANDS = ("read", "routes", "explain", "alternatives", "predict")
+CHAT = [{"role": "user", "content": "Who sat?"}, {"role": "assistant", "content": "The cat."}]
+TEMPLATE = r"apply_chat_template\(messages, tokenize=False\)"
+SMALL: dict[str, Any] = {
+    "hidden_size": 16,
+    "num_hidden_layers": 1,
+    "num_attention_heads": 2,
+    "intermediate_size": 16,
+}
+PICTURE: dict[str, Any] = {"image_size": 16, "patch_size": 8}
+
+
+@pytest.fixture(scope="module")
+def whisper(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    return tiny_whisper(tmp_path_factory.mktemp("whisper"))
+
+
+def describer() -> PreTrainedModel:
+    """A model that describes pictures: its decoder reads text, and its encoder does not."""
+    decoder = BertConfig(**SMALL, vocab_size=8000, is_decoder=True, add_cross_attention=True)
+    configs = ViTConfig(**SMALL, **PICTURE), decoder
+    config = VisionEncoderDecoderConfig.from_encoder_decoder_configs(*configs)
+    config.decoder_start_token_id = config.pad_token_id = 0
+    return VisionEncoderDecoderModel(config)
+
+
+def listener() -> PreTrainedModel:
+    convolutions = {"conv_dim": (16, 16), "conv_kernel": (10, 3), "conv_stride": (5, 2)}
+    places = {"num_conv_pos_embeddings": 4, "num_conv_pos_embedding_groups": 2}
+    return Wav2Vec2Model(
+        Wav2Vec2Config(**SMALL, **convolutions, num_feat_extract_layers=2, **places)
+    )
+
+
+OTHERS: dict[str, tuple[Callable[[], PreTrainedModel], str]] = {
+    "pictures": (lambda: ViTModel(ViTConfig(**SMALL, **PICTURE)), "needs pixel_values"),
+    "sound": (listener, "needs input_values"),
+    "descriptions": (describer, "needs pixel_values"),
+}
+STUDIES: dict[str, Callable[[Any], object]] = {
+    "survey": lambda model: headlight.survey(["the cat"], model=model),
+    "dependency": lambda model: headlight.dependency(model=model),
+    "circuits": lambda model: headlight.circuits(model=model),
+    "word_map": lambda model: model.word_map(["the", "cat"], **PLACE),
+}
+
+
+@pytest.mark.parametrize("name", [*FUNCTIONS, "dependency", "circuits", "word_map"])
+def test_a_model_that_hears_is_asked_for_sound(name: str, whisper: Path) -> None:
+    model = headlight.load(whisper, head="any")
+    ask = STUDIES[name] if name in STUDIES else lambda model: FUNCTIONS[name](model, "Hello")
+    with pytest.raises(UsageError, match=r"hears speech: give --audio FILE\.wav"):
+        ask(model)
+
+
+@pytest.mark.parametrize("name", [*FUNCTIONS, *STUDIES])
+@pytest.mark.parametrize("kind", OTHERS)
+def test_a_model_of_other_inputs_reads_no_text(name: str, kind: str) -> None:
+    build, part = OTHERS[kind]
+    torch.manual_seed(0)
+    model = headlight.load(build().eval(), headlight.load().tokenizer)
+    if kind == "descriptions":  # whose trial input is of another size
+        vars(model)["kinds"] = ("encoder", "decoder", "cross")
+    ask = STUDIES[name] if name in STUDIES else lambda model: FUNCTIONS[name](model, "Hello")
+    with pytest.raises(UsageError, match=part):
+        ask(model)
+
+
+@pytest.mark.parametrize("name", ["predict", "what_if", "each_head_removed"])
+def test_a_translator_predicts_words_of_a_second_text(name: str) -> None:
+    translator = headlight.load("headlight-translator", head="any")
+    with pytest.raises(UsageError, match="predicts words of a second text"):
+        FUNCTIONS[name](translator, "Ein Haus.")
+
+
+@pytest.fixture(scope="module")
+def model() -> Model:
+    return headlight.load(head="any")
+
+
+@pytest.mark.parametrize("name", FUNCTIONS)
+@pytest.mark.parametrize(
+    ("texts", "part"),
+    [
+        ([""], "^the text is empty;"),
+        ([[]], "^the text is empty;"),
+        ([" \n\t"], "^the text is empty but for blanks;"),
+        (["the cat", ""], "^the second text is empty;"),
+        (["the cat", "  "], "^the second text is empty but"),
+        ([[""]], "one string, not a list"),
+        ([CHAT], f"^the text is messages of a chat, .*{TEMPLATE}"),
+        ([CHAT[0]], TEMPLATE),
+        ([{"messages": CHAT}], TEMPLATE),
+        ([json.dumps(CHAT)], TEMPLATE),
+        ([json.dumps(CHAT, indent=2)], TEMPLATE),
+        (["\n".join([json.dumps({"messages": CHAT})] * 2)], TEMPLATE),
+        (["the cat", json.dumps(CHAT)], f"^the second text is messages of a chat.*{TEMPLATE}"),
+    ],
+)
+def test_what_is_no_text(model: Model, name: str, texts: list[Any], part: str) -> None:
+    with pytest.raises(UsageError, match=part):
+        FUNCTIONS[name](model, *texts)
+
+
+@pytest.mark.parametrize(
+    "text",
+    ['[{"role": "user"}]', '{"a": 1}', "[1]", "[", '[{"role": "a", "content": "b"}] is JSON', "{}"],
+)
+def test_json_that_is_no_chat_is_a_text(model: Model, text: str) -> None:
+    assert model.read(text, layers=[0]).dataset.attrs["text"] == text
+
+
+@pytest.mark.parametrize("command", COMMANDS)
+@pytest.mark.parametrize("texts", [("",), ("  ",), ("the cat", "")])
+def test_commands_say_that_a_text_is_empty(
+    headlight: Command, command: str, texts: tuple[str, ...]
+) -> None:
+    assert "text is empty" in headlight.refused(command, *texts, code=2)
+
+
+def test_a_transcript_and_a_text_to_compare_may_not_be_empty(
+    headlight: Command, tmp_path: Path, whisper: Path
+) -> None:
+    sound = wav(tmp_path / "a.wav")
+    refused = headlight.refused("read", "", "--audio", sound, "--model", whisper, code=2)
+    assert "the text is empty" in refused
+    compared = ("read", "the cat", "--compare-text", "", "--html", tmp_path / "a.html")
+    assert "the text to compare with is empty" in headlight.refused(*compared, code=2)
+    with pytest.raises(UsageError, match="the text is empty"):
+        _load(whisper).read("", audio=sound)
+
+
+_load = headlight.load  # the fixture has the name of the package
+
+
+@pytest.mark.parametrize("command", COMMANDS)
+def test_the_name_of_a_file_is_no_text(
+    headlight: Command, monkeypatch: pytest.MonkeyPatch, tmp_path: Path, command: str
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "two words.txt").write_text("the cat")
+    (tmp_path / "folder").mkdir()
+    (tmp_path / "a.png").write_bytes(b"\x89PNG\r\n\x1a\n")
+    wav(tmp_path / "a.wav")
+    for name, part in (
+        ("two words.txt", f"`headlight {command} - < 'two words.txt'`, or `headlight survey '"),
+        ("folder", "folder is a folder here: `headlight survey folder`"),
+        (str(tmp_path / "folder"), "is a folder here"),
+        ("a.png", "a.png is a picture"),
+        ("a.wav", "`headlight read --audio a.wav`"),
+    ):
+        refused = headlight.refused(command, name, code=2)
+        assert part in refused
+        assert f"| headlight {command} -`" in refused
+    assert "two words.txt is a file" in headlight.refused(
+        command, "the cat", "two words.txt", code=2
+    )
+
+
+def test_what_only_looks_like_a_name_is_a_text(
+    headlight: Command, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "cat.txt").write_text("the cat")
+    for text in ("wiki.txt", ".", "a" * 300, "cat.txt is here", "https://a.example/cat.txt"):
+        assert headlight("read", text, "--layers", "0")[0] == 0
+    monkeypatch.setattr(sys, "stdin", TextIOWrapper(BytesIO(b"cat.txt\n")))
+    assert headlight("read", "-", "--layers", "0")[0] == 0
+    assert _load().read("cat.txt", layers=[0]).dataset.attrs["text"] == "cat.txt"
+
+
+@pytest.mark.parametrize(
+    ("name", "rows", "column"),
+    [
+        ("a.jsonl", [{"messages": CHAT}], None),
+        ("a.jsonl", [{"id": 1, "messages": CHAT}], None),
+        ("a.jsonl", [{"id": 1, "messages": CHAT}], "messages"),
+        ("a.jsonl", [{"text": "the cat", "messages": CHAT}], "messages"),
+        ("a.jsonl", [{"text": json.dumps(CHAT)}], None),
+        ("a.json", [CHAT], None),
+    ],
+)
+def test_a_corpus_of_chats_is_refused(
+    tmp_path: Path, name: str, rows: list[Any], column: str | None
+) -> None:
+    (tmp_path / name).write_text("".join(json.dumps(row) + "\n" for row in rows))
+    with pytest.raises(
+        CorpusError, match=rf"{name}:1: .*messages of a chat.*{TEMPLATE}"
+    ) as refused:
+        list(open_corpus(tmp_path / name, column=column))
+    named = isinstance(rows[0], dict) and "messages" in rows[0]
+    assert ("the column 'messages'" in str(refused.value)) == named
+
+
+def test_a_list_of_chats_is_refused() -> None:
+    with pytest.raises(CorpusError, match=f"text 0: .*{TEMPLATE}"):
+        list(open_corpus([CHAT]))  # type: ignore[list-item]
