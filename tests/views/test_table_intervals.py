@@ -79,7 +79,7 @@ def assert_in_bounds(result: xr.Dataset) -> None:
     assert {each for each in ends if "scale" not in result[each].attrs} == set()
     for each in ends:
         low, high = bounds(result[each])
-        assert not (result[each] < low).any() and not (result[each] > high).any(), each
+        assert not ((result[each] < low) | (result[each] > high)).any(), each
     for each in result.data_vars:
         if "scale" in result[each].attrs:
             low, high = bounds(result[each])

@@ -63,15 +63,21 @@ OF_BEHAVIOURS = {
     **_shares("behaviour", "what a behaviour looks at"),
     **_shares("relative", "the key at a place"),
     **_shares("distance", "keys at distances of a bin"),
-    "distance_mean": Variable("mean distance of keys", "tokens", interval="row_positive"),
+    "distance_mean": Variable(
+        "mean distance of keys, over all queries of the corpus", "tokens", interval="row_positive"
+    ),
     "distance_mean_rest": Variable(
-        "mean distance of keys without the first token", "tokens", interval="row_positive"
+        "mean distance of keys without the first token, over all queries of the corpus",
+        "tokens",
+        interval="row_positive",
     ),
     "distance_std": Variable(
-        "standard deviation of the distance of keys", "tokens", interval="positive"
+        "standard deviation of the distance of keys, over all queries of the corpus",
+        "tokens",
+        interval="positive",
     ),
     "distance_std_rest": Variable(
-        "standard deviation of the distance of keys without the first token",
+        "standard deviation of the distance of keys without the first token, over all queries",
         "tokens",
         interval="positive",
     ),
