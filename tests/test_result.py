@@ -18,9 +18,11 @@ from hypothesis import given, settings, strategies
 import headlight
 from headlight import files
 from headlight.errors import ResultError, RunError
-from headlight.result import FORMAT, csv_text, load, save, save_csv, versions
+from headlight.result import FORMAT, csv_text, describe, load, save, save_csv, versions
 from headlight.vocabulary import CATEGORIES
 from random_moments import flips
+
+ENDS = ("", "_low", "_high")
 
 
 def survey() -> xarray.Dataset:
@@ -363,3 +365,29 @@ def test_importing_it_loads_no_model_library(module: str) -> None:
         [sys.executable, "-c", program], capture_output=True, text=True, env=environment, check=True
     )
     assert ran.stdout.strip() == "set()"
+
+
+def test_intervals_stay_in_the_bounds_of_their_scale() -> None:
+    scales = ("share", "correlation", "positive", "signed")
+    made = xarray.Dataset(
+        {f"{name}{end}": ("n", [-2.0, 0.5, 2.0, np.nan]) for name in scales for end in ENDS}
+    )
+    names = {f"{name}{end}": ("", "1", name) for name in scales for end in ENDS}
+    described = describe(made, names)
+    for name, expected in zip(
+        scales, ([0, 0.5, 1], [-1, 0.5, 1], [0, 0.5, 2], [-2, 0.5, 2]), strict=True
+    ):
+        assert described[name].attrs["scale"] == name
+        assert described[name].values[:3].tolist() == [-2, 0.5, 2], "the number itself stays"
+        for end in ENDS[1:]:
+            assert described[f"{name}{end}"].values[:3].tolist() == expected
+            assert np.isnan(described[f"{name}{end}"].values[3])
+
+
+def test_intervals_of_measures_with_a_sign_have_no_bounds() -> None:
+    made = xarray.Dataset(
+        {"share_low": (("n", "measure"), np.array([[-0.2, -0.2], [1.5, 1.5]]))},
+        coords={"measure": ["weight", "effective"]},
+    )
+    described = describe(made, {"share_low": ("", "1", "row_share")})
+    assert described["share_low"].values.tolist() == [[0.0, -0.2], [1.0, 1.5]]

@@ -2,6 +2,9 @@
 
 from headlight.result.storage import (
     FORMAT,
+    Description,
+    Scale,
+    bounds,
     calculated_with,
     csv_text,
     describe,
@@ -15,6 +18,9 @@ from headlight.result.storage import (
 
 __all__ = [
     "FORMAT",
+    "Description",
+    "Scale",
+    "bounds",
     "calculated_with",
     "csv_text",
     "describe",

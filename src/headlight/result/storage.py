@@ -13,8 +13,10 @@ from datetime import UTC, datetime
 from hashlib import sha256
 from importlib import metadata
 from io import BytesIO
+from typing import Literal
 
 import h5py
+import numpy as np
 import pandas
 import xarray
 
@@ -22,6 +24,7 @@ from headlight import files
 from headlight.errors import ResultError
 from headlight.files import Location, location
 from headlight.version import __version__
+from headlight.vocabulary import measure
 
 FORMAT = "2"
 """The version of the layout of results; it changes when an older reader would go wrong."""
@@ -34,6 +37,19 @@ _SEAL_SIZE = len(b"\nheadlight sha256 \n") + 64
 
 _CALCULATING = ("headlight", "torch", "transformers")
 _MEASURED_WITH = ("torch", "transformers", "numpy", "xarray")
+
+Scale = Literal["share", "correlation", "positive", "signed", "row_share", "row_positive"]
+"""What kind of number an interval is of; of a row: but for measures with a sign."""
+LIMITS = {
+    "share": (0.0, 1.0),
+    "correlation": (-1.0, 1.0),
+    "positive": (0.0, np.inf),
+    "signed": (-np.inf, np.inf),
+}
+"""The least and the largest number of each kind, within which intervals stay."""
+
+Description = tuple[str, str] | tuple[str, str, Scale]
+"""Long name and unit of a variable, and the scale of one with an interval."""
 
 FORMULA = ("=", "+", "-", "@", "\t", "\n")
 """What the text in a cell begins with that a spreadsheet takes for a formula, or runs into one."""
@@ -95,18 +111,38 @@ def load(path: Location | str, *, stage: str | None = None) -> xarray.Dataset:
     return dataset
 
 
-def describe(dataset: xarray.Dataset, variables: Mapping[str, tuple[str, str]]) -> xarray.Dataset:
-    """The same result, whose variables say what they are.
+def describe(dataset: xarray.Dataset, variables: Mapping[str, Description]) -> xarray.Dataset:
+    """The same result, whose variables say what they are, and whose intervals stay in bounds.
 
     Args:
         dataset: The result.
         variables: Long name and unit of each variable that it may have; ``1`` is a pure number, and
-            an empty unit is that of the model's hidden states.
+            an empty unit is that of the model's hidden states. A number with an interval and the
+            ends of that have a third part, their scale.
     """
     for name, variable in dataset.data_vars.items():
-        long_name, unit = variables[str(name)]
+        long_name, unit, *scale = variables[str(name)]
         variable.attrs.update(long_name=long_name, units=unit)
+        if scale:
+            variable.attrs["scale"] = scale[0]
+            if str(name).endswith(("low", "high")):
+                variable.values = variable.clip(*bounds(variable)).values
     return dataset
+
+
+def bounds(variable: xarray.DataArray) -> tuple[xarray.DataArray, xarray.DataArray]:
+    """Return the least and the largest number that a variable with a scale can be.
+
+    They have no axis but ``measure``, of the shares and means of rows, which are without bounds for
+    measures with a sign.
+    """
+    of_row, _, scale = str(variable.attrs["scale"]).rpartition("_")
+    low, high = map(xarray.DataArray, LIMITS[scale])
+    if of_row:
+        signed = [measure(str(name)).signed for name in variable["measure"].values]
+        free = xarray.DataArray(signed, dims="measure")
+        low, high = low.where(~free, -np.inf), high.where(~free, np.inf)
+    return low, high
 
 
 def save_csv(dataset: xarray.Dataset, folder: Location | str) -> list[Location]:

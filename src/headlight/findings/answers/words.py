@@ -118,8 +118,8 @@ def parser_probes(result: xr.Dataset) -> list[str]:
     frame = scores.sel(metric="uas").to_dataframe().reset_index()
     frame["probe"] = [str(name).replace("_", " ") for name in result["probe"].values]
     frame["measure"] = list(map(str, result["measure"].values))
-    sees = (frame["measure"] != "") & (frame["probe"] != "random attention")
     rows = frame.sort_values("score", ascending=False, kind="stable")
+    sees = (rows["measure"] != "") & (rows["probe"] != "random attention")
     with_it, without = (rows[sees == each].to_dict("records") for each in (True, False))
     if not with_it:
         return [_probe(without[0]) + "."] if without else ["No probe was trained."]
