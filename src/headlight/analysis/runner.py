@@ -160,6 +160,8 @@ def _made(
         found = compute(folder.place)
     attributes = _attributes(origin, command) | found.attrs | folder.labels
     result = found.copy()
+    if origin.kind is not None and origin.kind != ALL:
+        result = origin.model.with_own_numbers(result, origin.kind)
     result.attrs = {name: value for name, value in attributes.items() if value is not None}
     if folder.place:
         save(result, folder.place / RESULT)

@@ -36,7 +36,7 @@ from headlight.capture.model_files import (
     weights_of,
 )
 from headlight.capture.tasks import CLASSIFIERS, task_of
-from headlight.capture.wrappers import unwrapped
+from headlight.capture.wrappers import holder_of_model, unwrapped
 from headlight.catalogue import EMBEDDED_CLASSIFIER
 from headlight.catalogue.models import (
     AUTO,
@@ -126,10 +126,7 @@ def load_model(  # noqa: PLR0913 - each is a choice of its own
     if isinstance(model, CapturedModel):
         raise UsageError(f"{model.name} is loaded already; use it as it is.")
     if not isinstance(model, str | Path | None):
-        raise UsageError(
-            f"model is of the type {type(model).__name__}; give the name of one on the hub, its "
-            "folder, or a model of transformers."
-        )
+        raise UsageError(_wrong_type(model))
     place = None if device == BALANCED else _device(device)
     label = EMBEDDED_NAME if model is None else str(model)
     source = place_of(model)
@@ -155,6 +152,15 @@ def load_model(  # noqa: PLR0913 - each is a choice of its own
         problem,
         trust_remote_code,
         rounded,
+    )
+
+
+def _wrong_type(given: object) -> str:
+    place = holder_of_model(given)
+    cure = f"the model inside it, {place}" if place else "a model of transformers"
+    return (
+        f"model is of the type {type(given).__name__}; give the name of one on the hub, its "
+        f"folder, or {cure}."
     )
 
 

@@ -17,6 +17,7 @@ from urllib.request import getproxies
 
 from huggingface_hub import constants as hub
 
+from headlight.catalogue.model_folders import CONFIG, GGUF, why_no_model
 from headlight.catalogue.sources import ASSETS, EMBEDDED_CLASSIFIER, EMBEDDED_TRANSLATOR
 from headlight.errors import ModelError, UsageError
 from headlight.settings import require_choice
@@ -39,8 +40,6 @@ DEVICES = ("cpu", "cuda", "mps", "xpu", "xla", "hpu", "npu", "mtia")
 """Kinds of devices that there may be; which there are, only torch knows."""
 
 HUB_NAME = pattern(r"\w[\w.-]*(/\w[\w.-]*)?")
-CONFIG = "config.json"
-GGUF = ".gguf"
 MOST_LAYERS = 10_000
 """A configuration that says more is no model's: making them would fill the memory."""
 PATIENCE = 5.0
@@ -129,8 +128,8 @@ def check_place(place: str) -> None:
         return
     folder = Path(place)
     if folder.exists():
-        if not (folder / CONFIG).exists():
-            raise ModelError(f"{place} holds no {CONFIG}; give the folder of a transformers model.")
+        if (sentence := why_no_model(place)) is not None:
+            raise ModelError(sentence)
         return
     if not HUB_NAME.fullmatch(place):
         raise ModelError(f"there is no folder {place!r}, and no model of a hub has such a name.")

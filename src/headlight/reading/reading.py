@@ -14,6 +14,7 @@ from urllib.parse import quote
 import numpy as np
 import xarray
 
+from headlight.analysis.batch_runner import VERIFIED
 from headlight.analysis.folder import REPORT, RESULT
 from headlight.capture import AttentionSite, CapturedModel
 from headlight.capture.attribution import attribute
@@ -48,9 +49,6 @@ _HOW = {
     "input": "what the values are made from was not found in this model",
 }
 """Why a reading may lack a measure that needs something."""
-
-VERIFIED = 128
-"""Tokens of a text on which it is verified that the parts of a layer add up."""
 
 
 class Reading:
@@ -455,11 +453,14 @@ def read_example(  # noqa: PLR0913 - each is a choice of its own
         attribution=json.dumps(settings.signature()) if settings else "",
     )
     datasets: dict[str, xarray.Dataset] = {
-        each: _dataset(
-            {site.layer: read for site, read in layers_read.seen.items() if site.kind == each},
-            parts[each],
-            *sides[each],
-            {**said, "kind": each, "head_dim": _head_dim(sites, each)},
+        each: model.with_own_numbers(
+            _dataset(
+                {site.layer: read for site, read in layers_read.seen.items() if site.kind == each},
+                parts[each],
+                *sides[each],
+                {**said, "kind": each, "head_dim": _head_dim(sites, each)},
+            ),
+            each,
         )
         for each in kinds
     }
