@@ -22,7 +22,7 @@ from headlight.findings.passages import Attended, Passage, passage_of
 from headlight.findings.piece_text import PieceText
 from headlight.findings.rules import WORTH_SAYING
 from headlight.findings.wording import listed
-from headlight.result import describe
+from headlight.result import describe, refusing_incomplete
 from headlight.vocabulary import BEHAVIOURS, CATEGORIES, NEIGHBOURS
 
 LEVEL = 0.05
@@ -93,6 +93,7 @@ class _Numbers(NamedTuple):
         return _Numbers(*(np.where(heads >= 0, each[..., heads], np.nan) for each in self))
 
 
+@refusing_incomplete()
 def differences(
     runs: Sequence[xr.Dataset], *, match: str = "place", names: Sequence[str] = ()
 ) -> xr.Dataset:

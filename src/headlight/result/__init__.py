@@ -2,11 +2,14 @@
 
 from headlight.result.storage import (
     FORMAT,
+    RESULT,
     calculated_with,
+    csv_tables,
     csv_text,
     describe,
     joined,
     load,
+    refusing_incomplete,
     save,
     save_csv,
     stamp,
@@ -15,11 +18,14 @@ from headlight.result.storage import (
 
 __all__ = [
     "FORMAT",
+    "RESULT",
     "calculated_with",
+    "csv_tables",
     "csv_text",
     "describe",
     "joined",
     "load",
+    "refusing_incomplete",
     "save",
     "save_csv",
     "stamp",
