@@ -106,8 +106,10 @@ class TestNetcdf:
             load(tmp_path / "none.nc", stage="survey")
 
     def test_a_folder(self, tmp_path) -> None:
-        with pytest.raises(ResultError, match="no readable NetCDF file"):
+        with pytest.raises(ResultError, match=r"result\.nc does not exist"):
             load(tmp_path, stage="survey")
+        save(survey(), tmp_path / "result.nc")
+        assert load(tmp_path).identical(load(tmp_path / "result.nc"))
 
     @pytest.mark.parametrize("content", [b"", b"hello", b"CDF\x01" + bytes(40), bytes(4096)])
     def test_something_else(self, content: bytes, tmp_path) -> None:
@@ -259,6 +261,14 @@ class TestCsv:
         ]  # fmt: skip
         assert back.iloc[:2, 0].tolist() == ["'=", "b"]
         assert back["number"].tolist()[:2] == ["-1.5", "2.0"]
+
+    @pytest.mark.parametrize("separator", [";", "\t"])
+    def test_no_text_is_a_formula_where_other_separators_are_chosen(self, separator: str) -> None:
+        texts = ["x;=1+1", 'x, ";=1+1', "a\t=1", 'x;"=1', "x; @A1", "x\n=1", "a;b", "-1;-2", "=1"]
+        written = csv_text(pandas.DataFrame({"token;=1": texts, "b": ["x;+1"] * len(texts)}))
+        cells = [cell for line in written.split("\n") for cell in line.split(separator)]
+        assert not [cell for cell in cells if cell.strip('" ').startswith(("=", "+", "@"))]
+        assert "a;b" in written
 
     def test_harmless_tables_are_those_of_pandas(self) -> None:
         frame = pandas.DataFrame(

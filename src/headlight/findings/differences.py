@@ -23,7 +23,7 @@ from headlight.findings.piece_text import PieceText
 from headlight.findings.rules import WORTH_SAYING
 from headlight.findings.what_was_read import which_texts
 from headlight.findings.wording import listed
-from headlight.result import describe
+from headlight.result import describe, refusing_incomplete
 from headlight.vocabulary import BEHAVIOURS, CATEGORIES, FEWEST_FREEDOM, NEIGHBOURS
 
 LEVEL = 0.05
@@ -102,6 +102,7 @@ class _Numbers(NamedTuple):
         return _Numbers(*(each[..., statistics, :] for each in self))
 
 
+@refusing_incomplete()
 def differences(
     runs: Sequence[xr.Dataset], *, match: str = "place", names: Sequence[str] = ()
 ) -> xr.Dataset:

@@ -280,11 +280,13 @@ def _refuse_link(path: Path) -> None:
 
 def _owner(folder: Location) -> str:
     """The number of the process that has the lock, as far as it can be read."""
-    with suppress(OSError, ValueError):
-        return str(int((folder / LOCK).read_text()))
+    with suppress(ResultError, ValueError):
+        return str(int(files.read(folder / LOCK, own=True, most=_NUMBER)))
     return "unknown"
 
 
+_NUMBER = 64
+"""Bytes of the number of a process."""
 _WHOLE = "all"
 _NO_LINKS = getattr(os, "O_NOFOLLOW", 0)  # Windows has none
 _COUNTERS = tuple(each.name for each in fields(State) if each.name not in ("tally", "tree"))

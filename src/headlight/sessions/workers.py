@@ -17,11 +17,13 @@ import torch
 import yaml
 from torch import distributed
 
-from headlight.analysis.folder import JOIN, RESULT, RunFolder
+from headlight import files
+from headlight.analysis.folder import JOIN, RunFolder
 from headlight.capture import CapturedModel
 from headlight.catalogue import Study
 from headlight.errors import HeadlightWarning, RunError, UsageError
 from headlight.files import Location
+from headlight.result import RESULT
 from headlight.run import show_progress
 from headlight.run.blocks import (
     PASS,
@@ -95,7 +97,7 @@ def local_workers(
     with TemporaryDirectory() as scratch, ExitStack() as stack:
         options = {name: value for name, value in configuration.items() if name != "study"}
         config = Path(scratch) / "config.yaml"
-        config.write_text(yaml.safe_dump(options, allow_unicode=True), encoding="utf-8")
+        files.write(config, yaml.safe_dump(options, allow_unicode=True).encode())
         command = [sys.executable, "-m", "headlight", study.command]
         command += ["--config", str(config), "--out", str(folder.place), "--workers", JOIN]
         command += ["--trust-remote-code"] if model.trust_remote_code else []
@@ -175,10 +177,10 @@ def _copy_state(place: Location, to: Path) -> None:
     """Everything that decides what is left to do."""
     for each in passes(place):
         inner = to if each == place else to / each.name
-        inner.mkdir(exist_ok=True)
+        files.make_folder(inner, error=RunError)
         for name in (RESULT, CHECKPOINT, PASS):
             if (each / name).exists():
-                (inner / name).write_bytes((each / name).read_bytes())
+                files.write(inner / name, files.read(each / name, own=True, error=RunError))
 
 
 def _why(log: Path, code: int) -> str:
@@ -188,7 +190,7 @@ def _why(log: Path, code: int) -> str:
             "it was killed, as systems do when memory is exhausted; start fewer workers, or allow "
             "fewer tokens in a batch."
         )
-    lines = log.read_text(errors="replace").strip().splitlines() or ["it said nothing"]
+    lines = files.read(log).decode(errors="replace").strip().splitlines() or ["it said nothing"]
     return lines[-1]
 
 

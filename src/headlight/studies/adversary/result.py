@@ -11,14 +11,12 @@ from jaxtyping import Float64
 
 from headlight.analysis.classifiers.scores import macro_f1, majority_accuracy, span_f1
 from headlight.analysis.classifiers.study import MAJORITY, SCORES
-from headlight.analysis.folder import RESULT
 from headlight.analysis.variables import BOUNDS, LongNames, Variable, long_names
 from headlight.capture import CapturedModel, Classes
 from headlight.errors import UsageError
-from headlight.files import location
 from headlight.reduce.bootstrap import resampled
 from headlight.reduce.intervals import with_interval
-from headlight.result import describe, load
+from headlight.result import describe, load, refusing_incomplete
 from headlight.studies.adversary.evaluation import MEANS, Tables
 from headlight.studies.adversary.selection import AttentionSelection
 
@@ -43,6 +41,7 @@ class Instances:
     corpus: str
 
 
+@refusing_incomplete()
 def read_instances(path: str, model: CapturedModel, layers: Sequence[int]) -> Instances:
     """The texts of a run, in which all layers were changed at once.
 
@@ -50,8 +49,7 @@ def read_instances(path: str, model: CapturedModel, layers: Sequence[int]) -> In
         ResultError: there is no such result.
         UsageError: it is of another model, of other layers, or not of all of them at once.
     """
-    place = location(path)
-    found = load(place / RESULT if place.is_dir() else place, stage="instance_adversary")
+    found = load(path, stage="instance_adversary")
     theirs, own = json.loads(found.attrs.get("settings", "{}")), model.identity()
     if any(theirs.get(name) != own[name] for name in SAME):
         raise UsageError(

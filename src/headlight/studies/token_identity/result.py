@@ -169,7 +169,7 @@ def load_map(path: str | Location) -> TrainedMap:
     Raises:
         ResultError: the file cannot be read, or holds no map.
     """
-    tensors, header = load_tensors(path, what="map")
+    tensors, header = load_tensors(path, what="map", own=False)
     try:
         weights = [torch.from_numpy(tensors[name]) for name in _NAMES[header["kind"]]]
         return TrainedMap(header["kind"], weights, dict(header["notes"]))
