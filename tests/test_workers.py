@@ -4,6 +4,7 @@ import json
 import subprocess
 import sys
 import warnings
+from contextlib import nullcontext
 from dataclasses import replace
 from pathlib import Path
 
@@ -99,8 +100,8 @@ def test_other_processes_of_this_machine_work_as_well(tmp_path: Path) -> None:
 def test_a_worker_that_ends_early_is_one_sentence(
     code: str, message: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    def start(_: object, errors) -> subprocess.Popen[bytes]:
-        process = subprocess.Popen([sys.executable, "-c", code], stderr=errors)
+    def start(_: object, output, errors) -> subprocess.Popen[bytes]:
+        process = subprocess.Popen([sys.executable, "-c", code], stdout=output, stderr=errors)
         process.wait()
         return process
 
@@ -108,6 +109,23 @@ def test_a_worker_that_ends_early_is_one_sentence(
     folder = RunFolder(path=tmp_path, workers=2)
     working = local_workers(find_study("survey"), {}, folder, model("bert"))
     with pytest.warns(HeadlightWarning, match=message), working:
+        pass
+
+
+@pytest.mark.parametrize("output", ["", "report: run/report.html"])
+def test_a_worker_that_has_done_nothing_is_an_error(
+    output: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def start(_: object, out, errors) -> subprocess.Popen[bytes]:
+        process = subprocess.Popen([sys.executable, "-c", f"print({output!r}, end='')"], stdout=out)
+        process.wait()
+        return process
+
+    monkeypatch.setattr("headlight.sessions.workers._start", start)
+    folder = RunFolder(path=tmp_path, workers=2)
+    working = local_workers(find_study("survey"), {}, folder, model("bert"))
+    refused = pytest.raises(RunError, match="a worker ended without a result and without a word")
+    with nullcontext() if output else refused, working:
         pass
 
 
@@ -134,9 +152,9 @@ def test_workers_trust_code_if_the_user_does(
 ) -> None:
     commands: list[list[str]] = []
 
-    def start(command: list[str], errors) -> subprocess.Popen[bytes]:
+    def start(command: list[str], output, errors) -> subprocess.Popen[bytes]:
         commands.append(command)
-        return subprocess.Popen([sys.executable, "-c", ""])
+        return subprocess.Popen([sys.executable, "-c", "import time; time.sleep(60)"])
 
     monkeypatch.setattr("headlight.sessions.workers._start", start)
     trusted = replace(model("bert"), trust_remote_code=trust)

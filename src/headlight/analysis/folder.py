@@ -8,6 +8,7 @@ from pathlib import Path
 from headlight.analysis.work_folders import MARK, remove_work_folder
 from headlight.errors import HeadlightError, RunError, UsageError
 from headlight.files import Location, is_link, location, make_folder, reason, write_new
+from headlight.processes import usable_cores
 from headlight.run.blocks import (
     PLAN,
     SHARED,
@@ -18,7 +19,7 @@ from headlight.run.blocks import (
     workers_at,
 )
 from headlight.run.checkpoint import FILE as CHECKPOINT, check_unlocked, locked
-from headlight.run.processes import Mode, usable_cores
+from headlight.run.shared import Mode
 from headlight.vocabulary import CORPUS_LABEL
 
 RESULT = "result.nc"

@@ -16,7 +16,7 @@ from headlight.files import Location
 from headlight.result import calculated_with
 from headlight.run import BatchJob, State, run, run_shared, show_progress
 from headlight.run.example import ShardReader, read_shards
-from headlight.run.processes import Mode
+from headlight.run.shared import Mode
 
 E = TypeVar("E", bound=Encoded)
 
