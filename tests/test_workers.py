@@ -1,6 +1,7 @@
 """Runs that several processes share: the bits of one process, and what is refused."""
 
 import json
+import os
 import subprocess
 import sys
 import warnings
@@ -256,3 +257,56 @@ def test_the_share_of_the_corpus_is_the_same_however_it_was_read(tmp_path: Path)
     assert share(RunFolder(path=tmp_path / "resumed", resume=True)) == first
     settings = replace(SETTINGS, max_examples=20)
     assert "corpus_share" not in survey(str(corpus), model("bert"), settings, progress=False).attrs
+
+
+@pytest.mark.slow
+@pytest.mark.usefixtures("small_shards")
+@pytest.mark.parametrize("workers", ["join", None])
+def test_who_rounds_otherwise_is_refused(
+    workers: str | None, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def go_on(**how: object) -> object:
+        folder = RunFolder(path=tmp_path, **how)
+        return survey(texts(19), model("bert"), SETTINGS, folder=folder, progress=False)
+
+    stops = pytest.raises(headlight.errors.RunInterruptedError)
+    with interrupted_after(2), one_thread(), stops:
+        go_on(workers=workers)
+    later = {"workers": workers} if workers else {"resume": True}
+    with monkeypatch.context() as patch, one_thread():
+        patch.setattr("headlight.analysis.passes.rounding_of", lambda device: "another")
+        with pytest.raises(RunError, match='rounded otherwise: ".*" there, "another" here'):
+            go_on(**later)
+    with one_thread():
+        assert go_on(**later).drop_attrs().identical(alone(19).drop_attrs())
+
+
+ROUNDING = """
+import torch
+from headlight.analysis.passes import rounding_of
+print(rounding_of(torch.device("cpu")))
+"""
+
+
+def rounding(**environment: str) -> str:
+    path = os.pathsep.join(path for path in sys.path if path)
+    asked = {**os.environ, "PYTHONPATH": path, **environment}
+    return subprocess.check_output([sys.executable, "-c", ROUNDING], text=True, env=asked)
+
+
+@pytest.mark.slow
+def test_rounding_is_told_by_kernels_and_not_by_threads() -> None:
+    """MKL chooses its kernels by itself, whatever instructions torch says that it uses."""
+    own = rounding(OMP_NUM_THREADS="1")
+    assert rounding(OMP_NUM_THREADS="4", OPENBLAS_NUM_THREADS="4") == own
+    product = torch.rand(64, 200, generator=torch.Generator().manual_seed(0))
+    code = (
+        "import torch; x = torch.rand(64, 200, generator=torch.Generator().manual_seed(0))\n"
+        "print((x @ x.T).numpy().tobytes().hex())"
+    )
+    other = {**os.environ, "MKL_CBWR": "COMPATIBLE"}
+    bits = subprocess.check_output([sys.executable, "-c", code], text=True, env=other).strip()
+    differs = bits != (product @ product.T).numpy().tobytes().hex()
+    if not differs:
+        pytest.skip("MKL has one way to multiply on this processor, or is not there")
+    assert rounding(MKL_CBWR="COMPATIBLE") != own
