@@ -275,7 +275,7 @@ def test_who_rounds_otherwise_is_refused(
     later = {"workers": workers} if workers else {"resume": True}
     with monkeypatch.context() as patch, one_thread():
         patch.setattr("headlight.analysis.passes.rounding_of", lambda device: "another")
-        with pytest.raises(RunError, match='rounded otherwise: ".*" there, "another" here'):
+        with pytest.raises(RunError, match=r'rounded otherwise: ".*" there, "another" here'):
             go_on(**later)
     with one_thread():
         assert go_on(**later).drop_attrs().identical(alone(19).drop_attrs())
