@@ -9,6 +9,7 @@ from headlight.analysis.work_folders import MARK, remove_work_folder
 from headlight.errors import HeadlightError, RunError, UsageError
 from headlight.files import Location, location, make_folder, reason, write_new
 from headlight.output_folder import OutputFolder
+from headlight.processes import usable_cores
 from headlight.result import RESULT
 from headlight.run.blocks import (
     PLAN,
@@ -20,7 +21,7 @@ from headlight.run.blocks import (
     workers_at,
 )
 from headlight.run.checkpoint import FILE as CHECKPOINT, check_unlocked, locked
-from headlight.run.processes import Mode, usable_cores
+from headlight.run.shared import Mode
 from headlight.vocabulary import CORPUS_LABEL
 
 CONFIG = "config.yaml"

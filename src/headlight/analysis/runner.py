@@ -33,7 +33,7 @@ from headlight.run.example import (
     is_digest,
     read_shards,
 )
-from headlight.run.processes import Mode
+from headlight.run.shared import Mode
 from headlight.training.jobs import one_thread
 from headlight.vocabulary import Kinds
 

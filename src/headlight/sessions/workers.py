@@ -3,7 +3,6 @@
 import os
 import socket
 import subprocess
-import sys
 import warnings
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import ExitStack, chdir, contextmanager, nullcontext
@@ -23,6 +22,7 @@ from headlight.capture import CapturedModel
 from headlight.catalogue import Study
 from headlight.errors import HeadlightWarning, RunError, UsageError
 from headlight.files import Location
+from headlight.processes import SAFE_PATH, python_command
 from headlight.result import RESULT
 from headlight.run import show_progress
 from headlight.run.blocks import (
@@ -41,6 +41,8 @@ if TYPE_CHECKING:
 
 PATIENCE = 10.0
 """Seconds that a process is given to end before it is killed."""
+OUTPUT = ".out"
+"""Of the file of what a worker puts out, which is the table of the result: it says that it ran."""
 KILLED = -9
 """How a process ends that the system kills; Windows does not."""
 
@@ -89,6 +91,9 @@ def local_workers(
         configuration: what repeats the run, as a config file holds it.
         folder: of the run.
         model: which each process loads again; of several GPUs each takes another.
+
+    Raises:
+        RunError: a process ended as if all were well, and put nothing out.
     """
     others = folder.processes - 1
     if not others:
@@ -98,31 +103,35 @@ def local_workers(
         options = {name: value for name, value in configuration.items() if name != "study"}
         config = Path(scratch) / "config.yaml"
         files.write(config, yaml.safe_dump(options, allow_unicode=True).encode())
-        command = [sys.executable, "-m", "headlight", study.command]
+        command = ["-m", "headlight", study.command]
         command += ["--config", str(config), "--out", str(folder.place), "--workers", JOIN]
         command += ["--trust-remote-code"] if model.trust_remote_code else []
         logs = [Path(scratch) / f"{number}.log" for number in range(others)]
         started = []
         for number, log in enumerate(logs):
+            output = stack.enter_context(log.with_suffix(OUTPUT).open("wb"))
             errors = stack.enter_context(log.open("wb"))
             place = ["--device", device_of(model.transformer.device, number + 1)]
-            started.append(_start([*command, *place], errors))
+            started.append(_start([*command, *place], output, errors))
         try:
             yield
         finally:
-            failed = [
-                _why(log, code)
-                for each, log in zip(started, logs, strict=True)
-                if (code := each.poll())
-            ]
+            ended = [(log, each.poll()) for each, log in zip(started, logs, strict=True)]
             _end(started)
             if isinstance(folder.place, Path):
                 remove_partials(folder.place)
-        for reason in failed:
-            warnings.warn(
-                f"a worker ended early, and others did its work: {reason}",
-                HeadlightWarning,
-                stacklevel=2,
+        for log, code in ended:
+            if code:
+                warnings.warn(
+                    f"a worker ended early, and others did its work: {_why(log, code)}",
+                    HeadlightWarning,
+                    stacklevel=2,
+                )
+        if any(code == 0 and not log.with_suffix(OUTPUT).stat().st_size for log, code in ended):
+            raise RunError(
+                "a worker ended without a result and without a word, as if another program ran in "
+                "place of headlight; see what python -P -m headlight --version says.  Others did "
+                "its work: their result is kept."
             )
 
 
@@ -201,14 +210,14 @@ def device_of(device: torch.device, number: int) -> str:
     return f"cuda:{((device.index or 0) + number) % torch.cuda.device_count()}"
 
 
-def _start(command: Sequence[str], errors: Any) -> subprocess.Popen[bytes]:
+def _start(arguments: Sequence[str], output: Any, errors: Any) -> subprocess.Popen[bytes]:
     threads = {"OMP_NUM_THREADS": "1", "TOKENIZERS_PARALLELISM": "false"}
     return subprocess.Popen(
-        command,
+        python_command(*arguments),
         stdin=subprocess.DEVNULL,
-        stdout=subprocess.DEVNULL,
+        stdout=output,
         stderr=errors,
-        env={**os.environ, **threads},
+        env={**os.environ, **threads, SAFE_PATH: "1"},
         start_new_session=True,  # Ctrl-C is for the first process, which ends the others
     )
 
