@@ -61,7 +61,7 @@ def main() -> list[tuple[str, str, str, str]]:
     remarks = {
         "value_zeroing": f"what follows the attention runs {TOKENS} times",
         "decompx": f"{TOKENS} tangents",
-        "gradient_input": f"{TOKENS} tangents",
+        "gradient_hidden": f"{TOKENS} tangents",
         "attribution": f"16 × {TOKENS} tangents",
     }
     return [

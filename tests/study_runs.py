@@ -19,6 +19,8 @@ LAYERS = (1, 3)
 HEADS = {(1, 0), (1, 1), (3, 0)}
 """Those that there are in these layers."""
 ENCODED, SPOKEN = "alignment_of_encoders", "alignment_of_speech"
+RESAMPLES = 100
+"""Of two, as in `smallest`, the percentiles often leave out the number itself."""
 FEW = {"text": {"max_examples": 12}, "treebank": {"max_sentences": 12}}
 
 
@@ -69,6 +71,8 @@ class StudyRuns:
     def _run(self, name: str, out: Path) -> None:
         study = find_study(name)
         settings: dict[str, Any] = {**study.smallest, **FEW.get(study.reads, {})}
+        if "bootstrap" in settings:
+            settings["bootstrap"] = RESAMPLES
         if study.reads == "parallel":
             model, settings["gold"] = uneven_translator(), str(self.data / "gold.talp")
         elif study.reads == "haystack":

@@ -11,6 +11,7 @@ from headlight.catalogue import Study, studies
 from headlight.catalogue.models import EMBEDDED, EMBEDDED_NAME
 from headlight.corpora import open_sentence_pairs, open_treebank
 from headlight.corpora.samples import SAMPLE_REVIEWS, SAMPLE_TREEBANK
+from headlight.errors import HeadlightWarning
 from studies.command import Command, as_options
 
 pytestmark = pytest.mark.skipif(
@@ -27,6 +28,8 @@ FEW: dict[str, dict[str, Any]] = {
     "labelled": {"max_examples": 8},
 }
 """Of each sample only the beginning, so that this takes a moment."""
+UNSEEN = (HeadlightWarning, DeprecationWarning, PendingDeprecationWarning, ResourceWarning)
+"""Warnings that are a sentence to the user, or that Python keeps to itself."""
 NARROW = {"permutation": {"by": ["all"]}, "instance_adversary": {"by": ["all"]}}
 
 
@@ -38,6 +41,7 @@ def test_a_study_needs_neither_source_nor_model(
     tmp_path: Path,
     monkeypatch: pytest.MonkeyPatch,
     capsys: pytest.CaptureFixture[str],
+    recwarn: pytest.WarningsRecorder,
 ) -> None:
     settings = {**study.smallest, **FEW[study.reads], **NARROW.get(study.name, {})}
     settings.pop("start", None)  # which only the embedded classifier can do without
@@ -46,6 +50,8 @@ def test_a_study_needs_neither_source_nor_model(
         study.command, *as_options(settings), "--out", out
     )
     assert code == 0, complained
+    assert [each for each in recwarn if not issubclass(each.category, UNSEEN)] == []
+    assert "Warning" not in complained
     result = headlight.open(out)
     assert result.attrs["model"] == (study.source.default_model or EMBEDDED_NAME)
     if study.reads != "haystack":  # an encoder is asked about random tokens

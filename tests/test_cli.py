@@ -432,7 +432,7 @@ def test_what_a_survey_leaves(finished):
     found = files(finished / "out")
     tables = {name for name in found if name.startswith("tables/")}
     assert tables
-    assert found - tables == {"report.html", "result.nc", "config.yaml"}
+    assert found - tables == {"report.html", "result.nc", "config.yaml", ".headlight"}
 
 
 @pytest.mark.parametrize("left", ["checkpoint.safetensors", "result.nc", "report.html"])

@@ -18,11 +18,12 @@ from hypothesis import given, settings, strategies
 import headlight
 from headlight import files
 from headlight.errors import ResultError, RunError
-from headlight.result import FORMAT, csv_text, load, save, save_csv, versions
+from headlight.result import FORMAT, csv_text, describe, load, save, save_csv, versions
 from headlight.vocabulary import CATEGORIES
 from random_moments import flips
 
 ROOT = Path(__file__).resolve().parent.parent
+ENDS = ("", "_low", "_high")
 
 
 def survey() -> xarray.Dataset:
@@ -106,8 +107,10 @@ class TestNetcdf:
             load(tmp_path / "none.nc", stage="survey")
 
     def test_a_folder(self, tmp_path) -> None:
-        with pytest.raises(ResultError, match="no readable NetCDF file"):
+        with pytest.raises(ResultError, match=r"result\.nc does not exist"):
             load(tmp_path, stage="survey")
+        save(survey(), tmp_path / "result.nc")
+        assert load(tmp_path).identical(load(tmp_path / "result.nc"))
 
     @pytest.mark.parametrize("content", [b"", b"hello", b"CDF\x01" + bytes(40), bytes(4096)])
     def test_something_else(self, content: bytes, tmp_path) -> None:
@@ -260,6 +263,14 @@ class TestCsv:
         assert back.iloc[:2, 0].tolist() == ["'=", "b"]
         assert back["number"].tolist()[:2] == ["-1.5", "2.0"]
 
+    @pytest.mark.parametrize("separator", [";", "\t"])
+    def test_no_text_is_a_formula_where_other_separators_are_chosen(self, separator: str) -> None:
+        texts = ["x;=1+1", 'x, ";=1+1', "a\t=1", 'x;"=1', "x; @A1", "x\n=1", "a;b", "-1;-2", "=1"]
+        written = csv_text(pandas.DataFrame({"token;=1": texts, "b": ["x;+1"] * len(texts)}))
+        cells = [cell for line in written.split("\n") for cell in line.split(separator)]
+        assert not [cell for cell in cells if cell.strip('" ').startswith(("=", "+", "@"))]
+        assert "a;b" in written
+
     def test_harmless_tables_are_those_of_pandas(self) -> None:
         frame = pandas.DataFrame(
             {
@@ -366,3 +377,29 @@ def test_importing_it_loads_no_model_library(module: str) -> None:
         [sys.executable, "-c", program], capture_output=True, text=True, env=environment, check=True
     )
     assert ran.stdout.strip() == "set()"
+
+
+def test_intervals_stay_in_the_bounds_of_their_scale() -> None:
+    scales = ("share", "correlation", "positive", "signed")
+    made = xarray.Dataset(
+        {f"{name}{end}": ("n", [-2.0, 0.5, 2.0, np.nan]) for name in scales for end in ENDS}
+    )
+    names = {f"{name}{end}": ("", "1", name) for name in scales for end in ENDS}
+    described = describe(made, names)
+    for name, expected in zip(
+        scales, ([0, 0.5, 1], [-1, 0.5, 1], [0, 0.5, 2], [-2, 0.5, 2]), strict=True
+    ):
+        assert described[name].attrs["scale"] == name
+        assert described[name].values[:3].tolist() == [-2, 0.5, 2], "the number itself stays"
+        for end in ENDS[1:]:
+            assert described[f"{name}{end}"].values[:3].tolist() == expected
+            assert np.isnan(described[f"{name}{end}"].values[3])
+
+
+def test_intervals_of_measures_with_a_sign_have_no_bounds() -> None:
+    made = xarray.Dataset(
+        {"share_low": (("n", "measure"), np.array([[-0.2, -0.2], [1.5, 1.5]]))},
+        coords={"measure": ["weight", "effective"]},
+    )
+    described = describe(made, {"share_low": ("", "1", "row_share")})
+    assert described["share_low"].values.tolist() == [[0.0, -0.2], [1.0, 1.5]]

@@ -1,9 +1,11 @@
 """Runs that several processes share: the bits of one process, and what is refused."""
 
 import json
+import os
 import subprocess
 import sys
 import warnings
+from contextlib import nullcontext
 from dataclasses import replace
 from pathlib import Path
 
@@ -99,8 +101,8 @@ def test_other_processes_of_this_machine_work_as_well(tmp_path: Path) -> None:
 def test_a_worker_that_ends_early_is_one_sentence(
     code: str, message: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    def start(_: object, errors) -> subprocess.Popen[bytes]:
-        process = subprocess.Popen([sys.executable, "-c", code], stderr=errors)
+    def start(_: object, output, errors) -> subprocess.Popen[bytes]:
+        process = subprocess.Popen([sys.executable, "-c", code], stdout=output, stderr=errors)
         process.wait()
         return process
 
@@ -108,6 +110,23 @@ def test_a_worker_that_ends_early_is_one_sentence(
     folder = RunFolder(path=tmp_path, workers=2)
     working = local_workers(find_study("survey"), {}, folder, model("bert"))
     with pytest.warns(HeadlightWarning, match=message), working:
+        pass
+
+
+@pytest.mark.parametrize("output", ["", "report: run/report.html"])
+def test_a_worker_that_has_done_nothing_is_an_error(
+    output: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def start(_: object, out, errors) -> subprocess.Popen[bytes]:
+        process = subprocess.Popen([sys.executable, "-c", f"print({output!r}, end='')"], stdout=out)
+        process.wait()
+        return process
+
+    monkeypatch.setattr("headlight.sessions.workers._start", start)
+    folder = RunFolder(path=tmp_path, workers=2)
+    working = local_workers(find_study("survey"), {}, folder, model("bert"))
+    refused = pytest.raises(RunError, match="a worker ended without a result and without a word")
+    with nullcontext() if output else refused, working:
         pass
 
 
@@ -134,9 +153,9 @@ def test_workers_trust_code_if_the_user_does(
 ) -> None:
     commands: list[list[str]] = []
 
-    def start(command: list[str], errors) -> subprocess.Popen[bytes]:
+    def start(command: list[str], output, errors) -> subprocess.Popen[bytes]:
         commands.append(command)
-        return subprocess.Popen([sys.executable, "-c", ""])
+        return subprocess.Popen([sys.executable, "-c", "import time; time.sleep(60)"])
 
     monkeypatch.setattr("headlight.sessions.workers._start", start)
     trusted = replace(model("bert"), trust_remote_code=trust)
@@ -238,3 +257,56 @@ def test_the_share_of_the_corpus_is_the_same_however_it_was_read(tmp_path: Path)
     assert share(RunFolder(path=tmp_path / "resumed", resume=True)) == first
     settings = replace(SETTINGS, max_examples=20)
     assert "corpus_share" not in survey(str(corpus), model("bert"), settings, progress=False).attrs
+
+
+@pytest.mark.slow
+@pytest.mark.usefixtures("small_shards")
+@pytest.mark.parametrize("workers", ["join", None])
+def test_who_rounds_otherwise_is_refused(
+    workers: str | None, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def go_on(**how: object) -> object:
+        folder = RunFolder(path=tmp_path, **how)
+        return survey(texts(19), model("bert"), SETTINGS, folder=folder, progress=False)
+
+    stops = pytest.raises(headlight.errors.RunInterruptedError)
+    with interrupted_after(2), one_thread(), stops:
+        go_on(workers=workers)
+    later = {"workers": workers} if workers else {"resume": True}
+    with monkeypatch.context() as patch, one_thread():
+        patch.setattr("headlight.analysis.passes.rounding_of", lambda device: "another")
+        with pytest.raises(RunError, match=r'rounded otherwise: ".*" there, "another" here'):
+            go_on(**later)
+    with one_thread():
+        assert go_on(**later).drop_attrs().identical(alone(19).drop_attrs())
+
+
+ROUNDING = """
+import torch
+from headlight.analysis.passes import rounding_of
+print(rounding_of(torch.device("cpu")))
+"""
+
+
+def rounding(**environment: str) -> str:
+    path = os.pathsep.join(path for path in sys.path if path)
+    asked = {**os.environ, "PYTHONPATH": path, **environment}
+    return subprocess.check_output([sys.executable, "-c", ROUNDING], text=True, env=asked)
+
+
+@pytest.mark.slow
+def test_rounding_is_told_by_kernels_and_not_by_threads() -> None:
+    """MKL chooses its kernels by itself, whatever instructions torch says that it uses."""
+    own = rounding(OMP_NUM_THREADS="1")
+    assert rounding(OMP_NUM_THREADS="4", OPENBLAS_NUM_THREADS="4") == own
+    product = torch.rand(64, 200, generator=torch.Generator().manual_seed(0))
+    code = (
+        "import torch; x = torch.rand(64, 200, generator=torch.Generator().manual_seed(0))\n"
+        "print((x @ x.T).numpy().tobytes().hex())"
+    )
+    other = {**os.environ, "MKL_CBWR": "COMPATIBLE"}
+    bits = subprocess.check_output([sys.executable, "-c", code], text=True, env=other).strip()
+    differs = bits != (product @ product.T).numpy().tobytes().hex()
+    if not differs:
+        pytest.skip("MKL has one way to multiply on this processor, or is not there")
+    assert rounding(MKL_CBWR="COMPATIBLE") != own

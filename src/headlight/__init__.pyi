@@ -814,7 +814,7 @@ def flow(
     max_examples: int | None = None,
     seed: int = 0,
     bootstrap: int = 200,
-    methods: Literal['rollout', 'rollout_norm', 'rollout_block_norm', 'rollout_layer_norm', 'globenc', 'alti', 'value_zeroing', 'decompx', 'attribution', 'gradient_input'] | Iterable[Literal['rollout', 'rollout_norm', 'rollout_block_norm', 'rollout_layer_norm', 'globenc', 'alti', 'value_zeroing', 'decompx', 'attribution', 'gradient_input']] = ('rollout', 'rollout_layer_norm', 'globenc', 'alti'),
+    methods: Literal['rollout', 'rollout_norm', 'rollout_block_norm', 'rollout_layer_norm', 'globenc', 'alti', 'value_zeroing', 'decompx', 'attribution', 'gradient_hidden'] | Iterable[Literal['rollout', 'rollout_norm', 'rollout_block_norm', 'rollout_layer_norm', 'globenc', 'alti', 'value_zeroing', 'decompx', 'attribution', 'gradient_hidden']] = ('rollout', 'rollout_layer_norm', 'globenc', 'alti'),
 ) -> xarray.Dataset:
     """How much of a token after each layer comes from itself, from the first token, from special
     tokens and from others near or far, and whether methods agree.
@@ -860,8 +860,8 @@ def flow(
         methods: how tokens are followed. Products over layers of what each takes from each:
             ``rollout`` of weights, ``rollout_norm``, ``rollout_block_norm`` and
             ``rollout_layer_norm`` of norms, ``globenc``, ``alti`` and ``value_zeroing``.
-            Through all layers at once: ``decompx``, ``attribution`` and ``gradient_input``. The
-            last four run a layer, or the model, once for each token or more, and are slow.
+            Through all layers at once: ``decompx``, ``attribution`` and ``gradient_hidden``.
+            The last four run a layer, or the model, once for each token or more, and are slow.
 
     Raises:
         HeadlightError: something is wrong with the request, the model, or what is read.

@@ -1,6 +1,11 @@
 """``python -m headlight``: the command line, where the command ``headlight`` is not on the path."""
 
-from headlight.cli import main
+import sys
 
 if __name__ == "__main__":
+    if not sys.flags.safe_path:
+        sys.path.pop(0)  # the working folder, in which the command does not look for modules either
+
+    from headlight.cli import main
+
     main()

@@ -9,11 +9,11 @@ import numpy as np
 import xarray
 
 import headlight.views.accessor  # noqa: F401 - results can make their tables, pictures and pages
-from headlight.analysis.folder import RESULT, RunFolder
+from headlight.analysis.folder import RunFolder
 from headlight.catalogue import Study, find_study
 from headlight.catalogue.arguments import RUN, arguments, documentation, objects, signature
 from headlight.errors import UnknownNameError, UsageError
-from headlight.files import Location, location
+from headlight.files import Location
 from headlight.result import load as load_result
 from headlight.result.kinds import of_kind
 
@@ -30,8 +30,7 @@ def open(path: str | Location) -> xarray.Dataset:
     Raises:
         ResultError: there is none, or it cannot be read.
     """
-    place = location(path)
-    return load_result(place / RESULT if place.is_dir() else place)
+    return load_result(path)
 
 
 def compare(

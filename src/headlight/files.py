@@ -6,13 +6,16 @@ used alike.
 
 import errno
 import io
+import json
 import os
 import re
+import stat
 import sys
 import threading
 import time
+from contextlib import suppress
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, TypeVar, cast
+from typing import IO, TYPE_CHECKING, Any, TypeVar, cast
 
 from headlight.errors import HeadlightError, ResultError, UsageError
 
@@ -46,21 +49,41 @@ _PLAIN = {
 if hasattr(errno, "EDQUOT"):  # Windows has no quota
     _PLAIN[errno.EDQUOT] = "the disk quota is used up; free some space or choose another place"
 
+_UNREADABLE = {
+    errno.EACCES: "you may not read it, or not enter a folder above it",
+    errno.EPERM: "you may not read it, or not enter a folder above it",
+    errno.ENOENT: "there is no such file",
+    errno.ELOOP: "it is a link, which may lead anywhere; name the file that it leads to",
+    errno.ENXIO: "it is a socket or a device; save it to a file",
+    errno.ENAMETOOLONG: "the name is too long",
+}
+
+LARGEST = 1 << 32
+"""Bytes of a file that is read as a whole; one that has more could fill the memory."""
+LARGEST_JSON = 1 << 28
+"""Bytes of such a file of JSON, which takes several times as many in memory."""
+DEEPEST = 100
+"""Levels of JSON: deeper, what walks through it runs out of stack."""
+
 _PARTIAL = re.compile(r"\..+\.\d+\.partial")
 WINDOWS = os.name == "nt"
+# Windows has neither.
+_NO_LINKS = getattr(os, "O_NOFOLLOW", 0)
+_NO_WAIT = getattr(os, "O_NONBLOCK", 0) | getattr(os, "O_BINARY", 0)
 
 
 def location(path: str | Location, *, error: type[HeadlightError] = ResultError) -> Location:
-    """What a user calls a place: a path, or the address of a store (``s3://bucket/folder``).
+    """Return what a user calls a place: a path, or the address of a store (``s3://bucket/x``).
 
     Raises:
-        HeadlightError: of class `error`, when there is no driver for such addresses.
+        HeadlightError: of class `error`, when there is no driver for such addresses, the name is
+            too long, or a folder may not be entered.
     """
+    protocol, separator, _ = str(path).partition("://")
+    if isinstance(path, Path) or not (separator or not isinstance(path, str)):
+        return check_reachable(path if isinstance(path, Path) else Path(path), error=error)
     if not isinstance(path, str):
         return path
-    protocol, separator, _ = path.partition("://")
-    if not separator:
-        return Path(path)
     from upath import UPath
 
     try:
@@ -71,19 +94,138 @@ def location(path: str | Location, *, error: type[HeadlightError] = ResultError)
     return Path(found.path) if protocol == "file" else found
 
 
-def read(path: Location, *, error: type[HeadlightError] = ResultError) -> bytes:
-    """All of a file.
+def check_reachable(path: Path, *, error: type[HeadlightError] = ResultError) -> Path:
+    """Return `path`, if it can be looked at; whether it exists does not matter.
 
     Raises:
-        HeadlightError: of class `error`, when there is no such file, or it cannot be read.
+        HeadlightError: of class `error`, when the name is too long or none of a file, or a folder
+            may not be entered: that of the file, or `path` itself.
     """
     try:
-        return path.read_bytes()
-    except FileNotFoundError as problem:
-        raise error(f"{path} cannot be read: there is no such file.") from problem
-    except Exception as problem:  # every driver raises errors of its own
-        why = problem.strerror if isinstance(problem, OSError) else None
-        raise error(f"{path} cannot be read: {why or reason(problem)}.") from problem
+        # Of a folder, that what lies in it can be looked at, too.
+        os.stat(f"{path}{os.sep}.")  # noqa: PTH116 - pathlib leaves out the dot
+    except (FileNotFoundError, NotADirectoryError):
+        pass
+    except (OSError, ValueError) as problem:  # a NUL character
+        raise _unreadable(path, problem, error) from problem
+    return path
+
+
+def open_file(
+    path: Location, *, own: bool = False, error: type[HeadlightError] = ResultError
+) -> IO[bytes]:
+    """Open a regular file for reading, without waiting for the other end of a pipe.
+
+    Args:
+        path: The file.
+        own: Refuse a link: the name is one of ours, in a folder that somebody else may have filled
+            with links to files that are nobody's business.
+        error: The class of the refusal.
+
+    Raises:
+        HeadlightError: of class `error`, when there is no such file, it is a folder, a pipe, a
+            device or a refused link, or it cannot be opened.
+    """
+    if not isinstance(path, Path):
+        try:
+            return cast("IO[bytes]", path.open("rb"))
+        except Exception as problem:  # every driver raises errors of its own
+            raise _unreadable(path, problem, error) from problem
+    try:
+        if own and path.is_symlink():
+            raise OSError(errno.ELOOP, "")
+        _check_regular(path, path.stat(), error)  # before a device takes opening for an order
+        descriptor = os.open(path, os.O_RDONLY | _NO_WAIT | (_NO_LINKS if own else 0))
+        try:
+            _check_regular(path, os.fstat(descriptor), error)
+            return os.fdopen(descriptor, "rb")
+        except BaseException:
+            os.close(descriptor)
+            raise
+    except (OSError, ValueError) as problem:
+        raise _unreadable(path, problem, error) from problem
+
+
+def read(
+    path: Location,
+    *,
+    own: bool = False,
+    most: int = LARGEST,
+    error: type[HeadlightError] = ResultError,
+) -> bytes:
+    """Return the content of a regular file.
+
+    Args:
+        path: The file.
+        own: Refuse a link, see `open_file`.
+        most: Bytes that it may have.
+        error: The class of the refusal.
+
+    Raises:
+        HeadlightError: of class `error`, see `open_file`; or the file has more bytes.
+    """
+    with open_file(path, own=own, error=error) as file:
+        try:
+            size = os.fstat(file.fileno()).st_size if isinstance(path, Path) else 0
+            content = b"" if size > most else file.read(most + 1)
+        except Exception as problem:  # every driver raises errors of its own
+            raise _unreadable(path, problem, error) from problem
+    if max(size, len(content)) > most:
+        raise error(
+            f"{path} cannot be read: it has more than {most:,} bytes, which no such file has."
+        )
+    return content
+
+
+def read_json(
+    path: Location, *, own: bool = True, error: type[HeadlightError] = ResultError
+) -> Any:
+    """Return the value in a file of JSON, by default one of ours.
+
+    Raises:
+        HeadlightError: of class `error`, see `read`.
+        ValueError: the file is no JSON, or nested more than `DEEPEST` levels.
+    """
+    return parse_json(read(path, own=own, most=LARGEST_JSON, error=error))
+
+
+def parse_json(text: str | bytes) -> Any:
+    """Return the value of a text of JSON that somebody else may have written.
+
+    Raises:
+        ValueError: it is no JSON, or nested more than `DEEPEST` levels.
+    """
+    try:
+        value = json.loads(text)
+    except RecursionError as problem:
+        raise ValueError(f"more than {DEEPEST} levels of JSON") from problem
+    level = [value]
+    for _ in range(DEEPEST):
+        level = [inner for each in level for inner in _values(each) if isinstance(inner, _NESTED)]
+        if not level:
+            return value
+    raise ValueError(f"more than {DEEPEST} levels of JSON")
+
+
+_NESTED = (dict, list)
+
+
+def _values(value: Any) -> Any:
+    return value.values() if isinstance(value, dict) else value if isinstance(value, list) else ()
+
+
+def _check_regular(path: Path, status: os.stat_result, error: type[HeadlightError]) -> None:
+    if not stat.S_ISREG(status.st_mode):
+        kind = "a folder" if stat.S_ISDIR(status.st_mode) else "a pipe or a device"
+        raise error(f"{storable(path)} cannot be read: it is {kind}; give a file.")
+
+
+def _unreadable(path: Location, problem: Exception, error: type[HeadlightError]) -> HeadlightError:
+    number = problem.errno if isinstance(problem, OSError) else None
+    if isinstance(problem, FileNotFoundError):  # of a store, which gives no number
+        number = errno.ENOENT
+    why = _UNREADABLE.get(number or 0) or reason(problem)
+    return error(f"{storable(path)} cannot be read: {why}.")
 
 
 def standard_input() -> io.BufferedIOBase:
@@ -160,6 +302,27 @@ def write_new(path: Location, content: bytes, *, error: type[HeadlightError] = R
     return True
 
 
+def begun_file(path: Path) -> IO[bytes]:
+    """Open a file that is written piece by piece, as it is, or make it; a link is not followed.
+
+    Raises:
+        OSError: the file cannot be written, is a link, or none that can be gone on with.
+    """
+    flags = os.O_RDWR | os.O_CREAT | _NO_LINKS | _NO_WAIT
+    return os.fdopen(os.open(path, flags, 0o666), "r+b")
+
+
+def append(path: Path, content: bytes) -> None:
+    """Add `content` to the end of a file, in one step, or make it; a link is not followed.
+
+    Raises:
+        OSError: the file cannot be written, or is a link.
+    """
+    descriptor = os.open(path, os.O_WRONLY | os.O_APPEND | os.O_CREAT | _NO_LINKS, 0o666)
+    with os.fdopen(descriptor, "wb", buffering=0) as file:
+        file.write(content)
+
+
 def age(path: Location) -> float:
     """Seconds since a file was written.
 
@@ -201,6 +364,16 @@ def remove_partials(folder: Path) -> None:
     for path in folder.glob(".*.partial"):
         if _PARTIAL.fullmatch(path.name):
             _discard(path)
+
+
+def remove_empty(folder: Location) -> None:
+    """Remove a folder of this machine if it is empty; in stores there are none.
+
+    There, drivers would remove what is in it as well.
+    """
+    if isinstance(folder, Path) and not folder.is_symlink():
+        with suppress(OSError):  # it holds something
+            folder.rmdir()
 
 
 def is_link(path: Location) -> bool:

@@ -10,7 +10,7 @@ from safetensors import SafetensorError
 from safetensors.numpy import load, save
 
 from headlight.errors import HeadlightError, ResultError
-from headlight.files import Location, location, read, write
+from headlight.files import Location, location, parse_json, read, write
 
 _HEADER = "headlight"
 _DIGEST = "digest"
@@ -44,7 +44,11 @@ def save_tensors(
 
 
 def load_tensors(
-    path: str | Location, *, what: str = "file", error: type[HeadlightError] = ResultError
+    path: str | Location,
+    *,
+    what: str = "file",
+    own: bool = True,
+    error: type[HeadlightError] = ResultError,
 ) -> tuple[dict[str, np.ndarray], dict[str, Any]]:
     """What `save_tensors` wrote: arrays of their own, and the header.
 
@@ -52,6 +56,7 @@ def load_tensors(
 
     Args:
         path: the file.
+        own: refuse a link, see `headlight.files.open_file`.
         what: what is expected, for the refusal of a file that is something else.
         error: the class of the refusal.
 
@@ -59,14 +64,15 @@ def load_tensors(
         HeadlightError: of class `error`, if the file is missing, damaged, or something else.
     """
     path = location(path, error=error)
-    content = read(path, error=error)
+    content = read(path, own=own, error=error)
     try:
         tensors = load(content)
     except SafetensorError as problem:
         raise error(f"{path} cannot be read: {problem}.") from problem
     size = int.from_bytes(content[:8], "little")
     try:
-        header = dict(json.loads(json.loads(content[8 : 8 + size])["__metadata__"][_HEADER]))
+        written = parse_json(content[8 : 8 + size])["__metadata__"][_HEADER]
+        header = dict(parse_json(written))
     except (KeyError, TypeError, ValueError) as problem:
         raise error(f"{path} is not a {what} that Headlight wrote; give another.") from problem
     written = header.pop(_DIGEST, None)

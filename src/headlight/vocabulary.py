@@ -86,6 +86,9 @@ SMALL = 0.01
 SINK = 0.3
 """A text in which a head gives the first token more than this has a sink (Gu et al. 2024)."""
 
+FEWEST_FREEDOM = 3
+"""Of fewer degrees of freedom nothing is known of an error over texts: the interval is missing."""
+
 MASSIVE, MASSIVE_RATIO = 100, 1000
 """An entry of a hidden state is massive above the first, if it is the second times the median (Sun
 et al. 2024)."""

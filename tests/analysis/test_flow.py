@@ -344,11 +344,11 @@ def jacobian(name: str) -> tuple[Tensor, Tensor]:
 def test_derivatives_are_those_of_the_model(name: str) -> None:
     steep, x = jacobian(name)
     settings = AttributionSettings(method="exact", embeddings="output")
-    methods = ["attribution", "gradient_input"]
+    methods = ["attribution", "gradient_hidden"]
     found = input_maps(model_of(name), example(), methods, attribution=settings)
     wanted = {
         "attribution": steep.square().sum((1, 3)).sqrt(),
-        "gradient_input": torch.einsum("qdke,ke->qkd", steep, x).norm(dim=-1),
+        "gradient_hidden": torch.einsum("qdke,ke->qkd", steep, x).norm(dim=-1),
     }
     for method, sizes in wanted.items():
         shares = sizes / sizes.sum(-1, keepdim=True)

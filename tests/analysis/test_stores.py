@@ -8,6 +8,7 @@ from headlight import files
 from headlight.analysis import passes
 from headlight.analysis.folder import RunFolder
 from headlight.errors import RunError, RunInterruptedError, UsageError
+from headlight.output_folder import RECORD
 from headlight.result import load, save
 from headlight.studies.heads import SurveySettings
 from headlight.studies.heads.study import run as survey
@@ -34,7 +35,7 @@ def test_a_result_in_a_store_is_that_of_memory(address: str) -> None:
     assert kept.drop_attrs().identical(alone.drop_attrs())
     again = load(f"{address}/result.nc", stage="survey")
     assert again.drop_attrs().identical(alone.drop_attrs())
-    assert names(address) == {"result.nc"}
+    assert names(address) == {"result.nc", RECORD}
 
 
 @pytest.mark.slow

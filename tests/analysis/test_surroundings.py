@@ -8,6 +8,7 @@ import pytest
 from analysis.test_runner import MASKED, two_passes, with_head
 from headlight.analysis.folder import RunFolder
 from headlight.errors import RunError
+from headlight.output_folder import RECORD, OutputFolder
 from headlight.run.blocks import BLOCKS, CLAIMS, COUNTS, PLAN, passes, workers_at
 from headlight.run.checkpoint import FILE as CHECKPOINT
 
@@ -66,11 +67,11 @@ def test_a_run_touches_only_what_it_wrote(around: Path, how: dict) -> None:
     two_passes(with_head("bert"), MASKED, [], folder=RunFolder(path=run, **how))
     after = snapshot(around)
     assert {name: after.get(name) for name in before} == before
-    assert set(after) - set(before) == {"run/result.nc"}
+    assert set(after) - set(before) == {"run/result.nc", "run/.headlight"}
     two_passes(with_head("bert"), MASKED, [], folder=RunFolder(path=run, overwrite=True))
     after = snapshot(around)
     assert {name: after.get(name) for name in before} == before
-    assert set(after) - set(before) == {"run/result.nc"}
+    assert set(after) - set(before) == {"run/result.nc", "run/.headlight"}
 
 
 @pytest.mark.slow
@@ -95,8 +96,9 @@ def test_what_the_run_itself_has_half_done_is_removed(around: Path) -> None:
         assert len(seen) == 8
         after = snapshot(around)
         assert {name: after.get(name) for name in before} == before
-        assert set(after) - set(before) == {"run/result.nc"}
+        assert set(after) - set(before) == {"run/result.nc", "run/.headlight"}
         (run / "result.nc").unlink()
+        (run / RECORD).unlink()
 
 
 @pytest.mark.parametrize("how", [{}, {"resume": True}, {"workers": 1}])
@@ -125,7 +127,7 @@ def test_nothing_is_kept_through_a_link(tmp_path: Path, name: str) -> None:
 def test_blocks_behind_a_link_are_not_removed(around: Path) -> None:
     """Laid there after the run had begun."""
     run, outside = around / "run", around / "outside" / "shared"
-    (run / PLAN).write_text('{"signature": {}, "hardware": {}}')
+    OutputFolder(run).write(PLAN, b'{"signature": {}, "hardware": {}}')
     for name in (BLOCKS, CLAIMS, COUNTS):
         (run / name / "notes.json").unlink()
         (run / name).rmdir()

@@ -3,6 +3,7 @@
 import re
 from typing import Any
 
+import numpy as np
 import pytest
 import torch
 
@@ -11,6 +12,7 @@ from headlight.capture.finite import require_finite_attention
 from headlight.catalogue import studies
 from headlight.errors import CaptureError, ModelError
 from headlight.reading import read
+from headlight.reduce import Moments, Ratio
 from headlight.settings import Settings
 from studies.models import model
 from studies.test_gradient import with_head
@@ -107,3 +109,32 @@ def test_a_position_that_sees_nothing_may_be_anything() -> None:
     visible[1, 2, 2] = True
     with pytest.raises(CaptureError, match=r"^sequence 2 of the batch: .* decoder layer 0"):
         require_finite_attention(("decoder", 0), context, weight, value, visible)
+
+
+def with_large_projection(number: float) -> CapturedModel:
+    """The norm behind its last layer divides by the length, so that its output stays finite."""
+    found = model("llama")
+    with torch.no_grad():
+        found.transformer.layers[1].self_attn.o_proj.weight[0, 0] = number
+    return found
+
+
+@pytest.mark.parametrize("name", ["survey", "distances"])
+def test_sums_of_norms_that_overflow_are_refused(name: str) -> None:
+    settings: Settings = studies()[name].settings.from_mapping({"measures": ["norm"]})
+    with pytest.raises(CaptureError, match=r"^text 0: the sum of ‖f\(x\)‖ in decoder layer 1"):
+        studies()[name].run(TEXTS, with_large_projection(1e38), settings, progress=False)
+    studies()[name].run(TEXTS, with_large_projection(1e30), settings, progress=False)
+
+
+def test_a_reading_of_such_norms_is_refused() -> None:
+    with pytest.raises(CaptureError, match="in decoder layer 1 is not finite"):
+        read(with_large_projection(3e38), "the old river falls down near the full lake")
+
+
+@pytest.mark.parametrize("number", [np.inf, -np.inf])
+def test_no_accumulator_takes_infinity(number: float) -> None:
+    with pytest.raises(CaptureError, match="infinite"):
+        Moments((2,)).update(np.array([[1.0, number]]))
+    with pytest.raises(CaptureError, match="infinite"):
+        Ratio((1,)).update(np.array([[number]]), np.array([[1.0]]))

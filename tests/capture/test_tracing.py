@@ -335,3 +335,126 @@ def test_a_model_of_pictures_of_any_size_is_tried() -> None:
     model = build("resnet", {"embedding_size": 8, "hidden_sizes": [8, 8], "depths": [1, 1]}, seed=1)
     with pytest.raises(UnsupportedModelError, match="nothing was captured"):
         CapturedModel(model).sites  # noqa: B018 - reading it traces the model
+
+
+class OwnAttention(nn.Module):
+    """Attends in code of its own, and adds nothing."""
+
+    def __init__(self, attend: Any) -> None:
+        super().__init__()
+        self.project = nn.Linear(32, 32)
+        self.attend = attend
+
+    def forward(self, states: Tensor) -> Tensor:
+        return states + 0 * self.attend(self.project(states))
+
+
+def by_hand(states: Tensor) -> Tensor:
+    found: Tensor = (states @ states.mT).softmax(-1) @ states
+    return found
+
+
+def by_kernel(states: Tensor) -> Tensor:
+    return nn.functional.scaled_dot_product_attention(states, states, states)
+
+
+class AttentionOfTorch(nn.MultiheadAttention):
+    def forward(self, states: Any) -> Any:  # type: ignore[override]
+        return super().forward(states, states, states)[0]
+
+
+def beside_interface(own: nn.Module) -> PreTrainedModel:
+    """A Llama that runs another module before its layers."""
+    model = model_of("Llama")
+    model.add_module("beside", own)
+    model.embed_tokens.register_forward_hook(lambda _, __, states: own(states))
+    return model.eval()
+
+
+@pytest.mark.parametrize(
+    "own",
+    [OwnAttention(by_hand), OwnAttention(by_kernel), AttentionOfTorch(32, 4, batch_first=True)],
+    ids=["by hand", "by a kernel", "of torch"],
+)
+def test_a_part_that_attends_beside_the_interface(own: nn.Module) -> None:
+    """The configuration speaks of two layers, and both are found; the third module is counted."""
+    model = beside_interface(own)
+    with pytest.raises(UnsupportedModelError) as refused:
+        _ = CapturedModel(model).sites
+    assert "only 2 of its 3 attention modules go through" in str(refused.value)
+    assert f"the others ({type(own).__name__})" in str(refused.value)
+
+
+def test_a_module_of_a_class_that_was_captured_is_counted_whatever_it_does() -> None:
+    model = model_of("BERT")
+    attention: Any = model.encoder.layer[1].attention.self
+    attention.forward = lambda hidden_states, *_, **__: (hidden_states, None)
+    model.config.num_hidden_layers = 1  # promises no more than there is
+    with pytest.raises(UnsupportedModelError, match="only 1 of its 2 attention modules"):
+        _ = CapturedModel(model).sites
+
+
+class Router(nn.Module):
+    """Chooses experts by a softmax."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.gate = nn.Linear(32, 4)
+
+    def forward(self, states: Tensor) -> Tensor:
+        return states + 0 * self.gate(states).softmax(-1).amax(-1, keepdim=True)
+
+
+class AttentionPool(nn.Module):
+    """Pools a text into one vector."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.query = nn.Linear(32, 1)
+
+    def forward(self, states: Tensor) -> Tensor:
+        return states + 0 * (self.query(states).mT.softmax(-1) @ states)
+
+
+class LinearAttention(nn.Module):
+    """Has no weights of pairs."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.query = nn.Linear(32, 32)
+
+    def forward(self, states: Tensor) -> Tensor:
+        query = self.query(states).relu()
+        return states + 0 * (query @ (states.mT @ states))
+
+
+@pytest.mark.parametrize("other", [Router(), AttentionPool(), LinearAttention()])
+def test_what_is_no_attention_between_tokens_is_not_counted(other: nn.Module) -> None:
+    assert len(CapturedModel(beside_interface(other)).sites) == 2
+
+
+def test_a_model_of_which_a_part_attends_in_its_own_code() -> None:
+    stages = {"depths": [1, 1, 1, 1], "num_heads": [1, 1, 1, 1], "embed_dim": 8}
+    backbone: dict[str, Any] = {
+        "model_type": "maskformer-swin",
+        "image_size": 64,
+        "window_size": 2,
+        **stages,
+    }
+    backbone["out_features"] = ["stage1", "stage2", "stage3", "stage4"]
+    decoder = {
+        "model_type": "detr",
+        "d_model": 32,
+        "decoder_layers": 2,
+        "encoder_layers": 2,
+        "num_queries": 3,
+    }
+    model = build(
+        "maskformer",
+        {"backbone_config": backbone, "decoder_config": decoder, "fpn_feature_size": 32}
+        | {"mask_feature_size": 32},
+        seed=1,
+    )
+    sentence = refusal(model)
+    assert "only 4 of its 8 attention modules" in sentence
+    assert "MaskFormerSwinSelfAttention" in sentence

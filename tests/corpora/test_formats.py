@@ -299,7 +299,7 @@ def test_a_file_that_may_not_be_read(tmp_path, monkeypatch):
         raise PermissionError(13, "Permission denied")
 
     monkeypatch.setattr(Path, "open", refuse)
-    assert "a.txt cannot be opened: Permission denied" in complaint(path)
+    assert "a.txt cannot be read: you may not read it" in complaint(path)
 
 
 def test_wrong_requests(tmp_path):

@@ -215,9 +215,7 @@ def test_a_connection_that_breaks_is_a_refusal(texts, monkeypatch):
         raise LookupError("no such host")
 
     monkeypatch.setattr(type(texts), "_open", refuse)
-    assert "memory://texts/a.txt cannot be opened: no such host" in complaint(
-        "memory://texts/a.txt"
-    )
+    assert "memory://texts/a.txt cannot be read: no such host" in complaint("memory://texts/a.txt")
     monkeypatch.setattr(type(texts), "glob", refuse)
     assert "memory://*.txt cannot be read: no such host" in complaint("memory://*.txt")
 
@@ -245,4 +243,4 @@ def test_an_address_of_the_web_is_opened_and_never_listed(monkeypatch):
     monkeypatch.setitem(_registry, "https", Web)
     assert words("https://host/a.csv?key=1") == ["one"]
     assert words("https://host/b.txt.gz") == ["two"]
-    assert "https://host/none.txt cannot be opened" in complaint("https://host/none.txt")
+    assert "https://host/none.txt cannot be read" in complaint("https://host/none.txt")

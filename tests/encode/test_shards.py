@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given, strategies as st
 
 from headlight.encode import Counts, Encoded, Examples, examples
-from headlight.encode.examples import ExampleShards, Recipe, _number_of
+from headlight.encode.examples import ExampleShards, Marks, Recipe, _number_of
 
 SIZE = 3
 
@@ -19,7 +19,14 @@ class Corpus:
         self.encoded: list[str] = []
 
     def examples(self) -> Examples:
-        return Examples(Recipe(self.words, lambda word: (word,), self._encode, unknown=ord("x")))
+        return Examples(
+            Recipe(
+                self.words,
+                lambda word: (word,),
+                self._encode,
+                marks=Marks(ord("x"), frozenset(), 0),
+            )
+        )
 
     def _encode(self, elements: list[str], counts: Counts) -> Iterator[Encoded]:
         self.encoded += elements

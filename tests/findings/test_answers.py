@@ -2,6 +2,7 @@
 
 import json
 import re
+import warnings
 from unittest.mock import patch
 
 import numpy as np
@@ -110,6 +111,23 @@ def test_other_numbers_are_other_words(name: str, study_runs: StudyRuns) -> None
         if variable.dtype.kind == "f":
             variable.values = variable.values * 0.5
     assert written(halved) != written(result)
+
+
+@pytest.mark.parametrize("backward", [False, True])
+@pytest.mark.parametrize("name", ANSWERS)
+def test_no_warning_of_python_reaches_the_screen(
+    name: str, backward: bool, study_runs: StudyRuns
+) -> None:
+    result = study_runs.result(name)
+    labels = {"row", "layer", "head", "measure", "relation", "run"} & set(result.dims)
+    if backward:  # what is best stands elsewhere
+        result = result.isel({dim: slice(None, None, -1) for dim in labels})
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        answers(result)
+        what_was_read(result)
+        summary(result)
+        tables(result)
 
 
 def test_attention_that_is_even_correlates_with_nothing(study_runs: StudyRuns) -> None:

@@ -9,8 +9,9 @@ from scipy import stats
 from typer.testing import CliRunner
 
 import headlight
+from headlight.analysis.folder import RunFolder
 from headlight.cli.application import app
-from headlight.errors import UsageError
+from headlight.errors import HeadlightError, UsageError
 from headlight.findings.differences import (
     _Numbers,
     _tested,
@@ -20,7 +21,8 @@ from headlight.findings.differences import (
 )
 from headlight.reduce import GroupMeans
 from headlight.reduce.intervals import deviations
-from headlight.result import save
+from headlight.result import load, save
+from headlight.run.checkpoint import locked
 from headlight.studies.heads import SurveySettings
 from headlight.studies.heads.study import run as survey
 from headlight.views.result_page import findings, result_page, tables
@@ -293,6 +295,31 @@ def test_the_command_shows_keeps_and_prints(first, swapped, tmp_path):
     assert "All that differs" in (out / "report.html").read_text(encoding="utf-8")
     told = json.loads(CliRunner().invoke(app, ["compare", *runs, "--json"]).stdout)
     assert {row["head"] for row in told["changes"]} == {"L1H0", "L1H2"}
+
+
+def test_a_comparison_is_kept_like_a_run(first, tmp_path):
+    run = tmp_path / "run"
+    with RunFolder(path=run).opened():
+        save(first, run / "result.nc")
+    before = (run / "result.nc").read_bytes()
+
+    def compared(*options):
+        return CliRunner().invoke(app, ["compare", str(run), str(run), *options])
+
+    for place in (run, tmp_path / "other"):
+        (tmp_path / "link").mkdir(exist_ok=True)
+        place.mkdir(exist_ok=True)
+        if place != run:
+            (place / "tables").symlink_to(tmp_path / "link", target_is_directory=True)
+        assert isinstance(compared("--out", str(place)).exception, HeadlightError)
+    assert (run / "result.nc").read_bytes() == before
+    assert not (run / "report.html").exists()
+    assert not list((tmp_path / "link").iterdir())
+    with locked(run):
+        assert isinstance(compared("--out", str(run), "--overwrite").exception, HeadlightError)
+    assert (run / "result.nc").read_bytes() == before
+    assert compared("--out", str(run), "--overwrite").exit_code == 0
+    assert load(run).attrs["stage"] == "comparison"
 
 
 def test_what_cannot_be_compared_is_refused(first):

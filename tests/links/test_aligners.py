@@ -89,6 +89,12 @@ def test_what_cannot_be_done(program: Path, monkeypatch: pytest.MonkeyPatch) -> 
     with pytest.raises(UsageError, match=r"eflomal-align is not on the path"):
         baseline_links("eflomal", [])
     made(program, "sys.exit('no memory')")
+    monkeypatch.chdir(program.parent)
+    for path in (".", "", ".."):  # which names the working folder, or a folder beside it
+        with monkeypatch.context() as patch:
+            patch.setenv("PATH", path)
+            with pytest.raises(UsageError, match=r"eflomal-align is not on the path"):
+                baseline_links("eflomal", [])
     with pytest.raises(RunError, match="eflomal-align failed: no memory; call"):
         baseline_links("eflomal", [])
     with pytest.raises(UnknownNameError, match="no aligner is called 'ibm5'"):

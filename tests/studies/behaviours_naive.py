@@ -159,7 +159,7 @@ def joined(texts: list[dict[str, dict[str, Array]]]) -> dict[str, Array]:
 
 def _put(found: dict[str, Array], name: str, value: Array, error: Array, count: Array) -> None:
     """With the ends of Student's interval."""
-    half = stats.t.ppf(0.975, np.where(np.asarray(count) > 1, count, np.nan) - 1) * error
+    half = stats.t.ppf(0.975, np.where(np.asarray(count) > 3, count, np.nan) - 1) * error
     found[name], found[f"{name}_low"], found[f"{name}_high"] = value, value - half, value + half
 
 

@@ -176,12 +176,12 @@ def survey(
     }
     lengths = np.sum(counts, axis=1, keepdims=True)
     ends = interval(np.array(counts), np.broadcast_to(lengths, (len(counts), 4)))
-    result |= {f"token_share_{end}": ends[at] for at, end in ENDS}
+    result |= {f"token_share_{end}": np.clip(ends[at], 0, 1) for at, end in ENDS}
     edges = sorted(by_length)
     for at, end in ENDS:
         rows = [np.array(by_length[edge])[:, None] for edge in edges]
         each = [interval(row, np.ones_like(row))[at, 0] for row in rows]
-        result[f"effective_correlation_{end}"] = np.array(each)
+        result[f"effective_correlation_{end}"] = np.clip(each, -1, 1)
     result["length"] = np.array(edges)
     result["effective_correlation"] = np.array([np.mean(by_length[edge]) for edge in edges])
     result["effective_correlation_std"] = np.array([np.std(by_length[edge]) for edge in edges])
@@ -208,10 +208,22 @@ def _intervals(found: dict[str, list[Array]]) -> dict[str, Array]:
         rows = np.array(found[name])
         parts[name] = rows, np.ones_like(rows)
     ends = {name: interval(*of) for name, of in parts.items()}
+    signed = MEASURES.index("effective")
+    for name, each in ends.items():
+        own = each[:, signed].copy() if name in BY_MEASURE else None
+        np.clip(each, *BOUNDS.get(name, (0, np.inf)), out=each)
+        if own is not None:
+            each[:, signed] = own
     return {f"{name}_{end}": each[at] for name, each in ends.items() for at, end in ENDS}
 
 
 ENDS = ((0, "low"), (1, "high"))
+BY_MEASURE = ("total", "share", "neighbour")
+BOUNDS = {
+    **dict.fromkeys(("share", "neighbour", "merged_share"), (0, 1)),
+    "effective_correlation_by_head": (-1, 1),
+}
+"""Of intervals of numbers that may be less than 0, or not more than 1."""
 
 
 def interval(part: Array, whole: Array) -> Array:
@@ -219,7 +231,7 @@ def interval(part: Array, whole: Array) -> Array:
     result = np.full((2, *part.shape[1:]), np.nan)
     for at in np.ndindex(part.shape[1:]):
         pairs = [(p, w) for p, w in zip(part[:, *at], whole[:, *at], strict=True) if p == p]
-        if len(pairs) < 2:
+        if len(pairs) < 4:
             continue
         ratio = math.fsum(p for p, _ in pairs) / math.fsum(w for _, w in pairs)
         spread = math.fsum((p - ratio * w) ** 2 for p, w in pairs) / (len(pairs) - 1)

@@ -1,6 +1,7 @@
 """What one pass over the cells finds, against numpy in float64 and against a pass for each sum."""
 
 import sys
+import warnings
 
 import numpy as np
 import pytest
@@ -9,7 +10,9 @@ import xarray
 from hypothesis import example, given, settings, strategies as st
 
 from headlight.analysis.positions import Positions
+from headlight.errors import HeadlightWarning
 from headlight.pool import membership, to_neighbours
+from headlight.reduce import compiling
 from headlight.reduce.compiling import compile_together
 from headlight.studies.heads import SurveySettings, one_pass, row_loops
 from headlight.studies.heads.one_pass import OnePass, Sums
@@ -127,6 +130,36 @@ def test_numba_may_be_missing(monkeypatch):
     row_loops.compiled.cache_clear()
     try:
         assert row_loops.compiled() is None
+    finally:
+        row_loops.compiled.cache_clear()
+
+
+@pytest.mark.parametrize(
+    "code",
+    [
+        "raise ImportError('Numba needs NumPy 2.3 or less.')",
+        "raise OSError('libLLVM.so: cannot open shared object file')",
+        "raise RuntimeError",
+        "import a_library_that_is_missing",
+        "import ctypes; ctypes.CDLL('/nowhere/libllvmlite.so')",
+        "from numba.core import nothing",
+    ],
+)
+def test_numba_that_cannot_be_loaded_is_one_note(code, tmp_path, monkeypatch):
+    (tmp_path / "numba").mkdir()
+    (tmp_path / "numba" / "__init__.py").write_text(code)
+    monkeypatch.syspath_prepend(str(tmp_path))
+    for name in [name for name in sys.modules if name.partition(".")[0] == "numba"]:
+        monkeypatch.delitem(sys.modules, name)
+    row_loops.compiled.cache_clear()
+    compiling._note.cache_clear()
+    try:
+        with pytest.warns(HeadlightWarning, match="numba is installed and cannot be used"):
+            assert row_loops.compiled() is None
+        with warnings.catch_warnings():
+            warnings.simplefilter("error")  # a second note
+            assert compiling.compile_loop(_twice) is None
+            assert compiling.numba_version() is None
     finally:
         row_loops.compiled.cache_clear()
 

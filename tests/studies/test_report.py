@@ -10,6 +10,7 @@ from headlight.analysis.folder import RunFolder
 from headlight.analysis.text_plan import plan_text_study
 from headlight.catalogue import find_study
 from headlight.corpora import SAMPLE_TEXT
+from headlight.output_folder import OutputFolder
 from headlight.sessions.reports import write_report
 from headlight.studies.heads import SurveySettings
 from headlight.studies.heads.study import run as survey
@@ -44,7 +45,7 @@ def folder(tmp_path_factory) -> Path:
     result = survey(
         str(corpus), found, folder=RunFolder(path=place / "out"), command=command, progress=False
     )
-    write_report(result, place / "out", {"study": "survey"})
+    write_report(result, OutputFolder(place / "out"), {"study": "survey"})
     return place
 
 
@@ -58,7 +59,7 @@ def test_sections_are_made_once_for_tables_and_page(tmp_path, monkeypatch) -> No
         return sections(result, pages)
 
     monkeypatch.setattr(page, "sections", counted)
-    write_report(survey_sample(2, 3), tmp_path, {"study": "survey"})
+    write_report(survey_sample(2, 3), OutputFolder(tmp_path), {"study": "survey"})
     assert len(made) == 1
 
 

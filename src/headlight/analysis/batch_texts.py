@@ -2,7 +2,6 @@
 
 import hashlib
 import json
-import re
 from collections.abc import Sequence
 from dataclasses import dataclass
 
@@ -16,8 +15,6 @@ from headlight.capture import Kind
 from headlight.encode import Encoded
 from headlight.encode.batch import Batch
 from headlight.reduce.group_means import GROUPS
-
-PATH_SEPARATOR = re.compile(r"[/\\]")
 
 
 @dataclass(frozen=True, eq=False)
@@ -64,13 +61,12 @@ def key_ids(batch: Batch, kind: Kind) -> Int64[Tensor, "batch key"]:
 
 
 def text_id(example: Encoded) -> int:
-    """A number that depends on the text and where it stands in its file.
+    """Return a number that depends on which text of the corpus it is alone.
 
-    Neither on its place in a batch, nor on the folder that the file lies in: the same corpus gives
-    the same sample elsewhere.
+    Neither on the name of a file, nor on what the text says, nor on its place in a batch: the same
+    texts give the same samples, orders and resamples wherever they come from.
     """
-    file_and_line = PATH_SEPARATOR.split(example.name)[-1]
-    return _number([file_and_line, example.ids, example.target])
+    return _number([*(example.origin or (0, 0))])
 
 
 def groups_of(examples: Sequence[Encoded]) -> Int64[np.ndarray, " text"]:

@@ -7,7 +7,10 @@ from pathlib import Path
 
 from headlight.analysis.work_folders import MARK, remove_work_folder
 from headlight.errors import HeadlightError, RunError, UsageError
-from headlight.files import Location, is_link, location, make_folder, reason, write_new
+from headlight.files import Location, location, make_folder, reason, write_new
+from headlight.output_folder import OutputFolder
+from headlight.processes import usable_cores
+from headlight.result import RESULT
 from headlight.run.blocks import (
     PLAN,
     SHARED,
@@ -18,10 +21,10 @@ from headlight.run.blocks import (
     workers_at,
 )
 from headlight.run.checkpoint import FILE as CHECKPOINT, check_unlocked, locked
-from headlight.run.processes import Mode, usable_cores
+from headlight.run.shared import Mode
 from headlight.vocabulary import CORPUS_LABEL
 
-RESULT = "result.nc"
+CONFIG = "config.yaml"
 REPORT = "report.html"
 TABLES = "tables"
 PAGES = "pages"
@@ -42,11 +45,13 @@ class RunFolder:
         path: the folder, or its address in a store (``s3://bucket/folder``), where nothing keeps a
             second process out; None keeps nothing.
         resume: go on with the run in it, if there is one.
-        overwrite: remove the run in it first; files that a run did not write stay.
+        overwrite: remove the run in it first; files that a run did not write stay, and one in
+            the place of another that this run will write is refused.
         workers: how many processes share the run, ``auto`` for as many as there are cores, or
             ``join`` for one of any number that were started elsewhere; None for this one alone.
         corpus_name: what titles call the corpus of the run; None for the end of its own name.
         holds: files and folders that say that there is a run.
+        writes: files of which it is refused to replace another's before the work begins.
         mine: whether this process has it to itself, see `opened`.
     """
 
@@ -56,6 +61,7 @@ class RunFolder:
     workers: int | str | None = None
     corpus_name: str | None = None
     holds: tuple[str, ...] = (CHECKPOINT, PLAN, SHARED, RESULT, REPORT)
+    writes: tuple[str, ...] = (CHECKPOINT, PLAN, SHARED, RESULT, REPORT, CONFIG)
     mine: bool = False
 
     def __post_init__(self) -> None:
@@ -141,6 +147,11 @@ class RunFolder:
         """Where it is."""
         return None if self.path is None else location(self.path, error=RunError)
 
+    @property
+    def output(self) -> OutputFolder | None:
+        """What files are written through at the end of the run; None where nothing is kept."""
+        return None if self.place is None else OutputFolder(self.place)
+
     @contextmanager
     def opened(self) -> Iterator["RunFolder"]:
         """This folder, existing and free of an unwanted run; other processes are kept out of it.
@@ -154,7 +165,10 @@ class RunFolder:
             return
         self.check_free()
         folder = location(self.path, error=RunError)
+        output = OutputFolder(folder)
         if self.shared and not self.overwrite:
+            make_folder(folder, error=RunError)
+            output.claim(self.writes)
             with _marked_as_shared(folder):
                 check_unlocked(folder)
             yield replace(self, mine=True)
@@ -166,13 +180,18 @@ class RunFolder:
                 if isinstance(folder, Path):
                     remove_partials(folder, (TABLES, PAGES, KEPT))
                 if self.overwrite:
-                    _clear(folder, self.holds)
+                    _clear(output, self.holds, self.writes)
+                output.claim(self.writes)
             except HeadlightError:
                 raise
             except Exception as problem:  # drivers of stores raise errors of their own
                 raise RunError(f"{folder} cannot be used: {reason(problem)}.") from problem
             if not self.shared:
-                yield replace(self, mine=True, workers=JOIN if any(plans(folder)) else None)
+                try:
+                    yield replace(self, mine=True, workers=JOIN if any(plans(folder)) else None)
+                finally:
+                    with suppress(Exception):  # which says less than what happened before
+                        output.prune()
                 return
         with replace(self, overwrite=False, resume=True).opened() as mine:
             yield mine
@@ -212,29 +231,20 @@ def _check_writable(folder: Location) -> None:
         probe.unlink()
 
 
-def _clear(folder: Location, holds: tuple[str, ...]) -> None:
-    """Remove what says that there was a run; tables are replaced when there are new ones."""
+def _clear(output: OutputFolder, holds: tuple[str, ...], writes: tuple[str, ...]) -> None:
+    """Remove what a run wrote, but for the configuration, which may be what it is repeated from."""
+    folder = output.place
     if workers_at(folder):
         raise RunError(
             f"other processes are at work in {folder}; wait for them, or choose another folder "
             "with --out."
         )
-    remove_passes(folder)
+    output.claim(writes)  # refuses what no run wrote
     for place in (folder / name for name in holds):
-        if isinstance(place, Path) and place.is_dir() and not place.is_symlink():
+        if isinstance(place, Path) and place.is_dir():
             remove_work_folder(place)
-        else:
-            place.unlink(missing_ok=True)
-    _remove_pages(folder / PAGES)
     kept = folder / KEPT
     if isinstance(kept, Path) and (kept / MARK).exists():
         remove_work_folder(kept)
-
-
-def _remove_pages(folder: Location) -> None:
-    """Those of texts, which have numbers as names, and the folder if it holds nothing else."""
-    if folder.is_dir() and not is_link(folder):
-        for page in [each for each in folder.glob("*.html") if each.stem.isdecimal()]:
-            page.unlink()
-        with suppress(OSError):  # it holds something else, too
-            folder.rmdir()
+    remove_passes(folder)
+    output.remove(keep=(CONFIG,))

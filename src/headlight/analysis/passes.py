@@ -1,24 +1,32 @@
 """One pass of a model over a stream of examples, in shards and batches, with progress."""
 
+import hashlib
 import sys
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import nullcontext
 from functools import partial
-from importlib.util import find_spec
 from itertools import islice
 from typing import Any, Generic, TypeVar
 
+import numpy as np
 import torch
+from torch.nn import functional
 
 from headlight.analysis.batch_runner import BatchRunner
 from headlight.encode import Encoded, length_batches
 from headlight.files import Location
+from headlight.reduce.compiling import numba_version
 from headlight.result import calculated_with
 from headlight.run import BatchJob, State, run, run_shared, show_progress
+from headlight.run.checkpoint import ROUNDING
 from headlight.run.example import ShardReader, read_shards
-from headlight.run.processes import Mode
+from headlight.run.shared import Mode
+from headlight_papers.training import one_thread
 
 E = TypeVar("E", bound=Encoded)
+
+PRODUCTS = ((3, 16, 5), (7, 64, 33), (16, 200, 16), (1, 384, 48), (40, 96, 40))
+"""Rows, terms of a sum, and columns of the products by which `rounding_of` tells kernels apart."""
 
 
 def observe(
@@ -49,7 +57,7 @@ def observe(
 
     Raises:
         RunError: the folder holds a pass with other settings or another corpus, or one begun with
-            another version of torch or transformers.
+            another version of torch or transformers, or where numbers are rounded otherwise.
         RunInterruptedError: the user pressed Ctrl-C.
     """
     title = progress if isinstance(progress, str) else ""
@@ -63,6 +71,8 @@ def observe(
             out_of_memory=step.can_do_less,
         )
         signature = {**signature, **calculated_with()}
+        if folder is not None:
+            signature |= {ROUNDING: rounding_of(step.device)}
         first = examples if max_examples is None else _First(examples, max_examples)
         if mode == "share" and folder is not None:
             return run_shared(
@@ -133,8 +143,48 @@ def hardware_of(device: torch.device) -> dict[str, str | int]:
         "device": "cpu",
         "instructions": torch.backends.cpu.get_cpu_capability(),
         "threads": torch.get_num_threads(),
-        "numba": "no" if find_spec("numba") is None else "yes",
     }
+
+
+@torch.inference_mode()
+def rounding_of(device: torch.device) -> str:
+    """Return a digest of how small products and functions are rounded, and of who compiles loops.
+
+    Libraries choose their kernels by the processor, and each by a rule of its own; what they put
+    out says which they chose.  One thread computes it, so that it does not depend on their number.
+    What numba makes is told by its version and the name of the processor for which it compiles.
+
+    Args:
+        device: where the model is.
+    """
+    digest = hashlib.sha256()
+    with one_thread():
+        for rows, inner, columns in PRODUCTS:
+            drawn = np.random.default_rng(inner).random((2, max(rows, columns), inner), np.float32)
+            first, second = (drawn[0, :rows] - np.float32(0.5), drawn[1, :columns].T)
+            digest.update((first @ second).tobytes())
+            digest.update((first.astype(np.float64) @ second).tobytes())
+            digest.update(np.exp(first).sum(-1).tobytes())
+            one, two = (torch.from_numpy(part.copy()).to(device) for part in (first, second))
+            product = one @ two
+            results = [
+                product,
+                torch.stack([one, -one]) @ two,
+                product.softmax(-1),
+                one.exp().sum(-1),
+            ]
+            results += [functional.gelu(one), functional.layer_norm(one, (inner,)), one.tanh()]
+            results += [(one.bfloat16() @ two.bfloat16()).float()]
+            if device.type != "mps":  # which has no float64
+                results += [one.double() @ two.double()]
+            for result in results:
+                digest.update(result.cpu().numpy().tobytes())
+    compiler = numba_version() if device.type == "cpu" else None
+    if compiler is None:
+        return f"{digest.hexdigest()[:12]} without numba"
+    from llvmlite.binding import get_host_cpu_name  # comes with numba
+
+    return f"{digest.hexdigest()[:12]}, numba {compiler} for {get_host_cpu_name()}"
 
 
 def _length(example: Encoded) -> int:

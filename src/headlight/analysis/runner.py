@@ -11,7 +11,7 @@ from typing import Any, TypeVar
 import xarray
 
 from headlight.analysis.batch_runner import BatchRunner, Observer
-from headlight.analysis.folder import RESULT, RunFolder
+from headlight.analysis.folder import RunFolder
 from headlight.analysis.passes import observe
 from headlight.analysis.plan import Pass, StudyPlan, share_read
 from headlight.capture import CapturedModel
@@ -21,7 +21,7 @@ from headlight.encode.batch import Batch
 from headlight.encode.examples import TEXT_SUM
 from headlight.errors import CorpusError, RunError
 from headlight.files import Location
-from headlight.result import joined, load, save, stamp
+from headlight.result import RESULT, joined, load, save, stamp
 from headlight.result.kinds import ALL
 from headlight.run import State
 from headlight.run.blocks import begin_pass
@@ -33,7 +33,7 @@ from headlight.run.example import (
     is_digest,
     read_shards,
 )
-from headlight.run.processes import Mode
+from headlight.run.shared import Mode
 from headlight.vocabulary import Kinds
 
 E = TypeVar("E", bound=Encoded)
@@ -159,6 +159,8 @@ def _made(
         found = compute(folder.place)
     attributes = _attributes(origin, command) | found.attrs | folder.labels
     result = found.copy()
+    if origin.kind is not None and origin.kind != ALL:
+        result = origin.model.with_own_numbers(result, origin.kind)
     result.attrs = {name: value for name, value in attributes.items() if value is not None}
     if folder.place:
         save(result, folder.place / RESULT)
@@ -304,7 +306,7 @@ def _finished(
     path = folder / RESULT
     if not path.exists():
         return None
-    result = load(path, stage=origin.name)
+    result = load(folder, stage=origin.name)
     before = json.loads(result.attrs.get("settings", "{}"))
     now = json.loads(json.dumps(dict(origin.signature)))  # as it comes back from a file
     different = sorted(name for name in before | now if before.get(name) != now.get(name))
@@ -314,7 +316,7 @@ def _finished(
             "start over with --overwrite, or choose another folder with --out."
         )
     if digest is not None:
-        _check_same_corpus(digest(), result.attrs["corpus_digest"], folder)
+        _check_same_corpus(digest(), str(result.attrs.get("corpus_digest")), folder)
     return result
 
 

@@ -10,7 +10,7 @@ import xarray
 
 from headlight.reduce.base import Array
 from headlight.reduce.intervals import deviations, student, wilson
-from headlight.result import describe
+from headlight.result import Description, Scale, describe
 
 BOUNDS = {"": "mean", "_low": "low", "_high": "high"}
 """Suffixes of a variable with an interval, and the statistics that they stand for."""
@@ -25,8 +25,8 @@ _NOWHERE: Mapping[str, str] = MappingProxyType({"": ""})
 Replicates = tuple[Array, Array, Array]
 """A number, what it is without each group of texts, and how much there is of each group."""
 
-LongNames = dict[str, tuple[str, str]]
-"""Long name and unit of every variable."""
+LongNames = dict[str, Description]
+"""Long name and unit of every variable, and the scale of those with an interval."""
 
 
 @dataclass(frozen=True)
@@ -36,14 +36,21 @@ class Variable:
     Attributes:
         meaning: its long name.
         unit: its unit; ``1`` of a pure number.
-        interval: whether its 95% interval stands beside it, with ``_low`` and ``_high``.
+        interval: the scale of the 95% interval that stands beside it, with ``_low`` and ``_high``;
+            None if there is none.
         by: prefixes of the names under which it stands; by default all that the table has.
     """
 
     meaning: str
     unit: str = "1"
-    interval: bool = False
+    interval: Scale | None = None
     by: Sequence[str] | None = None
+
+    def described(self, meaning: str) -> Description:
+        """Return the description of the number, or of an end of its interval."""
+        if self.interval is None:
+            return meaning, self.unit
+        return meaning, self.unit, self.interval
 
 
 def long_names(table: Mapping[str, Variable], by: Mapping[str, str] = _NOWHERE) -> LongNames:
@@ -54,7 +61,7 @@ def long_names(table: Mapping[str, Variable], by: Mapping[str, str] = _NOWHERE) 
         by: prefixes of names, each with what it adds to the meaning.
     """
     return {
-        f"{prefix}{name}{bound}": (f"{_SAID[bound]}{one.meaning}{of}", one.unit)
+        f"{prefix}{name}{bound}": one.described(f"{_SAID[bound]}{one.meaning}{of}")
         for name, one in table.items()
         for prefix, of in by.items()
         if one.by is None or prefix in one.by
@@ -65,7 +72,7 @@ def long_names(table: Mapping[str, Variable], by: Mapping[str, str] = _NOWHERE) 
 def of_mean(
     name: str, dims: Sequence[str], moments: Mapping[str, Array]
 ) -> dict[str, xarray.DataArray]:
-    """A mean over texts with its interval, by Student's t; NaN ends of one text.
+    """A mean over texts with its interval, by Student's t; NaN ends of fewer than four texts.
 
     Args:
         name: of the variable.
@@ -179,7 +186,7 @@ def describe_dispersion(name: str, symbol: str) -> dict[str, Variable]:
     }
     return {
         f"{name}_{suffix}": Variable(
-            f"{words} of {symbol}", unit, interval=suffix not in ("min", "max")
+            f"{words} of {symbol}", unit, None if suffix in ("min", "max") else "positive"
         )
         for suffix, (words, unit) in statistics.items()
     }

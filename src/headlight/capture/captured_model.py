@@ -9,11 +9,13 @@ from functools import cached_property
 from typing import Any, TypeVar
 
 import torch
+import xarray
 from jaxtyping import Float
 from torch import Tensor
 from transformers import PreTrainedModel, PreTrainedTokenizerBase
 
 from headlight.capture.backward import check_differentiable, frozen
+from headlight.capture.batching import check_batching, trial_example
 from headlight.capture.finite import NotFiniteError, explained, require_finite
 from headlight.capture.identity import digest_of_tokenizer, digest_of_weights, identity_of
 from headlight.capture.listener import Listener
@@ -162,6 +164,30 @@ class CapturedModel:
         with self.running(batch.names):
             trace(self.transformer, self.inputs(batch))
 
+    def verify_batching(self, example: Encoded | None = None) -> float | None:
+        """Check that it reads a text in a padded batch as it reads the text alone.
+
+        Args:
+            example: of whose tokens two short texts are made; by default of those of a trial input.
+
+        Returns:
+            The largest difference, see `check_batching`; None without an example, where the model
+            does not read a text alone.
+
+        Raises:
+            UnsupportedModelError: padding gets weight, keys are other than tokens, or there is a
+                difference beyond rounding.
+        """
+        if example is not None:
+            return check_batching(self, example)
+        trial = trial_example(self)
+        try:
+            return None if trial is None else check_batching(self, trial)
+        except HeadlightError:
+            raise
+        except _TRIAL_FAILURES:  # it needs a picture, say, beside the text
+            return None
+
     def verify_residuals(self, batch: Batch, sites: Iterable[AttentionSite] | None = None) -> None:
         """Check on real input that the parts add up to what leaves the attention blocks.
 
@@ -206,11 +232,34 @@ class CapturedModel:
             raise UsageError(NO_LAYER)
         missing = sorted(asked - {site.layer for site in sites})
         if missing:
+            numbers = self.own_numbers(kind)
+            own = f" (of the model: {', '.join(map(str, numbers.values()))})" if numbers else ""
             raise UsageError(
                 f"{self.name} has no {kind} layer {missing[0]}: its layers are 0 to "
-                f"{len(sites) - 1}."
+                f"{len(sites) - 1}{own}."
             )
         return [site for site in sites if site.layer in asked]
+
+    def own_numbers(self, kind: Kind) -> dict[int, int]:
+        """Return the model's own number of each layer that attends; empty where both agree.
+
+        Hybrids have layers of other sorts between those that attend.
+        """
+        sites = [site for site in self.sites if site.kind == kind]
+        numbers = [site.own_number for site in sites if site.own_number is not None]
+        rising = len(numbers) == len(sites) and sorted(set(numbers)) == numbers
+        own = dict(enumerate(numbers)) if rising else {}
+        return own if any(layer != number for layer, number in own.items()) else {}
+
+    def with_own_numbers(self, result: xarray.Dataset, kind: Kind) -> xarray.Dataset:
+        """Return a result with the coordinate ``model_layer`` where `own_numbers` has any."""
+        numbers = self.own_numbers(kind) if "layer" in result.coords else {}
+        layers = result["layer"].values.tolist() if numbers else []
+        if not numbers or not numbers.keys() >= set(layers):
+            return result
+        described = {"long_name": "number of the layer in the model", "units": "1"}
+        own = ("layer", [numbers[layer] for layer in layers], described)
+        return result.assign_coords(model_layer=own)
 
     @cached_property
     def stream(self) -> StreamPlaces:

@@ -21,6 +21,7 @@ from transformers import (
     PreTrainedModel,
     PreTrainedTokenizerBase,
 )
+from transformers.initialization import no_init_weights
 from transformers.utils import is_accelerate_available
 
 from headlight.capture.captured_model import CapturedModel
@@ -36,7 +37,7 @@ from headlight.capture.model_files import (
     weights_of,
 )
 from headlight.capture.tasks import CLASSIFIERS, task_of
-from headlight.capture.wrappers import unwrapped
+from headlight.capture.wrappers import holder_of_model, unwrapped
 from headlight.catalogue import EMBEDDED_CLASSIFIER
 from headlight.catalogue.models import (
     AUTO,
@@ -44,6 +45,7 @@ from headlight.catalogue.models import (
     DTYPES,
     EMBEDDED_MODELS,
     EMBEDDED_NAME,
+    check_folder,
     check_layers,
     check_place,
     gguf_of,
@@ -51,6 +53,7 @@ from headlight.catalogue.models import (
     place_of,
 )
 from headlight.errors import MissingHeadError, ModelError, UsageError
+from headlight.files import check_reachable, open_file
 from headlight.settings import require_choice
 
 HEADS = ("none", "language_model", "classification", "any")
@@ -68,6 +71,12 @@ _TRAINED_AS = {
 SENTENCE_PIECE = "sentencepiece"
 
 _READ_AT_ONCE = 1 << 22
+_SMALLEST_LAYER = 64
+"""Bytes of the weights of a layer, which may share most of them with others."""
+_ANY_SIZE = 1 << 28
+"""Numbers that a model may have, whatever its weights."""
+_ELEMENTS_IN_A_BYTE = 4
+"""Of weights that are rounded most."""
 
 
 def load_model(  # noqa: PLR0913 - each is a choice of its own
@@ -126,10 +135,7 @@ def load_model(  # noqa: PLR0913 - each is a choice of its own
     if isinstance(model, CapturedModel):
         raise UsageError(f"{model.name} is loaded already; use it as it is.")
     if not isinstance(model, str | Path | None):
-        raise UsageError(
-            f"model is of the type {type(model).__name__}; give the name of one on the hub, its "
-            "folder, or a model of transformers."
-        )
+        raise UsageError(_wrong_type(model))
     place = None if device == BALANCED else _device(device)
     label = EMBEDDED_NAME if model is None else str(model)
     source = place_of(model)
@@ -155,6 +161,15 @@ def load_model(  # noqa: PLR0913 - each is a choice of its own
         problem,
         trust_remote_code,
         rounded,
+    )
+
+
+def _wrong_type(given: object) -> str:
+    place = holder_of_model(given)
+    cure = f"the model inside it, {place}" if place else "a model of transformers"
+    return (
+        f"model is of the type {type(given).__name__}; give the name of one on the hub, its "
+        f"folder, or {cure}."
     )
 
 
@@ -229,6 +244,7 @@ def _model(source: str, config: Any, dtype: torch.dtype, options: dict[str, Any]
     try:
         plain = unpacked(config) if packed else {}
         loader = AutoModel if head == "none" else _loader(source, config, head)
+        _check_sizes(source, loader, config, options)
         place, given = weights_of(folder)
         if given:  # an automatic class wants a folder
             with torch.device("meta"):
@@ -244,7 +260,7 @@ def _model(source: str, config: Any, dtype: torch.dtype, options: dict[str, Any]
             **given,
             **options,
         )
-    except MissingHeadError:
+    except ModelError:
         raise
     except Exception as problem:  # damaged folders make every library raise its own
         raise _refusal(source, problem) from problem
@@ -266,6 +282,37 @@ def _model(source: str, config: Any, dtype: torch.dtype, options: dict[str, Any]
             "weights is incomplete."
         )
     return model
+
+
+def _check_sizes(source: str, loader: Any, config: Any, options: dict[str, Any]) -> None:
+    """Refuse a configuration of more than the files of weights hold, before it takes memory.
+
+    Raises:
+        ModelError: it is so.
+    """
+    packed = gguf_of(source)
+    weights = [packed] if packed else files_of_weights(source)
+    if not weights:  # they are on the hub
+        return
+    size = sum(path.stat().st_size for path in weights)
+    depth = depth_of(config)
+    if depth * _SMALLEST_LAYER > size:
+        raise ModelError(
+            f"the configuration in {source} says that it has {depth:,} layers, of which "
+            f"{size:,} bytes of weights hold nothing; copy the model again."
+        )
+    try:
+        with no_init_weights(), torch.device("meta"):
+            trust = options["trust_remote_code"]
+            model = loader.from_config(copy.deepcopy(config), trust_remote_code=trust)
+    except Exception:  # noqa: BLE001 - loading says better what is wrong
+        return
+    elements = sum(each.numel() for each in (*model.parameters(), *model.buffers()))
+    if elements > max(_ANY_SIZE, _ELEMENTS_IN_A_BYTE * size):
+        raise ModelError(
+            f"the configuration in {source} does not fit its weights: it is of {elements:,} "
+            f"numbers, and they have {size:,} bytes; copy the model again."
+        )
 
 
 def _loader(source: str, config: Any, head: str) -> Any:
@@ -350,6 +397,7 @@ def _named_tokenizer(source: str, trust_remote_code: bool) -> PreTrainedTokenize
     Raises:
         ModelError: there is none.
     """
+    check_folder(check_reachable(Path(source), error=ModelError))
     with quiet():
         found, problem = _tokenizer(source, {"trust_remote_code": trust_remote_code})
     if found is None:
@@ -459,7 +507,7 @@ def _revision(source: str, network: PreTrainedModel, asked: str | None) -> str:
         return _commit(source, asked) or digest_of_weights(network)
     digest = hashlib.sha256()
     for path in files:
-        with path.open("rb") as file:
+        with open_file(path, error=ModelError) as file:
             while block := file.read(_READ_AT_ONCE):
                 digest.update(block)
     return shortened(digest)

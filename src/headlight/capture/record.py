@@ -141,6 +141,12 @@ class AttentionSite:
     processes: "ProcessGroup | None" = None
     """Those that share its heads; None where this one has all."""
 
+    @property
+    def own_number(self) -> int | None:
+        """Return the number of the layer in the name of the module; None without exactly one."""
+        numbers = [int(part) for part in self.name.split(".") if part.isdigit()]
+        return numbers[0] if len(numbers) == 1 else None
+
     def all_heads(self, part: Tensor, axis: int = 1) -> Tensor:
         """What all heads made, of what those of this process did; heads are along `axis`."""
         return gathered(part, self.processes, axis)

@@ -15,6 +15,7 @@ from torch import Tensor, nn
 from transformers.pytorch_utils import Conv1D
 
 from headlight.capture.attention import eager_function, unreplaced
+from headlight.capture.completeness import ModulesRun, check_all_found
 from headlight.capture.finite import require_finite, require_finite_attention
 from headlight.capture.hooks import hooked
 from headlight.capture.query_blocks import can_be_blocked
@@ -203,7 +204,8 @@ def _trace(model: nn.Module, inputs: Mapping[str, Any]) -> list[AttentionSite]:
     tracer = Tracer()
     linears = [module for module in model.modules() if isinstance(module, Linear)]
     hooks = [(module.register_forward_hook, tracer.linear) for module in linears]
-    with hooked(hooks), torch.no_grad(), interface_hook(model, tracer):
+    run = ModulesRun()
+    with hooked(hooks), torch.no_grad(), interface_hook(model, tracer), run.watching(model):
         output = _output(model, inputs)
     _check_finite(tracer.calls)
     require_finite("what comes out of the last layer", output)
@@ -215,7 +217,8 @@ def _trace(model: nn.Module, inputs: Mapping[str, Any]) -> list[AttentionSite]:
         site = _site(call, names, counts, home_of(model))
         counts[site.kind] += 1
         sites.append(site)
-    _check_all_found(model, counts, both_sides="decoder_input_ids" in inputs)
+    passed = [call.module for call in tracer.calls]
+    check_all_found(model, counts, passed, run, both_sides="decoder_input_ids" in inputs)
     _check_nothing_beside(model, inputs, tracer.calls, sites, output)
     return _with_value_biases(model, inputs, sites)
 
@@ -370,38 +373,6 @@ def _same_numbers(first: Tensor, second: Tensor) -> bool:
     if first.numel() != second.numel() or first.device != second.device:
         return False
     return torch.equal(first.flatten(), second.flatten())
-
-
-def _check_all_found(model: nn.Module, counts: Mapping[Kind, int], *, both_sides: bool) -> None:
-    name = type(model).__name__
-    if not sum(counts.values()):
-        raise UnsupportedModelError(
-            f"{name} is not supported, because no attention of it goes through transformers' "
-            "attention interface: nothing was captured."
-        )
-    missing = [kind for kind, count in counts.items() if not count]
-    if missing and both_sides:
-        raise UnsupportedModelError(
-            f"{name} is not supported, because its {missing[0]} attention does not go through "
-            "transformers' attention interface, though other attention of the model does."
-        )
-    expected = _promised(model)
-    found = max(counts["encoder"], counts["decoder"])
-    if expected is not None and found < expected:
-        raise UnsupportedModelError(
-            f"{name} is not supported, because only {found} of its {expected} attention layers go "
-            "through transformers' attention interface."
-        )
-
-
-def _promised(model: nn.Module) -> int | None:
-    """How many layers of self-attention the configuration speaks of, if it does."""
-    config: Any = getattr(model, "config", None)
-    kinds = getattr(config, "layer_types", None) or getattr(config, "layers_block_type", None)
-    if kinds:
-        return sum("attention" in kind and "linear" not in kind for kind in kinds)
-    layers = getattr(config, "num_hidden_layers", None)
-    return layers if isinstance(layers, int) else None
 
 
 def _check_nothing_beside(

@@ -1,5 +1,6 @@
 """The model of transformers inside what PyTorch may have wrapped around it."""
 
+from collections.abc import Iterator
 from typing import Any
 
 from torch import nn
@@ -21,13 +22,11 @@ def unwrapped(network: nn.Module) -> PreTrainedModel:
     Raises:
         UsageError: it is none of transformers, or its parts are compiled, which hides attention.
     """
+    given = network
     while (inner := _INNER.get(type(network).__name__)) is not None:
         network = getattr(network, inner)
     if not isinstance(network, PreTrainedModel):
-        raise UsageError(
-            f"a {type(network).__name__} is no model of transformers; give the model inside it (of "
-            "PEFT, what merge_and_unload returns)."
-        )
+        raise UsageError(f"a {type(network).__name__} is no model of transformers; {_cure(given)}.")
     _check_loaded(network)
     for name, module in network.named_modules():
         if _is_compiled(module):
@@ -36,6 +35,35 @@ def unwrapped(network: nn.Module) -> PreTrainedModel:
                 "model as it was before torch.compile."
             )
     return network
+
+
+def holder_of_model(given: Any) -> str | None:
+    """Return where an object keeps a model of transformers, as ``model.attribute``.
+
+    None where it keeps none.
+    """
+    modules = given.named_modules() if isinstance(given, nn.Module) else _attributes(given)
+    for name, module in modules:
+        if isinstance(module, PreTrainedModel):
+            parts = (f"[{part}]" if part.isdigit() else f".{part}" for part in name.split("."))
+            return f"model{''.join(parts)}"
+    return None
+
+
+def _attributes(given: Any) -> Iterator[tuple[str, nn.Module]]:
+    """What an object that is no module holds: a pipeline, or a trainer."""
+    for name, value in getattr(given, "__dict__", {}).items():
+        if isinstance(value, nn.Module):
+            yield from (
+                (f"{name}.{inner}".rstrip("."), each) for inner, each in value.named_modules()
+            )
+
+
+def _cure(given: nn.Module) -> str:
+    if any(hasattr(module, "merge_and_unload") for module in given.modules()):
+        return "give what its method merge_and_unload returns, with its adapter merged"
+    place = holder_of_model(given)
+    return f"give the model inside it, {place}" if place else "give one that is"
 
 
 def _check_loaded(network: PreTrainedModel) -> None:

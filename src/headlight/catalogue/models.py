@@ -3,7 +3,6 @@
 `headlight.capture.load_model` refuses by the same rules; commands ask here first.
 """
 
-import json
 import socket
 from collections.abc import Collection, Iterator, Mapping
 from difflib import get_close_matches
@@ -17,8 +16,10 @@ from urllib.request import getproxies
 
 from huggingface_hub import constants as hub
 
+from headlight.catalogue.model_folders import CONFIG, GGUF, why_no_model
 from headlight.catalogue.sources import ASSETS, EMBEDDED_CLASSIFIER, EMBEDDED_TRANSLATOR
 from headlight.errors import ModelError, UsageError
+from headlight.files import check_reachable, read_json
 from headlight.settings import require_choice
 
 EMBEDDED = ASSETS / "model"
@@ -39,20 +40,26 @@ DEVICES = ("cpu", "cuda", "mps", "xpu", "xla", "hpu", "npu", "mtia")
 """Kinds of devices that there may be; which there are, only torch knows."""
 
 HUB_NAME = pattern(r"\w[\w.-]*(/\w[\w.-]*)?")
-CONFIG = "config.json"
-GGUF = ".gguf"
 MOST_LAYERS = 10_000
 """A configuration that says more is no model's: making them would fill the memory."""
+MOST_LABELS = 100_000
+"""The same of labels, each of which is given a name when the configuration is read."""
 PATIENCE = 5.0
 """Seconds that the hub is given to take a connection."""
 _DEPTHS = ("num_hidden_layers", "num_layers", "n_layer", "n_layers", "encoder_layers",
            "decoder_layers", "num_decoder_layers")  # fmt: skip
 """What files call the number of layers, or of those of one half."""
+_EXPERTS = ("num_experts", "num_local_experts", "n_routed_experts", "moe_num_experts")
 
 
 def place_of(model: str | Path | None) -> str:
-    """The folder of an embedded model; of others the folder or the name that was given."""
+    """The folder of an embedded model; of others the folder or the name that was given.
+
+    Raises:
+        ModelError: the name is too long, or a folder may not be entered.
+    """
     name = EMBEDDED_NAME if model is None else str(model)
+    check_reachable(Path(name), error=ModelError)
     is_embedded = name in EMBEDDED_MODELS and (model is None or not Path(name).exists())
     return str(EMBEDDED_MODELS[name]) if is_embedded else name
 
@@ -86,7 +93,8 @@ def check_model(
     check_place(place)
     config = _config(place)
     if config is not None:
-        check_layers(max(_depths(config), default=0), layers, model or EMBEDDED_NAME)
+        depth = max(_counts(config, *_DEPTHS), default=0)
+        check_layers(depth, layers, model or EMBEDDED_NAME)
 
 
 def gguf_of(place: str) -> Path | None:
@@ -129,8 +137,9 @@ def check_place(place: str) -> None:
         return
     folder = Path(place)
     if folder.exists():
-        if not (folder / CONFIG).exists():
-            raise ModelError(f"{place} holds no {CONFIG}; give the folder of a transformers model.")
+        if (sentence := why_no_model(place)) is not None:
+            raise ModelError(sentence)
+        check_folder(folder)
         return
     if not HUB_NAME.fullmatch(place):
         raise ModelError(f"there is no folder {place!r}, and no model of a hub has such a name.")
@@ -143,6 +152,30 @@ def check_place(place: str) -> None:
         )
     if not hub_answers():
         raise no_model(place, f"{hub.ENDPOINT} does not answer; correct the name, or go online")
+
+
+def check_folder(folder: Path) -> None:
+    """Refuse a folder with what a library would wait for, or fill the memory with.
+
+    Args:
+        folder: of a model or a tokenizer; what is none is left to others.
+
+    Raises:
+        ModelError: it holds a pipe or a device, or a configuration of more than any model has.
+    """
+    if not folder.is_dir():
+        return
+    for each in folder.iterdir():
+        if each.exists() and not (each.is_file() or each.is_dir()):
+            raise ModelError(f"{each} is a pipe or a device; a model lies in files, copy it again.")
+    config = _config(str(folder)) or {}
+    check_layers(max(_counts(config, *_DEPTHS), default=0), None, str(folder))
+    for name, most in (("num_labels", MOST_LABELS), *((name, MOST_LAYERS) for name in _EXPERTS)):
+        if (count := max(_counts(config, name), default=0)) > most:
+            raise ModelError(
+                f"the configuration of {folder} says that its {name} is {count:,}, which is that "
+                "of no model; copy it again."
+            )
 
 
 def no_model(name: str, why: str) -> ModelError:
@@ -211,13 +244,13 @@ def hub_answers() -> bool:
 def _config(place: str) -> Mapping[str, Any] | None:
     """The configuration in a folder, as far as it can be read; None elsewhere."""
     try:
-        found = json.loads((Path(place) / CONFIG).read_text(encoding="utf-8"))
-    except (OSError, ValueError, RecursionError):  # which loading says better
+        found = read_json(Path(place) / CONFIG, own=False, error=ModelError)
+    except (ModelError, ValueError):  # which loading says better
         return None
     return found if isinstance(found, dict) else None
 
 
-def _depths(config: Mapping[str, Any]) -> Iterator[int]:
-    """Of the model, and of its parts."""
+def _counts(config: Mapping[str, Any], *names: str) -> Iterator[int]:
+    """Whole numbers of some names, of the model and of its parts."""
     for each in (config, *(part for part in config.values() if isinstance(part, dict))):
-        yield from (each[name] for name in _DEPTHS if isinstance(each.get(name), int))
+        yield from (each[name] for name in names if isinstance(each.get(name), int))

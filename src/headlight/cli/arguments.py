@@ -6,7 +6,7 @@ import sys
 from contextlib import suppress
 from pathlib import Path
 
-from headlight.errors import UsageError
+from headlight.errors import ResultError, UsageError
 from headlight.files import standard_input, storable
 
 STANDARD_INPUT = "-"
@@ -92,9 +92,10 @@ def _refuse_file(text: str, command: str) -> None:
 def _kind_without_text(path: Path) -> str:
     """Return what a file without text is; nothing of any other, or one that cannot be read."""
     from headlight.corpora.lines import kind_without_text
+    from headlight.files import open_file
 
-    with suppress(OSError):
+    with suppress(OSError, ResultError):
         if path.is_file():
-            with path.open("rb") as file:
+            with open_file(path) as file:
                 return kind_without_text(file.read(16))
     return ""

@@ -38,7 +38,7 @@ def check(
         dtype=dtype,
         trust_remote_code=trust_remote_code,
     ).load()
-    residuals = captured.residuals
+    residuals, difference = captured.residuals, captured.verify_batching()
     show(_sites_table(captured.name, residuals))
     if captured.quantisation:
         say(f"The weights in this file are quantised: {captured.quantisation}.")
@@ -47,6 +47,12 @@ def check(
         f"{len(captured.sites)} attention modules; Eq. 3 (Kobayashi et al. 2020) holds to "
         f"{worst:.1e} of the output's norm."
     )
+    if difference is not None:
+        say(f"A text in a padded batch is read as it is alone, to {difference:.1e}.")
+    for kind in captured.kinds:
+        if numbers := captured.own_numbers(kind):
+            here, own = (", ".join(map(str, each)) for each in (numbers, numbers.values()))
+            say(f"Among its {kind} layers, {here} here are {own} of the model.")
     for sentence in _about_residuals(residuals.values()):
         say(sentence)
 

@@ -29,18 +29,22 @@ def compare(
     out: Annotated[
         Path | None, typer.Option("--out", help="Folder of the result, its page and its tables.")
     ] = None,
+    overwrite: Annotated[
+        bool, typer.Option("--overwrite", help="Remove the run in --out first.")
+    ] = False,
     json: Annotated[bool, typer.Option("--json", help="Print all that differs as JSON.")] = False,
 ) -> None:
     """Say which heads differ between surveys: of models, checkpoints, corpora or precisions."""
+    from headlight.analysis.folder import RunFolder
     from headlight.api import compare as compared
-    from headlight.errors import ResultError
-    from headlight.files import location, make_folder
     from headlight.findings.what_was_read import what_was_read
-    from headlight.result import save
+    from headlight.result import RESULT, save
     from headlight.sessions.reports import write_page
     from headlight.views.result_page import findings, summary, tables
     from headlight.views.study_terminal import study_terminal
 
+    folder = RunFolder(path=out, overwrite=overwrite)
+    folder.check_free()
     called = names.split(",") if names else []
     found = compared(*runs, match=match, kind=kind, names=called)
     if json:
@@ -50,9 +54,9 @@ def compare(
         say_json({**read, "findings": findings(found), "changes": changes})
     else:
         show(study_terminal(found))
-    if out is not None:
-        folder = make_folder(location(out), error=ResultError)
-        save(found, folder / "result.nc")
-        page = write_page(found, folder)
-        if not json:
-            say(f"report: {page}")
+    with folder.opened() as mine:
+        if mine.output is not None:
+            save(found, mine.output.place / RESULT)
+            page = write_page(found, mine.output)
+            if not json:
+                say(f"report: {page}")

@@ -11,6 +11,9 @@ import typer
 from headlight.cli.options import RUN
 from headlight.errors import UnknownNameError, UsageError
 
+LARGEST = 1 << 20
+"""Bytes of a file of options."""
+
 ON_THE_COMMAND_LINE = {
     "trust_remote_code": "runs code that comes with a model",
     "out": "says where files are written",
@@ -66,12 +69,10 @@ def _read(path: Path) -> Mapping[str, Any]:
     Raises:
         UsageError: it cannot be read, or holds something else.
     """
-    from headlight.files import reason
+    from headlight import files
 
     try:
-        text = path.read_text(encoding="utf-8")
-    except OSError as problem:
-        raise UsageError(f"{path} cannot be read: {reason(problem)}.") from problem
+        text = files.read(path, most=LARGEST, error=UsageError).decode()
     except UnicodeDecodeError as problem:
         raise UsageError(f"{path} is not UTF-8; convert it first.") from problem
     found = _toml(path, text) if path.suffix == ".toml" else _yaml(path, text)

@@ -24,6 +24,6 @@ def gallery(
     ] = False,
 ) -> None:
     """Write the heads of surveys as pages for any web host, with a search over all models."""
-    from headlight.sessions.galleries import gallery as write
+    from headlight.sessions.galleries import gallery as make_gallery
 
-    say(f"gallery: {write(runs, out, overwrite=overwrite, headvis=headvis)}")
+    say(f"gallery: {make_gallery(runs, out, overwrite=overwrite, headvis=headvis)}")

@@ -18,6 +18,7 @@ from headlight.errors import (
     RunInterruptedError,
     UsageError,
 )
+from headlight.processes import safe_start
 
 # The parser's own class of usage errors lies in typer or in click, as its version has it.
 ParserRefusal: Any = typer.BadParameter.__base__
@@ -27,7 +28,7 @@ def main() -> None:
     """Run, and turn every refusal into one sentence and an exit code."""
     keep_freed_memory()
     warnings.showwarning = partial(_show_warning, warnings.showwarning)
-    with guarded_terminal() as output:
+    with safe_start(), guarded_terminal() as output:
         code = _run(sys.argv[1:] or ["--help"])
         output.flush()
         code = code or exit_code(output.failure)

@@ -278,12 +278,13 @@ def _demand_runs(html: Path | None, *runs: Path | None) -> None:
     Raises:
         UsageError: one is so.
     """
-    from headlight.analysis.folder import RESULT
+    from headlight.files import location
+    from headlight.result import RESULT
 
     for run in (each for each in runs if each is not None):
         if html is None:
             raise UsageError("runs are shown on the page alone; say where it goes with --html.")
-        if not (run / RESULT).exists():
+        if not (location(run, error=UsageError) / RESULT).exists():
             raise UsageError(f"{run} holds no {RESULT}; give the folder of a run that has ended.")
 
 

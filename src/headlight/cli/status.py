@@ -50,9 +50,11 @@ def merge(run: Run) -> None:
 
     The settings are those of the run's config.yaml.
     """
-    from headlight.analysis.folder import RESULT
+    from headlight import files
+    from headlight.analysis.folder import CONFIG
     from headlight.catalogue import studies
     from headlight.cli.application import app
+    from headlight.result import RESULT
     from headlight.run.blocks import PLAN, plans, read_plan
 
     folder = _existing(run)
@@ -70,8 +72,9 @@ def merge(run: Run) -> None:
         raise RunError(
             f"{place / PLAN} is of {name!r}, which is no study; start over with --overwrite."
         )
-    config = str(folder / "config.yaml")
-    words = [study.command, "--config", config, "--out", run, "--workers", "join"]
+    config = folder / CONFIG
+    files.open_file(config, own=True, error=RunError).close()
+    words = [study.command, "--config", str(config), "--out", run, "--workers", "join"]
     app(words, standalone_mode=False)
 
 
@@ -85,7 +88,7 @@ def _existing(run: str) -> "Location":
 
 
 def _status(folder: "Location") -> dict[str, Any]:
-    from headlight.analysis.folder import RESULT
+    from headlight.result import RESULT
     from headlight.run.blocks import blocks_done, examples_in, plans, read_plan, workers_in
     from headlight.run.checkpoint import FILE
 

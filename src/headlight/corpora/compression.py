@@ -7,13 +7,14 @@ import lzma
 import re
 from collections.abc import Callable, Iterator
 from contextlib import ExitStack, contextmanager
-from pathlib import Path, PurePath
+from pathlib import PurePath
 from typing import BinaryIO, cast
 
 import zstandard
 
+from headlight import files
 from headlight.errors import CorpusError
-from headlight.files import Location, storable
+from headlight.files import Location
 
 # Small, because one compressed kibibyte of zstandard may unfold to some 32 MiB.
 ZSTANDARD_CHUNK = 1024
@@ -83,14 +84,11 @@ def open_file(path: Location) -> io.BufferedReader:
     Raises:
         CorpusError: The file cannot be opened.
     """
-    try:
-        if isinstance(path, Path):
-            return path.open("rb")
-        # The files of fsspec have no limit for the length of a line.
-        return io.BufferedReader(cast("io.RawIOBase", path.open("rb")))
-    except Exception as error:  # each driver raises what its library raises
-        reason = getattr(error, "strerror", None) or error
-        raise CorpusError(f"{storable(path)} cannot be opened: {reason}.") from error
+    file = files.open_file(path, error=CorpusError)
+    # The files of fsspec have no limit for the length of a line.
+    if isinstance(file, io.BufferedReader):
+        return file
+    return io.BufferedReader(cast("io.RawIOBase", file))
 
 
 @contextmanager

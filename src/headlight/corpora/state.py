@@ -5,6 +5,7 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
+from headlight.corpora.compression import open_file
 from headlight.corpora.files import files
 from headlight.corpora.hub import FILE_READERS, PREFIX, HubSource, hub_revision
 from headlight.errors import CorpusError
@@ -48,7 +49,7 @@ def source_digest(source: str) -> str:
     chain = hashlib.sha256()
     for file in files(source):
         try:
-            with file.open("rb") as content:
+            with open_file(file) as content:
                 while block := content.read(_READ_AT_ONCE):
                     chain.update(block)
         except Exception as error:  # every driver raises errors of its own

@@ -1,7 +1,7 @@
 """Pairs of adjacent segments, as Clark et al. (2019) made them from Wikipedia."""
 
 from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Literal
 
 import numpy as np
@@ -94,7 +94,7 @@ def adjacent_segments(
         pairs = chunking.pairs(group, units, counts)
         for pair, first, second in _segments(pairs, units, tokenizer, decoder_start is None):
             fitted = _fit(first, second, room, pair.generator, counts)
-            yield assembly.two(pair.name, *fitted)
+            yield replace(assembly.two(pair.name, *fitted), origin=pair.origin)
 
     return Examples(Recipe(documents, paragraphs, encode, assembly.marks))
 
@@ -105,12 +105,14 @@ class SegmentPair:
 
     Attributes:
         name: Of the example.
+        origin: Of the example, see `Encoded`.
         first: Text of the first segment.
         second: Text of the second segment.
         generator: Random numbers of the document, which its pairs share.
     """
 
     name: str
+    origin: tuple[int, int]
     first: str
     second: str
     generator: np.random.Generator
@@ -136,17 +138,19 @@ class Chunking:
         """The segments of some documents, given the pieces of their units."""
         pairs: list[SegmentPair] = []
         for document in group:
-            generator = np.random.default_rng([self.seed, counts.documents])
+            place = counts.documents
+            generator = np.random.default_rng([self.seed, place])
             counts.documents += 1
             filled = [unit for unit in document.paragraphs if len(units[unit])]
             counts.empty += not filled
             lengths = [len(units[unit]) for unit in filled]
-            pairs += self._cut(document.name, filled, lengths, generator, counts)
+            pairs += self._cut(document.name, place, filled, lengths, generator, counts)
         return pairs
 
     def _cut(
         self,
         name: str,
+        place: int,
         units: Sequence[str],
         lengths: Sequence[int],
         generator: np.random.Generator,
@@ -159,7 +163,7 @@ class Chunking:
                 return
             cut = start + int(generator.integers(1, stop - start))
             first, second = " ".join(units[start:cut]), " ".join(units[cut:stop])
-            yield SegmentPair(f"{name}#{number}", first, second, generator)
+            yield SegmentPair(f"{name}#{number}", (place, number), first, second, generator)
 
     def _chunks(self, lengths: Sequence[int]) -> Iterator[tuple[int, int]]:
         """From which unit to before which each chunk goes."""

@@ -2,7 +2,7 @@
 
 import hashlib
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from dataclasses import asdict, dataclass, field, fields
+from dataclasses import asdict, dataclass, field, fields, replace
 from itertools import islice
 from typing import Any, Generic
 
@@ -29,6 +29,8 @@ class Encoded:
         target: What the decoder of an encoder-decoder model is given, else empty.
         target_categories: As `categories`, for `target`.
         target_words: As `words`, for `target`, counted from 0 again.
+        origin: Number of its document (or sentence, or pair) in the corpus, and of the example
+            among those of the document, both from 0; None for one that was made alone.
     """
 
     name: str
@@ -39,6 +41,7 @@ class Encoded:
     target: tuple[int, ...] = ()
     target_categories: tuple[int, ...] = ()
     target_words: tuple[int, ...] = ()
+    origin: tuple[int, int] | None = None
 
     @property
     def shows_its_kinds(self) -> bool:
@@ -58,6 +61,7 @@ class Encoded:
             self.target[: tokens - 1],
             self.target_categories[: tokens - 1],
             self.target_words[: tokens - 1],
+            self.origin,
         )
 
 
@@ -159,7 +163,8 @@ class Recipe(Generic[Item, Example]):
         items: The elements; they can be iterated again.
         texts: What of an element is tokenised.
         encode: Makes the examples of some elements that follow each other, and counts what becomes
-            of them.
+            of them.  Where it counts several documents before it makes their examples, it says
+            `Encoded.origin` itself.
         marks: By which tokens are counted; nothing is by default.
     """
 
@@ -255,6 +260,7 @@ class ExampleShards(Generic[Example]):
     def made(self) -> Iterator[Example]:
         """The examples of the next shard, while they are made; it stays the next."""
         self._counts.documents = self._passed  # also where some were passed over
+        document, within = -1, 0
         for example in self._recipe.encode(self._elements, self._counts):
             ids = example.ids + example.target
             self._counts.examples += 1
@@ -263,7 +269,12 @@ class ExampleShards(Generic[Example]):
             self._counts.special += special
             self._counts.doubled += doubled
             self._counts.one_word += max(example.words, default=0) == 0 and not example.target
-            yield example
+            if example.origin is not None:
+                yield example
+                continue
+            latest = self._counts.documents - 1
+            document, within = latest, within + 1 if latest == document else 0
+            yield replace(example, origin=(document, within))
 
     def skip(self) -> None:
         """Pass over the next shard, which is read, but not tokenised."""

@@ -16,7 +16,7 @@ from headlight.encode.categories import OTHER, SEP
 from headlight.encode.examples import Counts, Encoded, Examples, Recipe, annotate
 from headlight.encode.pieces import SPECIAL_WORD, Tokenizer, tokenise
 from headlight.errors import CorpusError
-from headlight.files import Location, storable
+from headlight.files import Location, location, open_file, storable
 
 FRAME_NAMES = {"all": "all frames", "sep": "final silence", "other": "sound"}
 """What frames of each category are called; silence fills the window after the end of the sound."""
@@ -234,10 +234,10 @@ def read_sound(audio: Location, rate: int) -> Float32[np.ndarray, " sample"]:
 
     name = storable(audio)
     wanted = f"give a WAV file of 16-bit samples, {rate} Hz at best"
-    if not audio.is_file():
+    if not location(audio, error=CorpusError).is_file():
         raise CorpusError(f"there is no audio file {name!r}; correct its path.")
     try:
-        with audio.open("rb") as raw, wave.open(raw) as file:
+        with open_file(audio, error=CorpusError) as raw, wave.open(raw) as file:
             given, channels, width = file.getframerate(), file.getnchannels(), file.getsampwidth()
             samples = file.readframes(file.getnframes())
     except Exception as problem:  # wave's own, those of the system, and of drivers of stores

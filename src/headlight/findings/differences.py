@@ -23,8 +23,8 @@ from headlight.findings.piece_text import PieceText
 from headlight.findings.rules import WORTH_SAYING
 from headlight.findings.what_was_read import which_texts
 from headlight.findings.wording import listed
-from headlight.result import describe
-from headlight.vocabulary import BEHAVIOURS, CATEGORIES, NEIGHBOURS
+from headlight.result import describe, refusing_incomplete
+from headlight.vocabulary import BEHAVIOURS, CATEGORIES, FEWEST_FREEDOM, NEIGHBOURS
 
 LEVEL = 0.05
 """The share of false alarms that is allowed among what is said to differ."""
@@ -102,6 +102,7 @@ class _Numbers(NamedTuple):
         return _Numbers(*(each[..., statistics, :] for each in self))
 
 
+@refusing_incomplete()
 def differences(
     runs: Sequence[xr.Dataset], *, match: str = "place", names: Sequence[str] = ()
 ) -> xr.Dataset:
@@ -336,7 +337,7 @@ def _tested(first: _Numbers, other: _Numbers) -> dict[str, Array]:
     difference = other.value - first.value
     error = np.sqrt(((other.moved - first.moved) ** 2).sum(0))
     freedom = np.fmin(first.freedom, other.freedom)
-    freedom = np.where(freedom >= 1, freedom, np.nan)
+    freedom = np.where(freedom >= FEWEST_FREEDOM, freedom, np.nan)
     with np.errstate(divide="ignore", invalid="ignore"):
         p_value = 2 * stdtr(freedom, -np.abs(difference) / error)
     # Of pairs even rounding would be certain.

@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 from headlight.findings.observed import average, observed, out_of_reach
 from headlight.findings.rules import chosen_ends, decided, rivals
 from headlight.findings.wording import interval, listed, percent, plural
-from headlight.vocabulary import CATEGORIES
+from headlight.vocabulary import CATEGORIES, FEWEST_FREEDOM
 
 ENDS = ("", "_low", "_high")
 
@@ -133,7 +133,8 @@ def unreached(result: xr.Dataset) -> Estimates:
         return Estimates(value, *(np.full_like(value, np.nan) for _ in range(2)))
     error = np.sqrt((np.nansum(moved[0] - moved[1], axis=0) ** 2).sum(0))
     fewest = np.where(freedom > 0, freedom, np.inf).min((0, 1))
-    half = stdtrit(np.where(np.isfinite(fewest), fewest, np.nan), 0.975) * error
+    known = np.isfinite(fewest) & (fewest >= FEWEST_FREEDOM)
+    half = stdtrit(np.where(known, fewest, np.nan), 0.975) * error
     return Estimates(value, value - half, value + half)
 
 

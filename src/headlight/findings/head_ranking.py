@@ -9,6 +9,7 @@ from numpy.typing import NDArray
 
 from headlight.errors import UnknownNameError, UsageError
 from headlight.findings.observed import observed, occurs, surveyed
+from headlight.result import refusing_incomplete
 from headlight.vocabulary import BEHAVIOURS, CATEGORIES, NEIGHBOURS
 
 ALSO = {"sink": "first", "transformerlens_previous": "previous"}
@@ -35,6 +36,7 @@ def head_scores() -> tuple[str, ...]:
     )
 
 
+@refusing_incomplete()
 def heads(
     result: xr.Dataset, behaviour: str, *, by: str | None = None, without_first: bool = False
 ) -> pandas.DataFrame:
@@ -57,6 +59,7 @@ def heads(
     Raises:
         UnknownNameError: heads are not ranked by such a thing, or there is no such measure.
         UsageError: the result does not hold it, or holds several kinds of attention.
+        ResultError: it lacks what results of surveys have.
     """
     if behaviour not in head_scores():
         raise UnknownNameError("behaviour", behaviour, head_scores())

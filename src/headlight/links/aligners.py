@@ -148,7 +148,7 @@ def _aligned(model: Any, pairs: Iterable[WordPair]) -> Iterator[Links]:
 
 def _eflomal(asked: Sequence[WordPair], learnt: Sequence[WordPair]) -> Directions:
     program = shutil.which(EFLOMAL)
-    if program is None:
+    if program is None or not Path(program).is_absolute():  # in the working folder
         raise UsageError(
             f"the program {EFLOMAL} is not on the path; install eflomal, or take another aligner."
         )

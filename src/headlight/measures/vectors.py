@@ -8,6 +8,7 @@ from jaxtyping import Bool, Float
 from torch import Tensor
 
 from headlight.capture import LayerRecord
+from headlight.capture.finite import require_finite
 from headlight.errors import CaptureError
 from headlight.measures import norm as norms
 from headlight.measures.effective import RowSpaces, real_keys
@@ -53,8 +54,12 @@ class Vectors:
 
     @cached_property
     def norm(self) -> Float[Tensor, "batch head key"]:
-        """‖f(x)‖, float64."""
-        return back_to(self.transformed.norm(dim=-1), self._value.device)
+        """‖f(x)‖, float64.
+
+        Raises:
+            NotFiniteError: see `_lengths`.
+        """
+        return self._lengths(self.transformed)
 
     @cached_property
     def rows(self) -> Float[Tensor, "batch head key head_dim"]:
@@ -114,8 +119,22 @@ class Vectors:
             device = self._value.device
             rows = norms.compressed(self._value, folded.factor)
             together = norms.heads_together(rows, folded.overlap, dtype, device)
-            self._behind[folded] = Behind(together, back_to(rows.norm(dim=-1), device))
+            self._behind[folded] = Behind(together, self._lengths(rows))
         return self._behind[folded]
+
+    def _lengths(self, rows: Float[Tensor, "batch head key head_dim"]) -> Tensor:
+        """The lengths of vectors, as ``batch head key``.
+
+        Raises:
+            NotFiniteError: statistics add up what all heads give all queries, and that overflows.
+        """
+        lengths = rows.norm(dim=-1)
+        added = (lengths.nansum((1, 2)) * lengths.shape[2]).to(
+            torch.promote_types(self._value.dtype, torch.float32)
+        )
+        site = self._site
+        require_finite(f"the sum of ‖f(x)‖ in {site.kind} layer {site.layer}", added)
+        return back_to(lengths, self._value.device)
 
     def _without_bias(self) -> Value:
         value, site = self._value, self._site

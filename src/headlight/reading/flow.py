@@ -6,7 +6,7 @@ from typing import Any, ClassVar
 import numpy as np
 import xarray
 
-from headlight.analysis.flow import input_maps
+from headlight.analysis.flow.input_maps import input_maps
 from headlight.analysis.flow.text import subject_of
 from headlight.capture import AttributionSettings, CapturedModel
 from headlight.reading.saving import TextResult, origin, sides_of

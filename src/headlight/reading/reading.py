@@ -3,6 +3,7 @@
 import json
 import os
 from collections.abc import Callable, Collection, Iterable, Mapping
+from contextlib import nullcontext
 from dataclasses import replace
 from html import escape
 from pathlib import Path
@@ -14,18 +15,18 @@ from urllib.parse import quote
 import numpy as np
 import xarray
 
-from headlight.analysis.folder import REPORT, RESULT
+from headlight.analysis.batch_runner import VERIFIED
+from headlight.analysis.folder import REPORT
 from headlight.capture import AttentionSite, CapturedModel
 from headlight.capture.attribution import attribute
 from headlight.capture.one_text import capture_one, one_text
 from headlight.encode import Encoded
 from headlight.encode.assembly import Assembly
 from headlight.errors import UsageError
-from headlight.files import location
 from headlight.findings.wording import listed
 from headlight.reading.layers import Measured, Part, ReadLayers, part_of
 from headlight.reading.saving import Positions, origin, save_as, sides_of
-from headlight.result import load
+from headlight.result import load, refusing_incomplete
 from headlight.result.kinds import ALL, KINDS, concat_kinds, of_kind, split_kinds
 from headlight.settings.attribution import AttributionSettings
 from headlight.vocabulary import Kind, Kinds, ValueBias, measure, measure_table
@@ -48,9 +49,6 @@ _HOW = {
     "input": "what the values are made from was not found in this model",
 }
 """Why a reading may lack a measure that needs something."""
-
-VERIFIED = 128
-"""Tokens of a text on which it is verified that the parts of a layer add up."""
 
 
 class Reading:
@@ -263,7 +261,8 @@ class Reading:
 
         def page() -> str:
             corpus = _in_corpus(path, survey, dependency)
-            return self._page(megabytes, whole_heads, corpus, compare, _address(routes, path))
+            with refusing_incomplete("the result of a run") if corpus else nullcontext():
+                return self._page(megabytes, whole_heads, corpus, compare, _address(routes, path))
 
         makers = {".html": page, ".json": lambda: reading_json(self.dataset)}
         return save_as(path, self.dataset, "a reading is", makers)
@@ -337,7 +336,7 @@ def _address(target: str | Path | None, page: Path) -> str:
 
 def _run(folder: str | Path | None) -> xarray.Dataset | None:
     """The result in a folder."""
-    return None if folder is None else load(location(folder) / RESULT)
+    return None if folder is None else load(folder)
 
 
 def read(  # noqa: PLR0913 - each is a choice of its own
@@ -455,11 +454,14 @@ def read_example(  # noqa: PLR0913 - each is a choice of its own
         attribution=json.dumps(settings.signature()) if settings else "",
     )
     datasets: dict[str, xarray.Dataset] = {
-        each: _dataset(
-            {site.layer: read for site, read in layers_read.seen.items() if site.kind == each},
-            parts[each],
-            *sides[each],
-            {**said, "kind": each, "head_dim": _head_dim(sites, each)},
+        each: model.with_own_numbers(
+            _dataset(
+                {site.layer: read for site, read in layers_read.seen.items() if site.kind == each},
+                parts[each],
+                *sides[each],
+                {**said, "kind": each, "head_dim": _head_dim(sites, each)},
+            ),
+            each,
         )
         for each in kinds
     }

@@ -7,6 +7,8 @@ from typing import Any, ClassVar
 import numpy as np
 from jaxtyping import Float64, Shaped
 
+from headlight.errors import CaptureError
+
 Array = Shaped[np.ndarray, "..."]
 """An array of any shape."""
 
@@ -112,10 +114,16 @@ def rows_of(observations: Array, shape: Sequence[int]) -> Rows:
     """Observations as float64, one per row.
 
     Raises:
+        CaptureError: if one is infinite, and so has no mean.
         ValueError: if a row does not have the shape that the accumulator was made for.
     """
     rows = np.asarray(observations, dtype=np.float64)
     if rows.shape[1:] != tuple(shape) or rows.ndim == 0:
         expected = ("n", *shape)
         raise ValueError(f"observations of shape {expected} are needed, not {rows.shape}")
+    if np.isinf(rows).any():
+        raise CaptureError(
+            "what was measured is infinite, and so has no mean; look at the weights of the model, "
+            "or load it in a wider precision (--dtype)."
+        )
     return rows

@@ -1,9 +1,42 @@
-"""Loops over single numbers, compiled by numba where it is installed."""
+"""Loops over single numbers, compiled by numba where it is installed and works."""
 
+import warnings
 from collections.abc import Callable, Sequence
+from functools import cache
 from inspect import unwrap
 from types import FunctionType
 from typing import Any
+
+from headlight.errors import HeadlightWarning
+
+
+def numba_version() -> str | None:
+    """Return the version of the numba by which loops are compiled; None where they are not.
+
+    Compiled loops add in another order, so that last bits depend on it.
+    """
+    numba = _numba()
+    return None if numba is None else str(numba.__version__)
+
+
+def _numba() -> Any | None:
+    try:
+        import numba
+    except Exception as problem:  # noqa: BLE001 - a broken build raises anything
+        if not (isinstance(problem, ModuleNotFoundError) and problem.name == "numba"):
+            _note(" ".join(f"{type(problem).__name__}: {problem}".split()).rstrip(".:"))
+        return None
+    return numba
+
+
+@cache
+def _note(problem: str) -> None:
+    warnings.warn(
+        f"numba is installed and cannot be used ({problem}), so that loops take several times as "
+        "long; install it again, or remove it.",
+        HeadlightWarning,
+        stacklevel=2,
+    )
 
 
 def compile_loop(loop: Callable[..., Any], **options: Any) -> Callable[..., Any] | None:
@@ -17,11 +50,10 @@ def compile_loop(loop: Callable[..., Any], **options: Any) -> Callable[..., Any]
         loop: of arrays and numbers alone.
         options: of ``numba.njit``.
     """
-    try:
-        from numba import njit
-    except ImportError:
+    numba = _numba()
+    if numba is None:
         return None
-    compiled: Callable[..., Any] = njit(loop, **options)
+    compiled: Callable[..., Any] = numba.njit(loop, **options)
     return compiled
 
 

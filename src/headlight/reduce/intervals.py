@@ -6,6 +6,8 @@ import numpy as np
 from jaxtyping import Float64, Int64
 from numpy.typing import ArrayLike
 
+from headlight.vocabulary import FEWEST_FREEDOM
+
 LEVEL = 0.95
 TAILS = ((1 - LEVEL) / 2, (1 + LEVEL) / 2)
 """The quantiles between which a share of `LEVEL` lies."""
@@ -105,13 +107,15 @@ def mean_interval(values: ArrayLike) -> MeanInterval:
     found = np.asarray(values, dtype=np.float64)
     if len(found) < 2:
         return MeanInterval(float(found.mean()) if len(found) else np.nan, np.nan)
-    return moments_interval(float(found.mean()), float(found.std()), len(found))
+    return moments_interval(float(found.mean()), float(found.std()), len(found), least=1)
 
 
 def student(
     mean: Float64[np.ndarray, "*cell"],
     error: Float64[np.ndarray, "*cell"],
     freedom: Float64[np.ndarray, "*cell"],
+    *,
+    least: int = FEWEST_FREEDOM,
 ) -> tuple[Float64[np.ndarray, "*cell"], Float64[np.ndarray, "*cell"]]:
     """The ends of Student's interval of each mean; NaN where nothing is known of its error.
 
@@ -119,10 +123,11 @@ def student(
         mean: of anything.
         error: its standard error.
         freedom: degrees of freedom of that.
+        least: those below which there is no interval; 1 of folds, which are of one size.
     """
     from scipy.special import stdtrit
 
-    half = stdtrit(np.where(freedom > 0, freedom, np.nan), TAILS[1]) * error
+    half = stdtrit(np.where(freedom >= least, freedom, np.nan), TAILS[1]) * error
     return np.asarray(mean - half), np.asarray(mean + half)
 
 
@@ -169,11 +174,20 @@ def deviations(
     return np.asarray(moved), np.asarray(1 / alike - 1)
 
 
-def moments_interval(mean: float, deviation: float, count: int | float) -> MeanInterval:
-    """The same from moments, the standard deviation without Bessel's correction."""
+def moments_interval(
+    mean: float, deviation: float, count: int | float, *, least: int = FEWEST_FREEDOM
+) -> MeanInterval:
+    """The same from moments, the standard deviation without Bessel's correction.
+
+    Args:
+        mean: of the values.
+        deviation: their standard deviation.
+        count: how many there are.
+        least: degrees of freedom below which there is no interval; 1 of seeds.
+    """
     from scipy.special import stdtrit
 
-    if not count > 1:
+    if not count - 1 >= least:
         return MeanInterval(mean, np.nan)
     error = deviation / np.sqrt(count - 1)
     return MeanInterval(mean, float(stdtrit(count - 1, TAILS[1]) * error))

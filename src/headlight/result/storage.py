@@ -8,13 +8,17 @@ where no reader looks, stands a digest of the whole file, so that one flipped bi
 import json
 import platform
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from datetime import UTC, datetime
 from hashlib import sha256
 from importlib import metadata
 from io import BytesIO
+from math import prod
+from typing import Literal
 
 import h5py
+import numpy as np
 import pandas
 import xarray
 
@@ -22,7 +26,10 @@ from headlight import files
 from headlight.errors import ResultError
 from headlight.files import Location, location
 from headlight.version import __version__
+from headlight.vocabulary import measure
 
+RESULT = "result.nc"
+"""The result in the folder of a run."""
 FORMAT = "2"
 """The version of the layout of results; it changes when an older reader would go wrong."""
 
@@ -30,15 +37,39 @@ _SEAL = re.compile(rb"\nheadlight sha256 ([0-9a-f]{64})\n")
 _OBJECTS = ("settings", "versions", "category_names", "query_category_names", "kinds")
 """Attributes that hold an object as JSON."""
 
+LARGEST = 1 << 28
+"""Bytes that the numbers of a file may have in memory, however small the file is."""
+LARGEST_RATIO = 100
+"""Times that they may be larger than a larger file, which other programs compress."""
+_NUMBER = 8
+"""Bytes of a number in memory, which may be packed in the file."""
+
 _SEAL_SIZE = len(b"\nheadlight sha256 \n") + 64
 
 _CALCULATING = ("headlight", "torch", "transformers")
 _MEASURED_WITH = ("torch", "transformers", "numpy", "xarray")
 
+Scale = Literal["share", "correlation", "positive", "signed", "row_share", "row_positive"]
+"""What kind of number an interval is of; of a row: but for measures with a sign."""
+LIMITS = {
+    "share": (0.0, 1.0),
+    "correlation": (-1.0, 1.0),
+    "positive": (0.0, np.inf),
+    "signed": (-np.inf, np.inf),
+}
+"""The least and the largest number of each kind, within which intervals stay."""
+
+Description = tuple[str, str] | tuple[str, str, Scale]
+"""Long name and unit of a variable, and the scale of one with an interval."""
+
 FORMULA = ("=", "+", "-", "@", "\t", "\n")
 """What the text in a cell begins with that a spreadsheet takes for a formula, or runs into one."""
 
+# Other separators than the comma are not put into quotes, and then no quotes protect what follows.
+_INNER_FORMULA = re.compile(r"[;\t\n][\s\"]*(?=[=+\-@])")
+
 # What h5py, h5netcdf and xarray raise on a file that is damaged or something else.
+_INCOMPLETE = (ArithmeticError, AttributeError, LookupError, RecursionError, TypeError, ValueError)
 _UNREADABLE = (OSError, ValueError, KeyError, RuntimeError, TypeError, AttributeError, IndexError)
 
 
@@ -69,21 +100,23 @@ def load(path: Location | str, *, stage: str | None = None) -> xarray.Dataset:
     Files that another program has written have no digest; they are read as they are.
 
     Args:
-        path: The NetCDF file.
+        path: The NetCDF file, or the folder of a run, in which no link is followed.
         stage: What is expected: the name of a study, or `reading`; None for any.
 
     Raises:
-        ResultError: if there is no such file, it is no result of this format and stage, or it is
-            not what was written.
+        ResultError: if there is no such file, it is no result of this format and stage, it is not
+            what was written, or its numbers would not fit into memory.
     """
     path = location(path)
+    in_folder = path.is_dir()
+    path = path / RESULT if in_folder else path
     if not path.exists():
         raise ResultError(f"{path} does not exist; give the path of a result file.")
+    content = files.read(path, own=in_folder)
     try:
-        content = path.read_bytes()
         _check_seal(content, path)
         with h5py.File(BytesIO(content), "r") as file:
-            list(file["/"])  # where this fails, h5netcdf complains on standard error as well
+            _check_sizes(file, len(content), path)
         dataset = xarray.load_dataset(BytesIO(content), engine="h5netcdf")
     except _UNREADABLE as problem:
         raise ResultError(f"{path} is no readable NetCDF file: {_first_line(problem)}") from problem
@@ -95,18 +128,56 @@ def load(path: Location | str, *, stage: str | None = None) -> xarray.Dataset:
     return dataset
 
 
-def describe(dataset: xarray.Dataset, variables: Mapping[str, tuple[str, str]]) -> xarray.Dataset:
-    """The same result, whose variables say what they are.
+@contextmanager
+def refusing_incomplete(what: str = "the result") -> Iterator[None]:
+    """Refuse a result that lacks what the block, or function, needs of it, such as a coordinate.
+
+    Only whoever uses a result knows what it must have: studies of other packages have others.
+
+    Raises:
+        ResultError: it is so.
+    """
+    try:
+        yield
+    except _INCOMPLETE as problem:
+        raise ResultError(
+            f"{what} lacks something that belongs to it, or holds something else "
+            f"({type(problem).__name__}: {_first_line(problem)}); restore a copy, or make it again."
+        ) from problem
+
+
+def describe(dataset: xarray.Dataset, variables: Mapping[str, Description]) -> xarray.Dataset:
+    """The same result, whose variables say what they are, and whose intervals stay in bounds.
 
     Args:
         dataset: The result.
         variables: Long name and unit of each variable that it may have; ``1`` is a pure number, and
-            an empty unit is that of the model's hidden states.
+            an empty unit is that of the model's hidden states. A number with an interval and the
+            ends of that have a third part, their scale.
     """
     for name, variable in dataset.data_vars.items():
-        long_name, unit = variables[str(name)]
+        long_name, unit, *scale = variables[str(name)]
         variable.attrs.update(long_name=long_name, units=unit)
+        if scale:
+            variable.attrs["scale"] = scale[0]
+            if str(name).endswith(("low", "high")):
+                variable.values = variable.clip(*bounds(variable)).values
     return dataset
+
+
+def bounds(variable: xarray.DataArray) -> tuple[xarray.DataArray, xarray.DataArray]:
+    """Return the least and the largest number that a variable with a scale can be.
+
+    They have no axis but ``measure``, of the shares and means of rows, which are without bounds for
+    measures with a sign.
+    """
+    of_row, _, scale = str(variable.attrs["scale"]).rpartition("_")
+    low, high = map(xarray.DataArray, LIMITS[scale])
+    if of_row:
+        signed = [measure(str(name)).signed for name in variable["measure"].values]
+        free = xarray.DataArray(signed, dims="measure")
+        low, high = low.where(~free, -np.inf), high.where(~free, np.inf)
+    return low, high
 
 
 def save_csv(dataset: xarray.Dataset, folder: Location | str) -> list[Location]:
@@ -123,22 +194,29 @@ def save_csv(dataset: xarray.Dataset, folder: Location | str) -> list[Location]:
         ResultError: if the folder or a file cannot be written.
     """
     folder = files.make_folder(location(folder))
+    tables = csv_tables(dataset)
+    for name, content in tables.items():
+        files.write(folder / name, content, error=ResultError)
+    return sorted(folder / name for name in tables)
+
+
+def csv_tables(dataset: xarray.Dataset) -> dict[str, bytes]:
+    """Return the tables that `save_csv` writes, by the names of their files."""
     groups: dict[tuple[str, ...], list[str]] = {}
     for name, variable in dataset.data_vars.items():
         groups.setdefault(tuple(map(str, variable.dims)), []).append(str(name))
-    written = []
-    for dims, names in groups.items():
-        path = folder / f"{'-'.join(dims) or 'scalars'}.csv"
-        files.write(path, _table(dataset[names], dims).encode(errors="replace"), error=ResultError)
-        written.append(path)
-    return sorted(written)
+    return {
+        f"{'-'.join(dims) or 'scalars'}.csv": _table(dataset[names], dims).encode(errors="replace")
+        for dims, names in groups.items()
+    }
 
 
 def csv_text(frame: pandas.DataFrame, *, index: bool = False) -> str:
     r"""A table as CSV, in which no text is a formula to a spreadsheet.
 
-    Text that begins like one gets an apostrophe before it, as OWASP advises; numbers, also those
-    that are written as text, stay as they are.  A carriage return is written out as ``\r``.
+    Text that begins like one gets an apostrophe before it, as OWASP advises, and so does what would
+    begin a cell where semicolons or tabs are taken to separate; numbers, also those that are
+    written as text, stay as they are.  A carriage return is written out as ``\r``.
 
     Args:
         frame: The table.
@@ -155,6 +233,7 @@ def _no_formula(value: object) -> object:
     if not isinstance(value, str):
         return value
     value = value.replace("\r", r"\r")  # which ends a row for some, and is not put into quotes
+    value = _INNER_FORMULA.sub(r"\g<0>'", value)
     if not value.startswith(FORMULA):
         return value
     try:
@@ -241,6 +320,28 @@ def _check_seal(content: bytes, path: Location) -> None:
         )
 
 
+def _check_sizes(file: h5py.File, size: int, path: Location) -> None:
+    """Refuse what a file says that it holds and does not, before anything of it is read."""
+    total = 0
+    for name in file:  # where this fails, h5netcdf complains on standard error as well
+        link = file.get(name, getlink=True)
+        if not isinstance(link, h5py.HardLink):
+            raise ResultError(f"{path} leads to another file by {name!r}; give one that is whole.")
+        each = file[name]
+        if isinstance(each, h5py.Dataset):
+            if each.external or each.is_virtual:
+                raise ResultError(
+                    f"{path} leads to another file by {name!r}; give one that is whole."
+                )
+            chunk = prod(each.chunks or ())  # may be larger than all that is in it
+            total += max(prod(each.shape or ()), chunk) * max(each.dtype.itemsize, _NUMBER)
+    if total > max(LARGEST, LARGEST_RATIO * size):
+        raise ResultError(
+            f"{path} has {size:,} bytes and says that it holds {total:,}, which would fill the "
+            "memory; restore a copy, or make it again."
+        )
+
+
 def _check_format(attributes: Mapping[str, object], path: Location) -> None:
     if "format" not in attributes or "stage" not in attributes:
         raise ResultError(f"{path} is a NetCDF file, but no result of Headlight; give another one.")
@@ -256,9 +357,9 @@ def _check_objects(attributes: Mapping[str, object], path: Location) -> None:
     """Refuse what a page could not read: attributes that hold JSON, of another shape."""
     for name in _OBJECTS:
         try:
-            if isinstance(json.loads(str(attributes.get(name, "{}"))), dict):
+            if isinstance(files.parse_json(str(attributes.get(name, "{}"))), dict):
                 continue
-        except (ValueError, RecursionError):
+        except ValueError:
             pass
         raise ResultError(
             f"the attribute {name!r} of {path} is no object of JSON; restore a copy, or make it "

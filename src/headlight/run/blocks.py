@@ -211,9 +211,9 @@ def read_plan(folder: Location) -> tuple[dict[str, Any], dict[str, Any]]:
         RunError: the plan is missing or damaged.
     """
     try:
-        found = json.loads(files.read(folder / PLAN, error=RunError))
+        found = files.read_json(folder / PLAN, error=RunError)
         return dict(found["signature"]), dict(found["hardware"])
-    except (KeyError, TypeError, ValueError, RecursionError) as problem:
+    except (KeyError, TypeError, ValueError) as problem:
         raise RunError(f"{folder / PLAN} is damaged; start over with --overwrite.") from problem
 
 
@@ -225,8 +225,8 @@ def blocks_done(folder: Location) -> Sequence[str]:
 def examples_in(folder: Location, name: str) -> int:
     """How many examples a block has that is measured; 0 where nobody can tell."""
     try:
-        return int(json.loads(_counts_of(folder, name).read_bytes())["examples"])
-    except (OSError, KeyError, TypeError, ValueError, OverflowError, RecursionError):
+        return int(files.read_json(_counts_of(folder, name))["examples"])
+    except (ResultError, KeyError, TypeError, ValueError, OverflowError):
         return 0
 
 
@@ -306,8 +306,7 @@ def remove_passes(folder: Location) -> None:
             (place / PLAN).unlink(missing_ok=True)
         if place != folder:
             (place / PASS).unlink(missing_ok=True)
-            with suppress(OSError):  # it holds something else, too
-                place.rmdir()
+            files.remove_empty(place)
 
 
 def _remove_files(folder: Location) -> None:
@@ -318,8 +317,7 @@ def _remove_files(folder: Location) -> None:
         path.unlink(missing_ok=True)
     if isinstance(folder, Path):
         files.remove_partials(folder)
-    with suppress(OSError):
-        folder.rmdir()
+    files.remove_empty(folder)
 
 
 def remove_partials(folder: Path, others: Sequence[str] = ()) -> None:
@@ -375,14 +373,10 @@ def _is_stale(claim: Location) -> bool:
 
 
 def _owner_of(claim: Location) -> Mapping[str, Any]:
-    """What a claim says of who made it; nothing while it is being replaced, or of what is no claim.
-
-    Raises:
-        OSError: it cannot be read.
-    """
+    """Return what a claim says of who made it; nothing while it is replaced, or if it is none."""
     try:
-        owner = json.loads(claim.read_bytes())
-    except (ValueError, RecursionError):
+        owner = files.read_json(claim)
+    except (ResultError, ValueError):
         return {}
     return owner if isinstance(owner, Mapping) else {}
 

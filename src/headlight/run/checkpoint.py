@@ -23,6 +23,8 @@ DAMAGED = (ArithmeticError, AttributeError, LookupError, RecursionError, TypeErr
 """What is raised by reading a state whose digest is right, and whose content is not."""
 SHARD_ELEMENTS = "shard_elements"
 """Among the settings of a run, how many elements of the corpus a shard has at most."""
+ROUNDING = "rounding"
+"""Among the settings of a run, how libraries round on the device that it was begun on."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -180,6 +182,12 @@ def check_signature(folder: Location, found: Mapping[str, Any], wanted: Mapping[
     """
     names = sorted(found.keys() | wanted.keys())
     different = [name for name in names if found.get(name) != wanted.get(name)]
+    if different == [ROUNDING]:
+        raise RunError(
+            f"{folder} holds a run that was begun where numbers are rounded otherwise: "
+            f"{_short(found, ROUNDING)} there, {_short(wanted, ROUNDING)} here. Go on with the "
+            "same kind of processor and the same libraries, or choose another folder with --out."
+        )
     if different:
         changes = "; ".join(
             f"{name} was {_short(found, name)} and is now {_short(wanted, name)}"
@@ -280,11 +288,13 @@ def _refuse_link(path: Path) -> None:
 
 def _owner(folder: Location) -> str:
     """The number of the process that has the lock, as far as it can be read."""
-    with suppress(OSError, ValueError):
-        return str(int((folder / LOCK).read_text()))
+    with suppress(ResultError, ValueError):
+        return str(int(files.read(folder / LOCK, own=True, most=_NUMBER)))
     return "unknown"
 
 
+_NUMBER = 64
+"""Bytes of the number of a process."""
 _WHOLE = "all"
 _NO_LINKS = getattr(os, "O_NOFOLLOW", 0)  # Windows has none
 _COUNTERS = tuple(each.name for each in fields(State) if each.name not in ("tally", "tree"))

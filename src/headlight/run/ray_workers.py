@@ -1,11 +1,13 @@
 """Workers on a Ray cluster: processes that take part in a run, wherever there is room for them."""
 
+import sys
 from collections.abc import Callable, Collection, Iterator
-from contextlib import contextmanager
+from contextlib import chdir, contextmanager
 from importlib.util import find_spec
 from typing import Any
 
 from headlight.errors import HeadlightError, RunError, UsageError
+from headlight.processes import safe_start
 
 PREFIX = "ray://"
 LOOK = 1.0
@@ -148,7 +150,9 @@ def connected(address: str) -> Iterator[Any]:
         yield ray
         return
     try:
-        ray.init(address if client else None, log_to_driver=False)
+        # Ray puts the working folder before all others where its workers look for modules.
+        with safe_start(), chdir(sys.prefix):
+            ray.init(address if client else None, log_to_driver=False)
     except (ConnectionError, OSError, RuntimeError, ValueError) as problem:
         raise UsageError(
             f"there is no Ray cluster at {address} ({str(problem).splitlines()[0].rstrip('.')}); "

@@ -5,7 +5,7 @@ from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field, replace
 from functools import partial
 from itertools import repeat
-from typing import Any, Generic, TypeVar
+from typing import Any, Generic, Literal, TypeVar
 
 from headlight.errors import RunInterruptedError
 from headlight.files import Location
@@ -18,6 +18,9 @@ from headlight.run.progress import Progress
 from headlight.run.shards import BatchJob, ShardRunner
 
 E = TypeVar("E", bound=Example)
+
+Mode = Literal["begin", "resume", "share"]
+"""How a folder is used: it must be empty, a run in it is gone on with, or others work in it too."""
 
 POLL = 0.2
 """Seconds between two looks at what others have done; five times as many after a while."""

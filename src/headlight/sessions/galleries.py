@@ -6,10 +6,11 @@ from pathlib import Path
 import xarray
 
 from headlight import files
-from headlight.analysis.folder import REPORT, RESULT
+from headlight.analysis.folder import REPORT, RunFolder
 from headlight.errors import UsageError
-from headlight.files import Location, location
-from headlight.result import load
+from headlight.files import Location, check_reachable, location
+from headlight.output_folder import OutputFolder
+from headlight.result import load, refusing_incomplete
 from headlight.views.gallery import Shown, gallery_files
 from headlight.views.headvis import check_headvis
 
@@ -28,7 +29,8 @@ def gallery(
     Args:
         runs: folders of surveys, their ``result.nc``, or results; at least one.
         out: the folder.
-        overwrite: write into a folder that holds something already.
+        overwrite: write into a folder that holds something already; the files of a gallery in it
+            are removed first, and no other is replaced.
         headvis: write the data that the front end of HeadVis reads as well, a folder for each
             survey in ``headvis``.
 
@@ -38,24 +40,26 @@ def gallery(
     Raises:
         UsageError: there is no run, one is of another study, the folder holds something, or
             HeadVis could show nothing of a survey.
-        ResultError: a result cannot be read, or the folder cannot be written.
+        ResultError: a result cannot be read.
+        RunError: the folder cannot be written, or somebody else's file is in the way.
     """
     shown = [_shown(run) for run in runs]
     if not shown:
         raise UsageError("a gallery is made of surveys; name the folder of at least one.")
-    folder = Path(out)
+    folder = check_reachable(Path(out), error=UsageError)
     if not overwrite and folder.exists() and (not folder.is_dir() or any(folder.iterdir())):
         raise UsageError(
             f"{folder} holds something already; choose another folder, or write into it with "
             "--overwrite."
         )
-    for each in shown if headvis else ():
-        check_headvis(each.result)
-    for name, content in gallery_files(shown, headvis=headvis):
-        path = folder / name
-        if not path.parent.exists():
-            files.make_folder(path.parent)
-        files.write(path, content)
+    with refusing_incomplete("a survey"):
+        for each in shown if headvis else ():
+            check_headvis(each.result)
+    with RunFolder(path=folder, overwrite=overwrite, holds=(INDEX,), writes=(INDEX,)).opened():
+        output = OutputFolder(folder)
+        with refusing_incomplete("a survey"):
+            for name, content in gallery_files(shown, headvis=headvis):
+                output.write(name, content)
     return folder / INDEX
 
 
@@ -67,7 +71,7 @@ def _shown(run: str | Path | xarray.Dataset) -> Shown:
         place = location(str(run))
         name = str(run)
         report = _report(place) if place.is_dir() else None
-        result = load(place / RESULT if place.is_dir() else place)
+        result = load(place)
     stage = str(result.attrs.get("stage", ""))
     if stage != "survey":
         raise UsageError(
@@ -79,4 +83,4 @@ def _shown(run: str | Path | xarray.Dataset) -> Shown:
 
 def _report(folder: Location) -> bytes | None:
     page = folder / REPORT
-    return files.read(page) if page.exists() else None
+    return files.read(page, own=True) if page.exists() or files.is_link(page) else None

@@ -11,16 +11,16 @@ from typing import Any
 
 import xarray
 
-from headlight import files
 from headlight.analysis.folder import PAGES
 from headlight.analysis.plan import StudyPlan
 from headlight.analysis.sentences import rank_of
 from headlight.analysis.text_plan import TextSource, is_read_once, plan_text_study
 from headlight.capture import CapturedModel
 from headlight.encode import Encoded
-from headlight.errors import ResultError, UsageError
+from headlight.errors import UsageError
 from headlight.files import Location
 from headlight.findings import highlights, passage_of
+from headlight.output_folder import OutputFolder
 from headlight.reading import read_example
 from headlight.result.kinds import split_kinds
 from headlight.run.blocks import refuse_link
@@ -52,7 +52,7 @@ def write_pages(
     source: TextSource,
     settings: Any,
     model: CapturedModel,
-    folder: Location,
+    output: OutputFolder,
 ) -> PassagePages:
     """Write a page for each of the first passages that the report shows.
 
@@ -63,13 +63,13 @@ def write_pages(
         source: what it read.
         settings: its settings; `pages` says how many.
         model: the model.
-        folder: of the run.
+        output: the folder of the run.
 
     Returns:
-        The address of each page that is there, as seen from the folder.
+        The address of each page that the run has written, as seen from the folder.
 
     Raises:
-        ResultError: the folder cannot be written.
+        HeadlightError: the folder cannot be written, or somebody else's file is in the way.
     """
     shown = _shown(result)
     pages: dict[Shown, str] = {
@@ -77,12 +77,17 @@ def write_pages(
     }
     wanted = list(shown)[: settings.pages]
     if wanted:
-        files.make_folder(folder / PAGES)
+        output.claim(pages[each] for each in wanted)
         plan = plan_text_study("survey", "Survey of attention", source, model, settings)
         for each, example in _found(plan, wanted):
             page = _page(plan, example, each[0], shown[each], result)
-            files.write(folder / pages[each], page.encode(), error=ResultError)
-    return {each: address for each, address in pages.items() if (folder / address).exists()}
+            output.write(pages[each], page.encode())
+    written = output.names()
+    return {
+        each: address
+        for each, address in pages.items()
+        if address in written and (output.place / address).exists()
+    }
 
 
 def _shown(result: xarray.Dataset) -> dict[Shown, list[tuple[int, int]]]:

@@ -1,7 +1,7 @@
 """The steps of a run: it is checked, shared among workers, measured, and written down."""
 
 from collections.abc import Iterator, Mapping
-from contextlib import contextmanager
+from contextlib import contextmanager, nullcontext
 from functools import partial
 from pathlib import Path
 from typing import Any
@@ -13,6 +13,7 @@ from headlight.capture import CapturedModel, load_model
 from headlight.capture.tensor_parallel import processes_of
 from headlight.catalogue import Study, find_study
 from headlight.catalogue.models import EMBEDDED_MODELS, EMBEDDED_NAME
+from headlight.result import refusing_incomplete
 from headlight.sessions.passage_pages import check_pages, write_pages
 from headlight.sessions.reports import write_configuration, write_report
 from headlight.sessions.workers import (
@@ -66,10 +67,12 @@ def run_study(
             )
         # What was finished before, or by another process, may have other names.
         result = result.assign_attrs({**model.origin, **mine.labels})
-        if mine.place is not None:
-            has_pages = settings.pages is not None
-            pages = write_pages(result, source, settings, model, mine.place) if has_pages else {}
-            write_report(result, mine.place, repeats, pages)
+        if mine.output is not None:
+            # What an earlier process finished may have been changed since.
+            with refusing_incomplete() if folder.resume else nullcontext():
+                wanted = settings.pages is not None
+                pages = write_pages(result, source, settings, model, mine.output) if wanted else {}
+                write_report(result, mine.output, repeats, pages)
     return result
 
 
@@ -121,8 +124,8 @@ def _workers(
     progress: bool,
 ) -> Iterator[None]:
     """Other processes at the run: those of a cluster until all is done, ours as the block lasts."""
-    if folder.shared and folder.place is not None:  # for those who join or ask how far it is
-        write_configuration(repeats, folder.place)
+    if folder.shared and folder.output is not None:  # for those who join or ask how far it is
+        write_configuration(repeats, folder.output)
     if folder.on_ray:
         trust = model.trust_remote_code
         home, place = str(Path.cwd()), str(folder.place)

@@ -3,7 +3,6 @@
 import os
 import socket
 import subprocess
-import sys
 import warnings
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import ExitStack, chdir, contextmanager, nullcontext
@@ -17,11 +16,14 @@ import torch
 import yaml
 from torch import distributed
 
-from headlight.analysis.folder import JOIN, RESULT, RunFolder
+from headlight import files
+from headlight.analysis.folder import JOIN, RunFolder
 from headlight.capture import CapturedModel
 from headlight.catalogue import Study
 from headlight.errors import HeadlightWarning, RunError, UsageError
 from headlight.files import Location
+from headlight.processes import SAFE_PATH, python_command
+from headlight.result import RESULT
 from headlight.run import show_progress
 from headlight.run.blocks import (
     PASS,
@@ -39,6 +41,8 @@ if TYPE_CHECKING:
 
 PATIENCE = 10.0
 """Seconds that a process is given to end before it is killed."""
+OUTPUT = ".out"
+"""Of the file of what a worker puts out, which is the table of the result: it says that it ran."""
 KILLED = -9
 """How a process ends that the system kills; Windows does not."""
 
@@ -87,6 +91,9 @@ def local_workers(
         configuration: what repeats the run, as a config file holds it.
         folder: of the run.
         model: which each process loads again; of several GPUs each takes another.
+
+    Raises:
+        RunError: a process ended as if all were well, and put nothing out.
     """
     others = folder.processes - 1
     if not others:
@@ -95,32 +102,36 @@ def local_workers(
     with TemporaryDirectory() as scratch, ExitStack() as stack:
         options = {name: value for name, value in configuration.items() if name != "study"}
         config = Path(scratch) / "config.yaml"
-        config.write_text(yaml.safe_dump(options, allow_unicode=True), encoding="utf-8")
-        command = [sys.executable, "-m", "headlight", study.command]
+        files.write(config, yaml.safe_dump(options, allow_unicode=True).encode())
+        command = ["-m", "headlight", study.command]
         command += ["--config", str(config), "--out", str(folder.place), "--workers", JOIN]
         command += ["--trust-remote-code"] if model.trust_remote_code else []
         logs = [Path(scratch) / f"{number}.log" for number in range(others)]
         started = []
         for number, log in enumerate(logs):
+            output = stack.enter_context(log.with_suffix(OUTPUT).open("wb"))
             errors = stack.enter_context(log.open("wb"))
             place = ["--device", device_of(model.transformer.device, number + 1)]
-            started.append(_start([*command, *place], errors))
+            started.append(_start([*command, *place], output, errors))
         try:
             yield
         finally:
-            failed = [
-                _why(log, code)
-                for each, log in zip(started, logs, strict=True)
-                if (code := each.poll())
-            ]
+            ended = [(log, each.poll()) for each, log in zip(started, logs, strict=True)]
             _end(started)
             if isinstance(folder.place, Path):
                 remove_partials(folder.place)
-        for reason in failed:
-            warnings.warn(
-                f"a worker ended early, and others did its work: {reason}",
-                HeadlightWarning,
-                stacklevel=2,
+        for log, code in ended:
+            if code:
+                warnings.warn(
+                    f"a worker ended early, and others did its work: {_why(log, code)}",
+                    HeadlightWarning,
+                    stacklevel=2,
+                )
+        if any(code == 0 and not log.with_suffix(OUTPUT).stat().st_size for log, code in ended):
+            raise RunError(
+                "a worker ended without a result and without a word, as if another program ran in "
+                "place of headlight; see what python -P -m headlight --version says.  Others did "
+                "its work: their result is kept."
             )
 
 
@@ -175,10 +186,10 @@ def _copy_state(place: Location, to: Path) -> None:
     """Everything that decides what is left to do."""
     for each in passes(place):
         inner = to if each == place else to / each.name
-        inner.mkdir(exist_ok=True)
+        files.make_folder(inner, error=RunError)
         for name in (RESULT, CHECKPOINT, PASS):
             if (each / name).exists():
-                (inner / name).write_bytes((each / name).read_bytes())
+                files.write(inner / name, files.read(each / name, own=True, error=RunError))
 
 
 def _why(log: Path, code: int) -> str:
@@ -188,7 +199,7 @@ def _why(log: Path, code: int) -> str:
             "it was killed, as systems do when memory is exhausted; start fewer workers, or allow "
             "fewer tokens in a batch."
         )
-    lines = log.read_text(errors="replace").strip().splitlines() or ["it said nothing"]
+    lines = files.read(log).decode(errors="replace").strip().splitlines() or ["it said nothing"]
     return lines[-1]
 
 
@@ -199,14 +210,14 @@ def device_of(device: torch.device, number: int) -> str:
     return f"cuda:{((device.index or 0) + number) % torch.cuda.device_count()}"
 
 
-def _start(command: Sequence[str], errors: Any) -> subprocess.Popen[bytes]:
+def _start(arguments: Sequence[str], output: Any, errors: Any) -> subprocess.Popen[bytes]:
     threads = {"OMP_NUM_THREADS": "1", "TOKENIZERS_PARALLELISM": "false"}
     return subprocess.Popen(
-        command,
+        python_command(*arguments),
         stdin=subprocess.DEVNULL,
-        stdout=subprocess.DEVNULL,
+        stdout=output,
         stderr=errors,
-        env={**os.environ, **threads},
+        env={**os.environ, **threads, SAFE_PATH: "1"},
         start_new_session=True,  # Ctrl-C is for the first process, which ends the others
     )
 

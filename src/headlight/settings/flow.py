@@ -28,7 +28,7 @@ FollowedMap = Literal[
 ]
 """The share of an input token in a hidden token, by what layers do with vectors and weights."""
 
-MethodName = Literal[FollowedMap, "attribution", "gradient_input"]
+MethodName = Literal[FollowedMap, "attribution", "gradient_hidden"]
 """Of `METHODS`: the same, and two derivatives."""
 
 
@@ -68,6 +68,6 @@ METHODS: Mapping[str, Method] = MappingProxyType(
         "value_zeroing": Method("Value Zeroing", "Mohebbi et al. 2023", "value_zeroing"),
         "decompx": Method("DecompX", "Modarressi et al. 2023"),
         "attribution": Method("hidden token attribution", "Brunner et al. 2020"),
-        "gradient_input": Method("gradient × input", "Modarressi et al. 2022"),
+        "gradient_hidden": Method("gradient × first hidden state", "Modarressi et al. 2022"),
     }
 )

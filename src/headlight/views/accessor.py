@@ -12,7 +12,8 @@ import pandas as pd
 import xarray as xr
 
 from headlight import files
-from headlight.errors import UnknownNameError, UsageError
+from headlight.errors import ResultError, UnknownNameError, UsageError
+from headlight.result import refusing_incomplete
 from headlight.result.kinds import of_kind
 from headlight.views.result_page import pictures, result_page, summary, tables
 
@@ -88,10 +89,12 @@ class HeadlightAccessor:
 
         Raises:
             UsageError: it cannot be made, since only a part of the result is there.
+            ResultError: the result lacks something, though nobody chose a part of it.
         """
         try:
-            return make(self._result)
-        except (ValueError, KeyError, IndexError) as problem:
+            with refusing_incomplete():
+                return make(self._result)
+        except ResultError as problem:
             chosen = [name for name, each in self._result.coords.items() if not each.dims]
             if not chosen:
                 raise

@@ -12,6 +12,7 @@ import pandas as pd
 from markupsafe import Markup
 
 from headlight.errors import UsageError
+from headlight.findings.wording import listed
 from headlight.views.frames import frame_cells, numeric_columns
 from headlight.views.numbers import MINUS, MISSING
 from headlight.views.provenance import provenance
@@ -123,6 +124,9 @@ class Table:
         highlight: Row number and column of the cells that stand out.
         note: A sentence under the table.
         around: For some columns half the width of the interval of each row, shown behind it.
+
+    Raises:
+        UsageError: two columns have one label.
     """
 
     name: str
@@ -132,6 +136,15 @@ class Table:
     highlight: Collection[tuple[int, str]] = ()
     note: str = ""
     around: Mapping[str, Sequence[float]] = field(default_factory=dict)
+
+    def __post_init__(self) -> None:
+        labels = self.frame.columns
+        if not labels.is_unique:
+            twice = listed([repr(label) for label in labels[labels.duplicated()].unique()])
+            raise UsageError(
+                f"the table {self.name!r} has several columns called {twice}; give each a label of "
+                "its own."
+            )
 
 
 @dataclass(frozen=True, slots=True)

@@ -137,10 +137,11 @@ class Aligner(PairAligner):
         )
 
     def _verify(self, examples: Sequence[EncodedTranslation]) -> None:
-        """Check Eq. 3 of the captured attention on real input, once."""
+        """Check Eq. 3 of the captured attention, and padding, on real input, once."""
         example = next((each for each in examples if each.shows_its_kinds), None)
         if example is not None and self.settings.of_attention:
             self.model.verify(self.model.collate([example]))
+            self.model.verify_batching(example)
             self._verified = True
 
     def _by_attention(self, batch: Batch, sides: Sides) -> tuple[LinkMatrix, WordMatrix]:

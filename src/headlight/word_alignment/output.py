@@ -52,6 +52,7 @@ class LinkFile:
         """
         if self.resume and self.overwrite:
             raise UsageError("a file is either gone on with or overwritten; choose one of the two.")
+        files.check_reachable(self.path, error=UsageError)
         if not self.path.parent.is_dir():
             raise UsageError(
                 f"{self.path}: there is no folder {self.path.parent}; create it first."
@@ -78,7 +79,7 @@ class LinkFile:
         self.check_free()
         pairs, size = self._begun()
         try:
-            with self.partial.open("r+b" if size else "wb") as stream:
+            with files.begun_file(self.partial) as stream:
                 stream.truncate(size)
                 stream.seek(size)
                 opened = OpenLinkFile(self, stream, pairs)
@@ -94,7 +95,7 @@ class LinkFile:
         if not (self.resume and self.state.exists() and self.partial.exists()):
             return 0, 0
         try:
-            state = json.loads(files.read(self.state, error=RunError))
+            state = files.read_json(self.state, error=RunError)
             pairs, size, signature = state["pairs"], state["bytes"], state["signature"]
         except (ValueError, KeyError, TypeError) as problem:
             raise RunError(

@@ -12,6 +12,7 @@ import xarray
 from headlight import files
 from headlight.analysis.work_folders import MARK, prepare_work_folders
 from headlight.errors import RunError, UnknownNameError, UsageError
+from headlight.output_folder import RECORD
 from headlight.reading.model import Model, load
 from headlight_papers.papers import NAMES, find_paper, find_settings
 from headlight_papers.papers.brunner2020.contribution.results import load_contributions
@@ -342,4 +343,4 @@ def test_nothing_half_done_is_left_at_the_end(tmp_path: Path) -> None:
     prepare_work_folders(tmp_path, (RESULTS, RUNS))
     files.make_folder(tmp_path / "runs" / "shared" / "tokens")
     reproduce(paper_of_two(lambda: Content("")), reproduction(tmp_path))
-    assert {path.name for path in tmp_path.iterdir()} == {"index.html", "results"}
+    assert {path.name for path in tmp_path.iterdir()} == {"index.html", "results", RECORD}

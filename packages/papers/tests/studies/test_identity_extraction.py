@@ -7,10 +7,11 @@ import numpy as np
 import pytest
 import torch
 
-from headlight.analysis.folder import RESULT, RunFolder
+from headlight.analysis.folder import RunFolder
 from headlight.encode import Encoded, Examples
 from headlight.encode.examples import Recipe
 from headlight.errors import ResultError, RunError, UsageError
+from headlight.result import RESULT
 from headlight_papers.studies.token_identity import (
     MapTrainingSettings,
     TokenIdentitySettings,

@@ -6,10 +6,10 @@ import numpy as np
 import pytest
 import torch
 
-from headlight.analysis.folder import RESULT, RunFolder
+from headlight.analysis.folder import RunFolder
 from headlight.corpora import Sentence, WordVectors, open_treebank
 from headlight.errors import ResultError, RunError, UnknownNameError, UsageError
-from headlight.result import load, save
+from headlight.result import RESULT, load, save
 from headlight_papers.studies.parser_probes import BASELINES, PROBES, ParserProbeSettings
 from headlight_papers.studies.parser_probes.batches import ParserData, unknown_share, vector_table
 from headlight_papers.studies.parser_probes.evaluation import evaluate, share

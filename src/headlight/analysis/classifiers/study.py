@@ -34,7 +34,7 @@ MAJORITY = "majority_accuracy"
 
 SCORES = long_names(
     {
-        "own_accuracy": Variable("share of correct predictions", interval=True),
+        "own_accuracy": Variable("share of correct predictions", interval="share"),
         MAJORITY: Variable("share of correct predictions if all were of the most frequent class"),
     }
 )

@@ -38,7 +38,7 @@ def input_maps(
         kind: of attention; by default the first that the model has.
         layers: after which tokens are looked at; by default all.
         attribution: how ``attribution`` is computed, by default an estimate; and what memory it
-            and ``gradient_input`` and ``decompx`` may take.
+            and ``gradient_hidden`` and ``decompx`` may take.
 
     Returns:
         float64 on the CPU, ≥ 0; each row sums to 1.

@@ -53,7 +53,7 @@ def decomposed(subject: Subject, settings: AttributionSettings) -> Maps:
 
 THROUGH_ALL: Mapping[str, Callable[[Subject, AttributionSettings], Maps]] = {
     "attribution": attributed,
-    "gradient_input": gradient_times_input,
+    "gradient_hidden": gradient_times_input,
     "decompx": decomposed,
 }
 

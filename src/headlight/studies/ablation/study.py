@@ -62,19 +62,21 @@ VARIABLES = (
             "kl": Variable(
                 "KL divergence of the predictions without it from those of the model as it is",
                 "nat",
-                interval=True,
+                interval="positive",
             ),
-            "changed": Variable("share of the predictions that become others", interval=True),
+            "changed": Variable("share of the predictions that become others", interval="share"),
             "loss_change": Variable(
-                "change of the loss of a predicted token or class without it", "nat", interval=True
+                "change of the loss of a predicted token or class without it",
+                "nat",
+                interval="signed",
             ),
             "accuracy_change": Variable(
-                "change of the share of right predictions without it", interval=True
+                "change of the share of right predictions without it", interval="signed"
             ),
             "norm": Variable(
                 "length of what it adds to a token, ‖Σ_j α_ij f(x_j)‖, mean over tokens",
                 "",
-                interval=True,
+                interval="positive",
             ),
         },
         by={"layer_": "; all heads of a layer", "head_": "; one head"},
@@ -82,9 +84,13 @@ VARIABLES = (
     | long_names(
         {
             "loss": Variable(
-                "loss of a predicted token or class, of the model as it is", "nat", interval=True
+                "loss of a predicted token or class, of the model as it is",
+                "nat",
+                interval="positive",
             ),
-            "accuracy": Variable("share of right predictions of the model as it is", interval=True),
+            "accuracy": Variable(
+                "share of right predictions of the model as it is", interval="share"
+            ),
         },
         by={"own_": ""},
     )

@@ -33,10 +33,11 @@ EDGES = tuple(step / 10 for step in range(-10, 11))
 """Of the bins of τ."""
 
 MEANS = {
-    "tau": Variable("Kendall's τ of two measures, mean over texts", interval=True),
-    "significant": Variable("share of texts whose τ is significant at 0.05", interval=True),
+    "tau": Variable("Kendall's τ of two measures, mean over texts", interval="correlation"),
+    "significant": Variable("share of texts whose τ is significant at 0.05", interval="share"),
     "overlap": Variable(
-        "share of the most important words that both measures name, mean over texts", interval=True
+        "share of the most important words that both measures name, mean over texts",
+        interval="share",
     ),
 }
 VARIABLES = long_names(

@@ -30,13 +30,14 @@ AROUND = 0.1
 """Seconds around a stretch that count as it, for `on_path`."""
 
 OF_WORDS = {
-    "start_error": Variable("mean distance of the beginnings of words", "s", interval=True),
-    "end_error": Variable("mean distance of the ends of words", "s", interval=True),
+    "start_error": Variable("mean distance of the beginnings of words", "s", interval="positive"),
+    "end_error": Variable("mean distance of the ends of words", "s", interval="positive"),
     "inside": Variable(
-        "share of the words whose middle is found between their beginning and end", interval=True
+        "share of the words whose middle is found between their beginning and end", interval="share"
     ),
     "on_path": Variable(
-        "share of what pieces give to sound that goes to their stretch of the path", interval=True
+        "share of what pieces give to sound that goes to their stretch of the path",
+        interval="share",
     ),
 }
 """What is said of each way to link words to time; all but the last only where times are known."""

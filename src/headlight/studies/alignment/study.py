@@ -57,9 +57,9 @@ from headlight.word_alignment.settings import STEPS
 
 VARIABLES = long_names(
     {
-        "precision": Variable("share of the links that are possible", interval=True),
-        "recall": Variable("share of the sure links that are found", interval=True),
-        "error_rate": Variable("alignment error rate", interval=True),
+        "precision": Variable("share of the links that are possible", interval="share"),
+        "recall": Variable("share of the sure links that are found", interval="share"),
+        "error_rate": Variable("alignment error rate", interval="share"),
         "links": Variable("links that are found"),
     },
     by={

@@ -48,8 +48,10 @@ VARIABLES = long_names(
         "composition": Variable(
             "‖A B‖ / (‖A‖ ‖B‖), A what a head writes, B what a later one reads"
         ),
-        "repeated": Variable("score on random tokens that are repeated", interval=True),
-        "retrieval": Variable("retrieval score, of the needles that were found", interval=True),
+        "repeated": Variable("score on random tokens that are repeated", interval="row_share"),
+        "retrieval": Variable(
+            "retrieval score, of the needles that were found", interval="positive"
+        ),
         "recall": Variable("share of a needle's tokens that the model has said"),
         "fact": Variable("what was hidden", ""),
     }

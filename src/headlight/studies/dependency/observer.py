@@ -1,6 +1,5 @@
 """How often each head finds the governor of a word, while a batch runs through the model."""
 
-import hashlib
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 
@@ -9,6 +8,7 @@ import torch
 from jaxtyping import Float, Int16, Int64
 from torch import Tensor
 
+from headlight.analysis.batch_texts import text_id
 from headlight.analysis.positions import array, moments
 from headlight.capture import AttentionSite, LayerRecord
 from headlight.corpora import Sentence
@@ -103,7 +103,7 @@ class DependencyObserver:
             "offset": offsets.cpu().numpy(),
             "right_branching": branching[:, 0].cpu().numpy(),
         }
-        keys = np.array([_key(sentence) for sentence in self._sentences], dtype=np.int64)
+        keys = np.array([text_id(example) for example in self.examples], dtype=np.int64)
         resampled = {
             name: Bootstrap.of(keys, rows, replicates=settings.bootstrap, seed=settings.seed)
             for name, rows in counts.items()
@@ -165,13 +165,6 @@ class DependencyObserver:
         rows = torch.stack([ones, gold.lengths, gold.cut, gold.lost], dim=1)
         kept.update(rows.cpu().numpy())
         return kept
-
-
-def _key(sentence: Sentence) -> int:
-    """The sentence in the resampling: by place and words, since sentences may come twice."""
-    place = sentence.name.rpartition("/")[2]
-    seen = hashlib.sha256(repr((place, sentence.words)).encode(errors="replace"))
-    return int.from_bytes(seen.digest()[:8], "little", signed=True)
 
 
 def same_part_of_speech(sentences: Sequence[Sentence], possible: Pairs) -> Pairs:

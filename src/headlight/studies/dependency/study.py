@@ -18,7 +18,7 @@ from headlight.encode import EncodedSentence, Examples, sentences as encode_sent
 from headlight.encode.batch import Batch
 from headlight.findings.dependency import ALL, base_relation
 from headlight.reduce import Tally, share, share_interval
-from headlight.result import describe
+from headlight.result import Description, describe
 from headlight.run import State
 from headlight.studies.dependency import DependencySettings
 from headlight.studies.dependency.gold import summarize
@@ -26,20 +26,36 @@ from headlight.studies.dependency.observer import DependencyObserver
 from headlight.studies.dependency.predictions import DIRECTIONS, OFFSETS
 from headlight.studies.dependency.sentences import best_sentences
 
-VARIABLES = {
+VARIABLES: dict[str, Description] = {
     "correct": ("words whose governor is found", "1"),
-    "accuracy": ("share of the words whose governor is found", "1"),
-    "low": ("lower end of the 95% interval of the accuracy", "1"),
-    "high": ("upper end of the 95% interval of the accuracy", "1"),
+    "accuracy": ("share of the words whose governor is found", "1", "share"),
+    "low": ("lower end of the 95% interval of the accuracy", "1", "share"),
+    "high": ("upper end of the 95% interval of the accuracy", "1", "share"),
     "uas_without_punctuation": ("accuracy over all words that are no punctuation", "1"),
     "count": ("words asked about", "1"),
     "offset_correct": ("words whose governor is at the offset", "1"),
-    "offset_accuracy": ("share of the words whose governor is at the offset", "1"),
-    "offset_accuracy_low": ("lower end of the 95% interval of the accuracy of the offset", "1"),
-    "offset_accuracy_high": ("upper end of the 95% interval of the accuracy of the offset", "1"),
-    "gain": ("accuracy less that of the best offset", "1"),
-    "gain_low": ("lower end of the 95% interval of the gain, over the same sentences", "1"),
-    "gain_high": ("upper end of the 95% interval of the gain, over the same sentences", "1"),
+    "offset_accuracy": ("share of the words whose governor is at the offset", "1", "share"),
+    "offset_accuracy_low": (
+        "lower end of the 95% interval of the accuracy of the offset",
+        "1",
+        "share",
+    ),
+    "offset_accuracy_high": (
+        "upper end of the 95% interval of the accuracy of the offset",
+        "1",
+        "share",
+    ),
+    "gain": ("accuracy less that of the best offset", "1", "signed"),
+    "gain_low": (
+        "lower end of the 95% interval of the gain, over the same sentences",
+        "1",
+        "signed",
+    ),
+    "gain_high": (
+        "upper end of the 95% interval of the gain, over the same sentences",
+        "1",
+        "signed",
+    ),
     "right_branching": ("accuracy of the right-branching baseline", "1"),
     "same_part": ("share of what a word gives to others that goes to its part of speech", "1"),
     "same_part_error": ("its standard error over sentences", "1"),

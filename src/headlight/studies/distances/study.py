@@ -29,7 +29,7 @@ from headlight.vocabulary import ValueBias
 VARIABLES = long_names(
     {
         "distance": Variable(
-            "Jensen-Shannon divergence of two heads, mean over queries", "nat", interval=True
+            "Jensen-Shannon divergence of two heads, mean over queries", "nat", interval="positive"
         )
     }
 )

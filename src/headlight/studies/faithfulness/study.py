@@ -127,9 +127,14 @@ MEANINGS = {
     "insertion_curve": "p with a share of the words alone, the most important",
 }
 """p is the probability of the class of the whole text."""
+LOSSES = [name for name in MEANINGS if name.endswith(("comprehensiveness", "sufficiency"))]
+"""Differences of probabilities."""
 
 VARIABLES = long_names(
-    {name: Variable(meaning, interval=True) for name, meaning in MEANINGS.items()}
+    {
+        name: Variable(meaning, interval="signed" if name in LOSSES else "share")
+        for name, meaning in MEANINGS.items()
+    }
 )
 
 _CURVES = {

@@ -17,7 +17,7 @@ class FlowSettings(BootstrapSettings, TextSettings):
         methods: how tokens are followed. Products over layers of what each takes from each:
             ``rollout`` of weights, ``rollout_norm``, ``rollout_block_norm`` and
             ``rollout_layer_norm`` of norms, ``globenc``, ``alti`` and ``value_zeroing``. Through
-            all layers at once: ``decompx``, ``attribution`` and ``gradient_input``. The last four
+            all layers at once: ``decompx``, ``attribution`` and ``gradient_hidden``. The last four
             run a layer, or the model, once for each token or more, and are slow.
         kind: which attention, of ``encoder`` and ``decoder``; by default the first that the model
             has.

@@ -3,6 +3,7 @@
 import xarray as xr
 
 from headlight.findings.answers import tokens
+from headlight.findings.wording import listed
 from headlight.settings.flow import METHODS
 from headlight.views.parts import (
     By,
@@ -74,10 +75,23 @@ def _by_layer(result: xr.Dataset) -> Section:
         "What stays of a token",
         "The share of a token after a layer that comes from the input token at its own place, and "
         "from the first token of the text, by each method. Each row of shares sums to 100%. "
-        "Intervals: 95%, bootstrap over texts.",
+        f"{_at_the_end(result)}Intervals: 95%, bootstrap over texts.",
         "",
         [Drawing("layers", "", "Shares by layer, a line for each method.", curves(whole, *both))],
         tables,
+    )
+
+
+def _at_the_end(result: xr.Dataset) -> str:
+    """Say where the last layer ends, where methods of both kinds are compared."""
+    through_all = [METHODS[str(name)].layer_map is None for name in result["map"].values]
+    if all(through_all) or not any(through_all):
+        return ""
+    names = [NAMES[str(name)] for name in result["map"].values[through_all]]
+    return (
+        "In models with a norm behind the last layer (GPT-2, Llama) "
+        f"{listed(names)} {'is' if len(names) == 1 else 'are'} of the vector behind that norm, "
+        "and products of layers of the vector before it. "
     )
 
 

@@ -31,12 +31,13 @@ COMPARED = 3
 
 VARIABLES = long_names(
     {
-        "own": Variable("share of the input token at the same place", interval=True),
-        "first": Variable("share of the first token of the text", interval=True),
-        "by_category": Variable("share of all input tokens of one category", interval=True),
-        "by_distance": Variable("share of all input tokens at a distance", interval=True),
+        "own": Variable("share of the input token at the same place", interval="share"),
+        "first": Variable("share of the first token of the text", interval="share"),
+        "by_category": Variable("share of all input tokens of one category", interval="share"),
+        "by_distance": Variable("share of all input tokens at a distance", interval="share"),
         "agreement": Variable(
-            "rank correlation of the shares by two methods, mean over tokens", interval=True
+            "rank correlation of the shares by two methods, mean over tokens",
+            interval="correlation",
         ),
     }
 )

@@ -18,8 +18,8 @@ OF_ALL_QUERIES = ("weight", "effective", "gradient", "attribution")
 """Measures that cost no more where a gate makes f another for each query."""
 
 VARIABLES = {
-    "gate": Variable("mean of the gate of a head", interval=True),
-    "gate_closed": Variable(f"share of the gate below {NEARLY_CLOSED}", interval=True),
+    "gate": Variable("mean of the gate of a head", interval="signed"),
+    "gate_closed": Variable(f"share of the gate below {NEARLY_CLOSED}", interval="share"),
 }
 
 

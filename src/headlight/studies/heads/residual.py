@@ -27,14 +27,14 @@ SAMPLED = 16
 
 BY_TEXT = {
     "residual_max": Variable(
-        "largest entry, in size, of what enters the block, mean over texts", "", interval=True
+        "largest entry, in size, of what enters the block, mean over texts", "", interval="positive"
     ),
     "residual_ratio": Variable(
-        f"that entry divided by the median entry at {SAMPLED} tokens, in size", interval=True
+        f"that entry divided by the median entry at {SAMPLED} tokens, in size", interval="positive"
     ),
-    "residual_massive": Variable("share of the texts with a massive activation", interval=True),
+    "residual_massive": Variable("share of the texts with a massive activation", interval="share"),
     "residual_length": Variable(
-        "length of the first token's vector divided by the median length", interval=True
+        "length of the first token's vector divided by the median length", interval="positive"
     ),
 }
 """In the order in which an observer sees them."""

@@ -47,9 +47,9 @@ def _shares(name: str, keys: str) -> dict[str, Variable]:
     """A share, with and without the first token."""
     said = f"share of a row that goes to {keys}"
     return {
-        f"{name}_share": Variable(said, interval=True),
+        f"{name}_share": Variable(said, interval="row_share"),
         f"{name}_rest": Variable(
-            f"{said}, of all that does not go to the first token", interval=True
+            f"{said}, of all that does not go to the first token", interval="row_share"
         ),
     }
 
@@ -63,29 +63,37 @@ OF_BEHAVIOURS = {
     **_shares("behaviour", "what a behaviour looks at"),
     **_shares("relative", "the key at a place"),
     **_shares("distance", "keys at distances of a bin"),
-    "distance_mean": Variable("mean distance of keys", "tokens", interval=True),
+    "distance_mean": Variable(
+        "mean distance of keys, over all queries of the corpus", "tokens", interval="row_positive"
+    ),
     "distance_mean_rest": Variable(
-        "mean distance of keys without the first token", "tokens", interval=True
-    ),
-    "distance_std": Variable("standard deviation of the distance of keys", "tokens", interval=True),
-    "distance_std_rest": Variable(
-        "standard deviation of the distance of keys without the first token",
+        "mean distance of keys without the first token, over all queries of the corpus",
         "tokens",
-        interval=True,
+        interval="row_positive",
     ),
-    "first_share": Variable("share of the first token, mean over all heads", interval=True),
+    "distance_std": Variable(
+        "standard deviation of the distance of keys, over all queries of the corpus",
+        "tokens",
+        interval="positive",
+    ),
+    "distance_std_rest": Variable(
+        "standard deviation of the distance of keys without the first token, over all queries",
+        "tokens",
+        interval="positive",
+    ),
+    "first_share": Variable("share of the first token, mean over all heads", interval="share"),
     "sink_rate": Variable(
-        "share of the texts in which the first token gets more than 0.3", interval=True
+        "share of the texts in which the first token gets more than 0.3", interval="share"
     ),
-    "no_op": Variable("share of the first token by weight less that by norm", interval=True),
+    "no_op": Variable("share of the first token by weight less that by norm", interval="signed"),
     "value_drain": Variable(
-        "‖f(x)‖ of the first token divided by that of the median token", interval=True
+        "‖f(x)‖ of the first token divided by that of the median token", interval="positive"
     ),
     "activation_max": Variable(
-        "largest entry, in size, of the vectors that values are made from", "", interval=True
+        "largest entry, in size, of the vectors that values are made from", "", interval="positive"
     ),
     "activation_ratio": Variable(
-        "that entry divided by the median entry of its vector, in size", interval=True
+        "that entry divided by the median entry of its vector, in size", interval="positive"
     ),
     "activation_dimension": Variable("dimension of the largest of the corpus"),
     "activation_place": Variable("place of its token in the text"),
@@ -98,24 +106,28 @@ OF_LENGTHS = {
 
 VARIABLES = long_names(
     {
-        "total": Variable("sum that keys of a category receive from a query", "", interval=True),
-        "share": Variable("share of a row that goes to keys of a category", interval=True),
-        "neighbour": Variable("share of a row that goes to the key at an offset", interval=True),
-        "entropy": Variable("entropy of a row", "nat", interval=True),
-        "entropy_uniform": Variable("entropy of uniform attention", "nat", interval=True),
-        "token_share": Variable("share of the tokens that are of a category", interval=True),
+        "total": Variable(
+            "sum that keys of a category receive from a query", "", interval="row_positive"
+        ),
+        "share": Variable("share of a row that goes to keys of a category", interval="row_share"),
+        "neighbour": Variable(
+            "share of a row that goes to the key at an offset", interval="row_share"
+        ),
+        "entropy": Variable("entropy of a row", "nat", interval="positive"),
+        "entropy_uniform": Variable("entropy of uniform attention", "nat", interval="positive"),
+        "token_share": Variable("share of the tokens that are of a category", interval="share"),
         "merged_total": Variable(
-            "norm of the sum over heads of what keys of a category send", "", interval=True
+            "norm of the sum over heads of what keys of a category send", "", interval="positive"
         ),
         "merged_share": Variable(
-            "share of all keys of the norm of the sum over heads", interval=True
+            "share of all keys of the norm of the sum over heads", interval="share"
         ),
-        "rank": Variable("rank of T", interval=True),
+        "rank": Variable("rank of T", interval="positive"),
         "effective_correlation": Variable(
-            "correlation (Pearson's r) of raw and effective attention", interval=True
+            "correlation (Pearson's r) of raw and effective attention", interval="correlation"
         ),
         "effective_correlation_by_head": Variable(
-            "correlation (Pearson's r) of raw and effective attention", interval=True
+            "correlation (Pearson's r) of raw and effective attention", interval="correlation"
         ),
         "effective_correlation_std": Variable("its standard deviation over texts"),
         "effective_correlation_count": Variable("texts"),
@@ -186,7 +198,10 @@ def dataset(
     for name, (dims, *ends) in intervals.items():
         if name in variables and f"{name}_low" not in variables:
             for end, values in zip(("low", "high"), ends, strict=True):
-                variables[f"{name}_{end}"] = dims, values
+                of_value = variables[name][0]
+                variables[f"{name}_{end}"] = xarray.DataArray(values, dims=dims).transpose(
+                    *of_value
+                )
     return describe(xarray.Dataset(variables, coords=coordinates), VARIABLES)
 
 

@@ -22,6 +22,7 @@ from headlight.measures import Scores
 from headlight.measures.effective_correlation import comoments, correlation
 from headlight.measures.vectors import Vectors
 from headlight.reduce import Accumulator, Count, Grouped, Moments, Sample, Tally
+from headlight.result import Description
 from headlight.studies.identifiability import IdentifiabilitySettings
 from headlight.vocabulary import ValueBias
 
@@ -46,7 +47,7 @@ NAMES = dict(
 )
 
 
-def _described() -> dict[str, tuple[str, str]]:
+def _described() -> dict[str, Description]:
     """Long name and unit of every variable."""
     words = {
         "rank": "rank of T",
@@ -72,8 +73,12 @@ def _described() -> dict[str, tuple[str, str]]:
         "_whole_low": ", lower end of the 95% interval of that",
         "_whole_high": ", upper end of the 95% interval of that",
     }
-    found = {
-        name + suffix: (text + more, "1")
+    found: dict[str, Description] = {
+        name + suffix: (
+            text + more,
+            "1",
+            "correlation" if name.startswith("effective") and suffix != "_std" else "positive",
+        )
         for name, text in words.items()
         for suffix, more in suffixes.items()
     }

@@ -27,14 +27,14 @@ from headlight.vocabulary import CATEGORIES
 VARIABLES = long_names(
     {
         "importance": Variable(
-            "mean |∂L/∂α| of the pairs with keys of a category", "nat", interval=True
+            "mean |∂L/∂α| of the pairs with keys of a category", "nat", interval="positive"
         ),
         "importance_std": Variable("its standard deviation over examples", "nat"),
         "importance_by_query": Variable(
-            "mean |∂L/∂α| of the pairs of two categories", "nat", interval=True
+            "mean |∂L/∂α| of the pairs of two categories", "nat", interval="positive"
         ),
         "examples": Variable("examples with keys of a category"),
-        "loss": Variable("mean loss of a predicted token", "nat", interval=True),
+        "loss": Variable("mean loss of a predicted token", "nat", interval="positive"),
         "loss_std": Variable("its standard deviation over examples", "nat"),
         "predicted_tokens": Variable("tokens that were predicted"),
         "masked_tokens": Variable("tokens that were hidden"),

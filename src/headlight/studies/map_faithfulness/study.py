@@ -48,17 +48,17 @@ LEFT_OUT = "leave_one_out"
 
 VARIABLES = long_names(
     {
-        "score": Variable("score of a map, mean over texts", interval=True),
+        "score": Variable("score of a map, mean over texts", interval="signed"),
         "difference": Variable(
-            "score of a map minus that of the other, mean over texts", interval=True
+            "score of a map minus that of the other, mean over texts", interval="signed"
         ),
         "lost": Variable(
-            "probability lost without a share of the most important tokens", interval=True
+            "probability lost without a share of the most important tokens", interval="signed"
         ),
         "lost_least": Variable(
-            "probability lost without a share of the least important tokens", interval=True
+            "probability lost without a share of the least important tokens", interval="signed"
         ),
-        "probability": Variable("probability of what the model predicts", interval=True),
+        "probability": Variable("probability of what the model predicts", interval="share"),
         "tokens": Variable("tokens of a text that are removed", "count"),
         "texts": Variable("texts of which tokens are removed", "count"),
     }

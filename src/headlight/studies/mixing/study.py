@@ -57,13 +57,15 @@ OF_TOKENS = {"mean": "mean", "std": "std", "min": "minimum", "max": "maximum"}
 
 VARIABLES = long_names(
     {
-        "mixing": Variable("mixing ratio, mean over texts of the mean over tokens", interval=True),
-        "by_category": Variable("mixing ratio of tokens of one category", interval=True),
+        "mixing": Variable(
+            "mixing ratio, mean over texts of the mean over tokens", interval="share"
+        ),
+        "by_category": Variable("mixing ratio of tokens of one category", interval="share"),
         "by_frequency": Variable(
-            "mixing ratio of tokens by how often their type occurs in the corpus", interval=True
+            "mixing ratio of tokens by how often their type occurs in the corpus", interval="share"
         ),
         "by_state": Variable(
-            "mixing ratio of mask tokens, and of all others that are not special", interval=True
+            "mixing ratio of mask tokens, and of all others that are not special", interval="share"
         ),
         "token_mean": Variable("mixing ratio, mean over all tokens"),
         "token_std": Variable("standard deviation of the mixing ratio over tokens"),

@@ -13,7 +13,7 @@ from jaxtyping import Float64, Int64
 from headlight.corpora.trees.layouts import number
 from headlight.encode.categories import CLS, PUNCTUATION, SEP, Categories
 from headlight.errors import CorpusError, UnknownNameError, UsageError
-from headlight.files import reason
+from headlight.files import read
 
 EXCLUSIONS = ("none", "paper")
 
@@ -171,9 +171,7 @@ def _competition(values: Sequence[float] | np.ndarray) -> Float64[np.ndarray, " 
 def _lines(path: Path, types: int) -> list[tuple[int, int]]:
     """Rank and id of every line."""
     try:
-        text = path.read_text(encoding="utf-8")
-    except OSError as problem:
-        raise CorpusError(f"{path} cannot be read: {reason(problem)}.") from problem
+        text = read(path, error=CorpusError).decode()
     except UnicodeDecodeError as problem:
         raise CorpusError(f"{path} is no UTF-8 text; give a file of ranks.") from problem
     return [

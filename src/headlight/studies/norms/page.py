@@ -154,7 +154,7 @@ def _categories(result: xr.Dataset) -> Section:
                 found,
                 ("layer", By("key_category", categories(result), "category")),
                 *(
-                    Columns(name, label=label, interval=(f"{label}, low", f"{label}, high"))
+                    Columns(name, label=label, interval=True)
                     for name, label in (
                         ("weight_total", "sum of α"),
                         ("weighted_norm_total", "sum of ‖αf(x)‖"),

@@ -59,15 +59,15 @@ VARIABLES = {
     **long_names(
         {
             "weight_total": Variable(
-                "weight that keys of a category receive from a query", interval=True
+                "weight that keys of a category receive from a query", interval="share"
             ),
             "weighted_norm_total": Variable(
-                "‖αf(x)‖ that keys of a category receive from a query", "", interval=True
+                "‖αf(x)‖ that keys of a category receive from a query", "", interval="positive"
             ),
-            "weight_total_share": Variable("share of that of all keys", interval=True),
-            "weighted_norm_total_share": Variable("share of that of all keys", interval=True),
+            "weight_total_share": Variable("share of that of all keys", interval="share"),
+            "weighted_norm_total_share": Variable("share of that of all keys", interval="share"),
             "vector_norm_by_category": Variable(
-                "mean ‖f(x)‖ of the keys of a category", "", interval=True
+                "mean ‖f(x)‖ of the keys of a category", "", interval="positive"
             ),
             **describe_dispersion("vector_norm", "‖f(x)‖"),
             **describe_dispersion("input_norm", "‖x‖"),

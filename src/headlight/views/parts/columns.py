@@ -1,8 +1,8 @@
 """Tables of the variables of a result: rows by dimensions, columns by variable."""
 
+import math
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
-from typing import Any
 
 import numpy as np
 import pandas as pd
@@ -29,8 +29,9 @@ class Columns:
         label: Of the column; by default the variable's long name. With `by`, ``{dimension}`` stands
             for the name of a label, which is the default.
         by: Dimensions each label of which has a column.
-        interval: Whether the variables ``_low`` and ``_high`` follow; their columns are called so,
-            or as given.
+        interval: Whether the variables ``_low`` and ``_high`` follow; their columns are called
+            as given, else ``low`` and ``high``, or ``LABEL, low`` and ``LABEL, high`` where
+            several columns of the table have an interval.
         whole: Whether the numbers are whole.
     """
 
@@ -67,7 +68,8 @@ def columns(
         shown: The columns after those of the labels.
 
     Raises:
-        UsageError: the result has no such variable, or it has a dimension that nothing chooses.
+        UsageError: the result has no such variable, it has a dimension that nothing chooses, or two
+            columns have one label.
     """
     across = each_by(rows)
     index = [each.labels(result) for each in across]
@@ -77,22 +79,29 @@ def columns(
         index=range(len(product)),
     )
     formats = {each.called: each.format for each in across if each.format}
-    values: dict[str, Any] = {}
+    several = sum(_count(result, each.by) for each in shown if each.interval is True) > 1
+    labels, values = [], []
     for each in shown:
-        for label, column in _values(result, across, each):
-            values[label] = column.astype(np.int64) if each.whole else column
+        for label, column in _values(result, across, each, several):
+            labels.append(label)
+            values.append(column.astype(np.int64) if each.whole else column)
             formats |= {label: each.format} if each.format else {}
-    numbers = pd.DataFrame(values, index=frame.index)
+    numbers = pd.DataFrame(dict(enumerate(values)), index=frame.index).set_axis(labels, axis=1)
     frame = pd.concat([frame, numbers], axis=1)
     if len(across) > 1:
         frame = frame[numbers.notna().any(axis=1)].reset_index(drop=True)
     return Table(name, caption, frame, formats)
 
 
+def _count(result: xr.Dataset, by: ByWhich) -> int:
+    """Return the number of columns of one variable."""
+    return math.prod(result.sizes[each.dim] for each in each_by(by))
+
+
 def _values(
-    result: xr.Dataset, rows: tuple[By, ...], shown: Columns
+    result: xr.Dataset, rows: tuple[By, ...], shown: Columns, several: bool
 ) -> Sequence[tuple[str, np.ndarray]]:
-    """The name and the values of each column."""
+    """The name and the values of each column; of several intervals the ends have its name."""
     by, dims = each_by(shown.by), [each.dim for each in rows]
     sizes = {dim: result.sizes[dim] for dim in dims}
     template = template_of(shown.label, by, result, shown.variable)
@@ -100,7 +109,8 @@ def _values(
     labels = [template]
     if shown.interval:
         names += [f"{shown.variable}_{end}" for end in ENDS]
-        labels += shown.interval if isinstance(shown.interval, tuple) else ENDS
+        ends = [f"{template}, {end}" for end in ENDS] if several else ENDS
+        labels += shown.interval if isinstance(shown.interval, tuple) else ends
     parts = [list(cells(result, name, by, dims)) for name in names]
     return [
         (cell.said(label), _along(cell.values, sizes))

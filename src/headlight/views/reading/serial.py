@@ -35,7 +35,7 @@ import numpy as np
 import xarray as xr
 from numpy.typing import NDArray
 
-from headlight.findings import observed
+from headlight.findings.observed import observed
 from headlight.result.kinds import KINDS, split_kinds
 from headlight.vocabulary import CATEGORIES, measure_table
 

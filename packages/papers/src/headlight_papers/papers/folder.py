@@ -11,6 +11,11 @@ RUNS = "runs"
 """What is half done; nothing is, once the reproduction is at its end."""
 
 
+PAGE = "index.html"
+"""All exhibits."""
+
+
 def reproduction_folder(path: Path, *, resume: bool = False, overwrite: bool = False) -> RunFolder:
     """The folder of a reproduction, not yet opened; for the arguments see `RunFolder`."""
-    return RunFolder(path=path, resume=resume, overwrite=overwrite, holds=(RESULTS, RUNS))
+    holds = (RESULTS, RUNS, PAGE)
+    return RunFolder(path=path, resume=resume, overwrite=overwrite, holds=holds, writes=(PAGE,))

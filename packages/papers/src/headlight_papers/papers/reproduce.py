@@ -6,18 +6,17 @@ from dataclasses import asdict
 from datetime import UTC, datetime
 from pathlib import Path
 
-from headlight import files
 from headlight.analysis.work_folders import remove_work_folder
 from headlight.errors import ResultError
+from headlight.output_folder import OutputFolder
 from headlight.result import versions
 from headlight.views.exhibits import Exhibit, ExhibitsPage, exhibits_page
 from headlight_papers.papers.exhibit import ExhibitSpec, Paper
-from headlight_papers.papers.folder import RUNS
+from headlight_papers.papers.folder import PAGE, RUNS
 from headlight_papers.papers.reproduction import Reproduction
 from headlight_papers.papers.sources import titled_sources
 from headlight_papers.papers.text import text_name
 
-PAGE = "index.html"
 OWN = "models of the paper, trained here"
 STILL_MISSING = (
     "Not made yet: the reproduction is at work, or was interrupted; then go on with the same "
@@ -55,7 +54,7 @@ def reproduce(
     specs = paper.select(only)
     made: list[Exhibit] = []
     missing = {spec.name: (spec.title, STILL_MISSING) for spec in specs}
-    path = reproduction.folder / PAGE
+    path, output = reproduction.folder / PAGE, OutputFolder(reproduction.folder, ResultError)
     with reproduction.unchanged():
         for spec in specs:
             reason = spec.missing(reproduction)
@@ -74,7 +73,7 @@ def reproduce(
                 attributes=_attributes(paper, reproduction),
                 command=command,
             )
-            files.write(path, exhibits_page(page).encode(), error=ResultError)
+            output.write(PAGE, exhibits_page(page).encode())
             on_exhibit(spec, exhibit)
     remove_work_folder(reproduction.folder / RUNS)
     return path

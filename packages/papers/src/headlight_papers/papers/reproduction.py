@@ -17,7 +17,7 @@ from headlight.analysis.work_folders import prepare_work_folders
 from headlight.catalogue import EMBEDDED_TRANSLATOR, find_study
 from headlight.corpora import source_state
 from headlight.errors import MissingHeadError, ResultError, UsageError
-from headlight.files import make_folder, write
+from headlight.files import make_folder, read, write
 from headlight.result import calculated_with, load, save
 from headlight.vocabulary import GRADIENT, Kind
 from headlight_papers.papers.folder import RESULTS, RUNS
@@ -208,7 +208,7 @@ def _libraries() -> str:
 def begun_folder(run: Path, signature: str) -> Path:
     """The folder of what is half done, empty if that was begun with other settings or libraries."""
     path, content = run / SIGNATURE, f"{signature}\n{_libraries()}".encode()
-    if not (path.exists() and path.read_bytes() == content):
+    if not (path.exists() and read(path, own=True) == content):
         shutil.rmtree(run, ignore_errors=True)
         write(make_folder(run) / SIGNATURE, content)
     return run

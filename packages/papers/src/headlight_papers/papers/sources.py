@@ -24,6 +24,7 @@ from headlight.corpora import (
     task_of,
 )
 from headlight.errors import CorpusError
+from headlight.files import check_reachable
 from headlight.settings import REPEATED, Settings
 from headlight.vocabulary import RANKS_WITHOUT_FILE
 from headlight_papers.corpora import open_coreference
@@ -275,7 +276,7 @@ class Sources(Settings):
             CorpusError: there is no such folder, or nothing in it is named so.
         """
         place = Path(folder).expanduser()
-        if not place.is_dir():
+        if not check_reachable(place, error=CorpusError).is_dir():
             raise CorpusError(f"there is no folder {place}; name one with --data.")
         wanted = SOURCES if reads is None else {name: SOURCES[name] for name in reads}
         found = {name: row.find(place, languages) for name, row in wanted.items()}

@@ -7,8 +7,9 @@ from pathlib import Path
 import pandas
 import xarray
 
-from headlight import files
 from headlight.errors import ResultError
+from headlight.files import read
+from headlight.output_folder import OutputFolder
 from headlight.result import csv_text
 from headlight.views.exhibits import Picture, Table
 from headlight.views.parts import Curve, Figure, Map, curves, maps, save_picture
@@ -41,9 +42,11 @@ class ExhibitWriter:
             name: tells it from other pictures of the exhibit.
         """
         stem = self._stem(name)
-        svg, png = save_picture(draw(), self.folder, stem)
+        figure = draw()
+        self._output.claim([f"{stem}.svg", f"{stem}.png"])
+        svg, png = save_picture(figure, self.folder, stem)
         self.written += [svg.name, png.name]
-        return Picture(stem, caption, alternative, svg.read_text(encoding="utf-8"))
+        return Picture(stem, caption, alternative, read(svg, own=True).decode())
 
     def curves(
         self, found: xarray.Dataset, *shown: Curve, columns: int | None = None, **words: str
@@ -80,9 +83,13 @@ class ExhibitWriter:
 
     def keep(self, frame: pandas.DataFrame, name: str = "") -> None:
         """Save numbers as CSV that the page does not show."""
-        path = self.folder / f"{self._stem(name)}.csv"
-        files.write(path, csv_text(frame).encode(errors="replace"), error=ResultError)
-        self.written.append(path.name)
+        file = f"{self._stem(name)}.csv"
+        self._output.write(file, csv_text(frame).encode(errors="replace"))
+        self.written.append(file)
+
+    @property
+    def _output(self) -> OutputFolder:
+        return OutputFolder(self.folder, ResultError)
 
     def _stem(self, name: str) -> str:
         return f"{self.exhibit}-{name}" if name else self.exhibit

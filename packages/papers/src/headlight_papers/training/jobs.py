@@ -14,8 +14,8 @@ import torch
 from headlight.capture import CapturedModel
 from headlight.capture.precision import one_thread
 from headlight.errors import RunError, UsageError
+from headlight.processes import safe_start, usable_cores
 from headlight.run import Progress, show_progress
-from headlight.run.processes import usable_cores
 
 Job = TypeVar("Job")
 Asked = TypeVar("Asked", contravariant=True)
@@ -118,9 +118,12 @@ def run_all(
             done(job)
         return
     context = multiprocessing.get_context("spawn")  # torch does not survive a fork
-    with ProcessPoolExecutor(
-        min(processes, len(waiting)), context, initializer=_enter, initargs=(trainer,)
-    ) as pool:
+    with (
+        safe_start(),
+        ProcessPoolExecutor(
+            min(processes, len(waiting)), context, initializer=_enter, initargs=(trainer,)
+        ) as pool,
+    ):
         with _without_script():
             futures = {pool.submit(_run, job): job for job in waiting}
         try:

@@ -7,7 +7,7 @@ from hashlib import sha256
 from typing import Any
 
 from headlight import files
-from headlight.errors import RunError
+from headlight.errors import ResultError, RunError
 from headlight.files import Location
 
 
@@ -54,8 +54,8 @@ class JsonCache:
 def _read(path: Location) -> dict[str, Any] | None:
     """The content of a file; None if there is none, or it is damaged."""
     try:
-        found = json.loads(path.read_bytes())
-    except (OSError, ValueError):
+        found = files.read_json(path)
+    except (ResultError, ValueError):
         return None
     if not isinstance(found, dict) or "result" not in found:
         return None

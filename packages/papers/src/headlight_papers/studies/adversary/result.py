@@ -11,14 +11,12 @@ from jaxtyping import Float64
 
 from headlight.analysis.classifiers.scores import macro_f1, majority_accuracy, span_f1
 from headlight.analysis.classifiers.study import MAJORITY, SCORES
-from headlight.analysis.folder import RESULT
-from headlight.analysis.variables import BOUNDS, Variable, long_names
+from headlight.analysis.variables import BOUNDS, LongNames, Variable, long_names
 from headlight.capture import CapturedModel, Classes
 from headlight.errors import UsageError
-from headlight.files import location
 from headlight.reduce.bootstrap import resampled
 from headlight.reduce.intervals import with_interval
-from headlight.result import describe, load
+from headlight.result import describe, load, refusing_incomplete
 from headlight_papers.studies.adversary.evaluation import MEANS, Tables
 from headlight_papers.studies.adversary.selection import AttentionSelection
 
@@ -43,6 +41,7 @@ class Instances:
     corpus: str
 
 
+@refusing_incomplete()
 def read_instances(path: str, model: CapturedModel, layers: Sequence[int]) -> Instances:
     """The texts of a run, in which all layers were changed at once.
 
@@ -50,8 +49,7 @@ def read_instances(path: str, model: CapturedModel, layers: Sequence[int]) -> In
         ResultError: there is no such result.
         UsageError: it is of another model, of other layers, or not of all of them at once.
     """
-    place = location(path)
-    found = load(place / RESULT if place.is_dir() else place, stage="instance_adversary")
+    found = load(path, stage="instance_adversary")
     theirs, own = json.loads(found.attrs.get("settings", "{}")), model.identity()
     if any(theirs.get(name) != own[name] for name in SAME):
         raise UsageError(
@@ -74,25 +72,31 @@ def read_instances(path: str, model: CapturedModel, layers: Sequence[int]) -> In
 
 
 OF_HEADS = {
-    "head_kl": Variable("KL(attention ‖ the base's) of a row of one head", "nats", interval=True),
+    "head_kl": Variable(
+        "KL(attention ‖ the base's) of a row of one head", "nats", interval="positive"
+    ),
     "head_jsd": Variable(
-        "JSD of attention and the base's, of a row of one head", "nats", interval=True
+        "JSD of attention and the base's, of a row of one head", "nats", interval="positive"
     ),
 }
 OF_MODELS = {
-    "accuracy": Variable("share of correct predictions", interval=True),
-    "f1": Variable("F1: the mean over classes, or of spans (strict IOB2)", interval=True),
-    "nll": Variable("negative log-likelihood of the gold labels", "nats", interval=True),
-    "taught_nll": Variable("negative log-likelihood of the base's labels", "nats", interval=True),
-    "agreement": Variable("share of predictions that are the base's", interval=True),
-    "tvd": Variable("total variation between predictions and the base's", interval=True),
-    "kl": Variable("KL(attention ‖ the base's) of a row, mean over heads", "nats", interval=True),
+    "accuracy": Variable("share of correct predictions", interval="share"),
+    "f1": Variable("F1: the mean over classes, or of spans (strict IOB2)", interval="share"),
+    "nll": Variable("negative log-likelihood of the gold labels", "nats", interval="positive"),
+    "taught_nll": Variable(
+        "negative log-likelihood of the base's labels", "nats", interval="positive"
+    ),
+    "agreement": Variable("share of predictions that are the base's", interval="share"),
+    "tvd": Variable("total variation between predictions and the base's", interval="share"),
+    "kl": Variable(
+        "KL(attention ‖ the base's) of a row, mean over heads", "nats", interval="positive"
+    ),
     "jsd": Variable(
-        "JSD of attention and the base's, of a row, mean over heads", "nats", interval=True
+        "JSD of attention and the base's, of a row, mean over heads", "nats", interval="positive"
     ),
 }
 
-VARIABLES = {
+VARIABLES: LongNames = {
     **long_names(OF_MODELS | OF_HEADS),
     MAJORITY: SCORES[MAJORITY],
     "loss": ("mean loss of an epoch of training", "nats"),

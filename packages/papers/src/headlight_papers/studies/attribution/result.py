@@ -8,7 +8,7 @@ import xarray
 
 from headlight.analysis.variables import of_ratio
 from headlight.reduce import Tally
-from headlight.result import describe
+from headlight.result import Description, describe
 from headlight_papers.studies.attribution.observer import EDGES
 from headlight_papers.studies.attribution.statistics import GROUPS as DISTANCES, MARKS, boxes
 from headlight_papers.studies.attribution.tags import GROUPS
@@ -21,17 +21,17 @@ OTHERS = {
     "cls": "what tokens at an offset contribute to the class token",
     "sep": "what tokens at an offset from the separator contribute to the class token",
 }
-VARIABLES = {
-    "own_mean": (f"{OWN}, mean", "1"),
+VARIABLES: dict[str, Description] = {
+    "own_mean": (f"{OWN}, mean", "1", "share"),
     "own_std": (f"{OWN}, standard deviation", "1"),
     "own_standard_error": (f"{OWN}, standard error of the mean", "1"),
     "own_count": ("tokens", "1"),
     "own_box": (f"{OWN}, marks of a box plot", "1"),
     "own_histogram": ("tokens by what they contribute to themselves", "1"),
     "own_estimate_error": (f"{OWN}, standard error of one estimate", "1"),
-    "not_largest": ("share of tokens of which another contributes most", "1"),
+    "not_largest": ("share of tokens of which another contributes most", "1", "share"),
     "not_largest_standard_error": ("its standard error", "1"),
-    "by_distance": ("what tokens at a distance contribute", "1"),
+    "by_distance": ("what tokens at a distance contribute", "1", "share"),
     "by_distance_standard_error": ("its standard error", "1"),
     "by_distance_share": ("share of a layer in what a distance contributes", "1"),
     "by_distance_count": ("tokens", "1"),
@@ -47,7 +47,7 @@ VARIABLES = {
         )
     },
     **{
-        f"{name}_{end}": (f"{which} end of the 95% interval of it, over texts", "1")
+        f"{name}_{end}": (f"{which} end of the 95% interval of it, over texts", "1", "share")
         for name in ("own_mean", "not_largest", "by_distance", *(f"{each}_mean" for each in OTHERS))
         for end, which in (("low", "lower"), ("high", "upper"))
     },

@@ -46,7 +46,8 @@ def _systems(result: xr.Dataset) -> pd.DataFrame:
         shares = here["baseline_accuracy"].to_series()
         every = here.sel(mention_kind=ALL)
         interval = {end: float(every[f"baseline_{end}"]) for end in ("low", "high")}
-        rows.append({"who": name, "head": "", "attending": "", **shares, **interval})
+        ends = {ALL: shares[ALL], **interval}
+        rows.append({"who": name, "head": "", "attending": "", **ends, **shares})
     for measure, best in best_heads(result).groupby("measure", sort=False):
         by_kind = best.set_index("mention_kind")
         overall = by_kind.to_dict("index")[ALL]
@@ -55,8 +56,8 @@ def _systems(result: xr.Dataset) -> pd.DataFrame:
             "head": head_name(overall["layer"], overall["head"]),
             "attending": overall["direction"],
         }
-        interval = {end: overall[end] for end in ("low", "high")}
-        rows.append({**found, **by_kind["accuracy"], **interval})
+        ends = {ALL: overall["accuracy"], "low": overall["low"], "high": overall["high"]}
+        rows.append({**found, **ends, **by_kind["accuracy"]})
     if not has_interval(result):
         rows = [{**row, "low": float("nan"), "high": float("nan")} for row in rows]
     return pd.DataFrame(rows)

@@ -13,7 +13,7 @@ from headlight.analysis.word_study import WordStudy
 from headlight.capture import AttentionSite, CapturedModel, Objective
 from headlight.encode.batch import Batch
 from headlight.reduce import Tally, share, share_interval
-from headlight.result import describe
+from headlight.result import Description, describe
 from headlight.run import State
 from headlight_papers.corpora import CoreferenceDocument, open_coreference
 from headlight_papers.corpora.spans import documents
@@ -30,16 +30,20 @@ from headlight_papers.studies.coreference.task import AntecedentExample, Anteced
 _HEADS = ("measure", "layer", "head", "direction", "mention_kind")
 _BASELINES = ("baseline", "mention_kind")
 
-VARIABLES = {
+VARIABLES: dict[str, Description] = {
     "correct": ("mentions whose antecedent is found", "1"),
-    "accuracy": ("share of the mentions whose antecedent is found", "1"),
-    "low": ("lower end of the 95% interval of the accuracy", "1"),
-    "high": ("upper end of the 95% interval of the accuracy", "1"),
+    "accuracy": ("share of the mentions whose antecedent is found", "1", "share"),
+    "low": ("lower end of the 95% interval of the accuracy", "1", "share"),
+    "high": ("upper end of the 95% interval of the accuracy", "1", "share"),
     "count": ("mentions asked about", "1"),
     "baseline_correct": ("mentions whose antecedent the baseline finds", "1"),
-    "baseline_accuracy": ("share of the mentions whose antecedent the baseline finds", "1"),
-    "baseline_low": ("lower end of the 95% interval of the baseline's accuracy", "1"),
-    "baseline_high": ("upper end of the 95% interval of the baseline's accuracy", "1"),
+    "baseline_accuracy": (
+        "share of the mentions whose antecedent the baseline finds",
+        "1",
+        "share",
+    ),
+    "baseline_low": ("lower end of the 95% interval of the baseline's accuracy", "1", "share"),
+    "baseline_high": ("upper end of the 95% interval of the baseline's accuracy", "1", "share"),
 }
 """Long name and unit of every variable."""
 

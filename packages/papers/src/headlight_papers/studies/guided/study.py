@@ -21,7 +21,7 @@ from headlight.analysis.classifiers.scores import macro_f1, majority_accuracy, s
 from headlight.analysis.classifiers.study import MAJORITY, SCORES
 from headlight.analysis.folder import RunFolder
 from headlight.analysis.runner import Origin, keep_result
-from headlight.analysis.variables import BOUNDS, Variable, long_names
+from headlight.analysis.variables import BOUNDS, LongNames, Variable, long_names
 from headlight.analysis.work_folders import work_place
 from headlight.capture import CapturedModel, Classes
 from headlight.encode import length_batches
@@ -38,14 +38,14 @@ from headlight_papers.training import begin_folder, run_stages
 from headlight_papers.training.split import digest_of, split_texts
 
 SCORES_OF_MODELS = {
-    "accuracy": Variable("share of correct predictions", interval=True),
+    "accuracy": Variable("share of correct predictions", interval="share"),
     "f1": Variable(
-        "F1, mean over classes; of tags of spans that of spans, strict IOB2", interval=True
+        "F1, mean over classes; of tags of spans that of spans, strict IOB2", interval="share"
     ),
-    "nll": Variable("negative log-likelihood of the gold labels", "nats", interval=True),
+    "nll": Variable("negative log-likelihood of the gold labels", "nats", interval="positive"),
 }
 
-VARIABLES = {
+VARIABLES: LongNames = {
     **long_names(SCORES_OF_MODELS, {"": ", mean over seeds"}),
     **long_names(SCORES_OF_MODELS, {"own_": ", of the model itself"}),
     **{

@@ -77,7 +77,12 @@ _OF_ANSWER = {
 
 VARIABLES = long_names(
     {
-        name: Variable(meaning, unit, interval=True, by=None if name in BY_ANSWER else [*_WHERE])
+        name: Variable(
+            meaning,
+            unit,
+            interval="share" if unit == "1" else "positive",
+            by=None if name in BY_ANSWER else [*_WHERE],
+        )
         for name, (meaning, unit) in MEANINGS.items()
     },
     by=_WHERE | _OF_ANSWER,

@@ -293,10 +293,12 @@ def load_probe(path: str | Location) -> TrainedProbe:
     Raises:
         ResultError: the file cannot be read, or is no probe.
     """
-    tensors, header = load_tensors(path, what="probe")
+    tensors, header = load_tensors(path, what="probe", own=False)
     try:
-        model = MODELS[header["kind"]](**header["options"])
-        model.load_state_dict({name: torch.from_numpy(each) for name, each in tensors.items()})
+        with torch.device("meta"):  # where sizes that the file says and does not hold take nothing
+            model = MODELS[header["kind"]](**header["options"])
+        weights = {name: torch.from_numpy(each) for name, each in tensors.items()}
+        model.load_state_dict(weights, assign=True)
         return TrainedProbe(model, dict(header["notes"]))
     except (KeyError, TypeError, ValueError, RuntimeError) as problem:
         raise ResultError(f"{path} is not a probe that Headlight wrote; give another.") from problem

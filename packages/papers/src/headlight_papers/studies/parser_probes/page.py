@@ -17,9 +17,6 @@ from headlight_papers.findings import words
 findings = words.parser_probes
 """In words, which stand first."""
 
-METRICS = {"uas": "UAS", "uas_tree": "UAS, best tree", "uuas": "UUAS"}
-
-
 NO_ATTENTION = "no attention"
 
 
@@ -33,7 +30,8 @@ def sections(result: xr.Dataset) -> list[Section]:
     """The scores of all probes."""
     names = [str(name).replace("_", " ") for name in result["probe"].values]
     ends = {end: result[end].sel(metric="uas", drop=True) for end in ("low", "high")}
-    found = result.assign(ends).assign_coords(probe=("row", names))
+    scores = {name: result["score"].sel(metric=name, drop=True) for name in result["metric"].values}
+    found = result.assign(ends | scores).assign_coords(probe=("row", names))
     table = columns(
         "probes",
         "Probes",
@@ -41,9 +39,11 @@ def sections(result: xr.Dataset) -> list[Section]:
         By("row", heading=""),
         Columns("probe", label="probe"),
         Columns("measure", label="measure"),
-        Columns("score", ".1%", by=By("metric", METRICS)),
+        Columns("uas", ".1%", "UAS"),
         Columns("low", ".1%", "low"),
         Columns("high", ".1%", "high"),
+        Columns("uas_tree", ".1%", "UAS, best tree"),
+        Columns("uuas", ".1%", "UUAS"),
         Columns("parameters", ",d", "parameters"),
         Columns("epochs", ".3g", "epochs"),
     )

@@ -10,7 +10,7 @@ import torch
 import xarray
 
 from headlight.reduce.intervals import resampled_share
-from headlight.result import describe
+from headlight.result import Description, describe
 from headlight_papers.studies.parser_probes import RANDOM, ParserProbeSettings
 from headlight_papers.studies.parser_probes.batches import ParserData, Table
 from headlight_papers.studies.parser_probes.evaluation import METRICS, Counts, evaluate, share
@@ -19,10 +19,10 @@ from headlight_papers.studies.parser_probes.training import TrainingHistory, tra
 from headlight_papers.studies.word_maps.store import Index, WordMaps
 from headlight_papers.training import ModelStore
 
-VARIABLES = {
-    "score": ("share of words, or edges, that are found", "1"),
-    "low": ("percentile 2.5 of the score over resampled sentences", "1"),
-    "high": ("percentile 97.5 of the score over resampled sentences", "1"),
+VARIABLES: dict[str, Description] = {
+    "score": ("share of words, or edges, that are found", "1", "share"),
+    "low": ("percentile 2.5 of the score over resampled sentences", "1", "share"),
+    "high": ("percentile 97.5 of the score over resampled sentences", "1", "share"),
     "by_seed": ("score for each seed", "1"),
     "parameters": ("numbers that are learned", "1"),
     "epochs": ("epochs trained", "1"),

@@ -42,11 +42,11 @@ VARIABLES = long_names(
     {
         "tvd": Variable(
             "total variation distance between the predictions with and without their own attention",
-            interval=True,
+            interval="share",
         ),
-        "agreement": Variable("share of predictions that stay the same", interval=True),
-        "accuracy": Variable("share of correct predictions with other attention", interval=True),
-        "largest_weight": Variable("mean over rows of the largest weight", interval=True),
+        "agreement": Variable("share of predictions that stay the same", interval="share"),
+        "accuracy": Variable("share of correct predictions with other attention", interval="share"),
+        "largest_weight": Variable("mean over rows of the largest weight", interval="share"),
     },
     by={"": ", of all layers at once", "layer_": ", of one layer", "head_": ", of one head"},
 ) | long_names(

@@ -13,7 +13,7 @@ from torch import Tensor
 from headlight.errors import ResultError
 from headlight.files import Location
 from headlight.reduce.intervals import student
-from headlight.result import describe
+from headlight.result import Description, describe
 from headlight.tensor_files import load_tensors, save_tensors
 from headlight_papers.studies.token_identity import MapKind, TokenIdentitySettings
 from headlight_papers.studies.token_identity.models import family_of
@@ -24,12 +24,12 @@ _RATES = {
     "train_rate": "share of training tokens identified",
     "rate_across": "share of test tokens of another layer identified",
 }
-VARIABLES = {
+VARIABLES: dict[str, Description] = {
     **{name: (text, "1") for name, text in _RATES.items()},
-    **{f"{name}_mean": (f"{text}, mean over folds", "1") for name, text in _RATES.items()},
+    **{f"{name}_mean": (f"{text}, mean over folds", "1", "share") for name, text in _RATES.items()},
     **{f"{name}_standard_error": (f"{text}, standard error", "1") for name, text in _RATES.items()},
     **{
-        f"{name}_mean_{end}": (f"{text}, {which} end of the 95% interval over folds", "1")
+        f"{name}_mean_{end}": (f"{text}, {which} end of the 95% interval over folds", "1", "share")
         for name, text in _RATES.items()
         for end, which in (("low", "lower"), ("high", "upper"))
     },
@@ -97,7 +97,7 @@ def _over_folds(result: xarray.Dataset) -> xarray.Dataset:
             error = spread / folds**0.5 if folds > 1 else spread * np.nan
             result[f"{name}_standard_error"] = error
             mean = result[f"{name}_mean"]
-            ends = student(mean.values, error.values, np.full(mean.shape, folds - 1.0))
+            ends = student(mean.values, error.values, np.full(mean.shape, folds - 1.0), least=1)
             for end, values in zip(("low", "high"), ends, strict=True):
                 result[f"{name}_mean_{end}"] = mean.dims, values
     return result
@@ -169,7 +169,7 @@ def load_map(path: str | Location) -> TrainedMap:
     Raises:
         ResultError: the file cannot be read, or holds no map.
     """
-    tensors, header = load_tensors(path, what="map")
+    tensors, header = load_tensors(path, what="map", own=False)
     try:
         weights = [torch.from_numpy(tensors[name]) for name in _NAMES[header["kind"]]]
         return TrainedMap(header["kind"], weights, dict(header["notes"]))

@@ -1,6 +1,5 @@
 """Input tokens and hidden tokens of some examples, in memory or in files."""
 
-import json
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -12,8 +11,10 @@ from jaxtyping import Float32, Int64
 from torch import Tensor
 
 from headlight.errors import ResultError
+from headlight.files import open_file, read_json
 
 HEADER = "vectors.json"
+HIDDEN = "hidden-{}.npy"
 
 
 @dataclass(frozen=True, eq=False)
@@ -59,7 +60,7 @@ def tensor(rows: Float32[np.ndarray, "token dim"]) -> Float32[Tensor, "token dim
 
 def vector_files(folder: Path, layers: int) -> tuple[Path, list[Path]]:
     """Where inputs and the hidden tokens of each layer are kept."""
-    return folder / "inputs.npy", [folder / f"hidden-{layer:02}.npy" for layer in range(layers)]
+    return folder / "inputs.npy", [folder / HIDDEN.format(f"{at:02}") for at in range(layers)]
 
 
 def open_vectors(folder: Path) -> tuple[TokenVectors, dict[str, Any]] | None:
@@ -71,8 +72,12 @@ def open_vectors(folder: Path) -> tuple[TokenVectors, dict[str, Any]] | None:
     if not (folder / HEADER).exists():
         return None
     try:
-        header: Mapping[str, Any] = json.loads((folder / HEADER).read_text(encoding="utf-8"))
-        inputs, hidden = vector_files(folder, header["layers"])
+        header: Mapping[str, Any] = read_json(folder / HEADER)
+        inputs, hidden = vector_files(folder, len(list(folder.glob(HIDDEN.format("*")))))
+        if len(hidden) != header["layers"]:
+            raise ResultError(f"{folder} has {len(hidden)} layers, and not those it says.")
+        for path in (inputs, *hidden):
+            open_file(path, own=True).close()  # mapping would wait for a pipe
         # Copy on write: torch wants memory that could be written to.
         opened = [np.load(path, mmap_mode="c") for path in (inputs, *hidden)]
         lengths = np.array(header["lengths"], dtype=np.int64)

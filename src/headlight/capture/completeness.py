@@ -1,0 +1,159 @@
+"""Whether all attention of a model passes the interface, or only a part of it.
+
+A part of a model may attend in code of its own, beside the interface, and would be missing in every
+result without a word.  Such a module shows itself while the traced pass runs: it is named after
+attention, has linear maps, and computes a softmax over keys for several queries.  Linear attention
+and state spaces compute none, routers of experts have other names, and what pools a whole text or
+picture into one vector has one query.
+"""
+
+import re
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from contextlib import contextmanager
+from typing import Any
+
+from torch import Tensor, nn
+from torch.overrides import TorchFunctionMode
+from transformers.pytorch_utils import Conv1D
+
+from headlight.capture.hooks import Registration, hooked
+from headlight.errors import UnsupportedModelError
+from headlight.vocabulary import Kind
+
+_NAMED = re.compile(r"att(?:n|ention)", re.IGNORECASE)
+"""In the name of a class, of every architecture that there is."""
+_LINEAR = nn.Linear | Conv1D | nn.Conv1d | nn.Conv2d
+
+
+class ModulesRun(TorchFunctionMode):
+    """The modules that run in a pass, and those that make weights of the scores of queries."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self._ran: dict[nn.Module, None] = {}
+        self._attending: dict[tuple[nn.Module, ...], None] = {}
+        """For each softmax the modules that it is within, outermost first."""
+        self._within: list[nn.Module] = []
+
+    @contextmanager
+    def watching(self, model: nn.Module) -> Iterator[None]:
+        """Within the block, passes of `model` are watched."""
+        hooks: list[Registration] = []
+        for module in model.modules():
+            hooks += [
+                (module.register_forward_pre_hook, self._enter),
+                (module.register_forward_hook, self._leave),
+            ]
+        with hooked(hooks), self:
+            yield
+
+    def beside(self, passed: Iterable[nn.Module]) -> list[nn.Module]:
+        """Return the attention modules that ran without calling the interface.
+
+        Args:
+            passed: the modules that called it.
+        """
+        known = set(passed)
+        classes = {type(module) for module in known}
+        others = {module: None for module in self._ran if type(module) in classes}
+        for within in self._attending:
+            if known.isdisjoint(within):
+                named = [module for module in within if _is_attention(module)]
+                others |= dict.fromkeys(named[-1:])
+        return [module for module in others if known.isdisjoint(module.modules())]
+
+    def __torch_function__(
+        self,
+        func: Callable[..., Any],
+        types: Iterable[type],
+        args: tuple[Any, ...] = (),
+        kwargs: Mapping[str, Any] | None = None,
+    ) -> Any:
+        result = func(*args, **(kwargs or {}))
+        queries = _QUERIES.get(getattr(func, "__name__", ""))
+        if queries is not None and queries(result) > 1:
+            self._attending[tuple(self._within)] = None
+        return result
+
+    def _enter(self, module: nn.Module, *_: Any) -> None:
+        self._ran[module] = None
+        self._within.append(module)
+
+    def _leave(self, *_: Any) -> None:
+        self._within.pop()
+
+
+def _is_attention(module: nn.Module) -> bool:
+    named = _NAMED.search(type(module).__name__)
+    return bool(named) and any(isinstance(each, _LINEAR) for each in module.modules())
+
+
+def _rows(result: Tensor) -> int:
+    return result.shape[-2] if result.ndim > 1 else 1
+
+
+_QUERIES: Mapping[str, Callable[[Any], int]] = {
+    "softmax": _rows,
+    "scaled_dot_product_attention": _rows,
+    "multi_head_attention_forward": lambda result: len(result[0]),
+}
+"""Functions of torch that turn scores into weights, and how many queries their results are of."""
+
+
+def check_all_found(
+    model: nn.Module,
+    counts: Mapping[Kind, int],
+    passed: Iterable[nn.Module],
+    run: ModulesRun,
+    *,
+    both_sides: bool,
+) -> None:
+    """Refuse a model of which no attention, or only a part, calls the interface.
+
+    Args:
+        model: the traced model.
+        counts: how often attention of each kind called it.
+        passed: the modules that did.
+        run: the modules of the traced pass.
+        both_sides: whether a decoder was given a text, too.
+
+    Raises:
+        UnsupportedModelError: it is so.
+    """
+    name = type(model).__name__
+    if not sum(counts.values()):
+        raise UnsupportedModelError(
+            f"{name} is not supported, because no attention of it goes through transformers' "
+            "attention interface: nothing was captured."
+        )
+    missing = [kind for kind, count in counts.items() if not count]
+    if missing and both_sides:
+        raise UnsupportedModelError(
+            f"{name} is not supported, because its {missing[0]} attention does not go through "
+            "transformers' attention interface, though other attention of the model does."
+        )
+    expected = _promised(model)
+    found = max(counts["encoder"], counts["decoder"])
+    if expected is not None and found < expected:
+        raise UnsupportedModelError(
+            f"{name} is not supported, because only {found} of its {expected} attention layers go "
+            "through transformers' attention interface."
+        )
+    known = set(passed)
+    if others := run.beside(known):
+        classes = ", ".join(sorted({type(module).__name__ for module in others}))
+        raise UnsupportedModelError(
+            f"{name} is not supported, because only {len(known)} of its "
+            f"{len(known) + len(others)} attention modules go through transformers' attention "
+            f"interface; the others ({classes}) attend in code of their own."
+        )
+
+
+def _promised(model: nn.Module) -> int | None:
+    """How many layers of self-attention the configuration speaks of, if it does."""
+    config: Any = getattr(model, "config", None)
+    kinds = getattr(config, "layer_types", None) or getattr(config, "layers_block_type", None)
+    if kinds:
+        return sum("attention" in kind and "linear" not in kind for kind in kinds)
+    layers = getattr(config, "num_hidden_layers", None)
+    return layers if isinstance(layers, int) else None

@@ -1,0 +1,55 @@
+"""Processes of this machine: how many cores they may use, and how Python is started.
+
+Python that is started as ``python -c`` or ``python -m`` looks for modules in the working folder
+before all others, where a corpus may lie that somebody else packed: a file ``numpy.py`` beside it
+would be run. What Headlight starts, and what is started for it, runs in the safe-path mode of
+Python instead (``-P``, ``PYTHONSAFEPATH``), in which the working folder is not looked into; folders
+that ``PYTHONPATH`` names are.
+"""
+
+import os
+import sys
+from collections.abc import Iterator
+from contextlib import contextmanager
+
+SAFE_PATH = "PYTHONSAFEPATH"
+
+
+def usable_cores() -> int:
+    """Return the number of cores that this process may use."""
+    if hasattr(os, "sched_getaffinity"):  # not everywhere
+        return len(os.sched_getaffinity(0))
+    return os.cpu_count() or 1
+
+
+def python_command(*arguments: str) -> list[str]:
+    """Return the command that starts this Python in safe-path mode.
+
+    Whatever this process ignores, the environment or packages of the user, the other ignores too.
+
+    Args:
+        arguments: Those of Python, such as ``-m headlight``.
+    """
+    ignored = {"-E": sys.flags.ignore_environment, "-s": sys.flags.no_user_site}
+    return [sys.executable, "-P", *(flag for flag, is_set in ignored.items() if is_set), *arguments]
+
+
+@contextmanager
+def safe_start() -> Iterator[None]:
+    """Start processes in safe-path mode within the block, where a library writes their command.
+
+    `multiprocessing` also hands on the search path of this process, in which the empty string
+    stands for the working folder of a notebook or an interactive session.  It goes to the end, so
+    that modules of that folder can still be imported, and take the place of no others.
+    """
+    before, path = os.environ.get(SAFE_PATH), list(sys.path)
+    os.environ[SAFE_PATH] = "1"
+    sys.path.sort(key=lambda folder: not folder)  # stable: all others stay in their order
+    try:
+        yield
+    finally:
+        sys.path[:] = path
+        if before is None:
+            del os.environ[SAFE_PATH]
+        else:
+            os.environ[SAFE_PATH] = before

@@ -1,0 +1,167 @@
+"""A text in a padded batch is read as it is alone, or the model is refused before it runs."""
+
+import inspect
+from collections.abc import Callable
+from typing import Any
+
+import pytest
+import torch
+from torch import Tensor, nn
+from transformers import PreTrainedModel
+
+import headlight
+from architectures import ARCHITECTURES, case
+from headlight.analysis.batch_runner import BatchRunner
+from headlight.capture import CapturedModel
+from headlight.encode import Encoded
+from headlight.errors import UnsupportedModelError
+from studies.models import model, texts, tokenizer, transformer
+from tiny_models import Architecture, text, text_pair
+
+TEXT = [row for row in ARCHITECTURES if row.make_inputs in (text, text_pair)]
+
+
+def changed(family: str, forward: Callable[..., Any]) -> CapturedModel:
+    """A small model whose forward pass is another: it is handed the model's own, and the inputs."""
+    made = transformer(family)
+    kind = type(made)
+
+    class Changed(kind):  # type: ignore[valid-type,misc]
+        def forward(self, input_ids: Any = None, attention_mask: Any = None, **more: Any) -> Any:
+            return forward(super().forward, input_ids, attention_mask, **more)
+
+    Changed.forward.__signature__ = inspect.signature(kind.forward)  # type: ignore[attr-defined]
+    made.__class__ = Changed
+    return CapturedModel(made, tokenizer(family), family)
+
+
+def unmasked(own: Any, ids: Tensor, mask: Any, **more: Any) -> Any:
+    """Drops the attention mask."""
+    return own(ids, **more)
+
+
+def leaking(own: Any, ids: Tensor, mask: Any, **more: Any) -> Any:
+    """Adds to the scores of padding a number that leaves it some weight."""
+    return own(ids, None if mask is None else (mask[:, None, None] - 1) * 8.0, **more)
+
+
+def spread_out(own: Any, ids: Tensor, mask: Any, **more: Any) -> Any:
+    """Places the tokens of shorter batches farther apart."""
+    return own(
+        ids, mask, position_ids=torch.arange(len(ids[0]))[None] * (24 // len(ids[0])), **more
+    )
+
+
+def of_encoder_alone(own: Any, ids: Tensor, mask: Any, **more: Any) -> Any:
+    """Hands the mask to the encoder, and none to cross-attention."""
+    return own(ids, None, **{**more, "encoder_outputs": (own.__self__.encoder(ids, mask)[0],)})
+
+
+def refusal(subject: CapturedModel, example: Encoded | None = None) -> str:
+    with pytest.raises(UnsupportedModelError) as refused:
+        subject.verify_batching(example)
+    sentence = str(refused.value)
+    assert "\n" not in sentence
+    assert sentence.endswith(".")
+    return sentence
+
+
+@pytest.mark.parametrize("architecture", [case(row) for row in TEXT])
+def test_no_model_of_texts_is_refused(architecture: Architecture) -> None:
+    error = CapturedModel(architecture.build(), name=architecture.name).verify_batching()
+    assert error is not None
+    assert error < 1e-5
+
+
+@pytest.mark.parametrize("architecture", [case(row) for row in ARCHITECTURES if row not in TEXT])
+def test_pictures_and_sound_have_no_padding_to_check(architecture: Architecture) -> None:
+    assert CapturedModel(architecture.build(), name=architecture.name).verify_batching() is None
+
+
+@pytest.mark.parametrize("forward", [unmasked, leaking])
+def test_weight_on_padding(forward: Callable[..., Any]) -> None:
+    assert "attends to padding: in encoder layer 0" in refusal(changed("bert", forward))
+
+
+def test_weight_of_cross_attention_on_padding() -> None:
+    sentence = refusal(changed("bart", of_encoder_alone))
+    assert "attends to padding: in cross layer 0" in sentence
+
+
+@pytest.mark.parametrize("family", ["bert", "llama"])
+def test_positions_that_depend_on_padding(family: str) -> None:
+    subject = changed(family, spread_out)
+    assert "reads a text in a batch otherwise than alone" in refusal(subject)
+
+
+def hooked_embeddings(change: Callable[[Tensor], Tensor]) -> PreTrainedModel:
+    made = transformer("bert")
+    made.embeddings.register_forward_hook(lambda _, __, output: change(output))
+    return made
+
+
+def test_statistics_of_a_batch() -> None:
+    made = hooked_embeddings(lambda states: states - states.mean((0, 1)))
+    assert "otherwise than alone" in refusal(CapturedModel(made, tokenizer("bert")))
+
+
+def test_prompts_before_a_text() -> None:
+    """Rows and columns would be named after the wrong tokens."""
+
+    def prompted(own: Any, ids: Tensor, mask: Any, **more: Any) -> Any:
+        kinds = more.pop("token_type_ids", None)
+        more |= {} if kinds is None else {"token_type_ids": nn.functional.pad(kinds, (2, 0))}
+        mask = None if mask is None else nn.functional.pad(mask, (2, 0), value=1)
+        return own(nn.functional.pad(ids, (2, 0), value=5), mask, **more)
+
+    sentence = refusal(changed("bert", prompted))
+    assert "14 queries attend to 14 keys" in sentence
+    assert "2 texts of 12 and 12 tokens" in sentence
+
+
+def test_a_decoder_needs_no_mask_of_what_follows_a_text() -> None:
+    """Padding on the right cannot be seen by the tokens before it."""
+    error = changed("llama", unmasked).verify_batching()
+    assert error is not None
+    assert error < 1e-5
+
+
+def test_a_survey_is_refused_before_the_first_batch() -> None:
+    subject = changed("bert", unmasked)
+    for corpus in (texts(4), texts(1)):  # a batch of one text has no padding of its own
+        with pytest.raises(UnsupportedModelError, match="attends to padding"):
+            headlight.survey(corpus, model=subject, progress=False)
+
+
+@pytest.mark.parametrize("family", ["bert", "llama", "bart"])
+@pytest.mark.parametrize("tokens", [1, 2, 40])
+def test_texts_of_any_length_will_do(family: str, tokens: int) -> None:
+    ids, blank = tuple(range(5, 5 + tokens)), (0,) * tokens
+    target = (ids, blank, blank) if family == "bart" else ()
+    example = Encoded("text", ids, blank, blank, blank, *target)
+    for subject in (model(family), CapturedModel(transformer(family))):  # without a padding token
+        error = subject.verify_batching(example)
+        assert error is not None
+        assert error < 1e-5
+
+
+def test_it_is_checked_once(monkeypatch: pytest.MonkeyPatch) -> None:
+    checked: list[Encoded] = []
+    own = CapturedModel.verify_batching
+
+    def counting(self: CapturedModel, example: Encoded) -> Any:
+        checked.append(example)
+        return own(self, example)
+
+    monkeypatch.setattr(CapturedModel, "verify_batching", counting)
+    batches: list[int] = []
+    call = BatchRunner.__call__
+
+    def called(self: Any, examples: Any) -> Any:
+        batches.append(len(examples))
+        return call(self, examples)
+
+    monkeypatch.setattr(BatchRunner, "__call__", called)
+    headlight.survey(texts(8), model=model("bert"), progress=False, batch_tokens=24)
+    assert len(batches) > 1
+    assert len(checked) == 1

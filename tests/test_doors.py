@@ -1,0 +1,162 @@
+"""Files are written and read through a few doors; who goes another way has a reason here.
+
+A new line in these tables is a decision: whatever lies in a folder may be somebody else's, or be
+made to do harm.
+"""
+
+import ast
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+import headlight
+
+SOURCE = Path(headlight.__file__).parent
+
+CHANGING = {
+    "files.py": "the door",
+    "output_folder.py": "removes what its record holds, and appends to it in stores",
+    "run/checkpoint.py": "the lock of a run, which the operating system knows",
+    "run/blocks.py": "removes what bears the names of blocks, in a folder that is the run's",
+    "analysis/folder.py": "marks a shared run, and tries a store",
+    "analysis/runner.py": "removes a checkpoint of no examples, which it wrote",
+    "analysis/work_folders.py": "removes folders that bear the mark of a run",
+    "papers/reproduction.py": "removes a folder within one with such a mark",
+    "studies/adversary/students.py": "models of transformers, within a folder with such a mark",
+    "studies/token_identity/extraction.py": "memory-mapped, within a folder with such a mark",
+    "studies/word_maps/store.py": "written at any place, within a folder with such a mark",
+    "word_alignment/output.py": "a file that grows, and is named by the user",
+    "links/aligners.py": "a temporary folder",
+    "cli/printing.py": "the device that swallows everything",
+    "sessions/workers.py": "logs in a temporary folder",
+    "result/storage.py": "makes a file in memory",
+}
+"""Modules that change the disk by other means than the functions of `headlight.files`."""
+
+WRITING = {
+    "analysis/runner.py": "the result, whose name the run has claimed",
+    "analysis/folder.py": "the mark of a shared run, whose name the run has claimed",
+    "analysis/work_folders.py": "makes folders with a mark",
+    "analysis/classifiers/kept.py": "a folder with a mark",
+    "cli/align.py": "a page that is named by the user",
+    "cli/alternatives.py": "a file that is named by the user",
+    "cli/compare.py": "the result, whose name the run has claimed",
+    "output_folder.py": "the door to a folder",
+    "papers/reproduction.py": "a folder with a mark",
+    "papers/writer.py": "pictures, whose names the exhibit has claimed",
+    "reading/saving.py": "a file that is named by the user",
+    "reduce/tally.py": "a file that is named by the caller",
+    "result/storage.py": "files that are named by the user, and tables in a folder of theirs",
+    "run/blocks.py": "a plan, whose name the run has claimed, and folders of blocks",
+    "run/checkpoint.py": "a checkpoint, whose name the run has claimed",
+    "run/engine.py": "makes the folder",
+    "run/json_cache.py": "a folder with a mark",
+    "sessions/workers.py": "a temporary folder",
+    "studies/guided/models.py": "a folder with a mark",
+    "studies/parser_probes/models.py": "a file that is named by the caller",
+    "studies/token_identity/extraction.py": "a folder with a mark",
+    "studies/token_identity/result.py": "a file that is named by the caller",
+    "studies/token_identity/study.py": "a folder with a mark",
+    "studies/word_maps/store.py": "a folder with a mark",
+    "tensor_files.py": "a file that is named by the caller",
+    "training/store.py": "a folder with a mark",
+    "views/accessor.py": "a page that is named by the user",
+    "views/pictures/save.py": "files that are named by the user",
+    "word_alignment/output.py": "the state beside a file that is named by the user",
+}
+"""Modules that write files by name; all else goes through `OutputFolder.write`."""
+
+READING = {
+    "files.py": "the door",
+    "output_folder.py": "the record in a store",
+    "result/storage.py": "from memory, once sizes have been added up",
+    "capture/model_files.py": "weights, in a folder that `check_folder` has looked at",
+    "corpora/archives.py": "members of an archive that is open",
+    "corpora/compression.py": "streams that are open",
+    "corpora/hub.py": "data sets of a hub",
+    "encode/speech.py": "a stream that is open",
+    "studies/token_identity/vectors.py": "memory-mapped, once the files have been looked at",
+    "studies/word_maps/store.py": "memory-mapped, in a folder with a mark",
+    "views/template.py": "templates of the package",
+    "views/script/__init__.py": "scripts of the package",
+}
+"""Modules that read files by other means than the functions of `headlight.files`."""
+
+_CHANGES = {"write_text", "write_bytes", "unlink", "rmdir", "mkdir", "makedirs", "touch", "rmtree",
+            "symlink_to", "hardlink_to", "open_memmap", "save_pretrained", "pipe_file", "copytree",
+            "copyfile", "to_netcdf", "rename_to"}  # fmt: skip
+_WRITES = {"write_new", "make_folder", "save_tensors", "save_csv", "save_picture", "save_state"}
+_READS = {"read_text", "read_bytes", "load_file", "safe_open", "read_gguf_metadata", "memmap",
+          "load_dataset", "open_dataset", "ZipFile"}  # fmt: skip
+_READS_OF = {"json.load", "np.load", "h5py.File", "pickle.load", "torch.load", "pd.read_csv"}
+_OTHER_OPEN = {"brackets", "chosen", "webbrowser", "os"}
+"""What has a function `open` that opens no file, or only with numbers for a mode."""
+
+
+def calls(path: Path) -> Iterator[tuple[str, str, ast.Call]]:
+    """Each call of a module: what is called, its last name, and the call."""
+    for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
+        if isinstance(node, ast.Call):
+            name = ast.unparse(node.func)
+            yield name, name.rpartition(".")[2], node
+
+
+def mode(call: ast.Call) -> str | None:
+    """The mode of a call of `open`; None if it opens no file."""
+    words = [each.value for each in call.args if isinstance(each, ast.Constant)]
+    return next((each for each in words if isinstance(each, str)), "r")
+
+
+def opens(name: str, last: str) -> bool:
+    return last == "open" and name.split(".")[0] not in _OTHER_OPEN
+
+
+def changes(name: str, last: str, call: ast.Call) -> bool:
+    """Whether a call changes the disk."""
+    if opens(name, last):
+        return bool({*"wxa+"} & {*(mode(call) or "")}) and "archive" not in name
+    moves = last == "replace" and len(call.args) == 1 and not call.keywords and "." in name
+    return last in _CHANGES or moves
+
+
+def writes(name: str, last: str, call: ast.Call) -> bool:
+    """Whether a call writes a file, or makes a folder, by its path."""
+    plain = name in ("files.write", "write", "save") and len(call.args) + len(call.keywords) > 1
+    return plain or last in _WRITES
+
+
+def reads(name: str, last: str, call: ast.Call) -> bool:
+    """Whether a call reads a file."""
+    if opens(name, last):
+        return name not in ("open", "_open", "self._open") and "r" in (mode(call) or "")
+    return (last in _READS and "." in name) or name in _READS_OF or last == "load_file"
+
+
+@pytest.mark.parametrize(
+    ("table", "kind"), [(CHANGING, changes), (WRITING, writes), (READING, reads)]
+)
+def test_files_go_through_the_doors(table, kind) -> None:
+    modules = {
+        str(path.relative_to(SOURCE))
+        for path in SOURCE.rglob("*.py")
+        if any(kind(*each) for each in calls(path))
+    }
+    others = "write through OutputFolder, read through headlight.files, or give a reason here"
+    assert modules - table.keys() == set(), others
+    assert table.keys() - modules == set(), "these have no reason left"
+
+
+def test_folders_of_users_are_opened_as_runs() -> None:
+    """Who writes through the record of a folder has its lock, and was allowed to."""
+    users = {
+        str(path.relative_to(SOURCE))
+        for path in SOURCE.rglob("*.py")
+        if any(last == "OutputFolder" for _, last, _ in calls(path))
+    }
+    assert users == {
+        "analysis/folder.py",
+        "papers/reproduce.py",  # within `reproduction_folder(...).opened()`
+        "papers/writer.py",
+        "sessions/galleries.py",  # within `RunFolder(...).opened()`
+    }

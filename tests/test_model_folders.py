@@ -1,0 +1,136 @@
+"""Folders and objects that hold a model in another way: what is said of each, and where it is."""
+
+import json
+import os
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+from torch import nn
+
+from headlight.capture import load_model
+from headlight.catalogue.models import check_place
+from headlight.errors import HeadlightError, ModelError, UsageError
+from studies.models import transformer
+
+LAYOUTS: dict[str, tuple[dict[str, str], str]] = {
+    "an adapter": (
+        {
+            "adapter_config.json": '{"peft_type": "LORA", "base_model_name_or_path": "org/base"}',
+            "adapter_model.safetensors": "",
+        },
+        "holds an adapter (LORA) of org/base, and not that model; merge it (merge_and_unload",
+    ),
+    "an adapter whose configuration is damaged": (
+        {"adapter_config.json": "["},
+        "holds an adapter of another model",
+    ),
+    "a sentence transformer": (
+        {"modules.json": "[]", "0_Transformer/config.json": "{}", "1_Pooling/pool.json": "{}"},
+        "holds no config.json; the model lies in {}/0_Transformer.",
+    ),
+    "a folder of the cache": (
+        {"snapshots/abc/config.json": "{}", "refs/main": "abc"},
+        "give the name 'org/name', or {}/snapshots/abc.",
+    ),
+    "ONNX": ({"config.json": "{}", "model.onnx": ""}, "in the format of ONNX alone; give"),
+    "ONNX in a folder of its own": ({"onnx/model.onnx": ""}, "in the format of ONNX alone"),
+    "TensorFlow": ({"config.json": "{}", "tf_model.h5": ""}, "in the format of TensorFlow alone"),
+    "a state of training": (
+        {
+            "config.json": "{}",
+            "optimizer.pt": "",
+            "training_args.bin": "",
+            "trainer_state.json": "",
+        },
+        "holds the state of a training run (its optimizer, say), and no weights; save the model",
+    ),
+    "a run with checkpoints": (
+        {"trainer_state.json": "{}", "checkpoint-5/config.json": "{}"},
+        "and no weights; give {}/checkpoint-5.",
+    ),
+    "a folder of GGUF folders": (
+        {"Q4/config.json": "{}", "Q8/config.json": "{}"},
+        "there are models in {}/Q4, {}/Q8; give one of them.",
+    ),
+    "nothing": (
+        {"notes.txt": ""},
+        "holds no config.json; give the folder of a transformers model.",
+    ),
+}
+
+
+@pytest.mark.parametrize("layout", LAYOUTS)
+def test_a_folder_says_what_it_holds(layout: str, tmp_path: Path) -> None:
+    files, expected = LAYOUTS[layout]
+    folder = tmp_path / "models--org--name"
+    for number, (name, content) in enumerate(files.items()):
+        path = folder / name
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.write_text(content, encoding="utf-8")
+        os.utime(path.parent, (number, number))
+    for refusing in (check_place, load_model):
+        with pytest.raises(ModelError) as refused:
+            refusing(str(folder))
+        assert expected.replace("{}", str(folder)) in str(refused.value)
+        assert str(refused.value).startswith(str(folder))
+
+
+def test_weights_beside_other_formats_are_loaded(tmp_path: Path) -> None:
+    transformer("bert").save_pretrained(tmp_path)
+    for name in ("model.onnx", "tf_model.h5", "optimizer.pt", "trainer_state.json"):
+        (tmp_path / name).touch()
+    assert load_model(tmp_path).transformer.config.model_type == "bert"
+
+
+class Holder(nn.Module):
+    """Keeps a model under a name, as wrappers for training do."""
+
+    def __init__(self, **parts: nn.Module) -> None:
+        super().__init__()
+        for name, part in parts.items():
+            self.add_module(name, part)
+
+
+class Adapted(Holder):
+    def merge_and_unload(self) -> nn.Module:
+        raise NotImplementedError
+
+
+class Pipeline:
+    """No module, but it has one."""
+
+    def __init__(self, model: Any) -> None:
+        self.tokenizer, self.model = None, model
+
+
+OBJECTS: dict[str, tuple[Callable[[Any], Any], str]] = {
+    "sentence transformer": (
+        lambda model: nn.Sequential(Holder(auto_model=model), nn.Identity()),
+        "model[0].auto_model",
+    ),
+    "module for training": (lambda model: Holder(net=model), "model.net"),
+    "deeper": (lambda model: Holder(inner=Holder(backbone=model)), "model.inner.backbone"),
+    "in copies": (lambda model: nn.DataParallel(Holder(net=model)), "model.module.net"),
+    "adapter": (lambda model: Adapted(base=model), "merge_and_unload returns"),
+    "pipeline": (Pipeline, "model.model"),
+    "trainer of a wrapper": (lambda model: Pipeline(Holder(net=model)), "model.model.net"),
+    "nothing": (lambda _: nn.Linear(2, 2), "give one that is."),
+    "number": (lambda _: 3, "or a model of transformers."),
+}
+
+
+@pytest.mark.parametrize("name", OBJECTS)
+def test_an_object_says_where_its_model_is(name: str) -> None:
+    wrap, expected = OBJECTS[name]
+    with pytest.raises(UsageError) as refused:
+        load_model(wrap(transformer("bert")))
+    assert expected in str(refused.value)
+    assert str(refused.value).endswith(".")
+
+
+def test_one_sentence_for_each(tmp_path: Path) -> None:
+    (tmp_path / "adapter_config.json").write_text(json.dumps(["no", "mapping"]), encoding="utf-8")
+    with pytest.raises(HeadlightError, match="holds an adapter of another model"):
+        check_place(str(tmp_path))

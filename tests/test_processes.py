@@ -1,0 +1,223 @@
+"""No process that is started runs code which happens to lie in the working folder."""
+
+import ast
+import os
+import subprocess
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+import example_data
+from headlight.processes import SAFE_PATH, python_command, safe_start
+
+SOURCE = Path(__file__).resolve().parent.parent / "src" / "headlight"
+STARTERS = {"subprocess", "multiprocessing", "concurrent", "pty", "joblib", "loky"}
+"""Packages that start processes, whatever is called."""
+OF_SYSTEM = ("exec", "fork", "popen", "posix_spawn", "spawn", "startfile", "system")
+"""How the names of functions of `os` begin that do."""
+OF_LIBRARIES = ("ray.init", "asyncio.create_subprocess", "torch.multiprocessing")
+SAFE = {"python_command", "safe_start"}
+NO_PYTHON_OF_OURS = {
+    ("links/aligners.py", "_eflomal"): "a program that the user installed, by its absolute path",
+    ("training/jobs.py", "run_all", "get_context"): "starts nothing yet",
+}
+SHADOWS = ("multiprocessing", "numpy", "signal", "socket", "struct")
+"""Modules that children import, early and late; a file of the name takes their place."""
+
+
+def starts(tree: ast.Module) -> Iterator[tuple[ast.FunctionDef | ast.Module, str]]:
+    """Calls that may start a process: the function around each, and the name that is called."""
+    names = dict(_imported(tree))
+    around: list[ast.FunctionDef | ast.Module] = [tree]
+
+    def visit(node: ast.AST) -> Iterator[tuple[ast.FunctionDef | ast.Module, str]]:
+        if isinstance(node, ast.FunctionDef):
+            around.append(node)
+        if isinstance(node, ast.Call):
+            first, _, rest = ast.unparse(node.func).partition(".")
+            whole = ".".join(filter(None, (names.get(first, ""), rest)))
+            package, name = whole.partition(".")[0], whole.rpartition(".")[2]
+            if (package in STARTERS and not name.startswith("Thread")) or _of_system(whole):
+                yield around[-1], name
+        for child in ast.iter_child_nodes(node):
+            yield from visit(child)
+        if isinstance(node, ast.FunctionDef):
+            around.pop()
+
+    return visit(tree)
+
+
+def _imported(tree: ast.Module) -> Iterator[tuple[str, str]]:
+    for node in ast.walk(tree):
+        if isinstance(node, ast.Import):
+            for each in node.names:
+                name = each.asname or each.name.partition(".")[0]
+                yield name, each.name if each.asname else name
+        elif isinstance(node, ast.ImportFrom) and node.module:
+            for each in node.names:
+                yield each.asname or each.name, f"{node.module}.{each.name}"
+
+
+def _of_system(name: str) -> bool:
+    module, _, function = name.rpartition(".")
+    return name.startswith(OF_LIBRARIES) or (module == "os" and function.startswith(OF_SYSTEM))
+
+
+def calls(function: ast.AST) -> set[str]:
+    """The names of the functions that are called in another."""
+    called = (node for node in ast.walk(function) if isinstance(node, ast.Call))
+    return {ast.unparse(node.func) for node in called}
+
+
+def test_every_process_is_started_in_safe_path_mode() -> None:
+    checked = []
+    for path in sorted(SOURCE.rglob("*.py")):
+        tree = ast.parse(path.read_text(encoding="utf-8"))
+        for function, name in starts(tree):
+            place = (path.relative_to(SOURCE).as_posix(), getattr(function, "name", ""))
+            checked.append((*place, name))
+            if place in NO_PYTHON_OF_OURS or (*place, name) in NO_PYTHON_OF_OURS:
+                continue
+            assert SAFE & calls(function), (
+                f"{place} calls {name}; start Python by one of {sorted(SAFE)}"
+            )
+    starters = {name for _, _, name in checked}
+    assert {"Popen", "run", "ProcessPoolExecutor", "init"} <= starters  # else nothing was checked
+
+
+@pytest.mark.parametrize(
+    "code",
+    [
+        "import subprocess as s\ndef f():\n    s.run(['python'])",
+        "from subprocess import Popen as P\ndef f():\n    P(['python'])",
+        "import os\ndef f():\n    os.execv('python', [])",
+        "from os import spawnl\ndef f():\n    spawnl(0, 'python')",
+        "import multiprocessing\ndef f():\n    multiprocessing.get_context('spawn').Pool()",
+        "def f():\n    from concurrent.futures import process\n    process.ProcessPoolExecutor()",
+        "def f():\n    import ray\n    ray.init()",
+    ],
+)
+def test_ways_to_start_a_process_are_noticed(code: str) -> None:
+    assert [function.name for function, _ in starts(ast.parse(code))][:1] == ["f"]
+
+
+def test_what_python_ignores_its_children_ignore() -> None:
+    code = "import sys; from headlight.processes import python_command; print(python_command('-V'))"
+    path = os.pathsep.join(sys.path)
+    for flags, wanted in ([], []), (["-s"], ["-s"]):
+        asked = [sys.executable, *flags, "-c", code]
+        done = subprocess.run(
+            asked,
+            env={**os.environ, "PYTHONPATH": path},
+            capture_output=True,
+            text=True,
+            check=True,
+        )
+        assert ast.literal_eval(done.stdout) == [sys.executable, "-P", *wanted, "-V"]
+
+
+def test_the_search_path_and_the_environment_are_as_before(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    for before in (None, "", "1"):
+        monkeypatch.setattr(sys, "path", ["", "/one", "/two"])
+        monkeypatch.delenv(SAFE_PATH, raising=False)
+        if before is not None:
+            monkeypatch.setenv(SAFE_PATH, before)
+        with safe_start():
+            assert sys.path == ["/one", "/two", ""]
+            assert os.environ[SAFE_PATH] == "1"
+        assert sys.path == ["", "/one", "/two"]
+        assert os.environ.get(SAFE_PATH) == before
+
+
+def test_packages_on_the_python_path_are_found(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    (tmp_path / "of_the_user.py").write_text("print('imported')")
+    monkeypatch.setenv("PYTHONPATH", str(tmp_path))
+    command = python_command("-c", "import of_the_user")
+    assert subprocess.check_output(command, text=True) == "imported\n"
+
+
+@pytest.fixture
+def downloaded(tmp_path: Path) -> Path:
+    """A working folder with a corpus, and beside it what runs as soon as it is imported."""
+    folder = tmp_path / "downloaded"
+    folder.mkdir()
+    example_data.write(folder)
+    example_data.tiny_classifier(folder / "classifier")
+    lines = "\n\n".join(f"Line {place} is short." for place in range(600))
+    (folder / "downloaded.txt").write_text(lines)
+    for name in ("headlight", *SHADOWS, "of_a_study"):
+        code = f"open({str(tmp_path / 'ran')!r}, 'a').write('{name} ')\n"
+        (folder / f"{name}.py").write_text(code)
+    information = folder / "x-1.0.dist-info"
+    information.mkdir()
+    (information / "METADATA").write_text("Metadata-Version: 2.1\nName: x\nVersion: 1.0\n")
+    (information / "entry_points.txt").write_text("[headlight.studies]\nx = of_a_study:STUDY\n")
+    return folder
+
+
+PROGRAM = "from headlight.cli import main; main()"
+
+
+def command(folder: Path, *arguments: str, module: bool = False, program: str = PROGRAM) -> str:
+    """What the command says there, called as its script or as a module."""
+    script = folder.parent / "bin" / "headlight"
+    script.parent.mkdir(exist_ok=True)
+    script.write_text(program)
+    environment = {name: value for name, value in os.environ.items() if name != SAFE_PATH}
+    path = os.pathsep.join(path for path in sys.path if path)
+    done = subprocess.run(
+        [sys.executable, *(["-m", "headlight"] if module else [script]), *arguments],
+        cwd=folder,
+        env={**environment, "PYTHONPATH": path, "OMP_NUM_THREADS": "1"},
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    assert not done.returncode, done.stderr
+    return done.stderr
+
+
+@pytest.mark.slow
+def test_workers_on_ray_run_nothing_beside_a_corpus(downloaded: Path) -> None:
+    pytest.importorskip("ray")
+    program = (
+        "import os\n"
+        "from headlight.run.ray_workers import work_on_ray\n"
+        "work_on_ray(os.getpid, 'ray', done=lambda: 0)"
+    )
+    command(downloaded, program=program)
+    ran = downloaded.parent / "ran"
+    assert not ran.exists(), ran.read_text()
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize(
+    "asked",
+    [
+        ["survey", "downloaded.txt", "--workers", "2", "--max-length", "16", "--no-passages"],
+        [
+            *("guided", "reviews.tsv", "--model", "classifier", "--processes", "2"),
+            *("--epochs", "1", "--repeats", "2", "--bootstrap", "2"),
+        ],
+    ],
+    ids=["workers", "training"],
+)
+def test_nothing_beside_a_corpus_is_run(asked: list[str], downloaded: Path) -> None:
+    complaint = command(downloaded, *asked)
+    assert "ended early" not in complaint
+    ran = downloaded.parent / "ran"
+    assert not ran.exists(), ran.read_text()
+
+
+def test_the_command_as_a_module_runs_no_more_than_the_module(downloaded: Path) -> None:
+    """Which Python itself looks for in the working folder; all else is looked for elsewhere."""
+    (downloaded / "headlight.py").unlink()
+    command(downloaded, "--help", module=True)
+    ran = downloaded.parent / "ran"
+    assert not ran.exists(), ran.read_text()
