@@ -13,6 +13,13 @@ import pytest
 import headlight
 
 SOURCE = Path(headlight.__file__).parent
+PAPERS = Path(__file__).resolve().parent.parent / "packages/papers/src"
+MODULES = {
+    path.relative_to(place).as_posix(): path
+    for place in (SOURCE, PAPERS)
+    for path in place.rglob("*.py")
+}
+"""Of both packages, by name: of this one from within, as most of the tables have it."""
 
 CHANGING = {
     "files.py": "the door",
@@ -22,10 +29,10 @@ CHANGING = {
     "analysis/folder.py": "marks a shared run, and tries a store",
     "analysis/runner.py": "removes a checkpoint of no examples, which it wrote",
     "analysis/work_folders.py": "removes folders that bear the mark of a run",
-    "papers/reproduction.py": "removes a folder within one with such a mark",
-    "studies/adversary/students.py": "models of transformers, within a folder with such a mark",
-    "studies/token_identity/extraction.py": "memory-mapped, within a folder with such a mark",
-    "studies/word_maps/store.py": "written at any place, within a folder with such a mark",
+    "headlight_papers/papers/reproduction.py": "removes a folder in one with such a mark",
+    "headlight_papers/studies/adversary/students.py": "models, in a folder with such a mark",
+    "headlight_papers/studies/token_identity/extraction.py": "memory-mapped, in a folder with a mark",
+    "headlight_papers/studies/word_maps/store.py": "at any place, in a folder with a mark",
     "word_alignment/output.py": "a file that grows, and is named by the user",
     "links/aligners.py": "a temporary folder",
     "cli/printing.py": "the device that swallows everything",
@@ -43,24 +50,24 @@ WRITING = {
     "cli/alternatives.py": "a file that is named by the user",
     "cli/compare.py": "the result, whose name the run has claimed",
     "output_folder.py": "the door to a folder",
-    "papers/reproduction.py": "a folder with a mark",
-    "papers/writer.py": "pictures, whose names the exhibit has claimed",
+    "headlight_papers/papers/reproduction.py": "a folder with a mark",
+    "headlight_papers/papers/writer.py": "pictures, whose names the exhibit has claimed",
     "reading/saving.py": "a file that is named by the user",
     "reduce/tally.py": "a file that is named by the caller",
     "result/storage.py": "files that are named by the user, and tables in a folder of theirs",
     "run/blocks.py": "a plan, whose name the run has claimed, and folders of blocks",
     "run/checkpoint.py": "a checkpoint, whose name the run has claimed",
     "run/engine.py": "makes the folder",
-    "run/json_cache.py": "a folder with a mark",
+    "headlight_papers/training/json_cache.py": "a folder with a mark",
     "sessions/workers.py": "a temporary folder",
-    "studies/guided/models.py": "a folder with a mark",
-    "studies/parser_probes/models.py": "a file that is named by the caller",
-    "studies/token_identity/extraction.py": "a folder with a mark",
-    "studies/token_identity/result.py": "a file that is named by the caller",
-    "studies/token_identity/study.py": "a folder with a mark",
-    "studies/word_maps/store.py": "a folder with a mark",
+    "headlight_papers/studies/guided/models.py": "a folder with a mark",
+    "headlight_papers/studies/parser_probes/models.py": "a file that is named by the caller",
+    "headlight_papers/studies/token_identity/extraction.py": "a folder with a mark",
+    "headlight_papers/studies/token_identity/result.py": "a file that is named by the caller",
+    "headlight_papers/studies/token_identity/study.py": "a folder with a mark",
+    "headlight_papers/studies/word_maps/store.py": "a folder with a mark",
     "tensor_files.py": "a file that is named by the caller",
-    "training/store.py": "a folder with a mark",
+    "headlight_papers/training/store.py": "a folder with a mark",
     "views/accessor.py": "a page that is named by the user",
     "views/pictures/save.py": "files that are named by the user",
     "word_alignment/output.py": "the state beside a file that is named by the user",
@@ -76,8 +83,8 @@ READING = {
     "corpora/compression.py": "streams that are open",
     "corpora/hub.py": "data sets of a hub",
     "encode/speech.py": "a stream that is open",
-    "studies/token_identity/vectors.py": "memory-mapped, once the files have been looked at",
-    "studies/word_maps/store.py": "memory-mapped, in a folder with a mark",
+    "headlight_papers/studies/token_identity/vectors.py": "memory-mapped, once files are checked",
+    "headlight_papers/studies/word_maps/store.py": "memory-mapped, in a folder with a mark",
     "views/template.py": "templates of the package",
     "views/script/__init__.py": "scripts of the package",
 }
@@ -137,11 +144,7 @@ def reads(name: str, last: str, call: ast.Call) -> bool:
     ("table", "kind"), [(CHANGING, changes), (WRITING, writes), (READING, reads)]
 )
 def test_files_go_through_the_doors(table, kind) -> None:
-    modules = {
-        str(path.relative_to(SOURCE))
-        for path in SOURCE.rglob("*.py")
-        if any(kind(*each) for each in calls(path))
-    }
+    modules = {name for name, path in MODULES.items() if any(kind(*each) for each in calls(path))}
     others = "write through OutputFolder, read through headlight.files, or give a reason here"
     assert modules - table.keys() == set(), others
     assert table.keys() - modules == set(), "these have no reason left"
@@ -150,13 +153,13 @@ def test_files_go_through_the_doors(table, kind) -> None:
 def test_folders_of_users_are_opened_as_runs() -> None:
     """Who writes through the record of a folder has its lock, and was allowed to."""
     users = {
-        str(path.relative_to(SOURCE))
-        for path in SOURCE.rglob("*.py")
+        name
+        for name, path in MODULES.items()
         if any(last == "OutputFolder" for _, last, _ in calls(path))
     }
     assert users == {
         "analysis/folder.py",
-        "papers/reproduce.py",  # within `reproduction_folder(...).opened()`
-        "papers/writer.py",
+        "headlight_papers/papers/reproduce.py",  # within `reproduction_folder(...).opened()`
+        "headlight_papers/papers/writer.py",
         "sessions/galleries.py",  # within `RunFolder(...).opened()`
     }

@@ -10,7 +10,6 @@ from headlight.errors import HeadlightError, RunError, UsageError
 from headlight.output_folder import RECORD, OutputFolder
 from headlight.result import RESULT
 from headlight.run.blocks import PLAN
-from headlight_papers.papers.folder import reproduction_folder
 
 
 @pytest.fixture(params=["here", "memory"])
@@ -107,8 +106,11 @@ def test_files_of_others_where_a_run_would_write_are_refused(
     assert (tmp_path / name).read_text() == "mine"
 
 
+@pytest.mark.papers
 @pytest.mark.parametrize("how", [{}, {"overwrite": True}, {"resume": True}])
 def test_a_reproduction_replaces_no_page_of_others(how: dict, tmp_path: Path) -> None:
+    from headlight_papers.papers.folder import reproduction_folder
+
     (tmp_path / "index.html").write_text("mine")
     with pytest.raises((UsageError, RunError)), reproduction_folder(tmp_path, **how).opened():
         raise AssertionError("went on")

@@ -22,8 +22,6 @@ from headlight.result import RESULT, load, save
 from headlight.run.blocks import CLAIMS, PLAN, examples_in, read_plan, workers_in
 from headlight.sessions.galleries import gallery
 from headlight.tensor_files import load_tensors
-from headlight_papers.papers.sources import Sources
-from headlight_papers.training.json_cache import JsonCache
 from views.sample_results import survey_sample
 
 
@@ -174,6 +172,12 @@ def test_a_configuration_of_more_than_the_weights_hold_is_refused(model, name, t
 LONG = "x" * 300
 
 
+def find_sources() -> object:
+    from headlight_papers.papers.sources import Sources
+
+    return Sources.found_in(Path(LONG), (), ("text",))
+
+
 @pytest.mark.parametrize(
     "act",
     [
@@ -185,7 +189,7 @@ LONG = "x" * 300
         lambda: gallery([survey_sample(2, 2)], LONG),
         lambda: check_model(LONG),
         lambda: headlight.load(LONG),
-        lambda: Sources.found_in(Path(LONG), (), ("text",)),
+        pytest.param(find_sources, marks=pytest.mark.papers),
     ],
 )
 def test_a_name_that_is_too_long_is_one_sentence(act, tmp_path: Path, monkeypatch) -> None:
@@ -234,7 +238,10 @@ def test_a_folder_that_may_not_be_entered_is_one_sentence(tmp_path: Path, monkey
 DEEP = b'{"result": ' + b"[" * 100_000 + b"]" * 100_000 + b"}"
 
 
+@pytest.mark.papers
 def test_deep_json_is_damage(tmp_path: Path) -> None:
+    from headlight_papers.training.json_cache import JsonCache
+
     cache = JsonCache(tmp_path)
     cache.get_or_compute({"of": 1}, lambda: 2)
     (path,) = tmp_path.glob("*.json")

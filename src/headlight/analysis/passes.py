@@ -13,6 +13,7 @@ import torch
 from torch.nn import functional
 
 from headlight.analysis.batch_runner import BatchRunner
+from headlight.capture.precision import one_thread
 from headlight.encode import Encoded, length_batches
 from headlight.files import Location
 from headlight.reduce.compiling import numba_version
@@ -21,7 +22,6 @@ from headlight.run import BatchJob, State, run, run_shared, show_progress
 from headlight.run.checkpoint import ROUNDING
 from headlight.run.example import ShardReader, read_shards
 from headlight.run.shared import Mode
-from headlight_papers.training import one_thread
 
 E = TypeVar("E", bound=Encoded)
 
