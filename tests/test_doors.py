@@ -31,7 +31,7 @@ CHANGING = {
     "analysis/work_folders.py": "removes folders that bear the mark of a run",
     "headlight_papers/papers/reproduction.py": "removes a folder in one with such a mark",
     "headlight_papers/studies/adversary/students.py": "models, in a folder with such a mark",
-    "headlight_papers/studies/token_identity/extraction.py": "memory-mapped, in a folder with a mark",
+    "headlight_papers/studies/token_identity/extraction.py": "memory-mapped, in such a folder",
     "headlight_papers/studies/word_maps/store.py": "at any place, in a folder with a mark",
     "word_alignment/output.py": "a file that grows, and is named by the user",
     "links/aligners.py": "a temporary folder",
