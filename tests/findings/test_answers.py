@@ -114,7 +114,7 @@ def test_other_numbers_are_other_words(name: str, study_runs: StudyRuns) -> None
 
 
 @pytest.mark.parametrize("backward", [False, True])
-@pytest.mark.parametrize("name", ANSWERS)
+@pytest.mark.parametrize("name", studies())
 def test_no_warning_of_python_reaches_the_screen(
     name: str, backward: bool, study_runs: StudyRuns
 ) -> None:

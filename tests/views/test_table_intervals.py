@@ -8,7 +8,6 @@ import pandas as pd
 import pytest
 import xarray as xr
 
-from frozen_runs import PAPER_RUNS, Material
 from headlight.catalogue import studies
 from headlight.errors import UsageError
 from headlight.result import bounds
@@ -85,12 +84,6 @@ def assert_in_bounds(result: xr.Dataset) -> None:
             low, high = bounds(result[each])
             outside = (result[each] < low - ROUNDING) | (result[each] > high + ROUNDING)
             assert not outside.any(), f"{each} is not {result[each].attrs['scale']}"
-
-
-@pytest.mark.parametrize("run", PAPER_RUNS)
-def test_numbers_of_exhibits_lie_in_their_intervals(run: str, material: Material) -> None:
-    for path in material.reproduction(run).glob("*.csv"):
-        assert not misplaced(pd.read_csv(path)), path.name
 
 
 def test_a_number_in_the_interval_of_another_is_noticed() -> None:
