@@ -19,7 +19,14 @@ class Corpus:
         self.encoded: list[str] = []
 
     def examples(self) -> Examples:
-        return Examples(Recipe(self.words, lambda word: (word,), self._encode, marks=Marks(ord("x"), frozenset(), 0)))
+        return Examples(
+            Recipe(
+                self.words,
+                lambda word: (word,),
+                self._encode,
+                marks=Marks(ord("x"), frozenset(), 0),
+            )
+        )
 
     def _encode(self, elements: list[str], counts: Counts) -> Iterator[Encoded]:
         self.encoded += elements
