@@ -2,6 +2,7 @@
 
 import inspect
 from collections.abc import Callable
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -9,13 +10,16 @@ import torch
 from torch import Tensor, nn
 from transformers import PreTrainedModel
 
+import example_data
 import headlight
 from architectures import ARCHITECTURES, case
 from headlight.analysis.batch_runner import BatchRunner
 from headlight.capture import CapturedModel
+from headlight.catalogue import find_study
 from headlight.encode import Encoded
 from headlight.errors import UnsupportedModelError
 from studies.models import model, texts, tokenizer, transformer
+from study_runs import StudyRuns, uneven
 from tiny_models import Architecture, text, text_pair
 
 TEXT = [row for row in ARCHITECTURES if row.make_inputs in (text, text_pair)]
@@ -165,3 +169,21 @@ def test_it_is_checked_once(monkeypatch: pytest.MonkeyPatch) -> None:
     headlight.survey(texts(8), model=model("bert"), progress=False, batch_tokens=24)
     assert len(batches) > 1
     assert len(checked) == 1
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("study", ["adversary", "guided", "permutation", "ablation", "mixing"])
+def test_every_kind_of_study_is_held_to_it(
+    study: str, study_runs: StudyRuns, tmp_path: Path
+) -> None:
+    row = find_study(study)
+    head = row.settings.from_mapping(row.smallest).required_head
+    made = uneven(study_runs.data, {"none": None, "any": "language_model"}.get(head, head))
+    made.transformer.register_forward_pre_hook(
+        lambda _, places, named: (places, {**named, "attention_mask": None}), with_kwargs=True
+    )
+    source = study_runs.data / example_data.SOURCES[row.reads]
+    with pytest.raises(UnsupportedModelError, match="attends to padding"):
+        getattr(headlight, study)(
+            source, model=made, out=tmp_path / "run", progress=False, **row.smallest
+        )

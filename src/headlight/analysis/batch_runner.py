@@ -23,9 +23,6 @@ from headlight.reduce import Tally
 from headlight.settings.attribution import AttributionSettings
 
 E = TypeVar("E", bound=Encoded)
-VERIFIED = 128
-"""Tokens of the example on which a model is verified: all layers of it are held at once, which for
-512 tokens of SmolLM2 were 920 MB, more than the rest of a survey."""
 SHARD, SLOW_SHARD = 256, 16
 """Elements of a corpus between two checkpoints; of contributions, each may take seconds."""
 
@@ -174,14 +171,11 @@ class BatchRunner(Generic[E]):
 
     def _verify(self, examples: Sequence[E]) -> None:
         """Check Eq. 3 and padding on one of these, if one is suitable; no capture may be open."""
-        example = next((each for each in examples if each.shows_its_kinds), None)
-        if example is None:
-            return
         self._open.close()
         self._recorder = None
-        batch = self.model.collate([example.beginning(VERIFIED)])
-        self.model.verify(batch)
-        self.model.verify_batching(example)
+        batch = self.model.verify_on(examples)
+        if batch is None:
+            return
         if self.residual:
             self.model.verify_residuals(batch, self.sites)
         self._verified = True

@@ -15,10 +15,10 @@ from urllib.parse import quote
 import numpy as np
 import xarray
 
-from headlight.analysis.batch_runner import VERIFIED
 from headlight.analysis.folder import REPORT
 from headlight.capture import AttentionSite, CapturedModel
 from headlight.capture.attribution import attribute
+from headlight.capture.captured_model import VERIFIED
 from headlight.capture.one_text import capture_one, one_text
 from headlight.encode import Encoded
 from headlight.encode.assembly import Assembly

@@ -138,11 +138,8 @@ class Aligner(PairAligner):
 
     def _verify(self, examples: Sequence[EncodedTranslation]) -> None:
         """Check Eq. 3 of the captured attention, and padding, on real input, once."""
-        example = next((each for each in examples if each.shows_its_kinds), None)
-        if example is not None and self.settings.of_attention:
-            self.model.verify(self.model.collate([example]))
-            self.model.verify_batching(example)
-            self._verified = True
+        if self.settings.of_attention:
+            self._verified = self.model.verify_on(examples) is not None
 
     def _by_attention(self, batch: Batch, sides: Sides) -> tuple[LinkMatrix, WordMatrix]:
         found: list[tuple[LinkMatrix, WordMatrix]] = []

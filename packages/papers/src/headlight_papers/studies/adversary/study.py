@@ -76,6 +76,7 @@ def run(
     selection = AttentionSelection.of(plan.sites, settings)
 
     def compute(place: Location | None) -> xarray.Dataset:
+        model.verify_on(training)
         names = (RUNS, MODELS) if settings.keep_models else (RUNS,)
         with work_place(
             place, names, others=[MODELS], overwrite=bool(folder and folder.overwrite)

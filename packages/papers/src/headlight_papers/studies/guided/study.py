@@ -212,6 +212,7 @@ def run(
     kept = kept_files(settings, folder, plan.name, model)
 
     def compute(place: Location | None) -> xarray.Dataset:
+        model.verify_on(training)
         with work_place(place, [RUNS], overwrite=bool(folder and folder.overwrite)) as own:
             alike = replace(plan, settings=settings.replace(bootstrap=1, repeats=1))
             about = alike.signature() | {"texts": digest}
