@@ -99,9 +99,10 @@ check-budget: $(VENV)/.installed
 docs: $(VENV)/.installed-dev ## build the documentation into build/site
 	$(bin)/mkdocs build --strict
 
-fuzz: $(VENV)/.installed-dev ## feed damaged inputs to all readers: make fuzz N=100000 SEED=7
+fuzz: $(VENV)/.installed-dev ## feed damaged inputs to all readers, and kill all studies: make fuzz N=100000 SEED=7
 	FUZZ_N=$(or $(N),50000) FUZZ_SEED=$(or $(SEED),$$(date +%s)) \
 	  $(bin)/$(pytest) tests/test_reader_fuzz.py
+	OMP_NUM_THREADS=1 HEADLIGHT_KILLS=40 $(bin)/$(pytest) tests/studies/test_deaths.py
 
 bench: $(VENV)/.installed-dev ## measure what everything costs, or parts of it: make bench PARTS="norms memory"
 	$(bin)/python -m benchmarks $(PARTS)
