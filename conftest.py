@@ -25,6 +25,7 @@ if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:
     # some tests interrupt processes.
     signal.signal(signal.SIGINT, signal.default_int_handler)
 
+pytest_plugins = ["durations"]
 
 WHOLE_RUNS = {"material", "study_runs"}
 """Fixtures that run studies and reproductions as users do."""

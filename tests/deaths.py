@@ -48,15 +48,26 @@ def finished(work: Callable[[], object]) -> None:
 
 
 def random_kills(
-    work: Callable[[], object], folder: Path, number: int, generator: np.random.Generator
+    work: Callable[[], object],
+    folder: Path,
+    number: int,
+    generator: np.random.Generator,
+    first: int = 0,
 ) -> int:
     """Kill it so many times at the latest, each time at a moment of another kind, and finish it.
+
+    Args:
+        work: writes into the folder.
+        folder: whose moments are counted.
+        number: of kills.
+        generator: of the moments.
+        first: of `KINDS`, with which it begins.
 
     Returns:
         How often it was killed before it was done.
     """
     died = 0
-    for place in range(number):
+    for place in range(first, first + number):
         kind = KINDS[place % len(KINDS)]
         if not killed(work, folder, kind, int(generator.integers(1, 5))):
             break

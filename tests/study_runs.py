@@ -35,14 +35,17 @@ class StudyRuns:
 
     def __init__(self, folder: Path) -> None:
         self._shared = Shared(folder)
+        self._results: dict[str, xarray.Dataset] = {}
 
     def folder(self, name: str) -> Path:
         """What a run leaves: the result, the page, the tables."""
         return self._shared(name, lambda out: self._run(name, out))
 
     def result(self, name: str) -> xarray.Dataset:
-        """The result of a run."""
-        return load(self.folder(name) / "result.nc", stage=name)
+        """The result of a run: a copy, since tests change numbers and reading takes long."""
+        if name not in self._results:
+            self._results[name] = load(self.folder(name) / "result.nc", stage=name)
+        return self._results[name].copy(deep=True)
 
     def results(self) -> dict[str, xarray.Dataset]:
         """Those of all studies by name, and alignments by an encoder and of speech."""

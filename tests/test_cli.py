@@ -435,6 +435,7 @@ def test_what_a_survey_leaves(finished):
     assert found - tables == {"report.html", "result.nc", "config.yaml", ".headlight"}
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("left", ["checkpoint.safetensors", "result.nc", "report.html"])
 def test_what_is_there_is_not_replaced_unasked(again, left):
     (again.out / "checkpoint.safetensors").write_bytes(b"half")

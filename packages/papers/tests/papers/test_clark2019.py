@@ -83,6 +83,7 @@ def test_all_measures_are_asked(out):
 
 
 @pytest.mark.slow
+@pytest.mark.usefixtures("undrawn_exhibits")
 def test_results_are_used_again_and_never_by_accident(out, headlight, model, data, tmp_path):
     out = shutil.copytree(out, tmp_path / "out")
     arguments = ("reproduce", "clark2019", "--model", model, "--data", data, "--out", out, *QUICK)
@@ -95,6 +96,7 @@ def test_results_are_used_again_and_never_by_accident(out, headlight, model, dat
 
 
 @pytest.mark.slow
+@pytest.mark.usefixtures("undrawn_exhibits")
 def test_a_treebank_alone_is_enough(headlight, model, data, tmp_path):
     bank = data / "ud_ours" / "ours-dev.conllu"
     code, _, complained = headlight(
@@ -110,6 +112,7 @@ def test_a_treebank_alone_is_enough(headlight, model, data, tmp_path):
 
 
 @pytest.mark.slow
+@pytest.mark.usefixtures("undrawn_exhibits")
 def test_a_model_without_a_head_has_no_gradient(headlight, data, tmp_path):
     bare = saved_model(tmp_path / "bare", head=False)
     code, _, complained = headlight(
@@ -174,6 +177,7 @@ def test_results_that_nobody_spoke_of_are_told_before_the_model_is_loaded(
 
 
 @pytest.mark.slow
+@pytest.mark.usefixtures("undrawn_exhibits")
 def test_a_broken_treebank_is_refused_or_skipped_and_told(headlight, model, data, tmp_path):
     bank = tmp_path / "broken.conllu"
     good = (data / "ud_ours" / "ours-dev.conllu").read_text()

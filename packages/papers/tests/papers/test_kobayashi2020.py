@@ -76,6 +76,7 @@ def test_the_error_of_table_2_is_stated(out):
 
 
 @pytest.mark.slow
+@pytest.mark.usefixtures("undrawn_exhibits")
 def test_a_file_of_ranks_is_used_and_named(headlight, model, text, tmp_path):
     ranks = tmp_path / "ranks.txt"
     ranks.write_text("".join(f"{rank} {100 - rank} {rank + 4}\n" for rank in range(1, 17)))
@@ -106,6 +107,7 @@ def small(headlight, model: Path, text: Path, out: Path, *more: str) -> tuple[in
 
 
 @pytest.mark.slow
+@pytest.mark.usefixtures("undrawn_exhibits")
 @pytest.mark.parametrize(
     ("family", "kind"), [("llama", None), ("bart", "cross"), ("bart", "decoder")]
 )
@@ -124,6 +126,7 @@ def test_other_kinds_of_attention(headlight, text, tmp_path, family, kind):
 
 
 @pytest.mark.slow
+@pytest.mark.usefixtures("undrawn_exhibits")
 def test_the_order_of_the_vocabulary_can_be_the_ranks(headlight, model, text, tmp_path):
     out = tmp_path / "out"
     more = ("--frequency-ranks", "ids", "--only", "figure-6")
@@ -133,6 +136,7 @@ def test_the_order_of_the_vocabulary_can_be_the_ranks(headlight, model, text, tm
 
 
 @pytest.mark.slow
+@pytest.mark.usefixtures("undrawn_exhibits")
 def test_text_that_the_tokenizer_does_not_know_is_told_once(headlight, model, tmp_path):
     text = tmp_path / "text.txt"
     text.write_text("шалом дом\nкот дом\n\n" * 4)
