@@ -94,7 +94,7 @@ class OutputFolder:
             path, above = self.place / name, PurePosixPath(name).parents
             if any(is_link(self.place / folder) for folder in above if str(folder) != "."):
                 continue
-            if path.is_dir() and not is_link(path):  # removed by whoever knows what is in it
+            if path.is_dir() and not is_link(path):  # its own study removes it
                 continue
             path.unlink(missing_ok=True)
             for folder in above:

@@ -49,7 +49,7 @@ def corpus(changed: int | None = None) -> tuple[Examples, list[str]]:
             counts.documents += 1
             for part in range(len(text.ids) % 3):
                 ids = (text.ids[part], *text.ids)
-                yield Encoded(text.name, ids, (), (), ())
+                yield Encoded(text.name, ids, *[(0,) * len(ids)] * 3)
 
     elements = list(texts(NUMBER))
     if changed is not None:

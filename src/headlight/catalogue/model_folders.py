@@ -1,8 +1,10 @@
 """What lies in a folder that holds no model of transformers, and where the model is instead."""
 
-import json
 from collections.abc import Iterable
 from pathlib import Path
+
+from headlight.errors import ModelError
+from headlight.files import read_json
 
 CONFIG, GGUF = "config.json", ".gguf"
 _WEIGHTS = ("*.safetensors", f"*{GGUF}", "pytorch_model*.bin")
@@ -35,9 +37,9 @@ def _adapter(folder: Path) -> str | None:
     if not path.exists() or (folder / CONFIG).exists():
         return None
     try:
-        config = json.loads(path.read_text(encoding="utf-8"))
+        config = read_json(path, own=False, error=ModelError)
         base, kind = config.get("base_model_name_or_path"), config.get("peft_type")
-    except (OSError, ValueError, AttributeError, RecursionError):
+    except (ModelError, ValueError, AttributeError):
         base, kind = None, None
     return (
         f"holds an adapter{f' ({kind})' if kind else ''} of {base or 'another model'}, and not "

@@ -132,7 +132,7 @@ def load(path: Location | str, *, stage: str | None = None) -> xarray.Dataset:
 def refusing_incomplete(what: str = "the result") -> Iterator[None]:
     """Refuse a result that lacks what the block, or function, needs of it, such as a coordinate.
 
-    Only whoever uses a result knows what it must have: studies of other packages have others.
+    Only its reader knows what a result must have: studies of other packages have others.
 
     Raises:
         ResultError: it is so.

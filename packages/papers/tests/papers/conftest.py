@@ -4,8 +4,8 @@ from pathlib import Path
 
 import pytest
 
-from headlight_papers.papers.writer import ExhibitWriter
 from headlight.views.exhibits import Picture
+from headlight_papers.papers.writer import ExhibitWriter
 from papers.material import folder_of_data
 from views.pages import BLANK
 
