@@ -523,7 +523,7 @@ def test_a_result_of_another_version_or_damaged(again):
     assert "no readable NetCDF file" in again.survey("--resume", code=1)
     (again.out / "result.nc").unlink()
     (again.out / "checkpoint.safetensors").write_bytes(b"nonsense")
-    assert "cannot be read" in again.survey("--resume", code=1)
+    assert "no record of writing it" in again.survey("--resume", code=1)
 
 
 def test_an_out_that_is_a_file_or_cannot_be_made(headlight, tmp_path, corpus, bert):
@@ -676,7 +676,7 @@ def test_check_says_of_which_layers_the_whole_cannot_be_had(headlight, tmp_path)
 
 def test_eighty_columns_hold_the_modules_of_bert(headlight, monkeypatch, bert):
     monkeypatch.setenv("COLUMNS", "80")
-    *lines, _, _ = headlight("check", bert)[1].splitlines()  # the last are sentences
+    *lines, _, _, _ = headlight("check", bert)[1].splitlines()  # the last are sentences
     assert max(map(len, lines)) <= 80
     assert sum("encoder.layer.1.attention.self " in line for line in lines) == 1
 

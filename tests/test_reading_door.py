@@ -263,7 +263,7 @@ def forged() -> list[xarray.Dataset]:
     return [
         *(whole.drop_vars(str(name)) for name in whole.coords),
         *(whole.isel({name: slice(0)}) for name in whole.dims),
-        whole.drop_vars("weight"),
+        whole.drop_vars("share"),
         whole.isel(layer=0, drop=True),
         whole.assign_attrs(passages="[[1"),
     ]
