@@ -152,6 +152,8 @@ VARIANTS: tuple[dict[str, int], ...] = (
 REASONS: tuple[tuple[str, str], ...] = (
     (r"nothing was captured", "computes attention in its own code, not by the interface"),
     (r"only \d+ of its \d+", "a part of its layers attends in code of its own"),
+    (r"queries attend to \d+ keys", "attends to other than the tokens of its texts"),
+    (r"otherwise than alone|attends to padding", "reads a text in a batch otherwise than alone"),
     (r"its (\w+) attention does not go", "its {0} attention is in code of its own"),
     (
         r"what the heads compute is changed",
@@ -285,7 +287,9 @@ def checked(model: PreTrainedModel) -> dict[str, Any]:
     """What `headlight check` finds of a model."""
     about = {"class": type(model).__name__}
     try:
-        sites = CapturedModel(model, name=about["class"]).sites
+        captured = CapturedModel(model, name=about["class"])
+        sites = captured.sites
+        captured.verify_batching()
     except HeadlightError as refusal:
         attends = any(re.search("att(e?n|ention)", type(m).__name__, re.I) for m in model.modules())
         return about | {"refused": str(refusal), "attends": attends}
