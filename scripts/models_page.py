@@ -331,6 +331,9 @@ def randomise(model: nn.Module) -> None:
     for parameter in model.parameters():
         if parameter.is_floating_point():
             parameter.add_(0.1 * torch.randn(parameter.shape))
+    for module in model.modules():
+        if isinstance(module, nn.Embedding) and module.padding_idx is not None:
+            module.weight[module.padding_idx] = 0  # as training in torch leaves it
 
 
 def shrunk(settings: Mapping[str, Any], variant: Mapping[str, int]) -> Any:
