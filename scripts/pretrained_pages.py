@@ -23,7 +23,7 @@ import headlight
 from headlight.corpora.samples import SAMPLE_TEXT
 from headlight.findings.observed import half_width
 from headlight.findings.rules import FAR_BELOW, MOST
-from headlight.findings.what_was_read import what_was_read
+from headlight.findings.what_was_read import independent_units, what_was_read
 from headlight.views.pictures import svg_text
 from headlight.views.result_page import findings, pictures
 from headlight_papers.papers.brunner2020 import claims as brunner
@@ -255,7 +255,7 @@ def _to_what_says_little(survey: xarray.Dataset) -> list[Claim]:
         )
     ]
     most = max(layers, key=lambda one: one.value)
-    peak = brunner.peak_vanishes(share, half)
+    peak = brunner.peak_vanishes(share, half, independent_units(survey))
     return [
         Claim(
             "Clark 2019: Deep layers attend mostly to a token that says little (the first)",

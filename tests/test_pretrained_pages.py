@@ -44,6 +44,7 @@ def survey(weight: float, norm: float, effective: float, error: float) -> xarray
             "layer": range(4),
             "head": range(2),
         },
+        {"examples": 100},
     )
 
 

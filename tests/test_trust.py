@@ -20,6 +20,7 @@ pytestmark = pytest.mark.usefixtures("undrawn")
 FOR_FILES = {
     *("source", "paper", "data", "only", "model", "tokenizer", "revision", "device", "dtype"),
     *("compare", "translator", "json", "listed", "resume", "name", "corpus_name"),
+    "split_special_tokens",
 }
 """Options that read, print, name, or go on with what the command line names."""
 

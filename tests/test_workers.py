@@ -48,7 +48,7 @@ def test_one_that_joins_alone_finds_what_one_process_finds(tmp_path: Path) -> No
     found = survey(texts(19), model("bert"), SETTINGS, folder=folder, progress=False)
     assert found.drop_attrs().identical(alone(19).drop_attrs())
     assert found.attrs["corpus_digest"] == alone(19).attrs["corpus_digest"]
-    assert {path.name for path in tmp_path.iterdir()} == {"result.nc"}
+    assert {path.name for path in tmp_path.iterdir()} == {".headlight", "result.nc"}
 
 
 @pytest.mark.slow
@@ -58,7 +58,8 @@ def test_a_store_can_be_shared(tmp_path: Path) -> None:
     folder = RunFolder(path=address, workers="join")
     found = survey(texts(9), model("bert"), SETTINGS, folder=folder, progress=False)
     assert found.drop_attrs().identical(alone(9).drop_attrs())
-    assert {path.name for path in location(address).iterdir()} == {"result.nc"}
+    names = {path.name for path in location(address).iterdir() if path.is_file()}
+    assert names == {".headlight", "result.nc"}
 
 
 @pytest.mark.slow
@@ -233,7 +234,7 @@ def test_a_run_with_workers_is_seen_before_it_has_a_plan(tmp_path: Path) -> None
     with alone_.opened():
         with pytest.raises(RunError, match="in use by a run without workers"), shared.opened():
             pass
-        assert {path.name for path in tmp_path.iterdir()} == {".lock"}
+        assert {path.name for path in tmp_path.iterdir()} == {".headlight", ".lock"}
     with alone_.opened():
         pass
 

@@ -113,7 +113,7 @@ def check_reachable(path: Path, *, error: type[HeadlightError] = ResultError) ->
 
 def open_file(
     path: Location, *, own: bool = False, error: type[HeadlightError] = ResultError
-) -> IO[bytes]:
+) -> Any:
     """Open a regular file for reading, without waiting for the other end of a pipe.
 
     Args:
@@ -128,7 +128,7 @@ def open_file(
     """
     if not isinstance(path, Path):
         try:
-            return cast("IO[bytes]", path.open("rb"))
+            return path.open("rb")
         except Exception as problem:  # every driver raises errors of its own
             raise _unreadable(path, problem, error) from problem
     try:

@@ -7,7 +7,6 @@ import json
 import lzma
 import sys
 import textwrap
-from pathlib import Path
 
 import pytest
 import zstandard
@@ -298,7 +297,7 @@ def test_a_file_that_may_not_be_read(tmp_path, monkeypatch):
     def refuse(*_):
         raise PermissionError(13, "Permission denied")
 
-    monkeypatch.setattr(Path, "open", refuse)
+    monkeypatch.setattr("headlight.files.os.open", refuse)
     assert "a.txt cannot be read: you may not read it" in complaint(path)
 
 

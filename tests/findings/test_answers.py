@@ -124,7 +124,7 @@ def test_no_warning_of_python_reaches_the_screen(
         result = result.isel({dim: slice(None, None, -1) for dim in labels})
     with warnings.catch_warnings():
         warnings.simplefilter("error")
-        answers(result)
+        findings(result)
         what_was_read(result)
         summary(result)
         tables(result)

@@ -45,7 +45,7 @@ def test_an_interval_over_few_texts_is_missing(sizes: tuple[int, ...]) -> None:
     whole = np.array(sizes, dtype=np.float64)
     without = np.arange(len(sizes), dtype=np.float64)
     moved, freedom = deviations(np.array(1.0), without, whole)
-    error = np.sqrt((moved**2).sum(0))
+    error = np.asarray(np.sqrt((moved**2).sum(0)))
     assert np.isnan(t_interval(np.array(1.0), error, freedom)).all()
 
 

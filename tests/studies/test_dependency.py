@@ -206,7 +206,8 @@ def test_long_sentences_are_left_out_and_counted(bert: CapturedModel) -> None:
     assert 0 < len(short) < len(TREES)
     assert result.attrs["too_long"] == len(TREES) - len(short)
     expected = evaluate(short, bert, **QUIET)
-    xarray.testing.assert_equal(result, expected)
+    drawn = [name for name in expected.data_vars if str(name).endswith(("low", "high"))]
+    xarray.testing.assert_equal(result.drop_vars(drawn), expected.drop_vars(drawn))
 
 
 def test_words_that_lost_their_governor_are_counted(bert: CapturedModel) -> None:

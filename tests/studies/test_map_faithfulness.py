@@ -424,7 +424,7 @@ def test_verdicts_are_those_of_paired_intervals() -> None:
             "difference_high": (axes, difference + width),
         },
         {"question": ["comprehensiveness", "sufficiency"], "map": names, "other": names},
-        {"stage": "map_faithfulness"},
+        {"stage": "map_faithfulness", "examples": 100},
     )
     four = beside_best(result.assign_attrs(examples=4), "comprehensiveness")
     assert "worse" not in four.verdict.values.tolist()

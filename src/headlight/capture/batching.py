@@ -132,9 +132,13 @@ def _check_padding(name: str, record: LayerRecord, queries: Tensor, keys: Tensor
 
 def _difference(padded: LayerRecord, own: LayerRecord, queries: Tensor, keys: Tensor) -> float:
     """How far the second text of a batch is from the same text alone."""
-    weight = padded.weight[1][:, queries.bool()][..., keys.bool()].double()
-    by_row = (weight - own.weight[0].double()).abs().sum(-1) / 2
-    value, wanted = padded.value[1][:, keys.bool()].double(), own.value[0].double()
+    rows, columns = queries.bool().cpu(), keys.bool().cpu()
+    weight, alone, value, wanted = (
+        each.cpu().double()  # not every device has float64
+        for each in (padded.weight[1], own.weight[0], padded.value[1], own.value[0])
+    )
+    by_row = (weight[:, rows][..., columns] - alone).abs().sum(-1) / 2
+    value = value[:, columns]
     apart = torch.linalg.vector_norm(value - wanted) / torch.linalg.vector_norm(wanted)
     return max(float(by_row.mean()), float(apart))
 

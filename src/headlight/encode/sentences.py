@@ -3,7 +3,7 @@
 from bisect import bisect_right
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field
-from typing import Literal, Protocol
+from typing import Literal, Protocol, runtime_checkable
 
 from headlight.corpora import Sentence
 from headlight.encode.assembly import Assembly
@@ -19,6 +19,7 @@ Unencodable = Literal["error", "skip"]
 """What becomes of a sentence or a document with a word that the tokenizer does not keep."""
 
 
+@runtime_checkable
 class HasWords(Protocol):
     """A sentence, or a document of several."""
 

@@ -59,7 +59,7 @@ class Estimates:
         low, high = self.low * factor, self.high * factor
         return _arrays(self.value * factor, np.minimum(low, high), np.maximum(low, high))
 
-    def chosen(self, candidates: int, units: float) -> "Estimates":
+    def chosen(self, candidates: int, units: int) -> "Estimates":
         """Return numbers that were chosen among several, with the ends of `chosen_ends`."""
         ends = chosen_ends(self.value, self.low, self.high, candidates=candidates, units=units)
         return _arrays(self.value, *ends)

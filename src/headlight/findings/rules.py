@@ -129,8 +129,8 @@ def rivals(value: Numbers, low: Numbers, high: Numbers, *, first: int) -> list[i
 
 
 def chosen_ends(
-    value: Numbers, low: Numbers, high: Numbers, *, candidates: int, units: float
-) -> tuple[Numbers, Numbers]:
+    value: Numbers, low: Numbers, high: Numbers, *, candidates: int, units: int
+) -> tuple[Any, Any]:
     """Return the ends of the interval of a number that was chosen among several on the same data.
 
     The largest of many is too large by chance.  Intervals of 95% are moved apart to the width at

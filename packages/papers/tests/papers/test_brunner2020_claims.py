@@ -52,9 +52,9 @@ def test_a_peak_vanishes_if_less_than_half_of_it_is_left():
     share = xarray.DataArray(values, dims=("measure", "layer", "head"))
     share = share.assign_coords(measure=["weight", "effective"])
     error = 0.01 * xarray.ones_like(share)
-    assert peak_vanishes(share, error).answer is True
-    assert peak_vanishes(share * [[[1]], [[1.3]]], error).answer is None  # 0.26 ± 0.02
-    assert peak_vanishes(share * [[[1]], [[1.5]]], error).answer is False
+    assert peak_vanishes(share, error, 100).answer is True
+    assert peak_vanishes(share * [[[1]], [[1.3]]], error, 100).answer is None  # 0.26 ± 0.02
+    assert peak_vanishes(share * [[[1]], [[1.5]]], error, 100).answer is False
 
 
 def test_identity_is_judged_in_the_last_layer():

@@ -235,6 +235,7 @@ def planted(
             "layer": range(layers),
             "head": range(heads),
         },
+        attrs={"examples": 500},
     )
 
 
@@ -246,7 +247,7 @@ def test_norms_must_be_clearly_better_than_weights():
     close = planted(norm=[0.4, 0.49, 0.5], weight=[0.7, 0.41, 0.5])
     first, second = claims.norms_above_weights(close)
     assert (first.answer, second.answer) == (None, True)
-    assert first.ours == "40.0 (39.0–41.0); weights 41.0 (40.0–42.0)"
+    assert first.ours == "40.0 (38.8–41.2); weights 41.0 (39.8–42.2)", "wider, for three layers"
 
 
 def test_the_step_that_reads_must_be_clearly_better():
@@ -269,7 +270,7 @@ def test_competitive_with_fast_align_is_not_clearly_worse():
 
     assert judged(20.5, 21.5) == [True]
     assert judged(18.0, 19.5) == [None], "19.0 to 21.0 may be more than a point above"
-    assert judged(17.0, 17.9) == [False]
+    assert judged(17.0, 17.7) == [False]
     assert judged(25.0, 26.0) == [True]
     assert judged(17.0, 18.9, links="union") == []
 

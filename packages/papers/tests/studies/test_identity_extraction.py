@@ -8,6 +8,7 @@ import pytest
 import torch
 
 from headlight.analysis.folder import RunFolder
+from headlight.capture import CapturedModel
 from headlight.encode import Encoded, Examples
 from headlight.encode.examples import Recipe
 from headlight.errors import ResultError, RunError, UsageError
@@ -67,10 +68,10 @@ def test_every_token_has_the_vectors_that_it_has_alone(family, batch_tokens, tmp
         assert found.lengths.tolist() == list(LENGTHS)
 
 
-def test_finished_vectors_are_used_again_and_others_refused(tmp_path):
+def test_finished_vectors_are_used_again_and_others_refused(tmp_path, monkeypatch):
     model, texts = models.model("bert"), examples()
     first = extract_vectors(texts, model, folder=tmp_path, progress=False)
-    model.transformer.forward = None  # must not run again
+    monkeypatch.setattr(CapturedModel, "run", lambda *_: pytest.fail("the model runs again"))
     again = extract_vectors(texts, model, folder=tmp_path, progress=False)
     np.testing.assert_array_equal(first.hidden[1], again.hidden[1])
     assert isinstance(again.hidden[0], np.memmap)
@@ -195,12 +196,12 @@ def test_a_run_that_is_overwritten_may_be_of_other_tokens(tmp_path):
     assert found.equals(run(others, **given))
 
 
-def test_studies_of_the_same_tokens_share_what_is_kept(tmp_path):
+def test_studies_of_the_same_tokens_share_what_is_kept(tmp_path, monkeypatch):
     naive = TokenIdentitySettings(maps=("naive",), folds=1)
     run(listed(examples()), models.model("bert"), naive, cache=tmp_path, progress=False)
     model = models.model("bert")
     assert model.kinds == ("encoder",)  # known from a run of its own
-    model.transformer.forward = None  # must not run again
+    monkeypatch.setattr(CapturedModel, "run", lambda *_: pytest.fail("the model runs again"))
     linear = naive.replace(maps=("linear",), solver="ridge")
     found = run(listed(examples()), model, linear, cache=tmp_path, progress=False)
     assert found["rate"].notnull().all()

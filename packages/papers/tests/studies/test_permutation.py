@@ -143,7 +143,7 @@ def test_distances_are_those_of_single_texts(change: str) -> None:
 @pytest.mark.slow
 def test_nothing_depends_on_batches_and_shuffles_are_of_the_text() -> None:
     made, data = classifier(), labelled(9)
-    options = {"model": made, "by": ALL, "shuffles": 3, "bootstrap": 5, "progress": False}
+    options = {"model": made, "by": ALL, "shuffles": 3, "bootstrap": 100, "progress": False}
     whole = headlight.permutation(data, **options)
     parts = headlight.permutation(data, batch_tokens=30, **options)
     for name in whole.data_vars:

@@ -308,7 +308,8 @@ class AblationObserver:
         return [(site, each) for each in (range(site.heads) if head is None else [head])]
 
     def _require_finite(self, found: ByText, where: str) -> None:
-        if np.isinf(found).any() or np.isnan(found[:, 0]).any():
+        predicts = np.unique(self.outputs.owners)  # not a text of special tokens alone
+        if np.isinf(found).any() or np.isnan(found[predicts, 0]).any():
             raise CaptureError(
                 f"{self.model.name}: what it gives {where} for {self.batch.names[0]} or a text "
                 "beside it is not finite; load it in a wider precision (--dtype)."

@@ -66,7 +66,7 @@ class Bounds:
         """
         return cls.around(found.mean, found.half if equal else found.half or nan)
 
-    def chosen(self, candidates: int, units: float) -> "Bounds":
+    def chosen(self, candidates: int, units: int) -> "Bounds":
         """Return the number with the ends that hold although it was chosen; see `chosen_ends`."""
         ends = chosen_ends(
             np.asarray(self.value),
