@@ -105,7 +105,7 @@ def test_a_finished_run_is_handed_back_and_what_differs_is_refused(
 ) -> None:
     first = case.run(CORPUS, folder=RunFolder(path=tmp_path))
     xarray.testing.assert_identical(load(tmp_path / "result.nc", stage=case.name), first)
-    assert [path.name for path in tmp_path.iterdir()] == ["result.nc"]
+    assert {path.name for path in tmp_path.iterdir()} == {".headlight", "result.nc"}
     resumed = RunFolder(path=tmp_path, resume=True)
     with pytest.raises(UsageError, match="holds a run already"):
         case.run(CORPUS, folder=RunFolder(path=tmp_path))
@@ -127,12 +127,14 @@ def test_what_a_run_killed_at_its_very_end_has_left_is_removed(tmp_path: Path) -
     case = CASES[0]
     first = case.run(CORPUS, folder=RunFolder(path=tmp_path))
     left = ("checkpoint.safetensors", "gradient/checkpoint.safetensors", "gradient/.pass")
+    with (tmp_path / ".headlight").open("a") as record:
+        record.writelines(f"{name}\n" for name in left)
     for name in (*left, ".a.nc.7.8.partial", "gradient/.a.nc.7.8.partial"):
         make_folder((tmp_path / name).parent)
         (tmp_path / name).write_bytes(b"left")
     again = case.run(CORPUS, folder=RunFolder(path=tmp_path, resume=True))
     xarray.testing.assert_identical(again, first)
-    assert [path.name for path in tmp_path.iterdir()] == ["result.nc"]
+    assert {path.name for path in tmp_path.iterdir()} == {".headlight", "result.nc"}
 
 
 @pytest.mark.slow

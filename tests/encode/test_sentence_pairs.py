@@ -1,5 +1,7 @@
 """Sentence pairs as examples: two segments, and what is cut off where they do not fit."""
 
+from dataclasses import replace
+
 import pytest
 from hypothesis import given, settings, strategies as st
 
@@ -86,7 +88,9 @@ def test_seconds_stay_with_their_firsts():
     pairs = [PAIR, SINGLE, SentencePair("b", "sand", "the river", None), SINGLE, PAIR] * 200
     made = list(sentence_pairs(pairs, BERT, max_length=50))
     alone = {pair.name: next(iter(sentence_pairs([pair], BERT, max_length=50))) for pair in pairs}
-    assert made == [alone[pair.name] for pair in pairs]
+    assert [replace(each, origin=None) for each in made] == [
+        replace(alone[pair.name], origin=None) for pair in pairs
+    ]
 
 
 def test_the_second_sentence_goes_to_a_decoder():

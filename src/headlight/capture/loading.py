@@ -73,6 +73,8 @@ SENTENCE_PIECE = "sentencepiece"
 _READ_AT_ONCE = 1 << 22
 _SMALLEST_LAYER = 64
 """Bytes of the weights of a layer, which may share most of them with others."""
+_ANY_WEIGHTS = 1 << 16
+"""Bytes that weights may lack: of damaged ones loading says better what is wrong."""
 _ANY_SIZE = 1 << 28
 """Numbers that a model may have, whatever its weights."""
 _ELEMENTS_IN_A_BYTE = 4
@@ -296,7 +298,7 @@ def _check_sizes(source: str, loader: Any, config: Any, options: dict[str, Any])
         return
     size = sum(path.stat().st_size for path in weights)
     depth = depth_of(config)
-    if depth * _SMALLEST_LAYER > size:
+    if depth * _SMALLEST_LAYER > max(size, _ANY_WEIGHTS):
         raise ModelError(
             f"the configuration in {source} says that it has {depth:,} layers, of which "
             f"{size:,} bytes of weights hold nothing; copy the model again."

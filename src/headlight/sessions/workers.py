@@ -22,6 +22,7 @@ from headlight.capture import CapturedModel
 from headlight.catalogue import Study
 from headlight.errors import HeadlightWarning, RunError, UsageError
 from headlight.files import Location
+from headlight.output_folder import RECORD
 from headlight.processes import SAFE_PATH, python_command
 from headlight.result import RESULT
 from headlight.run import show_progress
@@ -187,7 +188,7 @@ def _copy_state(place: Location, to: Path) -> None:
     for each in passes(place):
         inner = to if each == place else to / each.name
         files.make_folder(inner, error=RunError)
-        for name in (RESULT, CHECKPOINT, PASS):
+        for name in (RESULT, CHECKPOINT, PASS, RECORD):
             if (each / name).exists():
                 files.write(inner / name, files.read(each / name, own=True, error=RunError))
 
