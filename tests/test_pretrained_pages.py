@@ -10,6 +10,7 @@ import pytest
 import xarray
 
 SCRIPTS = Path(__file__).resolve().parents[1] / "scripts"
+pytestmark = pytest.mark.papers
 
 
 @pytest.fixture(scope="module")

@@ -239,6 +239,7 @@ def test_what_is_no_pair_and_no_file_is_told_how_a_pair_is_written(headlight: Co
     assert "|||" not in headlight.refused("align", "haus.txt")
 
 
+@pytest.mark.papers
 def test_a_refusal_that_no_pair_and_no_file_has_names_its_option_once() -> None:
     settings = studies()["permutation"].settings
     sentence = "name the classes in their order with class_names (--class-names)."
