@@ -107,18 +107,22 @@ def test_who_sends_no_whole_headers_is_hung_up_on():
 
 @pytest.mark.slow
 def test_what_is_sent_in_parts_is_taken_in_time_and_dropped_after():
-    with served(1) as (port, complaints):
+    with served(3) as (port, complaints):
         whole, half = (socket.create_connection(("127.0.0.1", port), 10) for _ in range(2))
         with whole, half:
             for client in (whole, half):
                 client.sendall(POST + b"01234")
-            time.sleep(0.7)
+            time.sleep(1)
             whole.sendall(b"56789")
-            assert whole.recv(10_000).endswith(b"0123456789")
+            answer = b""
+            while not answer.endswith(b"0123456789"):  # headers may come by themselves
+                received = whole.recv(10_000)
+                assert received, answer
+                answer += received
             began = time.monotonic()
             with suppress(ConnectionResetError):
                 assert half.recv(10_000) == b""
-            assert time.monotonic() - began < 5
+            assert time.monotonic() - began < 10
     assert complaints == [""]
 
 
