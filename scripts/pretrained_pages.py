@@ -163,9 +163,9 @@ def page(subject: Subject, results: Results) -> Iterator[str]:
     yield "## The findings of the papers\n"
     yield (
         "What the papers say of BERT, asked of this model. A finding holds if the whole 95% "
-        "interval fulfils the rule, does not hold if none of it does, and is not decided otherwise "
-        "or where nothing could be measured. The rules are those of the reproductions; where a "
-        "paper speaks of [SEP] and the model has none, the first token is asked.\n"
+        "interval fulfils the rule, does not hold if none of it does, and is inconclusive "
+        "otherwise or where nothing could be measured. The rules are those of the reproductions; "
+        "where a paper speaks of [SEP] and the model has none, the first token is asked.\n"
     )
     yield "| finding | rule | the paper | here | |\n| --- | --- | --- | --- | --- |"
     for claim in judge(results):

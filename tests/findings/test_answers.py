@@ -141,14 +141,14 @@ def test_attention_that_is_even_correlates_with_nothing(study_runs: StudyRuns) -
 def test_a_verdict_keeps_to_its_interval() -> None:
     assert decided(0.6, 0.55, 0.65, 0.5) == "above"
     assert decided(0.4, 0.35, 0.45, 0.5) == "below"
-    assert decided(0.6, 0.45, 0.65, 0.5) == "not decided"
-    assert decided(0.6, float("nan"), float("nan"), 0.5) == "not decided"
-    assert decided(0.5, 0.2, 0.3, 0.4) == "not decided"  # too few resamples to be an interval
+    assert decided(0.6, 0.45, 0.65, 0.5) == "inconclusive"
+    assert decided(0.6, float("nan"), float("nan"), 0.5) == "inconclusive"
+    assert decided(0.5, 0.2, 0.3, 0.4) == "inconclusive"  # too few resamples to be an interval
     numbers = np.array([0.6, 0.4, 0.6, np.nan, 0.6])
     low, high = numbers - 0.05, numbers + 0.05
     low[4] = np.nan
     assert decided(numbers, low, high, np.array([0.5, 0.5, 0.57, 0.5, 0.5])).tolist() == [
-        "above", "below", "not decided", "not decided", "not decided"
+        "above", "below", "inconclusive", "inconclusive", "inconclusive"
     ]  # fmt: skip
     assert interval(0.1, 0.25) == " (95%: 10% to 25%)"
     assert interval(float("nan"), 0.25) == ""
@@ -163,7 +163,11 @@ def test_the_best_head_of_a_treebank_is_judged_by_its_interval(study_runs: Study
     result["low"][:], result["high"][:] = offset - 0.1, offset + 0.2
     result["gain"][:] = 0.05
     # At 0.01 a head that was named beforehand would be better, but not the best of all.
-    for low, said in ((0.045, "which is more than"), (0.01, "not decided"), (-0.01, "not decided")):
+    for low, said in (
+        (0.045, "which is more than"),
+        (0.01, "inconclusive"),
+        (-0.01, "inconclusive"),
+    ):
         result["gain_low"][:], result["gain_high"][:] = low, 0.1
         assert said in findings(result)[0]
         assert f"the {percent(offset)} (95%: " in findings(result)[0]
@@ -173,7 +177,7 @@ def test_words_of_a_measure_that_is_no_better_than_chance(study_runs: StudyRuns)
     result = study_runs.result("faithfulness").copy(deep=True)
     low = result["comprehensiveness_low"]
     low[:] = result["comprehensiveness"] - 1
-    assert "No measure is certainly better than a random order; not decided: " in written(result)
+    assert "No measure is certainly better than a random order; inconclusive: " in written(result)
     random = float(result["comprehensiveness"].isel(removal=0).sel(measure="random"))
     for name in ("", "_low", "_high"):
         result[f"comprehensiveness{name}"].loc[{"measure": "norm"}] = random + 0.1

@@ -1,4 +1,4 @@
-"""Sentences keep to intervals: what these overlap about is not decided."""
+"""Sentences keep to intervals: what these overlap about is inconclusive."""
 
 from typing import Any
 
@@ -71,8 +71,8 @@ def test_a_first_rank_stands_where_no_interval_reaches_it() -> None:
 def test_a_first_rank_that_others_reach_is_not_decided() -> None:
     assert previous(0.06) == (
         "Head L1H0 gives 85% of its weight (95%: 79% to 91%) and 10% of its norm (95%: 4% to 16%) "
-        "to the previous token; 2 heads (1 not decided) give it more than half of their weight. "
-        "Which head gives it most is not decided between L1H0 and L0H1."
+        "to the previous token; 2 heads (1 inconclusive) give it more than half of their weight. "
+        "Which head gives it most is inconclusive between L1H0 and L0H1."
     )
 
 
@@ -89,8 +89,8 @@ def test_of_one_text_it_is_said_what_was_seen() -> None:
         (0.03, "Head L1H0 gives 40% of its weight (95%: 37% to 43%) to [SEP], but 25% of its norm "
                "(95%: 22% to 28%)."),
         (0.09, "Head L1H0 gives 40% of its weight (95%: 31% to 49%) to [SEP], and 25% of its norm "
-               "(95%: 16% to 34%); whether the two differ is not decided. Which head differs most "
-               "in this is not decided between L1H0, L0H0, L0H1 and 1 other head."),
+               "(95%: 16% to 34%); whether the two differ is inconclusive. Which head differs most "
+               "in this is inconclusive between L1H0, L0H0, L0H1 and 1 other head."),
         (np.nan, "Head L1H0 gives 40% of its weight to [SEP], but 25% of its norm."),
     ],
 )  # fmt: skip
@@ -107,7 +107,7 @@ def test_weight_and_norm_of_a_head_differ_where_their_intervals_do(half: float, 
         (0.01, "40% of the weight (95%: 39% to 41%) goes to [SEP], but 10% of the norm (95%: 9% to "
                "11%), at most half as much."),
         (0.08, "40% of the weight (95%: 32% to 48%) goes to [SEP], and 10% of the norm (95%: 2% to "
-               "18%); whether that is at most half as much is not decided."),
+               "18%); whether that is at most half as much is inconclusive."),
         (np.nan, "40% of the weight goes to [SEP], but 10% of the norm, at most half as much."),
     ],
 )  # fmt: skip
@@ -124,9 +124,9 @@ def test_half_as_much_is_said_where_the_intervals_say_it(half: float, words: str
     [
         (0.02, "Head L1H0 is the broadest: its entropy, 4.40 nats (95%: 4.38 to 4.42), is 95% of "
                "that of uniform attention (4.61); 2 heads are above 90%."),
-        (0.09, "Which head is the broadest is not decided between L1H0 and L0H1: the entropy of "
+        (0.09, "Which head is the broadest is inconclusive between L1H0 and L0H1: the entropy of "
                "L1H0, 4.40 nats (95%: 4.31 to 4.49), is 95% of that of uniform attention (4.61); "
-               "1 head (1 not decided) is above 90%."),
+               "1 head (1 inconclusive) is above 90%."),
     ],
 )  # fmt: skip
 def test_the_broadest_head_and_how_many_are_broad(half: float, words: str) -> None:
@@ -142,8 +142,8 @@ def test_the_broadest_head_and_how_many_are_broad(half: float, words: str) -> No
         (0.01, "The lengths ‖f(x)‖ of the transformed vectors vary most in head L1H0, CV 0.40 "
                "(95%: 0.39 to 0.41), and least in head L0H1, CV 0.10 (95%: 0.09 to 0.11)."),
         (0.06, "The lengths ‖f(x)‖ of the transformed vectors vary most in head L1H0, CV 0.40 "
-               "(95%: 0.34 to 0.46), and least in head L0H1, CV 0.10 (95%: 0.04 to 0.16). Not "
-               "decided: least between L0H1, L0H0 and L1H1."),
+               "(95%: 0.34 to 0.46), and least in head L0H1, CV 0.10 (95%: 0.04 to 0.16). "
+               "Inconclusive: least between L0H1, L0H0 and L1H1."),
     ],
 )  # fmt: skip
 def test_both_ends_of_the_dispersion_have_rivals(half: float, words: str) -> None:
@@ -153,14 +153,14 @@ def test_both_ends_of_the_dispersion_have_rivals(half: float, words: str) -> Non
     assert said(around(result, half), "dispersion") == words
 
 
-@pytest.mark.parametrize(("half", "word"), [(0.01, "agree less"), (0.2, "is not decided"),
+@pytest.mark.parametrize(("half", "word"), [(0.01, "agree less"), (0.2, "is inconclusive"),
                                             (np.nan, "agree less")])  # fmt: skip
 def test_longer_texts_and_the_last_layer_are_compared_by_intervals(half: float, word: str) -> None:
     result = plain(half)
     result["effective_correlation"].loc[{"length": 112}] = 0.7
     assert word in said(around(result, half), "length")
     result["entropy"].loc[{"measure": "weight", "query_category": "cls", "layer": 1}] = 2.35
-    undecided = "it is not decided whether attention from [CLS], 2.35 nats (95%: 2.15 to 2.55), is"
+    undecided = "it is inconclusive whether attention from [CLS], 2.35 nats (95%: 2.15 to 2.55), is"
     words = said(around(result, half), "breadth from cls")
     assert (undecided if half == 0.2 else "is broader than") in words
 
@@ -176,8 +176,8 @@ def test_sinks_are_counted_with_what_is_not_decided() -> None:
         result[f"{name}_low"], result[f"{name}_high"] = result[name] - 0.05, result[name] + 0.05
     assert said(result, "first") == (
         "The first token of a text gets 40% of the weight (95%: 35% to 45%) and 40% of the norm "
-        "(95%: 35% to 45%), means over all heads. It gets more than 30% in 1 (2 not decided) by "
-        "weight and 1 (2 not decided) by norm of 4 heads, most in L0H0: 90% (95%: 85% to 95%)."
+        "(95%: 35% to 45%), means over all heads. It gets more than 30% in 1 (2 inconclusive) by "
+        "weight and 1 (2 inconclusive) by norm of 4 heads, most in L0H0: 90% (95%: 85% to 95%)."
     )
 
 
@@ -237,7 +237,7 @@ def test_rivals_are_all_whose_interval_reaches_the_largest(
 def test_nothing_rivals_a_number_without_an_interval() -> None:
     nothing = np.full(2, np.nan)
     assert rivals(np.array([0.9, 0.8]), nothing, nothing, first=0) == []
-    assert many(np.array(["above", "not decided", "below", ""])) == "1 (1 not decided)"
+    assert many(np.array(["above", "inconclusive", "below", ""])) == "1 (1 inconclusive)"
     assert between(["L0H1", "L1H0"]) == "L0H1 and L1H0"
     assert between(list("abcde")) == "a, b, c and 2 other heads"
 
@@ -247,8 +247,8 @@ def of(value: Any, half: float) -> Estimates:
 
 
 @pytest.mark.parametrize(("half", "words"), [
-    (0.04, ""), (0.06, " Which head finds most is not decided between L0H1 and L1H0."),
-    (np.nan, " Which head finds most is not decided: no interval was computed."),
+    (0.04, ""), (0.06, " Which head finds most is inconclusive between L0H1 and L1H0."),
+    (np.nan, " Which head finds most is inconclusive: no interval was computed."),
 ])  # fmt: skip
 def test_the_first_of_several_is_said_to_be_as_its_interval_allows(half: float, words: str) -> None:
     value = np.array([0.2, 0.6, np.nan, 0.5])
@@ -256,14 +256,14 @@ def test_the_first_of_several_is_said_to_be_as_its_interval_allows(half: float, 
     assert undecided(of(value, half), names, "which head finds most") == words
     assert undecided(of(value[:1], half), names, "which head finds most") == ""
     equal = undecided(of(np.array([0.5, 0.5]), 0.0), names, "which head finds most")
-    assert equal == " Which head finds most is not decided between L0H0 and L0H1."
+    assert equal == " Which head finds most is inconclusive between L0H0 and L0H1."
 
 
 @pytest.mark.parametrize(("value", "half", "words"), [
     (0.7, 0.05, "which is more than chance (50%)"), (0.3, 0.05, "which is less than chance (50%)"),
-    (0.7, 0.15, "beside chance (50%); which is more is not decided"),
-    (0.5, 0.0, "beside chance (50%); which is more is not decided"),
-    (0.7, np.nan, "beside chance (50%); which is more is not decided: no interval was computed"),
+    (0.7, 0.15, "beside chance (50%); which is more is inconclusive"),
+    (0.5, 0.0, "beside chance (50%); which is more is inconclusive"),
+    (0.7, np.nan, "beside chance (50%); which is more is inconclusive: no interval was computed"),
 ])  # fmt: skip
 def test_two_numbers_are_compared_by_both_their_intervals(
     value: float, half: float, words: str
@@ -296,10 +296,10 @@ def test_the_grid_shows_half_the_interval() -> None:
     [
         (0.1, "Predictions move most without L1H0: KL 0.9 nats (95%: 0.8 to 1); the median is "
               "0.35."),
-        (0.3, "Without which head predictions move most is not decided between L1H0 and L0H1: "
+        (0.3, "Without which head predictions move most is inconclusive between L1H0 and L0H1: "
               "without L1H0 KL 0.9 nats (95%: 0.6 to 1.2); the median is 0.35."),
         (np.nan, "Predictions move most without L1H0: KL 0.9 nats; the median is 0.35. Without "
-                 "which head predictions move most is not decided: no interval was computed."),
+                 "which head predictions move most is inconclusive: no interval was computed."),
     ],
 )  # fmt: skip
 def test_without_which_head_predictions_move_most(half: float, words: str) -> None:
@@ -320,8 +320,8 @@ def test_two_heads_that_attend_alike_may_be_others() -> None:
     for (one, other), value in {(0, 1): 0.1, (0, 2): 0.3, (1, 2): 0.14}.items():
         between_heads[0, one, other] = between_heads[0, other, one] = value
     dims, layers = ("measure", "first", "second"), [0, 0, 1]
-    for half, more in ((0.01, ""), (0.03, " Whether they or L0H1 and L1H0 are most alike is not "
-                                          "decided.")):  # fmt: skip
+    for half, more in ((0.01, ""), (0.03, " Whether they or L0H1 and L1H0 are most alike is "
+                                          "inconclusive.")):  # fmt: skip
         result = xr.Dataset(
             {f"distance{end}": (dims, between_heads + sign * half)
              for end, sign in (("", 0), ("_low", -1), ("_high", 1))},
@@ -341,7 +341,7 @@ def test_two_heads_that_attend_alike_may_be_others() -> None:
     (0.01, "40% (95%: 39% to 41%) of a hidden token is due to its own input in layer 0, and 30% "
            "(95%: 29% to 31%) in layer 1."),
     (0.08, "40% (95%: 32% to 48%) of a hidden token is due to its own input in layer 0, and 30% "
-           "(95%: 22% to 38%) in layer 1; which of the two is more is not decided."),
+           "(95%: 22% to 38%) in layer 1; which of the two is more is inconclusive."),
 ])  # fmt: skip
 def test_layers_are_compared_by_what_tokens_keep_of_themselves(half: float, words: str) -> None:
     own, other = np.array([[0.4, 0.3]]), np.array([0.2, 0.5])
@@ -359,7 +359,7 @@ def test_layers_are_compared_by_what_tokens_keep_of_themselves(half: float, word
     (0.02, "The loss depends most on attention to [SEP]: the mean |∂L/∂α| is 0.5 (95%: 0.48 to "
            "0.52), 5 times that of attention to punctuation, 0.1 (95%: 0.08 to 0.12), where it "
            "depends least."),
-    (0.16, "Attention to which tokens the loss depends most on is not decided between [SEP] and "
+    (0.16, "Attention to which tokens the loss depends most on is inconclusive between [SEP] and "
            "other tokens: of [SEP] the mean |∂L/∂α| is 0.5 (95%: 0.34 to 0.66), 5 times that of "
            "attention to punctuation, 0.1 (95%: \u22120.06 to 0.26)."),
 ])  # fmt: skip
@@ -389,6 +389,6 @@ def test_which_map_finds_most_tokens() -> None:
     assert answers(identity) == [
         "In layer 5, the map linear (distance cosine) finds 90% of tokens again (95%: 80% to "
         "100%).",
-        "Which map finds most is not decided between linear (cosine) and mlp (cosine).",
+        "Which map finds most is inconclusive between linear (cosine) and mlp (cosine).",
         "Without training (naive), 50% are found (95%: 40% to 60%).",
     ]

@@ -88,7 +88,7 @@ def test_a_decoder_begins_with_what_its_first_token_gets(result):
     first, *others = highlights(result)
     share = result["first_share"].sel(measure="weight")
     assert f"{round(100 * float(share))}% of the weight (95%:" in first.text
-    assert "in 0 (7 not decided) by weight and 0 (7 not decided) by norm of 8 heads" in first.text
+    assert "in 0 (7 inconclusive) by weight and 0 (7 inconclusive) by norm of 8 heads" in first.text
     (induction,) = (each for each in others if each.kind == "induction")
     assert induction.text.startswith("Head L1H2 gives 80% of its norm (95%: 70% to 90%) and ")
     assert (induction.layer, induction.head, induction.question) == (1, 2, "induction")

@@ -406,7 +406,7 @@ def test_nothing_depends_on_batches_and_short_texts_are_left_out() -> None:
 
 
 def test_verdicts_are_those_of_paired_intervals() -> None:
-    """By hand: c is worse than b by its interval, a is not decided, and sufficiency is turned."""
+    """By hand: c is worse than b by its interval, a is inconclusive, and sufficiency is turned."""
     names = ["a", "b", "c", "leave_one_out", "random"]
     score = np.array([[0.3, 0.4, 0.1, 0.9, 0.0], [0.2, 0.1, 0.3, 0.0, 0.5]])
     difference = score[:, :, None] - score[:, None, :]
@@ -430,19 +430,19 @@ def test_verdicts_are_those_of_paired_intervals() -> None:
     assert "worse" not in four.verdict.values.tolist()
     found = beside_best(result, "comprehensiveness")
     assert list(found.verdict.values) == [
-        "not decided", "best", "worse", "removes tokens itself", "control",
+        "inconclusive", "best", "worse", "removes tokens itself", "control",
     ]  # fmt: skip
     np.testing.assert_allclose(found.behind, [0.1, 0, 0.3, -0.5, 0.4], atol=1e-12)
     assert float(found.behind_low.sel(map="c")) == pytest.approx(0.25)
     turned = beside_best(result, "sufficiency")
-    assert list(turned.verdict.values[:3]) == ["not decided", "best", "worse"]
+    assert list(turned.verdict.values[:3]) == ["inconclusive", "best", "worse"]
     np.testing.assert_allclose(turned.behind, [0.1, 0, 0.2, -0.1, 0.4], atol=1e-12)
     assert (turned.behind_low <= turned.behind_high).all()
     said = answers(result)
     assert said[0] == (
         "Most is lost without the tokens that come first by b: 0.4 (95%: 0.3 to 0.5), in a random "
-        "order 0, by leave one out 0.9; certainly behind it: c; which of these is first is not "
-        "decided: b and a."
+        "order 0, by leave one out 0.9; certainly behind it: c; which of these is first is "
+        "inconclusive: b and a."
     )
 
 

@@ -168,12 +168,12 @@ def pairwise(
 
 
 def undecided(numbers: Estimates, names: Sequence[str], which: str, noun: str = "head") -> str:
-    """A sentence where it is not decided which number is the largest, with a blank before it.
+    """A sentence where it is inconclusive which number is the largest, with a blank before it.
 
     Args:
         numbers: of any shape.
         names: of the numbers, in their order.
-        which: what is not decided, such as ``which head finds most``.
+        which: what is inconclusive, such as ``which head finds most``.
         noun: what is counted where many may be the largest.
     """
     first = numbers.first()
@@ -181,7 +181,7 @@ def undecided(numbers: Estimates, names: Sequence[str], which: str, noun: str = 
         return ""
     places = [int(np.ravel_multi_index(each, numbers.value.shape))
               for each in (first, *numbers.rivals())]  # fmt: skip
-    said = f" {which[0].upper()}{which[1:]} is not decided"
+    said = f" {which[0].upper()}{which[1:]} is inconclusive"
     if not np.isfinite(numbers.low[first] + numbers.high[first]):
         return f"{said}: {NO_INTERVAL}."
     found = [names[place] for place in places]
@@ -201,10 +201,10 @@ def beside(
     """
     apart = one.minus(other) if difference is None else difference
     verdict = str(apart.against(0.0))
-    if verdict != "not decided":
+    if verdict != "inconclusive":
         return f"which is {'more' if verdict == 'above' else 'less'} than {called}"
     known = np.isfinite(apart.low + apart.high)
-    return f"beside {called}; which is more is not decided{'' if known else f': {NO_INTERVAL}'}"
+    return f"beside {called}; which is more is inconclusive{'' if known else f': {NO_INTERVAL}'}"
 
 
 def around(one: Estimates, written: Any = percent, *, share: bool = True) -> str:
@@ -216,11 +216,11 @@ def around(one: Estimates, written: Any = percent, *, share: bool = True) -> str
 
 
 def many(verdicts: NDArray[Any], noun: str = "") -> str:
-    """How many are certainly so: ``7``, or ``7 heads (2 not decided)``."""
-    open_ones = int((verdicts == "not decided").sum())
+    """How many are certainly so: ``7``, or ``7 heads (2 inconclusive)``."""
+    open_ones = int((verdicts == "inconclusive").sum())
     above = int((verdicts == "above").sum())
     said = plural(above, noun) if noun else str(above)
-    return f"{said} ({open_ones} not decided)" if open_ones else said
+    return f"{said} ({open_ones} inconclusive)" if open_ones else said
 
 
 def between(names: list[str], noun: str = "head") -> str:

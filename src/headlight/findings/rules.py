@@ -98,12 +98,12 @@ def decided(
         other: what they are compared with.
 
     Returns:
-        ``above``, ``below``, or ``not decided``, also where there is no interval, or no number.
+        ``above``, ``below``, or ``inconclusive``, also where there is no interval, or no number.
     """
     known = np.isfinite(low) & np.isfinite(high)
     above = known & (np.minimum(value, low) > other)
     below = known & (np.maximum(value, high) < other)
-    verdict: NDArray[Any] | str = np.select([above, below], ["above", "below"], "not decided")[()]
+    verdict: NDArray[Any] | str = np.select([above, below], ["above", "below"], "inconclusive")[()]
     return verdict
 
 

@@ -109,13 +109,13 @@ def _special_share(result: xr.Dataset, measure: str) -> Estimates:
 
 
 def _of_most(result: xr.Dataset, numbers: Estimates, what: str) -> str:
-    """A sentence where other heads may be first as well: which one is not decided."""
+    """A sentence where other heads may be first as well: which one is inconclusive."""
     first = numbers.first()
     others = numbers.rivals()
     if first is None or not others:
         return ""
     names = [_name(result, place) for place in (first, *others)]
-    return f" Which head {what} is not decided between {between(names)}."
+    return f" Which head {what} is inconclusive between {between(names)}."
 
 
 def _special_tokens(result: xr.Dataset) -> Highlight | None:
@@ -167,7 +167,7 @@ def _massive(result: xr.Dataset) -> Highlight | None:
     most = share.value > rules.MOST
     layers, open_ones = (
         result["layer"].values[each].tolist()
-        for each in (most, most & (share.compared(rules.MOST) == "not decided"))
+        for each in (most, most & (share.compared(rules.MOST) == "inconclusive"))
     )
     if not layers:
         return None
@@ -190,8 +190,8 @@ def _massive(result: xr.Dataset) -> Highlight | None:
 
 
 def _and_open(layers: list[int]) -> str:
-    """Layers of which it is not decided."""
-    return f" (not decided for {layer_list(layers)})" if layers else ""
+    """Layers of which it is inconclusive."""
+    return f" (inconclusive for {layer_list(layers)})" if layers else ""
 
 
 def _behaviour(result: xr.Dataset, name: str) -> Highlight | None:
@@ -249,11 +249,11 @@ def _where(result: xr.Dataset) -> str:
     weight, norm = (_special_share(result, m).mean(axis=1) for m in ("weight", "norm"))
     gap = weight.minus(norm).compared(rules.APART)
     layers, open_ones = (result["layer"].values[gap == each].tolist()
-                         for each in ("above", "not decided"))  # fmt: skip
+                         for each in ("above", "inconclusive"))  # fmt: skip
     if layers:
         return f"; the gap is ten points and more in {layer_list(layers)}{_and_open(open_ones)}"
     if open_ones:
-        return f"; whether the gap is ten points in {layer_list(open_ones)} is not decided"
+        return f"; whether the gap is ten points in {layer_list(open_ones)} is inconclusive"
     return ""
 
 
@@ -276,7 +276,7 @@ def _category(result: xr.Dataset, category: str) -> Highlight | None:
     if np.isfinite(norm.value):
         text += f", {'but' if verdict == 'above' else 'and'} {percent(float(norm.value))} of its "
         text += f"norm{around(norm)}"
-    text += "; whether the two differ is not decided." if verdict == "not decided" else "."
+    text += "; whether the two differ is inconclusive." if verdict == "inconclusive" else "."
     numbers, what = (gap, "differs most in this") if differs else (weights, "gives most")
     text += _of_most(result, numbers, what)
     most = float(gap.value[place]) if differs else float(weight.value) / 2
@@ -301,7 +301,7 @@ def _neighbour(result: xr.Dataset, which: str, offset: int) -> Highlight | None:
     verdicts = weights.compared(rules.MOST)
     unit = unit_of_keys(result)
     text += f" to the current {unit} itself" if offset == 0 else f" to the {which} {unit}"
-    if int(np.isin(verdicts, ("above", "not decided")).sum()) > 1:
+    if int(np.isin(verdicts, ("above", "inconclusive")).sum()) > 1:
         text += f"; {_heads(verdicts, 'gives', 'give')} it more than half of their weight"
     text += f".{_of_most(result, weights, 'gives it most')}"
     importance = 0.9 * value
@@ -331,12 +331,12 @@ def _broadest(result: xr.Dataset) -> Highlight | None:
     if others := entropy.rivals():
         names = [_name(result, each) for each in (place, *others)]
         text = (
-            f"Which head is the broadest is not decided between {between(names)}: the entropy of "
+            f"Which head is the broadest is inconclusive between {between(names)}: the entropy of "
             f"{names[0]}, {nats.value:.2f} nats{_in_nats(nats)}, is {percent(part)} of that of "
             f"uniform attention ({uniform:.2f})"
         )
     verdicts = entropy.compared(rules.VERY_BROAD * uniform)
-    several = int(np.isin(verdicts, ("above", "not decided")).sum()) > 1
+    several = int(np.isin(verdicts, ("above", "inconclusive")).sum()) > 1
     above = f" above {percent(rules.VERY_BROAD)}."
     text += f"; {_heads(verdicts, 'is', 'are')}{above}" if several else "."
     importance = 0.55 * min(part, 1.0)
@@ -360,7 +360,7 @@ def _narrowest(result: xr.Dataset) -> Highlight | None:
     if others := low.rivals():
         names = [_name(result, each) for each in (place, *others)]
         text = (
-            f"Which head is the narrowest is not decided between {between(names)}: {names[0]} has "
+            f"Which head is the narrowest is inconclusive between {between(names)}: {names[0]} has "
             f"{spread}"
         )
     importance = 0.5 * (1 - nats / uniform)
@@ -398,7 +398,7 @@ def _breadth_from_cls(result: xr.Dataset) -> Highlight | None:
     text = (
         f"{where} attention from {label}, {there}, is {more} than {average}."
         if more
-        else f"{where} it is not decided whether attention from {label}, {there}, is broader or "
+        else f"{where} it is inconclusive whether attention from {label}, {there}, is broader or "
         f"narrower than {average}."
     )
     importance = min(0.35, 0.2 * abs(float(gap.value)))
@@ -421,7 +421,7 @@ def _unreached(result: xr.Dataset) -> Highlight | None:
     if others := missing.rivals():
         names = [_name(result, each) for each in (place, *others)]
         text = text.replace("Most of it is in head", "A lot of it is in head")
-        text += f" In which head most is, is not decided between {between(names)}."
+        text += f" In which head most is, is inconclusive between {between(names)}."
     where = _numbers(result, place)
     return Highlight(text, *where, min(0.5 + part, 0.9), "out of reach", "unreached")
 
@@ -437,9 +437,9 @@ def _effective(result: xr.Dataset) -> Highlight | None:
     lowest, around_it = float(at.value), _in_nats(at)
     if lowest > rules.SAME:
         verdicts = correlation.compared(rules.SAME)
-        open_ones = int((verdicts == "not decided").sum())
+        open_ones = int((verdicts == "inconclusive").sum())
         heads = plural(open_ones, "head")
-        more = f"; above {rules.SAME} is not decided for {heads}" if open_ones else ""
+        more = f"; above {rules.SAME} is inconclusive for {heads}" if open_ones else ""
         text = (
             f"Effective attention is nearly the weight in every head (r at least {lowest:.2f}"
             f"{around_it}){more}."
@@ -452,7 +452,7 @@ def _effective(result: xr.Dataset) -> Highlight | None:
     if others := negative.rivals():
         names = [_name(result, each) for each in (place, *others)]
         text = (
-            "In which head effective attention differs most from the weight is not decided "
+            "In which head effective attention differs most from the weight is inconclusive "
             f"between {between(names)}: correlation {lowest:.2f}{around_it} in head {names[0]}"
         )
     several = np.isfinite(correlation.value).sum() > 1
@@ -482,8 +482,8 @@ def _length(result: xr.Dataset) -> Highlight | None:
     text = (
         f"Effective attention and weight agree {more} in longer texts: {numbers}"
         if more
-        else "Whether effective attention and weight agree less or more in longer texts is not "
-        f"decided: {numbers}"
+        else "Whether effective attention and weight agree less or more in longer texts is "
+        f"inconclusive: {numbers}"
     )
     change = abs(float(longer.value))
     return Highlight(text, None, None, min(0.4 + change / 2, 0.7), "length")
@@ -509,7 +509,7 @@ def _dispersion(result: xr.Dataset) -> Highlight | None:
         )
         if others
     ]
-    text += f" Not decided: {'; '.join(open_ones)}." if open_ones else ""
+    text += f" Inconclusive: {'; '.join(open_ones)}." if open_ones else ""
     importance = min(0.4, float(ends[0].value))
     return Highlight(text, *_numbers(result, most), importance, "dispersion", "cv")
 

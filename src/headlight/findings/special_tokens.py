@@ -48,8 +48,8 @@ def weight_and_norm(result: xr.Dataset, category: str) -> str | None:
     verdict = str(beside.compared(0.0)) if weight.value > 0 else "above"
     if verdict == "below":
         return f"{said}, but {little}, at most half as much."
-    if verdict == "not decided":
-        return f"{said}, and {little}; whether that is at most half as much is not decided."
+    if verdict == "inconclusive":
+        return f"{said}, and {little}; whether that is at most half as much is inconclusive."
     return f"{said}, and {little}."
 
 

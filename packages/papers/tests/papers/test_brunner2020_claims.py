@@ -85,7 +85,7 @@ def test_cosine_is_better_if_that_is_more_than_chance_over_splits(cosine, square
     # The table of findings and the exhibit show one verdict, of the same numbers.
     shown = claim.comparison
     assert (shown.quantity, shown.note) == (claim.rule, claim.ours)
-    words = {True: ("yes", "holds"), False: ("no", "does not hold"), None: ("not decided",) * 2}
+    words = {True: ("yes", "holds"), False: ("no", "does not hold"), None: ("inconclusive",) * 2}
     assert (shown.ours, claim.verdict) == words[holds]
 
 

@@ -1,4 +1,4 @@
-"""What the rules of all papers say of numbers: that they hold, do not, or are not decided."""
+"""What the rules of all papers say of numbers: that they hold, do not, or are inconclusive."""
 
 import inspect
 from collections.abc import Callable, Iterator
@@ -70,7 +70,7 @@ def test_nothing_holds_of_nothing():
     assert every(None, False) is some(False, False) is False
     assert some(None, True) is every(True, True) is True
     words = [verdict_of(answer) for answer in (True, False, None)]
-    assert words == ["holds", "does not hold", "not decided"]
+    assert words == ["holds", "does not hold", "inconclusive"]
 
 
 def test_intervals_by_hand():
@@ -643,7 +643,7 @@ def test_nothing_holds_where_nothing_was_compared(rule, column, rows, but):
         arguments = changed(arguments, unknown, whole)
     for claim in judged(rule, arguments):
         if claim.claim not in but:
-            assert claim.verdict == "not decided" or column is equal, claim
+            assert claim.verdict == "inconclusive" or column is equal, claim
             assert claim.verdict != "holds", claim
 
 
@@ -695,11 +695,11 @@ def test_attention_that_guides_worse_does_not_guide_as_well():
 
 
 def test_tagging_that_is_moved_as_far_is_not_more_exclusive():
-    assert verdict("yang2020", "more_exclusive", yang(), {"SST": yang()}) == "not decided"
+    assert verdict("yang2020", "more_exclusive", yang(), {"SST": yang()}) == "inconclusive"
     further = yang().assign(jsd=yang().jsd * 1.2)
     assert verdict("yang2020", "more_exclusive", further, {"SST": yang()}) == "does not hold"
     lost = yang().assign(tvd=0.3)
-    assert verdict("yang2020", "more_exclusive", yang(), {"SST": lost}) == "not decided"
+    assert verdict("yang2020", "more_exclusive", yang(), {"SST": lost}) == "inconclusive"
 
 
 def with_best_of(result: xarray.Dataset, heads: int) -> xarray.Dataset:
@@ -708,7 +708,7 @@ def with_best_of(result: xarray.Dataset, heads: int) -> xarray.Dataset:
     return wide.assign({name: wide[name].fillna(0.0) for name in ("accuracy", "low", "high")})
 
 
-@pytest.mark.parametrize(("heads", "answer"), [(1, "holds"), (48, "not decided")])
+@pytest.mark.parametrize(("heads", "answer"), [(1, "holds"), (48, "inconclusive")])
 def test_the_best_of_many_heads_has_to_be_better_than_chance_makes_it(heads, answer):
     """By 3.5 points of an interval of 3: enough for a head that was named, not for one of 48."""
     found = antecedents()
@@ -726,23 +726,23 @@ def test_one_of_many_layers_is_the_best_by_chance():
             "share_high": one["share"] * 0 + 0.538}  # fmt: skip
     assert verdict("clark2019", "to_separators", one.assign(ends)) == "holds"
     many = one.assign(ends).isel(layer=[0] * 48)
-    assert verdict("clark2019", "to_separators", many) == "not decided"
+    assert verdict("clark2019", "to_separators", many) == "inconclusive"
 
 
 def test_one_document_has_no_interval():
     """Resamples of it are all the same, so that a head that is always right proves nothing."""
     found = antecedents()
     alike = {name: xarray.full_like(found[name], 1.0) for name in ("accuracy", "low", "high")}
-    assert verdict("clark2019", "finds_antecedents", found.assign(alike), "one") == "not decided"
+    assert verdict("clark2019", "finds_antecedents", found.assign(alike), "one") == "inconclusive"
 
 
 def test_models_that_have_not_learnt_say_nothing():
     rows = yang()
     guessing = rows.assign(f1=rows.f1 / 10)
-    assert verdict("yang2020", "costs_nothing", guessing, 6.92e-3, LENGTH) == "not decided"
+    assert verdict("yang2020", "costs_nothing", guessing, 6.92e-3, LENGTH) == "inconclusive"
     rows = wiegreffe()
     guessing = rows.assign(accuracy=rows.accuracy - 0.3)
-    assert verdict("wiegreffe2019", "needs_attention", guessing) == "not decided"
+    assert verdict("wiegreffe2019", "needs_attention", guessing) == "inconclusive"
 
 
 def verdict(paper: str, rule: str, *arguments: Any) -> str:
@@ -761,7 +761,7 @@ def test_the_control_is_no_adversary():
     rows.loc[of_lstm & (rows.set == "SST"), "tvd"] = 0.35
     for rule in ("adversaries_exist", "adversaries_do_not"):
         (claim, *_) = judged(f"wiegreffe2019.{rule}", (rows,))
-        assert claim.verdict == "not decided"
+        assert claim.verdict == "inconclusive"
         assert claim.ours.count("where the control has not learnt (TVD 0.350)") == 1, "of SST alone"
 
 
@@ -769,7 +769,7 @@ def test_adversaries_that_cannot_be_compared_are_not_worse():
     """None has so small a TVD as single texts have by construction, and one a larger JSD."""
     single = instances(tvd=0.03, jsd=0.45)
     assert (
-        verdict("wiegreffe2019", "harder_than_single_texts", wiegreffe(), single) == "not decided"
+        verdict("wiegreffe2019", "harder_than_single_texts", wiegreffe(), single) == "inconclusive"
     )
     near = instances(tvd=0.08, jsd=0.45)
     assert (
@@ -781,7 +781,7 @@ def test_f1_of_sets_is_judged_by_its_interval():
     """One seed of three is 0.05 off: ± 0.14 for a difference of 0.01."""
     rows = wiegreffe()
     rows.loc[(rows.kind == "guided") & (rows.encoder == "lstm"), "f1"] += [0.05, 0, -0.05] * 2
-    assert verdict("wiegreffe2019", "needs_attention", rows) == "not decided"
+    assert verdict("wiegreffe2019", "needs_attention", rows) == "inconclusive"
     worse = rows.assign(
         f1=rows.f1.where(~((rows.kind == "guided") & (rows.encoder == "lstm")), 0.1)
     )
@@ -793,7 +793,7 @@ def test_a_safe_point_within_the_noise_is_not_decided():
     rows = yang()
     before = (rows.weight == 6.92e-3) & (rows.kind == "adversary")
     rows.loc[before, "kl"] = [12.1, 12.4, 13.2]  # the largest is 14: 12.6 is 90%
-    assert verdict("yang2020", "safe_point", rows) == "not decided"
+    assert verdict("yang2020", "safe_point", rows) == "inconclusive"
     rows.loc[before, "kl"] = [13.8, 13.9, 14.0]
     assert verdict("yang2020", "safe_point", rows) == "does not hold"
 
@@ -802,7 +802,7 @@ def test_only_the_lambda_of_the_paper_decides():
     rows = yang()
     assert verdict("yang2020", "costs_nothing", rows, 6.92e-3, LENGTH) == "holds"
     rows.loc[rows.weight == 6.92e-3, "weight"] = 0.01
-    assert verdict("yang2020", "costs_nothing", rows, 0.01, LENGTH) == "not decided"
+    assert verdict("yang2020", "costs_nothing", rows, 0.01, LENGTH) == "inconclusive"
     settings = import_module("headlight_papers.papers.yang2020.settings").Settings
     for paper in (0.2, 3.0):
         assert min(abs(np.log(one * LENGTH / paper)) for one in settings.lambdas if one) < 0.01
@@ -822,13 +822,13 @@ def test_no_significant_difference_is_no_proof():
     noise = np.tile([-0.1, 0.1], 10)
     near["gradient_left_out"] = near.attention_left_out + 0.03 + noise
     near["attention_gradient"] = near.attention_left_out - 0.1
-    assert verdict("jain2019", "not_without_context", frames) == "not decided"
+    assert verdict("jain2019", "not_without_context", frames) == "inconclusive"
     assert verdict("kobayashi2020.alignment", "as_good_as_fast_align", alignment(), aligners()) == (
         "holds"
     )
     assert verdict(
         "kobayashi2020.alignment", "as_good_as_fast_align", alignment(), aligners(18.0, 21.0)
-    ) == ("not decided")
+    ) == ("inconclusive")
 
 
 def test_what_is_printed_is_what_was_judged():
@@ -836,5 +836,5 @@ def test_what_is_printed_is_what_was_judged():
     frames = jain()
     frames["SST", "lstm"]["permuted"] = np.linspace(0.004, 0.204, 20)
     claim = judged("jain2019.permuting_does_little", (frames,))[0]
-    assert claim.verdict == "not decided"
+    assert claim.verdict == "inconclusive"
     assert claim.ours == "SST 0.104 (0.057 to 0.151)"

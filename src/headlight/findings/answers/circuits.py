@@ -123,7 +123,7 @@ def _above(result: xr.Dataset, variable: str, bound: float, name: str) -> str:
     def those(verdict: str) -> list[str]:
         return [f"{names[at]} ({number(value[at])})" for at in order if verdicts[at] == verdict]
 
-    certain, open_ones, below = map(those, ("above", "not decided", "below"))
+    certain, open_ones, below = map(those, ("above", "inconclusive", "below"))
     unknown = "" if numbers.known else f": {NO_INTERVAL}"
     if not certain and not open_ones:
         if not below:
@@ -132,7 +132,7 @@ def _above(result: xr.Dataset, variable: str, bound: float, name: str) -> str:
         return f"no head is above {bound:g}; the nearest is {below[0]}" + (
             f"; {near[0].lower()}{near[1:-1]}" if near else ""
         )
-    more = f"of {plural(len(open_ones), 'head')} it is not decided whether they are above{unknown}"
+    more = f"of {plural(len(open_ones), 'head')} it is inconclusive whether they are above{unknown}"
     first = f"the first being {listed(open_ones[:SAID])}"
     if not certain:
         return f"no head is certainly above {bound:g}; {more}, {first}"

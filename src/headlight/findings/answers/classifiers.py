@@ -38,7 +38,7 @@ def faithfulness(result: xr.Dataset) -> list[str]:
     verdicts = every.against(random)
     better, worse, open_ones = (
         listed([name for name, verdict in zip(called, verdicts, strict=True) if verdict == each])
-        for each in ("above", "below", "not decided")
+        for each in ("above", "below", "inconclusive")
     )
     if better and not worse and not open_ones:
         said.append("All measures are certainly better than a random order.")
@@ -50,7 +50,7 @@ def faithfulness(result: xr.Dataset) -> list[str]:
         said.append(
             start
             + (f"; certainly worse: {worse}" if worse else "")
-            + (f"; not decided: {open_ones}" if open_ones else "")
+            + (f"; inconclusive: {open_ones}" if open_ones else "")
             + ("." if known else f" ({NO_INTERVAL}).")
         )
     return [*said, *accuracy_sentence(result)]

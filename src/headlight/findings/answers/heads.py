@@ -77,13 +77,13 @@ def distances(result: xr.Dataset) -> list[str]:
         "can be."
     ]
     if not np.isfinite(nearest.low[first] + nearest.high[first]) and len(nearest.value) > 1:
-        said[0] += f" Which two are most alike is not decided: {NO_INTERVAL}."
+        said[0] += f" Which two are most alike is inconclusive: {NO_INTERVAL}."
     if others := nearest.rivals():
         more = plural(len(others), "other pair")
         said[0] += (
             f" Whether they or {pair(others[0])}"
-            f"{f', or one of {more} in all,' if len(others) > 1 else ''} are most alike is not "
-            "decided."
+            f"{f', or one of {more} in all,' if len(others) > 1 else ''} are most alike is "
+            "inconclusive."
         )
     same = layers[one] == layers[other]
     within, across = (apart.at(each).mean() for each in (same, ~same))
@@ -93,7 +93,7 @@ def distances(result: xr.Dataset) -> list[str]:
             f"Heads of one layer are {number(float(within.value))} nats apart on average"
             f"{around(within, number, share=False)}, heads of different layers "
             f"{number(float(across.value))}{around(across, number, share=False)}"
-            f"{'; which of the two is less is not decided' if compared == 'not decided' else ''}."
+            f"{'; which of the two is less is inconclusive' if compared == 'inconclusive' else ''}."
         )
     return said
 
@@ -117,12 +117,12 @@ def importance(result: xr.Dataset) -> list[str]:
     ends = ([getattr(means[name], end) for name in parts] for end in ("value", "low", "high"))
     of_parts = Estimates(*map(np.array, ends))
     others = [labels[parts[at]] for (at,) in of_parts.rivals()]
-    unknown = "" if of_parts.known else f"; this is not decided: {NO_INTERVAL}"
+    unknown = "" if of_parts.known else f"; this is inconclusive: {NO_INTERVAL}"
     highest = f"the mean |∂L/∂α| is {number(float(most.value))}{around(most, number, share=False)}"
     said = f"The loss depends most on attention to {labels[seen[0]]}: {highest}"
     if others:
         said = (
-            f"Attention to which tokens the loss depends most on is not decided between "
+            f"Attention to which tokens the loss depends most on is inconclusive between "
             f"{listed([labels[seen[0]], *others])}: of {labels[seen[0]]} {highest}"
         )
     if len(seen) > 1:
@@ -160,10 +160,10 @@ def ablation(result: xr.Dataset) -> list[str]:
             + (
                 ""
                 if kl.known
-                else f" Without which {scope} predictions move most is not decided: {NO_INTERVAL}."
+                else f" Without which {scope} predictions move most is inconclusive: {NO_INTERVAL}."
             )
             if len(names) == 1
-            else f"Without which {scope} predictions move most is not decided between "
+            else f"Without which {scope} predictions move most is inconclusive between "
             f"{between(names, scope)}: without {names[0]} {told}; the median is {median}."
         )
         lows = result[f"{scope}_loss_change_low"].values

@@ -13,7 +13,7 @@ from headlight.findings.what_was_read import examples, independent_units
 from headlight.findings.wording import interval, listed, number
 
 LOWER_IS_BETTER = ("sufficiency",)
-BEST, WORSE, OPEN = "best", "worse", "not decided"
+BEST, WORSE, OPEN = "best", "worse", "inconclusive"
 RANDOM = "random"
 BESIDE = {RANDOM: "control", "leave_one_out": "removes tokens itself"}
 """What is no map of the inside of a model, and stands beside them."""
@@ -56,7 +56,7 @@ def beside_best(result: xr.Dataset, question: str) -> xr.Dataset:
 
     Returns:
         Over ``map``: ``score`` and ``behind``, at least 0 for all that look into the model, with
-        their intervals; ``verdict``: ``best``, ``worse`` or ``not decided``, and of others what
+        their intervals; ``verdict``: ``best``, ``worse`` or ``inconclusive``, and of others what
         they are. Maps without a score, such as one that would be compared with itself, are left
         out.
     """
@@ -125,13 +125,13 @@ def _answer(result: xr.Dataset, question: str) -> list[str]:
             rest.append(
                 "a random order does certainly better"
                 if verdict == "below"
-                else "whether that is better than a random order is not decided"
+                else "whether that is better than a random order is inconclusive"
             )
     if WORSE in by_verdict:
         rest.append(f"certainly behind it: {listed(list(map(called, by_verdict[WORSE])))}")
     if OPEN in by_verdict:
         open_ones = listed([called(name) for name in (best, *by_verdict[OPEN])])
-        rest.append(f"which of these is first is not decided: {open_ones}")
+        rest.append(f"which of these is first is inconclusive: {open_ones}")
     if not np.isfinite(low + high):
         rest.append(NO_INTERVAL)
     return [f"{'; '.join([', '.join([said, *beside]), *rest])}."]

@@ -110,6 +110,6 @@ def _frequency(result: xr.Dataset) -> list[str]:
     )
     said += f", and less in {less}" if less else ""
     if more + less < layers:
-        said += "; in the others it is not decided"
+        said += "; in the others it is inconclusive"
         said += "" if rare.known and frequent.known else f": {NO_INTERVAL}"
     return [f"{said}."]

@@ -182,7 +182,7 @@ def _lengths(result: xr.Dataset) -> Section:
                            for at in range(len(frame))])  # fmt: skip
     first = 1 + int((of_longest == "below").sum())
     last = len(frame) - int((of_longest == "above").sum())
-    rank = f"{first} of" if first == last else f"{first} to {last} (not decided) of"
+    rank = f"{first} of" if first == last else f"{first} to {last} (inconclusive) of"
     told = (
         f" Spearman's correlation of the two over heads is {correlation:.2f}; no interval of it "
         "was computed."

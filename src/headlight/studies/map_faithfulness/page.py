@@ -80,7 +80,7 @@ WAYS = {
 JUDGED = (
     "Behind the best: how much the best map that looks into the model is ahead on the same texts. "
     "A map is worse where the 95% interval of that leaves 0 out (bootstrap over texts); else it is "
-    "not decided. The best is picked by these very numbers, and an interval misses once in twenty "
+    "inconclusive. The best is picked by these very numbers, and an interval misses once in twenty "
     "times: close calls need other texts. Leave one out removes tokens itself, at one pass for "
     "each, and shows how much a map could know."
 )

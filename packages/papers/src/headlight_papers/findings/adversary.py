@@ -35,9 +35,9 @@ def adversary(result: xr.Dataset) -> list[str]:
                 f"KL hardly moves ({now}, {before} at λ = 0): nothing was looked for hard enough; "
                 "a larger λ, or more epochs, would tell more."
             )
-        elif verdict == "not decided":
+        elif verdict == "inconclusive":
             said.append(
-                f"Whether KL moves is not decided{_why(result, adversaries, control)}: it is "
+                f"Whether KL moves is inconclusive{_why(result, adversaries, control)}: it is "
                 f"{now}, and {before} at λ = 0."
             )
     return said
@@ -62,7 +62,7 @@ def compared(
         times: what their number is multiplied by.
 
     Returns:
-        ``above``, ``below`` or ``not decided``, by intervals over seeds; so it is where there is
+        ``above``, ``below`` or ``inconclusive``, by intervals over seeds; so it is where there is
         one model of a kind.
     """
     values = result[name].values
@@ -75,12 +75,12 @@ def _more(result: xr.Dataset, adversaries: np.ndarray, seeds: np.ndarray) -> str
     said = [
         f"adversaries move {words[name]} {'more' if verdict == 'above' else 'less'}"
         for name, verdict in verdicts.items()
-        if verdict != "not decided"
+        if verdict != "inconclusive"
     ]
-    open_ones = [words[name] for name, verdict in verdicts.items() if verdict == "not decided"]
+    open_ones = [words[name] for name, verdict in verdicts.items() if verdict == "inconclusive"]
     if open_ones:
         said.append(
-            f"which of the two moves {' and '.join(open_ones)} more is not decided"
+            f"which of the two moves {' and '.join(open_ones)} more is inconclusive"
             f"{_why(result, adversaries, seeds)}"
         )
     return "; ".join(said)

@@ -20,8 +20,8 @@ def attribution(result: xr.Dataset) -> list[str]:
             "of tokens another input counts for more."
         ]
     open_ones = [
-        "; which of the two is more is not decided"
-        if str(of.at(-1).minus(of.at(0)).compared(0.0)) == "not decided"
+        "; which of the two is more is inconclusive"
+        if str(of.at(-1).minus(of.at(0)).compared(0.0)) == "inconclusive"
         else ""
         for of in (own, other)
     ]
@@ -56,7 +56,7 @@ def token_identity(result: xr.Dataset) -> list[str]:
             f"{rates[place]['map'].item()!s} ({rates[place]['loss'].item()!s})"
             for place in (first, *others)
         ]
-        said.append(f"Which map finds most is not decided between {listed(maps)}.")
+        said.append(f"Which map finds most is inconclusive between {listed(maps)}.")
     if "naive" in plain["map"].values and str(best["map"].item()) != "naive":
         naive = estimates(plain.sel(map="naive"), "rate_mean", ("loss",))
         if (place := naive.first()) is not None:

@@ -48,7 +48,7 @@ class Claim:
     @property
     def comparison(self) -> Comparison:
         """The same verdict beside the numbers of an exhibit."""
-        ours = {True: "yes", False: "no", None: "not decided"}[self.answer]
+        ours = {True: "yes", False: "no", None: "inconclusive"}[self.answer]
         return Comparison(self.rule, "yes", ours, note=self.ours)
 
 
@@ -84,7 +84,7 @@ def claims_content(
         f"The conclusions that the paper draws about {about}, asked of this model. The "
         "rules by which a finding holds are ours, since the paper gives none. A rule is judged by "
         "the 95% interval of its number, where it has one: the finding holds if all of the "
-        "interval fulfils the rule, does not hold if none of it does, and is not decided "
+        "interval fulfils the rule, does not hold if none of it does, and is inconclusive "
         "otherwise, or where nothing could be compared.",
         pictures=[writer.picture(partial(table_picture, shown), count, count)],
         tables=[writer.table(frame, "Findings, rules and numbers")],

@@ -23,7 +23,7 @@ from headlight.reduce.intervals import (
     median_interval,
 )
 
-Verdict = Literal["holds", "does not hold", "not decided"]
+Verdict = Literal["holds", "does not hold", "inconclusive"]
 Answer = bool | None
 """Whether a rule holds; None where the numbers do not decide."""
 
@@ -183,5 +183,5 @@ def deny(answer: Answer) -> Answer:
 def verdict_of(answer: Answer) -> Verdict:
     """In words."""
     if answer is None:
-        return "not decided"
+        return "inconclusive"
     return "holds" if answer else "does not hold"

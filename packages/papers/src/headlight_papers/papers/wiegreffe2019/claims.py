@@ -151,8 +151,8 @@ def harder_than_single_texts(
     return Claim(
         "5. They are harder to find than those of single texts",
         "on every set all adversaries (λ > 0) of the LSTM have a larger TVD and a smaller JSD than "
-        "those that are looked for text by text; the contrary if one is as good in both, and not "
-        "decided where one moves attention further at a larger TVD",
+        "those that are looked for text by text; the contrary if one is as good in both, and "
+        "inconclusive where one moves attention further at a larger TVD",
         "so in its Figure 5",
         "JSD of single texts above that of adversaries with their TVD by "
         f"{_written(found, _without_control(rows, 'lstm', answers))}",

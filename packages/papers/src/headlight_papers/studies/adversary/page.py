@@ -225,7 +225,7 @@ class Growth:
         if self.moves != "above":
             moves = "KL hardly moves"
             if self.moves != "below":
-                moves = "it is not decided whether KL moves"
+                moves = "it is inconclusive whether KL moves"
             return (
                 f"Here {moves}: {self.last:.2f} nats at λ = {large:g}, and "
                 f"{self.at_zero:.2f} at λ = 0. A larger λ would tell more."
@@ -233,7 +233,7 @@ class Growth:
         share = self.last / self.before - 1
         verbs = {"below": "it levels off", "above": "it does not level off"}
         return (
-            f"Here {verbs.get(self.grows, 'it is not decided whether it levels off')}: "
+            f"Here {verbs.get(self.grows, 'it is inconclusive whether it levels off')}: "
             f"{self.before:.2f} nats at λ = {small:g}, {self.last:.2f} at λ = "
             f"{large:g} ({share:+.0%})."
         )
