@@ -83,3 +83,25 @@ def test_common_options_come_first_and_all_are_there() -> None:
     more = [str(each).startswith(MORE) for each in panels]
     assert more == sorted(more), "what is rarely asked for stands last"
     assert sum(more) > 15
+
+
+@pytest.mark.parametrize("name", ["survey", "read", "reproduce clark2019"])
+def test_help_has_examples_first_and_every_option(name: str) -> None:
+    env = {"TERM": "dumb", "COLUMNS": "80"}
+    text = CliRunner().invoke(app, [*name.split(), "--help"], env=env).stdout
+    assert text.index("Examples") < text.index("Options") < text.index("The model")
+    flags = {flag for each in COMMANDS[name].params for flag in each.opts if flag[:2] == "--"}
+    shown = set(re.findall(r"--[a-z-]+", text[text.index("Options") :]))
+    assert flags <= shown
+    lines = text.splitlines()
+    assert len(lines) < 170
+    assert max(map(len, lines)) <= 80
+
+
+def test_help_names_the_value_of_an_option_and_keeps_brackets() -> None:
+    env = {"TERM": "dumb", "COLUMNS": "80"}
+    text = CliRunner().invoke(app, ["survey", "--help"], env=env).stdout
+    assert "--max-examples N " in text
+    assert "hf:NAME[:CONFIG][:SPLIT][:COLUMN]" in text
+    assert "<encoder|decoder|cross|all>" in text
+    assert "[default: auto]" in text

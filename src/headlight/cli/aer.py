@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from headlight.cli.examples import examples
+from headlight.cli.help import examples
 from headlight.cli.printing import say, say_json, show
 from headlight.corpora import open_parallel
 from headlight.errors import CorpusError, UsageError

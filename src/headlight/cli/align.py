@@ -11,7 +11,7 @@ import typer
 
 from headlight.catalogue import EMBEDDED_TRANSLATOR
 from headlight.cli.arguments import command_line, demand_place, names
-from headlight.cli.examples import examples
+from headlight.cli.help import examples
 from headlight.cli.options import LOAD, RUN, LoadOptions
 from headlight.cli.printing import complain, say, say_lines
 from headlight.cli.setting_options import takes_settings

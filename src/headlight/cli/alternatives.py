@@ -5,7 +5,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from headlight.cli.arguments import text_argument
-from headlight.cli.examples import examples
+from headlight.cli.help import examples
 from headlight.cli.options import LOAD, LoadOptions, NumbersNetcdf, OneKind, Read, SecondText
 from headlight.cli.printing import say, show
 from headlight.cli.setting_options import takes_settings

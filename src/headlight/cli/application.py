@@ -16,6 +16,7 @@ from headlight.catalogue import (
 )
 from headlight.catalogue.sources import TRANSLATIONS
 from headlight.cli.commands import Commands, group_of
+from headlight.cli.help import HelpfulCommand
 from headlight.cli.printing import say
 from headlight.version import __version__
 
@@ -49,7 +50,8 @@ def _entry(name: str, panel: str, summary: str, module: str | None = None) -> Co
     def add(program: typer.Typer) -> None:
         home = import_module(f"headlight.cli.{module or name}")
         epilog = getattr(home, f"{name.upper()}_EXAMPLES")
-        program.command(name, epilog=epilog, rich_help_panel=panel)(getattr(home, name))
+        make = program.command(name, cls=HelpfulCommand, epilog=epilog, rich_help_panel=panel)
+        make(getattr(home, name))
 
     return Command(name, panel, summary, add)
 

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from headlight.cli.examples import examples
+from headlight.cli.help import examples
 from headlight.cli.options import Device, LoadOptions, Precision, Revision, Trust
 from headlight.cli.printing import say, show
 from headlight.files import printable

@@ -5,7 +5,7 @@ from typing import Annotated
 
 import typer
 
-from headlight.cli.examples import examples
+from headlight.cli.help import examples
 from headlight.cli.printing import say, say_json, show
 
 COMPARE_EXAMPLES = examples(

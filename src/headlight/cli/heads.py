@@ -4,7 +4,7 @@ from typing import Annotated
 
 import typer
 
-from headlight.cli.examples import examples
+from headlight.cli.help import examples
 from headlight.cli.printing import say_json, show
 from headlight.errors import UsageError
 

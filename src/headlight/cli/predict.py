@@ -6,7 +6,7 @@ from typing import Annotated
 import typer
 
 from headlight.cli.arguments import command_line, demand_place, text_argument
-from headlight.cli.examples import examples
+from headlight.cli.help import examples
 from headlight.cli.options import LOAD, LoadOptions, NumbersJson, NumbersNetcdf, Read, SecondText
 from headlight.cli.printing import say, show
 from headlight.cli.setting_options import takes_settings

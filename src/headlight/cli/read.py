@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from headlight.cli.arguments import command_line, demand_place, text_argument
-from headlight.cli.examples import examples
+from headlight.cli.help import examples
 from headlight.cli.options import (
     NAMED,
     CompareModel,

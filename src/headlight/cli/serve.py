@@ -5,7 +5,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from headlight.cli.examples import examples
+from headlight.cli.help import examples
 from headlight.cli.options import LOAD, CompareModel, CompareRevision, LoadOptions
 from headlight.cli.printing import say
 from headlight.cli.setting_options import takes_settings

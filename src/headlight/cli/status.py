@@ -4,7 +4,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from headlight.cli.examples import examples
+from headlight.cli.help import examples
 from headlight.cli.printing import say, say_json
 from headlight.errors import RunError, UsageError
 

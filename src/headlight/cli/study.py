@@ -8,7 +8,7 @@ import typer
 from headlight.catalogue import Study, find_study, refused
 from headlight.cli.arguments import STANDARD_INPUT, command_line
 from headlight.cli.config_file import ConfigFile
-from headlight.cli.examples import examples
+from headlight.cli.help import HelpfulCommand, examples
 from headlight.cli.options import NAMED, NamedLoadOptions, RunOptions
 from headlight.cli.printing import say, say_json, show
 from headlight.cli.setting_options import takes_settings
@@ -22,7 +22,9 @@ if TYPE_CHECKING:
 def add_study(program: typer.Typer, study: Study) -> None:
     """Add the command of a study, under the heading of what it reads."""
     panel = study.source.panel
-    program.command(study.command, epilog=_examples(study), rich_help_panel=panel)(_command(study))
+    program.command(
+        study.command, cls=HelpfulCommand, epilog=_examples(study), rich_help_panel=panel
+    )(_command(study))
 
 
 def add_refusal(program: typer.Typer, name: str) -> None:

@@ -6,11 +6,11 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
-from typer.core import TyperCommand, TyperGroup
+from typer.core import TyperGroup
 
 from headlight.cli.arguments import command_line, names
 from headlight.cli.config_file import ConfigFile
-from headlight.cli.examples import examples
+from headlight.cli.help import HelpfulCommand, examples
 from headlight.cli.options import LOAD, FolderOptions, LoadOptions
 from headlight.cli.printing import complain, say, show
 from headlight.cli.setting_options import takes_settings
@@ -77,7 +77,7 @@ class PapersGroup(TyperGroup):
         )
 
 
-class PaperCommand(TyperCommand):
+class PaperCommand(HelpfulCommand):
     """The command of one paper."""
 
     def parse_args(self, ctx: Any, args: list[str]) -> list[str]:
