@@ -19,7 +19,7 @@ import torch
 import transformers
 
 from headlight.catalogue import EMBEDDED_TRANSLATOR
-from headlight.views.exhibits import Comparison, Exhibit, Picture, Table
+from headlight.views.parts import Comparison, Drawing, Section, Table
 from headlight_papers.papers import find_paper
 from headlight_papers.papers.exhibit import ExhibitSpec
 from headlight_papers.papers.folder import reproduction_folder
@@ -39,10 +39,10 @@ LARGEST = 150_000
 def main() -> None:
     arguments = _arguments()
     paper = find_paper(arguments.paper)
-    made: list[Exhibit] = []
+    made: list[Section] = []
     missing: list[ExhibitSpec] = []
 
-    def tell(spec: ExhibitSpec, exhibit: Exhibit | None) -> None:
+    def tell(spec: ExhibitSpec, exhibit: Section | None) -> None:
         print(spec.name, "made" if exhibit else "left out", flush=True)
         if exhibit:
             made.append(exhibit)
@@ -96,7 +96,7 @@ def _arguments() -> argparse.Namespace:
 def _page(
     title: str,
     name: str,
-    made: list[Exhibit],
+    made: list[Section],
     missing: list[ExhibitSpec],
     arguments: argparse.Namespace,
 ) -> Iterator[str]:
@@ -147,13 +147,13 @@ def _page(
     )
 
 
-def _shared_notes(made: list[Exhibit]) -> list[str]:
+def _shared_notes(made: list[Section]) -> list[str]:
     """Notes that stand under more than one exhibit, which the page says once."""
     counts = Counter(note for exhibit in made for note in exhibit.notes)
     return [note for note, number in counts.items() if number > 1]
 
 
-def _section(exhibit: Exhibit, paper: str, shared: list[str]) -> Iterator[str]:
+def _section(exhibit: Section, paper: str, shared: list[str]) -> Iterator[str]:
     yield f"## {exhibit.title}\n"
     yield f"*{exhibit.source}.* {exhibit.explanation}\n"
     if exhibit.comparisons:
@@ -161,7 +161,7 @@ def _section(exhibit: Exhibit, paper: str, shared: list[str]) -> Iterator[str]:
         yield from map(_comparison, exhibit.comparisons)
         yield ""
     if exhibit.name not in WITH_TEXT.get(paper, ()) and not exhibit.name.startswith("findings"):
-        yield from (_drawn(each, paper) for each in exhibit.pictures if len(each.svg) <= LARGEST)
+        yield from (_drawn(each, paper) for each in exhibit.drawings if len(each.svg) <= LARGEST)
     for table in exhibit.tables:
         if len(table.frame) <= LONGEST:
             yield from _table(table)
@@ -169,7 +169,7 @@ def _section(exhibit: Exhibit, paper: str, shared: list[str]) -> Iterator[str]:
     yield ""
 
 
-def _drawn(picture: Picture, paper: str) -> str:
+def _drawn(picture: Drawing, paper: str) -> str:
     """The picture beside the page, and the line that shows it."""
     path = DOCS / "images" / paper / f"{picture.name}.svg"
     path.parent.mkdir(parents=True, exist_ok=True)

@@ -15,11 +15,12 @@ from headlight.findings import category_label
 from headlight.findings.rules import decided
 from headlight.findings.what_was_read import what_was_read
 from headlight.findings.wording import interval, number, percent
+from headlight.views.parts import Drawing
 from headlight.views.result_page import findings, sections, study_page, summary, tables
 from headlight.views.study_terminal import study_terminal
 from headlight.views.words import LEAD, base_name, lead_and_rest, sentences_of
 from study_runs import StudyRuns
-from views.pages import blank, undrawn_page
+from views.pages import BLANK, undrawn_page
 
 NUMBER = re.compile(r"\d")
 
@@ -245,7 +246,7 @@ def test_paths_are_in_the_provenance_alone(study_runs: StudyRuns) -> None:
     result = study_runs.result("norms")
     path = str(result.attrs["corpus"])
     assert path.startswith("/")
-    with patch("headlight.views.result_page._drawn", blank):
+    with patch.object(Drawing, "svg", BLANK):
         before, _, after = study_page(result).partition('id="provenance"')
     assert path not in before
     assert path in after

@@ -1,13 +1,11 @@
 """Pages as a browser's parser sees them: elements, attributes and texts."""
 
-from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field
 from html.parser import HTMLParser
 from unittest.mock import patch
 
 import xarray
 
-from headlight.views.exhibits import Picture
 from headlight.views.parts import Drawing
 from headlight.views.result_page import study_page
 
@@ -63,13 +61,7 @@ class Page(HTMLParser):
 BLANK = '<svg width="9pt" height="9pt" viewBox="0 0 9 9"></svg>'
 
 
-def blank(drawings: Iterable[Drawing]) -> Iterator[Picture]:
-    """In place of `headlight.views.result_page._drawn`: everything but the picture itself."""
-    for each in drawings:
-        yield Picture(each.name, each.caption, each.alternative, BLANK, each.choice)
-
-
 def undrawn_page(result: xarray.Dataset) -> Page:
     """The page of a result with frames without pictures, which are most of its cost."""
-    with patch("headlight.views.result_page._drawn", blank):
+    with patch.object(Drawing, "svg", BLANK):
         return Page(study_page(result))

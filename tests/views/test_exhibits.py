@@ -4,6 +4,7 @@ import json
 import math
 import re
 from base64 import b64decode
+from typing import Any
 
 import numpy as np
 import pandas as pd
@@ -11,44 +12,44 @@ import pytest
 from rich.console import Console
 
 from headlight.errors import UsageError
-from headlight.views import comparison_table, exhibits_page
-from headlight.views.exhibits import Comparison, Exhibit, ExhibitsPage, Picture, Table
+from headlight.views import comparison_table
+from headlight.views.parts import Comparison, Drawing, Section, Table
 from headlight.views.pictures import (
     HeadMap,
     LayerPanel,
     LayerSeries,
     head_map,
     points_by_layer,
-    svg_text,
 )
 from headlight.views.provenance import provenance
+from headlight.views.sections import SectionPage, section_page
 from views.pages import Page
 
 HOSTILE = "</script><script>alert(1)</script>\"'><img src=x onerror=alert(2)>&amp;\x1b[31m"
 
 
-def drawing(seed: int = 0) -> str:
+def drawing(seed: int = 0) -> Any:
     values = np.random.default_rng(seed).random((3, 2))
     panels = [
         LayerPanel(name, [LayerSeries("a", values), LayerSeries("b", values)]) for name in "AB"
     ]
-    return svg_text(points_by_layer(panels))
+    return points_by_layer(panels)
 
 
-def hatched() -> str:
-    return svg_text(head_map([HeadMap("A", np.array([[0.1, np.nan]]))]))
+def hatched() -> Any:
+    return head_map([HeadMap("A", np.array([[0.1, np.nan]]))])
 
 
 FRAME = pd.DataFrame(
     {"relation": ["det", "dobj"], "head": ["7-10", "7-9"], "accuracy": [94.31, 86.8],
      "offset": [1, -2], "baseline": [51.7, np.nan]}
 )  # fmt: skip
-EXHIBIT = Exhibit(
+EXHIBIT = Section(
     "table-1",
     "Heads and relations",
-    "Clark et al. (2019), Table 1",
     "The best head of each relation.",
-    pictures=[Picture("a", "One", "first", drawing()), Picture("b", "", "second", drawing())],
+    "Clark et al. (2019), Table 1",
+    drawings=[Drawing("a", "One", "first", drawing), Drawing("b", "", "second", drawing)],
     tables=[
         Table("best", "Best heads", FRAME, {"accuracy": ".1f", "offset": "+d"}, [(1, "accuracy")])
     ],
@@ -62,11 +63,11 @@ EXHIBIT = Exhibit(
 )
 
 
-def page_of(*exhibits: Exhibit, **settings: object) -> str:
-    return exhibits_page(ExhibitsPage("A paper", "Ours.", exhibits, **settings))
+def page_of(*exhibits: Section, **settings: object) -> str:
+    return section_page(SectionPage("A paper", "Ours.", exhibits, **settings))
 
 
-def printed(exhibit: Exhibit, width: int = 80) -> str:
+def printed(exhibit: Section, width: int = 80) -> str:
     console = Console(width=width, force_terminal=False, color_system=None)
     with console.capture() as capture:
         console.print(comparison_table(exhibit))
@@ -88,7 +89,7 @@ class TestPage:
         assert text.startswith("<!doctype html>")
 
     def test_no_two_elements_share_an_id_and_every_link_leads_somewhere(self):
-        other = Exhibit("figure-2", "F", "S", "E", pictures=[Picture("a", "", "x", hatched())] * 2)
+        other = Section("figure-2", "F", "E", "S", drawings=[Drawing("a", "", "x", hatched)] * 2)
         page = Page(page_of(EXHIBIT, other, missing=[("Table 2", "no corpus")]))
         ids = [str(e.attributes["id"]) for e in page.elements if "id" in e.attributes]
         assert len(ids) == len(set(ids))
@@ -101,7 +102,7 @@ class TestPage:
         page = Page(page_of(EXHIBIT))
         drawings = page.all("img")
         assert [e.attributes["alt"] for e in drawings] == ["first", "second"]
-        address, picture = str(drawings[0].attributes["src"]), EXHIBIT.pictures[0]
+        address, picture = str(drawings[0].attributes["src"]), EXHIBIT.drawings[0]
         assert address.startswith("data:image/svg+xml;base64,")
         assert b64decode(address.partition(",")[2]).decode() == picture.svg
         assert [e.text for e in page.all("figcaption")] == ["One"]
@@ -112,7 +113,7 @@ class TestPage:
         assert rows[:4] == ["86.8%", "61.3%", "−25.5", "UD has obj"]
         assert rows[4:8] == ["8-10", "2-3", "–", ""]
         assert rows[8:12] == ["3.89\u00a0nats", "–", "–", ""]
-        plain = Exhibit("t", "T", "S", "E", comparisons=[Comparison("a", 1, 2, digits=0)])
+        plain = Section("t", "T", "E", "S", comparisons=[Comparison("a", 1, 2, digits=0)])
         assert "note" not in [e.text for e in Page(page_of(plain)).all("th")]
 
     def test_tables_show_formatted_numbers_to_sort_by(self):
@@ -126,13 +127,13 @@ class TestPage:
 
     def test_a_wide_table_of_one_row_stands(self):
         row = pd.DataFrame({name: [at + 0.25] for at, name in enumerate("abcde")})
-        page = Page(page_of(Exhibit("t", "T", "S", "E", tables=[Table("one", "One", row)])))
+        page = Page(page_of(Section("t", "T", "E", "S", tables=[Table("one", "One", row)])))
         shown = [each.text for each in page.elements if each.tag in ("td", "th")]
         assert shown[2:] == ["a", "0.250", "b", "1.25", "c", "2.25", "d", "3.25", "e", "4.25"]
 
     def test_long_tables_are_folded_away(self):
         long = Table("all", "All heads", pd.DataFrame({"head": range(144), "UAS": np.ones(144)}))
-        page = Page(page_of(Exhibit("t", "T", "S", "E", tables=[long])))
+        page = Page(page_of(Section("t", "T", "E", "S", tables=[long])))
         assert [e.text.strip() for e in page.all("summary")] == ["All heads"]
         assert all("details" in e.inside for e in page.all("td"))
         assert page_of(EXHIBIT).count("<details>") == 0
@@ -156,17 +157,17 @@ class TestPage:
         assert "headlight reproduce clark2019" in [e.text for e in page.all("code")]
 
     def test_hostile_text_stays_text(self):
-        exhibit = Exhibit(
+        exhibit = Section(
             "figure-1", HOSTILE, HOSTILE, HOSTILE,
-            pictures=[Picture(HOSTILE, HOSTILE, HOSTILE, drawing())],
+            drawings=[Drawing(HOSTILE, HOSTILE, HOSTILE, drawing)],
             tables=[Table(HOSTILE, HOSTILE, pd.DataFrame({HOSTILE: [HOSTILE, 1]}), note=HOSTILE)],
             comparisons=[Comparison(HOSTILE, HOSTILE, HOSTILE, HOSTILE, HOSTILE)],
             notes=[HOSTILE], files=[HOSTILE, "javascript:alert(1)", "https://example.org/x"],
         )  # fmt: skip
         attributes = {"model": HOSTILE, HOSTILE: HOSTILE, "versions": HOSTILE}
         pair = [(HOSTILE, HOSTILE)]
-        made = ExhibitsPage(HOSTILE, HOSTILE, [exhibit], pair, pair, attributes, HOSTILE)
-        page = Page(exhibits_page(made))
+        made = SectionPage(HOSTILE, HOSTILE, [exhibit], pair, pair, attributes, HOSTILE)
+        page = Page(section_page(made))
         assert len(page.all("script")) == 2
         assert [e.attributes["alt"] for e in page.all("img")] == [HOSTILE]
         assert not [name for e in page.elements for name in e.attributes if name.startswith("on")]
@@ -179,9 +180,9 @@ class TestPage:
 
     def test_names_are_checked(self):
         with pytest.raises(UsageError, match="share the name 'table-1'"):
-            ExhibitsPage("A", "", [EXHIBIT, EXHIBIT])
+            SectionPage("A", "", [EXHIBIT, EXHIBIT])
         with pytest.raises(UsageError, match="cannot be called 'figure 2'"):
-            Exhibit("figure 2", "", "", "")
+            SectionPage("A", "", [Section("figure 2")])
 
 
 class TestComparisons:
@@ -210,25 +211,25 @@ class TestComparisons:
 
     def test_the_terminal_is_not_overrun_and_obeys_nothing(self):
         hostile = HOSTILE + "[bold]x[/bold]"
-        exhibit = Exhibit("t", hostile, "S", "", comparisons=[Comparison(hostile, 1.0, 2.0)])
+        exhibit = Section("t", hostile, "", "S", comparisons=[Comparison(hostile, 1.0, 2.0)])
         text = printed(exhibit, 60)
         assert "\x1b" not in text
         assert "[bold]" in text
         assert max(map(len, text.splitlines())) <= 60
-        assert printed(Exhibit("t", "T", "S", "")).strip() == "T  S"
+        assert printed(Section("t", "T", "", "S")).strip() == "T  S"
 
 
 def test_the_terminal_shows_verdicts_where_nothing_is_compared() -> None:
     findings = pd.DataFrame({"finding": ["Heads attend to [SEP]"], "here": ["does not hold"]})
     long = pd.DataFrame({"head": range(40)})
     tables = [Table("findings", "Findings", findings), Table("all", "All heads", long)]
-    shown = printed(Exhibit("findings", "Which findings hold", "S", "E", tables=tables))
+    shown = printed(Section("findings", "Which findings hold", "E", "S", tables=tables))
     assert re.search(r"Heads attend to \[SEP\] +does not hold", shown)
     assert "39" not in shown
 
 
 def test_the_terminal_names_the_files_of_what_is_only_drawn() -> None:
-    drawn = Exhibit("figure-3", "A figure", "S", "E", files=["figure-3.svg", "figure-3.png"])
+    drawn = Section("figure-3", "A figure", "E", "S", files=["figure-3.svg", "figure-3.png"])
     assert "see figure-3.svg, figure-3.png" in printed(drawn)
 
 

@@ -8,8 +8,7 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from headlight.views import exhibits_page
-from headlight.views.exhibits import Exhibit, ExhibitsPage, Picture, Table
+from headlight.views.parts import Drawing, Section, Table
 from headlight.views.pictures import (
     BarRow,
     Box,
@@ -35,6 +34,7 @@ from headlight.views.pictures import (
     points_by_layer,
     svg_text,
 )
+from headlight.views.sections import SectionPage, section_page
 from views.browsers import chromium, needs_browser
 from views.dark import check_dark_pictures
 
@@ -49,18 +49,18 @@ def shown(tmp_path):
     cells = svg_text(head_map([HeadMap("Share", VALUES, named=True)]))
     dots = svg_text(points_by_layer([LayerPanel("Share", [LayerSeries("a", VALUES)], named=True)]))
     exhibits = [
-        Exhibit(
+        Section(
             name,
             name,
             "",
             "",
-            [Picture(f"{name}-{n}", "", "", svg) for n, svg in drawn],
+            [Drawing(f"{name}-{n}", "", "", lambda: None, drawn=svg) for n, svg in drawn],
             group=name,
         )
         for name, drawn in (("own", enumerate((cells, dots))), ("other", enumerate((cells,))))
     ]
     path = tmp_path / "page.html"
-    path.write_text(exhibits_page(ExhibitsPage("Heads", "Ours.", exhibits)), encoding="utf-8")
+    path.write_text(section_page(SectionPage("Heads", "Ours.", exhibits)), encoding="utf-8")
     with chromium() as browser:
         page = browser.new_page(viewport={"width": 1200, "height": 1000})
         complaints: list[str] = []
@@ -123,8 +123,10 @@ def drawings() -> list[object]:
 
 
 def test_pictures_follow_a_dark_page(tmp_path) -> None:
-    drawn = [Picture(f"p{n}", "", f"p{n}", svg_text(each)) for n, each in enumerate(drawings())]
-    page = exhibits_page(ExhibitsPage("All", "Ours.", [Exhibit("all", "All", "", "", drawn)]))
+    drawn = [
+        Drawing(f"p{n}", "", f"p{n}", lambda each=each: each) for n, each in enumerate(drawings())
+    ]
+    page = section_page(SectionPage("All", "Ours.", [Section("all", "All", "", "", drawn)]))
     path = tmp_path / "page.html"
     path.write_text(page, encoding="utf-8")
     with chromium() as browser:
@@ -134,8 +136,8 @@ def test_pictures_follow_a_dark_page(tmp_path) -> None:
 def test_on_a_phone_panels_stand_one_below_the_other(tmp_path) -> None:
     x, names = np.arange(3), ["one line", "another line", "a third line", "and a fourth"]
     panels = [LinePanel(name, [Line(each, x, x) for each in names]) for name in "ABC"]
-    drawn = [Picture("three", "", "Three.", svg_text(lines(panels)))]
-    page = exhibits_page(ExhibitsPage("All", "Ours.", [Exhibit("all", "All", "", "", drawn)]))
+    drawn = [Drawing("three", "", "Three.", lambda: lines(panels))]
+    page = section_page(SectionPage("All", "Ours.", [Section("all", "All", "", "", drawn)]))
     path = tmp_path / "page.html"
     path.write_text(page, encoding="utf-8")
     with chromium() as browser:
@@ -168,8 +170,8 @@ def test_on_a_phone_panels_stand_one_below_the_other(tmp_path) -> None:
 def test_on_a_phone_drawings_of_links_stand_one_below_the_other(tmp_path) -> None:
     words = ["the", "old", "bridge", "was", "closed"]
     drawings = [LinkDrawing(f"L1H{head}", words, words, np.eye(5)) for head in range(3)]
-    drawn = [Picture("links", "", "Links.", svg_text(attention_lines(drawings)))]
-    page = exhibits_page(ExhibitsPage("All", "Ours.", [Exhibit("all", "All", "", "", drawn)]))
+    drawn = [Drawing("links", "", "Links.", lambda: attention_lines(drawings))]
+    page = section_page(SectionPage("All", "Ours.", [Section("all", "All", "", "", drawn)]))
     path = tmp_path / "page.html"
     path.write_text(page, encoding="utf-8")
     with chromium() as browser:
@@ -185,9 +187,9 @@ def test_on_a_phone_a_wide_table_is_stacked_and_a_narrow_one_stays(tmp_path, sch
     wide = pd.DataFrame({f"column {n}": [n, n + 0.5] for n in range(12)})
     tables = [Table("wide", "Wide", wide), Table("narrow", "Narrow", wide.iloc[:, :2])]
     folded = Table("folded", "Folded", pd.concat([wide] * 9))
-    exhibit = Exhibit("all", "All", "", "", tables=[*tables, folded])
+    exhibit = Section("all", "All", "", "", tables=[*tables, folded])
     path = tmp_path / "page.html"
-    path.write_text(exhibits_page(ExhibitsPage("All", "Ours.", [exhibit])), encoding="utf-8")
+    path.write_text(section_page(SectionPage("All", "Ours.", [exhibit])), encoding="utf-8")
     with chromium() as browser:
         phone = browser.new_page(viewport={"width": 390, "height": 800}, color_scheme=scheme)
         phone.goto(path.as_uri())

@@ -11,8 +11,7 @@ import xarray as xr
 from headlight.catalogue import studies
 from headlight.errors import UsageError
 from headlight.result import bounds
-from headlight.views.exhibits import Table
-from headlight.views.parts import By, Columns, columns
+from headlight.views.parts import By, Columns, Table, columns
 from headlight.views.result_page import tables
 from study_runs import ENCODED, SPOKEN, StudyRuns
 

@@ -31,6 +31,12 @@ if TYPE_CHECKING:
 BARS = " ||| "
 DRAWN = 20
 """Pairs on a page."""
+ROWS = {
+    False: "Every row is a target word, and shows its shares of the source words; what special "
+    "tokens have is not shown.",
+    True: "Every row is a target word, and shows how similar the source words are to it.",
+}
+"""How to read the maps of a page, by whether they show similarities."""
 OUTPUT = "The links"
 WHY = {"empty": "without words on a side", "too long": "longer than the model takes"}
 
@@ -312,7 +318,8 @@ def _texts(
 def _draw(job: Job, path: Path, gold: str | None) -> None:
     """A page with the first pairs: weights beside the chosen measure."""
     from headlight import files
-    from headlight.views.alignment_page import DrawnAlignment, alignment_page
+    from headlight.views.parts import DrawnAlignment
+    from headlight.views.sections import SectionPage, section_page
 
     shown = list(islice(job.pairs, DRAWN))
     golds = _gold(gold, len(shown))
@@ -329,10 +336,19 @@ def _draw(job: Job, path: Path, gold: str | None) -> None:
         )
         for at, pair in enumerate(shown)
     ]
-    note = f"The first {DRAWN} pairs are shown." if len(shown) == DRAWN else ""
+    framed = "gold links" if golds else "links"
+    similar = any("similarity" in each.soft for each in drawn)
+    note = f" The first {DRAWN} pairs are shown." if len(shown) == DRAWN else ""
     rates = _error_rates(golds, soft) if golds else []
-    page = alignment_page(
-        drawn, model=job.model.name, command=command_line(), note=note, facts=rates
+    page = section_page(
+        SectionPage(
+            title="Word alignment",
+            introduction=f"{job.model.name}. {ROWS[similar]} The {framed} are framed.{note}",
+            sections=[each.section(number) for number, each in enumerate(drawn, 1)],
+            facts=rates,
+            command=command_line(),
+            kind="alignment",
+        )
     )
     files.write(path, page.encode())
     say(f"written: {path}")

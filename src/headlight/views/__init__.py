@@ -1,22 +1,22 @@
 """Results as pages, tables and files; nothing here knows a model.
 
 ``terminal_table`` draws a survey, ``reading_page``, ``reading_json`` and
-``reading_terminal`` draw a reading, ``exhibits_page`` and ``comparison_table`` draw the tables and
-figures of a paper. ``pictures`` draws for paper, and needs matplotlib.
+``reading_terminal`` draw a reading, ``section_page`` and ``comparison_table`` draw the sections of
+studies and papers. ``pictures`` draws for paper, and needs matplotlib.
 """
 
-from headlight.views.exhibits import exhibits_page
 from headlight.views.reading.page import parse_page, reading_page
 from headlight.views.reading.serial import reading_json
 from headlight.views.reading.terminal import reading_terminal
+from headlight.views.sections import section_page
 from headlight.views.terminal import comparison_table, terminal_table
 
 __all__ = [
     "comparison_table",
-    "exhibits_page",
     "parse_page",
     "reading_json",
     "reading_page",
     "reading_terminal",
+    "section_page",
     "terminal_table",
 ]

@@ -149,7 +149,7 @@ def on_dark(colour: str) -> str:
 
 
 def contrast(one: str, other: str) -> float:
-    """Contrast of two colours, 1 to 21 (Web Content Accessibility Guidelines 2.1)."""
+    """Contrast of two colours, 1 to 21 (Web Section Accessibility Guidelines 2.1)."""
     low, high = sorted((_luminance(one), _luminance(other)))
     return (high + 0.05) / (low + 0.05)
 

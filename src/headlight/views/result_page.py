@@ -18,14 +18,13 @@ from headlight.findings import equal_to_weight
 from headlight.findings.what_was_read import counted, has_interval, what_was_read
 from headlight.result.kinds import MULTI_KIND, split_for_display, split_kinds
 from headlight.views import run_comparison
-from headlight.views.exhibits import Exhibit, ExhibitsPage, Picture, Table, exhibits_page
 from headlight.views.numbers import grouped
-from headlight.views.parts import Drawing, Section, Summary
+from headlight.views.parts import Drawing, Section, Summary, Table
 from headlight.views.passages import NO_PAGES, PassagePages
-from headlight.views.pictures import svg_text
 from headlight.views.reading import flow, prediction
 from headlight.views.reading.page import reading_page
-from headlight.views.words import Subject, lead_and_rest
+from headlight.views.sections import SectionPage, section_page
+from headlight.views.words import Subject
 from headlight.vocabulary import ATTENTION, measure_table
 
 _NO_STUDIES: dict[object, Any] = {
@@ -169,8 +168,8 @@ def study_page(
     attributes, read = result.attrs, what_was_read(result)
     parts = split_for_display(result)
     shown = sections(result, pages) if shown is None else shown
-    return exhibits_page(
-        ExhibitsPage(
+    return section_page(
+        SectionPage(
             title=str(attributes.get("title", attributes["stage"])),
             introduction=_introduced(result),
             read=read.sentence,
@@ -178,7 +177,7 @@ def study_page(
             findings=list(_findings(result, "".join(section.html for section in shown))),
             terms=_terms(result),
             kinds=[str(part.attrs["kind"]) for part in parts] if len(parts) > 1 else [],
-            exhibits=[_exhibit(section) for section in shown],
+            sections=shown,
             facts=[(name, grouped(number)) for name, number in counted(result)] + _sizes(result),
             attributes=attributes,
             command=command or "",
@@ -240,23 +239,3 @@ def _module(result: xr.Dataset) -> Any:
     if stage in _NO_STUDIES:
         return _NO_STUDIES[stage]
     return find_study(str(result.attrs.get("stage", ""))).page
-
-
-def _exhibit(section: Section) -> Exhibit:
-    lead, definitions = lead_and_rest(section.explanation)
-    return Exhibit(
-        section.name,
-        section.title,
-        section.source,
-        lead,
-        list(_drawn(section.drawings)),
-        section.tables,
-        group=section.group,
-        html=section.html,
-        definitions=definitions,
-    )
-
-
-def _drawn(drawings: Iterable[Drawing]) -> Iterable[Picture]:
-    for each in drawings:
-        yield Picture(each.name, each.caption, each.alternative, svg_text(each.draw()), each.choice)

@@ -17,10 +17,9 @@ from headlight.findings.differences import (
 )
 from headlight.findings.rules import WORTH_SAYING
 from headlight.findings.wording import interval, listed, percent, plural
-from headlight.views.exhibits import Table
 from headlight.views.markup import element, joined
 from headlight.views.numbers import points_text
-from headlight.views.parts import By, Curve, Drawing, Map, Section, Summary, curves, maps
+from headlight.views.parts import By, Curve, Drawing, Map, Section, Summary, Table, curves, maps
 from headlight.views.passages import drawn_passage, strongest
 from headlight.views.words import base_name
 from headlight.vocabulary import BEHAVIOURS, NEIGHBOURS, NUMBERING, OF_OTHER_TOOLS, head_name

@@ -13,9 +13,9 @@ from headlight.files import printable
 from headlight.findings import equal_to_weight
 from headlight.findings.what_was_read import what_was_read
 from headlight.result.kinds import split_for_display
-from headlight.views.exhibits import Table
 from headlight.views.frames import frame_cells, numeric_columns
 from headlight.views.numbers import decimal, grouped
+from headlight.views.parts import Table
 from headlight.views.result_page import findings, summary, tables
 from headlight.views.terminal import bullet, terminal_table
 from headlight.views.words import Subject

@@ -22,9 +22,9 @@ from headlight.findings import (
 from headlight.findings.estimates import estimates
 from headlight.findings.observed import TOTALS
 from headlight.findings.special_tokens import shares_of
-from headlight.views.exhibits import Comparison, Exhibit, Table
 from headlight.views.frames import frame_cells, numeric_columns
 from headlight.views.numbers import MISSING, two_decimals, whole_percent
+from headlight.views.parts import Comparison, Section, Table
 from headlight.views.words import Subject
 from headlight.vocabulary import (
     CATEGORIES,
@@ -137,19 +137,19 @@ LONGEST = 16
 """Rows of a table that a terminal shows."""
 
 
-def comparison_table(exhibit: Exhibit) -> RenderableType:
-    """The numbers of an exhibit: published, ours, and the difference.
+def comparison_table(section: Section) -> RenderableType:
+    """The numbers of a section: published, ours, and the difference.
 
     Where nothing is compared number by number, such as of findings, these are its short tables;
     where there are none either, the names of its files.
     """
-    heading = Text(printable(exhibit.title), style="bold")
-    heading.append(f"  {printable(exhibit.source)}", style="dim")
-    if exhibit.comparisons:
-        return Group(heading, _published_and_ours(exhibit.comparisons))
-    short = [_grid(table) for table in exhibit.tables if len(table.frame) <= LONGEST]
-    if not short and exhibit.files:
-        heading.append(f"\nsee {', '.join(map(printable, exhibit.files))}", style="not bold")
+    heading = Text(printable(section.title), style="bold")
+    heading.append(f"  {printable(section.source)}", style="dim")
+    if section.comparisons:
+        return Group(heading, _published_and_ours(section.comparisons))
+    short = [_grid(table) for table in section.tables if len(table.frame) <= LONGEST]
+    if not short and section.files:
+        heading.append(f"\nsee {', '.join(map(printable, section.files))}", style="not bold")
     return Group(heading, *short)
 
 

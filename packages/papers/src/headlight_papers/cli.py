@@ -21,7 +21,7 @@ from headlight_papers.papers.sources import Sources, titled_sources
 from headlight_papers.papers.translations import languages_of
 
 if TYPE_CHECKING:
-    from headlight.views.exhibits import Exhibit
+    from headlight.views.parts import Section
     from headlight_papers.papers.exhibit import ExhibitSpec, Paper
 
 REPRODUCE_EXAMPLES = examples(
@@ -225,7 +225,7 @@ def _paper_command(name: str) -> Callable[..., None]:
     return command
 
 
-def _tell_exhibit(spec: "ExhibitSpec", exhibit: "Exhibit | None") -> None:
+def _tell_exhibit(spec: "ExhibitSpec", exhibit: "Section | None") -> None:
     from headlight.views import comparison_table
 
     if exhibit is None:

@@ -1,10 +1,12 @@
 """What the tests of all papers share."""
 
+from collections.abc import Callable
 from pathlib import Path
+from typing import Any
 
 import pytest
 
-from headlight.views.exhibits import Picture
+from headlight.views.parts import Drawing
 from headlight_papers.papers.writer import ExhibitWriter
 from papers.material import folder_of_data
 from views.pages import BLANK
@@ -20,8 +22,12 @@ def undrawn_exhibits(monkeypatch: pytest.MonkeyPatch) -> None:
     """Exhibits that a test makes have no pictures, which are most of their cost."""
 
     def blank(
-        writer: ExhibitWriter, draw: object, caption: str, alternative: str, name: str = ""
-    ) -> Picture:
-        return Picture(writer._stem(name), caption, alternative, BLANK)
+        writer: ExhibitWriter,
+        draw: Callable[[], Any],
+        caption: str,
+        alternative: str,
+        name: str = "",
+    ) -> Drawing:
+        return Drawing(writer._stem(name), caption, alternative, draw, drawn=BLANK)
 
     monkeypatch.setattr(ExhibitWriter, "picture", blank)

@@ -83,7 +83,7 @@ def test_figure_1_compares_effective_with_raw_attention(reproduction: Reproducti
     assert longest.ours == pytest.approx(
         float(load_identifiability(reproduction)["effective_correlation"][-1])
     )
-    assert len(found.pictures) == 3
+    assert len(found.drawings) == 3
     points = (reproduction.folder / "figure-1-points.csv").read_text().splitlines()
     assert points[0] == "length,correlation"
     assert len(points) == 1 + load_identifiability(reproduction).attrs["examples"]
@@ -131,7 +131,7 @@ def test_figure_6_picks_the_head_that_differs_most(reproduction: Reproduction) -
     ]
     alike = [np.corrcoef(*pair)[0, 1] for pair in pairs]
     head = int(np.argmin(alike))
-    assert f"head L1H{head} (2-{head + 1})." in found.pictures[0].caption
+    assert f"head L1H{head} (2-{head + 1})." in found.drawings[0].caption
 
 
 def _reading(reproduction: Reproduction):  # type: ignore[no-untyped-def]

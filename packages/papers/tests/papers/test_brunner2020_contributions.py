@@ -104,7 +104,7 @@ def test_neighbours(reproduction):
     assert (row.published, row.ours) == ("−1 and +1", wanted)
     nearest = int(np.nanargmax(found["by_distance_share"].sel(distance="1"))) + 1
     assert compared["layer in which the nearest neighbours count most"].ours == nearest
-    assert len(exhibit.pictures) == 2
+    assert len(exhibit.drawings) == 2
 
 
 @pytest.mark.slow
@@ -125,7 +125,7 @@ def test_tokens_are_tracked_exactly(reproduction):
     assert [tokens[place] for place in places] == [
         "[CLS]", "the", "cat", "sees", "small", "dog", "[SEP]",
     ]  # fmt: skip
-    assert len(exhibit.pictures) == len(places)
+    assert len(exhibit.drawings) == len(places)
     table = exhibit.tables[0].frame
     assert table["own"].between(0, 100).all()
     assert "computed exactly" in " ".join(exhibit.notes)

@@ -168,7 +168,7 @@ def test_the_corpus_can_be_drawn(tmp_path, translations):
     made = opened(tmp_path, translations, drawn="corpus")
     (figure,) = find_paper("kobayashi2020").select(["figure-8"])
     content = figure.create(made)
-    assert "das alte haus ist klein" in content.pictures[0].caption
+    assert "das alte haus ist klein" in content.drawings[0].caption
 
 
 @pytest.mark.slow

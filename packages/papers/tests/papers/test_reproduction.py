@@ -14,6 +14,7 @@ from headlight.analysis.work_folders import MARK, prepare_work_folders
 from headlight.errors import RunError, UnknownNameError, UsageError
 from headlight.output_folder import RECORD
 from headlight.reading.model import Model, load
+from headlight.views.parts import Section
 from headlight_papers.papers import NAMES, find_paper, find_settings
 from headlight_papers.papers.brunner2020.contribution.results import load_contributions
 from headlight_papers.papers.brunner2020.identity.results import load_same_layer
@@ -21,7 +22,7 @@ from headlight_papers.papers.brunner2020.pair_sets import find_pair_set
 from headlight_papers.papers.brunner2020.settings import Settings as Brunner2020Settings
 from headlight_papers.papers.clark2019.results import load_survey
 from headlight_papers.papers.clark2019.settings import MEASURES, Settings as Clark2019Settings
-from headlight_papers.papers.exhibit import Content, ExhibitSpec, Paper, exhibit
+from headlight_papers.papers.exhibit import ExhibitSpec, Paper, exhibit
 from headlight_papers.papers.folder import RESULTS, RUNS, reproduction_folder
 from headlight_papers.papers.kobayashi2020.results import load_norms
 from headlight_papers.papers.kobayashi2020.settings import Settings as Kobayashi2020Settings
@@ -41,8 +42,8 @@ def reproduction(folder: Path) -> Reproduction:
 
 
 @exhibit("table-1", "Heads as parsers", "A paper, Table 1", needs=("dependency",))
-def table_1(_: Reproduction, writer: object) -> Content:
-    return Content("How to read it.", notes=["One."])
+def table_1(_: Reproduction, writer: object) -> Section:
+    return Section(explanation="How to read it.", notes=["One."])
 
 
 class Maker:
@@ -297,9 +298,9 @@ def test_results_of_before_are_neither_mixed_nor_lost(tmp_path: Path) -> None:
         reproduction_folder(tmp_path / "file").check_free()
 
 
-def paper_of_two(second: Callable[[], Content]) -> Paper:
-    def make(_: Reproduction, writer: object) -> Content:
-        return Content("How to read it.")
+def paper_of_two(second: Callable[[], Section]) -> Paper:
+    def make(_: Reproduction, writer: object) -> Section:
+        return Section(explanation="How to read it.")
 
     first = ExhibitSpec("table-1", "The first", "A paper, Table 1", make)
     other = ExhibitSpec("table-2", "The second", "A paper, Table 2", lambda *_: second())
@@ -307,7 +308,7 @@ def paper_of_two(second: Callable[[], Content]) -> Paper:
 
 
 def test_the_page_is_there_from_the_first_exhibit_on(tmp_path: Path) -> None:
-    def interrupted() -> Content:
+    def interrupted() -> Section:
         page = (tmp_path / "index.html").read_text(encoding="utf-8")
         assert 'id="table-1"' in page
         assert "<dt>The second</dt><dd>Not made yet" in page
@@ -315,7 +316,7 @@ def test_the_page_is_there_from_the_first_exhibit_on(tmp_path: Path) -> None:
 
     with pytest.raises(KeyboardInterrupt):
         reproduce(paper_of_two(interrupted), reproduction(tmp_path))
-    page = reproduce(paper_of_two(lambda: Content("Later.")), reproduction(tmp_path))
+    page = reproduce(paper_of_two(lambda: Section(explanation="Later.")), reproduction(tmp_path))
     text = page.read_text(encoding="utf-8")
     assert 'id="table-2"' in text
     assert "Not made yet" not in text
@@ -328,10 +329,10 @@ def test_weights_are_read_once_in_a_reproduction(tmp_path: Path, monkeypatch) ->
     monkeypatch.setattr(name, lambda network: read.append(network) or "sha256:0")
     made = reproduction(tmp_path)
 
-    def content() -> Content:
+    def content() -> Section:
         for result in ("a", "b"):
             made.keep(result, "survey", Maker())
-        return Content("")
+        return Section(explanation="")
 
     reproduce(paper_of_two(content), made)
     assert len(read) == 1
@@ -342,5 +343,5 @@ def test_weights_are_read_once_in_a_reproduction(tmp_path: Path, monkeypatch) ->
 def test_nothing_half_done_is_left_at_the_end(tmp_path: Path) -> None:
     prepare_work_folders(tmp_path, (RESULTS, RUNS))
     files.make_folder(tmp_path / "runs" / "shared" / "tokens")
-    reproduce(paper_of_two(lambda: Content("")), reproduction(tmp_path))
+    reproduce(paper_of_two(lambda: Section(explanation="")), reproduction(tmp_path))
     assert {path.name for path in tmp_path.iterdir()} == {"index.html", "results", RECORD}

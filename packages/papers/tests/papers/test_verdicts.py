@@ -661,7 +661,7 @@ def test_questions_of_ours_are_no_findings_of_the_paper():
     """Four rules hold of the paper, and two of ours beside them."""
     writer = SimpleNamespace(picture=lambda _, caption, __: caption, table=lambda frame, _: frame)
     content = claims_content(writer, MODULES["kobayashi2021"].judge_claims(mixing()), [])
-    assert content.pictures == [
+    assert content.drawings == [
         "4 of 4 hold, 0 do not, 0 are inconclusive. Not counted: 2 questions of ours."
     ]
     assert content.tables[0]["finding"].str.endswith("(ours)").sum() == 2

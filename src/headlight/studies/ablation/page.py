@@ -8,7 +8,6 @@ import xarray as xr
 
 from headlight.findings.answers import heads
 from headlight.findings.estimates import ENDS, Estimates, undecided
-from headlight.views.exhibits import Table
 from headlight.views.parts import (
     Columns,
     Curve,
@@ -17,6 +16,7 @@ from headlight.views.parts import (
     Map,
     Section,
     Summary,
+    Table,
     columns,
     curves,
     maps,

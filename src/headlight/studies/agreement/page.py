@@ -7,7 +7,6 @@ import xarray as xr
 
 from headlight.findings.answers import classifiers
 from headlight.views.colour import series_styles
-from headlight.views.exhibits import Table
 from headlight.views.parts import (
     IMPORTANCE_NAMES,
     By,
@@ -17,6 +16,7 @@ from headlight.views.parts import (
     Map,
     Section,
     Summary,
+    Table,
     columns,
     maps,
     mean_of,

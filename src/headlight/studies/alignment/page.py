@@ -9,7 +9,6 @@ import xarray as xr
 
 from headlight.findings.answers import words
 from headlight.findings.speech import are_of_speech, times_known, ways_to_time
-from headlight.views.exhibits import Table
 from headlight.views.parts import (
     By,
     Columns,
@@ -18,6 +17,7 @@ from headlight.views.parts import (
     Map,
     Section,
     Summary,
+    Table,
     columns,
     curves,
     maps,

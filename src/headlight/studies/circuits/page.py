@@ -8,7 +8,6 @@ import xarray as xr
 
 from headlight.findings.answers import circuits
 from headlight.findings.answers.circuits import FOUND, joined_heads, most
-from headlight.views.exhibits import Table
 from headlight.views.parts import (
     By,
     Columns,
@@ -16,6 +15,7 @@ from headlight.views.parts import (
     Map,
     Section,
     Summary,
+    Table,
     columns,
     maps,
     rounded,

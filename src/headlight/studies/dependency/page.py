@@ -9,13 +9,13 @@ import xarray as xr
 from headlight.findings.answers.words import dependency
 from headlight.findings.dependency import ALL, best_heads
 from headlight.findings.rules import decided
-from headlight.views.exhibits import Table
 from headlight.views.parts import (
     Drawing,
     Figure,
     Map,
     Section,
     Summary,
+    Table,
     maps,
     rounded,
     sentence_links,

@@ -6,8 +6,7 @@ import xarray as xr
 
 from headlight.findings.answers import heads
 from headlight.findings.clusters import embedding as embed, tree
-from headlight.views.exhibits import Table
-from headlight.views.parts import Drawing, Figure, Section, Summary, mean_of, rounded
+from headlight.views.parts import Drawing, Figure, Section, Summary, Table, mean_of, rounded
 from headlight.views.pictures import Embedding, dendrogram, embedding
 from headlight.vocabulary import head_name
 

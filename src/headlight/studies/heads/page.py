@@ -25,7 +25,6 @@ from headlight.findings.answers.heads import SAID, survey
 from headlight.findings.rules import FEWEST_TEXTS
 from headlight.result.kinds import MULTI_KIND
 from headlight.studies.heads.page_sections import heads_section, residual_section, token_section
-from headlight.views.exhibits import Table
 from headlight.views.grid import anchor, head_grid
 from headlight.views.numbers import percent_text
 from headlight.views.parts import (
@@ -36,6 +35,7 @@ from headlight.views.parts import (
     Map,
     Section,
     Summary,
+    Table,
     categories,
     columns,
     curves,

@@ -11,10 +11,9 @@ import pandas as pd
 import xarray as xr
 
 from headlight.findings import name_of, observed, pieces_of, surveyed
-from headlight.views.exhibits import Table
 from headlight.views.grid import anchor
 from headlight.views.head_numbers import HeadDetails, all_heads, head_places
-from headlight.views.parts import Curve, Drawing, Section, curves
+from headlight.views.parts import Curve, Drawing, Section, Table, curves
 from headlight.views.template import fragment
 from headlight.vocabulary import MASSIVE, MASSIVE_RATIO
 

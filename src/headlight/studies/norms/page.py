@@ -5,7 +5,6 @@ import pandas as pd
 import xarray as xr
 
 from headlight.findings.answers import heads
-from headlight.views.exhibits import Table
 from headlight.views.parts import (
     By,
     Columns,
@@ -15,6 +14,7 @@ from headlight.views.parts import (
     Map,
     Section,
     Summary,
+    Table,
     categories,
     columns,
     curves,

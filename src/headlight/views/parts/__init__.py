@@ -6,6 +6,7 @@ attributes of the result. What is none of these three is a function that makes a
 the rows of a table, `boxes` of values, and the shapes of `headlight.views.pictures` that few have.
 """
 
+from headlight.views.parts.alignments import DrawnAlignment, alignment_picture
 from headlight.views.parts.bars import bars
 from headlight.views.parts.boxes import MARKS, boxes, boxes_of
 from headlight.views.parts.columns import By, Columns, columns
@@ -20,7 +21,14 @@ from headlight.views.parts.said import (
     sentence_links,
     settings_of,
 )
-from headlight.views.parts.section import Drawing, Figure, Section, Summary
+from headlight.views.parts.section import (
+    Comparison,
+    Drawing,
+    Figure,
+    Section,
+    Summary,
+    Table,
+)
 from headlight.views.pictures import (
     DensityPanel,
     Embedding,
@@ -41,9 +49,11 @@ __all__ = [
     "MARKS",
     "By",
     "Columns",
+    "Comparison",
     "Curve",
     "DensityPanel",
     "Drawing",
+    "DrawnAlignment",
     "Embedding",
     "Figure",
     "LinkDrawing",
@@ -51,6 +61,8 @@ __all__ = [
     "Reference",
     "Section",
     "Summary",
+    "Table",
+    "alignment_picture",
     "attending_rows",
     "attention_lines",
     "bars",

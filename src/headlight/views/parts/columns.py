@@ -8,8 +8,8 @@ import numpy as np
 import pandas as pd
 import xarray as xr
 
-from headlight.views.exhibits import Table
 from headlight.views.parts.by import By, ByWhich, cells, each_by, template_of
+from headlight.views.parts.section import Table
 
 __all__ = ["By", "Columns", "columns"]
 

@@ -12,9 +12,8 @@ from rich.text import Text
 
 from headlight.files import printable
 from headlight.findings import labels_of, piece_text
-from headlight.views.exhibits import Table
 from headlight.views.numbers import MINUS
-from headlight.views.parts import Drawing, Figure, Section, Summary
+from headlight.views.parts import Drawing, Figure, Section, Summary, Table
 from headlight.views.pictures import BarRow, Mark, bars
 from headlight.views.words import model_name, shortened
 from headlight.vocabulary import head_name

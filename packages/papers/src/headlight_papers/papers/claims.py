@@ -7,9 +7,7 @@ from functools import partial
 import pandas
 
 from headlight.findings.wording import plural
-from headlight.views.exhibits import Comparison
-from headlight.views.parts import table_picture
-from headlight_papers.papers.exhibit import Content
+from headlight.views.parts import Comparison, Section, table_picture
 from headlight_papers.papers.verdicts import Answer, Verdict, verdict_of
 from headlight_papers.papers.writer import ExhibitWriter
 
@@ -54,13 +52,13 @@ class Claim:
 
 def claims_content(
     writer: ExhibitWriter, claims: Sequence[Claim], notes: Sequence[str], about: str = "BERT"
-) -> Content:
+) -> Section:
     """The claims as a table, and without their rules as a picture.
 
     Args:
         writer: of the exhibit.
         claims: each judged.
-        notes: see `Content`.
+        notes: see `Section`.
         about: the paper's model.
     """
     frame = pandas.DataFrame(
@@ -80,13 +78,13 @@ def claims_content(
     if own := len(claims) - len(answers):
         count += f" Not counted: {plural(own, 'question')} of ours."
     shown = frame[["finding", "published", "ours", "here"]]
-    return Content(
-        f"The conclusions that the paper draws about {about}, asked of this model. The "
+    return Section(
+        explanation=f"The conclusions that the paper draws about {about}, asked of this model. The "
         "rules by which a finding holds are ours, since the paper gives none. A rule is judged by "
         "the 95% interval of its number, where it has one: the finding holds if all of the "
         "interval fulfils the rule, does not hold if none of it does, and is inconclusive "
         "otherwise, or where nothing could be compared.",
-        pictures=[writer.picture(partial(table_picture, shown), count, count)],
+        drawings=[writer.picture(partial(table_picture, shown), count, count)],
         tables=[writer.table(frame, "Findings, rules and numbers")],
         notes=notes,
     )

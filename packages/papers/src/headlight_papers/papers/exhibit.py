@@ -1,30 +1,18 @@
 """A paper as a list of exhibits, each made by one function that carries its name and title."""
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
 from headlight.errors import UnknownNameError, UsageError
-from headlight.views.exhibits import Comparison, Exhibit, Picture, Table
+from headlight.views.parts import Section
 from headlight_papers.papers.reproduction import Reproduction, open_reproduction
 from headlight_papers.papers.settings import PaperSettings
 from headlight_papers.papers.sources import SOURCES, Sources
 from headlight_papers.papers.writer import ExhibitWriter
 
-
-@dataclass(frozen=True)
-class Content:
-    """What the function of an exhibit makes; for the fields see `Exhibit`."""
-
-    explanation: str
-    pictures: Sequence[Picture] = ()
-    tables: Sequence[Table] = ()
-    comparisons: Sequence[Comparison] = ()
-    notes: Sequence[str] = ()
-
-
-Make = Callable[[Reproduction, ExhibitWriter], Content]
+Make = Callable[[Reproduction, ExhibitWriter], Section]
 
 
 @dataclass(frozen=True)
@@ -79,7 +67,7 @@ class ExhibitSpec:
         name: ``table-1``.
         title: what it shows.
         source: where the paper has it.
-        make: makes its content from the results of a reproduction, and writes its files.
+        make: makes its section, but for name, title and source, and writes its files.
         needs: what it cannot do without, of `NEEDS`.
     """
 
@@ -94,11 +82,17 @@ class ExhibitSpec:
         lacking = (NEEDS[need] for need in self.needs if not NEEDS[need].there(reproduction))
         return next((need.missing for need in lacking), None)
 
-    def create(self, reproduction: Reproduction) -> Exhibit:
-        """The exhibit, and its files in the folder of the reproduction."""
+    def create(self, reproduction: Reproduction) -> Section:
+        """Return the exhibit, with its files in the folder of the reproduction."""
         writer = ExhibitWriter(reproduction.folder, self.name)
-        content = self.make(reproduction, writer)
-        return Exhibit(self.name, self.title, self.source, **vars(content), files=writer.written)
+        section = self.make(reproduction, writer)
+        return replace(
+            section,
+            name=self.name,
+            title=self.title,
+            source=self.source,
+            files=writer.written,
+        )
 
 
 def exhibit(

@@ -10,7 +10,8 @@ from headlight.analysis.work_folders import remove_work_folder
 from headlight.errors import ResultError
 from headlight.output_folder import OutputFolder
 from headlight.result import versions
-from headlight.views.exhibits import Exhibit, ExhibitsPage, exhibits_page
+from headlight.views.parts import Section
+from headlight.views.sections import SectionPage, section_page
 from headlight_papers.papers.exhibit import ExhibitSpec, Paper
 from headlight_papers.papers.folder import PAGE, RUNS
 from headlight_papers.papers.reproduction import Reproduction
@@ -30,7 +31,7 @@ def reproduce(
     only: Sequence[str] | None = None,
     *,
     command: str = "",
-    on_exhibit: Callable[[ExhibitSpec, Exhibit | None], object] = lambda spec, exhibit: None,
+    on_exhibit: Callable[[ExhibitSpec, Section | None], object] = lambda spec, exhibit: None,
 ) -> Path:
     """Write every exhibit as pictures (SVG, PNG), CSV and a section of one HTML page.
 
@@ -52,7 +53,7 @@ def reproduce(
         HeadlightError: data or model are refused; exhibits made before are kept.
     """
     specs = paper.select(only)
-    made: list[Exhibit] = []
+    made: list[Section] = []
     missing = {spec.name: (spec.title, STILL_MISSING) for spec in specs}
     path, output = reproduction.folder / PAGE, OutputFolder(reproduction.folder, ResultError)
     with reproduction.unchanged():
@@ -64,16 +65,16 @@ def reproduce(
             else:
                 del missing[spec.name]
                 made.append(exhibit)
-            page = ExhibitsPage(
+            page = SectionPage(
                 title=paper.title,
                 introduction=paper.introduction,
-                exhibits=made,
+                sections=made,
                 facts=_facts(paper, reproduction),
                 missing=list(missing.values()),
                 attributes=_attributes(paper, reproduction),
                 command=command,
             )
-            output.write(PAGE, exhibits_page(page).encode())
+            output.write(PAGE, section_page(page).encode())
             on_exhibit(spec, exhibit)
     remove_work_folder(reproduction.folder / RUNS)
     return path

@@ -11,8 +11,7 @@ from headlight.errors import ResultError
 from headlight.files import read
 from headlight.output_folder import OutputFolder
 from headlight.result import csv_text
-from headlight.views.exhibits import Picture, Table
-from headlight.views.parts import Curve, Figure, Map, curves, maps, save_picture
+from headlight.views.parts import Curve, Drawing, Figure, Map, Table, curves, maps, save_picture
 from headlight_papers.papers.naming import as_printed
 
 
@@ -32,7 +31,7 @@ class ExhibitWriter:
 
     def picture(
         self, draw: Callable[[], Figure], caption: str, alternative: str, name: str = ""
-    ) -> Picture:
+    ) -> Drawing:
         """Save a drawing as SVG and PNG.
 
         Args:
@@ -46,17 +45,17 @@ class ExhibitWriter:
         self._output.claim([f"{stem}.svg", f"{stem}.png"])
         svg, png = save_picture(figure, self.folder, stem)
         self.written += [svg.name, png.name]
-        return Picture(stem, caption, alternative, read(svg, own=True).decode())
+        return Drawing(stem, caption, alternative, draw, drawn=read(svg, own=True).decode())
 
     def curves(
         self, found: xarray.Dataset, *shown: Curve, columns: int | None = None, **words: str
-    ) -> Picture:
+    ) -> Drawing:
         """Draw variables of a result by layer, counted from 1; see `curves`, and `picture`."""
         return self.picture(curves(as_printed(found), *shown, columns=columns), **words)
 
     def maps(
         self, found: xarray.Dataset, *shown: Map, columns: int | None = None, **words: str
-    ) -> Picture:
+    ) -> Drawing:
         """Draw variables of a result by layer and head, from 1; see `maps`, and `picture`."""
         drawn = [replace(each, named=False) for each in shown]
         return self.picture(maps(as_printed(found), *drawn, columns=columns), **words)

@@ -2,6 +2,7 @@
 
 from headlight.findings.observed import half_width
 from headlight.findings.what_was_read import independent_units
+from headlight.views.parts import Section
 from headlight_papers.papers.brunner2020 import claims
 from headlight_papers.papers.brunner2020.attention.results import (
     load_alternatives,
@@ -12,14 +13,14 @@ from headlight_papers.papers.brunner2020.contribution.results import load_contri
 from headlight_papers.papers.brunner2020.identity.results import load_across_layers, load_same_layer
 from headlight_papers.papers.brunner2020.pair_sets import find_pair_set
 from headlight_papers.papers.claims import claims_content
-from headlight_papers.papers.exhibit import Content, exhibit
+from headlight_papers.papers.exhibit import exhibit
 from headlight_papers.papers.reproduction import Reproduction
 from headlight_papers.papers.text import model_note
 from headlight_papers.papers.writer import ExhibitWriter
 
 
 @exhibit("findings", "Which findings hold", "Brunner et al. (2020), Sections 3 to 5", ("pairs",))
-def findings(reproduction: Reproduction, writer: ExhibitWriter) -> Content:
+def findings(reproduction: Reproduction, writer: ExhibitWriter) -> Section:
     """The findings of Sections 3 to 5, each with the rule by which it holds or not."""
     pairs = find_pair_set(reproduction)
     survey = load_survey(reproduction).sel(key_category="sep", query_category="all")

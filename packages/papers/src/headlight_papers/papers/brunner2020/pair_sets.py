@@ -8,9 +8,10 @@ from typing import Any
 
 from headlight.corpora import Corpus, open_sentence_pairs
 from headlight.errors import UnknownNameError, UsageError
+from headlight.views.parts import Section
 from headlight_papers.papers.brunner2020 import published
 from headlight_papers.papers.brunner2020.settings import Settings
-from headlight_papers.papers.exhibit import Content, ExhibitSpec
+from headlight_papers.papers.exhibit import ExhibitSpec
 from headlight_papers.papers.reproduction import Reproduction
 
 TITLES = {"mrpc": "MRPC", "cola": "CoLA", "mnli": "MNLI"}
@@ -69,7 +70,7 @@ class PairSet:
         )
 
 
-MakeOfSet = Callable[..., Content]
+MakeOfSet = Callable[..., Section]
 """Makes an exhibit, as `Make` does, of the set of a ``name``; None is the first."""
 
 

@@ -10,6 +10,7 @@ from headlight.findings.dependency import ALL, best_heads
 from headlight.findings.observed import half_width
 from headlight.findings.rules import MOST
 from headlight.findings.what_was_read import independent_units
+from headlight.views.parts import Section
 from headlight_papers.findings.coreference import best_heads as best_resolvers
 from headlight_papers.papers.claims import Claim, claims_content
 from headlight_papers.papers.clark2019 import published
@@ -21,7 +22,7 @@ from headlight_papers.papers.clark2019.results import (
     load_survey,
     stem,
 )
-from headlight_papers.papers.exhibit import Content, exhibit
+from headlight_papers.papers.exhibit import exhibit
 from headlight_papers.papers.reproduction import Reproduction
 from headlight_papers.papers.text import model_note
 from headlight_papers.papers.verdicts import Answer, Bounds, difference, every, lies, some
@@ -34,7 +35,7 @@ GAIN = 10.0
 
 
 @exhibit("findings", "Which findings hold", "Clark et al. (2019), Sections 3 to 6")
-def findings(reproduction: Reproduction, writer: ExhibitWriter) -> Content:
+def findings(reproduction: Reproduction, writer: ExhibitWriter) -> Section:
     """The findings of Sections 3 to 6, each with the rule by which it holds or not."""
     survey, sources = load_survey(reproduction), reproduction.sources
     judged = [to_neighbours(survey), to_separators(survey), no_op(survey), broad_below(survey)]

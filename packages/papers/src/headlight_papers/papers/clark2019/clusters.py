@@ -8,8 +8,13 @@ import xarray
 
 from headlight.findings.clusters import BEHAVIOURS, OTHER, behaviours, embedding, tree
 from headlight.findings.dependency import best_heads
-from headlight.views.exhibits import Picture
-from headlight.views.parts import Embedding, dendrogram, embedding as draw_embedding
+from headlight.views.parts import (
+    Drawing,
+    Embedding,
+    Section,
+    dendrogram,
+    embedding as draw_embedding,
+)
 from headlight.vocabulary import measure as measure_row
 from headlight_papers.findings.coreference import systems_table
 from headlight_papers.papers.clark2019.results import (
@@ -19,7 +24,7 @@ from headlight_papers.papers.clark2019.results import (
     load_survey,
 )
 from headlight_papers.papers.clark2019.settings import Settings
-from headlight_papers.papers.exhibit import Content, exhibit
+from headlight_papers.papers.exhibit import exhibit
 from headlight_papers.papers.naming import frame_of, head_name
 from headlight_papers.papers.reproduction import Reproduction
 from headlight_papers.papers.text import text_notes
@@ -30,11 +35,11 @@ MARGIN = 0.1
 
 
 @exhibit("figure-6", "Heads that behave alike", "Clark et al. (2019), Figure 6 and Section 6")
-def figure_6(reproduction: Reproduction[Settings], writer: ExhibitWriter) -> Content:
+def figure_6(reproduction: Reproduction[Settings], writer: ExhibitWriter) -> Section:
     """Heads on a map, and in a tree, by the divergence of their attention."""
     found, survey = load_distances(reproduction), load_survey(reproduction)
     named = _names(reproduction, survey)
-    pictures: list[Picture] = []
+    pictures: list[Drawing] = []
     frames: list[pandas.DataFrame] = []
     for measure in found["measure"].values:
         of_measure = found["distance"].sel(measure=measure)
@@ -47,12 +52,12 @@ def figure_6(reproduction: Reproduction[Settings], writer: ExhibitWriter) -> Con
         ]
     table = pandas.concat(frames, ignore_index=True)
     writer.keep(table)
-    return Content(
-        "Near heads attend alike: distances are Jensen-Shannon divergences, summed "
+    return Section(
+        explanation="Near heads attend alike: distances are Jensen-Shannon divergences, summed "
         "over all tokens of the text, drawn by multidimensional scaling; the tree joins the "
         "nearest first. Left by layer, right by what the heads do. Norms, effective attention and "
         "gradients are made distributions first: absolute values divided by their sum.",
-        pictures=pictures,
+        drawings=pictures,
         tables=[
             writer.table(
                 _within_layers(found),
@@ -122,7 +127,7 @@ def _frame(points: xarray.DataArray, named: xarray.DataArray, measure: str) -> p
     )
 
 
-def _map(frame: pandas.DataFrame, measure: str, stress: float, writer: ExhibitWriter) -> Picture:
+def _map(frame: pandas.DataFrame, measure: str, stress: float, writer: ExhibitWriter) -> Drawing:
     points = frame[["x", "y"]].to_numpy()
     layers = [str(layer) for layer in frame["layer"]]
     doing = [str(name) for name in frame["behaviour"]]
@@ -161,7 +166,7 @@ def _map(frame: pandas.DataFrame, measure: str, stress: float, writer: ExhibitWr
 
 def _tree(
     of_measure: xarray.DataArray, frame: pandas.DataFrame, measure: str, writer: ExhibitWriter
-) -> Picture:
+) -> Drawing:
     layers = [str(layer) for layer in frame["layer"]]
     drawn = partial(
         dendrogram,

@@ -4,13 +4,12 @@ import numpy as np
 import pandas
 import xarray
 
-from headlight.views.exhibits import Comparison, Picture, Table
-from headlight.views.parts import Map, bars
+from headlight.views.parts import Comparison, Drawing, Map, Section, Table, bars
 from headlight_papers.findings.coreference import systems_table
 from headlight_papers.papers.clark2019 import published
 from headlight_papers.papers.clark2019.results import load_antecedents, stem
 from headlight_papers.papers.clark2019.settings import Settings
-from headlight_papers.papers.exhibit import Content, exhibit
+from headlight_papers.papers.exhibit import exhibit
 from headlight_papers.papers.naming import head_name
 from headlight_papers.papers.reproduction import Reproduction
 from headlight_papers.papers.text import model_note
@@ -26,9 +25,9 @@ BASELINES = ("nearest", "head match", "rule-based")
     "Clark et al. (2019), Table 2 and Section 4.3",
     ("coreference",),
 )
-def table_2(reproduction: Reproduction, writer: ExhibitWriter) -> Content:
+def table_2(reproduction: Reproduction, writer: ExhibitWriter) -> Section:
     """Baselines and the best head of each measure."""
-    pictures: list[Picture] = []
+    pictures: list[Drawing] = []
     tables: list[Table] = []
     comparisons: list[Comparison] = []
     notes: list[str] = []
@@ -39,11 +38,11 @@ def table_2(reproduction: Reproduction, writer: ExhibitWriter) -> Content:
         pictures += [_accuracies(result, best, name, writer), _map(result, name, writer)]
         comparisons += _comparisons(best, name)
         notes.append(_note(reproduction, result, name))
-    return Content(
-        "How often the head word of a mention attends most to the head word of one of "
+    return Section(
+        explanation="How often the head word of a mention attends most to the head word of one of "
         "its antecedents, among the head words of the mentions before it: heads and baselines pick "
         "from the same candidates. The best head is chosen on the same mentions, as in the paper.",
-        pictures=pictures,
+        drawings=pictures,
         tables=tables,
         comparisons=comparisons,
         notes=[model_note(reproduction), *notes],
@@ -71,7 +70,7 @@ def _label(model: object, row: pandas.Series) -> str:
 
 def _accuracies(
     result: xarray.Dataset, best: pandas.DataFrame, name: str, writer: ExhibitWriter
-) -> Picture:
+) -> Drawing:
     """Best heads as marks with intervals, baselines as ticks, by kind of mention."""
     heads = best.dropna(subset="layer")
     rows = []
@@ -109,7 +108,7 @@ def _accuracies(
     )
 
 
-def _map(result: xarray.Dataset, name: str, writer: ExhibitWriter) -> Picture:
+def _map(result: xarray.Dataset, name: str, writer: ExhibitWriter) -> Drawing:
     return writer.maps(
         result[["accuracy"]].sel(mention_kind="all").max("direction"),
         Map(

@@ -14,8 +14,7 @@ from headlight.corpora import Sentence, open_treebank
 from headlight.errors import CorpusError
 from headlight.findings.dependency import best_heads
 from headlight.findings.wording import percent
-from headlight.views.exhibits import Comparison
-from headlight.views.parts import LinkDrawing, attention_lines, windowed
+from headlight.views.parts import Comparison, LinkDrawing, Section, attention_lines, windowed
 from headlight_papers.corpora import CoreferenceDocument, open_coreference
 from headlight_papers.findings.coreference import systems_table
 from headlight_papers.papers.clark2019 import published
@@ -27,7 +26,7 @@ from headlight_papers.papers.clark2019.results import (
     stem,
 )
 from headlight_papers.papers.clark2019.settings import Settings
-from headlight_papers.papers.exhibit import Content, exhibit
+from headlight_papers.papers.exhibit import exhibit
 from headlight_papers.papers.naming import head_name
 from headlight_papers.papers.reproduction import Reproduction
 from headlight_papers.papers.text import model_note, text_notes
@@ -69,7 +68,7 @@ Annotated = TypeVar("Annotated", Sentence, CoreferenceDocument)
 
 
 @exhibit("figure-1", "Examples of heads", "Clark et al. (2019), Figure 1")
-def figure_1(reproduction: Reproduction[Settings], writer: ExhibitWriter) -> Content:
+def figure_1(reproduction: Reproduction[Settings], writer: ExhibitWriter) -> Section:
     """The broadest head, and those that look most at the next token, [SEP] and punctuation."""
     survey = load_survey(reproduction)
     measure = reproduction.settings.measures[0]
@@ -81,10 +80,10 @@ def figure_1(reproduction: Reproduction[Settings], writer: ExhibitWriter) -> Con
         notes = what_it_does(pattern, one)
         drawings.append(LinkDrawing(f"Head {name}", tokens, tokens, weights, [notes]))
         rows.append({"pattern": notes, "head": name, "value": one.value})
-    return Content(
-        "For each pattern of Section 3 the head that shows it most in the survey, on a "
+    return Section(
+        explanation="For each pattern of Section 3 the head that shows it most in the survey, on a "
         "text of ours. Left attends, right is attended to; the darker the line, the more.",
-        pictures=[
+        drawings=[
             writer.picture(
                 partial(attention_lines, drawings),
                 "The attention weights of four heads on one pair of sentences.",
@@ -114,7 +113,7 @@ def figure_1(reproduction: Reproduction[Settings], writer: ExhibitWriter) -> Con
 @exhibit(
     "figure-5", "Heads with a linguistic job", "Clark et al. (2019), Figure 5", ("dependency",)
 )
-def figure_5(reproduction: Reproduction, writer: ExhibitWriter) -> Content:
+def figure_5(reproduction: Reproduction, writer: ExhibitWriter) -> Section:
     """The best head of some relations at work, and that of coreference."""
     source = reproduction.sources.dependency[0]
     best = best_heads(
@@ -129,12 +128,12 @@ def figure_5(reproduction: Reproduction, writer: ExhibitWriter) -> Content:
         _comparisons(row, link)
         for row, link in zip(published.FIGURE_5, [*found, resolver], strict=True)
     ]
-    return Content(
-        "For each relation the best head, on a sentence of the treebank that it gets "
+    return Section(
+        explanation="For each relation the best head, on a sentence of the treebank that it gets "
         "right. Left attends, right is attended to. Red: the words that the relation is about; "
         "last, mentions of one document and the antecedents that the best head of coreference "
         "finds, however small their weights.",
-        pictures=[
+        drawings=[
             writer.picture(
                 partial(attention_lines, drawings, columns=3),
                 f"Attention between words, on sentences of {stem(source)}"

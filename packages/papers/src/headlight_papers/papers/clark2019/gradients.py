@@ -3,9 +3,8 @@
 import xarray
 
 from headlight.findings.rules import FAR_BELOW
-from headlight.views.exhibits import Comparison
-from headlight.views.parts import By, Curve
-from headlight_papers.papers.exhibit import Content, exhibit
+from headlight.views.parts import By, Comparison, Curve, Section
+from headlight_papers.papers.exhibit import exhibit
 from headlight_papers.papers.naming import frame_of
 from headlight_papers.papers.reproduction import Reproduction
 from headlight_papers.papers.text import text_notes, text_settings, text_source
@@ -22,18 +21,18 @@ BY = By("key_category", CATEGORIES)
     "Clark et al. (2019), Figure 3 and Section 3.2",
     ("gradient",),
 )
-def figure_3(reproduction: Reproduction, writer: ExhibitWriter) -> Content:
+def figure_3(reproduction: Reproduction, writer: ExhibitWriter) -> Section:
     """|∂L/∂α| by layer, for attention to [SEP], to periods and commas, and to all tokens."""
     result = load_importance(reproduction)
     by_layer = result["importance"].mean("head")
     frame = frame_of({label: by_layer.sel(key_category=name) for name, label in CATEGORIES.items()})
     ratio = by_layer.sel(key_category="sep") / by_layer.sel(key_category="unmasked")
     by_ratio = ", ".join(f"{float(value):.2f}" for value in ratio)
-    return Content(
-        "Mean size of the derivative of the masked-language-model loss by a single "
+    return Section(
+        explanation="Mean size of the derivative of the masked-language-model loss by a single "
         "attention weight, for weights to [SEP], to periods and commas, and to all tokens that are "
         "not masked. Small for [SEP] where attention to it is large: attending to it is a no-op.",
-        pictures=[
+        drawings=[
             writer.curves(
                 result.assign(mean=by_layer).sel(key_category=list(CATEGORIES)),
                 Curve("mean", panel="Mean of each layer", by=BY, y_label="mean |∂L/∂α|"),

@@ -6,12 +6,11 @@ import pandas
 import xarray
 
 from headlight.corpora import open_treebank
-from headlight.views.exhibits import Comparison
-from headlight.views.parts import bars
+from headlight.views.parts import Comparison, Section, bars
 from headlight_papers.papers.clark2019 import published
 from headlight_papers.papers.clark2019.results import stem
 from headlight_papers.papers.clark2019.settings import Settings
-from headlight_papers.papers.exhibit import Content, exhibit
+from headlight_papers.papers.exhibit import exhibit
 from headlight_papers.papers.reproduction import Reproduction
 from headlight_papers.papers.text import model_note
 from headlight_papers.papers.writer import ExhibitWriter
@@ -33,16 +32,16 @@ LABELS = {
     "Clark et al. (2019), Table 3 and Section 5",
     ("dependency",),
 )
-def table_3(reproduction: Reproduction, writer: ExhibitWriter) -> Content:
+def table_3(reproduction: Reproduction, writer: ExhibitWriter) -> Section:
     """Probes and what they are compared with."""
     table = _readable(load_probe_table(reproduction))
     numbers = ["UAS", "low", "high", "UAS, best tree", "UUAS"]
-    return Content(
-        "Parsers that see nothing but attention: each head has a weight, which in "
+    return Section(
+        explanation="Parsers that see nothing but attention: each head has a weight, which in "
         "“attention and words” depends on the vectors of the two words. UAS is the share of words "
         "whose governor is found, punctuation left out. Beyond the paper: the best tree over the "
         "same scores, UUAS, and probes on other measures than the weight.",
-        pictures=[
+        drawings=[
             writer.picture(
                 bars(
                     _marks(table),

@@ -5,12 +5,11 @@ import pandas
 import xarray
 
 from headlight.findings.rules import MOST
-from headlight.views.exhibits import Comparison
-from headlight.views.parts import By, Curve, Reference
+from headlight.views.parts import By, Comparison, Curve, Reference, Section
 from headlight.vocabulary import NEIGHBOURS, measure_table
 from headlight_papers.papers.clark2019 import published
 from headlight_papers.papers.clark2019.results import load_survey
-from headlight_papers.papers.exhibit import Content, exhibit
+from headlight_papers.papers.exhibit import exhibit
 from headlight_papers.papers.naming import count_heads, frame_of, head_name, in_words, percent
 from headlight_papers.papers.reproduction import Reproduction
 from headlight_papers.papers.text import CATEGORIES, FROM, TO, text_notes
@@ -23,17 +22,17 @@ WHO = By("query_category", {"all": "all tokens", "cls": "from [CLS]"})
 
 
 @exhibit("figure-2", "Attention to special tokens", "Clark et al. (2019), Figure 2 and Section 3.2")
-def figure_2(reproduction: Reproduction, writer: ExhibitWriter) -> Content:
+def figure_2(reproduction: Reproduction, writer: ExhibitWriter) -> Section:
     """Attention to special tokens, and from [SEP] to [SEP]."""
     survey = load_survey(reproduction)
     weight = survey["share"].sel(measure=survey["measure"].values[0])
     within = weight.sel(query_category="sep", key_category="sep").mean("head")
-    return Content(
-        "Each dot is a head, each line the mean of a layer: the share that goes to "
+    return Section(
+        explanation="Each dot is a head, each line the mean of a layer: the share that goes to "
         "[CLS], to [SEP], and to periods and commas; in the second picture the share that goes to "
         "[SEP] from [SEP] itself and from all other tokens. The other measures are asked the same, "
         "each as a share of its row's whole (effective attention is signed).",
-        pictures=[
+        drawings=[
             writer.curves(
                 survey.sel(query_category="all", key_category=list(CATEGORIES)),
                 Curve("share", panel="Share of {measure}", by=(MEASURE, TO), percent=True),
@@ -107,7 +106,7 @@ def _alternative(share: xarray.DataArray) -> str:
 
 
 @exhibit("section-3-1", "Heads that attend to a neighbour", "Clark et al. (2019), Section 3.1")
-def section_3_1(reproduction: Reproduction, writer: ExhibitWriter) -> Content:
+def section_3_1(reproduction: Reproduction, writer: ExhibitWriter) -> Section:
     """Attention to the previous, the current and the next token."""
     survey = load_survey(reproduction)
     neighbour = survey["neighbour"]
@@ -115,10 +114,10 @@ def section_3_1(reproduction: Reproduction, writer: ExhibitWriter) -> Content:
     weight = neighbour.sel(measure=survey["measure"].values[0])
     heads = count_heads(weight)
     previous, following = (_specialists(weight.sel(offset=offset)) for offset in (-1, 1))
-    return Content(
-        "The share that goes to the token before, to the token itself and to the one "
+    return Section(
+        explanation="The share that goes to the token before, to the token itself and to the one "
         "after. The denominator is the number of tokens for each of them, as in the released code.",
-        pictures=[
+        drawings=[
             writer.curves(
                 survey,
                 Curve(
@@ -164,7 +163,7 @@ def _specialists(share: xarray.DataArray) -> list[str]:
 
 
 @exhibit("figure-4", "Focused and broad attention", "Clark et al. (2019), Figure 4 and Section 3.3")
-def figure_4(reproduction: Reproduction, writer: ExhibitWriter) -> Content:
+def figure_4(reproduction: Reproduction, writer: ExhibitWriter) -> Section:
     """Entropy of attention, of all tokens and of [CLS]."""
     survey = load_survey(reproduction)
     entropy = survey["entropy"]
@@ -177,11 +176,11 @@ def figure_4(reproduction: Reproduction, writer: ExhibitWriter) -> Content:
             "from [CLS]": by_layer.sel(query_category="cls"),
         }
     )
-    return Content(
-        "Entropy of what a token attends to, in nats, for each head; the dashed line "
+    return Section(
+        explanation="Entropy of what a token attends to, in nats, for each head; the dashed line "
         "is attention spread evenly over the text. Norms, effective attention and gradients are "
         "made distributions first: absolute values divided by their sum.",
-        pictures=[
+        drawings=[
             writer.curves(
                 survey.sel(query_category=list(WHO.names)),
                 Curve(

@@ -4,12 +4,11 @@ import pandas
 import xarray
 
 from headlight.findings.dependency import all_heads, best_heads
-from headlight.views.exhibits import Comparison, Picture, Table
-from headlight.views.parts import By, Map, bars
+from headlight.views.parts import By, Comparison, Drawing, Map, Section, Table, bars
 from headlight.vocabulary import head_name as own_name, measure as measure_row
 from headlight_papers.papers.clark2019 import published
 from headlight_papers.papers.clark2019.results import load_dependencies, stem
-from headlight_papers.papers.exhibit import Content, exhibit
+from headlight_papers.papers.exhibit import exhibit
 from headlight_papers.papers.naming import head_name
 from headlight_papers.papers.reproduction import Reproduction
 from headlight_papers.papers.text import model_note
@@ -26,9 +25,9 @@ DRAWN = 16
 @exhibit(
     "table-1", "Heads as parsers", "Clark et al. (2019), Table 1 and Section 4.2", ("dependency",)
 )
-def table_1(reproduction: Reproduction, writer: ExhibitWriter) -> Content:
+def table_1(reproduction: Reproduction, writer: ExhibitWriter) -> Section:
     """The best head of every relation, and the map of all heads and relations."""
-    pictures: list[Picture] = []
+    pictures: list[Drawing] = []
     tables: list[Table] = []
     comparisons: list[Comparison] = []
     notes: list[str] = []
@@ -41,12 +40,12 @@ def table_1(reproduction: Reproduction, writer: ExhibitWriter) -> Content:
         for measure in result["measure"].values:
             every = _named(all_heads(result, str(measure)))
             writer.keep(every, f"{name}-all-heads-{measure}")
-    return Content(
-        "A head predicts for each word the other word that its attention is strongest "
+    return Section(
+        explanation="A head predicts for each word the other word that its attention is strongest "
         "to (or from). The best head of each relation, in the direction that suits it, beside the "
         "best fixed offset. Head and offset are chosen on the sentences that they are evaluated "
         "on, as in the paper. All measures answer the same question: which word gets most.",
-        pictures=pictures,
+        drawings=pictures,
         tables=tables,
         comparisons=comparisons,
         notes=[model_note(reproduction), *notes, published.AUXPASS_ERRATUM],
@@ -100,7 +99,7 @@ def _named(frame: pandas.DataFrame) -> pandas.DataFrame:
     return frame.assign(head=names).drop(columns="layer")
 
 
-def _accuracies(result: xarray.Dataset, name: str, writer: ExhibitWriter) -> Picture:
+def _accuracies(result: xarray.Dataset, name: str, writer: ExhibitWriter) -> Drawing:
     """Every measure's best head beside the best offset."""
     measures = [str(measure) for measure in result["measure"].values]
     marks = pandas.concat(
@@ -130,7 +129,7 @@ def _accuracies(result: xarray.Dataset, name: str, writer: ExhibitWriter) -> Pic
     )
 
 
-def _map(result: xarray.Dataset, name: str, writer: ExhibitWriter) -> Picture:
+def _map(result: xarray.Dataset, name: str, writer: ExhibitWriter) -> Drawing:
     """All heads and relations, in the better of the two directions."""
     relations = [str(relation) for relation in result["relation"].values[:MAPPED]]
     chosen = result["accuracy"].isel(measure=0).sel(relation=relations).max("direction")

@@ -4,8 +4,9 @@ from collections.abc import Callable, Iterable, Mapping
 
 import pandas
 
+from headlight.views.parts import Section
 from headlight_papers.papers.claims import Claim, claims_content
-from headlight_papers.papers.exhibit import Content, exhibit
+from headlight_papers.papers.exhibit import exhibit
 from headlight_papers.papers.jain2019 import published
 from headlight_papers.papers.jain2019.figures import between, gain
 from headlight_papers.papers.jain2019.results import frame_of, load_all
@@ -175,7 +176,7 @@ def _released(
 
 
 @exhibit("findings", "What the paper concludes, and what is so here", f"{SOURCE}, Sections 4 and 5")
-def findings(reproduction: Reproduction, writer: ExhibitWriter) -> Content:
+def findings(reproduction: Reproduction, writer: ExhibitWriter) -> Section:
     """The conclusions, each judged by a rule that is stated."""
     results = load_all(reproduction)
     frames = {key: frame_of(found) for key, found in results.items()}

@@ -9,9 +9,8 @@ import xarray
 from jaxtyping import Float64
 
 from headlight.reduce.intervals import mean_interval
-from headlight.views.exhibits import Picture
-from headlight.views.parts import Curve, Figure, bars, boxes
-from headlight_papers.papers.exhibit import Content, exhibit
+from headlight.views.parts import Curve, Drawing, Figure, Section, bars, boxes
+from headlight_papers.papers.exhibit import exhibit
 from headlight_papers.papers.jain2019 import published
 from headlight_papers.papers.jain2019.results import frame_of, load_all
 from headlight_papers.papers.jain2019.tables import (
@@ -39,7 +38,7 @@ Values = Float64[np.ndarray, " _"]
 
 
 @exhibit("figure-2", "How attention agrees with gradients and leaving out", f"{SOURCE}, Figure 2")
-def figure_2(reproduction: Reproduction, writer: ExhibitWriter) -> Content:
+def figure_2(reproduction: Reproduction, writer: ExhibitWriter) -> Section:
     """Histograms of τ over texts, by predicted class."""
     results = load_all(reproduction)
     pictures = []
@@ -59,7 +58,7 @@ def figure_2(reproduction: Reproduction, writer: ExhibitWriter) -> Content:
                 name=pair.replace("_", "-"),
             )
         )
-    return Content(OF_WHAT, pictures=pictures, notes=notes_of(reproduction, results))
+    return Section(explanation=OF_WHAT, drawings=pictures, notes=notes_of(reproduction, results))
 
 
 @exhibit(
@@ -67,7 +66,7 @@ def figure_2(reproduction: Reproduction, writer: ExhibitWriter) -> Content:
     "Whether gradients agree with leaving out more than attention does",
     f"{SOURCE}, Figures 3 to 5",
 )
-def figure_3(reproduction: Reproduction, writer: ExhibitWriter) -> Content:
+def figure_3(reproduction: Reproduction, writer: ExhibitWriter) -> Section:
     """Differences of τ on the same text, and those between encoders."""
     results = load_all(reproduction)
     frames = {key: frame_of(found) for key, found in results.items()}
@@ -110,17 +109,17 @@ def figure_3(reproduction: Reproduction, writer: ExhibitWriter) -> Content:
         "Differences between encoders by set.",
         name="encoders",
     )
-    return Content(
-        f"{OF_WHAT} Differences are taken on each text; right of 0 gradients and leaving out agree "
-        "better with each other than with attention.",
-        pictures=[first, second],
+    return Section(
+        explanation=f"{OF_WHAT} Differences are taken on each text; right of 0 gradients and "
+        "leaving out agree better with each other than with attention.",
+        drawings=[first, second],
         tables=[writer.table(table, "Mean difference of τ over texts ± half of a 95% interval")],
         notes=notes_of(reproduction, results),
     )
 
 
 @exhibit("figure-6", "Predictions when attention is permuted", f"{SOURCE}, Figure 6")
-def figure_6(reproduction: Reproduction, writer: ExhibitWriter) -> Content:
+def figure_6(reproduction: Reproduction, writer: ExhibitWriter) -> Section:
     """The median change of the prediction, against the largest weight."""
     results = load_all(reproduction)
     table, draw = _by_weight(results, "permuted", y_label="median TVD", limits=(0.0, 1.0))
@@ -132,17 +131,18 @@ def figure_6(reproduction: Reproduction, writer: ExhibitWriter) -> Content:
         "whiskers the 5th and the 95th percentile.",
         f"Medians over texts from {min(medians):.3f} to {max(medians):.3f}.",
     )
-    return Content(
-        "The weights of all words of a text change places at random, and the states that they "
-        "weigh stay as they are. TVD of two classes is the change of the probability of either.",
-        pictures=[picture],
+    return Section(
+        explanation="The weights of all words of a text change places at random, and the states "
+        "that they weigh stay as they are. TVD of two classes is the change of the probability of "
+        "either.",
+        drawings=[picture],
         tables=[writer.table(table, "Median over texts, by the largest weight")],
         notes=notes_of(reproduction, results),
     )
 
 
 @exhibit("figure-7", "How different attention can be", f"{SOURCE}, Figure 7")
-def figure_7(reproduction: Reproduction, writer: ExhibitWriter) -> Content:
+def figure_7(reproduction: Reproduction, writer: ExhibitWriter) -> Section:
     """Histograms of the ε-max JSD by predicted class."""
     results = load_all(reproduction)
     table = pandas.DataFrame([_adversaries_row(*key, found) for key, found in results.items()])
@@ -157,18 +157,18 @@ def figure_7(reproduction: Reproduction, writer: ExhibitWriter) -> Content:
         "ln 2 = 0.693.",
         alternative=f"Means from {min(means):.2f} to {max(means):.2f}.",
     )
-    return Content(
-        "For each text attention is looked for that is as far as possible from the model's own, in "
-        "Jensen-Shannon divergence, and moves the prediction by at most 0.05; encoder and output "
-        "stay as they are. What is found is a lower bound of what there is.",
-        pictures=[picture],
+    return Section(
+        explanation="For each text attention is looked for that is as far as possible from the "
+        "model's own, in Jensen-Shannon divergence, and moves the prediction by at most 0.05; "
+        "encoder and output stay as they are. What is found is a lower bound of what there is.",
+        drawings=[picture],
         tables=[writer.table(table, "ε-max JSD over texts")],
         notes=notes_of(reproduction, results),
     )
 
 
 @exhibit("figure-8", "How different attention can be, by the largest weight", f"{SOURCE}, Figure 8")
-def figure_8(reproduction: Reproduction, writer: ExhibitWriter) -> Content:
+def figure_8(reproduction: Reproduction, writer: ExhibitWriter) -> Section:
     """The ε-max JSD against the largest weight."""
     results = load_all(reproduction)
     table, draw = _by_weight(results, "jsd", y_label="ε-max JSD", limits=(0.0, 0.7))
@@ -178,10 +178,11 @@ def figure_8(reproduction: Reproduction, writer: ExhibitWriter) -> Content:
         "texts, boxes quartiles, whiskers the 5th and the 95th percentile.",
         "Boxes of ε-max JSD by largest weight.",
     )
-    return Content(
-        "As Figure 7. Where one word has nearly all attention, other attention is harder to find "
-        "that leaves the prediction as it is, unless the prediction does not depend on attention.",
-        pictures=[picture],
+    return Section(
+        explanation="As Figure 7. Where one word has nearly all attention, other attention is "
+        "harder to find that leaves the prediction as it is, unless the prediction does not depend "
+        "on attention.",
+        drawings=[picture],
         tables=[writer.table(table, "Median over texts, by the largest weight")],
         notes=notes_of(reproduction, results),
     )
@@ -218,7 +219,7 @@ def _histograms(
     *,
     x_label: str,
     **words: str,
-) -> Picture:
+) -> Drawing:
     """A panel for each model, with a histogram for each predicted class."""
     shares = {}
     for (title, encoder), found in results.items():

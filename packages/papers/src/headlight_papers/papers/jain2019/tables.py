@@ -5,8 +5,8 @@ from collections.abc import Mapping
 import pandas
 import xarray
 
-from headlight.views.exhibits import Comparison
-from headlight_papers.papers.exhibit import Content, exhibit
+from headlight.views.parts import Comparison, Section
+from headlight_papers.papers.exhibit import exhibit
 from headlight_papers.papers.jain2019 import published
 from headlight_papers.papers.jain2019.results import frame_of, load_all
 from headlight_papers.papers.reproduction import Reproduction
@@ -61,7 +61,7 @@ def notes_of(reproduction: Reproduction, results: Results) -> list[str]:
 
 
 @exhibit("table-1", "The sets, and how well they are learnt", f"{SOURCE}, Table 1")
-def table_1(reproduction: Reproduction, writer: ExhibitWriter) -> Content:
+def table_1(reproduction: Reproduction, writer: ExhibitWriter) -> Section:
     """Sizes, lengths, and F1, accuracy and AUC of the models."""
     results = load_all(reproduction)
     sets = pandas.DataFrame(
@@ -83,8 +83,9 @@ def table_1(reproduction: Reproduction, writer: ExhibitWriter) -> Content:
         for (title, encoder), found in results.items()
         if (title, encoder) in published.RELEASED
     ]
-    return Content(
-        "F1 is that of the second class. Published is the F1 of the authors' released results.",
+    return Section(
+        explanation="F1 is that of the second class. Published is the F1 of the authors' released "
+        "results.",
         tables=[
             writer.table(sets, "Sets", formats={"words": ".0f"}, name="sets"),
             writer.table(models, "Models on the test part", formats=".3f"),
@@ -128,7 +129,7 @@ def _paper_f1(title: str, encoder: Encoder) -> str:
 
 
 @exhibit("table-2", "Which measures agree on the words that matter", f"{SOURCE}, Table 2")
-def table_2(reproduction: Reproduction, writer: ExhibitWriter) -> Content:
+def table_2(reproduction: Reproduction, writer: ExhibitWriter) -> Section:
     """τ of attention, gradients and leaving out, with the share of significant ones."""
     results = load_all(reproduction)
     frames = {key: frame_of(found) for key, found in results.items()}
@@ -153,8 +154,9 @@ def table_2(reproduction: Reproduction, writer: ExhibitWriter) -> Content:
     if beside:
         caption = "Mean τ, released / ours (other data, other split)"
         tables.append(writer.table(pandas.DataFrame(beside), caption, name="released"))
-    return Content(
-        f"{OF_WHAT} Texts without a τ, where a measure is the same for all words, are left out.",
+    return Section(
+        explanation=f"{OF_WHAT} Texts without a τ, where a measure is the same for all words, are "
+        "left out.",
         tables=tables,
         notes=notes_of(reproduction, results),
     )

@@ -7,8 +7,8 @@ import xarray
 
 from headlight.findings.no_op import TARGETS, no_op
 from headlight.findings.rules import RELATED
-from headlight.views.parts import Curve, Map
-from headlight_papers.papers.exhibit import Content, ExhibitSpec, exhibit
+from headlight.views.parts import Curve, Map, Section
+from headlight_papers.papers.exhibit import ExhibitSpec, exhibit
 from headlight_papers.papers.kobayashi2020.results import (
     BY,
     LABELS,
@@ -32,7 +32,7 @@ SHOWN = 12
     "Weights and norms by kind of token",
     "Kobayashi et al. (2020), Figure 3 and Section 4.2",
 )
-def figure_3(reproduction: Reproduction, writer: ExhibitWriter) -> Content:
+def figure_3(reproduction: Reproduction, writer: ExhibitWriter) -> Section:
     """What the weights say of special tokens, and what the norms say."""
     found = load_norms(reproduction)
     frame = frame_of(
@@ -43,12 +43,12 @@ def figure_3(reproduction: Reproduction, writer: ExhibitWriter) -> Content:
         }
     )
     shares = _special_shares(found)
-    return Content(
-        "Each dot is a head, each line the mean of a layer: the sum over the tokens of "
+    return Section(
+        explanation="Each dot is a head, each line the mean of a layer: the sum over the tokens of "
         "a kind, averaged over the tokens that attend. Weights of a layer add up to 1; norms are "
         "not normalised. Where the line of [SEP] is high on the left and low on the right, much "
         "is looked at and little is taken: a no-op.",
-        pictures=[
+        drawings=[
             writer.curves(
                 found.sel(key_category=categories(found)),
                 *(
@@ -90,7 +90,7 @@ def together(correlation: float) -> str:
     return f"{said}: heads that attend most {have} the shorter vectors."
 
 
-def of_category(reproduction: Reproduction, writer: ExhibitWriter, category: str) -> Content:
+def of_category(reproduction: Reproduction, writer: ExhibitWriter, category: str) -> Section:
     """α and ‖f(x)‖ of a category as maps; the scale of ‖f(x)‖ is one for all categories."""
     found = load_norms(reproduction)
     weight = found["weight_total"].sel(key_category=category)
@@ -101,11 +101,11 @@ def of_category(reproduction: Reproduction, writer: ExhibitWriter, category: str
     ranks = frame[["α", "‖f(x)‖"]].dropna().rank()
     correlation = float(ranks["α"].corr(ranks["‖f(x)‖"]))
     note = together(correlation)
-    return Content(
-        "Left the weight that goes to such tokens, right the mean length of their "
+    return Section(
+        explanation="Left the weight that goes to such tokens, right the mean length of their "
         "transformed vectors, on one scale for all kinds of tokens. Dark on one side and light on "
         "the other: the two cancel out.",
-        pictures=[
+        drawings=[
             writer.maps(
                 found.sel(key_category=category),
                 Map("weight_total", f"(a) α of {LABELS[category]}", unit=""),
@@ -146,7 +146,7 @@ figure_4, figure_10, figure_11, figure_12 = (
     "Where much weight moves little",
     "Beyond Kobayashi et al. (2020), after Section 4.2",
 )
-def no_op_heads(reproduction: Reproduction, writer: ExhibitWriter) -> Content:
+def no_op_heads(reproduction: Reproduction, writer: ExhibitWriter) -> Section:
     """Heads that look at special tokens and take nothing from them."""
     found = load_norms(reproduction)
     frame = no_op(found)
@@ -170,11 +170,11 @@ def no_op_heads(reproduction: Reproduction, writer: ExhibitWriter) -> Content:
         for scale in ("weight", "norm")
     )
     count = f"{int(frame['no_op'].sum())} of {len(frame)} heads are no-ops by this rule."
-    return Content(
-        "For each head, how much of its weight goes to tokens that say little by "
+    return Section(
+        explanation="For each head, how much of its weight goes to tokens that say little by "
         "themselves (special tokens, punctuation, sinks), and how much of what it moves comes from "
         "there.",
-        pictures=[
+        drawings=[
             writer.maps(
                 frame.set_index(["layer", "head"]).to_xarray(),
                 *maps,

@@ -4,8 +4,9 @@ import xarray
 
 from headlight.findings import mean_shares, weight_and_norm
 from headlight.findings.rules import FAR_BELOW, RELATED, VARIES
+from headlight.views.parts import Section
 from headlight_papers.papers.claims import Claim, claims_content
-from headlight_papers.papers.exhibit import Content, exhibit
+from headlight_papers.papers.exhibit import exhibit
 from headlight_papers.papers.kobayashi2020 import published
 from headlight_papers.papers.kobayashi2020.results import LABELS, categories, load_norms
 from headlight_papers.papers.reproduction import Reproduction
@@ -15,7 +16,7 @@ from headlight_papers.papers.writer import ExhibitWriter
 
 
 @exhibit("findings", "Which findings hold", "Kobayashi et al. (2020), Sections 4.1 to 4.3")
-def findings(reproduction: Reproduction, writer: ExhibitWriter) -> Content:
+def findings(reproduction: Reproduction, writer: ExhibitWriter) -> Section:
     """The three findings of Section 4, each with the rule by which it holds or not."""
     found = load_norms(reproduction)
     # The sentences that a survey says of the same tokens.

@@ -5,9 +5,8 @@ from collections.abc import Mapping
 import pandas
 import xarray
 
-from headlight.views.exhibits import Comparison
-from headlight.views.parts import Curve, Map
-from headlight_papers.papers.exhibit import Content, exhibit
+from headlight.views.parts import Comparison, Curve, Map, Section
+from headlight_papers.papers.exhibit import exhibit
 from headlight_papers.papers.kobayashi2020 import published
 from headlight_papers.papers.kobayashi2020.results import load_norms
 from headlight_papers.papers.naming import frame_of
@@ -20,15 +19,15 @@ FORMATS = dict.fromkeys(STATISTICS.values(), ".2f")
 
 
 @exhibit("table-1", "Dispersion of ‖f(x)‖", "Kobayashi et al. (2020), Table 1 and Section 4.1")
-def table_1(reproduction: Reproduction, writer: ExhibitWriter) -> Content:
+def table_1(reproduction: Reproduction, writer: ExhibitWriter) -> Section:
     """‖f(x)‖ of every head: which vary most and least, and on average."""
     found = load_norms(reproduction)
     frame = extremes(found, "vector_norm")
-    return Content(
-        "If the transformed vectors of a head were all of one length (CV 0), its "
+    return Section(
+        explanation="If the transformed vectors of a head were all of one length (CV 0), its "
         "weights would tell what it moves. Mean, standard deviation and their ratio over all "
         "tokens of the text, special ones included; the average is one over heads.",
-        pictures=[
+        drawings=[
             writer.maps(
                 found,
                 Map("vector_norm_cv", "CV of ‖f(x)‖", scale="norm"),
@@ -47,7 +46,7 @@ def table_1(reproduction: Reproduction, writer: ExhibitWriter) -> Content:
 
 
 @exhibit("table-4", "Dispersion of ‖x‖", "Kobayashi et al. (2020), Table 4 and Appendix A")
-def table_4(reproduction: Reproduction, writer: ExhibitWriter) -> Content:
+def table_4(reproduction: Reproduction, writer: ExhibitWriter) -> Section:
     """‖x‖ of every layer."""
     found = load_norms(reproduction)
     notes = text_notes(reproduction, found)
@@ -57,11 +56,11 @@ def table_4(reproduction: Reproduction, writer: ExhibitWriter) -> Content:
     )
     if "input_norm_mean" not in found:
         missing = "It was not found what the values of this model are made from."
-        return Content(explanation, notes=[*notes, missing])
+        return Section(explanation, notes=[*notes, missing])
     frame = extremes(found, "input_norm")
-    return Content(
+    return Section(
         explanation,
-        pictures=[
+        drawings=[
             writer.curves(
                 found,
                 *(

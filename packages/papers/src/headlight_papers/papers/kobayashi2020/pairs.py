@@ -7,16 +7,17 @@ import numpy as np
 import pandas
 import xarray
 
-from headlight.views.exhibits import Comparison
 from headlight.views.parts import (
     By,
+    Comparison,
     Curve,
     DensityPanel,
     Reference,
+    Section,
     density,
     weight_and_length,
 )
-from headlight_papers.papers.exhibit import Content, exhibit
+from headlight_papers.papers.exhibit import exhibit
 from headlight_papers.papers.kobayashi2020 import published
 from headlight_papers.papers.kobayashi2020.results import (
     BY,
@@ -37,7 +38,7 @@ RHO: dict[str, Any] = {"y_label": "Spearman's ρ", "references": [Reference(0.0)
     "Do weights and norms cancel out?",
     "Kobayashi et al. (2020), Table 2 and Section 4.2",
 )
-def table_2(reproduction: Reproduction, writer: ExhibitWriter) -> Content:
+def table_2(reproduction: Reproduction, writer: ExhibitWriter) -> Section:
     """Spearman's ρ between α and ‖f(x)‖, over all pairs of a category."""
     found = load_norms(reproduction)
     names = categories(found)
@@ -51,12 +52,12 @@ def table_2(reproduction: Reproduction, writer: ExhibitWriter) -> Content:
         }
     )
     ours = dict(zip(names, map(float, frame["ρ"]), strict=True))
-    return Content(
-        "Spearman's rank correlation between α and ‖f(x)‖ over all pairs of an "
+    return Section(
+        explanation="Spearman's rank correlation between α and ‖f(x)‖ over all pairs of an "
         "attending token and an attended token of the category, all heads together. Negative: the "
         "more attention, the shorter the vector. The pairs are never stored; the error of the "
         "method is computed with it. The picture has the same within each head.",
-        pictures=[
+        drawings=[
             writer.curves(
                 of,
                 Curve("weight_norm_spearman_by_head", panel="Head by head", by=BY, **RHO),
@@ -80,7 +81,7 @@ def table_2(reproduction: Reproduction, writer: ExhibitWriter) -> Content:
 
 
 @exhibit("figure-5", "Pairs of α and ‖f(x)‖", "Kobayashi et al. (2020), Figure 5 and Section 4.2")
-def figure_5(reproduction: Reproduction, writer: ExhibitWriter) -> Content:
+def figure_5(reproduction: Reproduction, writer: ExhibitWriter) -> Section:
     """A sample of pairs of α and ‖f(x)‖."""
     found = load_norms(reproduction)
     panels, frames = [], []
@@ -97,11 +98,11 @@ def figure_5(reproduction: Reproduction, writer: ExhibitWriter) -> Content:
     sizes = ", ".join(
         f"{len(frame):,} of {frame['category'].iloc[0]}" for frame in frames if len(frame)
     )
-    return Content(
-        "Each pair is an attending and an attended token in one head. The paper plots "
+    return Section(
+        explanation="Each pair is an attending and an attended token in one head. The paper plots "
         "1% of all pairs as points; here a uniform random sample of each kind is drawn as a "
         "density, α on a logarithmic axis: the darker, the more pairs.",
-        pictures=[
+        drawings=[
             writer.picture(
                 partial(density, panels, columns=2),
                 "Density of sampled pairs, by kind of the attended token.",
@@ -119,7 +120,7 @@ def figure_5(reproduction: Reproduction, writer: ExhibitWriter) -> Content:
     "Frequent tokens have short vectors",
     "Kobayashi et al. (2020), Figure 6 and Section 4.3",
 )
-def figure_6(reproduction: Reproduction, writer: ExhibitWriter) -> Content:
+def figure_6(reproduction: Reproduction, writer: ExhibitWriter) -> Section:
     """Frequency rank against α and ‖f(x)‖, averaged over all heads."""
     found = load_norms(reproduction)
     rho = {name: float(found["frequency_spearman"].sel(quantity=name)) for name in SYMBOLS}
@@ -155,12 +156,12 @@ def figure_6(reproduction: Reproduction, writer: ExhibitWriter) -> Content:
     if panels:
         drawn = partial(density, panels, columns=2)
         pictures.insert(0, writer.picture(drawn, "Density of occurrences.", alternative))
-    return Content(
-        "Each occurrence of a token: its frequency rank (1 is the most frequent) "
+    return Section(
+        explanation="Each occurrence of a token: its frequency rank (1 is the most frequent) "
         "against the attention that it receives and the length of its transformed vector, both "
         "averaged over all heads. The second picture, which the paper asks for as future work, "
         "has the correlation within each head.",
-        pictures=pictures,
+        drawings=pictures,
         comparisons=[
             Comparison(f"ρ of rank and {SYMBOLS[name]}", number, rho[name], digits=2)
             for name, number in published.FIGURE_6.items()

@@ -8,9 +8,8 @@ import xarray
 
 from headlight.errors import UnsupportedModelError
 from headlight.measures import singular_values_of
-from headlight.views.exhibits import Comparison
-from headlight.views.parts import Curve
-from headlight_papers.papers.exhibit import Content, exhibit
+from headlight.views.parts import Comparison, Curve, Section
+from headlight_papers.papers.exhibit import exhibit
 from headlight_papers.papers.kobayashi2020 import published
 from headlight_papers.papers.kobayashi2020.settings import Settings
 from headlight_papers.papers.naming import frame_of, head_name
@@ -24,7 +23,7 @@ from headlight_papers.papers.writer import ExhibitWriter
     "Singular values of f",
     "Kobayashi et al. (2020), Figure 9 and Appendices A and B",
 )
-def figure_9(reproduction: Reproduction[Settings], writer: ExhibitWriter) -> Content:
+def figure_9(reproduction: Reproduction[Settings], writer: ExhibitWriter) -> Section:
     """The singular values of one head of every layer."""
     explanation = (
         "f is affine; with a 1 appended to the vectors it is linear, and its singular values say "
@@ -34,7 +33,7 @@ def figure_9(reproduction: Reproduction[Settings], writer: ExhibitWriter) -> Con
     try:
         found = load_singular_values(reproduction)
     except UnsupportedModelError as reason:
-        return Content(explanation, notes=[str(reason)])
+        return Section(explanation, notes=[str(reason)])
     values, ratio = found["singular_value"], found["ratio"]
     generator = np.random.default_rng(reproduction.settings.seed)
     chosen = {
@@ -49,9 +48,9 @@ def figure_9(reproduction: Reproduction[Settings], writer: ExhibitWriter) -> Con
         {"largest": values.max("index"), "smallest": values.min("index"), "ratio": ratio}
     ).dropna()
     smallest = float(ratio.min())
-    return Content(
+    return Section(
         explanation,
-        pictures=[
+        drawings=[
             writer.curves(
                 drawn.assign_coords(index=drawn["index"] + 1).to_dataset(name="singular_value"),
                 Curve(

@@ -2,8 +2,9 @@
 
 import xarray
 
+from headlight.views.parts import Section
 from headlight_papers.papers.claims import Claim, claims_content
-from headlight_papers.papers.exhibit import Content, exhibit
+from headlight_papers.papers.exhibit import exhibit
 from headlight_papers.papers.kobayashi2021 import published
 from headlight_papers.papers.kobayashi2021.results import (
     METHODS,
@@ -24,7 +25,7 @@ NOT_READ = "not at hand"
 
 
 @exhibit("findings", "Which findings hold", "Kobayashi et al. (2021), Table 2")
-def findings(reproduction: Reproduction, writer: ExhibitWriter) -> Content:
+def findings(reproduction: Reproduction, writer: ExhibitWriter) -> Section:
     """Each with the rule by which it holds or not."""
     found = load_mixing(reproduction)
     notes = [

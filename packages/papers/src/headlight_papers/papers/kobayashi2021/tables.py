@@ -8,9 +8,8 @@ from typing import Any
 import pandas
 import xarray
 
-from headlight.views.exhibits import Comparison
-from headlight.views.parts import By, Curve
-from headlight_papers.papers.exhibit import Content, ExhibitSpec, exhibit
+from headlight.views.parts import By, Comparison, Curve, Section
+from headlight_papers.papers.exhibit import ExhibitSpec, exhibit
 from headlight_papers.papers.kobayashi2021 import published
 from headlight_papers.papers.kobayashi2021.results import METHODS, WHOLE, load_mixing, notes_of
 from headlight_papers.papers.naming import frame_of
@@ -22,7 +21,7 @@ STATISTICS = {"mean": "mean", "max": "largest", "min": "smallest"}
 
 
 @exhibit("table-2", "Mixing ratios by five ways of looking", f"{PAPER}, Table 2")
-def table_2(reproduction: Reproduction, writer: ExhibitWriter) -> Content:
+def table_2(reproduction: Reproduction, writer: ExhibitWriter) -> Section:
     """Over the tokens and layers: the mean, the largest, the smallest."""
     found = load_mixing(reproduction)
     frame = overall(found)
@@ -36,11 +35,11 @@ def table_2(reproduction: Reproduction, writer: ExhibitWriter) -> Content:
     others = ", ".join(
         f"{method} {published.TABLE_2[scope].roberta}%" for scope, method in METHODS.items()
     )
-    return Content(
-        "The mixing ratio of a token is the length of what other tokens give it, over that and the "
-        "length of what it gives itself: by weights (W) or norms (N), of the attention alone, with "
-        "the residual connection (RES), and behind the layer norm as well (LN). Numbers are over "
-        "all tokens of all layers.",
+    return Section(
+        explanation="The mixing ratio of a token is the length of what other tokens give it, over "
+        "that and the length of what it gives itself: by weights (W) or norms (N), of the "
+        "attention alone, with the residual connection (RES), and behind the layer norm as well "
+        "(LN). Numbers are over all tokens of all layers.",
         tables=[writer.table(frame, "Over the tokens of all layers, in percent", formats=".1f")],
         comparisons=comparisons,
         notes=[f"The paper's means of RoBERTa-base: {others}.", *notes_of(reproduction, found)],
@@ -110,7 +109,7 @@ GROUPS: Mapping[str, Group] = {
 }
 
 
-def of_group(reproduction: Reproduction, writer: ExhibitWriter, name: str) -> Content:
+def of_group(reproduction: Reproduction, writer: ExhibitWriter, name: str) -> Section:
     """The mixing ratio by layer, a line for each member of a group."""
     group = GROUPS[name]
     found = load_mixing(reproduction)
@@ -121,11 +120,11 @@ def of_group(reproduction: Reproduction, writer: ExhibitWriter, name: str) -> Co
     said = "; ".join(f"{label} {float(each.mean()):.1f}%" for label, each in columns.items())
     said = f"Means over layers: {said}."
     method = METHODS.get(group.scope, "")
-    return Content(
-        group.explanation
+    return Section(
+        explanation=group.explanation
         + (f" All by {method}." if method else "")
         + " Intervals: 95%, bootstrap over texts.",
-        pictures=[
+        drawings=[
             writer.curves(
                 seen.sel({group.by.dim: list(labels)}),
                 Curve(

@@ -5,8 +5,8 @@ from dataclasses import replace
 
 import xarray
 
+from headlight.views.parts import Section
 from headlight_papers.papers.claims import Claim, claims_content
-from headlight_papers.papers.exhibit import Content
 from headlight_papers.papers.reproduction import Reproduction
 from headlight_papers.papers.token_maps.results import ahead, caveat_of, load_maps, notes_of, score
 from headlight_papers.papers.token_maps.settings import Ahead, MapPaperSettings
@@ -38,7 +38,7 @@ def judge_ahead(found: xarray.Dataset, claims: Sequence[Ahead]) -> list[Claim]:
     return judged
 
 
-def findings(reproduction: Reproduction[MapPaperSettings], writer: ExhibitWriter) -> Content:
+def findings(reproduction: Reproduction[MapPaperSettings], writer: ExhibitWriter) -> Section:
     """The findings of a paper."""
     found = load_maps(reproduction)
     judged = judge_ahead(found, reproduction.settings.claims)

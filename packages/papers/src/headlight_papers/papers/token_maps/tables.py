@@ -8,10 +8,9 @@ from math import isnan
 import pandas
 import xarray
 
-from headlight.views.exhibits import Comparison, Picture
 from headlight.views.numbers import MISSING
-from headlight.views.parts import By, Curve
-from headlight_papers.papers.exhibit import Content, ExhibitSpec
+from headlight.views.parts import By, Comparison, Curve, Drawing, Section
+from headlight_papers.papers.exhibit import ExhibitSpec
 from headlight_papers.papers.reproduction import Reproduction
 from headlight_papers.papers.token_maps.results import caveat_of, load_maps, notes_of, score
 from headlight_papers.papers.token_maps.settings import MapTable
@@ -87,7 +86,7 @@ def table_exhibit(asked: MapTable) -> ExhibitSpec:
 
 def _table(
     reproduction: Reproduction, writer: ExhibitWriter, kind: Kind, published: Mapping[str, str]
-) -> Content:
+) -> Section:
     found = load_maps(reproduction)
     names = names_of(found)
     frame = pandas.DataFrame(
@@ -106,9 +105,9 @@ def _table(
         if name in names
     ]
     pictures = [_curves(writer, found, names)] if kind.drawn else []
-    return Content(
-        f"{caveat_of(reproduction)}{kind.explanation}",
-        pictures=pictures,
+    return Section(
+        explanation=f"{caveat_of(reproduction)}{kind.explanation}",
+        drawings=pictures,
         tables=[writer.table(frame, "Maps of the same texts")],
         comparisons=comparisons,
         notes=notes_of(reproduction, found),
@@ -120,7 +119,7 @@ def _shown(number: Bounds) -> str:
     return MISSING if isnan(number.value) else f"{number:.3f}"
 
 
-def _curves(writer: ExhibitWriter, found: xarray.Dataset, names: Sequence[str]) -> Picture:
+def _curves(writer: ExhibitWriter, found: xarray.Dataset, names: Sequence[str]) -> Drawing:
     labels = {name: LABELS[name] for name in names}
     last = found["lost"].isel(share=-1)
     said = "; ".join(f"{labels[name]} {float(last.sel(map=name)):.2f}" for name in names)

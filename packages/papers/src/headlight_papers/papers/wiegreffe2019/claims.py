@@ -5,8 +5,9 @@ from collections.abc import Callable, Iterable, Mapping
 import pandas
 from numpy.typing import ArrayLike
 
+from headlight.views.parts import Section
 from headlight_papers.papers.claims import Claim, claims_content
-from headlight_papers.papers.exhibit import Content, exhibit
+from headlight_papers.papers.exhibit import exhibit
 from headlight_papers.papers.reproduction import Reproduction
 from headlight_papers.papers.verdicts import (
     Answer,
@@ -253,7 +254,7 @@ def _quoted(number: Callable[[Quoted], float | None], found: Iterable[str], sign
 
 
 @exhibit("findings", "What the paper concludes, and what is so here", f"{SOURCE}, Sections 3 to 5")
-def findings(reproduction: Reproduction, writer: ExhibitWriter) -> Content:
+def findings(reproduction: Reproduction, writer: ExhibitWriter) -> Section:
     """The conclusions, each judged by a rule that is stated."""
     rows = frames_of(reproduction)
     instances = {

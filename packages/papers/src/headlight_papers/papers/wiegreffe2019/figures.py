@@ -3,8 +3,8 @@
 import pandas
 import xarray
 
-from headlight.views.parts import boxes
-from headlight_papers.papers.exhibit import Content, exhibit
+from headlight.views.parts import Section, boxes
+from headlight_papers.papers.exhibit import exhibit
 from headlight_papers.papers.reproduction import Reproduction
 from headlight_papers.papers.text_classifiers.data import LARGEST, by_largest
 from headlight_papers.papers.trained import LINE, PLANE, lambdas_of, points, with_line
@@ -20,7 +20,7 @@ COLOURS = {"seeds": "#0072b2", "adversary": "#d1500a"}
     "How far attention differs from seed to seed, and in adversaries",
     f"{SOURCE}, Figures 3 and 4",
 )
-def figure_3(reproduction: Reproduction, writer: ExhibitWriter) -> Content:
+def figure_3(reproduction: Reproduction, writer: ExhibitWriter) -> Section:
     """JSD to the base against its largest weight, for other seeds and for an adversary."""
     results = load_all(reproduction)
     weight = lambdas_of(reproduction)[-1]
@@ -52,11 +52,11 @@ def figure_3(reproduction: Reproduction, writer: ExhibitWriter) -> Content:
         "quartiles, whiskers the 5th and the 95th percentile.",
         f"The adversary has a mean JSD from {min(far):.2f} to {max(far):.2f}.",
     )
-    return Content(
-        f"{OF_WHAT} Where attention is concentrated on one word and still is the same for other "
-        "seeds, it is hardly a matter of chance; an adversary has to be further away than seeds "
-        "are before it says anything against attention.",
-        pictures=[picture],
+    return Section(
+        explanation=f"{OF_WHAT} Where attention is concentrated on one word and still is the same "
+        "for other seeds, it is hardly a matter of chance; an adversary has to be further away "
+        "than seeds are before it says anything against attention.",
+        drawings=[picture],
         tables=[writer.table(_medians(texts), "Median JSD over texts", formats=FORMATS)],
         notes=notes_of(reproduction),
     )
@@ -89,7 +89,7 @@ def _medians(texts: pandas.DataFrame) -> pandas.DataFrame:
 
 
 @exhibit("figure-5", "Attention moved against predictions moved", f"{SOURCE}, Figure 5")
-def figure_5(reproduction: Reproduction, writer: ExhibitWriter) -> Content:
+def figure_5(reproduction: Reproduction, writer: ExhibitWriter) -> Section:
     """JSD over TVD: adversaries by λ, other seeds, uniform attention, adversaries of texts."""
     rows, results = frames_of(reproduction), load_all(reproduction)
     texts = [
@@ -121,11 +121,11 @@ def figure_5(reproduction: Reproduction, writer: ExhibitWriter) -> Content:
     )
     columns = ["set", "encoder", "kind", "guide", "seed", "weight", "tvd", "jsd", "kl", "f1"]
     writer.keep(rows[columns], "models")
-    return Content(
-        f"{OF_WHAT} A point high up on the left attends otherwise and predicts the same. A steep "
-        "line says that attention can be moved at no cost; one that leans to the right, that what "
-        "a model attends to matters for what it predicts.",
-        pictures=[picture],
+    return Section(
+        explanation=f"{OF_WHAT} A point high up on the left attends otherwise and predicts the "
+        "same. A steep line says that attention can be moved at no cost; one that leans to the "
+        "right, that what a model attends to matters for what it predicts.",
+        drawings=[picture],
         notes=notes_of(reproduction),
     )
 

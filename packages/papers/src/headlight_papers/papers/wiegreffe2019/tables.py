@@ -4,8 +4,8 @@ import numpy as np
 import pandas
 
 from headlight.reduce.intervals import mean_interval
-from headlight.views.exhibits import Table
-from headlight_papers.papers.exhibit import Content, exhibit
+from headlight.views.parts import Section, Table
+from headlight_papers.papers.exhibit import exhibit
 from headlight_papers.papers.reproduction import Reproduction
 from headlight_papers.papers.text_classifiers.jobs import PATIENCE
 from headlight_papers.papers.wiegreffe2019.published import QUOTED, UNCHECKED
@@ -56,7 +56,7 @@ def notes_of(reproduction: Reproduction) -> list[str]:
 
 
 @exhibit("table-2", "Whether attention is needed at all", f"{SOURCE}, Table 2 and Section 3.1")
-def table_2(reproduction: Reproduction, writer: ExhibitWriter) -> Content:
+def table_2(reproduction: Reproduction, writer: ExhibitWriter) -> Section:
     """F1 of bases, of models trained with uniform attention, and of bases into which it is put."""
     rows = frames_of(reproduction)
     table = []
@@ -76,10 +76,10 @@ def table_2(reproduction: Reproduction, writer: ExhibitWriter) -> Content:
                     "uniform, quoted": quoted.uniform if quoted else np.nan,
                 }
             )
-    return Content(
-        f"{OF_WHAT} Where a model that is trained with frozen uniform attention is as good as one "
-        "with attention of its own, the task does not need attention, and what is asked of it "
-        "there says little.",
+    return Section(
+        explanation=f"{OF_WHAT} Where a model that is trained with frozen uniform attention is as "
+        "good as one with attention of its own, the task does not need attention, and what is "
+        "asked of it there says little.",
         tables=[_quoted(writer, pandas.DataFrame(table), "F1 with and without attention")],
         notes=notes_of(reproduction),
     )
@@ -88,7 +88,7 @@ def table_2(reproduction: Reproduction, writer: ExhibitWriter) -> Content:
 @exhibit(
     "table-3", "Whether attention is of use to another model", f"{SOURCE}, Table 3 and Section 3.4"
 )
-def table_3(reproduction: Reproduction, writer: ExhibitWriter) -> Content:
+def table_3(reproduction: Reproduction, writer: ExhibitWriter) -> Section:
     """F1 of models without context whose attention is given and frozen."""
     rows = frames_of(reproduction)
     rows = rows[rows.encoder == "average"]
@@ -127,18 +127,18 @@ def table_3(reproduction: Reproduction, writer: ExhibitWriter) -> Content:
                     "F1, quoted": numbers[3],
                 }
             )
-    return Content(
-        f"{OF_WHAT} A model that sees each word alone (an affine map and tanh) is trained with "
-        "weights that are given and stay as they are. If those of the LSTM help it more than "
-        "uniform ones, and as much as its own, attention carries information that does not "
-        "depend on the model. Those of adversaries are a single run.",
+    return Section(
+        explanation=f"{OF_WHAT} A model that sees each word alone (an affine map and tanh) is "
+        "trained with weights that are given and stay as they are. If those of the LSTM help it "
+        "more than uniform ones, and as much as its own, attention carries information that does "
+        "not depend on the model. Those of adversaries are a single run.",
         tables=[_quoted(writer, pandas.DataFrame(table), "F1 of models without context")],
         notes=notes_of(reproduction),
     )
 
 
 @exhibit("table-4", "Models that predict the same and attend otherwise", f"{SOURCE}, Section 4")
-def table_4(reproduction: Reproduction, writer: ExhibitWriter) -> Content:
+def table_4(reproduction: Reproduction, writer: ExhibitWriter) -> Section:
     """F1, TVD and JSD of adversaries by λ, beside those of other seeds."""
     rows = frames_of(reproduction)
     table = []
@@ -185,10 +185,10 @@ def table_4(reproduction: Reproduction, writer: ExhibitWriter) -> Content:
             name="quoted",
         )
         tables.append(shown)
-    return Content(
-        f"{OF_WHAT} An adversary is trained to predict as the base does and to attend otherwise, "
-        "by a loss of TVD minus λ times KL. What counts is the distance to the row of other seeds, "
-        "which differ without being asked to, and to λ = 0.",
+    return Section(
+        explanation=f"{OF_WHAT} An adversary is trained to predict as the base does and to attend "
+        "otherwise, by a loss of TVD minus λ times KL. What counts is the distance to the row of "
+        "other seeds, which differ without being asked to, and to λ = 0.",
         tables=tables,
         notes=notes_of(reproduction),
     )

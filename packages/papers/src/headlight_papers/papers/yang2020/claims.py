@@ -8,8 +8,9 @@ import numpy as np
 import pandas
 
 from headlight.reduce.intervals import mean_interval
+from headlight.views.parts import Section
 from headlight_papers.papers.claims import Claim, claims_content
-from headlight_papers.papers.exhibit import Content, exhibit
+from headlight_papers.papers.exhibit import exhibit
 from headlight_papers.papers.reproduction import Reproduction
 from headlight_papers.papers.verdicts import Answer, difference, every, given, lies, mean_of, some
 from headlight_papers.papers.writer import ExhibitWriter
@@ -231,7 +232,7 @@ def _f1(
 
 
 @exhibit("findings", "What the paper concludes, and what is so here", f"{SOURCE}, Section 5")
-def findings(reproduction: Reproduction, writer: ExhibitWriter) -> Content:
+def findings(reproduction: Reproduction, writer: ExhibitWriter) -> Section:
     """The conclusions, each judged by a rule that is stated."""
     sweep = load_sweep(reproduction)
     rows, guided = frame_of(sweep), frame_of(load_guided(reproduction))

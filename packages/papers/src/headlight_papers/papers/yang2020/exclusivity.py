@@ -9,7 +9,8 @@ import xarray
 
 from headlight.reduce.intervals import mean_interval
 from headlight.result import describe
-from headlight_papers.papers.exhibit import Content, exhibit
+from headlight.views.parts import Section
+from headlight_papers.papers.exhibit import exhibit
 from headlight_papers.papers.reproduction import Reproduction
 from headlight_papers.papers.text_classifiers.jobs import ClassifierJob
 from headlight_papers.papers.text_classifiers.models import (
@@ -80,7 +81,7 @@ def load_classifiers(reproduction: Reproduction, title: str) -> xarray.Dataset:
     f"{SOURCE}, Section 1, which asks it",
     ("labelled",),
 )
-def exclusivity(reproduction: Reproduction, writer: ExhibitWriter) -> Content:
+def exclusivity(reproduction: Reproduction, writer: ExhibitWriter) -> Section:
     """JSD against TVD by λ, of the tagger and of classifiers of each set."""
     tasks = {claims.TAGGER: frame_of(load_sweep(reproduction))}
     for title in sets_of(reproduction):
@@ -99,14 +100,14 @@ def exclusivity(reproduction: Reproduction, writer: ExhibitWriter) -> Content:
         f"{claim.ours}.",
         columns=2,
     )
-    return Content(
-        "Attention is the more exclusive, the less it can be moved while predictions stay as they "
-        "are. Classifiers are a Transformer layer under one attention over the text, trained as "
-        "the tagger is: other seeds, adversaries of the same λ with the same loss, and uniform "
-        "attention put in. JSD is that of a row of attention, of which a text has one and a word "
-        "of a sentence one for each head; TVD is ½ Σ |Δp|, of a text or of a word. A word has "
-        "more classes than a text, so that the same TVD is more of what a text has to lose.",
-        pictures=[picture],
+    return Section(
+        explanation="Attention is the more exclusive, the less it can be moved while predictions "
+        "stay as they are. Classifiers are a Transformer layer under one attention over the text, "
+        "trained as the tagger is: other seeds, adversaries of the same λ with the same loss, and "
+        "uniform attention put in. JSD is that of a row of attention, of which a text has one and "
+        "a word of a sentence one for each head; TVD is ½ Σ |Δp|, of a text or of a word. A word "
+        "has more classes than a text, so that the same TVD is more of what a text has to lose.",
+        drawings=[picture],
         tables=[writer.table(pandas.DataFrame(table), "Means over seeds on the test part")],
         comparisons=[claim.comparison],
         notes=[

@@ -2,8 +2,8 @@
 
 import pandas
 
-from headlight.views.parts import Reference
-from headlight_papers.papers.exhibit import Content, exhibit
+from headlight.views.parts import Reference, Section
+from headlight_papers.papers.exhibit import exhibit
 from headlight_papers.papers.reproduction import Reproduction
 from headlight_papers.papers.trained import LINE, PLANE, points, with_line
 from headlight_papers.papers.writer import ExhibitWriter
@@ -15,7 +15,7 @@ MEDIAN = "median of a λ"
 
 
 @exhibit("figure-1", "Predictions against the divergence of attention", f"{SOURCE}, Figure 1")
-def figure_1(reproduction: Reproduction, writer: ExhibitWriter) -> Content:
+def figure_1(reproduction: Reproduction, writer: ExhibitWriter) -> Section:
     """Gold NLL, agreement and TVD over KL, one dot for each model, and KL by λ."""
     sweep = load_sweep(reproduction)
     rows = frame_of(sweep)
@@ -51,13 +51,13 @@ def figure_1(reproduction: Reproduction, writer: ExhibitWriter) -> Content:
     )
     frame = medians.set_axis(["λ", "KL row", "KL entry", "JSD", "NLL gold"], axis=1)
     writer.keep(rows.drop(columns=["kind", "guide", "part"], errors="ignore"), "models")
-    return Content(
-        f"{OF_WHAT} The paper reads its Figure 1, NLL over KL of an entry, as a tolerance that is "
-        f"used up at {published.SAFE_POINT}; the log of the released code has an NLL of "
-        f"{published.NLL_BELOW} at λ = 2.0 and {published.NLL_ABOVE} at 2.1. KL has an end, "
+    return Section(
+        explanation=f"{OF_WHAT} The paper reads its Figure 1, NLL over KL of an entry, as a "
+        f"tolerance that is used up at {published.SAFE_POINT}; the log of the released code has an "
+        f"NLL of {published.NLL_BELOW} at λ = 2.0 and {published.NLL_ABOVE} at 2.1. KL has an end, "
         "though: once every row attends to a key that the base hardly looks at, it cannot grow "
         "any more, and what λ adds from there shows as a vertical line.",
-        pictures=[picture],
+        drawings=[picture],
         tables=[writer.table(frame, "Medians over seeds by λ", formats=".3f")],
         notes=notes_of(reproduction),
     )
@@ -68,7 +68,7 @@ def figure_1(reproduction: Reproduction, writer: ExhibitWriter) -> Content:
     "Attention moved against predictions moved",
     f"{SOURCE}, Figure 5, after Wiegreffe and Pinter (2019)",
 )
-def figure_5(reproduction: Reproduction, writer: ExhibitWriter) -> Content:
+def figure_5(reproduction: Reproduction, writer: ExhibitWriter) -> Section:
     """JSD over TVD: adversaries by λ, other seeds, uniform attention, and guided models."""
     rows = pandas.concat([frame_of(load_sweep(reproduction)), frame_of(load_guided(reproduction))])
     names = {
@@ -89,11 +89,12 @@ def figure_5(reproduction: Reproduction, writer: ExhibitWriter) -> Content:
     )
     kept = rows[["kind", "guide", "seed", "weight", "tvd", "jsd", "kl", "f1"]]
     writer.keep(kept.reset_index(drop=True), "models")
-    return Content(
-        "A model high up on the left attends otherwise and predicts the same: its attention is not "
-        "the only one that goes with these predictions. What counts is the distance to the other "
-        "seeds, which differ without being asked to. The paper shows a screenshot of Wiegreffe and "
-        "Pinter's figure for another model and task; this one is of the tagger.",
-        pictures=[picture],
+    return Section(
+        explanation="A model high up on the left attends otherwise and predicts the same: its "
+        "attention is not the only one that goes with these predictions. What counts is the "
+        "distance to the other seeds, which differ without being asked to. The paper shows a "
+        "screenshot of Wiegreffe and Pinter's figure for another model and task; this one is of "
+        "the tagger.",
+        drawings=[picture],
         notes=notes_of(reproduction),
     )

@@ -13,8 +13,8 @@ from torch import Tensor
 
 from headlight.reduce.intervals import mean_interval
 from headlight.result import describe
-from headlight.views.parts import Curve
-from headlight_papers.papers.exhibit import Content, exhibit
+from headlight.views.parts import Curve, Section
+from headlight_papers.papers.exhibit import exhibit
 from headlight_papers.papers.reproduction import Reproduction
 from headlight_papers.papers.trained import lambdas_of
 from headlight_papers.papers.writer import ExhibitWriter
@@ -124,7 +124,7 @@ def _pairs(trainer: TaggerTrainer, seed: int, weights: list[float]) -> Iterator[
     "Rankings of words before the safe point and after",
     f"{SOURCE}, Section 5, which proposes it",
 )
-def rankings(reproduction: Reproduction, writer: ExhibitWriter) -> Content:
+def rankings(reproduction: Reproduction, writer: ExhibitWriter) -> Section:
     """ρ of weights and whether the largest is the same, by λ, beside another seed."""
     found = load_rankings(reproduction)
     frame = found.mean("head").to_dataframe().reset_index(drop=True)
@@ -167,15 +167,15 @@ def rankings(reproduction: Reproduction, writer: ExhibitWriter) -> Content:
         f"{', '.join(f'{name} {last[name]}' for name in shown.columns[3:5])}.",
         columns=2,
     )
-    return Content(
-        "Of every row of attention: Spearman's ρ between the weights of two models over the words "
-        "of the sentence, and whether their largest weight is on the same word; means over rows, "
-        "heads and seeds. The paper proposes to compare the rankings of adversaries before its "
-        "safe point with those after. Here “after” begins with the first λ at which NLL grows by a "
-        f"factor of at least {BREAKS_DOWN}; “the λ before” is the adversary of the next smaller λ "
-        "of the same seed. What counts is the distance to another seed, which was not asked to "
-        "attend otherwise.",
-        pictures=[picture],
+    return Section(
+        explanation="Of every row of attention: Spearman's ρ between the weights of two models "
+        "over the words of the sentence, and whether their largest weight is on the same word; "
+        "means over rows, heads and seeds. The paper proposes to compare the rankings of "
+        "adversaries before its safe point with those after. Here “after” begins with the first λ "
+        f"at which NLL grows by a factor of at least {BREAKS_DOWN}; “the λ before” is the "
+        "adversary of the next smaller λ of the same seed. What counts is the distance to another "
+        "seed, which was not asked to attend otherwise.",
+        drawings=[picture],
         tables=[writer.table(shown, "Means over seeds on the test part")],
         notes=notes_of(reproduction),
     )

@@ -7,9 +7,8 @@ import pandas
 import xarray
 
 from headlight.reduce.intervals import mean_interval
-from headlight.views.exhibits import Comparison
-from headlight.views.parts import Curve, Reference
-from headlight_papers.papers.exhibit import Content, exhibit
+from headlight.views.parts import Comparison, Curve, Reference, Section
+from headlight_papers.papers.exhibit import exhibit
 from headlight_papers.papers.reproduction import Reproduction
 from headlight_papers.papers.writer import ExhibitWriter
 from headlight_papers.papers.yang2020 import published
@@ -80,7 +79,7 @@ def lambda_name(weight: float) -> str:
 
 
 @exhibit("table-1", "F1 of the base and of adversaries", f"{SOURCE}, Table 1")
-def table_1(reproduction: Reproduction, writer: ExhibitWriter) -> Content:
+def table_1(reproduction: Reproduction, writer: ExhibitWriter) -> Section:
     """F1, likelihood and distances by λ, with intervals over seeds."""
     sweep = load_sweep(reproduction)
     rows = frame_of(sweep)
@@ -112,10 +111,10 @@ def table_1(reproduction: Reproduction, writer: ExhibitWriter) -> Content:
         caption="F1 on the test part by λ; the band is a 95% interval over seeds.",
         alternative=f"F1 {frame['F1'].iloc[1]} at λ = 0, {frame['F1'].iloc[-2]} at the largest λ.",
     )
-    return Content(
-        f"{OF_WHAT} Other seed is the base of another seed beside each base; uniform is the base "
-        "with uniform attention put in, for which it was not trained.",
-        pictures=[picture],
+    return Section(
+        explanation=f"{OF_WHAT} Other seed is the base of another seed beside each base; uniform "
+        "is the base with uniform attention put in, for which it was not trained.",
+        drawings=[picture],
         tables=[writer.table(frame, "Means over seeds on the test part")],
         comparisons=compared,
         notes=notes_of(reproduction),
@@ -171,7 +170,7 @@ def _adversaries(rows: pandas.DataFrame, weight: float) -> pandas.DataFrame:
 
 
 @exhibit("table-2", "F1 of models whose attention is given", f"{SOURCE}, Table 2 and Section 4.3")
-def table_2(reproduction: Reproduction, writer: ExhibitWriter) -> Content:
+def table_2(reproduction: Reproduction, writer: ExhibitWriter) -> Section:
     """New models with frozen attention of a base, an adversary, uniform, or each word's own."""
     rows = frame_of(load_guided(reproduction))
     base = frame_of(load_sweep(reproduction))
@@ -192,12 +191,12 @@ def table_2(reproduction: Reproduction, writer: ExhibitWriter) -> Content:
         some = rows[(rows.guide == guide) & ((rows.weight == weight) | np.isnan(weight))]
         table.append({"attention": name, "published": said, **_quality(some)})
     frame = pandas.DataFrame(table)
-    return Content(
-        "A new model is trained on gold tags while attention comes from elsewhere: for each "
-        "sentence the weights of a trained model, which stay as they are. In the released code "
-        "nothing was frozen, so that the published rows are models with attention of their own. "
-        "Uniform attention and each word's attention to itself are the controls: what guides is "
-        "worth what it adds to these.",
+    return Section(
+        explanation="A new model is trained on gold tags while attention comes from elsewhere: for "
+        "each sentence the weights of a trained model, which stay as they are. In the released "
+        "code nothing was frozen, so that the published rows are models with attention of their "
+        "own. Uniform attention and each word's attention to itself are the controls: what guides "
+        "is worth what it adds to these.",
         tables=[writer.table(frame, "Means over seeds on the test part")],
         notes=notes_of(reproduction),
     )

@@ -7,7 +7,6 @@ import numpy as np
 import pandas as pd
 import xarray as xr
 
-from headlight.views.exhibits import Table
 from headlight.views.parts import (
     By,
     Columns,
@@ -16,6 +15,7 @@ from headlight.views.parts import (
     Map,
     Section,
     Summary,
+    Table,
     attending_rows,
     columns,
     maps,

@@ -7,13 +7,13 @@ import pandas as pd
 import xarray as xr
 
 from headlight.findings.what_was_read import has_interval
-from headlight.views.exhibits import Table
 from headlight.views.parts import (
     Drawing,
     Figure,
     Map,
     Section,
     Summary,
+    Table,
     maps,
     rounded,
     sentence_links,

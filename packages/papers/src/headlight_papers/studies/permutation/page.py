@@ -4,7 +4,6 @@ from functools import partial
 
 import xarray as xr
 
-from headlight.views.exhibits import Table
 from headlight.views.parts import (
     By,
     Columns,
@@ -13,6 +12,7 @@ from headlight.views.parts import (
     Map,
     Section,
     Summary,
+    Table,
     attending_rows,
     bars,
     columns,

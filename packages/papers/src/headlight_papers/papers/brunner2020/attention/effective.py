@@ -6,8 +6,16 @@ from functools import partial
 import pandas
 import xarray
 
-from headlight.views.exhibits import Comparison, Picture
-from headlight.views.parts import By, Curve, DensityPanel, Reference, density
+from headlight.views.parts import (
+    By,
+    Comparison,
+    Curve,
+    DensityPanel,
+    Drawing,
+    Reference,
+    Section,
+    density,
+)
 from headlight_papers.papers.brunner2020 import published
 from headlight_papers.papers.brunner2020.attention.results import (
     PARAGRAPHS,
@@ -15,7 +23,7 @@ from headlight_papers.papers.brunner2020.attention.results import (
     load_identifiability,
     load_survey,
 )
-from headlight_papers.papers.exhibit import Content, exhibit
+from headlight_papers.papers.exhibit import exhibit
 from headlight_papers.papers.naming import frame_of, percent
 from headlight_papers.papers.reproduction import Reproduction
 from headlight_papers.papers.text import CATEGORIES, FROM, TO, text_notes
@@ -28,19 +36,19 @@ MEASURE = By("measure", {name: title.capitalize() for name, title in MEASURES.it
 @exhibit(
     "figure-1", "Effective and raw attention", "Brunner et al. (2020), Figure 1 and Section 3.5"
 )
-def figure_1(reproduction: Reproduction, writer: ExhibitWriter) -> Content:
+def figure_1(reproduction: Reproduction, writer: ExhibitWriter) -> Section:
     """Effective beside raw attention: correlation by length, and attention to kinds of tokens."""
     found, survey = load_identifiability(reproduction), load_survey(reproduction)
     share = survey["share"].sel(query_category="all")
     frame = _by_layer(
         {f"to {label}": share.sel(key_category=name) for name, label in CATEGORIES.items()}
     )
-    return Content(
-        "First: Pearson's correlation of raw and effective attention by the length of "
+    return Section(
+        explanation="First: Pearson's correlation of raw and effective attention by the length of "
         "the text, one value for all cells of all heads of a text, as points and as means by "
         "length. Then the share of raw attention that goes to a kind of token, and the same sum "
         "of effective attention, which is signed: a dot is a head, a line the mean of a layer.",
-        pictures=[
+        drawings=[
             *_correlations(found, writer),
             writer.curves(
                 survey.sel(query_category="all", key_category=list(CATEGORIES)),
@@ -56,7 +64,7 @@ def figure_1(reproduction: Reproduction, writer: ExhibitWriter) -> Content:
     )
 
 
-def _correlations(found: xarray.Dataset, writer: ExhibitWriter) -> list[Picture]:
+def _correlations(found: xarray.Dataset, writer: ExhibitWriter) -> list[Drawing]:
     """Figure 1a; without a text that has a correlation there is none."""
     points = found["points"].values
     if len(points) < 2:
@@ -166,7 +174,7 @@ def _alternative(share: xarray.DataArray) -> str:
     "Attention to [SEP], effective and raw",
     "Brunner et al. (2020), Figure 5 and Appendix A.2",
 )
-def figure_5(reproduction: Reproduction, writer: ExhibitWriter) -> Content:
+def figure_5(reproduction: Reproduction, writer: ExhibitWriter) -> Section:
     """Attention to [SEP], from [SEP] and from other tokens, effective and raw."""
     survey = load_survey(reproduction)
     share = survey["share"].sel(key_category="sep")
@@ -174,10 +182,10 @@ def figure_5(reproduction: Reproduction, writer: ExhibitWriter) -> Content:
     frame = _by_layer({label: share.sel(query_category=name) for name, label in from_to.items()})
     means = share.sel(query_category=list(from_to)).mean(("head", "layer"))
     kept = means.sel(measure="effective") / means.sel(measure="weight")
-    return Content(
-        "What goes to [SEP] from [SEP] itself and from all other tokens: (a) effective "
+    return Section(
+        explanation="What goes to [SEP] from [SEP] itself and from all other tokens: (a) effective "
         "attention, signed, and (b) raw attention. A dot is a head, a line the mean of a layer.",
-        pictures=[
+        drawings=[
             writer.curves(
                 survey.sel(
                     key_category="sep",

@@ -7,11 +7,10 @@ import pandas
 import xarray
 from jaxtyping import Float
 
-from headlight.views.exhibits import Comparison
-from headlight.views.parts import By, Map as HeatMap
+from headlight.views.parts import By, Comparison, Map as HeatMap, Section
 from headlight_papers.papers.brunner2020 import published
 from headlight_papers.papers.brunner2020.attention.results import bias_note, passage, value_bias
-from headlight_papers.papers.exhibit import Content, exhibit
+from headlight_papers.papers.exhibit import exhibit
 from headlight_papers.papers.naming import head_name
 from headlight_papers.papers.reproduction import Reproduction
 from headlight_papers.papers.text import model_note
@@ -68,7 +67,7 @@ class Example:
     "Raw, effective and null attention of one head",
     "Brunner et al. (2020), Figure 6 and Appendix A.3",
 )
-def figure_6(reproduction: Reproduction, writer: ExhibitWriter) -> Content:
+def figure_6(reproduction: Reproduction, writer: ExhibitWriter) -> Section:
     """Heat maps of one head, the strongest effective links away from the diagonal framed."""
     example = load_example(reproduction)
     shown, links = example.shown, example.links()
@@ -91,11 +90,11 @@ def figure_6(reproduction: Reproduction, writer: ExhibitWriter) -> Content:
     table = pandas.DataFrame([_row(example, row, key) for row, key in links])
     special = set(reproduction.tokenizer.all_special_tokens)
     keys = [place for place, token in enumerate(example.tokens) if token in special]
-    return Content(
-        "One head on a text of ours; for readability only some attending tokens are "
+    return Section(
+        explanation="One head on a text of ours; for readability only some attending tokens are "
         "shown. Framed: the strongest effective links that are more than "
         f"{NEAR} tokens from the diagonal. Raw is effective and null attention together.",
-        pictures=[
+        drawings=[
             writer.maps(
                 parts.isel(query=list(shown)),
                 drawn,

@@ -7,8 +7,7 @@ import numpy as np
 import pandas
 import xarray
 
-from headlight.views.exhibits import Comparison
-from headlight.views.parts import Curve
+from headlight.views.parts import Comparison, Curve, Section
 from headlight_papers.papers.brunner2020.attention.results import (
     PARAGRAPHS,
     ROWS,
@@ -16,7 +15,7 @@ from headlight_papers.papers.brunner2020.attention.results import (
     load_alternatives,
     load_identifiability,
 )
-from headlight_papers.papers.exhibit import Content, exhibit
+from headlight_papers.papers.exhibit import exhibit
 from headlight_papers.papers.naming import count_heads, frame_of, percent
 from headlight_papers.papers.reproduction import Reproduction
 from headlight_papers.papers.text import text_notes
@@ -31,21 +30,21 @@ BOUND = "#f0a500"
     "Attention cannot be told from the output",
     "Brunner et al. (2020), Sections 3.2 and 3.3",
 )
-def section_3(reproduction: Reproduction, writer: ExhibitWriter) -> Content:
+def section_3(reproduction: Reproduction, writer: ExhibitWriter) -> Section:
     """Null spaces against their bounds, and alternatives that the model cannot tell apart."""
     found, tried = load_identifiability(reproduction), load_alternatives(reproduction)
     heads = count_heads(found["rank"])
     table = _null_table(found)
     most = float(tried["difference"].max())
     rows = frame_of({str(name): values for name, values in tried.data_vars.items()})
-    return Content(
-        "Above: dimensions of the left null spaces of T and of [T, 1], T with a column "
+    return Section(
+        explanation="Above: dimensions of the left null spaces of T and of [T, 1], T with a column "
         "of ones, by the length of the text, beside what they cannot be below. Below, a "
         "counterexample: in the first head of every layer, attention is replaced by other "
         "distributions with the same output, and the model is run with them. random: along a "
         "random direction of LN([T, 1]) to its end (Eq. 7), in every row; farthest: the largest "
         f"total variation that repeated linear programs find, in {ROWS} rows.",
-        pictures=[
+        drawings=[
             writer.curves(
                 found.mean(("layer", "head")),
                 *_dimensions(float(found["null_dimension"].mean(("layer", "head")).max())),

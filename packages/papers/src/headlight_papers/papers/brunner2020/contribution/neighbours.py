@@ -3,8 +3,7 @@
 import pandas
 import xarray
 
-from headlight.views.exhibits import Comparison, Picture
-from headlight.views.parts import By, Curve
+from headlight.views.parts import By, Comparison, Curve, Drawing, Section
 from headlight_papers.papers.brunner2020 import published
 from headlight_papers.papers.brunner2020.claims import layer_of_most, two_largest
 from headlight_papers.papers.brunner2020.contribution.results import (
@@ -13,7 +12,7 @@ from headlight_papers.papers.brunner2020.contribution.results import (
     shown_layers,
 )
 from headlight_papers.papers.brunner2020.pair_sets import figures_of_sets, find_pair_set
-from headlight_papers.papers.exhibit import Content, exhibit
+from headlight_papers.papers.exhibit import exhibit
 from headlight_papers.papers.naming import frame_of
 from headlight_papers.papers.reproduction import Reproduction
 from headlight_papers.papers.writer import ExhibitWriter
@@ -30,7 +29,7 @@ SHOWN = 15
 """Places to the left and to the right that the figure shows; the table has all."""
 
 
-def neighbours(reproduction: Reproduction, writer: ExhibitWriter, name: str | None) -> Content:
+def neighbours(reproduction: Reproduction, writer: ExhibitWriter, name: str | None) -> Section:
     """By layer, neighbours at each distance; in three layers, all relative positions.
 
     Args:
@@ -45,12 +44,12 @@ def neighbours(reproduction: Reproduction, writer: ExhibitWriter, name: str | No
         {label: 100 * found["by_distance"].sel(distance=key) for key, label in DISTANCES.items()}
     )
     writer.keep(_by_place(found, "neighbour"), "b")
-    return Content(
-        "(a) The mean contribution of the neighbours at a distance, left and right "
+    return Section(
+        explanation="(a) The mean contribution of the neighbours at a distance, left and right "
         "together, as a share of its sum over the layers: in which layers that distance counts "
         "most. (b) All that tokens receive from the neighbour at each place, as a share of what "
         "they receive from all neighbours within 64 places.",
-        pictures=[
+        drawings=[
             writer.curves(
                 found.sel(distance=list(DISTANCES)),
                 Curve(
@@ -94,19 +93,19 @@ figure_4, figure_41, figure_43 = figures_of_sets(
     "Brunner et al. (2020), Figure 18 and Appendix C.3",
     ("pairs",),
 )
-def figure_18(reproduction: Reproduction, writer: ExhibitWriter) -> Content:
+def figure_18(reproduction: Reproduction, writer: ExhibitWriter) -> Section:
     """What [CLS] receives, by place from the beginning and from the first [SEP]."""
     pairs = find_pair_set(reproduction)
     found = load_contributions(reproduction, pairs)
     if not bool(found["sep_count"].any()):
-        return Content("The texts of this model have no [CLS] and [SEP].")
+        return Section(explanation="The texts of this model have no [CLS] and [SEP].")
     writer.keep(_by_place(found, "cls"), "a")
     writer.keep(_by_place(found, "sep"), "b")
-    return Content(
-        "All that the hidden [CLS] receives from other tokens, by their place: (a) "
+    return Section(
+        explanation="All that the hidden [CLS] receives from other tokens, by their place: (a) "
         "counted from [CLS] itself, (b) from the first [SEP], the border between the sentences. "
         "Texts are of different lengths, so that far places are there in few of them.",
-        pictures=[
+        drawings=[
             _places(
                 writer,
                 found,
@@ -147,7 +146,7 @@ def _places(
     ends: tuple[int, int],
     caption: str,
     letter: str,
-) -> Picture:
+) -> Drawing:
     """The shares of the places between two, in three layers."""
     return writer.curves(
         found.isel(layer=shown_layers(found)).sel(offset=slice(*ends)),

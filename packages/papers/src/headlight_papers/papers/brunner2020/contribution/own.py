@@ -7,8 +7,7 @@ import numpy as np
 import pandas
 import xarray
 
-from headlight.views.exhibits import Comparison
-from headlight.views.parts import By, Curve, Figure, boxes_of
+from headlight.views.parts import By, Comparison, Curve, Figure, Section, boxes_of
 from headlight_papers.papers.brunner2020 import claims, published
 from headlight_papers.papers.brunner2020.contribution.results import (
     contribution_notes,
@@ -16,7 +15,6 @@ from headlight_papers.papers.brunner2020.contribution.results import (
     load_contributions,
 )
 from headlight_papers.papers.brunner2020.pair_sets import PairSet, figures_of_sets, find_pair_set
-from headlight_papers.papers.exhibit import Content
 from headlight_papers.papers.naming import as_printed, percent, yes_or_no
 from headlight_papers.papers.reproduction import Reproduction
 from headlight_papers.papers.writer import ExhibitWriter
@@ -33,7 +31,7 @@ def draw_boxes(marks: xarray.DataArray, box: By | str, **more: Any) -> Callable[
 
 def own_contribution(
     reproduction: Reproduction, writer: ExhibitWriter, name: str | None
-) -> Content:
+) -> Section:
     """Boxes of own contributions, and the share of tokens of which another contributes most.
 
     Args:
@@ -44,12 +42,12 @@ def own_contribution(
     pairs = find_pair_set(reproduction, name)
     found = load_contributions(reproduction, pairs)
     frame = _by_layer(found)
-    return Content(
-        "What an input token contributes to the hidden token in its own place: its "
+    return Section(
+        explanation="What an input token contributes to the hidden token in its own place: its "
         "share of all that the hidden token depends on. A box is the middle half of all tokens, "
         "special ones included, the line in it the median; outliers are not shown. Below: the "
         "share of tokens of which some other token contributes more than they do themselves.",
-        pictures=[
+        drawings=[
             writer.picture(
                 draw_boxes(
                     found["own_box"].sel(group="all", drop=True),

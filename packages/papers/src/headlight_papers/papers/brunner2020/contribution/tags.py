@@ -6,8 +6,7 @@ import numpy as np
 import pandas
 import xarray
 
-from headlight.views.exhibits import Comparison
-from headlight.views.parts import By
+from headlight.views.parts import By, Comparison, Section
 from headlight.vocabulary import CATEGORIES
 from headlight_papers.papers.brunner2020 import published
 from headlight_papers.papers.brunner2020.contribution.own import draw_boxes
@@ -15,7 +14,7 @@ from headlight_papers.papers.brunner2020.contribution.results import (
     load_contributions_by_tags,
     method_note,
 )
-from headlight_papers.papers.exhibit import Content, exhibit
+from headlight_papers.papers.exhibit import exhibit
 from headlight_papers.papers.naming import layer_names, percent
 from headlight_papers.papers.reproduction import Reproduction
 from headlight_papers.papers.text import model_note
@@ -48,15 +47,15 @@ SPECIAL = {"cls": "[CLS]", "sep": "[SEP]"}
     "Brunner et al. (2020), Figures 26 to 37 and Appendix C.5",
     ("dependency",),
 )
-def figure_26(reproduction: Reproduction, writer: ExhibitWriter) -> Content:
+def figure_26(reproduction: Reproduction, writer: ExhibitWriter) -> Section:
     """Own contributions by part of speech, in every layer."""
     found = load_contributions_by_tags(reproduction)
     source = Path(reproduction.sources.dependency[0])
     groups = ordered_groups(found)
-    return Content(
-        "As Figure 3a, for the pieces of words of each part of speech, ordered by the "
+    return Section(
+        explanation="As Figure 3a, for the pieces of words of each part of speech, ordered by the "
         f"last layer's median. Parts of speech with fewer than {FEWEST} pieces are not drawn.",
-        pictures=[
+        drawings=[
             writer.picture(
                 draw_boxes(
                     found["own_box"].sel(group=groups),

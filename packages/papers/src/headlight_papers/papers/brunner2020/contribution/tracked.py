@@ -9,13 +9,12 @@ import xarray
 
 from headlight.corpora import SentencePair
 from headlight.settings.attribution import AttributionSettings
-from headlight.views.exhibits import Picture
-from headlight.views.parts import By, Map
+from headlight.views.parts import By, Drawing, Map, Section
 from headlight_papers.papers.brunner2020 import published
 from headlight_papers.papers.brunner2020.contribution.results import attribution_settings
 from headlight_papers.papers.brunner2020.pair_sets import PairSet, find_pair_set
 from headlight_papers.papers.brunner2020.settings import Settings
-from headlight_papers.papers.exhibit import Content, exhibit
+from headlight_papers.papers.exhibit import exhibit
 from headlight_papers.papers.naming import in_words
 from headlight_papers.papers.reproduction import Reproduction
 from headlight_papers.papers.text import model_note
@@ -31,18 +30,18 @@ TRACKED = len(published.TRACKED_WORDS)
     "Brunner et al. (2020), Figures 19 to 25 and Appendix C.4",
     ("pairs",),
 )
-def figure_19(reproduction: Reproduction[Settings], writer: ExhibitWriter) -> Content:
+def figure_19(reproduction: Reproduction[Settings], writer: ExhibitWriter) -> Section:
     """Seven tokens of one pair, tracked through the layers."""
     pair, is_papers = _choose_pair(find_pair_set(reproduction))
     found = load_reading(reproduction, pair)
     tokens = [str(token) for token in found["key_token"].values]
     places = tracked_places(found, published.TRACKED_WORDS if is_papers else ())
     directions = reproduction.settings.directions
-    return Content(
-        "What every input token contributes to one hidden token, layer by layer. The "
+    return Section(
+        explanation="What every input token contributes to one hidden token, layer by layer. The "
         "token's own contribution is framed; colours are those of the others, and reach as far as "
         "the largest of them.",
-        pictures=[_draw(writer, found, tokens, place) for place in places],
+        drawings=[_draw(writer, found, tokens, place) for place in places],
         tables=[
             writer.table(
                 _largest(found, tokens, places), "The three others that contribute most, in percent"
@@ -116,7 +115,7 @@ def _whole_words(found: xarray.Dataset, last: int) -> Iterator[int]:
             yield place
 
 
-def _draw(writer: ExhibitWriter, found: xarray.Dataset, tokens: list[str], place: int) -> Picture:
+def _draw(writer: ExhibitWriter, found: xarray.Dataset, tokens: list[str], place: int) -> Drawing:
     """All input tokens of one hidden token, layer by layer."""
     rows = found["attribution"].isel(query=place).values
     others = np.delete(rows, place, axis=1)

@@ -8,8 +8,7 @@ from typing import Any
 import pandas
 import xarray
 
-from headlight.views.exhibits import Comparison, Picture
-from headlight.views.parts import By, Curve, Map
+from headlight.views.parts import By, Comparison, Curve, Drawing, Map, Section
 from headlight_papers.papers.brunner2020 import claims
 from headlight_papers.papers.brunner2020.identity.results import (
     LOSS_TITLES,
@@ -20,7 +19,7 @@ from headlight_papers.papers.brunner2020.identity.results import (
     load_single_layers_of_second,
 )
 from headlight_papers.papers.brunner2020.pair_sets import PairSet, figures_of_sets, find_pair_set
-from headlight_papers.papers.exhibit import Content, ExhibitSpec, exhibit
+from headlight_papers.papers.exhibit import ExhibitSpec, exhibit
 from headlight_papers.papers.naming import frame_of, layer_names, yes_or_no
 from headlight_papers.papers.reproduction import Reproduction
 from headlight_papers.papers.text import model_name
@@ -32,7 +31,7 @@ SHOWN = 4
 
 def generalisation(
     reproduction: Reproduction, writer: ExhibitWriter, kind: str, loss: str
-) -> Content:
+) -> Section:
     """Maps trained on one layer and tested on all.
 
     Args:
@@ -49,10 +48,10 @@ def generalisation(
     frame = pandas.DataFrame(100 * rates.values, columns=[f"on {name}" for name in names])
     frame.insert(0, "trained on", names)
     claim = claims.easier_downwards(rates, "MLPs" if kind == "mlp" else "linear maps")
-    return Content(
-        "Maps are trained to recover input tokens from the hidden tokens of one layer, "
+    return Section(
+        explanation="Maps are trained to recover input tokens from the hidden tokens of one layer, "
         "and tested on those of every layer, of other sequences.",
-        pictures=[
+        drawings=[
             across(
                 writer,
                 found,
@@ -92,7 +91,7 @@ figure_8, figure_9, figure_10 = (
 )
 
 
-def across(writer: ExhibitWriter, found: xarray.Dataset, title: str, **words: Any) -> Picture:
+def across(writer: ExhibitWriter, found: xarray.Dataset, title: str, **words: Any) -> Drawing:
     """Lines of the first, the middle and the last two layers' maps over the layers tested."""
     count = found.sizes["layer"]
     shown = sorted({0, (count - 1) // 2, max(count - 2, 0), count - 1})[:SHOWN]
@@ -116,7 +115,7 @@ def across(writer: ExhibitWriter, found: xarray.Dataset, title: str, **words: An
     "Brunner et al. (2020), Figure 11 and Appendix B.4",
     ("pairs",),
 )
-def figure_11(reproduction: Reproduction, writer: ExhibitWriter) -> Content:
+def figure_11(reproduction: Reproduction, writer: ExhibitWriter) -> Section:
     """All maps from each layer to the one below."""
     pairs = find_pair_set(reproduction)
     results = {kind: load_single_layers(reproduction, pairs, kind) for kind in MAP_TITLES}
@@ -137,7 +136,7 @@ def figure_11(reproduction: Reproduction, writer: ExhibitWriter) -> Content:
     return replace(_between(writer, rates, dashed, pairs), comparisons=[compared], notes=notes)
 
 
-def two_models(reproduction: Reproduction, writer: ExhibitWriter, name: str | None) -> Content:
+def two_models(reproduction: Reproduction, writer: ExhibitWriter, name: str | None) -> Section:
     """The naive map from each layer to the one below, in the model and in a second one.
 
     Args:
@@ -196,15 +195,15 @@ def _between(
     rates: Mapping[str, xarray.DataArray],
     dashed: Collection[str],
     pairs: PairSet,
-) -> Content:
+) -> Section:
     """The drawing and table of rates between one layer and the next."""
     frame = frame_of({label: 100 * one for label, one in rates.items()})
     found = xarray.concat(list(rates.values()), pandas.Index(rates, name="map"))
     first = next(iter(rates))
-    return Content(
-        "How often a hidden token is found again among the hidden tokens of the layer "
+    return Section(
+        explanation="How often a hidden token is found again among the hidden tokens of the layer "
         "below it, of the same sequence; for the first layer, among its input tokens.",
-        pictures=[
+        drawings=[
             writer.curves(
                 found.to_dataset(name="rate"),
                 Curve(

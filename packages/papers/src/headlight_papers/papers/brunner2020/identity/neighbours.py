@@ -4,8 +4,7 @@ from functools import partial
 
 import xarray
 
-from headlight.views.exhibits import Comparison
-from headlight.views.parts import By, Curve
+from headlight.views.parts import By, Comparison, Curve, Section
 from headlight_papers.papers.brunner2020.identity.results import (
     LOSS_TITLES,
     MAP_TITLES,
@@ -13,7 +12,7 @@ from headlight_papers.papers.brunner2020.identity.results import (
     load_neighbours,
 )
 from headlight_papers.papers.brunner2020.pair_sets import find_pair_set
-from headlight_papers.papers.exhibit import Content, ExhibitSpec
+from headlight_papers.papers.exhibit import ExhibitSpec
 from headlight_papers.papers.naming import frame_of, yes_or_no
 from headlight_papers.papers.reproduction import Reproduction
 from headlight_papers.papers.writer import ExhibitWriter
@@ -27,7 +26,7 @@ COLOURS = {
 
 def recovered_neighbours(
     reproduction: Reproduction, writer: ExhibitWriter, kind: str, loss: str
-) -> Content:
+) -> Section:
     """How often the tokens up to three positions away are recovered, by layer.
 
     Args:
@@ -46,11 +45,11 @@ def recovered_neighbours(
         f"{int(offset):+}: {100 * float(last.sel(offset=offset)):.1f}%"
         for offset in last["offset"].values
     )
-    return Content(
-        "Maps are trained to give the input token at another position of the sequence, "
+    return Section(
+        explanation="Maps are trained to give the input token at another position of the sequence, "
         "up to three before and behind, where there is one. It is recovered if it is the nearest "
         "of all input tokens of the sequence.",
-        pictures=[
+        drawings=[
             writer.curves(
                 rates.sel(offset=list(COLOURS)).to_dataset(),
                 Curve(

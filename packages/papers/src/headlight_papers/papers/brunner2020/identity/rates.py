@@ -6,8 +6,7 @@ from typing import Any
 import pandas
 import xarray
 
-from headlight.views.exhibits import Comparison
-from headlight.views.parts import By, Curve, Reference
+from headlight.views.parts import By, Comparison, Curve, Reference, Section
 from headlight_papers.papers.brunner2020 import claims, published
 from headlight_papers.papers.brunner2020.identity.layers import across
 from headlight_papers.papers.brunner2020.identity.results import (
@@ -23,7 +22,7 @@ from headlight_papers.papers.brunner2020.identity.results import (
 from headlight_papers.papers.brunner2020.pair_sets import PairSet, figures_of_sets, find_pair_set
 from headlight_papers.papers.brunner2020.settings import Settings
 from headlight_papers.papers.claims import Claim
-from headlight_papers.papers.exhibit import Content, exhibit
+from headlight_papers.papers.exhibit import exhibit
 from headlight_papers.papers.naming import yes_or_no
 from headlight_papers.papers.reproduction import Reproduction
 from headlight_papers.papers.writer import ExhibitWriter
@@ -44,7 +43,7 @@ IDENTIFIED = (
     "Brunner et al. (2020), Figure 2 and Section 4.1",
     ("pairs",),
 )
-def figure_2(reproduction: Reproduction, writer: ExhibitWriter) -> Content:
+def figure_2(reproduction: Reproduction, writer: ExhibitWriter) -> Section:
     """Identifiability on MRPC by layer, and how maps of one layer do on the others."""
     content = identifiability(reproduction, writer, None)
     pairs = find_pair_set(reproduction)
@@ -77,14 +76,14 @@ def figure_2(reproduction: Reproduction, writer: ExhibitWriter) -> Content:
     ]
     return replace(
         content,
-        pictures=[*content.pictures, picture],
+        drawings=[*content.drawings, picture],
         comparisons=[*content.comparisons, *compared],
     )
 
 
 def identifiability(
     reproduction: Reproduction[Settings], writer: ExhibitWriter, name: str | None
-) -> Content:
+) -> Section:
     """Rates of all maps and both distances by layer, trained and tested on the same layer.
 
     Args:
@@ -111,9 +110,9 @@ def identifiability(
         for loss, title in LOSS_TITLES.items():
             ridge = results[RIDGE]["rate_mean"].sel(map="linear", loss=loss)
             frame[f"linear by ridge, {title}"] = 100 * ridge.squeeze(drop=True).values
-    return Content(
-        IDENTIFIED,
-        pictures=[
+    return Section(
+        explanation=IDENTIFIED,
+        drawings=[
             writer.curves(
                 rates.assign(band=2 * rates["rate_standard_error"]),
                 Curve(
@@ -151,7 +150,7 @@ figure_38, figure_39 = figures_of_sets(
     "Brunner et al. (2020), Figure 7 and Appendix B.2",
     ("pairs",),
 )
-def figure_7(reproduction: Reproduction, writer: ExhibitWriter) -> Content:
+def figure_7(reproduction: Reproduction, writer: ExhibitWriter) -> Section:
     """Rates on training and on test tokens, with the L2 loss, and by the amount of data."""
     pairs = find_pair_set(reproduction)
     results = {kind: load_same_layer(reproduction, pairs, kind) for kind in ("linear", "mlp")}
@@ -166,10 +165,10 @@ def figure_7(reproduction: Reproduction, writer: ExhibitWriter) -> Content:
     for kind in results:
         for name, part in parts.items():
             frame[f"{MAP_TITLES[kind]}, {part}"] = 100 * rates[name].sel(map=kind).values
-    return Content(
-        f"{IDENTIFIED} Here with the L2 loss, on the sequences that maps were trained "
+    return Section(
+        explanation=f"{IDENTIFIED} Here with the L2 loss, on the sequences that maps were trained "
         "on and on others; and with a part of the training sequences.",
-        pictures=[
+        drawings=[
             writer.curves(
                 rates,
                 *(

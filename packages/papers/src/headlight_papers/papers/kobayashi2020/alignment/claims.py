@@ -6,8 +6,9 @@ import xarray
 
 from headlight.findings.rules import RELATED
 from headlight.findings.what_was_read import independent_units
+from headlight.views.parts import Section
 from headlight_papers.papers.claims import Claim, claims_content
-from headlight_papers.papers.exhibit import Content, exhibit
+from headlight_papers.papers.exhibit import exhibit
 from headlight_papers.papers.kobayashi2020 import published
 from headlight_papers.papers.kobayashi2020.alignment.aligners import KNOWN, OtherAligner, all_others
 from headlight_papers.papers.kobayashi2020.alignment.heads import highest_layer, spearman
@@ -39,7 +40,7 @@ ARXIV = "(arXiv v1, Table 3)"
     "Kobayashi et al. (2020), Section 5, and the version at EMNLP",
     ("translator", "gold"),
 )
-def findings_5(reproduction: Reproduction, writer: ExhibitWriter) -> Content:
+def findings_5(reproduction: Reproduction, writer: ExhibitWriter) -> Section:
     """The findings of Section 5, each with the rule by which it holds or not."""
     found = load_attention(reproduction)
     others, _ = all_others(reproduction)

@@ -15,9 +15,8 @@ from headlight.corpora import (
     open_parallel,
 )
 from headlight.links import Gold, open_links
-from headlight.views.alignment_page import DrawnAlignment, alignment_picture
-from headlight.views.exhibits import Picture
-from headlight_papers.papers.exhibit import Content, exhibit
+from headlight.views.parts import Drawing, DrawnAlignment, Section, alignment_picture
+from headlight_papers.papers.exhibit import exhibit
 from headlight_papers.papers.kobayashi2020.alignment.results import (
     aligned_of,
     translator_note,
@@ -50,7 +49,7 @@ class Example:
     "Kobayashi et al. (2020), Figure 8 and Section 5",
     ("translator",),
 )
-def figure_8(reproduction: Reproduction, writer: ExhibitWriter) -> Content:
+def figure_8(reproduction: Reproduction, writer: ExhibitWriter) -> Section:
     """The layer that is the paper's best one by norms."""
     layers = _layers(reproduction)
     chosen = [layer for layer in layers if layer == SECOND] or layers[:1]
@@ -63,7 +62,7 @@ def figure_8(reproduction: Reproduction, writer: ExhibitWriter) -> Content:
     "Kobayashi et al. (2020), Figures 13 to 17 and Appendix E",
     ("translator",),
 )
-def figure_13(reproduction: Reproduction, writer: ExhibitWriter) -> Content:
+def figure_13(reproduction: Reproduction, writer: ExhibitWriter) -> Section:
     """Figures 13 to 17, one layer each, as one exhibit."""
     layers = [layer for layer in _layers(reproduction) if layer != SECOND]
     return _content(reproduction, writer, layers)
@@ -75,7 +74,7 @@ def _layers(reproduction: Reproduction) -> list[int]:
 
 def _content(
     reproduction: Reproduction[Settings], writer: ExhibitWriter, layers: Sequence[int]
-) -> Content:
+) -> Section:
     examples = list(islice(_examples(reproduction), DRAWN))
     pictures = [
         picture for layer in layers for picture in _pictures(reproduction, writer, layer, examples)
@@ -85,12 +84,12 @@ def _content(
         if reproduction.settings.drawn == "sample"
         else f"The translations are the first of at most {MOST_WORDS} words on either side."
     )
-    return Content(
-        "Every row is a target word, and shows its shares of the source words, by the mean weight "
-        "of the heads and by the norm of what they move together; what special tokens have is not "
-        "shown. The gold links are framed. The row is that of the step which reads the "
+    return Section(
+        explanation="Every row is a target word, and shows its shares of the source words, by the "
+        "mean weight of the heads and by the norm of what they move together; what special tokens "
+        "have is not shown. The gold links are framed. The row is that of the step which reads the "
         "word (AWI).",
-        pictures=pictures,
+        drawings=pictures,
         notes=[source, translator_note(reproduction)],
     )
 
@@ -111,7 +110,7 @@ def _examples(reproduction: Reproduction[Settings]) -> list[Example]:
 
 def _pictures(
     reproduction: Reproduction, writer: ExhibitWriter, layer: int, examples: Sequence[Example]
-) -> list[Picture]:
+) -> list[Drawing]:
     found = {}
     for measure in MEASURES:
         pairs = [example.pair for example in examples]

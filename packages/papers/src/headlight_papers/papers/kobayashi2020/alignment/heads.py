@@ -6,9 +6,8 @@ import numpy as np
 import pandas
 import xarray
 
-from headlight.views.exhibits import Comparison, Table
-from headlight.views.parts import By, Curve
-from headlight_papers.papers.exhibit import Content, exhibit
+from headlight.views.parts import By, Comparison, Curve, Section, Table
+from headlight_papers.papers.exhibit import exhibit
 from headlight_papers.papers.kobayashi2020 import published
 from headlight_papers.papers.kobayashi2020.alignment.results import (
     LABELS,
@@ -28,7 +27,7 @@ from headlight_papers.papers.writer import ExhibitWriter
     "Kobayashi et al. (EMNLP 2020), Section 5",
     ("translator", "gold"),
 )
-def head_aer(reproduction: Reproduction, writer: ExhibitWriter) -> Content:
+def head_aer(reproduction: Reproduction, writer: ExhibitWriter) -> Section:
     """Whether a head that moves much links words well."""
     found = load_attention(reproduction)
     titles = {step: f"{name}: ρ = {spearman(found, step):.2f}" for step, name in STEPS.items()}
@@ -38,11 +37,11 @@ def head_aer(reproduction: Reproduction, writer: ExhibitWriter) -> Content:
         for step, name in STEPS.items()
     ]
     note = f"Over {_count(found)} heads, {'; '.join(said)}."
-    return Content(
-        "Each dot is a head: the mean norm of what it moves, over all places of source and target, "
-        "and the alignment error rate of its norms. Where ρ is negative, heads that move much link "
-        "words well, and a layer or head can be chosen without gold links.",
-        pictures=[
+    return Section(
+        explanation="Each dot is a head: the mean norm of what it moves, over all places of source "
+        "and target, and the alignment error rate of its norms. Where ρ is negative, heads that "
+        "move much link words well, and a layer or head can be chosen without gold links.",
+        drawings=[
             writer.curves(
                 found.sel(measure="norm"),
                 Curve(

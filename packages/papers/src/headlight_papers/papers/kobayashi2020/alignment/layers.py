@@ -5,9 +5,8 @@ from collections.abc import Iterator, Sequence
 import pandas
 import xarray
 
-from headlight.views.exhibits import Comparison
-from headlight.views.parts import By, Curve
-from headlight_papers.papers.exhibit import Content, exhibit
+from headlight.views.parts import By, Comparison, Curve, Section
+from headlight_papers.papers.exhibit import exhibit
 from headlight_papers.papers.kobayashi2020 import published
 from headlight_papers.papers.kobayashi2020.alignment.results import (
     LABELS,
@@ -34,7 +33,7 @@ TITLES = {
     "Kobayashi et al. (2020), Figure 7 and Section 5",
     ("translator", "gold"),
 )
-def figure_7(reproduction: Reproduction, writer: ExhibitWriter) -> Content:
+def figure_7(reproduction: Reproduction, writer: ExhibitWriter) -> Section:
     """Weights against norms, layer by layer."""
     found = load_attention(reproduction)
     best = [
@@ -44,12 +43,12 @@ def figure_7(reproduction: Reproduction, writer: ExhibitWriter) -> Content:
         for layer, rate in [best_layer(found, measure, step)]
     ]
     note = f"Best layers, AER in percent with its interval: {'; '.join(best)}."
-    return Content(
-        "The alignment error rate of each layer of cross-attention, by the mean weight of its "
-        "heads and by the norm of what they move together; bands are intervals of 95%. Dashed: the "
-        "paper's first version, drawn beside AWI, where later runs of its authors have the same "
-        "course; it does not say itself which step it means.",
-        pictures=[
+    return Section(
+        explanation="The alignment error rate of each layer of cross-attention, by the mean weight "
+        "of its heads and by the norm of what they move together; bands are intervals of 95%. "
+        "Dashed: the paper's first version, drawn beside AWI, where later runs of its authors have "
+        "the same course; it does not say itself which step it means.",
+        drawings=[
             writer.curves(
                 _with_published(found).sel(measure=list(MEASURES)),
                 Curve(

@@ -5,9 +5,8 @@ from collections.abc import Mapping
 import pandas
 import xarray
 
-from headlight.views.exhibits import Comparison, Picture, Table
-from headlight.views.parts import bars
-from headlight_papers.papers.exhibit import Content, exhibit
+from headlight.views.parts import Comparison, Drawing, Section, Table, bars
+from headlight_papers.papers.exhibit import exhibit
 from headlight_papers.papers.kobayashi2020 import published
 from headlight_papers.papers.kobayashi2020.alignment.aligners import (
     FORWARD,
@@ -41,7 +40,7 @@ ATTENTION, INPUTS, ALIGNERS = "attention", "gradients and predictions", "word al
     "Kobayashi et al. (2020), Table 3 and Section 5",
     ("translator", "gold"),
 )
-def table_3(reproduction: Reproduction, writer: ExhibitWriter) -> Content:
+def table_3(reproduction: Reproduction, writer: ExhibitWriter) -> Section:
     """The translator's attention, gradients and predictions, and word aligners."""
     found = load_attention(reproduction)
     inputs = {method.label: load_inputs(reproduction, method) for method in INPUT_METHODS}
@@ -54,13 +53,13 @@ def table_3(reproduction: Reproduction, writer: ExhibitWriter) -> Content:
         ]
     )
     best = int(frame["AER"].argmin())
-    return Content(
-        "Every target word is linked to the source word with the largest value. A row of "
-        "cross-attention speaks for the word that the decoder reads in that step (AWI) or for the "
-        "one that it predicts (AWO). The alignment error rate (AER), in percent, is 0 when all "
+    return Section(
+        explanation="Every target word is linked to the source word with the largest value. A row "
+        "of cross-attention speaks for the word that the decoder reads in that step (AWI) or for "
+        "the one that it predicts (AWO). The alignment error rate (AER), in percent, is 0 when all "
         "sure links and only possible ones are found. The best layer is the best one by these very "
         "gold links, as in the paper. Intervals: 95%, sentences resampled.",
-        pictures=[_picture(frame, _published(others), writer)],
+        drawings=[_picture(frame, _published(others), writer)],
         tables=[
             writer.table(
                 frame,
@@ -181,7 +180,7 @@ def _other_comparisons(inputs: dict[str, Rate], others: list[OtherAligner]) -> l
     return [*gradients, *aligners]
 
 
-def _picture(frame: pandas.DataFrame, known: Mapping[str, float], writer: ExhibitWriter) -> Picture:
+def _picture(frame: pandas.DataFrame, known: Mapping[str, float], writer: ExhibitWriter) -> Drawing:
     """All methods on one scale, with the published numbers of some."""
     layers = frame["best layer"].map(lambda layer: f"layer {layer}" if layer else "")
     shares = frame[["AER", "low", "high"]].assign(published=frame["method"].map(known)) / 100

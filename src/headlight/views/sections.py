@@ -1,0 +1,201 @@
+"""Sections as one self-contained HTML page: of a study, of a paper, of anything that has them."""
+
+import re
+from base64 import b64encode
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any
+from urllib.parse import quote
+
+from markupsafe import Markup
+
+from headlight.errors import UsageError
+from headlight.views.frames import frame_cells, numeric_columns
+from headlight.views.parts.section import Drawing, Section, Table
+from headlight.views.provenance import provenance
+from headlight.views.script import HEADS, joined_script
+from headlight.views.template import render
+from headlight.views.words import lead_and_rest
+
+
+@dataclass(frozen=True, slots=True)
+class Cell:
+    """A cell: what it shows, the number it is sorted by (None for none), and its CSS class."""
+
+    text: str
+    order: int | float | None
+    kind: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class Column:
+    """The head of a column, with its CSS class."""
+
+    label: str
+    kind: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class SortableTable:
+    """A table whose first column names its rows; ``ordered`` says that they are in its order."""
+
+    name: str
+    caption: str
+    columns: list[Column]
+    rows: list[list[Cell]]
+    ordered: bool = True
+    note: str = ""
+
+
+_ABOUT = {
+    "panels": re.compile(r'data-panels="(\d+)"'),
+    "columns": re.compile(r'data-columns="([\d. ]+)"'),
+    "wide": re.compile(r' width="([\d.]+)pt"'),
+}
+STANDS = 4
+"""A table of one row and more columns than these is shown with a row for each column."""
+_NAME = re.compile(r"[A-Za-z][A-Za-z0-9_-]*")
+
+
+@dataclass(frozen=True, slots=True)
+class SectionPage:
+    """Everything on a page.
+
+    Attributes:
+        title: Of the page.
+        introduction: A paragraph under it.
+        read: How much was read, and why not all.
+        cautions: What this cannot carry.
+        findings: What was found, a sentence each.
+        terms: What is measured: its name, what a number says, and where it is defined.
+        sections: In the order of the page.
+        facts: Label and value of the few numbers that say what was read.
+        missing: Name of each section that is not there, and why.
+        attributes: Provenance, as in a result: model, revision, corpus, versions, settings, ...
+        command: The exact command that made the page.
+        kind: What kind of page this is, over the title.
+        kinds: Groups of sections, if those of one group are shown at a time.
+    """
+
+    title: str
+    introduction: str
+    sections: Sequence[Section]
+    facts: Sequence[tuple[str, str]] = ()
+    missing: Sequence[tuple[str, str]] = ()
+    attributes: Mapping[str, object] = field(default_factory=dict)
+    command: str = ""
+    kind: str = "tables and figures of a paper"
+    terms: Sequence[tuple[str, str, str]] = ()
+    kinds: Sequence[str] = ()
+    read: str = ""
+    cautions: Sequence[str] = ()
+    findings: Sequence[str] = ()
+
+    def __post_init__(self) -> None:
+        names = [section.name for section in self.sections]
+        for name in names:
+            if not _NAME.fullmatch(name):
+                raise UsageError(
+                    f"a section cannot be called {name!r}: a name is made of letters, digits and "
+                    "hyphens, and begins with a letter."
+                )
+            if names.count(name) > 1:
+                raise UsageError(
+                    f"sections share the name {name!r}; give each section of a page its own."
+                )
+
+
+def section_page(page: SectionPage) -> str:
+    """Return all sections as one self-contained HTML page.
+
+    It loads nothing from anywhere and works without scripts (which add sorting, the choice of
+    colours, rings around the same head in all pictures, and pictures as files); all text from the
+    outside is escaped, and pictures are images, in which nothing runs.
+    """
+    return render(
+        "exhibits.html",
+        title=page.title,
+        kind=page.kind,
+        introduction=page.introduction,
+        read=page.read,
+        cautions=page.cautions,
+        findings=page.findings,
+        terms=page.terms,
+        facts=page.facts,
+        kinds=page.kinds,
+        surveyed=any(section.html for section in page.sections),
+        of_heads=any("data-head-pages" in section.html for section in page.sections),
+        head_script=Markup(joined_script(HEADS)),
+        exhibits=[_shown(section) for section in page.sections],
+        missing=page.missing,
+        provenance=provenance(page.attributes, page.command or None),
+    )
+
+
+def _shown(section: Section) -> dict[str, Any]:
+    """A section as the template reads it."""
+    lead, definitions = lead_and_rest(section.explanation)
+    rows = [
+        dict(zip(("published", "ours", "difference"), each.texts, strict=True))
+        | {"quantity": each.quantity, "note": each.note}
+        for each in section.comparisons
+    ]
+    return {
+        "name": section.name,
+        "title": section.title,
+        "source": section.source,
+        "explanation": lead,
+        "definitions": definitions,
+        "group": section.group,
+        "html": section.html,
+        "pictures": list(map(_pictured, section.drawings)),
+        "comparisons": rows,
+        "comparison_notes": any(each.note for each in section.comparisons),
+        "tables": [_sheet(table, f"{section.name}.{n}") for n, table in enumerate(section.tables)],
+        "notes": section.notes,
+        # Everything but letters, digits and slashes is quoted: an address can only be a file.
+        "files": [(name, quote(name)) for name in section.files],
+    }
+
+
+def _pictured(picture: Drawing) -> dict[str, Any]:
+    """A picture as the template reads it; its first tag says how wide it is, and its panels."""
+    svg = picture.svg
+    tag = svg[svg.find("<svg") :].split(">", 1)[0]
+    panels, columns, wide = (found.search(tag) for found in _ABOUT.values())
+    return {
+        "name": picture.name,
+        "caption": picture.caption,
+        "alternative": picture.alternative,
+        "choice": picture.choice,
+        "drawing": b64encode(svg.encode()).decode(),
+        "panels": int(panels[1]) if panels else 1,
+        "columns": columns[1] if columns else "",
+        "wide": round(float(wide[1]) * 4 / 3) if wide else 480,
+    }
+
+
+def _sheet(table: Table, name: str) -> SortableTable:
+    """A table as cells; columns of words are set flush left."""
+    cells = frame_cells(table.frame, table.formats, table.highlight, table.around)
+    numeric = numeric_columns(cells, len(table.frame.columns))
+    columns = [
+        Column(str(label), kind="" if number else "words")
+        for label, number in zip(table.frame.columns, numeric, strict=True)
+    ]
+    rows = [
+        [
+            Cell(cell.text, cell.order, _kind(cell.strong, number))
+            for cell, number in zip(row, numeric, strict=True)
+        ]
+        for row in cells
+    ]
+    if len(rows) == 1 and len(columns) > STANDS:
+        names = [Cell(column.label, None, "words") for column in columns]
+        pairs = [list(pair) for pair in zip(names, rows[0], strict=True)]
+        columns, rows = [Column("quantity", kind="words"), Column("value")], pairs
+    return SortableTable(name, table.caption, columns, rows, ordered=False, note=table.note)
+
+
+def _kind(strong: bool, number: bool) -> str:
+    return " ".join(name for name, there in (("strong", strong), ("words", not number)) if there)
