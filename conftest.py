@@ -66,9 +66,10 @@ def headlight(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str
 def undrawn(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> None:
     """Pages that a test makes have frames without pictures, which are most of their cost."""
     if not WHOLE_RUNS & {*request.fixturenames}:  # what these make, all look at
-        from views.pages import blank
+        from headlight.views.parts import Drawing
+        from views.pages import BLANK
 
-        monkeypatch.setattr("headlight.views.result_page._drawn", blank)
+        monkeypatch.setattr(Drawing, "svg", BLANK)
 
 
 @pytest.fixture(scope="module")
