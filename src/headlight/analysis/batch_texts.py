@@ -71,7 +71,7 @@ def text_id(example: Encoded) -> int:
 
 def units_of(examples: Sequence[Encoded]) -> Int64[np.ndarray, " text"]:
     """Return the number in the corpus of the unit that each text is of: a document, or the text."""
-    return np.array([(each.origin or (0, 0))[0] for each in examples], dtype=np.int64)
+    return np.array([each.unit for each in examples], dtype=np.int64)
 
 
 def groups_of(examples: Sequence[Encoded]) -> Int64[np.ndarray, " text"]:

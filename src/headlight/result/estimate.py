@@ -3,7 +3,8 @@
 A result keeps with a number, as coordinates along ``slot``, what each of 32 contiguous blocks of
 documents or texts moves it by (``NAME_by_slot``), and how much there is of it in each
 (``NAME_slot_weights``; of several that have the same ones, without their axis).  All else is
-computed when it is asked for: the delete-a-group jackknife with Student's t, on the scale of the number.
+computed when it is asked for: the delete-a-group jackknife with Student's t, on the scale of the
+number.
 
 Source: Shao and Tu (1995), "The Jackknife and Bootstrap", Section 2.3; of shares Wilson (1927),
 "Probable inference, the law of succession, and statistical inference", with the effective size of

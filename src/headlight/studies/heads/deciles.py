@@ -38,7 +38,7 @@ ALIKE = 1000
 DRAWN = ("drawn_key", "drawn_query")
 """Variables that hold numbers of tokens."""
 
-_PARTS = tuple(each.name for each in fields(Encoded) if each.name not in ("name", "origin"))
+_PARTS = tuple(each.name for each in fields(Encoded) if each.name not in ("name", "origin", "unit"))
 
 VARIABLES = {
     "decile_score": ("strength of the strongest link of the text at a decile", ""),
