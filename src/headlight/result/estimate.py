@@ -416,7 +416,7 @@ class Estimate:
             alone[first] = True
             return alone
         if self.ends is not None:
-            return observed & ~(high < low[first])
+            return np.asarray(observed & ~(high < low[first]))
         apart = self.minus(self.at(first))
         with np.errstate(all="ignore"):
             z = apart.value / apart.error

@@ -77,7 +77,7 @@ def _example(row: Float64[np.ndarray, " number"]) -> Encoded:
     size = {name: lengths["target" if "target" in name else "ids"] for name in _PARTS}
     return Encoded(
         "a text that was drawn",
-        **{
+        **{  # type: ignore[arg-type]
             name: tuple(part[: size[name]].tolist())
             for name, part in zip(_PARTS, parts, strict=True)
         },
