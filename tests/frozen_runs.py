@@ -57,7 +57,7 @@ RUNS = {
     "ablation": StudyRun("ablation", {"bootstrap": 8, "max_examples": 4}),
     "identifiability": StudyRun("identifiability"),
     "mixing": StudyRun("mixing", {"bootstrap": 8}),
-    "flow": StudyRun("flow", {"bootstrap": 8, "methods": list(METHODS), "max_examples": 3}),
+    "flow": StudyRun("flow", {"methods": list(METHODS), "max_examples": 3}),
     "circuits": StudyRun(
         "circuits",
         {

@@ -813,7 +813,6 @@ def flow(
     lone_units: Literal['join', 'discard'] = 'join',
     max_examples: int | None = None,
     seed: int = 0,
-    bootstrap: int = 200,
     methods: Literal['rollout', 'rollout_norm', 'rollout_block_norm', 'rollout_layer_norm', 'globenc', 'alti', 'value_zeroing', 'decompx', 'attribution', 'gradient_hidden'] | Iterable[Literal['rollout', 'rollout_norm', 'rollout_block_norm', 'rollout_layer_norm', 'globenc', 'alti', 'value_zeroing', 'decompx', 'attribution', 'gradient_hidden']] = ('rollout', 'rollout_layer_norm', 'globenc', 'alti'),
 ) -> xarray.Dataset:
     """How much of a token after each layer comes from itself, from the first token, from special
@@ -854,9 +853,7 @@ def flow(
         lone_units: with pairs, a paragraph that fills the room alone waits for the next, or
             ends its document (``discard``, the released code of Clark et al.).
         max_examples: stop after this many.
-        seed: of the resampling, and of pairs.
-        bootstrap: how often texts are resampled for the intervals; 0 for none. Each resample
-            costs four bytes per number of the result.
+        seed: where segments are cut, and of everything else that is random.
         methods: how tokens are followed. Products over layers of what each takes from each:
             ``rollout`` of weights, ``rollout_norm``, ``rollout_block_norm`` and
             ``rollout_layer_norm`` of norms, ``globenc``, ``alti`` and ``value_zeroing``.

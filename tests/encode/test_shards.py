@@ -1,6 +1,7 @@
 """Shards of a corpus: where they begin, what is passed over, and that the rest is what it was."""
 
 from collections.abc import Iterator
+from dataclasses import dataclass
 
 import pytest
 from hypothesis import given, strategies as st
@@ -108,3 +109,34 @@ def test_a_change_is_noticed_where_it_was_read(changed: int) -> None:
         before.skip()
         after.skip()
     assert (before.digest == after.digest) == (changed == 6)
+
+
+@dataclass(frozen=True)
+class Part:
+    """A sentence of a document, which may be unknown."""
+
+    words: str
+    document: str
+
+
+@given(st.lists(st.sampled_from(["", "a", "b"]), max_size=12), st.integers(1, 5), st.integers(0, 5))
+def test_units_are_documents_where_they_are_known(
+    documents: list[str], size: int, passed: int
+) -> None:
+    def encode(parts: list[Part], counts: Counts) -> Iterator[Encoded]:
+        for part in parts:
+            counts.documents += 1
+            yield from [Encoded(part.words, (1,), (0,), (3,), (0,))] * 2
+
+    parts = [Part(str(number), document) for number, document in enumerate(documents)]
+    expected, unit, before = {}, -1, ""
+    for part in parts:
+        unit += part.document == "" or part.document != before
+        before, expected[part.words] = part.document, unit
+    shards = Examples(Recipe(parts, lambda part: (part.words,), encode)).shards(size)
+    for _ in range(passed):
+        if not shards.at_end:
+            shards.skip()
+    made = [example for examples, *_ in read(shards) for example in examples]
+    assert [example.unit for example in made] == [expected[example.name] for example in made]
+    assert len(made) == 2 * max(len(parts) - passed * size, 0)

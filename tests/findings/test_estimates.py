@@ -9,7 +9,7 @@ from hypothesis import given, strategies as st
 
 from headlight.findings import highlights
 from headlight.findings.estimates import (
-    Estimates,
+    Estimate,
     beside,
     between,
     many,
@@ -221,7 +221,7 @@ def test_rivals_are_all_whose_interval_reaches_the_largest(
     drawn: list[tuple[float, float]],
 ) -> None:
     value, half = map(np.array, zip(*drawn, strict=True))
-    found = Estimates(value, value - half, value + half)
+    found = Estimate.with_ends(value, value - half, value + half)
     first = found.first()
     if first is None:
         assert np.isnan(value).all()
@@ -242,8 +242,8 @@ def test_nothing_rivals_a_number_without_an_interval() -> None:
     assert between(list("abcde")) == "a, b, c and 2 other heads"
 
 
-def of(value: Any, half: float) -> Estimates:
-    return Estimates(*map(np.array, (value, value - half, value + half)))
+def of(value: Any, half: float) -> Estimate:
+    return Estimate.with_ends(*map(np.array, (value, value - half, value + half)))
 
 
 @pytest.mark.parametrize(("half", "words"), [

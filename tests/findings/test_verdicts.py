@@ -13,6 +13,7 @@ import xarray as xr
 
 from headlight.catalogue import studies
 from headlight.findings.what_was_read import what_was_read
+from headlight.result.estimate import MOVED, UNITS, WEIGHTS, slot_coordinates
 from headlight.views.result_page import answers
 from study_runs import StudyRuns
 
@@ -45,6 +46,18 @@ def with_intervals(result: xr.Dataset, half: float, value: float | None = None) 
         ends = numbers.sel(metric="uas", drop=True) if "probe" in found.coords else numbers
         spread = xr.zeros_like(found[low]) + ends
         found[low], found[f"{low[:-3]}high"] = spread - half, spread + half
+    for moved in [name for name in slot_coordinates(result) if name.endswith(MOVED)]:
+        own = moved.removesuffix(MOVED)
+        numbers = found[own] * 0 + value if value is not None else (
+            found[own] + 0.002 * random.random(found[own].shape)
+        )  # fmt: skip
+        found[own] = numbers.assign_attrs(result[own].attrs)
+        error = half / 2 * random.choice([-1, 1], found[moved].shape) / np.sqrt(32)
+        found = found.drop_vars([moved, f"{own}{WEIGHTS}"]).assign_coords({
+            moved: (found[moved].dims, error),
+            f"{own}{WEIGHTS}": ("slot", np.ones(32)),
+            UNITS: ("slot", np.full(32, 40)),
+        })  # fmt: skip
     found = found.assign(gains(found, half) if "gain" in found else {})
     if "share_by_group" in found:  # of which the error is made that sentences look at
         found["share_by_group"] = found["share_by_group"] * half

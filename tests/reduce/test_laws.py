@@ -23,6 +23,7 @@ from headlight.reduce import (
     Ratio,
     ResampledMean,
     Sample,
+    Slots,
     Strongest,
     Tally,
 )
@@ -92,6 +93,17 @@ CASES = {
     ),
     "group means, one number": Case(
         lambda: GroupMeans(groups=3), lambda n, g: (keys(n, g) % 3, numbers(n, g), numbers(n, g))
+    ),
+    "slots": Case(
+        lambda: Slots((2, 3)),
+        lambda n, g: (own_numbers(n, g) * 7, numbers(n, g, 2, 3), numbers(n, g, 2, 3)),
+    ),
+    "slots, a whole that is shared": Case(
+        lambda: Slots((2,), (1,)),
+        lambda n, g: (own_numbers(n, g), g.normal(size=(n, 2)), g.normal(size=(n, 1))),
+    ),
+    "slots, one number": Case(
+        Slots, lambda n, g: (own_numbers(n, g) * 40, numbers(n, g), numbers(n, g))
     ),
     "bootstrap": Case(
         lambda: Bootstrap((2, 3), replicates=5), lambda n, g: (keys(n, g), counts(n, g, 2, 3))

@@ -13,6 +13,7 @@ from headlight.studies.distances.study import run as distances
 from headlight.studies.identifiability.study import run as identifiability
 from headlight.studies.importance.study import run as importance
 from headlight.studies.norms.study import run as norms
+from studies.intervals import agrees as ratio_agrees
 from studies.models import model, texts
 from studies.test_importance import OBJECTIVES, with_head
 from studies.test_numbers import examples_of
@@ -96,7 +97,7 @@ def test_distances_count_texts_by_their_queries():
     whole, runs = distances(corpus, found, progress=False), singles(distances, corpus, found)
     queries = np.array([float(run.attrs["tokens"]) for run in runs]).reshape(-1, 1, 1, 1)
     between = values(runs, "distance")
-    agrees(whole, "distance", *of_ratio(between * queries, queries * np.ones_like(between)))
+    ratio_agrees(whole, "distance", between * queries, queries)
 
 
 @pytest.mark.slow

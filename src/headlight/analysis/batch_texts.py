@@ -69,6 +69,11 @@ def text_id(example: Encoded) -> int:
     return _number([*(example.origin or (0, 0))])
 
 
+def units_of(examples: Sequence[Encoded]) -> Int64[np.ndarray, " text"]:
+    """Return the number in the corpus of the unit that each text is of: a document, or the text."""
+    return np.array([each.unit for each in examples], dtype=np.int64)
+
+
 def groups_of(examples: Sequence[Encoded]) -> Int64[np.ndarray, " text"]:
     """Of each text the group in which it is left out, from 0 to `GROUPS` less one.
 

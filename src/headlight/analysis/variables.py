@@ -11,6 +11,7 @@ import xarray
 from headlight.reduce.base import Array
 from headlight.reduce.intervals import deviations, student, wilson
 from headlight.result import Description, Scale, describe
+from headlight.result.estimate import MOVED, UNITS, WEIGHTS
 
 BOUNDS = {"": "mean", "_low": "low", "_high": "high"}
 """Suffixes of a variable with an interval, and the statistics that they stand for."""
@@ -69,6 +70,35 @@ def long_names(table: Mapping[str, Variable], by: Mapping[str, str] = _NOWHERE) 
     }
 
 
+def with_slots(
+    name: str, dims: Sequence[str], value: Array, slots: Mapping[str, Array]
+) -> dict[str, xarray.DataArray]:
+    """Return a number over a corpus, and the coordinates that its interval is computed from.
+
+    Args:
+        name: of the variable.
+        dims: its axes.
+        value: the number, ``[*dims]``.
+        slots: what `headlight.reduce.Slots` computes; or ``mean``, ``without`` and ``whole`` of
+            what was made of several, with the ``units`` of one.
+    """
+    whole = np.asarray(slots["whole"])
+    moved, _ = deviations(slots["mean"], slots["without"], whole)
+    kept = np.where(np.broadcast_to(whole, moved.shape) > 0, moved, np.nan)
+    weights, axes = whole.astype(np.float32), ["slot", *dims]
+    for dim in dims:  # sums of texts are mostly the same for all heads
+        axis = axes.index(dim)
+        first = weights.take([0], axis) if weights.shape[axis] else weights
+        if (weights == first).all() and weights.shape[axis]:
+            weights, axes = first.squeeze(axis), [each for each in axes if each != dim]
+    return {
+        name: xarray.DataArray(value, dims=dims),
+        f"{name}{MOVED}": xarray.DataArray(kept.astype(np.float32), dims=("slot", *dims)),
+        f"{name}{WEIGHTS}": xarray.DataArray(weights, dims=axes),
+        UNITS: xarray.DataArray(slots["units"], dims="slot"),
+    }
+
+
 def of_mean(
     name: str, dims: Sequence[str], moments: Mapping[str, Array]
 ) -> dict[str, xarray.DataArray]:
@@ -111,8 +141,9 @@ def described(
     variables: Mapping[str, Any], coordinates: Mapping[str, Any], names: LongNames
 ) -> xarray.Dataset:
     """A dataset whose variables have their long names and units."""
-    made = xarray.Dataset(dict(variables), coords=dict(coordinates))
-    return describe(made, {name: names[name] for name in variables})
+    slots = [each for each in variables if each == UNITS or each.endswith((MOVED, WEIGHTS))]
+    made = xarray.Dataset(dict(variables), coords=dict(coordinates)).set_coords(slots)
+    return describe(made, {str(name): names[str(name)] for name in made.data_vars})
 
 
 def dispersion(name: str, found: dict[str, Any], dims: tuple[str, ...]) -> dict[str, Any]:

@@ -31,6 +31,8 @@ class Encoded:
         target_words: As `words`, for `target`, counted from 0 again.
         origin: Number of its document (or sentence, or pair) in the corpus, and of the example
             among those of the document, both from 0; None for one that was made alone.
+        unit: Number of what is drawn at once when a corpus is: of the document that its sentence
+            is of where the file says so, else of its text, from 0.
     """
 
     name: str
@@ -42,6 +44,7 @@ class Encoded:
     target_categories: tuple[int, ...] = ()
     target_words: tuple[int, ...] = ()
     origin: tuple[int, int] | None = None
+    unit: int = 0
 
     @property
     def shows_its_kinds(self) -> bool:
@@ -62,6 +65,7 @@ class Encoded:
             self.target_categories[: tokens - 1],
             self.target_words[: tokens - 1],
             self.origin,
+            self.unit,
         )
 
 
@@ -235,6 +239,8 @@ class ExampleShards(Generic[Example]):
         self._items = iter(recipe.items)
         self._read = hashlib.sha256()  # the texts before the shard
         self._passed = 0  # elements before the shard
+        self._unit, self._document = -1, ""  # of the last element that was read
+        self._units: list[int] = []  # of the elements of the shard
         self._elements = self._next_elements()
 
     @property
@@ -269,12 +275,12 @@ class ExampleShards(Generic[Example]):
             self._counts.special += special
             self._counts.doubled += doubled
             self._counts.one_word += max(example.words, default=0) == 0 and not example.target
-            if example.origin is not None:
-                yield example
-                continue
-            latest = self._counts.documents - 1
-            document, within = latest, within + 1 if latest == document else 0
-            yield replace(example, origin=(document, within))
+            origin = example.origin
+            if origin is None:
+                latest = self._counts.documents - 1
+                document, within = latest, within + 1 if latest == document else 0
+                origin = document, within
+            yield replace(example, origin=origin, unit=self._units[origin[0] - self._passed])
 
     def skip(self) -> None:
         """Pass over the next shard, which is read, but not tokenised."""
@@ -288,8 +294,13 @@ class ExampleShards(Generic[Example]):
     def _next_elements(self) -> list[Any]:
         elements: list[Any] = []
         characters = 0
+        self._units = []
         for item in self._items:
             elements.append(item)
+            document = getattr(item, "document", "")
+            self._unit += not document or document != self._document
+            self._document = document
+            self._units.append(self._unit)
             characters += sum(map(len, self._recipe.texts(item)))
             if len(elements) >= self._size or characters >= self._size * CHARACTERS:
                 break

@@ -1,16 +1,16 @@
 """Numbers with their intervals, as sentences compare them."""
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
 import xarray as xr
 from numpy.typing import NDArray
 
-from headlight.findings.observed import average, observed, out_of_reach
-from headlight.findings.rules import chosen_ends, decided, rivals
+from headlight.findings.observed import observed, out_of_reach, places_of
 from headlight.findings.wording import interval, listed, percent, plural
+from headlight.result.estimate import MOVED, Estimate as Estimate, estimate_of
 from headlight.vocabulary import CATEGORIES, FEWEST_FREEDOM
 
 ENDS = ("", "_low", "_high")
@@ -24,92 +24,31 @@ NAMED = 3
 Array = NDArray[np.float64]
 
 
-@dataclass(frozen=True, slots=True)
-class Estimates:
-    """Numbers of one shape, with the ends of their intervals of 95%; NaN where there are none.
-
-    Means and differences are compared by the ends alone: the interval of a mean over heads is the
-    mean of theirs, and that of a difference goes from the lower end of one less the upper end of
-    the other.  As errors add up to no more than their sum, it is as wide as it has to be or wider.
-    """
-
-    value: Array
-    low: Array
-    high: Array
-
-    @property
-    def known(self) -> bool:
-        """Whether there is an interval."""
-        return bool(np.isfinite(self.low + self.high).any())
-
-    def at(self, place: Any) -> "Estimates":
-        """A part, or one number."""
-        return _arrays(*(each[place] for each in (self.value, self.low, self.high)))
-
-    def mean(self, axis: int | None = None) -> "Estimates":
-        """Over all that were observed."""
-        return _arrays(*(average(each, axis) for each in (self.value, self.low, self.high)))
-
-    def minus(self, other: "Estimates") -> "Estimates":
-        """The difference."""
-        return _arrays(self.value - other.value, self.low - other.high, self.high - other.low)
-
-    def times(self, factor: Any) -> "Estimates":
-        """Multiplied; by a negative number the ends change places."""
-        low, high = self.low * factor, self.high * factor
-        return _arrays(self.value * factor, np.minimum(low, high), np.maximum(low, high))
-
-    def chosen(self, candidates: int, units: int) -> "Estimates":
-        """Return numbers that were chosen among several, with the ends of `chosen_ends`."""
-        ends = chosen_ends(self.value, self.low, self.high, candidates=candidates, units=units)
-        return _arrays(self.value, *ends)
-
-    def compared(self, other: float) -> NDArray[Any]:
-        """`headlight.findings.rules.decided` of each; of a text alone what was seen in it."""
-        if self.known:
-            verdict = self.against(other)
-        else:
-            verdict = np.where(self.value > other, "above", "below")
-        return np.where(np.isfinite(self.value), verdict, "")
-
-    def against(self, other: "Estimates | float") -> NDArray[Any]:
-        """`headlight.findings.rules.decided` of each; nothing is without an interval."""
-        apart = self.minus(other) if isinstance(other, Estimates) else self
-        bound = 0.0 if isinstance(other, Estimates) else other
-        return np.asarray(decided(apart.value, apart.low, apart.high, bound))
-
-    def first(self) -> tuple[int, ...] | None:
-        """Where the largest value stands; None where nothing was observed."""
-        if not np.isfinite(self.value).any():
-            return None
-        return tuple(map(int, np.unravel_index(np.nanargmax(self.value), self.value.shape)))
-
-    def rivals(self) -> list[tuple[int, ...]]:
-        """Other places at which the largest value may be, the next largest first."""
-        first = self.first()
-        if first is None:
-            return []
-        flat = (each.ravel() for each in (self.value, self.low, self.high))
-        found = rivals(*flat, first=int(np.ravel_multi_index(first, self.value.shape)))
-        return [tuple(map(int, np.unravel_index(at, self.value.shape))) for at in found]
-
-
-def _arrays(*numbers: Any) -> Estimates:
-    """Of arrays, or of single numbers, which numpy hands back as such."""
-    return Estimates(*map(np.asarray, numbers))
-
-
 def estimates(
     result: xr.Dataset,
     name: str,
     dims: tuple[str, ...] = ("layer", "head"),
     **labels: str | int | np.integer[Any],
-) -> Estimates:
-    """A variable with its ``_low`` and ``_high``, as `observed` reads them."""
-    return Estimates(*(observed(result, name + end, dims, **labels) for end in ENDS))
+) -> Estimate:
+    """Return a variable at these labels with what its interval is computed from.
+
+    Of a result that holds the ends ``_low`` and ``_high`` alone, with these; all NaN where the
+    result has no such variable or label, as of `observed`.
+
+    Args:
+        result: of any study.
+        name: of the variable.
+        dims: its axes in this order.
+        labels: along its other axes.
+    """
+    places = places_of(result, name, labels)
+    known = None if places is None else estimate_of(result, name, dims, places)
+    if known is not None:
+        return known
+    return Estimate.with_ends(*(observed(result, name + end, dims, **labels) for end in ENDS))
 
 
-def unreached(result: xr.Dataset) -> Estimates:
+def unreached(result: xr.Dataset) -> Estimate:
     """The share of the weight that cannot change the head's output, [layer, head].
 
     Its error is what groups of texts move it by.
@@ -128,46 +67,50 @@ def unreached(result: xr.Dataset) -> Estimates:
         together: Array = np.stack([weight, effective])
         return together
 
+    if f"share{MOVED}" in result:
+        weights, effective = (
+            estimates(result, "share", ("key_category", *dims), measure=by, query_category="all")
+            for by in ("weight", "effective")
+        )
+        apart = weights.minus(effective).at(np.isin(result["key_category"], CATEGORIES))
+        part = apart.mean(0).times(np.maximum(np.isfinite(apart.value).sum(0), 1))
+        return replace(part, value=value)
+
     moved, freedom = each("share_by_group", "group"), each("share_freedom")
     if not moved.shape[2]:
-        return Estimates(value, *(np.full_like(value, np.nan) for _ in range(2)))
+        return Estimate.with_ends(value, *(np.full_like(value, np.nan) for _ in range(2)))
     error = np.sqrt((np.nansum(moved[0] - moved[1], axis=0) ** 2).sum(0))
     fewest = np.where(freedom > 0, freedom, np.inf).min((0, 1))
     known = np.isfinite(fewest) & (fewest >= FEWEST_FREEDOM)
     half = stdtrit(np.where(known, fewest, np.nan), 0.975) * error
-    return Estimates(value, value - half, value + half)
+    return Estimate.with_ends(value, value - half, value + half)
 
 
-def means(result: xr.Dataset, name: str, *dims: str) -> Estimates:
-    """A variable over these axes, and the mean over all others; the ends are averaged too."""
-    kept = [result[name + end] if name + end in result else result[name] * np.nan for end in ENDS]
-    return Estimates(*(
-        np.asarray(each.mean([dim for dim in each.dims if dim not in dims]).transpose(*dims),
-                   dtype=np.float64)
-        for each in kept
-    ))  # fmt: skip
+def means(result: xr.Dataset, name: str, *dims: str) -> Estimate:
+    """Return a variable over these axes, and the mean over all others."""
+    others = [str(dim) for dim in result[name].dims if dim not in dims]
+    every = estimates(result, name, (*dims, *others))
+    return every.mean(tuple(range(len(dims), len(dims) + len(others)))) if others else every
 
 
-def over_seeds(values: Array) -> Estimates:
+def over_seeds(values: Array) -> Estimate:
     """The mean of models that differ in their seed, by Student's t; of one without an interval."""
     from scipy.special import stdtrit
 
     mean, half = np.mean(values), np.nan
     if len(values) > 1:
         half = stdtrit(len(values) - 1, 0.975) * np.std(values, ddof=1) / np.sqrt(len(values))
-    return _arrays(mean, mean - half, mean + half)
+    return Estimate.with_ends(mean, mean - half, mean + half)
 
 
-def pairwise(
-    result: xr.Dataset, name: str, pairs: Sequence[tuple[str, str]], dim: str
-) -> Estimates:
-    """What a matrix over ``dim`` and ``other`` says of pairs, one number each."""
-    rows = [estimates(result, name, (), **{dim: one, "other": other}) for one, other in pairs]
-    return Estimates(*(np.array([getattr(row, end) for row in rows], dtype=np.float64)
-                       for end in ("value", "low", "high")))  # fmt: skip
+def pairwise(result: xr.Dataset, name: str, pairs: Sequence[tuple[str, str]], dim: str) -> Estimate:
+    """Return what a matrix over ``dim`` and ``other`` says of pairs, one number each."""
+    labels = [result[axis].values.tolist() for axis in (dim, "other")]
+    rows, columns = ([known.index(pair[n]) for pair in pairs] for n, known in enumerate(labels))
+    return estimates(result, name, (dim, "other")).at((rows, columns))
 
 
-def undecided(numbers: Estimates, names: Sequence[str], which: str, noun: str = "head") -> str:
+def undecided(numbers: Estimate, names: Sequence[str], which: str, noun: str = "head") -> str:
     """A sentence where it is inconclusive which number is the largest, with a blank before it.
 
     Args:
@@ -188,9 +131,7 @@ def undecided(numbers: Estimates, names: Sequence[str], which: str, noun: str = 
     return f"{said} between {between(found, noun)}." if len(found) > 1 else ""
 
 
-def beside(
-    one: Estimates, other: Estimates, called: str, difference: Estimates | None = None
-) -> str:
+def beside(one: Estimate, other: Estimate, called: str, difference: Estimate | None = None) -> str:
     """How a number stands to another: ``which is more than the best baseline (50%)``.
 
     Args:
@@ -207,7 +148,7 @@ def beside(
     return f"beside {called}; which is more is inconclusive{'' if known else f': {NO_INTERVAL}'}"
 
 
-def around(one: Estimates, written: Any = percent, *, share: bool = True) -> str:
+def around(one: Estimate, written: Any = percent, *, share: bool = True) -> str:
     """The interval of one number in brackets; shares end at 0 and 1."""
     low, high = float(one.low), float(one.high)
     if share and np.isfinite(low + high):

@@ -1,12 +1,14 @@
 """Reading numbers out of a result in which anything may be missing."""
 
 import json
+from collections.abc import Mapping
 from typing import Any
 
 import numpy as np
 import xarray as xr
 from numpy.typing import NDArray
 
+from headlight.result.estimate import average as average, with_ends
 from headlight.result.kinds import MULTI_KIND
 from headlight.vocabulary import CATEGORIES, CATEGORY_LABELS, Measure, head_name, measure_table
 
@@ -26,35 +28,37 @@ def observed(
     **labels: str | int | np.integer[Any],
 ) -> NDArray[np.float64]:
     """A variable at the given labels, as an array over ``dims``; all NaN if it is not there."""
-    nothing = np.full(tuple(result.sizes.get(dim, 0) for dim in dims), np.nan)
+    places = places_of(result, name, labels)
+    if places is None:
+        return np.full(tuple(result.sizes.get(dim, 0) for dim in dims), np.nan)
+    values = result.variables[name].isel(places).transpose(*dims).values
+    return np.asarray(values, dtype=np.float64)
+
+
+def places_of(
+    result: xr.Dataset, name: str, labels: Mapping[str, str | int | np.integer[Any]]
+) -> dict[str, int] | None:
+    """Return where labels are along the axes of a variable; None if it, or one, is missing."""
     variable = result.variables.get(name)
     if variable is None:
-        return nothing
+        return None
     # By places and not by labels: a report reads hundreds of arrays.
     places: dict[str, int] = {}
     for dim, label in labels.items():
         if dim not in variable.dims:
-            return nothing
+            return None
         known = result.variables[dim].values if dim in result.variables else result[dim].values
-        found = np.flatnonzero(known == label)
-        if not found.size:
-            return nothing
-        places[dim] = int(found[0])
-    values = variable.isel(places).transpose(*dims).values
-    return np.asarray(values, dtype=np.float64)
+        at = np.flatnonzero(known == label)
+        if not at.size:
+            return None
+        places[dim] = int(at[0])
+    return places
 
 
 def half_width(result: xr.Dataset, name: str) -> xr.DataArray:
     """Half the width of the 95% interval of a variable, of every entry."""
-    return (result[f"{name}_high"] - result[f"{name}_low"]) / 2
-
-
-def average(values: NDArray[np.float64], axis: int | None = None) -> NDArray[np.float64]:
-    """The mean of what was observed; NaN, without a warning, where nothing was."""
-    seen = np.isfinite(values)
-    count = seen.sum(axis=axis)
-    total = np.where(seen, values, 0.0).sum(axis=axis)
-    return np.asarray(np.where(count > 0, total / np.maximum(count, 1), np.nan), dtype=np.float64)
+    ended = with_ends(result, name)
+    return (ended[f"{name}_high"] - ended[f"{name}_low"]) / 2
 
 
 def category_label(result: xr.Dataset, category: str, *, attending: bool = False) -> str:

@@ -5,10 +5,11 @@ numbers beside it by one of them, so that two places cannot judge the same numbe
 """
 
 from math import isfinite
-from typing import Any, overload
 
 import numpy as np
 from numpy.typing import NDArray
+
+from headlight.result.estimate import chosen_ends as chosen_ends, decided as decided
 
 Numbers = NDArray[np.float64]
 
@@ -76,37 +77,6 @@ OF_THE_REST = 0.25
 alone leaves wrong."""
 
 
-@overload
-def decided(value: float, low: float, high: float, other: float) -> str: ...
-
-
-@overload
-def decided(
-    value: Numbers, low: Numbers, high: Numbers, other: Numbers | float
-) -> NDArray[Any]: ...
-
-
-def decided(
-    value: Numbers | float, low: Numbers | float, high: Numbers | float, other: Numbers | float
-) -> NDArray[Any] | str:
-    """Whether numbers are ``above`` or ``below`` others, or their intervals reach these.
-
-    Args:
-        value: a number, or an array of them.
-        low: the lower ends of their intervals.
-        high: the upper ends.
-        other: what they are compared with.
-
-    Returns:
-        ``above``, ``below``, or ``inconclusive``, also where there is no interval, or no number.
-    """
-    known = np.isfinite(low) & np.isfinite(high)
-    above = known & (np.minimum(value, low) > other)
-    below = known & (np.maximum(value, high) < other)
-    verdict: NDArray[Any] | str = np.select([above, below], ["above", "below"], "inconclusive")[()]
-    return verdict
-
-
 def rivals(value: Numbers, low: Numbers, high: Numbers, *, first: int) -> list[int]:
     """Numbers of which one may be the largest instead of the first: their intervals reach its own.
 
@@ -126,31 +96,6 @@ def rivals(value: Numbers, low: Numbers, high: Numbers, *, first: int) -> list[i
     reach = np.isfinite(value) & ~(high < low[first])
     order = np.argsort(-np.where(np.isfinite(value), value, -np.inf), kind="stable")
     return [int(at) for at in order if reach[at] and at != first]
-
-
-def chosen_ends(
-    value: Numbers, low: Numbers, high: Numbers, *, candidates: int, units: int
-) -> tuple[Any, Any]:
-    """Return the ends of the interval of a number that was chosen among several on the same data.
-
-    The largest of many is too large by chance.  Intervals of 95% are moved apart to the width at
-    which all candidates together lie in theirs in 95% of samples (Bonferroni, by Student's t), so
-    that the ends hold whichever was chosen.
-
-    Args:
-        value: the chosen number, or an array of them.
-        low: the lower end of its interval of 95%.
-        high: the upper end.
-        candidates: among how many it was chosen, such as heads times directions.
-        units: texts, sentences or documents; below 2 the ends are NaN.
-
-    Source: Dunn (1961), "Multiple comparisons among means".
-    """
-    from scipy.stats import t
-
-    freedom = units - 1 if units > 1 else np.nan
-    wider = t.ppf(1 - 0.025 / max(candidates, 1), freedom) / t.ppf(0.975, freedom)
-    return value - wider * (value - low), value + wider * (high - value)
 
 
 def is_near_majority(accuracy: float, low: float, majority: float) -> bool:

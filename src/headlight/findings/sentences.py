@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 
 from headlight.findings import rules
 from headlight.findings.estimates import (
-    Estimates,
+    Estimate,
     around,
     between,
     estimates,
@@ -92,7 +92,7 @@ def highlights(result: xr.Dataset) -> list[Highlight]:
     return sorted(found, key=lambda highlight: -highlight.importance)[:_MOST]
 
 
-def _special_share(result: xr.Dataset, measure: str) -> Estimates:
+def _special_share(result: xr.Dataset, measure: str) -> Estimate:
     """Share of all special tokens together, [layer, head]."""
     parts = [shares_of(result, measure, category) for category in _SPECIAL]
     there = [each for each in parts if np.isfinite(each.value).any()]
@@ -103,12 +103,12 @@ def _special_share(result: xr.Dataset, measure: str) -> Estimates:
     known = np.any([np.isfinite(each.value) for each in there], axis=0)
     seen = bool(there) and all(each.known for each in there)
     value, low, high = (np.where(known, each, np.nan) for each in ends)
-    return Estimates(
+    return Estimate.with_ends(
         value, *(each if seen else np.full_like(value, np.nan) for each in (low, high))
     )
 
 
-def _of_most(result: xr.Dataset, numbers: Estimates, what: str) -> str:
+def _of_most(result: xr.Dataset, numbers: Estimate, what: str) -> str:
     """A sentence where other heads may be first as well: which one is inconclusive."""
     first = numbers.first()
     others = numbers.rivals()
@@ -367,7 +367,7 @@ def _narrowest(result: xr.Dataset) -> Highlight | None:
     return Highlight(text, *_numbers(result, place), importance, "narrow", "entropy", "weight")
 
 
-def _in_nats(one: Estimates) -> str:
+def _in_nats(one: Estimate) -> str:
     return around(one, _two, share=False)
 
 

@@ -3,7 +3,7 @@
 import numpy as np
 import xarray as xr
 
-from headlight.findings.estimates import Estimates, around, estimates
+from headlight.findings.estimates import Estimate, around, estimates
 from headlight.findings.observed import (
     TOTALS,
     category_label,
@@ -53,7 +53,7 @@ def weight_and_norm(result: xr.Dataset, category: str) -> str | None:
     return f"{said}, and {little}."
 
 
-def shares_of(result: xr.Dataset, measure: str, category: str) -> Estimates:
+def shares_of(result: xr.Dataset, measure: str, category: str) -> Estimate:
     """What a category gets by a measure, [layer, head].
 
     Args:
@@ -67,9 +67,9 @@ def shares_of(result: xr.Dataset, measure: str, category: str) -> Estimates:
             result, "share", measure=measure, query_category="all", key_category=category
         )
         value = share(result, measure, category)
-        return Estimates(value, *(np.where(np.isfinite(value), each, np.nan)
+        return Estimate.with_ends(value, *(np.where(np.isfinite(value), each, np.nan)
                                   for each in (found.low, found.high)))  # fmt: skip
     place = [str(name) for name in result["key_category"].values].index(category)
     value = share_of_total(result, total)[..., place]
     of = estimates(result, f"{total}_share", key_category=category)
-    return Estimates(value, of.low, of.high)
+    return Estimate.with_ends(value, of.low, of.high)

@@ -23,6 +23,7 @@ from headlight.findings.rules import (
     is_near_majority,
 )
 from headlight.findings.wording import listed, percent, plural
+from headlight.result.estimate import MOVED, estimate_of, slot_coordinates
 from headlight.vocabulary import CORPUS_LABEL
 
 LEFT_OUT: Mapping[str, tuple[str, str]] = {
@@ -79,6 +80,11 @@ def which_texts(runs: Sequence[xr.Dataset]) -> str:
             "be of the texts."
         )
     return f"They read different texts ({read}): differences may be of the texts."
+
+
+def same_texts(runs: Sequence[xr.Dataset]) -> bool:
+    """Return whether runs read the same texts, tokenized or cut alike or otherwise."""
+    return _agree(runs, "corpus_digest") or _agree(runs, "text_digest")
 
 
 def _agree(runs: Sequence[xr.Dataset], name: str) -> bool:
@@ -322,8 +328,13 @@ def _few(result: xr.Dataset, number: int) -> str:
 
 def _has_ends(result: xr.Dataset) -> bool | None:
     """Whether any number has an interval; None of a result that has no place for any."""
+    moved = [name.removesuffix(MOVED) for name in slot_coordinates(result) if name.endswith(MOVED)]
+    if any(known.known for name in moved if (known := estimate_of(result, name)) is not None):
+        return True
     ends = [each for name, each in result.data_vars.items()
             if str(name) == "low" or str(name).endswith("_low")]  # fmt: skip
+    if moved and not ends:
+        return False
     return any(bool(each.notnull().any()) for each in ends) if ends else None
 
 

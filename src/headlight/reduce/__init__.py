@@ -13,6 +13,7 @@ from headlight.reduce.pearson import Pearson, Ratio
 from headlight.reduce.rank import RankCorrelation
 from headlight.reduce.resampled_mean import ResampledMean
 from headlight.reduce.sample import Sample
+from headlight.reduce.slots import Slots
 from headlight.reduce.strongest import Strongest
 from headlight.reduce.tally import ACCUMULATORS, Tally
 from headlight.reduce.tree import Tree
@@ -32,6 +33,7 @@ __all__ = [
     "Ratio",
     "ResampledMean",
     "Sample",
+    "Slots",
     "Strongest",
     "Tally",
     "Tree",

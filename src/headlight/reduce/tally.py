@@ -15,6 +15,7 @@ from headlight.reduce.pearson import Ratio
 from headlight.reduce.rank import RankCorrelation
 from headlight.reduce.resampled_mean import ResampledMean
 from headlight.reduce.sample import Sample
+from headlight.reduce.slots import Slots
 from headlight.reduce.strongest import Strongest
 from headlight.tensor_files import load_tensors, save_tensors
 
@@ -28,6 +29,7 @@ ACCUMULATORS: Mapping[str, type[Accumulator]] = {
     Ratio.kind: Ratio,
     ResampledMean.kind: ResampledMean,
     Sample.kind: Sample,
+    Slots.kind: Slots,
     Strongest.kind: Strongest,
 }
 """Every accumulator, by the name that files know it by."""

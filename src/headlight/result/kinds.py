@@ -14,6 +14,7 @@ import numpy as np
 import xarray
 
 from headlight.errors import UnknownNameError
+from headlight.result.estimate import slot_coordinates
 
 KINDS = "kinds"
 ALL: Literal["all"] = "all"
@@ -31,6 +32,8 @@ def concat_kinds(parts: Mapping[str, xarray.Dataset]) -> xarray.Dataset:
     Args:
         parts: by kind, all of one study, or readings of one pair of texts.
     """
+    slots = list({name: None for part in parts.values() for name in slot_coordinates(part)})
+    parts = {kind: part.reset_coords(slot_coordinates(part)) for kind, part in parts.items()}
     found = list(parts.values())
     labels = {dim: _union(found, dim) for dim in _dimensions(found)}
     whole = [_spread(part, labels) for part in found]
@@ -50,7 +53,7 @@ def concat_kinds(parts: Mapping[str, xarray.Dataset]) -> xarray.Dataset:
     common = _common([part.attrs for part in found])
     own = {kind: _own(part, labels, common, joined) for kind, part in parts.items()}
     joined.attrs = {**common, "kind": ALL, KINDS: json.dumps(own)}
-    return joined
+    return joined.set_coords(slots)
 
 
 def split_kinds(result: xarray.Dataset) -> dict[str, xarray.Dataset]:

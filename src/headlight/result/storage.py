@@ -17,6 +17,7 @@ from io import BytesIO
 from math import prod
 from typing import Literal
 
+import h5netcdf
 import h5py
 import numpy as np
 import pandas
@@ -25,11 +26,14 @@ import xarray
 from headlight import files
 from headlight.errors import ResultError
 from headlight.files import Location, location
+from headlight.result.estimate import slot_coordinates, with_ends
 from headlight.version import __version__
 from headlight.vocabulary import measure
 
 RESULT = "result.nc"
 """The result in the folder of a run."""
+SLOTS = "slots"
+"""The group of a file in which is what intervals are made of."""
 FORMAT = "2"
 """The version of the layout of results; it changes when an older reader would go wrong."""
 
@@ -88,7 +92,7 @@ def save(dataset: xarray.Dataset, path: Location | str) -> None:
     stamped = dataset.assign_attrs(format=FORMAT)
     try:
         # In memory first: the HDF5 library does not stay usable when a disk fills up under it.
-        content = bytes(stamped.to_netcdf(engine="h5netcdf"))
+        content = _content(stamped)
     except (ValueError, TypeError) as problem:  # a NUL character or a lone surrogate in a text
         raise ResultError(f"{path} is not written: NetCDF cannot hold it ({problem}).") from problem
     files.write(location(path), content + _seal(content))
@@ -117,7 +121,7 @@ def load(path: Location | str, *, stage: str | None = None) -> xarray.Dataset:
         _check_seal(content, path)
         with h5py.File(BytesIO(content), "r") as file:
             _check_sizes(file, len(content), path)
-        dataset = xarray.load_dataset(BytesIO(content), engine="h5netcdf")
+        dataset = _dataset(content)
     except _UNREADABLE as problem:
         raise ResultError(f"{path} is no readable NetCDF file: {_first_line(problem)}") from problem
     _check_format(dataset.attrs, path)
@@ -126,6 +130,34 @@ def load(path: Location | str, *, stage: str | None = None) -> xarray.Dataset:
     if stage is not None and found != stage:
         raise ResultError(f"{path} holds a {found}, where a {stage} is needed; give another file.")
     return dataset
+
+
+def _content(dataset: xarray.Dataset) -> bytes:
+    """Return the bytes of a file: numbers in the root, what intervals are made of in `SLOTS`."""
+    names = slot_coordinates(dataset)
+    memory = BytesIO(bytes(dataset.drop_vars(names).to_netcdf(engine="h5netcdf")))
+    if names:
+        with h5netcdf.File(memory, "r+") as file:
+            group = file.create_group(SLOTS)
+            for name in names:
+                variable = dataset.variables[name]
+                known = group.dimensions
+                known.update({dim: n for dim, n in variable.sizes.items() if dim not in known})
+                stored = group.create_variable(name, variable.dims, data=variable.values)
+                stored.attrs["axes"] = ",".join(map(str, variable.dims))
+    return memory.getvalue()
+
+
+def _dataset(content: bytes) -> xarray.Dataset:
+    """Return the result of these bytes; a file of another program has no group of slots."""
+    dataset = xarray.load_dataset(BytesIO(content), engine="h5netcdf")
+    with h5py.File(BytesIO(content), "r") as file:
+        kept = {
+            name: (tuple(str(stored.attrs["axes"]).split(",")), stored[()])
+            for name, stored in file.get(SLOTS, {}).items()
+            if "axes" in stored.attrs
+        }
+    return dataset.assign_coords(kept)
 
 
 @contextmanager
@@ -203,6 +235,8 @@ def save_csv(dataset: xarray.Dataset, folder: Location | str) -> list[Location]:
 def csv_tables(dataset: xarray.Dataset) -> dict[str, bytes]:
     """Return the tables that `save_csv` writes, by the names of their files."""
     groups: dict[tuple[str, ...], list[str]] = {}
+    for each in list(map(str, dataset.data_vars)):
+        dataset = with_ends(dataset, each)
     for name, variable in dataset.data_vars.items():
         groups.setdefault(tuple(map(str, variable.dims)), []).append(str(name))
     return {
@@ -251,6 +285,8 @@ def joined(parts: Sequence[xarray.Dataset]) -> xarray.Dataset:
     """
     if len(parts) == 1:
         return parts[0]
+    slots = {name: None for part in parts for name in slot_coordinates(part)}
+    parts = [part.reset_coords(slot_coordinates(part)) for part in parts]
     by_measure = [part for part in parts if "measure" in part.dims]
     found = xarray.merge(
         [part.drop_dims("measure", errors="ignore") for part in parts],
@@ -258,13 +294,13 @@ def joined(parts: Sequence[xarray.Dataset]) -> xarray.Dataset:
         combine_attrs="override",
     )
     if not by_measure:
-        return found
+        return found.set_coords(slots)
     along = [
         part[[n for n, variable in part.data_vars.items() if "measure" in variable.dims]]
         for part in by_measure
     ]
     together = xarray.concat(along, dim="measure", join="exact")
-    return found.merge(together).assign_attrs(parts[0].attrs)
+    return found.merge(together).assign_attrs(parts[0].attrs).set_coords(slots)
 
 
 def calculated_with() -> dict[str, str]:
@@ -322,24 +358,32 @@ def _check_seal(content: bytes, path: Location) -> None:
 
 def _check_sizes(file: h5py.File, size: int, path: Location) -> None:
     """Refuse what a file says that it holds and does not, before anything of it is read."""
+    total = _size_of(file, path)
+    if total > max(LARGEST, LARGEST_RATIO * size):
+        raise ResultError(
+            f"{path} has {size:,} bytes and says that it holds {total:,}, which would fill the "
+            "memory; restore a copy, or make it again."
+        )
+
+
+def _size_of(group: h5py.Group, path: Location) -> int:
+    """Return how many bytes a group says that its numbers have in memory."""
     total = 0
-    for name in file:  # where this fails, h5netcdf complains on standard error as well
-        link = file.get(name, getlink=True)
+    for name in group:  # where this fails, h5netcdf complains on standard error as well
+        link = group.get(name, getlink=True)
         if not isinstance(link, h5py.HardLink):
             raise ResultError(f"{path} leads to another file by {name!r}; give one that is whole.")
-        each = file[name]
-        if isinstance(each, h5py.Dataset):
+        each = group[name]
+        if isinstance(each, h5py.Group) and group.name == "/" and name == SLOTS:
+            total += _size_of(each, path)
+        elif isinstance(each, h5py.Dataset):
             if each.external or each.is_virtual:
                 raise ResultError(
                     f"{path} leads to another file by {name!r}; give one that is whole."
                 )
             chunk = prod(each.chunks or ())  # may be larger than all that is in it
             total += max(prod(each.shape or ()), chunk) * max(each.dtype.itemsize, _NUMBER)
-    if total > max(LARGEST, LARGEST_RATIO * size):
-        raise ResultError(
-            f"{path} has {size:,} bytes and says that it holds {total:,}, which would fill the "
-            "memory; restore a copy, or make it again."
-        )
+    return total
 
 
 def _check_format(attributes: Mapping[str, object], path: Location) -> None:

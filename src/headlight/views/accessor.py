@@ -1,4 +1,4 @@
-"""What a result can do by itself: ``result.headlight.table()``, ``.plot()`` and ``.report(path)``.
+"""What a result can do by itself: ``result.headlight.interval(name)``, ``.table()``, ``.plot()``.
 
 xarray finds the accessor once this module has been imported, which whatever of Headlight hands out
 a result has done.
@@ -8,12 +8,15 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any, TypeVar
 
+import numpy as np
 import pandas as pd
 import xarray as xr
 
 from headlight import files
 from headlight.errors import ResultError, UnknownNameError, UsageError
+from headlight.findings.what_was_read import same_texts
 from headlight.result import refusing_incomplete
+from headlight.result.estimate import LEVEL, MOVED, Estimate, estimate_of, slot_coordinates
 from headlight.result.kinds import of_kind
 from headlight.views.result_page import pictures, result_page, summary, tables
 
@@ -22,7 +25,7 @@ T = TypeVar("T")
 
 @xr.register_dataset_accessor("headlight")  # type: ignore[no-untyped-call]
 class HeadlightAccessor:
-    """The tables, pictures and page of a result."""
+    """The intervals, tables, pictures and page of a result."""
 
     def __init__(self, result: xr.Dataset) -> None:
         self._result = result
@@ -66,6 +69,68 @@ class HeadlightAccessor:
         """
         known = self._whole(pictures)
         return known[_chosen("picture", name, list(known))].draw()
+
+    def interval(self, name: str, level: float = LEVEL) -> xr.Dataset:
+        """Return the interval of a number over the corpus, as ``low`` and ``high`` on its axes.
+
+        Of a result, or a part of one that was chosen with ``sel``.  NaN where the corpus is too
+        small to know one: 5 blocks of documents or texts must hold something of the number, and 10
+        of one without an upper bound.
+
+        Args:
+            name: of a variable.
+            level: how often intervals of such corpora hold the number.
+
+        Raises:
+            UnknownNameError: the result keeps no interval of such a variable.
+        """
+        number, dims = self._estimate(name)
+        ends = zip(("low", "high"), number.interval(level), strict=True)
+        return xr.Dataset({end: (dims, values) for end, values in ends}, self._result[name].coords)
+
+    def difference(self, other: xr.Dataset, name: str, level: float = LEVEL) -> xr.Dataset:
+        """Return this number less that of another result, with what is known of the difference.
+
+        Where both have read the same texts, what these do to both cancels.
+
+        Args:
+            other: of the same study, with the same labels.
+            name: of a variable.
+            level: how often intervals of such corpora hold the difference.
+
+        Returns:
+            ``difference``, its interval ``low`` and ``high``, and ``p_value``, the probability of
+            such a difference where there is none; NaN where texts are too few to know.
+
+        Raises:
+            UnknownNameError: a result keeps no interval of such a variable.
+            UsageError: the two have other axes or labels.
+        """
+        one, dims = self._estimate(name)
+        two, others = HeadlightAccessor(other)._estimate(name)
+        mine, theirs = self._result[name], other[name]
+        known = [dim for dim in dims if dim in mine.coords]
+        if (
+            dims != others
+            or mine.shape != theirs.shape
+            or not all(np.array_equal(mine[dim].values, theirs[dim].values) for dim in known)
+        ):
+            raise UsageError(
+                f"the two results have other axes or labels of {name!r}; choose what both have "
+                "with sel."
+            )
+        apart = one.minus(two, paired=same_texts([self._result, other]))
+        low, high = apart.interval(level)
+        numbers = {"difference": apart.value, "low": low, "high": high, "p_value": apart.p_value()}
+        return xr.Dataset({key: (dims, each) for key, each in numbers.items()}, mine.coords)
+
+    def _estimate(self, name: str) -> tuple[Estimate, tuple[str, ...]]:
+        known = estimate_of(self._result, name)
+        if known is None:
+            names = [each.removesuffix(MOVED) for each in slot_coordinates(self._result)
+                     if each.endswith(MOVED)]  # fmt: skip
+            raise UnknownNameError("number with an interval", name, names)
+        return known, tuple(map(str, self._result[name].dims))
 
     def report(self, path: Path | str) -> Path:
         """Write the page of the result: one HTML file that needs nothing else.

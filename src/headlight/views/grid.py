@@ -18,7 +18,7 @@ from headlight.findings import (
     surveyed,
     unit_of_keys,
 )
-from headlight.findings.estimates import Estimates, estimates, unreached
+from headlight.findings.estimates import Estimate, estimates, unreached
 from headlight.findings.special_tokens import shares_of
 from headlight.views.colour import level
 from headlight.views.markup import element, joined
@@ -198,7 +198,7 @@ def _label(words: str, x: Number, y: Number, kind: str, anchor: str = "middle") 
     return element("text", words, x=float(x), y=float(y), class_=kind, text_anchor=anchor)
 
 
-_ByMeasure = dict[str, Estimates]
+_ByMeasure = dict[str, Estimate]
 
 
 def _questions(result: xr.Dataset) -> list[tuple[str, str, _ByMeasure, float | None]]:
@@ -236,7 +236,7 @@ class _Plain(NamedTuple):
     name: str
     label: str
     help: str
-    numbers: Estimates
+    numbers: Estimate
     formats: tuple[Format, Format] = (decimal_cell, decimal)
 
 
@@ -321,16 +321,16 @@ def _named(name: str) -> str:
     return measure(name).short.capitalize()
 
 
-def _plain(values: NDArray[np.float64]) -> Estimates:
+def _plain(values: NDArray[np.float64]) -> Estimate:
     """Differences of two measures, without intervals of their own."""
     nothing = np.full_like(values, np.nan)
-    return Estimates(values, nothing, nothing)
+    return Estimate.with_ends(values, nothing, nothing)
 
 
 def _view(
     said: tuple[str, str],
     scale: str,
-    numbers: Estimates,
+    numbers: Estimate,
     domain: tuple[float, float],
     formats: tuple[Format, Format],
 ) -> View:

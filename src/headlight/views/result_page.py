@@ -16,6 +16,7 @@ from markupsafe import Markup, escape
 from headlight.catalogue import find_study
 from headlight.findings import equal_to_weight
 from headlight.findings.what_was_read import counted, has_interval, what_was_read
+from headlight.result.estimate import MOVED
 from headlight.result.kinds import MULTI_KIND, split_for_display, split_kinds
 from headlight.views import run_comparison
 from headlight.views.numbers import grouped
@@ -114,7 +115,8 @@ def _without_intervals_of_too_few(result: xr.Dataset) -> xr.Dataset:
     """Resamples of a single text are all alike, which says nothing of others."""
     if has_interval(result):
         return result
-    ends = [name for name in map(str, result.data_vars) if name.endswith(("low", "high"))]
+    ends = [name for name in map(str, result.variables)
+            if name.endswith(("low", "high", MOVED))]  # fmt: skip
     return result.assign({name: result[name] * np.nan for name in ends})
 
 

@@ -8,7 +8,7 @@ import xarray as xr
 
 from headlight.findings.estimates import (
     NO_INTERVAL,
-    Estimates,
+    Estimate,
     around,
     estimates,
     pairwise,
@@ -108,7 +108,7 @@ def _with(pair: tuple[str, str]) -> str:
 
 
 def number_text(
-    numbers: Estimates, place: tuple[int, ...], written: Callable[[float], str] = number
+    numbers: Estimate, place: tuple[int, ...], written: Callable[[float], str] = number
 ) -> str:
     """Return one number as text, with its interval."""
     one = numbers.at(place)

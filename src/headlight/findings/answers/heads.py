@@ -3,7 +3,7 @@
 import numpy as np
 import xarray as xr
 
-from headlight.findings.estimates import NO_INTERVAL, Estimates, around, between, estimates
+from headlight.findings.estimates import NO_INTERVAL, Estimate, around, between, estimates
 from headlight.findings.observed import average, category_label, name_of, observed, occurs
 from headlight.findings.rules import APART
 from headlight.findings.sentences import highlights
@@ -115,7 +115,7 @@ def importance(result: xr.Dataset) -> list[str]:
     # The unmasked are all tokens but the mask tokens, and no rivals of their parts.
     parts = [name for name in seen if name != "unmasked"] if seen[0] != "unmasked" else seen
     ends = ([getattr(means[name], end) for name in parts] for end in ("value", "low", "high"))
-    of_parts = Estimates(*map(np.array, ends))
+    of_parts = Estimate.with_ends(*map(np.array, ends))
     others = [labels[parts[at]] for (at,) in of_parts.rivals()]
     unknown = "" if of_parts.known else f"; this is inconclusive: {NO_INTERVAL}"
     highest = f"the mean |∂L/∂α| is {number(float(most.value))}{around(most, number, share=False)}"

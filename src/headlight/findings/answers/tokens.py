@@ -21,11 +21,11 @@ def flow(result: xr.Dataset) -> list[str]:
     """What stays of a token after the last layer by each method, and which methods agree least."""
     last = result.isel(layer=-1)
     own = last.sel(token="all")
+    numbers = estimates(own, "own", ("map",))
     shares = [
-        f"{percent(float(each['own']))}"
-        f"{interval(float(each['own_low']), float(each['own_high']))} by {_called(name)}"
-        for name in own["map"].values
-        for each in [own.sel(map=name)]
+        f"{percent(float(each.value))}{around(each)} by {_called(name)}"
+        for place, name in enumerate(own["map"].values)
+        for each in [numbers.at(place)]
     ]
     said = [
         f"After layer {int(last['layer'])}, a token comes from the input token at its own place to "

@@ -8,7 +8,7 @@ import pandas as pd
 import xarray as xr
 
 from headlight.findings.dependency import ALL as EVERY_WORD, best_heads as best_parsers
-from headlight.findings.estimates import Estimates, around, beside, estimates, many, undecided
+from headlight.findings.estimates import Estimate, around, beside, estimates, many, undecided
 from headlight.findings.observed import name_of
 from headlight.findings.speech import are_of_speech, times_known, ways_to_time
 from headlight.findings.what_was_read import independent_units
@@ -45,20 +45,20 @@ def dependency(result: xr.Dataset) -> list[str]:
     return said
 
 
-def _offset(result: xr.Dataset, relation: str, offset: int) -> Estimates:
+def _offset(result: xr.Dataset, relation: str, offset: int) -> Estimate:
     """How often a fixed offset is right; without an interval in results of earlier versions."""
     return estimates(result, "offset_accuracy", (), relation=relation, offset=offset)
 
 
 def estimate_of_row(
     row: Mapping[Hashable, Any], name: str = "accuracy", ends: str = ""
-) -> Estimates:
+) -> Estimate:
     """Return the number of a row of a table, with its interval."""
     names = (name, f"{ends}low", f"{ends}high")
-    return Estimates(*(np.asarray(row[each], dtype=np.float64) for each in names))
+    return Estimate.with_ends(*(np.asarray(row[each], dtype=np.float64) for each in names))
 
 
-def _gain(result: xr.Dataset, row: Mapping[Hashable, Any], measures: int = 1) -> Estimates:
+def _gain(result: xr.Dataset, row: Mapping[Hashable, Any], measures: int = 1) -> Estimate:
     """What a head finds beyond the best offset; it was chosen among all."""
     gain = estimate_of_row(row, "gain", "gain_")
     return gain.chosen(measures * candidate_heads(result), independent_units(result))
@@ -85,7 +85,7 @@ def undecided_heads(found: xr.Dataset) -> str:
     best = cells.isel(direction=first)
     names = [head_of_row(found, {"measure": measure, "layer": int(layer), "head": int(head)})
              for measure, layer, head in best["head_by"].values]  # fmt: skip
-    numbers = Estimates(*(best[each].values for each in ("accuracy", "low", "high")))
+    numbers = Estimate.with_ends(*(best[each].values for each in ("accuracy", "low", "high")))
     return undecided(numbers, names, "which head finds most")
 
 
@@ -101,7 +101,7 @@ def undecided_rows(
 ) -> str:
     """Return a sentence where the first row of a table may not be the first, or nothing."""
     columns = ([row.get(each, np.nan) for row in rows] for each in (name, *ends))
-    numbers = Estimates(*(np.asarray(each, dtype=np.float64) for each in columns))
+    numbers = Estimate.with_ends(*(np.asarray(each, dtype=np.float64) for each in columns))
     return undecided(numbers.times(sign), called, which, noun)
 
 

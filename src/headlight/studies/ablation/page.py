@@ -7,7 +7,7 @@ import pandas as pd
 import xarray as xr
 
 from headlight.findings.answers import heads
-from headlight.findings.estimates import ENDS, Estimates, undecided
+from headlight.findings.estimates import ENDS, Estimate, undecided
 from headlight.views.parts import (
     Columns,
     Curve,
@@ -175,7 +175,7 @@ def _lengths(result: xr.Dataset) -> Section:
     longest = int(frame["length"].to_numpy().argmax())
     names = [_name(frame, at) for at in range(len(frame))]
     norms, divergences = (
-        Estimates(*(_in_order(result, frame, f"head_{name}{end}") for end in ENDS))
+        Estimate.with_ends(*(_in_order(result, frame, f"head_{name}{end}") for end in ENDS))
         for name in ("norm", "kl")
     )
     of_longest = np.array([str(divergences.at(longest).against(divergences.at(at)))

@@ -2,7 +2,6 @@
 
 from collections.abc import Sequence
 from dataclasses import dataclass, field
-from typing import Any
 
 import numpy as np
 import torch
@@ -10,10 +9,11 @@ import xarray
 from jaxtyping import Float64, Int64
 from torch import Tensor
 
+from headlight.analysis.batch_texts import units_of
 from headlight.analysis.plan import Pass, StudyPlan, plan_passes, required_objective
 from headlight.analysis.positions import Positions
 from headlight.analysis.text_study import LossStudy
-from headlight.analysis.variables import Variable, described, long_names, of_ratio
+from headlight.analysis.variables import Variable, described, long_names, with_slots
 from headlight.capture import AttentionSite, LayerRecord, Objective
 from headlight.encode import Encoded
 from headlight.encode.batch import Batch
@@ -21,7 +21,7 @@ from headlight.errors import CaptureError
 from headlight.measures import Scores
 from headlight.measures.divergence import distributions, divergence
 from headlight.measures.precision import single
-from headlight.reduce import Moments, Ratio, Tally
+from headlight.reduce import Moments, Slots, Tally
 from headlight.shapes import Score
 from headlight.studies.distances import DistanceSettings
 from headlight.vocabulary import ValueBias
@@ -68,20 +68,34 @@ class DistancesStudy(LossStudy[DistanceSettings]):
         """Holds all layers of a batch, and compares their heads."""
         queries, keys = Positions.for_kind(batch, plan.kind)
         asked = self.settings
-        return DistancesObserver(queries, keys, self.measures, asked.value_bias, asked.smoothing)
+        return DistancesObserver(
+            queries, keys, units_of(examples), self.measures, asked.value_bias, asked.smoothing
+        )
 
     def dataset(self, plan: StudyPlan[Encoded], tally: Tally) -> xarray.Dataset:
         """Means over queries as symmetric matrices of heads."""
         found = tally.compute()
         layers, heads = _places(plan.sites)
         first, second = np.triu_indices(len(heads), 1)
-        pairs = of_ratio("distance", ("measure", "pair"), found["distance_of_texts"])
-        variables: dict[str, Any] = {}
-        for name, of_texts in pairs.items():
-            values = found["distance"]["mean"] if name == "distance" else of_texts.values
-            distance = np.zeros((len(values), len(heads), len(heads)))
-            distance[:, first, second] = distance[:, second, first] = values
-            variables[name] = ("measure", "first", "second"), distance
+        sums = found["distance_of_texts"]
+
+        def matrix(of_pairs: np.ndarray) -> np.ndarray:
+            """Of all heads, with 0 between a head and itself."""
+            square = np.zeros((*of_pairs.shape[:-1], len(heads), len(heads)))
+            square[..., first, second] = square[..., second, first] = of_pairs
+            return square
+
+        variables = with_slots(
+            "distance",
+            ("measure", "first", "second"),
+            matrix(found["distance"]["mean"]),
+            {
+                "mean": matrix(sums["mean"]),
+                "without": matrix(sums["without"]),
+                "whole": sums["whole"][..., None],
+                "units": sums["units"],
+            },
+        )
         coordinates = {
             "measure": list(self.measures),
             "layer": ("first", layers),
@@ -103,6 +117,7 @@ class DistancesObserver:
     Attributes:
         queries: the attending positions.
         keys: the attended ones.
+        units: the document, or text, that each row is of.
         measures: by which heads are compared.
         value_bias: see `headlight.measures.Scores`.
         smoothing: see `headlight.measures.divergence`.
@@ -110,6 +125,7 @@ class DistancesObserver:
 
     queries: Positions
     keys: Positions
+    units: Int64[np.ndarray, " text"]
     measures: Sequence[str]
     value_bias: ValueBias
     smoothing: float
@@ -129,7 +145,7 @@ class DistancesObserver:
             CaptureError: a score is not finite.
         """
         shape = (len(self.measures), _pairs(self._heads))
-        found, of_texts = Moments(shape), Ratio(shape)
+        found, of_texts = Moments(shape), Slots(shape, (1, 1))
         for text in range(len(self.queries.category)):
             queries, keys = (_there(side.category[text]) for side in (self.queries, self.keys))
             number = queries.stop - queries.start
@@ -141,7 +157,9 @@ class DistancesObserver:
                     "attention that is not finite cannot be compared; load the model in float32."
                 )
             found.absorb(float(number), means, 0.0, means, means)
-            of_texts.update(number * means[None], np.full((1, *shape), float(number)))
+            of_texts.update(
+                self.units[[text]], number * means[None], np.full((1, 1, 1), float(number))
+            )
         return Tally({"distance": found, "distance_of_texts": of_texts})
 
     @property

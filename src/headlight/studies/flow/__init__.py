@@ -2,7 +2,7 @@
 
 from dataclasses import dataclass
 
-from headlight.analysis.settings import BootstrapSettings, TextSettings
+from headlight.analysis.settings import TextSettings
 from headlight.catalogue import Study
 from headlight.settings import require_distinct
 from headlight.settings.flow import MethodName
@@ -10,7 +10,7 @@ from headlight.vocabulary import Kind
 
 
 @dataclass(frozen=True, kw_only=True)
-class FlowSettings(BootstrapSettings, TextSettings):
+class FlowSettings(TextSettings):
     """Everything that the result depends on besides model and corpus.
 
     Attributes:
@@ -21,9 +21,6 @@ class FlowSettings(BootstrapSettings, TextSettings):
             run a layer, or the model, once for each token or more, and are slow.
         kind: which attention, of ``encoder`` and ``decoder``; by default the first that the model
             has.
-        bootstrap: how often texts are resampled for the intervals; 0 for none. Each resample costs
-            four bytes per number of the result.
-        seed: of the resampling, and of pairs.
     """
 
     methods: tuple[MethodName, ...] = ("rollout", "rollout_layer_norm", "globenc", "alti")
@@ -47,7 +44,7 @@ STUDY = Study(
         ("wiki/ --max-length 64", ""),
         ("wiki/ --model gpt2 --methods rollout,alti,decompx --max-examples 20", ""),
     ),
-    smallest={"bootstrap": 2, "max_length": 16, "max_examples": 4},
+    smallest={"max_length": 16, "max_examples": 4},
     order=8,
     no_sentence="it speaks of whole layers; of one text, `headlight.analysis.flow` has the maps",
 )

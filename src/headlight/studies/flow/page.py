@@ -75,7 +75,7 @@ def _by_layer(result: xr.Dataset) -> Section:
         "What stays of a token",
         "The share of a token after a layer that comes from the input token at its own place, and "
         "from the first token of the text, by each method. Each row of shares sums to 100%. "
-        f"{_at_the_end(result)}Intervals: 95%, bootstrap over texts.",
+        f"{_at_the_end(result)}Intervals: 95%, over documents or texts.",
         "",
         [Drawing("layers", "", "Shares by layer, a line for each method.", curves(whole, *both))],
         tables,

@@ -8,15 +8,15 @@ import xarray
 from jaxtyping import Float64
 from scipy.stats import rankdata
 
-from headlight.analysis.batch_texts import text_id
+from headlight.analysis.batch_texts import units_of
 from headlight.analysis.flow import METHODS, input_maps
 from headlight.analysis.plan import Pass, StudyPlan
 from headlight.analysis.text_study import TextStudy
-from headlight.analysis.variables import BOUNDS, Variable, described, long_names
+from headlight.analysis.variables import Variable, described, long_names, with_slots
 from headlight.capture import Objective
 from headlight.encode import Encoded
 from headlight.encode.batch import Batch
-from headlight.reduce import ResampledMean, Tally
+from headlight.reduce import Slots, Tally
 from headlight.studies.flow import FlowSettings
 from headlight.vocabulary import CATEGORIES
 
@@ -60,7 +60,7 @@ class FlowStudy(TextStudy[FlowSettings]):
     a category and at a distance (the least of a band); for ``token`` all, the first or the last
     token of a text.  ``agreement[map, other, layer]`` is Spearman's rank correlation of the
     shares of input tokens, mean over the tokens that at least three are compared for.  A text
-    counts once; intervals are from resampled texts.
+    counts once.
 
     Raises:
         UsageError: cross-attention is asked for, or a length that the model does not take.
@@ -85,11 +85,9 @@ class FlowStudy(TextStudy[FlowSettings]):
     def dataset(self, plan: StudyPlan[Encoded], tally: Tally) -> xarray.Dataset:
         """Means with intervals."""
         found = tally.compute()
-        variables = {
-            f"{name}{bound}": (axes, found[name][statistic])
-            for name, axes in AXES.items()
-            for bound, statistic in BOUNDS.items()
-        }
+        variables: dict[str, xarray.DataArray] = {}
+        for name, axes in AXES.items():
+            variables |= with_slots(name, axes, found[name]["mean"], found[name])
         methods = list(self.settings.methods)
         coordinates = {
             "token": list(TOKENS),
@@ -111,7 +109,7 @@ class FlowObserver:
     Args:
         plan: which layers of which model.
         examples: the texts.
-        settings: which methods, and how texts are resampled.
+        settings: which methods.
     """
 
     def __init__(
@@ -125,11 +123,8 @@ class FlowObserver:
             maps = np.stack([found[name].numpy() for name in settings.methods])
             for name, row in of_text(maps, example, causal=plan.kind == "decoder").items():
                 rows[name].append(row)
-        keys = np.array([text_id(example) for example in examples])
-        resamples = {"replicates": settings.bootstrap, "seed": settings.seed}
-        self._found = {
-            name: ResampledMean.of(keys, np.stack(row), **resamples) for name, row in rows.items()
-        }
+        units = units_of(examples)
+        self._found = {name: Slots.of(units, np.stack(row)) for name, row in rows.items()}
 
     def tally(self) -> Tally:
         """Means over texts."""

@@ -38,7 +38,7 @@ ALIKE = 1000
 DRAWN = ("drawn_key", "drawn_query")
 """Variables that hold numbers of tokens."""
 
-_PARTS = tuple(each.name for each in fields(Encoded) if each.name not in ("name", "origin"))
+_PARTS = tuple(each.name for each in fields(Encoded) if each.name not in ("name", "origin", "unit"))
 
 VARIABLES = {
     "decile_score": ("strength of the strongest link of the text at a decile", ""),
@@ -77,7 +77,7 @@ def _example(row: Float64[np.ndarray, " number"]) -> Encoded:
     size = {name: lengths["target" if "target" in name else "ids"] for name in _PARTS}
     return Encoded(
         "a text that was drawn",
-        **{
+        **{  # type: ignore[arg-type]
             name: tuple(part[: size[name]].tolist())
             for name, part in zip(_PARTS, parts, strict=True)
         },

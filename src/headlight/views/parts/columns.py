@@ -8,6 +8,7 @@ import numpy as np
 import pandas as pd
 import xarray as xr
 
+from headlight.result.estimate import with_ends
 from headlight.views.parts.by import By, ByWhich, cells, each_by, template_of
 from headlight.views.parts.section import Table
 
@@ -29,7 +30,7 @@ class Columns:
         label: Of the column; by default the variable's long name. With `by`, ``{dimension}`` stands
             for the name of a label, which is the default.
         by: Dimensions each label of which has a column.
-        interval: Whether the variables ``_low`` and ``_high`` follow; their columns are called
+        interval: Whether the ends of its interval of 95% follow; their columns are called
             as given, else ``low`` and ``high``, or ``LABEL, low`` and ``LABEL, high`` where
             several columns of the table have an interval.
         whole: Whether the numbers are whole.
@@ -108,6 +109,7 @@ def _values(
     names = [shown.variable]
     labels = [template]
     if shown.interval:
+        result = with_ends(result, shown.variable, {*dims, *(each.dim for each in by)})
         names += [f"{shown.variable}_{end}" for end in ENDS]
         ends = [f"{template}, {end}" for end in ENDS] if several else ENDS
         labels += shown.interval if isinstance(shown.interval, tuple) else ends

@@ -8,6 +8,7 @@ import numpy as np
 import xarray as xr
 from numpy.typing import NDArray
 
+from headlight.result.estimate import with_ends
 from headlight.views.colour import series_styles
 from headlight.views.parts.by import (
     ByWhich,
@@ -49,7 +50,7 @@ class Curve:
         over: The dimension of the horizontal axis; or a variable or coordinate, which has a value
             for each point.
         of: Labels of coordinates, by name; only what has them is shown.
-        interval: Whether the variables ``_low`` and ``_high`` are drawn as a band.
+        interval: Whether the interval of 95% is drawn as a band.
         error: A variable that is drawn as a band to either side.
         percent: Whether values are shares.
         x_label: Of the horizontal axis; by default its dimension, or the variable's long name.
@@ -143,6 +144,8 @@ def _drawn(result: xr.Dataset, shown: Curve, *, by_layer: bool) -> list[_Drawn]:
     along = [str(dim) for dim in across.dims if dim not in {each.dim for each in by}]
     kept = ["layer", "head"] if by_layer else along
     label = shown.label or (template_of("", by[-1:], result, shown.variable) if by else "")
+    if shown.interval:
+        result = with_ends(result, shown.variable, {*kept, *(each.dim for each in by)})
     ends = [f"{shown.variable}_low", f"{shown.variable}_high"] if shown.interval else []
     ends = ends or ([shown.error] if shown.error else [])
     beside = [list(cells(result, name, by, kept)) for name in ends]

@@ -12,7 +12,7 @@ from headlight.findings.answers.words import (
     undecided_heads,
     undecided_rows,
 )
-from headlight.findings.estimates import Estimates, around, beside
+from headlight.findings.estimates import Estimate, around, beside
 from headlight.findings.what_was_read import independent_units
 from headlight.findings.wording import interval, percent
 from headlight_papers.findings.coreference import ALL as EVERY_MENTION, best_heads
@@ -23,7 +23,7 @@ def coreference(result: xr.Dataset) -> list[str]:
     found = best_heads(result)
     best = found[found["mention_kind"] == EVERY_MENTION].sort_values("accuracy", ascending=False)
     every = result.sel(mention_kind=EVERY_MENTION)
-    baselines = Estimates(
+    baselines = Estimate.with_ends(
         *(every[f"baseline_{each}"].values for each in ("accuracy", "low", "high"))
     )
     place = baselines.first()

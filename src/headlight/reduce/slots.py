@@ -1,0 +1,123 @@
+"""Sums over a corpus in contiguous blocks of it, from which intervals are computed when asked."""
+
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+
+from headlight.reduce.base import Accumulator, Array, rows_of
+
+SLOTS = 32
+"""Blocks of a corpus: their number less one bounds the degrees of freedom of its intervals."""
+
+
+class Slots(Accumulator):
+    """Sums of two variables in `SLOTS` contiguous blocks of units, such as documents or texts.
+
+    A block is 2^level units: the unit n is in the slot ``n >> level``.  The level is the lowest at
+    which the last unit has a slot; where one does not fit, neighbours are added, and blocks are
+    twice as long.  So the corpus need not be counted before it is read, texts that are alike
+    because they stand together are in one slot, and two runs over the same texts leave out the same
+    ones.
+
+    A level depends on the last unit alone, and merging brings both sides to the higher one before
+    it adds: a function of its operands, as `headlight.reduce.Tree` needs it.
+
+    Args:
+        shape: The axes of one observation of the numerator.
+        whole_shape: Those of the denominator, with size 1 where it is the same for all; by default
+            `shape`.
+    """
+
+    kind = "slots"
+    fields = ("parts", "wholes", "ends")
+
+    def __init__(self, shape: Sequence[int] = (), whole_shape: Sequence[int] | None = None) -> None:
+        self.shape = tuple(shape)
+        self.whole_shape = self.shape if whole_shape is None else tuple(whole_shape)
+        self.parts = np.zeros((SLOTS, *self.shape))
+        self.wholes = np.zeros((SLOTS, *self.whole_shape))
+        self.ends = np.zeros(1)  # the unit behind the last one
+
+    @classmethod
+    def of(cls, units: Array, parts: Array, wholes: Array | None = None) -> "Slots":
+        """Return the sums of observations that are at hand; see `update`."""
+        rows = np.ones(np.shape(parts)) if wholes is None else wholes
+        made = cls(np.shape(parts)[1:], np.shape(rows)[1:])
+        made.update(units, parts, rows)
+        return made
+
+    @property
+    def level(self) -> int:
+        """The binary logarithm of the units in a slot."""
+        return max((int(self.ends[0]) - 1) // SLOTS, 0).bit_length()
+
+    def settings(self) -> dict[str, Any]:
+        """`shape` and `whole_shape`."""
+        return {"shape": list(self.shape), "whole_shape": list(self.whole_shape)}
+
+    def update(self, units: Array, parts: Array, wholes: Array) -> None:
+        """See observations along the first axis; a pair with a NaN is missing, its unit is not.
+
+        Args:
+            units: ``[n]`` numbers of units, from 0, in any order; several may be of one unit.
+            parts: ``[n, *shape]``.
+            wholes: ``[n, *whole_shape]``.
+
+        Raises:
+            ValueError: if a shape is another, there is not one unit to each observation, or a part
+                is missing of a whole that others share.
+        """
+        part, whole = rows_of(parts, self.shape), rows_of(wholes, self.whole_shape)
+        numbers = np.asarray(units, dtype=np.int64)
+        if not len(numbers) == len(part) == len(whole):
+            raise ValueError(f"{len(numbers)} units, {len(part)} parts and {len(whole)} wholes")
+        missing = np.isnan(part) | np.isnan(whole)
+        if self.shape != self.whole_shape and missing.any():
+            raise ValueError("a part is missing, and its whole is that of others as well")
+        self._coarsen(int(numbers.max(initial=-1)) + 1)
+        for sums, rows in ((self.parts, part), (self.wholes, whole)):
+            seen = np.where(missing, 0.0, rows) if missing.any() else rows
+            for slot, row in zip(numbers >> self.level, seen, strict=True):
+                sums[slot] += row
+
+    def _absorb(self, other: "Slots") -> None:
+        self._coarsen(int(other.ends[0]))
+        steps = self.level - other.level
+        self.parts += _coarser(other.parts, steps)
+        self.wholes += _coarser(other.wholes, steps)
+
+    def _coarsen(self, end: int) -> None:
+        """Make room for all units before this one."""
+        level = self.level
+        self.ends[0] = max(self.ends[0], end)
+        self.parts = _coarser(self.parts, self.level - level)
+        self.wholes = _coarser(self.wholes, self.level - level)
+
+    def compute(self) -> dict[str, Array]:
+        """`mean`, of ``shape``; `without` each slot, ``[slot, *shape]``; `whole`; and `units`.
+
+        What has no whole is NaN. `units` are the numbers of units of each slot, with those of which
+        nothing was observed.
+        """
+        # Of one number numpy would make a number, and no array.
+        part, whole = np.asarray(self.parts.sum(0)), np.asarray(self.wholes.sum(0))
+        size = 1 << self.level
+        return {
+            "mean": _ratio(part, whole),
+            "without": _ratio(part - self.parts, whole - self.wholes),
+            "whole": self.wholes.copy(),
+            "units": np.clip(self.ends[0] - size * np.arange(SLOTS), 0, size),
+        }
+
+
+def _coarser(sums: Array, steps: int) -> Array:
+    """Return the sums of blocks that are 2^steps times as long."""
+    for _ in range(steps):
+        pairs = sums[0::2] + sums[1::2]
+        sums = np.concatenate([pairs, np.zeros_like(pairs)])
+    return sums
+
+
+def _ratio(part: Array, whole: Array) -> Array:
+    return np.asarray(part / np.where(whole != 0, whole, np.nan))

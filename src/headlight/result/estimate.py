@@ -1,0 +1,595 @@
+"""Numbers over a corpus, with what blocks of the corpus move them by: intervals and differences.
+
+A result keeps with a number, as coordinates along ``slot``, what each of 32 contiguous blocks of
+documents or texts moves it by (``NAME_by_slot``), and how much there is of it in each
+(``NAME_slot_weights``; of several that have the same ones, without their axis).  All else is
+computed when it is asked for: the delete-a-group jackknife with Student's t, on the scale of the
+number.
+
+Source: Shao and Tu (1995), "The Jackknife and Bootstrap", Section 2.3; of shares Wilson (1927),
+"Probable inference, the law of succession, and statistical inference", with the effective size of
+Korn and Graubard (1998).
+"""
+
+from collections.abc import Collection, Mapping
+from dataclasses import dataclass, replace
+from typing import Any, overload
+
+import numpy as np
+import xarray
+from numpy.typing import NDArray
+
+from headlight.vocabulary import FEWEST_FREEDOM
+
+MOVED, WEIGHTS, UNITS = "_by_slot", "_slot_weights", "slot_units"
+"""Ends of the coordinates that intervals are computed from; and the units of each slot."""
+
+FEWEST_SLOTS = 5
+"""Slots that must hold something of a number, or move a difference, for it to have an interval."""
+
+FEWEST_UNBOUNDED = 10
+"""The same of numbers that have no upper bound, of which few slots say little."""
+
+LEVEL = 0.95
+SIGNS = 1000
+"""Draws of random signs by which the largest of many is judged."""
+
+Array = NDArray[np.float64]
+
+
+@overload
+def decided(value: float, low: float, high: float, other: float) -> str: ...
+
+
+@overload
+def decided(value: Array, low: Array, high: Array, other: Array | float) -> NDArray[Any]: ...
+
+
+def decided(
+    value: Array | float, low: Array | float, high: Array | float, other: Array | float
+) -> NDArray[Any] | str:
+    """Return whether numbers are ``above`` or ``below`` others, or their intervals reach these.
+
+    Args:
+        value: a number, or an array of them.
+        low: the lower ends of their intervals.
+        high: the upper ends.
+        other: what they are compared with.
+
+    Returns:
+        ``above``, ``below``, or ``inconclusive``, also where there is no interval, or no number.
+    """
+    known = np.isfinite(low) & np.isfinite(high)
+    above = known & (np.minimum(value, low) > other)
+    below = known & (np.maximum(value, high) < other)
+    verdict: NDArray[Any] | str = np.select([above, below], ["above", "below"], "inconclusive")[()]
+    return verdict
+
+
+def chosen_ends(
+    value: Array, low: Array, high: Array, *, candidates: int, units: int
+) -> tuple[Any, Any]:
+    """Return the ends of the interval of a number that was chosen among several on the same data.
+
+    The largest of many is too large by chance.  Intervals of 95% are moved apart to the width at
+    which all candidates together lie in theirs in 95% of samples (Bonferroni, by Student's t), so
+    that the ends hold whichever was chosen.
+
+    Args:
+        value: the chosen number, or an array of them.
+        low: the lower end of its interval of 95%.
+        high: the upper end.
+        candidates: among how many it was chosen, such as heads times directions.
+        units: texts, sentences or documents; below 2 the ends are NaN.
+
+    Source: Dunn (1961), "Multiple comparisons among means".
+    """
+    from scipy.stats import t
+
+    freedom = units - 1 if units > 1 else np.nan
+    wider = t.ppf(1 - 0.025 / max(candidates, 1), freedom) / t.ppf(0.975, freedom)
+    return value - wider * (value - low), value + wider * (high - value)
+
+
+def average(values: Array, axis: int | tuple[int, ...] | None = None) -> Array:
+    """Return the mean of what was observed; NaN, without a warning, where nothing was."""
+    seen = np.isfinite(values)
+    count = seen.sum(axis=axis)
+    total = np.where(seen, values, 0.0).sum(axis=axis)
+    return np.asarray(np.where(count > 0, total / np.maximum(count, 1), np.nan), dtype=np.float64)
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Estimate:
+    """Numbers of one shape over a corpus, and how sure they are.
+
+    Attributes:
+        value: the numbers, ``[*cell]``; NaN where nothing was observed.
+        moved: ``[slot, *cell]``, what each block of the corpus moves them by: the squares add up to
+            the squared standard error; NaN of a slot in which there is nothing of the number.
+        weights: ``[slot, *cell]``, the share of the number's denominator that is in each slot.
+        units: ``[slot]``, documents or texts in each.
+        scale: ``share``, ``correlation``, ``positive``, ``signed`` or ``difference``; of each cell
+            where they differ.
+        freedom: degrees of freedom of the error, ``[*cell]``.
+        ends: the ends of intervals of 95% that come from elsewhere, as of seeds; then nothing else
+    """
+
+    value: Array
+    moved: Array
+    weights: Array
+    units: Array
+    scale: Any
+    freedom: Array
+    ends: tuple[Array, Array] | None = None
+    differing: Array | None = None
+
+    @staticmethod
+    def of_slots(value: Any, moved: Any, weights: Any, units: Any, scale: Any) -> "Estimate":
+        """Return numbers with the coordinates that a result keeps of them.
+
+        Args:
+            value: ``[*cell]``.
+            moved: ``[slot, *cell]``.
+            weights: ``[slot, *cell]``, of any sum.
+            units: ``[slot]``.
+            scale: of the numbers, or an array of them.
+        """
+        value = np.asarray(value, dtype=np.float64)
+        sizes = np.broadcast_to(np.asarray(weights, dtype=np.float64), np.shape(moved))
+        total = np.asarray(sizes.sum(0))
+        share = sizes / np.where(total > 0, total, np.nan)
+        with np.errstate(divide="ignore"):
+            freedom = 1 / np.asarray((share**2).sum(0)) - 1
+        empty = np.where(sizes > 0, np.asarray(moved, dtype=np.float64), np.nan)
+        scales = np.broadcast_to(np.asarray(scale), value.shape)
+        return Estimate(value, empty, share, np.asarray(units), scales, freedom)
+
+    @staticmethod
+    def with_ends(value: Any, low: Any, high: Any) -> "Estimate":
+        """Return numbers of which only the ends of their intervals of 95% are known."""
+        value, low, high = (np.asarray(each, dtype=np.float64) for each in (value, low, high))
+        nothing = np.zeros((0, *value.shape))
+        scales, freedom = np.broadcast_to(np.asarray("signed"), value.shape), value * np.nan
+        return Estimate(value, nothing, nothing, np.zeros(0), scales, freedom, (low, high))
+
+    @property
+    def low(self) -> Array:
+        """The lower ends of the intervals of 95%; NaN where there is none."""
+        return self.interval()[0]
+
+    @property
+    def high(self) -> Array:
+        """The upper ends."""
+        return self.interval()[1]
+
+    @property
+    def error(self) -> Array:
+        """The standard error; NaN where it is not known, see `interval`."""
+        counted = self.filled if self.differing is None else self.differing
+        unbounded = np.isin(self.scale, ("positive", "signed"))
+        fewest = np.where(unbounded, FEWEST_UNBOUNDED, FEWEST_SLOTS)
+        known = (counted >= fewest) & (self.freedom >= FEWEST_FREEDOM)
+        return np.where(known, np.sqrt(np.nansum(self.moved**2, axis=0)), np.nan)
+
+    @property
+    def known(self) -> bool:
+        """Whether any number has an interval."""
+        return bool(np.isfinite(self.low + self.high).any())
+
+    @property
+    def filled(self) -> NDArray[np.int64]:
+        """How many slots hold something of each number."""
+        return np.asarray(np.isfinite(self.moved).sum(0))
+
+    @property
+    def units_of(self) -> Array:
+        """How many documents or texts are in these slots."""
+        return np.asarray(np.tensordot(self.units, np.isfinite(self.moved).astype(float), 1))
+
+    def interval(self, level: float = LEVEL) -> tuple[Array, Array]:
+        """Return the ends of the intervals.
+
+        Of a share Wilson's with its effective size, of a correlation those of Fisher's z, of a
+        positive number those of its logarithm, of others the error to either side.  NaN where fewer
+        than `FEWEST_SLOTS` slots hold something (`FEWEST_UNBOUNDED` of a number without an upper
+        bound), or move a difference, or there are fewer than three degrees of freedom.
+
+        Args:
+            level: how often the interval of such a corpus holds the number.
+        """
+        from scipy.special import stdtrit
+
+        if self.ends is not None:
+            return self.ends
+        value, error = self.value, self.error
+        with np.errstate(all="ignore"):
+            t = stdtrit(self.freedom, (1 + level) / 2)
+            half = t * error
+            low, high = value - half, value + half
+            for kind, ends in _ENDS.items():
+                at = self.scale == kind
+                if np.any(at):
+                    below, above = ends(self, value, half, t)
+                    low, high = np.where(at, below, low), np.where(at, above, high)
+        return np.asarray(low), np.asarray(high)
+
+    def p_value(self, other: float = 0.0) -> Array:
+        """Return how probable a number so far from another is where they are one, two-sided.
+
+        1 where they are equal; NaN where the error is not known.
+        """
+        from scipy.special import stdtr
+
+        apart = np.abs(self.value - other)
+        with np.errstate(all="ignore"):
+            error = self.error
+            p = 2 * stdtr(self.freedom, -apart / np.where(error > 0, error, np.nan))
+        return np.asarray(np.where(apart == 0, 1.0, p))
+
+    def at(self, place: Any) -> "Estimate":
+        """Return a part, or one number."""
+        places = place if isinstance(place, tuple) else (place,)
+        inner = (slice(None), *places)
+        ends = self.ends and (np.asarray(self.ends[0][place]), np.asarray(self.ends[1][place]))
+        return Estimate(
+            np.asarray(self.value[place]),
+            self.moved[inner],
+            self.weights[inner],
+            self.units,
+            np.asarray(self.scale[place]),
+            np.asarray(self.freedom[place]),
+            ends,
+            None if self.differing is None else np.asarray(self.differing[place]),
+        )
+
+    def mean(self, axis: int | tuple[int, ...] | None = None) -> "Estimate":
+        """Return the mean over all that were observed."""
+        if self.ends is not None:
+            return Estimate.with_ends(*(average(each, axis) for each in (self.value, *self.ends)))
+        axes = tuple(range(self.value.ndim)) if axis is None else np.atleast_1d(axis)
+        axes = tuple(int(each) % max(self.value.ndim, 1) for each in axes)
+        inner = tuple(each + 1 for each in axes)
+        seen = np.isfinite(self.value)
+        moved = np.where(seen & np.isfinite(self.moved), self.moved, 0).sum(inner)
+        count = np.maximum(seen.sum(axes), 1)
+        filled = (seen & np.isfinite(self.moved)).any(inner)
+        weights = np.where(seen, np.nan_to_num(self.weights), 0).sum(inner) / count
+        freedom = np.where(seen, self.freedom, np.inf).min(axes, initial=np.inf)
+        return Estimate(
+            average(self.value, axes),
+            np.where(filled, moved / count, np.nan),
+            weights,
+            self.units,
+            np.asarray(self.scale[tuple(0 if n in axes else slice(None)
+                                        for n in range(self.value.ndim))]),
+            np.asarray(np.where(np.isfinite(freedom), freedom, np.nan)),
+            None,
+            None if self.differing is None else np.where(seen, self.differing, 0).max(axes),
+        )  # fmt: skip
+
+    def minus(self, other: "Estimate", *, paired: bool = True) -> "Estimate":
+        """Return the difference, whose interval is smaller where the two move alike.
+
+        Of two that have ends alone, or one, the difference goes from the lower end of one less the
+        upper end of the other: as wide as it has to be, or wider.
+
+        Args:
+            other: of the same shape, or of one number.
+            paired: whether both are of one corpus, or of corpora cut into blocks alike, of which
+                one may be the beginning of the other; else their errors are independent.
+        """
+        value = self.value - other.value
+        if self.ends is not None or other.ends is not None:
+            return Estimate.with_ends(value, self.low - other.high, self.high - other.low)
+        one, two = (each._spread(value.ndim) for each in (self, other))
+        if not paired:
+            return one._independent(two, value)
+        size = max(one.units[0], two.units[0])
+        one, two = one._coarser(size), two._coarser(size)
+        moved = np.nan_to_num(one.moved) - np.nan_to_num(two.moved)
+        filled = np.isfinite(one.moved) | np.isfinite(two.moved)
+        less = one.freedom <= two.freedom
+        return Estimate(
+            value,
+            np.where(filled, moved, np.nan),
+            np.where(less, one.weights, two.weights),
+            np.maximum(one.units, two.units),
+            np.broadcast_to(np.asarray("difference"), value.shape),
+            np.asarray(np.where(less, one.freedom, two.freedom)),
+            differing=one._differing(two),
+        )
+
+    def _differing(self, other: "Estimate") -> Array:
+        """Return in how many slots the two are not the same, up to the rounding of `moved`."""
+        parts, sizes = [], []
+        for each in (self, other):
+            spread = np.sqrt(np.maximum(1 - np.nansum(each.weights**2, axis=0), 0))
+            mean, own = each.weights * each.value, spread * np.nan_to_num(each.moved)
+            parts.append(np.nan_to_num(mean) - own)
+            sizes.append(np.nan_to_num(np.abs(mean)) + np.abs(own))
+        rounding = 8 * np.finfo(np.float32).eps * (sizes[0] + sizes[1])
+        return np.asarray((np.abs(parts[0] - parts[1]) > rounding).sum(0))
+
+    def _independent(self, other: "Estimate", value: Array) -> "Estimate":
+        """Return a difference with the errors of both, by Welch's degrees of freedom."""
+        shape = (len(self.moved), *value.shape)
+        both = [np.broadcast_to(each.moved, shape) for each in (self, other)]
+        one, two = (np.nansum(each**2, axis=0) for each in both)
+        with np.errstate(all="ignore"):
+            freedom = (one + two) ** 2 / (one**2 / self.freedom + two**2 / other.freedom)
+        weights = [np.broadcast_to(each.weights, shape) / 2 for each in (self, other)]
+        return Estimate(
+            value,
+            np.concatenate([both[0], -both[1]]),
+            np.concatenate(weights),
+            np.concatenate([self.units, other.units]),
+            np.broadcast_to(np.asarray("difference"), value.shape),
+            np.asarray(freedom),
+        )
+
+    def _coarser(self, size: float) -> "Estimate":
+        """Return the same with blocks of this many units."""
+        times = int(size // max(self.units[0], 1)) if len(self.units) else 1
+        if times <= 1:
+            return self
+        slots = len(self.units)
+
+        def added(each: Array) -> Array:
+            blocks = np.nan_to_num(each).reshape(slots // times, times, *each.shape[1:]).sum(1)
+            return np.concatenate([blocks, np.zeros((slots - len(blocks), *each.shape[1:]))])
+
+        weights = added(self.weights)
+        with np.errstate(all="ignore"):
+            scale = np.sqrt((1 - (self.weights**2).sum(0)) / (1 - (weights**2).sum(0)))
+            freedom = np.asarray(1 / (weights**2).sum(0) - 1)
+        moved = np.where(weights > 0, added(self.moved) * scale, np.nan)
+        return replace(self, moved=moved, weights=weights, units=added(self.units), freedom=freedom)
+
+    def times(self, factor: Any) -> "Estimate":
+        """Return a multiple, whose interval has no bounds but those of a positive number."""
+        if self.ends is not None:
+            low, high = (np.asarray(each * factor) for each in self.ends)
+            ends = np.minimum(low, high), np.maximum(low, high)
+            return Estimate.with_ends(self.value * factor, *ends)
+        value = np.asarray(self.value * factor)
+        keeps = (self.scale == "difference") | (self.scale == "positive") & (np.asarray(factor) > 0)
+        scale = np.where(keeps, self.scale, "signed")
+        return replace(self, value=value, moved=self.moved * factor, scale=scale)
+
+    def first(self) -> tuple[int, ...] | None:
+        """Return where the largest value stands; None where nothing was observed."""
+        if not np.isfinite(self.value).any():
+            return None
+        return tuple(map(int, np.unravel_index(np.nanargmax(self.value), self.value.shape)))
+
+    def chosen(self, candidates: int, units: int) -> "Estimate":
+        """Return numbers that were chosen among several, with ends that hold for all of these.
+
+        Args:
+            candidates: among how many, as of `chosen_ends`.
+            units: texts or documents, for numbers of which the ends alone are known.
+        """
+        if self.ends is None:
+            ends = self.interval(1 - (1 - LEVEL) / max(candidates, 1))
+        else:
+            ends = chosen_ends(self.value, *self.ends, candidates=candidates, units=units)
+        return Estimate.with_ends(self.value, *ends)
+
+    def compared(self, other: float) -> NDArray[Any]:
+        """Return the verdict `against` another number; of a text alone what was observed in it."""
+        if self.known:
+            verdict = self.against(other)
+        else:
+            verdict = np.where(self.value > other, "above", "below")
+        return np.where(np.isfinite(self.value), verdict, "")
+
+    def against(self, other: "Estimate | float") -> NDArray[Any]:
+        """Return `decided` of each; nothing is decided without an interval."""
+        apart = self.minus(other) if isinstance(other, Estimate) else self
+        bound = 0.0 if isinstance(other, Estimate) else other
+        return np.asarray(decided(apart.value, apart.low, apart.high, bound))
+
+    def rivals(self) -> list[tuple[int, ...]]:
+        """Return the places of `ties` but the first, the next largest first."""
+        first = self.first()
+        flat = np.where(self.ties(), self.value, np.nan).ravel()
+        order = np.argsort(-flat, kind="stable")[: int(np.isfinite(flat).sum())]
+        places = [tuple(map(int, np.unravel_index(at, self.value.shape))) for at in order]
+        return [place for place in places if place != first]
+
+    def ties(self) -> NDArray[Any]:
+        """Return which numbers may be the largest, with the largest itself.
+
+        Together they hold the truly largest in 95% of corpora: a number is none of them if it is
+        further below the first than the furthest of all differences would be by chance (max-t, by
+        random signs).  One whose difference has no interval may be the largest; of a first that has
+        none itself, nothing is said of others.
+        """
+        first = self.first()
+        if first is None:
+            return np.zeros(self.value.shape, dtype=bool)
+        observed = np.isfinite(self.value)
+        low, high = self.interval()
+        if not np.isfinite(low[first] + high[first]):
+            alone = np.zeros(self.value.shape, dtype=bool)
+            alone[first] = True
+            return alone
+        if self.ends is not None:
+            return np.asarray(observed & ~(high < low[first]))
+        apart = self.minus(self.at(first))
+        with np.errstate(all="ignore"):
+            z = apart.value / apart.error
+        return np.asarray(observed & ~(z < -apart.critical(two_sided=False)))
+
+    def critical(self, *, two_sided: bool = True) -> float:
+        """Return what the largest |t| of all these numbers stays below in 95% of corpora."""
+        with np.errstate(all="ignore"):
+            unit = np.nan_to_num(self.moved / self.error).reshape(len(self.moved), -1)
+        known = np.isfinite(self.error).ravel() & (self.error.ravel() > 0)
+        unit = unit[:, known]
+        unit = unit[unit.any(1)]
+        slots = len(unit)
+        if not slots:
+            return np.inf
+        signs = np.random.default_rng(0).choice([-1.0, 1.0], (SIGNS, slots))
+        z = signs @ unit
+        z /= np.sqrt(np.maximum(1 - z**2 / slots, 1e-12) * slots / max(slots - 1, 1))
+        return float(np.quantile((np.abs(z) if two_sided else z).max(1), LEVEL))
+
+    def largest(self) -> "Estimate":
+        """Return the largest number without the luck of having been chosen, by cross-fit.
+
+        It is chosen on the even slots and estimated on the odd ones, and the other way round; the
+        value is the mean of both.
+        """
+        flat = self.at(np.isfinite(self.value))
+        if self.ends is not None or not flat.value.size:
+            return self.at(self.first() or (0,) * self.value.ndim)
+        p, u = np.nan_to_num(flat.weights), np.nan_to_num(flat.moved)
+        spread = np.sqrt(np.maximum(1 - (p**2).sum(0), 0))
+        halves = [np.arange(len(p)) % 2 == half for half in (0, 1)]
+        with np.errstate(all="ignore"):
+            values = [flat.value - spread * u[h].sum(0) / p[h].sum(0) for h in halves]
+        if not all(np.isfinite(each).any() for each in values):
+            return self.at(self.first())
+        chosen = [int(np.nanargmax(each)) for each in values]
+        moved = np.full(len(p), np.nan)
+        estimates = []
+        for half, other in ((0, 1), (1, 0)):
+            best, slots = chosen[half], halves[other]
+            estimates.append(values[other][best])
+            centre = (values[other][best] - flat.value[best]) / spread[best]
+            moved[slots] = (flat.moved[:, best] + p[:, best] * centre)[slots]
+        one = flat.at(chosen[0])
+        return replace(one, value=np.asarray(np.mean(estimates)), moved=moved)
+
+    def _spread(self, axes: int) -> "Estimate":
+        """Return the same, or one number with axes of size 1."""
+        if self.value.ndim:
+            return self
+        one = (1,) * axes
+        inner = (len(self.moved), *one)
+        return replace(
+            self,
+            value=self.value.reshape(one),
+            moved=self.moved.reshape(inner),
+            weights=self.weights.reshape(inner),
+            scale=np.asarray(self.scale).reshape(one),
+            freedom=self.freedom.reshape(one),
+        )
+
+
+def _share_ends(of: Estimate, value: Array, half: Array, t: Array) -> tuple[Array, Array]:
+    """Return Wilson's ends with the effective size; of 0 and 1 with the number of units."""
+    rate = np.clip(value, 0, 1)
+    spread = rate * (1 - rate)
+    inside = (rate > 0) & (rate < 1)
+    # q / ν, where ν = T (1 - T) / V: nothing but the half width where it is wanted.
+    inverse = np.where(inside, half**2 / np.where(inside, spread, 1), t**2 / of.units_of + 0 * half)
+    middle = (rate + inverse / 2) / (1 + inverse)
+    around = np.sqrt(spread * inverse + inverse**2 / 4) / (1 + inverse)
+    return np.maximum(middle - around, 0), np.minimum(middle + around, 1)
+
+
+def _correlation_ends(of: Estimate, value: Array, half: Array, t: Array) -> tuple[Array, Array]:
+    inside = np.abs(value) < 1
+    within = np.where(inside, value, 0)
+    z, apart = np.arctanh(within), half / (1 - within**2)
+    return (
+        np.where(inside, np.tanh(z - apart), np.clip(value - half, -1, 1)),
+        np.where(inside, np.tanh(z + apart), np.clip(value + half, -1, 1)),
+    )
+
+
+def _positive_ends(of: Estimate, value: Array, half: Array, t: Array) -> tuple[Array, Array]:
+    above = value > 0
+    ratio = half / np.where(above, value, 1)
+    low, high = value * np.exp(-ratio), value * np.exp(ratio)
+    return np.where(above, low, np.maximum(value - half, 0)), np.where(above, high, value + half)
+
+
+_ENDS = {"share": _share_ends, "correlation": _correlation_ends, "positive": _positive_ends}
+
+
+def estimate_of(
+    result: xarray.Dataset,
+    name: str,
+    dims: tuple[str, ...] | None = None,
+    places: Mapping[str, int] | None = None,
+) -> Estimate | None:
+    """Return a number of a result with what its interval is made of; None where nothing is kept.
+
+    Args:
+        result: of any study, or a part of one.
+        name: of the variable.
+        dims: its axes, in this order; all by default.
+        places: along its other axes.
+    """
+    if f"{name}{MOVED}" not in result.variables:
+        return None
+    at = dict(places or {})
+    variable = result.variables[name]
+    value = variable.isel(at)
+    axes = tuple(map(str, value.dims)) if dims is None else dims
+    moved = result.variables[f"{name}{MOVED}"].isel(at).transpose("slot", *axes)
+    weights = result.variables[f"{name}{WEIGHTS}"]
+    weights = weights.isel({dim: n for dim, n in at.items() if dim in weights.dims})
+    weights = weights.set_dims(dict(moved.sizes)).transpose("slot", *axes)  # type: ignore[no-untyped-call]
+    scale: Any = str(variable.attrs.get("scale", "signed"))
+    if scale.startswith("row_"):
+        scale = _scales_of_rows(result, variable, scale.removeprefix("row_"), at, axes)
+    units = result.variables[UNITS]
+    sizes = units.max([dim for dim in units.dims if dim != "slot"]).values
+    return Estimate.of_slots(value.transpose(*axes).values, moved, weights.values, sizes, scale)
+
+
+def _scales_of_rows(
+    result: xarray.Dataset, variable: xarray.Variable, scale: str, at: dict[str, int], axes: Any
+) -> Any:
+    """Return the scale of each number; measures with a sign make signed shares and means."""
+    from headlight.vocabulary import measure
+
+    names = np.atleast_1d(result.variables["measure"].values)
+    scales = np.array(["signed" if measure(str(name)).signed else scale for name in names])
+    if "measure" not in variable.dims:
+        return scales[0]
+    along = xarray.Variable("measure", scales)
+    if "measure" in at:
+        return along.values[at["measure"]]
+    sizes = {dim: variable.sizes[dim] for dim in axes}
+    return along.set_dims(sizes).transpose(*axes).values  # type: ignore[no-untyped-call]
+
+
+def slot_coordinates(result: xarray.Dataset) -> list[str]:
+    """Return the names of the coordinates that intervals are computed from."""
+    names = map(str, result.variables)
+    return [each for each in names if each == UNITS or each.endswith((MOVED, WEIGHTS))]
+
+
+def with_ends(
+    result: xarray.Dataset, name: str, kept: Collection[str] | None = None
+) -> xarray.Dataset:
+    """Return the result with the ends of an interval of 95% as variables, ``_low`` and ``_high``.
+
+    Args:
+        result: of any study; of one that has such variables it stays as it is.
+        name: of the number.
+        kept: axes of the ends; over all others it is the mean that has the interval.  All by
+            default.
+    """
+    dims = tuple(map(str, result.variables[name].dims)) if name in result.variables else ()
+    estimate = estimate_of(result, name, dims)
+    if estimate is None:
+        return result
+    over = tuple(n for n, dim in enumerate(dims) if kept is not None and dim not in kept)
+    ends = (estimate.mean(over) if over else estimate).interval()
+    axes = [dim for n, dim in enumerate(dims) if n not in over]
+    attributes = result.variables[name].attrs
+    return result.assign({
+        f"{name}_{which}": xarray.DataArray(end, dims=axes, attrs={
+            **attributes,
+            "long_name": f"{which} end of the 95% interval of {attributes.get('long_name', name)}",
+        })
+        for which, end in zip(("low", "high"), ends, strict=True)
+    })  # fmt: skip
