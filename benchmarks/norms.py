@@ -4,7 +4,6 @@ import statistics
 import time
 import tracemalloc
 from collections.abc import Callable
-from unittest.mock import patch
 
 import numpy as np
 import torch
@@ -17,7 +16,6 @@ from headlight.analysis.batch_texts import Texts
 from headlight.capture import CapturedModel, Kind, LayerRecord
 from headlight.encode.batch import Batch
 from headlight.reduce import Sample, Tally
-from headlight.reduce.rank import pairs as rank_pairs
 from headlight.studies.norms import NormSettings
 from headlight.studies.norms.frequency import FrequencyRanks, Occurrences
 from headlight.studies.norms.observer import NormsObserver
@@ -88,8 +86,6 @@ def main(count: int = 5) -> list[tuple[str, str, str, str]]:
         study()
     times = rounds({"forward": lambda: model.run(texts), "study": study}, count)
     slow = rounds({"forward": lambda: model.run(texts), "naive": captured(model, texts, naive)}, 1)
-    with patch.object(rank_pairs, "compiled", return_value=None):
-        plain = rounds({"forward": lambda: model.run(texts), "study": study}, 2)
     causal = decoder()
     under_mask = rounds(
         {"forward": lambda: causal.run(texts), "study": whole_study(causal, texts, "decoder")}, 2
@@ -102,9 +98,8 @@ def main(count: int = 5) -> list[tuple[str, str, str, str]]:
             "study of norms: dispersion, categories, all correlations",
             f"{ratio(times, 'study', 'forward'):.2f}×",
             "≤ 1.5×",
-            f"{pairs / 1e6:.1f} million pairs, by layer and by head; compiled by numba before",
+            f"{pairs / 1e6:.1f} million pairs, by layer and by head",
         ),
-        ("the same without numba", f"{ratio(plain, 'study', 'forward'):.2f}×", "≤ 2.0×", ""),
         (
             "study of norms of GPT-2's shape",
             f"{ratio(under_mask, 'study', 'forward'):.2f}×",

@@ -68,20 +68,11 @@ BEHAVIOURS = {
     "copy": "the token that comes next, where it stood before",
     "copy_far": "the token that comes next, where it stood far before",
     "missing": "no token",
-    "transformerlens_duplicate": "earlier places of the same token, from all tokens",
-    "transformerlens_induction": "tokens that followed earlier places of the same token, from all",
-    "headvis_induction": "tokens that followed the same token, shares below 0.01 being 0",
 }
 """What a head is known to attend to, and what that is."""
 
-OF_OTHER_TOOLS = ("transformerlens_", "headvis_")
-"""How names of behaviours begin that are counted as another tool counts them."""
-
 FIRST_TOKENS = tuple(BEHAVIOURS)[:4]
 """Those of single tokens, by their place."""
-
-SMALL = 0.01
-"""HeadVis counts smaller shares of single tokens as 0."""
 
 SINK = 0.3
 """A text in which a head gives the first token more than this has a sink (Gu et al. 2024)."""

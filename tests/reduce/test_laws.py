@@ -121,11 +121,11 @@ CASES = {
         lambda: Bootstrap(replicates=0, held=2), lambda n, g: (keys(n, g), counts(n, g))
     ),
     "rank correlation": Case(
-        lambda: RankCorrelation((2,), resolution="coarse"),
-        lambda n, g: (sizes(n, g, 2), sizes(n, g, 2)),
+        lambda: RankCorrelation((2,)),
+        lambda n, g: (g.random((n, 3)), sizes(n, g), keys(n, g) % 2),
     ),
     "rank correlation, one number": Case(
-        lambda: RankCorrelation(resolution="coarse"), lambda n, g: (sizes(n, g), sizes(n, g))
+        lambda: RankCorrelation(), lambda n, g: (g.random((n, 1)), sizes(n, g), keys(n, g) * 0)
     ),
     "strongest": Case(
         lambda: Strongest((2,), size=2, width=3),

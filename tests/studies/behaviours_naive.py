@@ -39,9 +39,6 @@ def keys_of(
     }
     found["duplicate"] = [before(i) or None for i in range(size)]
     found["induction"] = [[j + 1 for j in before(i)] or None for i in range(size)]
-    for name in ("duplicate", "induction"):
-        found[f"transformerlens_{name}"] = [keys or [] for keys in found[name]]
-    found["headvis_induction"] = found["induction"]
     found["subword"] = [[j for j in range(i) if beside(i, j)] or None for i in range(size)]
     found["function_words"] = [functions if function else None] * size
     for offset in OFFSETS:
@@ -107,10 +104,9 @@ def _of_head(matrix, meant, hits, share) -> dict[str, dict[str, float]]:
         row = values if share else values / whole
         for name in [name for name in meant if meant[name][i] is not None]:
             keys = meant[name][i]
-            least = 0.01 if name.startswith("headvis") else -math.inf
-            sums["given"][name] += math.fsum(row[j] for j in keys if row[j] >= least)
+            sums["given"][name] += math.fsum(row[j] for j in keys)
             sums["queries"][name] += 1
-            if name not in ("first", "headvis_induction"):
+            if name != "first":
                 sums["given_rest"][name] += math.fsum(row[j] for j in keys if j)
                 sums["rest"][name] += 1 - row[0]
         for name in [name for name in hits if hits[name][i] is not None]:

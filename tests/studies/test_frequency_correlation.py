@@ -1,12 +1,11 @@
-"""Correlation with frequencies against scipy's on all occurrences, and its bound."""
+"""Correlation with frequencies against scipy's on all occurrences."""
 
 import numpy as np
 import pytest
-from hypothesis import given, settings, strategies as st
 from scipy.stats import rankdata, spearmanr
 
 from headlight.studies.norms.frequency import FrequencyRanks, Occurrences
-from headlight.studies.norms.occurrences import BINS, correlated, counted
+from headlight.studies.norms.occurrences import correlated, counted
 
 ZIPF = 1 / np.arange(1.0, 400.0)
 
@@ -15,10 +14,10 @@ def occurrences_of(ids: np.ndarray, rank: np.ndarray) -> Occurrences:
     return Occurrences(FrequencyRanks(rank, "a test"), np.bincount(ids, minlength=len(rank)))
 
 
-def found(values: np.ndarray, ids: np.ndarray, rank: np.ndarray, resolution: str):
+def found(values: np.ndarray, ids: np.ndarray, rank: np.ndarray):
     occurrences = occurrences_of(ids, rank)
     series = values if values.ndim > 1 else values[:, None]
-    seen, ranks = counted(series, occurrences.twice_mid_rank[ids], resolution)
+    seen, ranks = counted(series, occurrences.twice_mid_rank[ids])
     result = correlated(seen.compute()["total"], ranks.compute()["total"], occurrences)
     return result if values.ndim > 1 else {name: each[0] for name, each in result.items()}
 
@@ -41,9 +40,8 @@ def test_mid_ranks_are_those_of_all_occurrences():
     assert occurrences.left_out == (~there).sum() > 0
 
 
-@pytest.mark.parametrize("resolution", BINS)
-@pytest.mark.parametrize("kind", ["weights", "norms", "ties", "zeros", "tiny", "unrelated"])
-def test_it_is_scipys_within_the_bound(resolution, kind):
+@pytest.mark.parametrize("kind", ["weights", "norms", "ties", "zeros", "unrelated"])
+def test_it_is_scipys(kind):
     generator, ids, rank = drawn(40_000)
     noise = generator.normal(size=len(ids))
     values = {
@@ -51,49 +49,25 @@ def test_it_is_scipys_within_the_bound(resolution, kind):
         "norms": 5 + 0.2 * np.log(rank[ids]) + 0.5 * noise,
         "ties": np.round(3 + np.log(rank[ids]) + noise).clip(0),
         "zeros": np.maximum(noise + 0.3 * np.log(rank[ids]) - 1, 0),
-        "tiny": np.exp(3 * noise + np.log(rank[ids]) - 80),
         "unrelated": np.exp(noise),
     }[kind].astype(np.float32).astype(float)  # fmt: skip
-    result = found(values, ids, rank, resolution)
-    exact = spearmanr(values, rank[ids]).statistic
-    error = abs(result["correlation"] - exact)
+    result = found(values, ids, rank)
     assert result["count"] == len(ids)
-    assert error <= result["error_bound"] + 1e-12
-    if kind == "zeros":  # half of them are one tie, which is known
-        assert error < 1e-3
-    if kind in ("weights", "norms", "unrelated"):
-        assert error < (1e-4 if resolution == "fine" else 5e-4)
-        assert result["error_bound"] < (0.01 if resolution == "fine" else 0.05)
+    assert abs(result["correlation"] - spearmanr(values, rank[ids]).statistic) < 5e-4
 
 
-@given(
-    st.lists(
-        st.tuples(
-            st.integers(0, 5),
-            st.one_of(st.sampled_from([0.0, 1.0, 1.001]), st.floats(0, 2.0**100, width=32)),
-        ),
-        min_size=0,
-        max_size=30,
-    )
-)
-@settings(max_examples=150, deadline=None)
-def test_the_bound_holds_for_anything(pairs):
-    ids = np.array([each for each, _ in pairs], dtype=np.int64)
-    values = np.array([value for _, value in pairs], dtype=np.float64)
-    rank = np.array([1.0, 2.0, 2.0, 5.0, 6.0, 7.0])
-    result = found(values, ids, rank, "coarse")
-    if len(pairs) < 2 or len(set(rank[ids])) < 2:
-        assert np.isnan(result["correlation"])
-    elif len(set(values)) > 1:
-        exact = spearmanr(values, rank[ids]).statistic
-        assert abs(result["correlation"] - exact) <= result["error_bound"] + 1e-9
+@pytest.mark.parametrize("ids", [[], [3], [1, 2], [4, 4, 4]])
+def test_types_of_one_rank_have_no_correlation(ids):
+    rank = np.array([1.0, 2.0, 2.0, 5.0, 6.0])
+    result = found(np.arange(1.0, len(ids) + 1), np.array(ids, dtype=np.int64), rank)
+    assert np.isnan(result["correlation"])
 
 
 def test_a_monotone_relation_is_perfect():
     ids = np.arange(100)
     rank = np.arange(1.0, 101.0)
     for sign in (1, -1):
-        result = found(np.exp(sign * rank / 20), ids, rank, "fine")
+        result = found(np.exp(sign * rank / 20), ids, rank)
         assert result["correlation"] == pytest.approx(sign)
 
 
@@ -102,7 +76,7 @@ def test_series_are_kept_apart_and_missing_values_left_out():
     values = generator.random((3000, 2, 3))
     values[:, 1, 2] = np.nan
     values[:50, 0, 1] = np.nan
-    result = found(values, ids, rank, "coarse")
+    result = found(values, ids, rank)
     assert np.isnan(result["correlation"][1, 2])
     assert result["count"].tolist() == [[3000, 2950, 3000], [3000, 3000, 0]]
     exact = spearmanr(values[:, 1, 0].astype(np.float32), rank[ids]).statistic
@@ -114,8 +88,8 @@ def test_parts_add_up_bit_by_bit():
     values = generator.random((999, 2))
     occurrences = occurrences_of(ids, rank)
     ranks = occurrences.twice_mid_rank[ids]
-    whole = counted(values, ranks, "fine")
-    parts = [counted(values[part], ranks[part], "fine") for part in np.split(np.arange(999), 9)]
+    whole = counted(values, ranks)
+    parts = [counted(values[part], ranks[part]) for part in np.split(np.arange(999), 9)]
     for number, total in enumerate(whole):
         merged = parts[0][number]
         for part in parts[:0:-1]:

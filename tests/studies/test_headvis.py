@@ -21,8 +21,8 @@ LAYERS, HEADS = 2, 4
 def six(weight: np.ndarray, tokens: list[str]) -> dict[str, float]:
     """Of one text, means over queries: the first token is a key and a query like any other.
 
-    Induction is of queries whose token stood before: what goes to tokens that followed it there,
-    shares below 0.01 being 0.
+    Induction is of queries whose token stood before: what goes to tokens that followed it there.
+    HeadVis itself takes shares below 0.01 as 0.
     """
     n = len(weight)
     rows = range(n)
@@ -32,7 +32,7 @@ def six(weight: np.ndarray, tokens: list[str]) -> dict[str, float]:
     first = [sum(weight[i, j] * (i - j) for j in range(i + 1)) for i in rows]
     second = [sum(weight[i, j] * (i - j) ** 2 for j in range(i + 1)) for i in rows]
     followed = [
-        sum(w for w in (weight[i, j + 1] for j in earlier) if w >= 0.01)
+        sum(weight[i, j + 1] for j in earlier)
         for i in rows
         if (earlier := [j for j in range(i) if tokens[j] == tokens[i]])
     ]
@@ -80,7 +80,7 @@ def test_they_are_in_a_survey_and_in_the_files_of_headvis():
             "previous": one["relative_share"].sel(relative=-1),
             "entropy": one["entropy"].sel(query_category="all"),
             "distance": one["distance_mean"],
-            "induction": one["behaviour_share"].sel(behaviour="headvis_induction"),
+            "induction": one["behaviour_share"].sel(behaviour="induction"),
         }
         for name, value in told.items():
             assert float(value) == pytest.approx(wanted[name], rel=1e-6, abs=1e-6), name

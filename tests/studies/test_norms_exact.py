@@ -18,9 +18,9 @@ from headlight.vocabulary import CATEGORIES
 
 EXAMPLES = 6
 ALLOWED = {
-    "weight_norm_spearman": 1e-4,
-    "weight_norm_spearman_by_layer": 5e-4,
-    "weight_norm_spearman_by_head": 3e-2,
+    "weight_norm_spearman": 1e-3,
+    "weight_norm_spearman_by_layer": 2e-3,
+    "weight_norm_spearman_by_head": 1e-2,
 }
 """All heads together, one layer, one head: the fewer the pairs, the coarser the ranks."""
 
@@ -84,9 +84,9 @@ def test_the_ranks_of_all_pairs_are_scipys(model, settings, pairs):
 
 def compare(here, name, place, first, second) -> None:
     assert int(here[f"{name}_count"].sel(place)) == first.size
-    found, bound = (float(here[each].sel(place)) for each in (name, f"{name}_error_bound"))
+    found = float(here[name].sel(place))
     if np.ptp(second) == 0:  # [CLS] enters the first layer as the same vector in every text
         assert np.isnan(found)
         return
     exact = spearmanr(first.ravel(), second.ravel()).statistic
-    assert abs(found - exact) <= min(bound, ALLOWED[name]), (name, place, found, exact, bound)
+    assert abs(found - exact) <= ALLOWED[name], (name, place, found, exact)

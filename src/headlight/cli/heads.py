@@ -63,5 +63,5 @@ def heads(
     )
     if others := rivals(*ends, first=0):
         places = table.iloc[[0, *others]][["layer", "head"]].itertuples(index=False)
-        names = between([head_name(*at) for at in places])
-        show(f"Which is first is inconclusive between {names}.")
+        rival_heads = between([head_name(*at) for at in places])
+        show(f"Which is first is inconclusive between {rival_heads}.")

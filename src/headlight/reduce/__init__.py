@@ -10,7 +10,7 @@ from headlight.reduce.intervals import share, share_interval
 from headlight.reduce.keyed_sums import KeyedSums
 from headlight.reduce.moments import Moments
 from headlight.reduce.pearson import Pearson, Ratio
-from headlight.reduce.rank import RankCorrelation
+from headlight.reduce.rank_correlation import RankCorrelation
 from headlight.reduce.resampled_mean import ResampledMean
 from headlight.reduce.sample import Sample
 from headlight.reduce.slots import Slots

@@ -12,7 +12,7 @@ from headlight.reduce.group_means import GroupMeans
 from headlight.reduce.grouped import PLAIN, Grouped
 from headlight.reduce.keyed_sums import KeyedSums
 from headlight.reduce.pearson import Ratio
-from headlight.reduce.rank import RankCorrelation
+from headlight.reduce.rank_correlation import RankCorrelation
 from headlight.reduce.resampled_mean import ResampledMean
 from headlight.reduce.sample import Sample
 from headlight.reduce.slots import Slots

@@ -3,7 +3,9 @@
 The folder is served with that front end, as its ``data``: ``config.json``, ``scatter_data.json``
 with six numbers of every head, and a file for each head in ``heads``.  Its files are described with
 the pipeline of Neuronpedia, which writes them from a model; here they are made of a survey, which
-keeps one query of each text, and exact sums over the corpus for distances and tokens.
+keeps one query of each text, and exact sums over the corpus for distances and tokens.  Five of the
+six numbers are those of the pipeline; in its induction score shares below 0.01 count as 0, here all
+count.
 """
 
 import json
@@ -32,8 +34,7 @@ _DESCRIPTIONS = {
     "pattern_entropy": "Mean entropy of a row, in nats.",
     "qk_distance": "Mean distance of query and key, by attention.",
     "qk_distance_variance": "Variance of that distance.",
-    "induction_score": "Mean share that goes to what followed the same token before; shares below "
-    "0.01 count as 0.",
+    "induction_score": "Mean share that goes to what followed the same token before.",
 }
 
 
@@ -84,7 +85,7 @@ def _scatter(result: xr.Dataset) -> list[dict[str, Any]]:
         "pattern_entropy": here["entropy"].sel(query_category="all"),
         "qk_distance": here["distance_mean"],
         "qk_distance_variance": here["distance_std"] ** 2,
-        "induction_score": here["behaviour_share"].sel(behaviour="headvis_induction"),
+        "induction_score": here["behaviour_share"].sel(behaviour="induction"),
     }
     return [
         {"layer": layer, "head": head}

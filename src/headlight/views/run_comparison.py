@@ -22,7 +22,7 @@ from headlight.views.numbers import points_text
 from headlight.views.parts import By, Curve, Drawing, Map, Section, Summary, Table, curves, maps
 from headlight.views.passages import drawn_passage, strongest
 from headlight.views.words import base_name
-from headlight.vocabulary import BEHAVIOURS, NEIGHBOURS, NUMBERING, OF_OTHER_TOOLS, head_name
+from headlight.vocabulary import BEHAVIOURS, NEIGHBOURS, NUMBERING, head_name
 
 COLUMNS = ["head", "number", "run", "beside", "distance", "first", "other", "difference", "low",
            "high", "false alarms"]  # fmt: skip
@@ -162,10 +162,8 @@ def _arisen(result: xr.Dataset) -> list[str]:
 
 
 def _own_shares(result: xr.Dataset) -> xr.Dataset:
-    """Shares of weights, but those that repeat another as other tools count it."""
-    behaviour = result["behaviour"].values
-    own = [not str(name).startswith(OF_OTHER_TOOLS) for name in behaviour]
-    kept = np.array(own) & np.isin(behaviour, SHARES) & (result["by"].values == "weight")
+    """Return the shares of weights."""
+    kept = np.isin(result["behaviour"].values, SHARES) & (result["by"].values == "weight")
     return result.isel(statistic=np.flatnonzero(kept))
 
 

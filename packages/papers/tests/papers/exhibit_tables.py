@@ -386,7 +386,6 @@ KOBAYASHI: dict[str, Told] = {
         {
             "pairs": Cells("weight_norm_spearman_count"),
             "ρ": Cells("weight_norm_spearman"),
-            "error at most": Cells("weight_norm_spearman_error_bound"),
         },
         _KIND,
     ),

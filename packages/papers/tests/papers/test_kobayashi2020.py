@@ -68,10 +68,9 @@ def test_weights_of_a_layer_add_up_to_one(out):
 
 
 @pytest.mark.slow
-def test_the_error_of_table_2_is_stated(out):
+def test_table_2_has_all_pairs(out):
     rows = pandas.read_csv(out / "table-2.csv").set_index("category")
     assert rows.loc["[SEP]", "pairs"] == 2 * rows.loc["[CLS]", "pairs"]
-    assert rows["error at most"].between(0, 1).all()
     assert rows["ρ"].abs().max() <= 1
 
 
@@ -164,9 +163,7 @@ def test_the_rules_of_the_findings():
             "weight_total": by_category,
             "weighted_norm_total": norms,
             "weight_norm_spearman": ("key_category", [-0.5, -0.5, -0.5, 0.0]),
-            "weight_norm_spearman_error_bound": ("key_category", [0.01] * 4),
             "frequency_spearman": ("quantity", [-0.6, 0.5]),
-            "frequency_spearman_error_bound": ("quantity", [0.01] * 2),
             "token_count": ("key_category", [0, 2, 2, 2]),
         },
         coords={"key_category": list(names), "quantity": ["weight", "norm"]},

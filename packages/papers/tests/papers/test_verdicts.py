@@ -238,9 +238,7 @@ def norms() -> xarray.Dataset:
             "weight_total": (axes, [[[0.1, 0.4, 0.2, 0.3]]]),
             "weighted_norm_total": (axes, [[[0.01, 0.1, 0.05, 0.84]]]),
             "weight_norm_spearman": ("key_category", [-0.5, -0.5, -0.5, 0.0]),
-            "weight_norm_spearman_error_bound": ("key_category", [0.001] * 4),
             "frequency_spearman": ("quantity", [-0.05, 0.5]),
-            "frequency_spearman_error_bound": ("quantity", [0.001] * 2),
             "token_count": ("key_category", [2, 2, 2, 2]),
         },
         coords={"key_category": list(names), "quantity": ["weight", "norm"]},
@@ -522,7 +520,7 @@ def test_every_rule_can_hold(rule):
 
 KEYS = ("weight", "seed", "keys_mean", "head_dim", "count", "predicted")
 """What says of what a number is; everything else is a number that was measured."""
-UNCERTAIN = ("low", "high", "half", "error", "error_bound", "std")
+UNCERTAIN = ("low", "high", "half", "error", "std")
 
 
 def changed(given: Any, column: Callable[[str, np.ndarray], np.ndarray], rows: Callable) -> Any:
@@ -605,7 +603,7 @@ def equal(_: str, values: np.ndarray) -> np.ndarray:
 
 def uncertain(name: str, values: np.ndarray) -> np.ndarray:
     """As it is, but for what says how far off it may be."""
-    ends = name.rsplit("_", 1)[-1] in UNCERTAIN or name.endswith(("error_bound", "standard_error"))
+    ends = name.rsplit("_", 1)[-1] in UNCERTAIN or name.endswith("standard_error")
     return unknown(name, values) if ends else values
 
 
@@ -614,6 +612,9 @@ ALL_COUNTED = {
     "9. Context is local",
     "10. Near context comes in early, far context late",
     "1. ‖f(x)‖ differs from token to token",
+    *(f"2. {name}: weight is cancelled" for name in ("[CLS]", "[SEP]", ". or ,")),
+    "3. Frequency shows in ‖f(x)‖, not in α",
+    "4. Frequency shows more in ‖f(x)‖ than in α",
     "3. Attention to [SEP] is a no-op",
     "6. Maps of late layers suit early ones, not vice versa",
     "9. Heads of one layer behave alike",

@@ -36,7 +36,6 @@ from headlight.vocabulary import (
     FIRST_TOKENS,
     RELATIVE,
     SINK,
-    SMALL,
     Kind,
     measure,
 )
@@ -219,7 +218,6 @@ class BehaviourCounter:
                 keys=keys,
                 first=queries.start,
                 far=FAR,
-                small=np.float32(SMALL),
             )
             self._asked_in_pass = which, found
         return self._asked_in_pass[1]
@@ -337,10 +335,8 @@ class BehaviourCounter:
         found: dict[str, FourSums] = {}
         asked = (repeated, repeated, later)
         for key, place, group in zip(GROUPS, asked, sums.head("groups").unbind(2), strict=True):
-            given, others, large = group.unbind(-1)
+            given, others = group.unbind(-1)
             found[key] = given, counts[..., place], others, rests[..., place]
-            found[f"transformerlens_{key}"] = given, count, others, rest
-            found[f"headvis_{key}"] = large, counts[..., place], nothing, nothing
         if self._function is not None:
             factor, column = sums.row("factor"), sums.row("categories")[..., -1]
             given = (factor * column).sum(2)
@@ -468,13 +464,6 @@ class BehaviourCounter:
             all_given, rest = (over_pairs(each, pairs, texts) for each in (given, others))
             counts = block.over(block.counted, asked), block.over(block.rest, asked)
             found[key] = all_given, counts[0], rest, counts[1]
-            if f"transformerlens_{key}" in BEHAVIOURS:
-                counts_of_all = block.counted.sum(2), block.rest.sum(2)
-                row = all_given, counts_of_all[0], rest, counts_of_all[1]
-                found[f"transformerlens_{key}"] = row
-            if f"headvis_{key}" in BEHAVIOURS:
-                large = over_pairs(given * (given >= SMALL), pairs, texts)
-                found[f"headvis_{key}"] = large, counts[0], nothing, nothing
         if self._function is not None:
             column = (block.factor[:, :, None] @ block.score)[:, :, 0]
             is_function = self._function[:, None, : column.shape[2]].to(column.dtype)

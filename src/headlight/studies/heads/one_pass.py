@@ -140,7 +140,7 @@ def _heads(shape: tuple[int, ...], offsets: int, asked: Asked | None) -> HeadSum
         diagonal=np.zeros((*heads, offsets)),
         first=np.zeros(shape if asked is not None else (*heads, 0)),
         firsts=np.zeros((*heads, firsts)),
-        groups=np.zeros((*heads, len(GROUPS), 3)),
+        groups=np.zeros((*heads, len(GROUPS), 2)),
         listed=np.zeros((*heads, len(GROUPS), shape[2] if asked is not None else 0)),
         hits=np.zeros((*heads, 2)),
         counts=np.zeros((*heads, kinds, 2)),

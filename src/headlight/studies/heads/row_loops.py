@@ -97,7 +97,6 @@ class Asked(NamedTuple):
         keys: of all lists.
         first: number of the first query.
         far: distance from which on a copy is far.
-        small: shares below this, float32, HeadVis counts as 0.
     """
 
     begin: Array
@@ -107,7 +106,6 @@ class Asked(NamedTuple):
     keys: Array
     first: int
     far: int
-    small: np.float32
 
 
 class HeadSums(NamedTuple):
@@ -118,7 +116,7 @@ class HeadSums(NamedTuple):
         first: what each query gives to the first token, as a share; its axis is ``query``.
         firsts: what goes to each of the first tokens from the queries that are asked.
         groups: what goes to the same token before, to the token after that, and to the same word
-            before; in all, without the first token, and in shares that are not small.
+            before; in all, and without the first token.
         listed: the first of these of each query, along one more axis.
         hits: queries whose largest entry is the token that comes next; and so from far.
         counts: of the queries that are asked, how many give something, and what they give to
@@ -321,9 +319,9 @@ def _over_asked(score, rows, asked, found, step, start):
                 asked.bounds[1, row:],
                 asked.bounds[2, row:],
             )
-            _add_listed(block, factors, (begin, 0, asked.small), same, keys, groups[0], given[0])
-            _add_listed(block, factors, (begin, 1, asked.small), same, keys, groups[1], given[1])
-            _add_listed(block, factors, (begin, 0, asked.small), pieces, keys, groups[2], given[2])
+            _add_listed(block, factors, (begin, 0), same, keys, groups[0], given[0])
+            _add_listed(block, factors, (begin, 1), same, keys, groups[1], given[1])
+            _add_listed(block, factors, (begin, 0), pieces, keys, groups[2], given[2])
             far = asked.far - asked.first
             _add_hits(block, factors, largest, copies, keys, far, found.hits[here])
 
@@ -352,7 +350,7 @@ def _add_firsts(block, factors, places, queries, firsts):
 @no_type_check
 def _add_listed(block, factors, about, bounds, keys, group, of_query):
     """What goes to the keys that are listed for each query, or to those beside them."""
-    begin, beside, small = about
+    begin, beside = about
     for query in range(len(block)):
         if factors[query] != 0:
             for number in range(bounds[query], bounds[query + 1]):
@@ -362,8 +360,6 @@ def _add_listed(block, factors, about, bounds, keys, group, of_query):
                 group[0] += given
                 if key != begin:
                     group[1] += given
-                if np.float32(given) >= small:
-                    group[2] += given
 
 
 @no_type_check

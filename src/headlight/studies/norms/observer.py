@@ -78,7 +78,7 @@ class NormsObserver:
         rows = {name: stacked([layer[name] for layer in layers]) for name in names}
         received = rows.pop("received")
         found: dict[str, Accumulator] = {
-            **self._ranks.found(),
+            "ranks": self._ranks.found(),
             "pairs": self._pairs.found(),
             **self._of_frequency(received, rows["vector_norm"]),
             **{name: moments(values) for name, values in rows.items()},

@@ -112,7 +112,6 @@ def _correlations(result: xr.Dataset) -> Section:
                 category,
                 Columns("weight_norm_spearman", label="all heads pooled"),
                 Columns("weight_norm_spearman_by_head", label="within a head, mean"),
-                Columns("weight_norm_spearman_error_bound", label="error at most"),
                 Columns("weight_norm_spearman_count", ",d", "pairs", whole=True),
             )
         ],
@@ -183,7 +182,6 @@ def _frequency(result: xr.Dataset) -> Section:
                 result,
                 QUANTITY,
                 Columns("frequency_spearman", label="Spearman's ρ"),
-                Columns("frequency_spearman_error_bound", label="error at most"),
                 Columns("frequency_spearman_count", ",d", "tokens", whole=True),
             )
         ],

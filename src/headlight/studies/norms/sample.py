@@ -1,16 +1,16 @@
 """Pairs of weight and norm: rank correlation over all of them, and random samples for pictures."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 
 import numpy as np
 import torch
-from jaxtyping import Bool, Float, Float32, Float64, Int, Int64
+from jaxtyping import Bool, Float, Float32, Float64, Int64
 from torch import Tensor
 
 from headlight.analysis.batch_texts import Texts
 from headlight.analysis.positions import array
 from headlight.capture import AttentionSite
-from headlight.reduce import Accumulator, RankCorrelation, Sample
+from headlight.reduce import RankCorrelation, Sample
 
 NOWHERE = -1
 """The entry of columns that are left out."""
@@ -31,8 +31,7 @@ class PairRanks:
         self._padded = not bool(texts.queries.all())
         self._category = texts.category[:, None]
         self._row = {layer: row for row, layer in enumerate(sorted(site.layer for site in sites))}
-        self._by_layer = RankCorrelation((layers, categories), resolution="fine")
-        self._by_head = RankCorrelation((layers, heads, categories), resolution="coarse")
+        self._ranks = RankCorrelation((layers, heads, categories))
 
     def see(
         self,
@@ -45,19 +44,14 @@ class PairRanks:
         columns = self._columns(weight, visible)
         lengths = norm.float().cpu().numpy()
         category = np.broadcast_to(self._category, lengths.shape)
-        row, (_, most, categories) = self._row[layer], self._by_head.shape
-        head = row * most + np.arange(lengths.shape[1])[:, None]
+        _, most, categories = self._ranks.shape
+        head = self._row[layer] * most + np.arange(lengths.shape[1])[:, None]
+        entries = np.where(category < 0, NOWHERE, head * categories + category)
+        self._ranks.update(columns, lengths.ravel(), entries.ravel())
 
-        def update(kept: RankCorrelation, entry: Int[np.ndarray, "#head 1"]) -> None:
-            entries = np.where(category < 0, NOWHERE, entry * categories + category)
-            kept.update_columns(columns, lengths.ravel(), entries.ravel())
-
-        update(self._by_layer, np.full((1, 1), row))
-        update(self._by_head, head)
-
-    def found(self) -> Mapping[str, Accumulator]:
-        """What was seen, by layer and category, and by layer, head and category."""
-        return {"ranks_by_layer": self._by_layer, "ranks_by_head": self._by_head}
+    def found(self) -> RankCorrelation:
+        """Return what was counted, by layer, head and category."""
+        return self._ranks
 
     def _columns(
         self,

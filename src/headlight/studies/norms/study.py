@@ -26,6 +26,7 @@ from headlight.encode.batch import Batch
 from headlight.encode.examples import count_types
 from headlight.errors import UsageError
 from headlight.reduce import RankCorrelation, Sample, Tally
+from headlight.reduce.rank_correlation import ERROR
 from headlight.result import describe
 from headlight.studies.norms import NormSettings
 from headlight.studies.norms.frequency import FrequencyRanks, Occurrences
@@ -48,8 +49,7 @@ def _described(name: str, words: str) -> dict[str, tuple[str, str]]:
         f"{name}{part}{suffix}": (text, "1")
         for part in ("", "_by_layer", "_by_head")
         for suffix, text in (
-            ("", f"Spearman's ρ of {words}"),
-            ("_error_bound", f"how far ρ of {words} may be off"),
+            ("", f"Spearman's ρ of {words}, of binned values: off by {ERROR} at most"),
             ("_count", f"observations in ρ of {words}"),
         )
     }
@@ -111,13 +111,15 @@ def dataset(
         "examples_by_category": ("key_category", found["category_norm"]["count"].max(axis=(0, 1))),
         "token_count": ("key_category", found["tokens"]["total"]),
     }
-    by_layer = tally["ranks_by_layer"]
-    assert isinstance(by_layer, RankCorrelation)  # noqa: S101 - so the observer makes it
-    variables |= _correlation(
-        "weight_norm_spearman", ("key_category",), by_layer.pooled(0).compute()
-    )
-    variables |= _correlation("weight_norm_spearman_by_layer", by_key[::2], found["ranks_by_layer"])
-    variables |= _correlation("weight_norm_spearman_by_head", by_key, found["ranks_by_head"])
+    ranks = tally["ranks"]
+    assert isinstance(ranks, RankCorrelation)  # noqa: S101 - so the observer makes it
+    parts = {
+        "": (by_key[2:], ranks.pooled((0, 1)).compute()),
+        "_by_layer": (by_key[::2], ranks.pooled(1).compute()),
+        "_by_head": (by_key, found["ranks"]),
+    }
+    for part, (axes, pairs) in parts.items():
+        variables |= _correlation(f"weight_norm_spearman{part}", axes, pairs)
     for name, statistics in correlations(tally, occurrences).items():
         dims = {"frequency": (), "frequency_by_layer": HEAD[:1], "frequency_by_head": HEAD}[name]
         full = name.replace("frequency", "frequency_spearman")
@@ -138,10 +140,9 @@ def dataset(
 
 
 def _correlation(name: str, dims: tuple[str, ...], found: dict[str, Any]) -> dict[str, Any]:
-    """Spearman's ρ, how far it may be off, and of how many pairs it is."""
+    """Spearman's ρ, and of how many pairs it is."""
     return {
         name: (dims, found["correlation"]),
-        f"{name}_error_bound": (dims, found["error_bound"]),
         f"{name}_count": (dims, found["count"]),
     }
 
