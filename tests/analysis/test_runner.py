@@ -33,7 +33,8 @@ from headlight.settings import Settings
 from headlight.settings.attribution import AttributionSettings
 from headlight.studies.heads import SurveySettings
 from headlight.studies.heads.observer import HeadsObserver
-from headlight.studies.heads.result import dataset
+from headlight.studies.heads.part import Outcome
+from headlight.studies.heads.parts import dataset
 from studies.models import VOCABULARY, model, texts
 from studies.test_gradient import with_head
 
@@ -246,7 +247,7 @@ def two_passes(found: CapturedModel, objective: Any, seen: list[str], **more: An
         return HeadsObserver(*sides, plan.kind, measures=one.measures)
 
     def to_dataset(one: Pass, state: State) -> xarray.Dataset:
-        return dataset(state.tally, plan.layers, one.measures)
+        return dataset(Outcome(plan, one, SurveySettings(), state.tally))
 
     return run_study(plan, observer, to_dataset, progress=False, **more)
 
