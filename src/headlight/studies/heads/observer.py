@@ -110,6 +110,11 @@ class HeadsObserver:
             self._seen.setdefault(layer, {}).update(self._summary(scores, self._blocks.rows))
             self._vectors, self._blocks = None, BlockRows()
 
+    def note_losses(self, losses: Float[Tensor, " batch"]) -> None:
+        """Hand the parts the loss of each text."""
+        for part in self._parts:
+            part.note_losses(losses)
+
     def tally(self) -> Tally:
         """The statistics of the batch: documents along the first axis, or tokens for dispersion."""
         layers = [self._seen[layer] for layer in sorted(self._seen)]
@@ -208,13 +213,15 @@ class HeadsObserver:
     def _summary(self, scores: Scores, rows: dict[str, Tensor]) -> dict[str, Tensor]:
         """The statistics of a layer, of those of all its rows."""
         means = {name: self._means(rows, name) for name in self._measures}
+        for part in self._parts:
+            part.note_layer(SeenLayer(scores.record, scores, means))
+        if not means:
+            return {}
+        seen: dict[str, Tensor] = {}
         heads = max(each["entropy"].shape[1] for each in means.values())
-        seen = {}
         for name in ("total", "neighbour", "entropy"):
             parts = [filled(each[name], heads) for each in means.values()]  # attribution: one row
             seen[name] = torch.stack(parts, dim=1).movedim(2, 1)
-        for part in self._parts:
-            part.note_layer(SeenLayer(scores.record, scores, means))
         if "norm" in self._measures:
             seen |= self._norms(scores, rows["merged"])
         if "effective" in self._measures:

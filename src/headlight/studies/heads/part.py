@@ -77,6 +77,9 @@ class PartObserver:
     def note_layer(self, seen: SeenLayer) -> None:
         """Observe a layer as a whole, after all its blocks."""
 
+    def note_losses(self, losses: Float[Tensor, " batch"]) -> None:
+        """Observe the loss of each text, after all layers of a pass backward."""
+
     def members(self) -> Mapping[str, Accumulator]:
         """Return the statistics of the batch, by name."""
         return {}
@@ -203,6 +206,7 @@ class Part:
         sections: of the page, in which it is shown.
         compressed: variables that take the most room.
         chosen: whether it is left out unless ``numbers`` names it.
+        of_loss: whether it is observed in the pass backward, which has an objective.
     """
 
     name: str
@@ -213,3 +217,10 @@ class Part:
     sections: Sequence[str] = ()
     compressed: Sequence[str] = ()
     chosen: bool = False
+    of_loss: bool = False
+
+    def observer(self, subject: Subject) -> PartObserver | None:
+        """Return its observer of a batch, in the pass in which it has one."""
+        left_out = self.chosen and self.name not in subject.settings.numbers
+        passed = subject.one.objective if self.of_loss else subject.one.measures
+        return None if left_out or not passed or self.observe is None else self.observe(subject)

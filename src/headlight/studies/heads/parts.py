@@ -5,15 +5,29 @@ from typing import Any
 
 import xarray
 
-from headlight.analysis.batch_texts import groups_of
+from headlight.analysis.batch_texts import Texts, groups_of
 from headlight.analysis.plan import StudyPlan
 from headlight.analysis.variables import Variable, long_names
+from headlight.capture import Prepared
 from headlight.encode import Encoded
+from headlight.reduce import Sample
 from headlight.result import describe
-from headlight.studies.heads import by_group, deciles, gates, residual, result, token_types
+from headlight.studies.heads import (
+    by_group,
+    deciles,
+    gates,
+    importance,
+    null_space,
+    ranks,
+    residual,
+    result,
+    token_types,
+)
 from headlight.studies.heads.behaviours import BehaviourCounter
 from headlight.studies.heads.deciles import DrawnTexts
 from headlight.studies.heads.gates import GateObserver, query_sample
+from headlight.studies.heads.importance import ImportanceObserver
+from headlight.studies.heads.null_space import POINT, NullSpaceObserver
 from headlight.studies.heads.observer import HeadsObserver
 from headlight.studies.heads.part import Outcome, Part, PartObserver, Subject
 from headlight.studies.heads.passages import PassageSeeker
@@ -65,6 +79,19 @@ def _types(plan: StudyPlan[Encoded], most: int, measures: int) -> int:
         return 0
     heads = len(plan.layers) * max(site.heads for site in plan.sites)
     return types_within_memory(most, heads, measures)
+
+
+def _observe_importance(subject: Subject) -> PartObserver:
+    batch, objective = subject.batch, subject.one.objective
+    assert isinstance(batch, Prepared)  # noqa: S101 - its pass has an objective
+    assert objective is not None  # noqa: S101
+    return ImportanceObserver(batch, subject.plan.kind, objective.reduction)
+
+
+def _observe_null_space(subject: Subject) -> PartObserver:
+    settings = subject.settings
+    points = Sample(settings.sample, len(POINT), seed=settings.seed)
+    return NullSpaceObserver(Texts.of(*subject.texts), points)
 
 
 def _observe_deciles(subject: Subject) -> PartObserver | None:
@@ -139,6 +166,33 @@ PARTS = (
         compute=result.lengths,
         sections=("dispersion",),
     ),
+    Part(
+        name="ranks",
+        variables=ranks.VARIABLES,
+        observe=ranks.observe,
+        compute=ranks.ranks,
+        attributes=ranks.attributes,
+        sections=("ranks", "frequency"),
+        chosen=True,
+    ),
+    Part(
+        name="null_space",
+        variables=null_space.VARIABLES,
+        observe=_observe_null_space,
+        compute=null_space.null_space,
+        sections=("null-spaces",),
+        chosen=True,
+    ),
+    Part(
+        name="importance",
+        variables=importance.VARIABLES,
+        observe=_observe_importance,
+        compute=importance.importance,
+        attributes=importance.attributes,
+        sections=("importance",),
+        chosen=True,
+        of_loss=True,
+    ),
     Part(name="groups", variables=_plain(by_group.VARIABLES), compute=result.groups),
     Part(
         name="deciles",
@@ -165,8 +219,7 @@ VARIABLES = long_names({name: each for part in PARTS for name, each in part.vari
 def observe(subject: Subject) -> HeadsObserver:
     """Return what observes a batch: the rows of all measures, and every part."""
     for part in PARTS:
-        made = None if part.observe is None else part.observe(subject)
-        if made is not None:
+        if (made := part.observer(subject)) is not None:
             subject.observers[part.name] = made
     queries, keys = subject.sides
     gated = any(site.gate for site in subject.plan.sites)
@@ -178,7 +231,7 @@ def observe(subject: Subject) -> HeadsObserver:
         subject.settings.value_bias,
         subject.one.measures,
         tuple(subject.observers.values()),
-        groups=groups_of(subject.examples),
+        groups=groups_of(subject.examples) if subject.one.measures else None,
         sampled=query_sample(queries.category >= 0, most) if gated else None,
     )
 

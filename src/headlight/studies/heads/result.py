@@ -130,6 +130,8 @@ OF_LENGTHS = {
 def rows(outcome: Outcome) -> Variables:
     """Categories, neighbours and entropies; of measures that are no shares, of a row's whole."""
     found, measures = outcome.found, outcome.measures
+    if not measures:
+        return {}
     total = of_mean("total", (*GROUP, "query_category", "key_category"), found["total"])
     share = {name.replace("total", "share"): each.copy() for name, each in total.items()}
     neighbour = of_mean("neighbour", (*GROUP, "offset"), found["neighbour"])
