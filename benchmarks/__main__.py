@@ -54,7 +54,7 @@ PARTS: dict[str, tuple[str, ModuleType]] = {
     "ablation": ("Heads removed", ablation),
     "dependency": ("Heads as parsers", dependency),
     "distances": ("Distances between heads", distances),
-    "norms": ("The study of norms", norms),
+    "norms": ("Ranks of a survey", norms),
     "attribution": ("Hidden token attribution", attribution),
     "one_text": ("What is asked of one text", one_text),
     "identity": ("Token identity", identity),

@@ -10,7 +10,7 @@ from benchmarks.timing import ratio, rounds
 from headlight.analysis.allocator import keep_freed_memory
 from headlight.capture import CapturedModel, LayerRecord, MaskedLanguageModel, Prepared
 from headlight.encode.batch import Batch
-from headlight.studies.importance.study import ImportanceObserver
+from headlight.studies.heads.importance import ImportanceObserver
 
 MASK = 103
 OBJECTIVE = MaskedLanguageModel(
@@ -74,7 +74,7 @@ def importance(subject: CapturedModel, texts: Batch) -> Callable[[], None]:
         with subject.capture() as recorder:
             recorder.visit = observer.visit
             observer.note_losses(subject.run_backward(prepared, OBJECTIVE))
-        observer.tally()
+        observer.members()
 
     return run
 

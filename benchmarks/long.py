@@ -24,8 +24,8 @@ from headlight.capture import CapturedModel
 from headlight.encode.batch import Batch
 from headlight.reading.layers import ReadLayers, part_of
 from headlight.reduce import Sample
+from headlight.studies.heads.null_space import POINT, NullSpaceObserver
 from headlight.studies.heads.observer import HeadsObserver
-from headlight.studies.identifiability.study import POINT, IdentifiabilityObserver
 
 THREADS = 1
 LENGTHS = (1024, 4096, 8192)
@@ -36,7 +36,7 @@ MODEL = Path(os.environ.get("HEADLIGHT_MODELS", "build/models")) / PRETRAINED
 NAMES = {
     "survey": "survey",
     PRETRAINED: "survey of SmolLM2 on natural text",
-    "identifiability": "identifiability",
+    "null_space": "null spaces of a survey",
     "reading": "reading of 2 heads and 64 queries",
 }
 
@@ -90,13 +90,14 @@ def survey(subject: CapturedModel, batch: Batch) -> None:
     observer.tally()
 
 
-def identifiability(subject: CapturedModel, batch: Batch) -> None:
+def null_space(subject: CapturedModel, batch: Batch) -> None:
     """Ranks, null spaces and the correlation with effective attention."""
     queries, keys = Positions.for_kind(batch, "decoder")
     texts = Texts(queries.category >= 0, keys.category, batch.input_ids.numpy(), (0,))
     points = Sample(100, len(POINT), seed=0)
     with subject.capture() as recorder:
-        observer = IdentifiabilityObserver(texts, "include", points, per_head=False)
+        part = NullSpaceObserver(texts, points)
+        observer = HeadsObserver(queries, keys, "decoder", measures=("effective",), parts=[part])
         recorder.query_block = None
         recorder.visit = observer.visit
         subject.run(batch)
@@ -116,7 +117,7 @@ def reading(subject: CapturedModel, batch: Batch) -> None:
 
 WORK = {
     "survey": survey,
-    "identifiability": identifiability,
+    "null_space": null_space,
     "reading": reading,
     PRETRAINED: survey,
 }
@@ -158,7 +159,7 @@ def main() -> list[tuple[str, str, str, str]]:
     """Rows of the table."""
     rows = []
     asked = [("survey", each) for each in LENGTHS]
-    asked += [("identifiability", LENGTHS[-1]), ("reading", LENGTHS[-1])]
+    asked += [("null_space", LENGTHS[-1]), ("reading", LENGTHS[-1])]
     asked += [(PRETRAINED, each) for each in OF_PRETRAINED if MODEL.exists()]
     for what, tokens in asked:
         memory, seconds, forward = measured(what, tokens)

@@ -1,4 +1,4 @@
-"""The study of norms against the plain forward pass, its definitions, and stored pairs."""
+"""Ranks of a survey against the plain forward pass, definitions of norms, and stored pairs."""
 
 import statistics
 import time
@@ -15,10 +15,11 @@ from headlight.analysis.allocator import keep_freed_memory
 from headlight.analysis.batch_texts import Texts
 from headlight.capture import CapturedModel, Kind, LayerRecord
 from headlight.encode.batch import Batch
+from headlight.measures import Scores
 from headlight.reduce import Sample, Tally
-from headlight.studies.norms import NormSettings
-from headlight.studies.norms.frequency import FrequencyRanks, Occurrences
-from headlight.studies.norms.observer import NormsObserver
+from headlight.studies.heads import SurveySettings
+from headlight.studies.heads.frequency import FrequencyRanks, Occurrences
+from headlight.studies.heads.ranks import Known, RankObserver
 from headlight.vocabulary import CATEGORIES
 
 TYPES = 30522
@@ -26,28 +27,24 @@ PAIRS = 5_000_000
 """So many are stored for scipy; it takes some 100 bytes for each."""
 
 
-def whole_study(subject: CapturedModel, batch: Batch, kind: Kind = "encoder") -> Callable[[], None]:
-    """Everything of Sections 4.1 to 4.3, down to the merged statistics."""
+def all_ranks(subject: CapturedModel, batch: Batch, kind: Kind = "encoder") -> Callable[[], None]:
+    """All correlations of Sections 4.2 and 4.3, down to the merged statistics."""
     counts = np.bincount(batch.input_ids.numpy().ravel(), minlength=TYPES)
-    occurrences = Occurrences(FrequencyRanks(np.arange(1.0, TYPES + 1), "ids"), counts)
+    ranks = FrequencyRanks(np.arange(1.0, TYPES + 1), "ids")
+    known = Known(None, Occurrences(ranks, counts))
     texts = Texts(batch.category >= 0, batch.category, batch.input_ids.numpy(), tuple(range(BATCH)))
-    sites, size = subject.sites_of(kind), NormSettings().sample
+    sites, size = subject.sites_of(kind), SurveySettings().sample
     merged = Tally()
 
     def run() -> None:
-        observer = NormsObserver(
-            texts,
-            occurrences,
-            len(CATEGORIES),
-            sites,
-            groups=np.arange(BATCH),
-            pairs=Sample(size, 2, len(CATEGORIES)),
-            tokens=Sample(size, 4),
-        )
+        samples = Sample(size, 2, len(CATEGORIES)), Sample(size, 4)
+        observer = RankObserver(texts, known, sites, *samples)
         with subject.capture() as recorder:
-            recorder.visit = observer.visit
+            recorder.visit = lambda record: observer.note_block(
+                Scores(record, precision=torch.float32)
+            )
             subject.run(batch)
-        merged.take(observer.tally())
+        merged.take(Tally(observer.members()))
 
     return run
 
@@ -81,28 +78,28 @@ def main(count: int = 5) -> list[tuple[str, str, str, str]]:
     keep_freed_memory()
     model, texts = subject(), batch()
     assert model.sites  # noqa: S101 - traced before the clock runs
-    study = whole_study(model, texts)
+    ranks = all_ranks(model, texts)
     for _ in range(5):  # a corpus has many batches, and only the first ask for new memory
-        study()
-    times = rounds({"forward": lambda: model.run(texts), "study": study}, count)
+        ranks()
+    times = rounds({"forward": lambda: model.run(texts), "ranks": ranks}, count)
     slow = rounds({"forward": lambda: model.run(texts), "naive": captured(model, texts, naive)}, 1)
     causal = decoder()
     under_mask = rounds(
-        {"forward": lambda: causal.run(texts), "study": whole_study(causal, texts, "decoder")}, 2
+        {"forward": lambda: causal.run(texts), "ranks": all_ranks(causal, texts, "decoder")}, 2
     )
     pairs = sum(site.heads for site in model.sites) * BATCH * LENGTH**2
-    ours = statistics.median(times["study"]) - statistics.median(times["forward"])
+    ours = statistics.median(times["ranks"]) - statistics.median(times["forward"])
     seconds, memory = stored()
     return [
         (
-            "study of norms: dispersion, categories, all correlations",
-            f"{ratio(times, 'study', 'forward'):.2f}×",
+            "ranks of a survey: all correlations",
+            f"{ratio(times, 'ranks', 'forward'):.2f}×",
             "≤ 1.5×",
-            f"{pairs / 1e6:.1f} million pairs, by layer and by head",
+            f"{pairs / 1e6:.1f} million pairs, by head",
         ),
         (
-            "study of norms of GPT-2's shape",
-            f"{ratio(under_mask, 'study', 'forward'):.2f}×",
+            "ranks of GPT-2's shape",
+            f"{ratio(under_mask, 'ranks', 'forward'):.2f}×",
             "",
             "causal: half the pairs, but masked",
         ),
@@ -111,13 +108,13 @@ def main(count: int = 5) -> list[tuple[str, str, str, str]]:
             "scipy's correlation of the stored pairs",
             f"{seconds * pairs / ours:.1f} times as long",
             "",
-            f"as all of the study takes; measured on {PAIRS / 1e6:.0f} million pairs",
+            f"as all ranks take; measured on {PAIRS / 1e6:.0f} million pairs",
         ),
         (
             "memory of scipy's correlation of 1.9 billion pairs",
             f"{memory * 1.9:.0f} GB",
             "",
-            f"{memory:.0f} bytes a pair; the study keeps none",
+            f"{memory:.0f} bytes a pair; ranks keep none",
         ),
     ]
 

@@ -77,11 +77,11 @@ def with_counters(model: Model, texts: Batch, kind: Kind, *, tokens: bool) -> Ca
     def run() -> None:
         with model.capture(stream=tokens) as recorder:
             positions = Positions.for_kind(texts, kind)
-            behaviours = BehaviourCounter(texts, examples, kind, measures, known)
-            observer = HeadsObserver(*positions, kind, "include", measures, None, behaviours)
+            parts = [BehaviourCounter(texts, examples, kind, measures, known)]
             if tokens:
-                observer.tokens = TokenCounter(texts, kind, measures, 2000)
-                observer.residual = ResidualObserver(texts, examples, kind)
+                parts.append(TokenCounter(texts, kind, measures, 2000))
+                parts.append(ResidualObserver(texts, examples, kind))
+            observer = HeadsObserver(*positions, kind, "include", measures, parts)
             recorder.visit = observer.visit
             model.run(texts)
         observer.tally()

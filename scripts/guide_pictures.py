@@ -50,7 +50,7 @@ STUDIES: Mapping[str, Mapping[str, Any]] = {
     "attribution": {"max_examples": 8, "max_length": 32, "exact": 0},
     "ablation": {"max_examples": 6},
     "circuits": {},
-    "identifiability": {"max_examples": 20},
+    "identifiability": {"max_examples": 20, "numbers": ("null_space",)},
     "mixing": {"max_examples": 20, "feed_forward": True},
     "token_identity": {
         "max_examples": 60,
@@ -65,13 +65,16 @@ STUDIES: Mapping[str, Mapping[str, Any]] = {
     "alignment": {},
     "permutation": {"max_examples": 60, "shuffles": 3},
 }
-"""By the name of the study: its settings."""
+"""By the name of the picture: settings of the study, which has the same name."""
+SURVEYED = {"norms": "dispersion", "identifiability": "null_spaces"}
+"""Pictures of a survey, and what its page calls them."""
 
 
 def study(name: str) -> Any:
     """The main picture of a study, made by the command that stands under it."""
-    result = getattr(headlight, name)(progress=False, **STUDIES[name]).headlight
-    return result.plot(result.plots[0])
+    made = headlight.survey if name in SURVEYED else getattr(headlight, name)
+    result = made(progress=False, **STUDIES[name]).headlight
+    return result.plot(SURVEYED.get(name, result.plots[0]))
 
 
 # ---------------------------------------------------------------- three tokens, by hand

@@ -75,9 +75,12 @@ class Subject:
 
 TEXTS: Mapping[str, Any] = {"max_length": 128, "overflow": "split", "max_examples": 100}
 SHORTER = {"max_length": 40, "overflow": "split"}
-SURVEY = Run("survey", "Every head, by weight, norm and effective attention", TEXTS, ("shares",))
-NORMS = Run("norms", "Lengths of transformed vectors", {**TEXTS, "sinks": "on"}, ("dispersion",))
-IDENTIFIABILITY = Run("identifiability", "What no output shows", TEXTS, ("correlations",))
+SURVEY = Run(
+    "survey",
+    "Every head, by weight, norm and effective attention",
+    {**TEXTS, "numbers": ("ranks", "null_space"), "sinks": "on"},
+    ("shares", "dispersion", "correlation_points"),
+)
 DISTANCES = Run("distances", "Heads that attend alike", {**TEXTS, "max_examples": 20})
 TOKENS = Run(
     "token_identity",
@@ -107,7 +110,7 @@ SUBJECTS = {
         "number on this page is one of 4-bit weights**. Its tokenizer adds no token in front of a "
         "text: the first token is a word of the text. A decoder sees no next token, so that a rule "
         "which asks for one cannot hold.",
-        (SURVEY, NORMS, IDENTIFIABILITY, ABLATION, DISTANCES, TOKENS),
+        (SURVEY, ABLATION, DISTANCES, TOKENS),
         "Where hidden tokens come from (hidden token attribution) is not asked: derivatives "
         "through 30 layers take too long for a page that is made on two cores.",
     ),
@@ -117,7 +120,7 @@ SUBJECTS = {
         "all-MiniLM-L6-v2",
         "a BERT of 6 layers with 12 heads of 32 dimensions, trained further for embeddings of "
         "sentences, in float32.",
-        (SURVEY, NORMS, IDENTIFIABILITY, DISTANCES, TOKENS, ATTRIBUTION),
+        (SURVEY, DISTANCES, TOKENS, ATTRIBUTION),
         "It predicts no words, so that there is no loss: ablation and importance, and with them "
         "what the papers say of the loss, are not asked.",
     ),
@@ -208,7 +211,7 @@ def judge(results: Results) -> list[Claim]:
     of_clark = [clark.to_neighbours(survey), clark.broad_below(survey)]
     of_clark.append(clark.alike_in_layers(results["distances"]))
     of_brunner = [
-        brunner.less_correlated(results["identifiability"]),
+        brunner.less_correlated(survey),
         brunner.keeps_identity(rates),
         brunner.in_the_angle(rates.isel(layer=-1)),
     ]
@@ -219,7 +222,7 @@ def judge(results: Results) -> list[Claim]:
     return [
         *(_named("Clark 2019", each) for each in of_clark),
         *_to_what_says_little(survey),
-        *(_named("Kobayashi 2020", each) for each in kobayashi.judge_claims(results["norms"])),
+        *(_named("Kobayashi 2020", each) for each in kobayashi.judge_claims(survey)),
         *(_named("Brunner 2020", each) for each in of_brunner),
     ]
 

@@ -51,11 +51,12 @@ def labelled_run(study: str, **settings: Any) -> StudyRun:
 RUNS = {
     "survey": StudyRun("survey", {"measures": MEASURES}),
     "survey-pairs": StudyRun("survey", {"pairs": True, "max_length": 24}),
-    "norms": StudyRun("norms"),
+    "survey-numbers": StudyRun(
+        "survey",
+        {"numbers": ["ranks", "importance", "null_space"], "passages": False, "token_types": 0},
+    ),
     "distances": StudyRun("distances"),
-    "importance": StudyRun("importance"),
     "ablation": StudyRun("ablation", {"bootstrap": 8, "max_examples": 4}),
-    "identifiability": StudyRun("identifiability"),
     "mixing": StudyRun("mixing", {"bootstrap": 8}),
     "flow": StudyRun("flow", {"methods": list(METHODS), "max_examples": 3}),
     "circuits": StudyRun(

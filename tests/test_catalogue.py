@@ -47,8 +47,8 @@ def test_the_smallest_settings_are_settings(name: str) -> None:
 
 
 def test_a_function_is_found_again_where_it_says_that_it_is() -> None:
-    found = getattr(import_module(headlight.norms.__module__), headlight.norms.__qualname__)
-    assert found is headlight.norms  # as it is looked up in another process
+    found = getattr(import_module(headlight.distances.__module__), headlight.distances.__qualname__)
+    assert found is headlight.distances  # as it is looked up in another process
 
 
 @pytest.mark.papers
@@ -132,7 +132,7 @@ def test_a_study_that_cannot_be_loaded_is_refused_in_a_sentence(declared) -> Non
 
 
 def test_what_is_no_study_of_its_name_is_refused(declared) -> None:
-    declared(other="headlight.studies.norms:STUDY", text="json:dumps")
+    declared(other="headlight.studies.distances:STUDY", text="json:dumps")
     for name in ("other", "text"):
         with pytest.raises(UsageError, match="is no study of that name"):
             registry.find_study(name)
@@ -140,16 +140,16 @@ def test_what_is_no_study_of_its_name_is_refused(declared) -> None:
 
 @pytest.mark.parametrize("name", ["load", "open", "corpora", "read", "is valid", "_private"])
 def test_a_name_that_is_taken_or_cannot_be_had_is_refused(declared, name: str) -> None:
-    declared(**{name: "headlight.studies.norms:STUDY"})
+    declared(**{name: "headlight.studies.distances:STUDY"})
     assert name not in studies()
     with pytest.raises(UsageError, match=r"name is taken; rename it|a name that no function"):
         registry.find_study(name)
 
 
 def test_a_study_of_ours_stays_where_another_has_its_name(declared) -> None:
-    declared(norms="json:dumps")
-    with pytest.warns(HeadlightWarning, match="norms .* is left out, since its name is taken"):
-        found = registry.find_study("norms")
+    declared(distances="json:dumps")
+    with pytest.warns(HeadlightWarning, match="distances .* is left out, since its name is taken"):
+        found = registry.find_study("distances")
     assert isinstance(found, Study)
     assert found.is_ours
 

@@ -131,7 +131,7 @@ def test_the_version(headlight):
             "--attribution-directions must be at least 2",
         ),
         (["aer"], "Missing argument"),
-        (["norms", "--sink-share", "2"], "--sink-share must be above 0 and at most 1"),
+        (["survey", "--sink-share", "2"], "--sink-share must be above 0 and at most 1"),
         (["survey", "--resume", "--overwrite"], "choose one"),
         (["read", "the sea", "--html", "sea.pdf"], "must end in .html"),
         (["read", "the sea", "--json", "nowhere/sea.json"], "there is no folder nowhere"),
@@ -334,7 +334,7 @@ def test_text_that_the_tokenizer_does_not_know(headlight, tmp_path, bert):
         (("--max-examples", "0"), "max-examples"),
         (("--measures", "wieght"), "weight"),
         (("--model", "{used}/nowhere"), "no folder"),
-        (("norms", "--frequency-ranks", "{used}/none.txt"), "none.txt"),
+        (("survey", "--numbers", "ranks", "--frequency-ranks", "{used}/none.txt"), "none.txt"),
         *(
             pytest.param(*row, marks=pytest.mark.papers)
             for row in (
@@ -633,10 +633,12 @@ def test_a_file_of_options_that_is_wrong(headlight, tmp_path, name, text, part):
 @pytest.mark.slow
 def test_a_summary_for_machines(headlight, tmp_path, corpus, bert):
     out = tmp_path / "out"
-    code, said, _ = headlight("norms", corpus, "--model", bert, "--out", out, "--json")
+    code, said, _ = headlight(
+        "survey", corpus, "--model", bert, "--numbers", "ranks", "--out", out, "--json"
+    )
     assert code == 0
     found = json.loads(said)
-    assert found["stage"] == "norms"
+    assert found["stage"] == "survey"
     assert found["examples"] == 5
     assert found["folder"] == str(out)
     assert -1 <= found["summary"]["spearman_other"] <= 1

@@ -73,7 +73,7 @@ def test_the_root_and_the_command_line_load_nothing_heavy(module: str) -> None:
     [
         ["--help"],
         ["survey", "--help"],
-        ["norms", "--help"],
+        ["distances", "--help"],
         ["read", "--help"],
         ["reproduce", "--help"],
     ],
@@ -101,7 +101,7 @@ def test_of_the_commands_only_the_one_that_is_called_is_made() -> None:
     """Of the others the help of the program knows the summaries alone."""
     called = (
         "import sys\n"
-        "sys.argv = ['headlight', 'norms', '--no-such-option']\n"
+        "sys.argv = ['headlight', 'distances', '--no-such-option']\n"
         "from headlight.cli import main\n"
         "try:\n"
         "    main()\n"
@@ -114,7 +114,7 @@ def test_of_the_commands_only_the_one_that_is_called_is_made() -> None:
             "printing", "program", "setting_options", "study"}  # fmt: skip
     assert loaded & commands == {f"headlight.cli.{name}" for name in used}
     assert {name for name in loaded if name.startswith("headlight.studies.")} == {
-        "headlight.studies.norms"
+        "headlight.studies.distances"
     }
     assert not loaded & {"headlight.analysis.folder", "headlight.corpora", "headlight.run", "rich"}
     assert not loaded & (HEAVY | NUMBERS)

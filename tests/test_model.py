@@ -76,7 +76,7 @@ def test_a_survey_in_a_folder(folder, tmp_path):
 
 @pytest.mark.slow
 def test_a_folder_holds_what_the_command_line_writes(folder, tmp_path):
-    result = headlight.norms(texts(4), model=folder, out=tmp_path / "out", progress=False)
+    result = headlight.distances(texts(4), model=folder, out=tmp_path / "out", progress=False)
     found = {path.name for path in (tmp_path / "out").iterdir()}
     assert {"result.nc", "report.html", "config.yaml", "tables"} <= found
     opened = headlight.open(tmp_path / "out")
@@ -116,7 +116,8 @@ def test_gradients_are_reached_by_name_and_by_a_model_with_its_head(folder):
     by_name = headlight.survey(corpus, **settings)
     model = headlight.load(head="language_model")
     xarray.testing.assert_equal(headlight.survey(corpus, model=model, **settings), by_name)
-    assert headlight.importance(corpus, model=model, progress=False)["loss"] > 0
+    chosen = {"measures": ("weight",), "numbers": ("importance",)}
+    assert headlight.survey(corpus, model=model, progress=False, **chosen)["loss"] > 0
     with pytest.raises(MissingHeadError, match="head='language_model'"):
         headlight.survey(corpus, model=headlight.load(), **settings)
 

@@ -40,7 +40,7 @@ from headlight.links import LINK_FORMATS, open_links
 from headlight.reduce import Moments, Tally, Tree
 from headlight.result import load, save
 from headlight.run.checkpoint import Checkpoint, State
-from headlight.studies.norms.frequency import FrequencyRanks
+from headlight.studies.heads.frequency import FrequencyRanks
 from studies.models import tokenizer
 
 NUMBER = int(os.environ.get("FUZZ_N", "2000"))

@@ -134,7 +134,7 @@ def test_workers_share_it(place: Path) -> None:
 def test_a_package_that_cannot_be_loaded_breaks_no_other_command(
     place: Path, tmp_path: Path
 ) -> None:
-    install(tmp_path, "damaged", {"damaged": "no_such_module:STUDY", "norms": "json:dumps"})
+    install(tmp_path, "damaged", {"damaged": "no_such_module:STUDY", "distances": "json:dumps"})
     done = called(tmp_path, "-m", "headlight", "damaged", "corpus.txt", "--offset", "1")
     assert done.returncode == 2
     assert done.stderr.count("\n") == 1
@@ -142,7 +142,14 @@ def test_a_package_that_cannot_be_loaded_breaks_no_other_command(
     everything = headlight(tmp_path, "--help")
     assert "Cannot be loaded" in everything
     out = str(tmp_path / "out")
-    arguments = ("norms", str(place / "corpus.txt"), "--model", str(place / "model"), "--out", out)
+    arguments = (
+        "distances",
+        str(place / "corpus.txt"),
+        "--model",
+        str(place / "model"),
+        "--out",
+        out,
+    )
     done = called(tmp_path, "-m", "headlight", *arguments)
     assert done.returncode == 0
-    assert "note: the study norms of the package damaged is left out" in done.stderr
+    assert "note: the study distances of the package damaged is left out" in done.stderr

@@ -52,6 +52,13 @@ def survey(
     measures: str | Path | Iterable[str | Path] = ('weight', 'norm', 'effective'),
     attribution: AttributionSettings | Mapping[str, Any] | None = None,
     value_bias: Literal['include', 'exclude'] = 'include',
+    frequency_ranks: str | Path = 'corpus',
+    frequency_exclusions: Literal['none', 'paper'] | None = None,
+    sinks: Literal['auto', 'on', 'off'] = 'auto',
+    sink_multiple: float = 5.0,
+    sink_share: float = 0.25,
+    numbers: Literal['ranks', 'importance', 'null_space'] | Iterable[Literal['ranks', 'importance', 'null_space']] = (),
+    sample: int = 2000,
     passages: bool = True,
     token_types: int = 2000,
     gated_queries: int = 32,
@@ -103,6 +110,23 @@ def survey(
             is one row for each layer, at the place of its first head.
         attribution: how contributions are computed, if they are among the measures.
         value_bias: whether T of effective attention has the value bias in it.
+        frequency_ranks: how frequent the types of tokens are: as they are in this ``corpus``,
+            by the order of the vocabulary (``ids``), or by a file with lines ``rank count id``.
+        frequency_exclusions: ``paper`` ranks types as Kobayashi et al. (2020), footnote 5,
+            without special tokens and single characters; by default so for ``ids`` only.
+        sinks: whether attention sinks are looked for and get a category of their own; ``auto``
+            is on where the model has no class and separator tokens, or looks only at what came
+            before.
+        sink_multiple: a sink receives at least this many times what it would if attention were
+            even.
+        sink_share: so it is in at least this share of all heads.
+        numbers: what is computed besides: ``ranks``, whether weights and lengths go together,
+            and either with how frequent a token is, which counts tokens first and takes whole
+            layers into memory; ``importance``, how much the loss depends on attention, in
+            another pass, backward; ``null_space``, how much of attention no output shows, by
+            length.
+        sample: of ``ranks`` and ``null_space``, how many pairs of positions of every category
+            of keys, occurrences of tokens, and texts are kept for pictures.
         passages: keep for each head some tokens of the corpus where it does most what it does,
             and 32 texts on which all heads are shown, for the report; leave it out where texts
             are private, and token_types as well.
@@ -121,99 +145,6 @@ def survey(
         HeadlightError: something is wrong with the request, the model, or what is read.
 
     Source: Clark et al. 2019, Section 3; Kobayashi et al. 2020; Brunner et al. 2020.
-    """
-    ...
-
-def norms(
-    source: Any = None,
-    *,
-    model: Any = None,
-    tokenizer: Any = None,
-    name: str | None = None,
-    out: str | Path | UPath | None = None,
-    resume: bool = False,
-    overwrite: bool = False,
-    workers: int | str | None = None,
-    corpus_name: str | None = None,
-    progress: bool = True,
-    kind: Literal['encoder', 'decoder', 'cross', 'all'] | None = None,
-    layers: int | Iterable[int] | None = None,
-    batch_tokens: int = 2048,
-    format: str | Path | None = None,
-    column: str | Path | None = None,
-    pairs: bool = False,
-    max_length: int | None = None,
-    overflow: Literal['truncate', 'split', 'error'] = 'truncate',
-    segment_ids: Literal['pair', 'zeros'] = 'pair',
-    lone_units: Literal['join', 'discard'] = 'join',
-    max_examples: int | None = None,
-    seed: int = 0,
-    frequency_ranks: str | Path = 'corpus',
-    frequency_exclusions: Literal['none', 'paper'] | None = None,
-    sinks: Literal['auto', 'on', 'off'] = 'auto',
-    sink_multiple: float = 5.0,
-    sink_share: float = 0.25,
-    sink_documents: int = 64,
-    sink_occurrences: int = 4,
-    sample: int = 2000,
-) -> xarray.Dataset:
-    """How long transformed vectors are, and how that goes with weights and frequency.
-
-    Settings are those of `headlight.studies.norms.NormSettings`.
-
-    Args:
-        source: a path, a glob, ``hf:NAME``, ``-``, texts, an open corpus, or examples that are
-            made already; for a model of speech recordings; by default the sample corpus.
-        model: its name or folder, a loaded `Model`, or a model of transformers in memory (then
-            with ``tokenizer=``); by default the embedded one.
-        tokenizer: of a model that comes without one.
-        name: what titles call the model, in place of the end of its path.
-        out: a folder, which makes the run resumable and keeps result, report and tables.
-        resume: go on with the run in `out`.
-        overwrite: remove the run in `out` first.
-        workers: processes that share the run: a number, ``"auto"``, ``"ray"`` or
-            ``"ray://HOST:PORT"`` for those of a cluster, or ``"join"`` for one of any number
-            that were started elsewhere.
-        corpus_name: what titles call the corpus, in place of the end of its path.
-        progress: show a bar on standard error.
-        kind: which attention; by default the first of encoder, decoder and cross-attention that
-            the model has, given the inputs; ``all`` looks at all of them in one pass.
-        layers: which layers, from 0; by default all. The others keep their fast attention.
-        batch_tokens: tokens in a batch, padding included. The last bits depend on it.
-        format: of the corpus; by default what its suffix or beginning says; plain text in which
-            no line is blank, and that is not wrapped prose, is read as ``lines``. ``pairs`` are
-            sentence pairs, such as those of MRPC, CoLA or MNLI, ``translations`` the pairs that
-            headlight align reads, for models with a decoder.
-        column: key or column that holds the text; by default ``text``, or the only one.
-        pairs: two adjacent segments per example (Clark et al. 2019) instead of one text.
-        max_length: tokens per example, special ones included; by default 128 for pairs, else
-            what the model takes, at most 512.
-        overflow: what becomes of a text that is too long.
-        segment_ids: with pairs, segment ids 0 and 1, or ``zeros`` (the released maps of Clark
-            et al.).
-        lone_units: with pairs, a paragraph that fills the room alone waits for the next, or
-            ends its document (``discard``, the released code of Clark et al.).
-        max_examples: stop after this many.
-        seed: where segments are cut, and of everything else that is random.
-        frequency_ranks: how frequent the types of tokens are: as they are in this ``corpus``,
-            by the order of the vocabulary (``ids``), or by a file with lines ``rank count id``.
-        frequency_exclusions: ``paper`` ranks types as Kobayashi et al. (2020), footnote 5,
-            without special tokens and single characters; by default so for ``ids`` only.
-        sinks: whether attention sinks are looked for and get a category of their own; ``auto``
-            is on where the model has no class and separator tokens, or looks only at what came
-            before.
-        sink_multiple: a sink receives at least this many times what it would if attention were
-            even.
-        sink_share: so it is in at least this share of all heads.
-        sink_documents: sinks are looked for in this many of the first examples.
-        sink_occurrences: a type that occurs less often in these is not judged.
-        sample: pairs of positions that are kept for every category of keys, and occurrences of
-            tokens, for pictures.
-
-    Raises:
-        HeadlightError: something is wrong with the request, the model, or what is read.
-
-    Source: Kobayashi et al. 2020, Section 4.
     """
     ...
 
@@ -390,80 +321,6 @@ def distances(
     """
     ...
 
-def importance(
-    source: Any = None,
-    *,
-    model: Any = None,
-    tokenizer: Any = None,
-    name: str | None = None,
-    out: str | Path | UPath | None = None,
-    resume: bool = False,
-    overwrite: bool = False,
-    workers: int | str | None = None,
-    corpus_name: str | None = None,
-    progress: bool = True,
-    kind: Literal['encoder', 'decoder', 'cross', 'all'] | None = None,
-    layers: int | Iterable[int] | None = None,
-    batch_tokens: int = 2048,
-    format: str | Path | None = None,
-    column: str | Path | None = None,
-    pairs: bool = False,
-    max_length: int | None = None,
-    overflow: Literal['truncate', 'split', 'error'] = 'truncate',
-    segment_ids: Literal['pair', 'zeros'] = 'pair',
-    lone_units: Literal['join', 'discard'] = 'join',
-    max_examples: int | None = None,
-    seed: int = 0,
-    objective: Objective | None = None,
-) -> xarray.Dataset:
-    """How much the loss depends on attention.
-
-    Settings are those of `headlight.studies.importance.ImportanceSettings`.
-
-    Args:
-        source: a path, a glob, ``hf:NAME``, ``-``, texts, an open corpus, or examples that are
-            made already; for a model of speech recordings; by default the sample corpus.
-        model: its name or folder, a loaded `Model`, or a model of transformers in memory (then
-            with ``tokenizer=``); by default the embedded one.
-        tokenizer: of a model that comes without one.
-        name: what titles call the model, in place of the end of its path.
-        out: a folder, which makes the run resumable and keeps result, report and tables.
-        resume: go on with the run in `out`.
-        overwrite: remove the run in `out` first.
-        workers: processes that share the run: a number, ``"auto"``, ``"ray"`` or
-            ``"ray://HOST:PORT"`` for those of a cluster, or ``"join"`` for one of any number
-            that were started elsewhere.
-        corpus_name: what titles call the corpus, in place of the end of its path.
-        progress: show a bar on standard error.
-        kind: which attention; by default the first of encoder, decoder and cross-attention that
-            the model has, given the inputs; ``all`` looks at all of them in one pass.
-        layers: which layers, from 0; by default all. The others keep their fast attention.
-        batch_tokens: tokens in a batch, padding included. The last bits depend on it.
-        format: of the corpus; by default what its suffix or beginning says; plain text in which
-            no line is blank, and that is not wrapped prose, is read as ``lines``. ``pairs`` are
-            sentence pairs, such as those of MRPC, CoLA or MNLI, ``translations`` the pairs that
-            headlight align reads, for models with a decoder.
-        column: key or column that holds the text; by default ``text``, or the only one.
-        pairs: two adjacent segments per example (Clark et al. 2019) instead of one text.
-        max_length: tokens per example, special ones included; by default 128 for pairs, else
-            what the model takes, at most 512.
-        overflow: what becomes of a text that is too long.
-        segment_ids: with pairs, segment ids 0 and 1, or ``zeros`` (the released maps of Clark
-            et al.).
-        lone_units: with pairs, a paragraph that fills the room alone waits for the next, or
-            ends its document (``discard``, the released code of Clark et al.).
-        max_examples: stop after this many.
-        seed: where segments are cut, and of everything else that is random.
-        objective: whose gradient or predictions are looked at, where they are; by default that
-            of what the model was trained for.
-
-    Raises:
-        HeadlightError: something is wrong with the request, the model, or what is read.
-
-    Source: Clark et al. 2019, Section 3.2.
-    """
-    ...
-
 def ablation(
     source: Any = None,
     *,
@@ -621,88 +478,6 @@ def circuits(
         HeadlightError: something is wrong with the request, the model, or what is read.
 
     Source: Elhage et al. 2021; Olsson et al. 2022; Wu et al. 2024.
-    """
-    ...
-
-def identifiability(
-    source: Any = None,
-    *,
-    model: Any = None,
-    tokenizer: Any = None,
-    name: str | None = None,
-    out: str | Path | UPath | None = None,
-    resume: bool = False,
-    overwrite: bool = False,
-    workers: int | str | None = None,
-    corpus_name: str | None = None,
-    progress: bool = True,
-    kind: Literal['encoder', 'decoder', 'cross', 'all'] | None = None,
-    layers: int | Iterable[int] | None = None,
-    batch_tokens: int = 2048,
-    format: str | Path | None = None,
-    column: str | Path | None = None,
-    pairs: bool = False,
-    max_length: int | None = None,
-    overflow: Literal['truncate', 'split', 'error'] = 'truncate',
-    segment_ids: Literal['pair', 'zeros'] = 'pair',
-    lone_units: Literal['join', 'discard'] = 'join',
-    max_examples: int | None = None,
-    seed: int = 0,
-    query_block: int | None | Literal['auto'] = None,
-    value_bias: Literal['include', 'exclude'] = 'include',
-    sample: int = 2000,
-    per_head: bool = False,
-) -> xarray.Dataset:
-    """How much of attention is identifiable from the output.
-
-    Settings are those of `headlight.studies.identifiability.IdentifiabilitySettings`.
-
-    Args:
-        source: a path, a glob, ``hf:NAME``, ``-``, texts, an open corpus, or examples that are
-            made already; for a model of speech recordings; by default the sample corpus.
-        model: its name or folder, a loaded `Model`, or a model of transformers in memory (then
-            with ``tokenizer=``); by default the embedded one.
-        tokenizer: of a model that comes without one.
-        name: what titles call the model, in place of the end of its path.
-        out: a folder, which makes the run resumable and keeps result, report and tables.
-        resume: go on with the run in `out`.
-        overwrite: remove the run in `out` first.
-        workers: processes that share the run: a number, ``"auto"``, ``"ray"`` or
-            ``"ray://HOST:PORT"`` for those of a cluster, or ``"join"`` for one of any number
-            that were started elsewhere.
-        corpus_name: what titles call the corpus, in place of the end of its path.
-        progress: show a bar on standard error.
-        kind: which attention; by default the first of encoder, decoder and cross-attention that
-            the model has, given the inputs; ``all`` looks at all of them in one pass.
-        layers: which layers, from 0; by default all. The others keep their fast attention.
-        batch_tokens: tokens in a batch, padding included. The last bits depend on it.
-        format: of the corpus; by default what its suffix or beginning says; plain text in which
-            no line is blank, and that is not wrapped prose, is read as ``lines``. ``pairs`` are
-            sentence pairs, such as those of MRPC, CoLA or MNLI, ``translations`` the pairs that
-            headlight align reads, for models with a decoder.
-        column: key or column that holds the text; by default ``text``, or the only one.
-        pairs: two adjacent segments per example (Clark et al. 2019) instead of one text.
-        max_length: tokens per example, special ones included; by default 128 for pairs, else
-            what the model takes, at most 512.
-        overflow: what becomes of a text that is too long.
-        segment_ids: with pairs, segment ids 0 and 1, or ``zeros`` (the released maps of Clark
-            et al.).
-        lone_units: with pairs, a paragraph that fills the room alone waits for the next, or
-            ends its document (``discard``, the released code of Clark et al.).
-        max_examples: stop after this many.
-        seed: where segments are cut, and of everything else that is random.
-        query_block: compute attention for this many queries at a time, so that memory never
-            holds all weights of a layer; ``auto`` does so where it matters, 0 never. With
-            gradients or contributions all queries are one block.
-        value_bias: whether T has the value bias in it.
-        sample: points (length, correlation) that are kept for pictures.
-        per_head: a point is a head of a text, not a text with all heads, layers and cells
-            together; which of them Figure 1a of the paper has is not stated.
-
-    Raises:
-        HeadlightError: something is wrong with the request, the model, or what is read.
-
-    Source: Brunner et al. 2020, Section 3.
     """
     ...
 

@@ -33,7 +33,8 @@ from headlight.settings import Settings
 from headlight.settings.attribution import AttributionSettings
 from headlight.studies.heads import SurveySettings
 from headlight.studies.heads.observer import HeadsObserver
-from headlight.studies.heads.result import dataset
+from headlight.studies.heads.part import Outcome
+from headlight.studies.heads.parts import dataset
 from studies.models import VOCABULARY, model, texts
 from studies.test_gradient import with_head
 
@@ -55,6 +56,7 @@ class Case:
     values: dict[str, Any]
     other: dict[str, Any]
     head: bool = False
+    title: str = ""
 
     @property
     def settings(self) -> Settings:
@@ -68,20 +70,37 @@ class Case:
         return study(corpus, found, settings, progress=False, **given, **more)
 
 
+FEW = {"passages": False, "token_types": 0}
 EXACT = {"attribution": {"method": "exact"}, "exact": 0}
 CASES = [
     Case("survey", {"measures": ["weight", "norm"]}, {"measures": ["weight"]}),
-    Case("norms", {"sample": 5}, {"sink_multiple": 3.0}),
+    Case(
+        "survey",
+        {**FEW, "measures": ["weight", "norm"], "numbers": ["ranks"], "sample": 5},
+        {"frequency_ranks": "ids"},
+        title="ranks",
+    ),
     Case("attribution", EXACT, {"reach": 3}),
     Case("distances", {"measures": ["weight"]}, {"smoothing": 0.5}),
-    Case("importance", {}, {"max_length": 8}, head=True),
-    Case("identifiability", {"sample": 5}, {"value_bias": "exclude"}),
+    Case(
+        "survey",
+        {**FEW, "measures": ["weight"], "numbers": ["importance"]},
+        {"max_length": 8},
+        head=True,
+        title="importance",
+    ),
+    Case(
+        "survey",
+        {**FEW, "measures": ["effective"], "numbers": ["null_space"], "sample": 5},
+        {"value_bias": "exclude"},
+        title="null_space",
+    ),
 ]
 CASES = [case for case in CASES if case.name in studies()]  # one is of papers
 CORPUS = texts(4, longest=8)
 
 
-@pytest.fixture(params=CASES, ids=lambda case: case.name)
+@pytest.fixture(params=CASES, ids=lambda case: case.title or case.name)
 def case(request: pytest.FixtureRequest) -> Case:
     return request.param
 
@@ -246,7 +265,7 @@ def two_passes(found: CapturedModel, objective: Any, seen: list[str], **more: An
         return HeadsObserver(*sides, plan.kind, measures=one.measures)
 
     def to_dataset(one: Pass, state: State) -> xarray.Dataset:
-        return dataset(state.tally, plan.layers, one.measures)
+        return dataset(Outcome(plan, one, SurveySettings(), state.tally))
 
     return run_study(plan, observer, to_dataset, progress=False, **more)
 
@@ -321,7 +340,7 @@ def test_every_study_has_the_same_shape(name: str) -> None:
     assert list(parameters)[1:3] == ["model", "settings"]
     by_name = [each.name for each in parameters.values() if each.kind is each.KEYWORD_ONLY]
     common = {"objective", "folder", "command", "progress"}  # some have one of their own besides
-    of_loss = study.name in ("importance", "ablation")
+    of_loss = study.name == "ablation"
     objective = ["objective"] if of_loss or issubclass(study.settings, MeasureSettings) else []
     assert [each for each in by_name if each in common] == [
         *objective,

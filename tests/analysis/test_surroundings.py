@@ -20,7 +20,7 @@ def unfinished(folder: Path) -> None:
     for name in ("alone", "shared"):
         (folder / name).mkdir(parents=True)
     (folder / "alone" / CHECKPOINT).write_bytes(b"days of work")
-    (folder / "shared" / PLAN).write_text('{"signature": {"study": "norms"}, "hardware": {}}')
+    (folder / "shared" / PLAN).write_text('{"signature": {"study": "distances"}, "hardware": {}}')
     for name, suffix in ((BLOCKS, "safetensors"), (COUNTS, "json"), (CLAIMS, "json")):
         (folder / "shared" / name).mkdir()
         (folder / "shared" / name / f"{BLOCK}.{suffix}").write_text("{}")

@@ -39,17 +39,17 @@ def overflowing(found: CapturedModel, layer: int = 1) -> CapturedModel:
     return found
 
 
-def model_for(study: str) -> CapturedModel:
-    return with_head("bert") if study == "importance" else model("bert")
+def model_for(numbers: str) -> CapturedModel:
+    return with_head("bert") if numbers == "importance" else model("bert")
 
 
 LOGITS = OwnObjective(lambda output, batch: output.logits.float().mean((1, 2)), "logits")
 ARGUMENTS: dict[str, dict[str, Any]] = {
     "survey": {"measures": ["weight"]},
-    "norms": {"sample": 5},
+    "ranks": {"measures": ["weight", "norm"], "numbers": ["ranks"], "sample": 5},
     "distances": {"measures": ["weight"]},
-    "importance": {},
-    "identifiability": {"sample": 5},
+    "importance": {"measures": ["weight"], "numbers": ["importance"]},
+    "null_space": {"measures": ["effective"], "numbers": ["null_space"], "sample": 5},
     "token_identity": {"maps": ["naive"]},
 }
 
@@ -57,14 +57,15 @@ ARGUMENTS: dict[str, dict[str, Any]] = {
 @pytest.mark.parametrize("name", ARGUMENTS)
 def test_a_study_of_a_model_that_overflows_says_at_which_layer_and_text(name: str) -> None:
     found = overflowing(model_for(name))
-    settings: Settings = studies()[name].settings.from_mapping(ARGUMENTS[name])
+    study = studies()[name if name in studies() else "survey"]
+    settings: Settings = study.settings.from_mapping(ARGUMENTS[name])
     given = {"objective": LOGITS} if name == "importance" else {}
     with pytest.raises(CaptureError) as refused:
-        studies()[name].run([*TEXTS, BAD], found, settings, progress=False, **given)
+        study.run([*TEXTS, BAD], found, settings, progress=False, **given)
     message = str(refused.value)
     assert re.match(r"text 5: .* (encoder layer 1|after 2 layers) is not finite", message)
     assert message.endswith("load the model in bfloat16 or float32 (--dtype).")
-    studies()[name].run(TEXTS, overflowing(model_for(name)), settings, progress=False, **given)
+    study.run(TEXTS, overflowing(model_for(name)), settings, progress=False, **given)
 
 
 def test_a_reading_of_it_is_refused() -> None:

@@ -79,14 +79,15 @@ def test_the_terminal_says_it_too(name: str, study_runs: StudyRuns) -> None:
 @pytest.mark.parametrize(
     ("name", "key", "form"),
     [
-        ("norms", "vector_norm_cv", number),
         ("ablation", "its_kl", number),
         ("ablation", "most_moving_head", str),
         ("distances", "weight_within_layer", number),
         ("attribution", "own_layer_3", percent),
         ("dependency", "best_offset_accuracy", percent),
         ("dependency", "norm_best_head", str),
-        ("identifiability", "null_dimension", number),
+        ("survey", "null_dimension", number),
+        ("survey", "spearman_other", number),
+        ("survey", "importance_unmasked", number),
         ("coreference", "rule-based_accuracy", percent),
         ("parser_probes", "attention/weight", percent),
         ("agreement", "weight_norm_tau", number),
@@ -132,7 +133,7 @@ def test_no_warning_of_python_reaches_the_screen(
 
 
 def test_attention_that_is_even_correlates_with_nothing(study_runs: StudyRuns) -> None:
-    result = study_runs.result("identifiability").copy(deep=True)
+    result = study_runs.result("survey").copy(deep=True)
     result["effective_correlation"][:] = 0.25
     assert "correlates with the weight by 0.25" in written(result)
     result["effective_correlation"][:] = np.nan
@@ -201,25 +202,25 @@ def test_nothing_that_a_section_explains_is_lost(study_runs: StudyRuns) -> None:
 
 @pytest.mark.slow
 def test_settings_that_cannot_be_read_do_not_stop_a_page(study_runs: StudyRuns) -> None:
-    result = study_runs.result("norms").assign_attrs(settings="no JSON")
-    assert findings(result) == findings(study_runs.result("norms"))
+    result = study_runs.result("survey").assign_attrs(settings="no JSON")
+    assert findings(result) == findings(study_runs.result("survey"))
     assert json.loads(json.dumps(findings(result)))
     assert np.isfinite(len(what_was_read(result).sentence))
 
 
 def test_pooled_and_within_heads_are_both_in_the_table(study_runs: StudyRuns) -> None:
-    result = study_runs.result("norms")
+    result = study_runs.result("survey")
     frame = tables(result)["correlations"].frame
     within = result["weight_norm_spearman_by_head"].mean(["layer", "head"])
     for name, row in zip(frame["category"], frame.to_dict("records"), strict=True):
         category = next(
-            each for each in map(str, result["key_category"].values)
+            each for each in map(str, result["key_group"].values)
             if category_label(result, each) == name
         )  # fmt: skip
         assert row["all heads pooled"] == pytest.approx(
-            float(result["weight_norm_spearman"].sel(key_category=category))
+            float(result["weight_norm_spearman"].sel(key_group=category))
         )
-        assert row["within a head, mean"] == pytest.approx(float(within.sel(key_category=category)))
+        assert row["within a head, mean"] == pytest.approx(float(within.sel(key_group=category)))
     assert "pooled" in written(result)
 
 
@@ -243,7 +244,7 @@ def test_titles_have_names_and_no_paths(name: str, shown: str) -> None:
 
 
 def test_paths_are_in_the_provenance_alone(study_runs: StudyRuns) -> None:
-    result = study_runs.result("norms")
+    result = study_runs.result("survey")
     path = str(result.attrs["corpus"])
     assert path.startswith("/")
     with patch.object(Drawing, "svg", BLANK):
@@ -254,7 +255,7 @@ def test_paths_are_in_the_provenance_alone(study_runs: StudyRuns) -> None:
 
 
 def test_what_no_head_has_is_not_spoken_of(study_runs: StudyRuns) -> None:
-    result = study_runs.result("norms").copy(deep=True)
+    result = study_runs.result("survey").copy(deep=True)
     result["weight_norm_spearman_by_head"][:] = np.nan
     (said,) = (each for each in findings(result) if "pooled" in each)
     assert said.endswith("over the pairs of all heads pooled; no interval was computed.")

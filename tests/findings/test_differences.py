@@ -325,8 +325,8 @@ def test_a_comparison_is_kept_like_a_run(first, tmp_path):
 def test_what_cannot_be_compared_is_refused(first):
     with pytest.raises(UsageError, match="two or more"):
         differences([first])
-    with pytest.raises(UsageError, match="run 2 is a result of norms"):
-        differences([first, first.assign_attrs(stage="norms")])
+    with pytest.raises(UsageError, match="run 2 is a result of distances"):
+        differences([first, first.assign_attrs(stage="distances")])
     with pytest.raises(UsageError, match="earlier version"):
         differences([first, first.drop_vars("group_texts")])
     with pytest.raises(UsageError, match="--match behaviour"):

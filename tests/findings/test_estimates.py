@@ -8,6 +8,7 @@ import xarray as xr
 from hypothesis import given, strategies as st
 
 from headlight.findings import highlights
+from headlight.findings.answers.heads import importance
 from headlight.findings.estimates import (
     Estimate,
     beside,
@@ -364,15 +365,15 @@ def test_layers_are_compared_by_what_tokens_keep_of_themselves(half: float, word
            "attention to punctuation, 0.1 (95%: \u22120.06 to 0.26)."),
 ])  # fmt: skip
 def test_on_which_tokens_the_loss_depends_most(half: float, words: str) -> None:
-    values = np.array([0.5, 0.4, 0.1]) * np.ones((1, 1, 3))
-    dims = ("layer", "head", "key_category")
+    values = np.array([0.5, 0.4, 0.1]) * np.ones((1, 1, 1, 3))
+    dims = ("importance_query", "layer", "head", "importance_key")
     result = xr.Dataset(
         {f"importance{end}": (dims, values + sign * half)
          for end, sign in (("", 0), ("_low", -1), ("_high", 1))},
-        {"layer": [0], "head": [0], "key_category": ["sep", "other", "punctuation"]},
-        {"stage": "importance"},
+        {"layer": [0], "head": [0], "importance_query": ["all"],
+         "importance_key": ["sep", "other", "punctuation"]},
     )  # fmt: skip
-    assert answers(result) == [words]
+    assert importance(result) == [words]
 
 
 @pytest.mark.papers

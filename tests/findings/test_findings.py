@@ -237,21 +237,25 @@ def test_under_a_causal_mask_it_says_nothing_that_the_first_token_sees_itself_al
         (0.0, 0.0, "0% of the weight goes to [SEP], and 0% of the norm."),
     ],
 )
-def test_a_survey_and_a_study_of_norms_say_the_same_of_a_category(weight, norm, said):
+def test_what_is_said_of_weight_and_norm_of_a_category(weight, norm, said):
     survey = plain()
     for name, part in (("weight", weight), ("norm", norm)):
         place = {"measure": name, "query_category": "all"}
         survey["share"].loc[{**place, "key_category": "sep"}] = part
-    totals = {"weight_total": weight, "weighted_norm_total": norm}
-    lengths = xr.DataArray([[1.0, 7.0], [3.0, 5.0]], dims=("layer", "head"))
-    parts = {
-        name: xr.concat([part * lengths, (1 - part) * lengths], dim="key_category")
-        for name, part in totals.items()
-    }
-    norms = xr.Dataset(parts, coords={"key_category": ["sep", "other"], "layer": [0, 1]})
     assert weight_and_norm(survey, "sep") == said
-    assert weight_and_norm(norms, "sep") == said
     assert said in by_kind(survey)["special tokens"]
+
+
+def test_sinks_have_their_share_of_the_sums_where_they_are_apart():
+    survey = plain()
+    sizes = {name: survey.sizes[name] for name in ("layer", "head")}
+    totals = np.zeros((survey.sizes["measure"], *sizes.values(), 2))
+    for measure, part in (("weight", 0.8), ("norm", 0.3)):
+        totals[list(survey["measure"].values).index(measure)] = 2 * part, 2 * (1 - part)
+    axes = ("measure", "layer", "head", "key_group")
+    survey = survey.assign(group_total=(axes, totals)).assign_coords(key_group=["sink", "other"])
+    said = "80% of the weight goes to sinks, but 30% of the norm, at most half as much."
+    assert weight_and_norm(survey, "sink") == said
 
 
 def test_every_finding_about_a_head_has_a_view_that_shows_its_number():

@@ -1,6 +1,7 @@
 """The report on heads that do nothing, against shares counted by hand."""
 
 import numpy as np
+import pandas
 import pytest
 import xarray
 
@@ -10,15 +11,24 @@ CATEGORIES = ["cls", "sep", "punctuation", "other"]
 
 
 def result(weight, norm, categories=CATEGORIES) -> xarray.Dataset:
-    dims = ("layer", "head", "key_category")
+    dims = ("measure", "layer", "head", "key_group")
     return xarray.Dataset(
-        {"weight_total": (dims, np.array(weight)), "weighted_norm_total": (dims, np.array(norm))},
+        {"group_total": (dims, np.array([weight, norm]))},
         coords={
+            "measure": ["weight", "norm"],
             "layer": [3, 7][: len(weight)],
             "head": list(range(len(weight[0]))),
-            "key_category": categories,
+            "key_group": categories,
         },
     )
+
+
+def test_without_sinks_it_is_made_of_the_sums_of_any_survey():
+    given = [[BUSY, IDLE]], [[NORM_OF_BUSY, NORM_OF_IDLE]]
+    apart = result(*given)
+    survey = apart.rename(group_total="total", key_group="key_category")
+    survey = survey.expand_dims(query_category=["all"])
+    pandas.testing.assert_frame_equal(no_op(survey), no_op(apart))
 
 
 BUSY = [0.1, 0.1, 0.1, 0.7]

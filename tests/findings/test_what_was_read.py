@@ -40,7 +40,7 @@ def read(stage, settings=None, variables=None, **attributes):
         ("survey", {"pairs": True}, {"examples": 2, "tokens": 18, "truncated": 3,
                                      "lost_tokens": 2},
          "2 examples, 18 tokens; 90% of the tokens were read, as pairs are cut to one length."),
-        ("norms", {"format": "pairs"}, {"examples": 3, "tokens": 30, "too_long": 2},
+        ("survey", {"format": "pairs"}, {"examples": 3, "tokens": 30, "too_long": 2},
          "3 pairs, 30 tokens. 2 pairs are longer than the limit of tokens, and left out."),
         ("dependency", {}, {"examples": 1, "tokens": 9, "too_long": 1, "unencodable": 1},
          "1 sentence, 9 tokens. 1 sentence is longer than the limit of tokens, and left out. "

@@ -34,8 +34,8 @@ def bank(count: int, seed: int) -> Any:
 
 
 LACKS = {
-    "ranks": Lack("norms", lambda _: texts(4), "file:1: three whole numbers",
-                  {"frequency_ranks": "{file}", "sinks": "on"}),
+    "ranks": Lack("survey", lambda _: texts(4), "file:1: three whole numbers",
+                  {"numbers": ["ranks"], "frequency_ranks": "{file}", "sinks": "on"}),
     "sequences": Lack("token_identity", lambda _: texts(2), "2 sequences cannot be split"),
     "tags": Lack("attribution", lambda made: sentences(BARE, made.tokenizer, max_length=32),
                  "no tags in 'upos'", {"tags": "upos"}),

@@ -10,9 +10,9 @@ from scipy.stats import rankdata
 from headlight.corpora import open_corpus
 from headlight.encode import Encoded, texts as encode_texts
 from headlight.errors import CorpusError, UnknownNameError, UsageError
-from headlight.studies.norms.frequency import FrequencyRanks
+from headlight.studies.heads.frequency import FrequencyRanks
 from studies.models import VOCABULARY, texts, tokenizer
-from studies.norms_naive import ranks_of_corpus
+from studies.ranks_naive import ranks_of_corpus
 
 DATA = os.environ.get("HEADLIGHT_DATA")
 TOKENIZER = tokenizer("bert")

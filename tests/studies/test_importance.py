@@ -4,6 +4,7 @@ import json
 import sys
 from collections.abc import Sequence
 from dataclasses import replace
+from functools import partial
 from itertools import product
 from pathlib import Path
 from typing import Any
@@ -34,16 +35,14 @@ from headlight.encode import Encoded, adjacent_segments, texts as encode_texts
 from headlight.encode.batch import collate
 from headlight.errors import CaptureError, CorpusError, MissingHeadError, RunError, UsageError
 from headlight.result import load
-from headlight.studies.importance import ImportanceSettings
-from headlight.studies.importance.study import (
-    KEY_CATEGORIES,
-    QUERY_CATEGORIES,
-    run as gradient_importance,
-)
+from headlight.studies.heads.importance import KEY_CATEGORIES, QUERY_CATEGORIES
+from headlight.studies.heads.study import run
 from headlight.vocabulary import CATEGORIES
+from studies.chosen_numbers import only, settings_for, survey_with
 from studies.models import SETTINGS, VOCABULARY, documents, subject, texts, tokenizer
 from tiny_models import randomise
 
+gradient_importance = partial(survey_with, "importance")
 MASK = 3
 """`<unk>`, which no text has."""
 MASKED = MaskedLanguageModel(
@@ -161,18 +160,11 @@ def agrees(result: xarray.Dataset, wanted: dict[str, Any]) -> None:
             for query in QUERY_CATEGORIES:
                 for key in KEY_CATEGORIES:
                     seen = values.get((int(layer), int(head), query, key), [])
-                    place = {"layer": layer, "head": head, "key_category": key}
-                    found = float(result["importance_by_query"].sel(**place, query_category=query))
+                    place = {"layer": layer, "head": head, "importance_key": key}
+                    found = float(result["importance"].sel(**place, importance_query=query))
                     assert found == pytest.approx(
                         np.mean(seen) if seen else np.nan, rel=1e-4, nan_ok=True
                     ), (layer, head, query, key)
-                    if query == "all" and (int(layer), int(head), "all", "cls") in values:
-                        assert int(result["examples"].sel(key_category=key)) == len(seen)
-                        one = float(result["importance"].sel(**place))
-                        assert one == pytest.approx(found, rel=1e-12, nan_ok=True)
-                        spread = float(result["importance_std"].sel(**place))
-                        std = np.std(seen) if seen else np.nan
-                        assert spread == pytest.approx(std, rel=1e-3, abs=1e-7, nan_ok=True)
     assert float(result["loss"]) == pytest.approx(wanted["loss"], rel=1e-5)
     assert int(result["predicted_tokens"]) == wanted["predicted"]
     assert int(result["masked_tokens"]) == wanted["masked"]
@@ -188,33 +180,29 @@ def encoded(corpus: list[str], found: CapturedModel) -> list[Encoded]:
 def test_a_masked_language_model(reduction: Any) -> None:
     found, corpus = with_head("bert"), texts(6, longest=12)
     objective = replace(MASKED, reduction=reduction)
-    result = gradient_importance(corpus, found, objective=objective, progress=False)
+    result = gradient_importance(corpus, found, objective=objective)
     agrees(result, naive(found, encoded(corpus, found), objective, "encoder"))
-    assert result.attrs["stage"] == "importance"
+    assert result.attrs["stage"] == "survey"
     assert result.attrs["kind"] == "encoder"
     assert json.loads(result.attrs["objective"])["reduction"] == reduction
     assert 0 < int(result["masked_tokens"]) < int(result["predicted_tokens"])
-    assert 0 < int(result["examples"].sel(key_category="punctuation")) < 6
 
 
 def test_a_causal_model_in_which_weights_that_cannot_be_are_not_counted() -> None:
     found, corpus = with_head("llama"), texts(5, longest=10)
-    result = gradient_importance(corpus, found, progress=False)
+    result = gradient_importance(corpus, found)
     agrees(result, naive(found, encoded(corpus, found), CausalLanguageModel(), "decoder"))
     assert int(result["masked_tokens"]) == 0
-    assert np.isnan(result["importance"].sel(key_category="masked")).all()
+    assert np.isnan(result["importance"].sel(importance_key="masked")).all()
 
 
 @pytest.mark.parametrize("kind", ["encoder", "decoder", "cross"])
 @pytest.mark.parametrize("family", ["bart", "t5"])
 def test_an_encoder_decoder(family: str, kind: Any) -> None:
     found, corpus = with_head(family), documents(4)
-    settings = ImportanceSettings(pairs=True, max_length=24, kind=kind)
+    settings = settings_for("importance", pairs=True, max_length=24, kind=kind)
     result = gradient_importance(
-        [" \n\n ".join(each.paragraphs) for each in corpus],
-        found,
-        settings=settings,
-        progress=False,
+        [" \n\n ".join(each.paragraphs) for each in corpus], found, settings=settings
     )
     examples = list(
         adjacent_segments(
@@ -236,13 +224,12 @@ def test_texts_of_which_nothing_is_predicted_are_left_out_and_counted() -> None:
     never = VOCABULARY.index("sea")
     objective = replace(MASKED, special_ids=MASKED.special_ids | {never})
     corpus = [*texts(3, longest=8), "sea", "sea sea"]
-    result = gradient_importance(corpus, found, objective=objective, progress=False)
+    result = gradient_importance(corpus, found, objective=objective)
     agrees(result, naive(found, encoded(corpus, found), objective, "encoder"))
     assert result.attrs["unpredicted"] == 2
     assert result.attrs["examples"] == 5
-    assert int(result["examples"].sel(key_category="cls")) == 3
     with pytest.raises(CorpusError, match="nothing in it can be predicted"):
-        gradient_importance(["sea", "sea sea"], found, objective=objective, progress=False)
+        gradient_importance(["sea", "sea sea"], found, objective=objective)
 
 
 def test_a_loss_of_your_own_is_reported_as_it_is() -> None:
@@ -252,7 +239,7 @@ def test_a_loss_of_your_own_is_reported_as_it_is() -> None:
         return (output.logits.square().mean(-1) * batch.attention_mask).sum(-1)
 
     own = OwnObjective(squares, "squares")
-    result = gradient_importance(corpus, found, objective=own, progress=False)
+    result = gradient_importance(corpus, found, objective=own)
     agrees(result, naive(found, encoded(corpus, found), own, "encoder"))
     assert json.loads(result.attrs["objective"]) == {"objective": "own", "name": "squares"}
 
@@ -262,11 +249,11 @@ def test_layers_with_different_numbers_of_heads_and_layers_left_out() -> None:
     attention = found.transformer.bert.encoder.layer[1].attention.self
     attention.num_attention_heads, attention.attention_head_size = 2, 16
     attention.scaling = 16**-0.5
-    both = gradient_importance(corpus, found, objective=MASKED, progress=False)
+    both = gradient_importance(corpus, found, objective=MASKED)
     agrees(both, naive(found, encoded(corpus, found), MASKED, "encoder"))
     assert np.isnan(both["importance"].sel(layer=1, head=[2, 3])).all()
     last = gradient_importance(
-        corpus, found, ImportanceSettings(layers=(1,)), objective=MASKED, progress=False
+        corpus, found, settings_for("importance", layers=(1,)), objective=MASKED
     )
     assert last["layer"].values.tolist() == [1]
     np.testing.assert_allclose(
@@ -291,8 +278,8 @@ def test_neither_batches_nor_the_order_of_documents_change_the_result(family: st
     found, corpus, objective = with_head(family), texts(6, longest=14), OBJECTIVES[family]
 
     def result(corpus: list[str], tokens: int) -> xarray.Dataset:
-        settings = ImportanceSettings(batch_tokens=tokens)
-        return gradient_importance(corpus, found, settings, objective=objective, progress=False)
+        settings = settings_for("importance", batch_tokens=tokens)
+        return gradient_importance(corpus, found, settings, objective=objective)
 
     alone = result(corpus, 1)
     for tokens in (40, 100_000):
@@ -313,7 +300,7 @@ def test_an_interrupted_run_goes_on_to_the_same_bits(
     work = passes.BatchJob
     monkeypatch.setattr(passes, "BatchJob", lambda **options: work(**{**options, "shard_size": 3}))
     found, corpus = with_head("bert"), texts(10, longest=8)
-    whole = gradient_importance(corpus, found, objective=MASKED, progress=False)
+    whole = gradient_importance(corpus, found, objective=MASKED)
     calls = []
 
     def loss(output: Any, batch: Prepared) -> torch.Tensor:
@@ -331,17 +318,42 @@ def test_an_interrupted_run_goes_on_to_the_same_bits(
     )
     folder = RunFolder(path=tmp_path / "run")
     with pytest.raises(Interruption):
-        gradient_importance(corpus, found, objective=broken, folder=folder, progress=False)
+        gradient_importance(corpus, found, objective=broken, folder=folder)
     again = RunFolder(path=tmp_path / "run", resume=True)
-    resumed = gradient_importance(corpus, found, objective=MASKED, folder=again, progress=False)
+    resumed = gradient_importance(corpus, found, objective=MASKED, folder=again)
     assert sum(calls) == 6
     xarray.testing.assert_equal(resumed, whole)
-    xarray.testing.assert_equal(load(tmp_path / "run" / "result.nc", stage="importance"), whole)
-    finished = gradient_importance(corpus, found, objective=MASKED, folder=again, progress=False)
+    kept = load(tmp_path / "run" / "result.nc", stage="survey")
+    xarray.testing.assert_equal(only("importance", kept), whole)
+    finished = gradient_importance(corpus, found, objective=MASKED, folder=again)
     xarray.testing.assert_equal(finished, whole)
     other = replace(MASKED, seed=1)
     with pytest.raises(RunError, match=r"other settings \(objective\)"):
-        gradient_importance(corpus, found, objective=other, folder=again, progress=False)
+        gradient_importance(corpus, found, objective=other, folder=again)
+
+
+def test_it_shares_the_pass_of_gradients_and_looks_at_all_words_beside_other_measures() -> None:
+    """Words are hidden from the measures of a survey where one of them is the gradient alone."""
+    found, corpus = with_head("bert"), texts(6, longest=12)
+    apart = settings_for("importance", measures=("weight",))
+    both = {
+        measures: run(
+            corpus,
+            found,
+            settings_for("importance", measures=measures),
+            objective=MASKED,
+            progress=False,
+        )
+        for measures in (("weight",), ("gradient",), ("weight", "gradient"))
+    }
+    first, *others = (only("importance", each) for each in both.values())
+    for other in others:
+        assert_equal(other, first, rtol=1e-12)
+    plain = run(corpus, found, apart.replace(numbers=()), progress=False)
+    seen = both["weight",].drop_vars(first.data_vars)
+    xarray.testing.assert_equal(seen[[*plain.data_vars]], plain)
+    hidden = both["weight", "gradient"]["share"].sel(measure="weight")
+    assert not np.allclose(hidden, plain["share"].sel(measure="weight"), equal_nan=True)
 
 
 # Refused
@@ -349,12 +361,12 @@ def test_an_interrupted_run_goes_on_to_the_same_bits(
 
 def test_a_model_without_a_head() -> None:
     with pytest.raises(MissingHeadError, match="bert is a BertModel"):
-        gradient_importance(["the sea"], subject("bert"), progress=False)
+        gradient_importance(["the sea"], subject("bert"))
 
 
 def test_an_encoder_decoder_needs_two_texts() -> None:
     with pytest.raises(UsageError, match=r"^the loss of bart needs two texts per example; use"):
-        gradient_importance(["the sea"], with_head("bart"), progress=False)
+        gradient_importance(["the sea"], with_head("bart"))
 
 
 def test_gradients_that_are_no_numbers() -> None:
@@ -365,6 +377,4 @@ def test_gradients_that_are_no_numbers() -> None:
         return (output.logits.sum((1, 2)) * 0).abs().sqrt()
 
     with pytest.raises(CaptureError, match=r"gradient by .* encoder layer 1 is not finite"):
-        gradient_importance(
-            ["the sea"], found, objective=OwnObjective(steep, "steep"), progress=False
-        )
+        gradient_importance(["the sea"], found, objective=OwnObjective(steep, "steep"))

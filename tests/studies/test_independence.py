@@ -8,16 +8,18 @@ import numpy as np
 import pytest
 import xarray
 
+from headlight.analysis.plan import Pass
 from headlight.analysis.positions import Positions
+from headlight.analysis.text_plan import plan_text_study
 from headlight.capture import CapturedModel
 from headlight.corpora import Document
 from headlight.encode import Encoded, texts as encode_texts
 from headlight.encode.batch import collate
-from headlight.reduce import Tally
 from headlight.run import BatchJob
 from headlight.studies.heads import SurveySettings
 from headlight.studies.heads.observer import HeadsObserver
-from headlight.studies.heads.result import dataset
+from headlight.studies.heads.part import Outcome
+from headlight.studies.heads.parts import dataset
 from headlight.studies.heads.study import run as survey
 from studies.models import documents, model, texts
 
@@ -78,8 +80,9 @@ def observed(found: CapturedModel, examples: Sequence[Encoded], side: str) -> xa
     with found.capture(found.sites_of(kind)) as recorder:
         recorder.visit = observer.visit
         found.run(batch, side=side)
-    tally: Tally = observer.tally()
-    return dataset(tally, [0, 1])
+    plan = plan_text_study("survey", "", texts(1), found, SurveySettings())
+    one = Pass(("weight", "norm", "effective"))
+    return dataset(Outcome(plan, one, SurveySettings(), observer.tally()))
 
 
 @pytest.mark.parametrize("family", ["bert", "roberta", "llama"])

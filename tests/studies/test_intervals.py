@@ -1,6 +1,7 @@
 """Intervals of studies over a corpus, against those that are made of runs over single texts."""
 
 from collections.abc import Sequence
+from functools import partial
 
 import numpy as np
 import pytest
@@ -10,20 +11,21 @@ from scipy import stats
 from headlight.analysis.batch_texts import groups_of
 from headlight.reduce.group_means import GROUPS
 from headlight.studies.distances.study import run as distances
-from headlight.studies.identifiability.study import run as identifiability
-from headlight.studies.importance.study import run as importance
-from headlight.studies.norms.study import run as norms
+from studies.chosen_numbers import survey_with
 from studies.intervals import agrees as ratio_agrees
 from studies.models import model, texts
 from studies.test_importance import OBJECTIVES, with_head
 from studies.test_numbers import examples_of
 
+importance, ranks, null_space = (
+    partial(survey_with, name) for name in ("importance", "ranks", "null_space")
+)
 TEXTS = 5
 BOUNDS = {"share": (0, 1), "correlation": (-1, 1), "positive": (0, np.inf)}
 
 
 def singles(study, corpus: Sequence[str], *given) -> list[xr.Dataset]:
-    return [study([text], *given, progress=False) for text in corpus]
+    return [study([text], *given) for text in corpus]
 
 
 def agrees(result: xr.Dataset, name: str, value: np.ndarray, half: np.ndarray) -> None:
@@ -64,25 +66,19 @@ def values(runs: Sequence[xr.Dataset], name: str) -> np.ndarray:
                             "ignore:invalid value")  # fmt: skip
 def test_means_of_gradients_are_those_of_texts():
     found, corpus = with_head("llama"), texts(TEXTS, seed=11)
-    whole = importance(corpus, found, objective=OBJECTIVES["llama"], progress=False)
-    runs = [importance([text], found, objective=OBJECTIVES["llama"], progress=False)
-            for text in corpus]  # fmt: skip
-    for name in ("importance", "importance_by_query", "loss"):
+    whole = importance(corpus, found, objective=OBJECTIVES["llama"])
+    runs = [importance([text], found, objective=OBJECTIVES["llama"]) for text in corpus]
+    for name in ("importance", "loss"):
         agrees(whole, name, *of_mean(values(runs, name)))
 
 
 @pytest.mark.filterwarnings("ignore:Mean of empty slice", "ignore:Degrees of freedom",
                             "ignore:invalid value")  # fmt: skip
-def test_identifiability_is_one_number_of_a_text():
+def test_correlations_are_one_number_of_a_text():
     found, corpus = model("bert"), texts(TEXTS, seed=12, longest=24)
-    whole, runs = (
-        identifiability(corpus, found, progress=False),
-        singles(identifiability, corpus, found),
-    )
+    whole, runs = null_space(corpus, found), singles(null_space, corpus, found)
     single = np.array([run["effective_correlation"].item() for run in runs])
     agrees(whole, "effective_correlation_whole", *of_mean(single))
-    by_head = np.stack([run["effective_correlation_by_head"].values[0] for run in runs])
-    agrees(whole, "effective_correlation_by_head_whole", *of_mean(by_head))
     bins = np.array([run["length"].item() for run in runs])
     for place, length in enumerate(whole["length"].values):
         here = whole.isel(length=place)
@@ -94,7 +90,8 @@ def test_identifiability_is_one_number_of_a_text():
 
 def test_distances_count_texts_by_their_queries():
     found, corpus = model("bert"), texts(TEXTS, seed=13)
-    whole, runs = distances(corpus, found, progress=False), singles(distances, corpus, found)
+    quiet = partial(distances, progress=False)
+    whole, runs = quiet(corpus, found), singles(quiet, corpus, found)
     queries = np.array([float(run.attrs["tokens"]) for run in runs]).reshape(-1, 1, 1, 1)
     between = values(runs, "distance")
     ratio_agrees(whole, "distance", between * queries, queries)
@@ -104,15 +101,10 @@ def test_distances_count_texts_by_their_queries():
 @pytest.mark.filterwarnings("ignore:Mean of empty slice", "ignore:Degrees of freedom",
                             "ignore:invalid value")  # fmt: skip
 @pytest.mark.parametrize("family", ["bert", "llama"])
-def test_norms_have_those_of_texts_and_of_groups_of_texts(family):
+def test_lengths_have_those_of_texts_and_of_groups_of_texts(family):
     found, corpus = model(family), texts(TEXTS, seed=15)
-    whole, runs = norms(corpus, found, progress=False), singles(norms, corpus, found)
-    for name in ("weight_total", "weighted_norm_total", "vector_norm_by_category"):
-        agrees(whole, name, *of_mean(values(runs, name)))
-    for name in ("weight_total", "weighted_norm_total"):
-        parts = values(runs, name)
-        all_of_them = np.nansum(parts, -1, keepdims=True) * np.ones_like(parts)
-        agrees(whole, f"{name}_share", *of_ratio(parts, all_of_them))
+    whole, runs = ranks(corpus, found), singles(ranks, corpus, found)
+    agrees(whole, "vector_norm_by_category", *of_mean(values(runs, "vector_norm_by_category")))
     sizes = values(runs, "token_count").sum(1)
     groups = groups_of(examples_of(found, corpus))
     for name in ("vector_norm", "input_norm"):

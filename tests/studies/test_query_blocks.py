@@ -17,8 +17,7 @@ from headlight.reduce import Tally
 from headlight.studies.heads import SurveySettings
 from headlight.studies.heads.observer import HeadsObserver
 from headlight.studies.heads.study import run as survey
-from headlight.studies.identifiability import IdentifiabilitySettings
-from headlight.studies.identifiability.study import run as identifiability
+from studies.chosen_numbers import settings_for, survey_with
 from studies.models import model, texts
 from studies.test_independence import assert_equal
 from tiny_models import VOCABULARY
@@ -122,12 +121,13 @@ def test_a_survey_by_blocks_is_the_survey(family, monkeypatch):
 
 
 @pytest.mark.parametrize("family", ["bert", "llama"])
-def test_identifiability_by_blocks_is_that_of_all_queries(family, monkeypatch):
+def test_null_spaces_by_blocks_are_those_of_all_queries(family, monkeypatch):
     found, corpus = model(family), texts(4, longest=30, seed=3)
-    whole = identifiability(corpus, found, IdentifiabilitySettings(query_block=0), progress=False)
+    settings = settings_for("null_space", query_block=0)
+    whole = survey_with("null_space", corpus, found, settings)
     monkeypatch.setitem(CELLS, "cpu", 1)
     monkeypatch.setattr(query_blocks, "GRAIN", 4)
-    chosen = identifiability(corpus, found, progress=False)
+    chosen = survey_with("null_space", corpus, found)
     assert_equal(chosen, whole, rtol=1e-5, atol=1e-6)
 
 

@@ -67,14 +67,14 @@ def test_sections_are_made_once_for_tables_and_page(tmp_path, monkeypatch) -> No
 def test_any_study_whose_page_shows_passages_gets_the_pages_of_texts(takes, monkeypatch) -> None:
     given = {("encoder", 0): "texts/0.html"}
     seen = []
-    page = find_study("norms").page
+    page = find_study("distances").page
 
     def with_pages(result, pages=NO_PAGES):
         seen.append(pages)
         return []
 
     monkeypatch.setattr(page, "sections", with_pages if takes else lambda result: [])
-    assert result_page.sections(xarray.Dataset(attrs={"stage": "norms"}), given) == []
+    assert result_page.sections(xarray.Dataset(attrs={"stage": "distances"}), given) == []
     assert seen == [given] * takes
 
 

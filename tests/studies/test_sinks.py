@@ -11,8 +11,8 @@ from headlight.analysis.text_plan import plan_text_study
 from headlight.capture import CapturedModel
 from headlight.encode.batch import collate
 from headlight.errors import UnknownNameError, UsageError
-from headlight.studies.norms import NormSettings
-from headlight.studies.norms.sinks import (
+from headlight.studies.heads import SurveySettings, sinks as of_sinks
+from headlight.studies.heads.sinks import (
     SINK,
     Sinks,
     SinkType,
@@ -25,7 +25,13 @@ from studies.naive import layers_of
 
 DOT, COMMA = VOCABULARY.index("."), VOCABULARY.index(",")
 PAIRS = [" \n\n ".join(document.paragraphs) for document in documents(10)]
-ALL = NormSettings(sinks="on", sink_multiple=1.0001, sink_share=0.0001, sink_occurrences=1)
+ALL = SurveySettings(sinks="on", sink_multiple=1.0001, sink_share=0.0001)
+
+
+@pytest.fixture
+def every_type(monkeypatch):
+    """Types are judged that occur once."""
+    monkeypatch.setattr(of_sinks, "OCCURRENCES", 1)
 
 
 def drawing(*, dot: bool = False, first: bool = False, family: str = "bert") -> CapturedModel:
@@ -50,14 +56,14 @@ def drawing(*, dot: bool = False, first: bool = False, family: str = "bert") -> 
     return CapturedModel(made, tokenizer(family), "drawing", "1")
 
 
-def found(made: CapturedModel, settings: NormSettings, **more) -> Sinks:
+def found(made: CapturedModel, settings: SurveySettings, **more) -> Sinks:
     settings = settings.replace(layers=(0,), **more)
-    plan = plan_text_study("norms", "", [f"{text} ." for text in texts(40)], made, settings)
+    plan = plan_text_study("survey", "", [f"{text} ." for text in texts(40)], made, settings)
     return find_sinks(plan, settings)
 
 
 def test_a_type_that_draws_attention_is_found_and_nothing_else():
-    sinks = found(drawing(dot=True), NormSettings())
+    sinks = found(drawing(dot=True), SurveySettings())
     assert [each.token for each in sinks.tokens] == ["."]
     assert sinks.tokens[0].share == 1
     assert sinks.tokens[0].multiple > 5
@@ -67,16 +73,16 @@ def test_a_type_that_draws_attention_is_found_and_nothing_else():
 
 
 def test_a_beginning_that_draws_attention_is_found_if_it_is_no_class_token():
-    sinks = found(drawing(first=True, family="llama"), NormSettings())
+    sinks = found(drawing(first=True, family="llama"), SurveySettings())
     assert sinks.first
     assert sinks.multiple > 5
     assert sinks.share == 1
     assert sinks.tokens == ()  # types are judged elsewhere than at the beginning
-    assert not found(drawing(first=True), NormSettings()).first
+    assert not found(drawing(first=True), SurveySettings()).first
 
 
 def test_without_sinks_none_is_found():
-    sinks = found(subject("bert"), NormSettings())
+    sinks = found(subject("bert"), SurveySettings())
     assert not sinks.first
     assert sinks.tokens == ()
 
@@ -85,10 +91,11 @@ def test_without_sinks_none_is_found():
     ("family", "kind"),
     [("llama", "decoder"), ("t5", "encoder"), ("bart", "cross"), ("bart", "decoder")],
 )
+@pytest.mark.usefixtures("every_type")
 def test_multiples_of_even_attention_are_those_of_loops(family, kind):
     made = subject(family)
     settings = ALL.replace(batch_tokens=64, pairs=family == "bart", kind=kind)
-    plan = plan_text_study("norms", "", PAIRS, made, settings)
+    plan = plan_text_study("survey", "", PAIRS, made, settings)
     sinks = find_sinks(plan, settings)
     firsts, types = [], {}
     for example in plan.examples:
@@ -119,15 +126,21 @@ def multiple(layer, key: int, head: int) -> float:
     return float(np.mean(seen))
 
 
-def test_only_the_first_documents_and_types_that_are_frequent_enough_are_judged():
+@pytest.mark.usefixtures("every_type")
+def test_only_the_first_documents_and_types_that_are_frequent_enough_are_judged(monkeypatch):
     every = found(subject("bert"), ALL)
-    few = found(subject("bert"), ALL.replace(sink_documents=2))
-    often = found(subject("bert"), ALL.replace(sink_occurrences=12))
+    with monkeypatch.context() as changed:
+        changed.setattr(of_sinks, "DOCUMENTS", 2)
+        few = found(subject("bert"), ALL)
+    with monkeypatch.context() as changed:
+        changed.setattr(of_sinks, "OCCURRENCES", 12)
+        often = found(subject("bert"), ALL)
     assert len(few.tokens) < len(every.tokens)
     assert 0 < len(often.tokens) < len(every.tokens)
     assert found(subject("bert"), ALL, max_examples=2) == few
 
 
+@pytest.mark.usefixtures("every_type")
 def test_the_result_does_not_depend_on_the_batches():
     one, other = (found(subject("llama"), ALL, batch_tokens=size) for size in (24, 4096))
     assert [each.id for each in one.tokens] == [each.id for each in other.tokens]
@@ -149,19 +162,19 @@ def test_sinks_are_taken_out_of_their_category_but_not_out_of_those_that_are_kep
 
 
 def test_sinks_are_looked_for_where_nothing_else_marks_the_ends_of_a_text():
-    bert, llama, auto = tokenizer("bert"), tokenizer("llama"), NormSettings()
+    bert, llama, auto = tokenizer("bert"), tokenizer("llama"), SurveySettings()
     assert kept_categories(bert) == (0, 1)
     assert kept_categories(llama) == ()
     assert not looks_for_sinks("encoder", bert, auto)
     assert looks_for_sinks("encoder", llama, auto)
     assert looks_for_sinks("decoder", bert, auto)
-    assert looks_for_sinks("encoder", bert, NormSettings(sinks="on"))
-    assert not looks_for_sinks("decoder", llama, NormSettings(sinks="off"))
+    assert looks_for_sinks("encoder", bert, SurveySettings(sinks="on"))
+    assert not looks_for_sinks("decoder", llama, SurveySettings(sinks="off"))
 
 
 def test_ids_of_the_keys():
-    settings = NormSettings(pairs=True, kind="cross")
-    plan = plan_text_study("norms", "", PAIRS, subject("bart"), settings)
+    settings = SurveySettings(pairs=True, kind="cross")
+    plan = plan_text_study("survey", "", PAIRS, subject("bart"), settings)
     batch = collate(list(plan.examples), pad_id=0)
     assert key_ids(batch, "cross") is batch.input_ids
     assert key_ids(batch, "encoder") is batch.input_ids
@@ -174,16 +187,14 @@ def test_ids_of_the_keys():
         ({"sink_multiple": 1.0}, "sink_multiple"),
         ({"sink_share": 0.0}, "sink_share"),
         ({"sink_share": 1.5}, "sink_share"),
-        ({"sink_documents": 0}, "sink_documents"),
-        ({"sink_occurrences": 0}, "sink_occurrences"),
         ({"sample": 0}, "sample"),
     ],
 )
 def test_options_that_mean_nothing_are_refused(options, said):
     with pytest.raises(UsageError, match=said):
-        NormSettings(**options)
+        SurveySettings(**options)
 
 
 def test_an_unknown_way_to_look_is_refused(unchecked):
     with pytest.raises(UnknownNameError, match="sinks"):
-        NormSettings(sinks="never")
+        SurveySettings(sinks="never")

@@ -2,6 +2,7 @@
 
 import shutil
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pytest
@@ -239,14 +240,23 @@ def test_the_command_says_it(
 
 
 @pytest.mark.parametrize(
-    ("study", "kind"),
-    [("norms", "decoder"), *(("distances", kind) for kind in ("cross", "encoder", "decoder"))],
+    ("study", "kind", "more"),
+    [
+        ("survey", "decoder", {"numbers": ["ranks"]}),
+        *(("distances", kind, {}) for kind in ("cross", "encoder", "decoder")),
+    ],
 )
 def test_other_studies_of_texts_hear_as_well(
-    model: Model, folder: Path, tmp_path: Path, study: str, kind: str, undrawn: None
+    model: Model,
+    folder: Path,
+    tmp_path: Path,
+    study: str,
+    kind: str,
+    more: dict[str, Any],
+    undrawn: None,
 ) -> None:
     found = getattr(headlight, study)(
-        folder, model=model, kind=kind, out=tmp_path / "run", progress=False
+        folder, model=model, kind=kind, out=tmp_path / "run", progress=False, **more
     )
     assert found.attrs["recordings"] == len(SAID)
     assert "3 recordings" in (tmp_path / "run" / "report.html").read_text(encoding="utf-8")
@@ -254,4 +264,4 @@ def test_other_studies_of_texts_hear_as_well(
 
 def test_frames_have_no_frequency(model: Model, folder: Path) -> None:
     with pytest.raises(UsageError, match="frames of sound are no tokens; choose the decoder"):
-        headlight.norms(folder, model=model, kind="cross", progress=False)
+        headlight.survey(folder, model=model, kind="cross", numbers=["ranks"], progress=False)

@@ -1,6 +1,7 @@
 """Studies of translators of five families: what their results say, and what they are called."""
 
 import json
+from functools import partial
 
 import pytest
 import xarray
@@ -17,11 +18,8 @@ from headlight.studies.distances import DistanceSettings
 from headlight.studies.distances.study import run as distances
 from headlight.studies.heads import SurveySettings
 from headlight.studies.heads.study import run as survey
-from headlight.studies.identifiability import IdentifiabilitySettings
-from headlight.studies.identifiability.study import run as identifiability
-from headlight.studies.norms import NormSettings
-from headlight.studies.norms.study import run as norms
 from headlight.views.result_page import result_page, tables
+from studies.chosen_numbers import settings_for
 from translators import FAMILIES, SOURCE, TARGET
 from views.pages import Page
 
@@ -62,18 +60,19 @@ def test_only_what_stands_there_is_named(family):
     assert f"from {target['cls']}".replace("<", "&lt;").replace(">", "&gt;") in page
 
 
-def test_norms_of_the_source_alone():
+def test_ranks_of_the_source_alone():
     model = FAMILIES["marian"].model()
-    result = norms(pairs(), model, NormSettings(kind="cross"), progress=False)
-    assert result["token_count"].sel(key_category="cls") == 0
+    settings = settings_for("ranks", kind="cross")
+    result = survey(pairs(), model, settings, progress=False)
+    assert result["token_count"].sel(key_group="cls") == 0
     correlations = tables(result)["correlations"].frame
     assert list(correlations["category"]) == ["</s>", "punctuation", "other tokens"]
 
 
 RUNS = {
-    "norms": (norms, NormSettings),
+    "ranks": (survey, partial(settings_for, "ranks")),
     "distances": (distances, DistanceSettings),
-    "identifiability": (identifiability, IdentifiabilitySettings),
+    "null_space": (survey, partial(settings_for, "null_space")),
 }
 
 

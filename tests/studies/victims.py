@@ -57,14 +57,11 @@ def translations(count: int) -> list[tuple[tuple[str, str], str]]:
 
 
 VICTIMS = {
-    "survey": Victim({"measures": ["weight", "gradient"]}, with_head=True),
-    "norms": Victim(),
+    "survey": Victim({"token_types": 20}, with_head=True),
     "distances": Victim({"measures": ["weight"]}),
-    "importance": Victim(with_head=True),
     "ablation": Victim(with_head=True),
     "mixing": Victim(),
     "flow": Victim({"methods": ["rollout", "globenc", "alti"]}),
-    "identifiability": Victim(),
     "circuits": Victim({"tokens": 4}, decodes=True),
     "dependency": Victim({}, lambda: trees(14)),
     "alignment": Victim({}, lambda: [pair for pair, _ in translations(14)], translates=True),

@@ -100,8 +100,8 @@ def test_texts_are_data_and_no_markup(site):
 
 @pytest.mark.slow
 def test_what_is_no_survey_and_a_folder_that_is_in_use_are_refused(study_runs, tmp_path):
-    with pytest.raises(UsageError, match=r"is of norms, and a gallery shows the heads of surveys"):
-        headlight.gallery([xr.Dataset(attrs={"stage": "norms"})], tmp_path / "a")
+    with pytest.raises(UsageError, match="is of distances, and a gallery shows the heads"):
+        headlight.gallery([xr.Dataset(attrs={"stage": "distances"})], tmp_path / "a")
     with pytest.raises(UsageError, match="name the folder of at least one"):
         headlight.gallery([], tmp_path / "a")
     assert not (tmp_path / "a").exists()

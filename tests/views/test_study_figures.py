@@ -120,18 +120,19 @@ class TestStudies:
         assert {drawing.choice for drawing in second.drawings} == set(result["measure"].values)
 
     def test_importance_has_a_panel_for_each_category_and_one_range(self, study_runs):
-        result = study_runs.result("importance")
+        result = study_runs.result("survey")
         panels = pictures(result)["importance"].draw().axes
-        seen = result["importance"].notnull().any(["layer", "head"])
+        seen = result["importance"].sel(importance_query="all").notnull().any(["layer", "head"])
         assert len(panels) == int(seen.sum())
         assert len({axes.get_ylim() for axes in panels}) == 1
 
     def test_ranks_that_are_all_one_are_said_and_not_drawn(self, study_runs):
-        result = study_runs.result("identifiability")
-        assert "ranks" in pictures(result)
-        alike = result.assign(rank=result["rank"] * 0 + 7)
-        assert "ranks" not in pictures(alike)
-        assert "The rank of T is 7 in all heads." in sections(alike)[0].explanation
+        result = study_runs.result("survey")
+        assert "rank_heads" in pictures(result)
+        alike = result.assign(rank_by_length=result["rank_by_length"] * 0 + 7)
+        assert "rank_heads" not in pictures(alike)
+        (section,) = (each for each in sections(alike) if each.name == "null-spaces")
+        assert "The rank of T is 7 in all heads." in section.explanation
 
     def test_alignment_opens_with_the_error_rate_of_each_measure(self, results):
         for name in ("alignment", ENCODED):

@@ -153,7 +153,7 @@ class TextStudy(CorpusStudy[S]):
             source,
             model,
             settings,
-            passes=(self.choose_pass(objective),),
+            passes=self.choose_passes(objective),
             measures=self.measures,
         )
         self.prepare()
@@ -174,6 +174,10 @@ class TextStudy(CorpusStudy[S]):
         """What one pass over the corpus computes: attention alone, or gradients as well."""
         return Pass(objective=objective)
 
+    def choose_passes(self, objective: Objective | None) -> tuple[Pass, ...]:
+        """All passes over the corpus, each of which is observed as if it were the only one."""
+        return (self.choose_pass(objective),)
+
     @abstractmethod
     def observe(
         self, plan: StudyPlan[Encoded], batch: Batch, examples: Sequence[Encoded]
@@ -191,9 +195,12 @@ class TextStudy(CorpusStudy[S]):
         return run_kinds(self.plan, self._make, folder=folder, command=command, progress=progress)
 
     def _make(self, plan: StudyPlan[Encoded]) -> tuple[Observe, ToDataset]:
+        def of_pass(one: Pass) -> StudyPlan[Encoded]:
+            return replace(plan, passes=(one,))
+
         return (
-            lambda _, batch, examples: self.observe(plan, batch, examples),
-            lambda _, state: self.dataset(plan, state.tally),
+            lambda one, batch, examples: self.observe(of_pass(one), batch, examples),
+            lambda one, state: self.dataset(of_pass(one), state.tally),
         )
 
 

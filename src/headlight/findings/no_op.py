@@ -7,7 +7,7 @@ import pandas
 import xarray as xr
 from numpy.typing import NDArray
 
-from headlight.findings.observed import TOTALS, share_of_total
+from headlight.findings.observed import TOTALS, shares_by_key
 from headlight.findings.rules import FAR_BELOW, MOST
 
 TARGETS = ("cls", "sep", "punctuation", "sink")
@@ -29,7 +29,7 @@ def no_op(
     its weights alone it would seem busy.
 
     Args:
-        result: of `headlight.studies.norms.study.run`.
+        result: a survey, with sinks where ``ranks`` are among its numbers.
         targets: the categories of keys that count as such tokens, where the result has them.
         weight: the share of the weight from which on a head may be called a no-op.
         ratio: how many times the share of the norm that must be.
@@ -44,8 +44,7 @@ def no_op(
 
     Source: Kobayashi et al. (2020), Section 4.2, "How is no-op realized?"; the score is ours.
     """
-    weights, norms = (share_of_total(result, name) for name in TOTALS.values())
-    categories = [str(name) for name in result["key_category"].values]
+    (categories, weights), (_, norms) = (shares_by_key(result, name) for name in TOTALS)
     chosen = np.array([name in targets for name in categories], dtype=bool)
     names = [name for name in categories if name in targets]
     weight_share = np.nansum(weights[..., chosen], axis=-1)

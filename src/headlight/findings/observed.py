@@ -12,11 +12,11 @@ from headlight.result.estimate import average as average, with_ends
 from headlight.result.kinds import MULTI_KIND
 from headlight.vocabulary import CATEGORIES, CATEGORY_LABELS, Measure, head_name, measure_table
 
-TOTALS = {"weight": "weight_total", "norm": "weighted_norm_total"}
-"""What the study of norms calls the sums of each measure by category of the key."""
+TOTALS = ("weight", "norm")
+"""Measures of which is compared what goes to each category of keys."""
 
-TOKENS = ("token_share", "token_count")
-"""What results call the number of tokens of a category."""
+TOKENS = {"token_share": "key_category", "token_count": "key_group"}
+"""What results call the number of tokens of a category, and its axis."""
 
 _LABELS = {"all": "all tokens", **CATEGORY_LABELS, "sink": "sinks"}
 
@@ -85,7 +85,7 @@ def unit_of_keys(result: xr.Dataset) -> str:
 
 def occurs(result: xr.Dataset, category: str) -> bool:
     """Whether any attended token was of the category, as far as the result says."""
-    counts = [observed(result, name, (), key_category=category) for name in TOKENS]
+    counts = [observed(result, name, (), **{dim: category}) for name, dim in TOKENS.items()]
     return not any(float(count) == 0 for count in counts)
 
 
@@ -118,11 +118,24 @@ def out_of_reach(result: xr.Dataset, query: str = "all") -> NDArray[np.float64]:
     return np.asarray(np.where(seen.any(axis=0), missing, np.nan))
 
 
-def share_of_total(result: xr.Dataset, name: str) -> NDArray[np.float64]:
-    """What goes to each category, of all that the head gives, [layer, head, key category]."""
-    totals = observed(result, name, ("layer", "head", "key_category"))
+def shares_by_key(result: xr.Dataset, measure: str) -> tuple[list[str], NDArray[np.float64]]:
+    """Return categories of keys, sinks being one where they were looked for, and what each gets.
+
+    Args:
+        result: a survey.
+        measure: of `TOTALS`.
+
+    Returns:
+        their names; and of all that a head gives the share of each, [layer, head, category].
+    """
+    if "group_total" in result:
+        dim, name, labels = "key_group", "group_total", {}
+    else:
+        dim, name, labels = "key_category", "total", {"query_category": "all"}
+    totals = observed(result, name, ("layer", "head", dim), measure=measure, **labels)
     whole = np.nansum(totals, axis=-1, keepdims=True)
-    return np.asarray(np.divide(totals, whole, out=np.full_like(totals, np.nan), where=whole > 0))
+    shares = np.divide(totals, whole, out=np.full_like(totals, np.nan), where=whole > 0)
+    return [str(each) for each in result[dim].values], np.asarray(shares)
 
 
 def surveyed(result: xr.Dataset, *, per_head: bool = True) -> list[Measure]:

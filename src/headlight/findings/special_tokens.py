@@ -7,9 +7,8 @@ from headlight.findings.estimates import Estimate, around, estimates
 from headlight.findings.observed import (
     TOTALS,
     category_label,
-    occurs,
     share,
-    share_of_total,
+    shares_by_key,
 )
 from headlight.findings.rules import FAR_BELOW
 from headlight.findings.wording import percent
@@ -19,7 +18,7 @@ def mean_shares(result: xr.Dataset, category: str) -> tuple[float, float]:
     """The shares of the weight and of the norm that go to a category, means over all heads.
 
     Args:
-        result: a survey, or a result of the study of norms.
+        result: a survey.
         category: of the attended tokens.
     """
     weight, norm = (shares_of(result, measure, category).mean() for measure in TOTALS)
@@ -30,7 +29,7 @@ def weight_and_norm(result: xr.Dataset, category: str) -> str | None:
     """What a category gets, and whether its norm is far below its weight, in one sentence.
 
     Args:
-        result: as above; both give the same sentence of the same texts.
+        result: a survey.
         category: of the attended tokens.
 
     Returns:
@@ -57,19 +56,15 @@ def shares_of(result: xr.Dataset, measure: str, category: str) -> Estimate:
     """What a category gets by a measure, [layer, head].
 
     Args:
-        result: as above.
-        measure: of heads; of a result of norms ``weight`` or ``norm``.
-        category: of the attended tokens.
+        result: a survey.
+        measure: of heads.
+        category: of the attended tokens; ``sink`` where sinks were looked for.
     """
-    total = TOTALS.get(measure, "")
-    if total not in result or not occurs(result, category):
-        found = estimates(
-            result, "share", measure=measure, query_category="all", key_category=category
-        )
-        value = share(result, measure, category)
-        return Estimate.with_ends(value, *(np.where(np.isfinite(value), each, np.nan)
-                                  for each in (found.low, found.high)))  # fmt: skip
-    place = [str(name) for name in result["key_category"].values].index(category)
-    value = share_of_total(result, total)[..., place]
-    of = estimates(result, f"{total}_share", key_category=category)
-    return Estimate.with_ends(value, of.low, of.high)
+    if category not in result["key_category"].values:
+        names, shares = shares_by_key(result, measure)
+        of_all = shares[..., names.index(category)]
+        return Estimate.with_ends(of_all, *(np.full_like(of_all, np.nan) for _ in range(2)))
+    found = estimates(result, "share", measure=measure, query_category="all", key_category=category)
+    value = share(result, measure, category)
+    low, high = (np.where(np.isfinite(value), each, np.nan) for each in (found.low, found.high))
+    return Estimate.with_ends(value, low, high)

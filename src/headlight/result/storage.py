@@ -285,6 +285,7 @@ def joined(parts: Sequence[xarray.Dataset]) -> xarray.Dataset:
     """
     if len(parts) == 1:
         return parts[0]
+    attributes = {name: each for part in parts[::-1] for name, each in part.attrs.items()}
     slots = {name: None for part in parts for name in slot_coordinates(part)}
     parts = [part.reset_coords(slot_coordinates(part)) for part in parts]
     by_measure = [part for part in parts if "measure" in part.dims]
@@ -294,13 +295,13 @@ def joined(parts: Sequence[xarray.Dataset]) -> xarray.Dataset:
         combine_attrs="override",
     )
     if not by_measure:
-        return found.set_coords(slots)
+        return found.assign_attrs(attributes).set_coords(slots)
     along = [
         part[[n for n, variable in part.data_vars.items() if "measure" in variable.dims]]
         for part in by_measure
     ]
     together = xarray.concat(along, dim="measure", join="exact")
-    return found.merge(together).assign_attrs(parts[0].attrs).set_coords(slots)
+    return found.merge(together).assign_attrs(attributes).set_coords(slots)
 
 
 def calculated_with() -> dict[str, str]:

@@ -49,7 +49,8 @@ def _entropy(query: str) -> Cells:
 
 
 def _importance(key: str) -> Cells:
-    return Cells("importance", {"key_category": key}, over=["head"])
+    where = {"importance_query": "all", "importance_key": key}
+    return Cells("importance", where, over=["head"])
 
 
 def _examples(found: xarray.Dataset, frame: Frame) -> list[float]:
@@ -282,9 +283,13 @@ CLARK: dict[str, Told] = {
 
 
 def _by_kind(kind: str) -> Told:
-    where = {"key_category": kind}
-    columns = {"α": Cells("weight_total", where), "‖f(x)‖": Cells("vector_norm_by_category", where)}
-    return Told("norms", columns)
+    lengths = Cells("vector_norm_by_category", {"key_group": kind})
+    return Told("norms", {"α": Cells("total", _received("weight", kind)), "‖f(x)‖": lengths})
+
+
+def _received(measure: str, kind: str) -> dict[str, str]:
+    """Where a survey has what a kind of token receives."""
+    return {"measure": measure, "query_category": "all", "key_category": kind}
 
 
 def _extremes(variable: str, statistic: str) -> Any:
@@ -317,17 +322,18 @@ def _dispersion(variable: str, names: Any) -> Told:
     return Told("norms", {"which": lambda found, frame: which, "name": names, **columns})
 
 
-def _share(variable: str, found: xarray.Dataset, kinds: tuple[str, ...]) -> xarray.DataArray:
-    totals = found[variable]
+def _share(measure: str, found: xarray.Dataset, kinds: tuple[str, ...]) -> xarray.DataArray:
+    totals = found["total"].sel(measure=measure, query_category="all")
     return totals.sel(key_category=list(kinds)).sum("key_category") / totals.sum("key_category")
 
 
 def _no_op(found: xarray.Dataset, frame: Frame) -> Frame:
     """The definition, for the heads of the table; those that lose most come first."""
     kinds = ("cls", "sep", "punctuation")
-    weight, norm = (_share(name, found, kinds) for name in ("weight_total", "weighted_norm_total"))
+    weight, norm = (_share(name, found, kinds) for name in ("weight", "norm"))
     labels = {kind: label for label, kind in KINDS.items()}
-    totals = found["weight_total"].sel(key_category=list(kinds))
+    totals = found["total"].sel(measure="weight", query_category="all")
+    totals = totals.sel(key_category=list(kinds))
     largest = totals["key_category"].values[totals.argmax("key_category").values]
     rows = []
     for layer, head in np.ndindex(*weight.shape):
@@ -353,7 +359,7 @@ _NO_OP = Told(
 
 def _sampled(field: int) -> Any:
     def column(found: xarray.Dataset, frame: Frame) -> list[float]:
-        values = [found["pairs_sample"].sel(key_category=kind).values for kind in KINDS.values()]
+        values = [found["pairs_sample"].sel(key_group=kind).values for kind in KINDS.values()]
         return [one for each in values for one in each[np.isfinite(each).all(axis=1), field]]
 
     return column
@@ -363,7 +369,7 @@ def _sampled_kinds(found: xarray.Dataset, frame: Frame) -> list[str]:
     return [
         label
         for label, kind in KINDS.items()
-        for row in found["pairs_sample"].sel(key_category=kind).values
+        for row in found["pairs_sample"].sel(key_group=kind).values
         if np.isfinite(row).all()
     ]
 
@@ -377,7 +383,7 @@ def _occurrences(name: str) -> Any:
     return column
 
 
-_KIND = {"category": named("key_category", KINDS)}
+_KIND = {"category": named("key_group", KINDS)}
 KOBAYASHI: dict[str, Told] = {
     "table-1": _dispersion("vector_norm", _extreme_names),
     "table-4": _dispersion("input_norm", _extreme_layers),
@@ -392,8 +398,8 @@ KOBAYASHI: dict[str, Told] = {
     "figure-3": Told(
         "norms",
         {
-            f"{symbol} {label}": Cells(variable, {"key_category": kind}, over=["head"])
-            for symbol, variable in (("α", "weight_total"), ("‖αf(x)‖", "weighted_norm_total"))
+            f"{symbol} {label}": Cells("total", _received(measure, kind), over=["head"])
+            for symbol, measure in (("α", "weight"), ("‖αf(x)‖", "norm"))
             for label, kind in KINDS.items()
         },
     ),
@@ -697,7 +703,7 @@ BRUNNER: dict[str, Told] = {
         {
             "tokens": _null_space("keys_mean"),
             "texts": _null_space("text_count"),
-            "rank T": _null_space("rank"),
+            "rank T": _null_space("rank_by_length"),
             "dim LN(T)": _null_space("null_dimension"),
             "LN(T) at least": _null_space("bound"),
             "dim LN([T, 1])": _null_space("null_dimension_with_ones"),
@@ -725,7 +731,8 @@ BRUNNER: dict[str, Told] = {
         "identifiability",
         {
             name: partial(
-                lambda found, frame, name: list(found["points"].sel(field=name).values), name=name
+                lambda found, frame, name: list(found["points"].sel(point_field=name).values),
+                name=name,
             )
             for name in ("length", "correlation")
         },

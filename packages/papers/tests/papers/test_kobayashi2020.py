@@ -120,7 +120,7 @@ def test_other_kinds_of_attention(headlight, text, tmp_path, family, kind):
     kinds = {"llama": "decoder", "bart": kind}
     found = xarray.load_dataset(out / "results" / "norms.nc", engine="h5netcdf")
     assert found.attrs["kind"] == kinds[family]
-    assert "sink" in found["key_category"] or family == "bart"
+    assert "sink" in found["key_group"] or family == "bart"
     assert "does not hold" in (out / "findings.csv").read_text()
 
 
@@ -155,18 +155,23 @@ def test_a_paper_about_encoders_refuses_another_kind(headlight, text):
 def test_the_rules_of_the_findings():
     """A result in which lengths differ, [SEP] is cancelled, and frequency goes with α."""
     names = ("cls", "sep", "punctuation", "other")
-    by_category = (("layer", "head", "key_category"), [[[0.0, 0.6, 0.1, 0.3]]])
-    norms = (("layer", "head", "key_category"), [[[0.0, 0.1, 0.2, 0.7]]])
+    shares = [[[[0.0, 0.6, 0.1, 0.3]]], [[[0.0, 0.1, 0.2, 0.7]]]]
+    axes = ("measure", "layer", "head", "key_category")
     found = xarray.Dataset(
         {
             "vector_norm_cv": (("layer", "head"), [[0.3]]),
-            "weight_total": by_category,
-            "weighted_norm_total": norms,
-            "weight_norm_spearman": ("key_category", [-0.5, -0.5, -0.5, 0.0]),
+            "share": (("query_category", *axes), [shares]),
+            "weight_norm_spearman": ("key_group", [-0.5, -0.5, -0.5, 0.0]),
             "frequency_spearman": ("quantity", [-0.6, 0.5]),
-            "token_count": ("key_category", [0, 2, 2, 2]),
+            "token_count": ("key_group", [0, 2, 2, 2]),
         },
-        coords={"key_category": list(names), "quantity": ["weight", "norm"]},
+        coords={
+            "query_category": ["all"],
+            "key_category": list(names),
+            "key_group": list(names),
+            "measure": ["weight", "norm"],
+            "quantity": ["weight", "norm"],
+        },
     )
     verdicts = [each.verdict for each in judge_claims(found)]
     assert verdicts == ["holds", "holds", "does not hold", "does not hold", "does not hold"]

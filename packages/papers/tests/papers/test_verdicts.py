@@ -231,17 +231,23 @@ def alignment() -> xarray.Dataset:
 
 def norms() -> xarray.Dataset:
     names = ("cls", "sep", "punctuation", "other")
-    axes = ("layer", "head", "key_category")
+    axes = ("query_category", "measure", "layer", "head", "key_category")
+    shares = [[[[[0.1, 0.4, 0.2, 0.3]]], [[[0.01, 0.1, 0.05, 0.84]]]]]
     return xarray.Dataset(
         {
             "vector_norm_cv": (("layer", "head"), [[0.3]]),
-            "weight_total": (axes, [[[0.1, 0.4, 0.2, 0.3]]]),
-            "weighted_norm_total": (axes, [[[0.01, 0.1, 0.05, 0.84]]]),
-            "weight_norm_spearman": ("key_category", [-0.5, -0.5, -0.5, 0.0]),
+            "share": (axes, shares),
+            "weight_norm_spearman": ("key_group", [-0.5, -0.5, -0.5, 0.0]),
             "frequency_spearman": ("quantity", [-0.05, 0.5]),
-            "token_count": ("key_category", [2, 2, 2, 2]),
+            "token_count": ("key_group", [2, 2, 2, 2]),
         },
-        coords={"key_category": list(names), "quantity": ["weight", "norm"]},
+        coords={
+            "query_category": ["all"],
+            "measure": ["weight", "norm"],
+            "key_category": list(names),
+            "key_group": list(names),
+            "quantity": ["weight", "norm"],
+        },
     )
 
 

@@ -7,49 +7,39 @@ from headlight.findings.estimates import NO_INTERVAL, Estimate, around, between,
 from headlight.findings.observed import average, category_label, name_of, observed, occurs
 from headlight.findings.rules import APART
 from headlight.findings.sentences import highlights
-from headlight.findings.special_tokens import mean_shares, weight_and_norm
 from headlight.findings.wording import listed, number, percent, plural
 
 SAID = 3
 """Highlights of a survey that stand above its page; all of them stand on it."""
 
-SPECIAL = ("cls", "sep")
-
 
 def survey(result: xr.Dataset) -> list[str]:
-    """What stands out most."""
+    """What stands out most, and answers of the numbers that were chosen."""
     found = [each.text for each in highlights(result)[:SAID]]
-    return found or ["No head stands out by the rules of this page."]
+    found = found or ["No head stands out by the rules of this page."]
+    return [*found, *ranks(result), *importance(result), *null_space(result)]
 
 
-def norms(result: xr.Dataset) -> list[str]:
-    """What special tokens get, and whether weight and length go together, pooled and within."""
-    special = [name for name in SPECIAL if np.isfinite(mean_shares(result, name)[0])]
-    special.sort(key=lambda name: -mean_shares(result, name)[0])
-    said = [weight_and_norm(result, name) for name in special[:1]]
-    pooled = observed(result, "weight_norm_spearman", ("key_category",))
-    names = [str(name) for name in result["key_category"].values]
+def ranks(result: xr.Dataset) -> list[str]:
+    """Whether weight and length go together, pooled and within heads."""
+    if "weight_norm_spearman" not in result:
+        return []
+    pooled = observed(result, "weight_norm_spearman", ("key_group",))
+    names = [str(name) for name in result["key_group"].values]
     here = [at for at, name in enumerate(names) if np.isfinite(pooled[at]) and occurs(result, name)]
-    if here:
-        at = max(here, key=lambda place: abs(pooled[place]))
-        heads = average(
-            observed(result, "weight_norm_spearman_by_head", key_category=names[at])
-        ).item()
-        label = category_label(result, names[at])
-        same = abs(pooled[at] - heads) < APART
-        within = "" if np.isnan(heads) else f", and {number(heads)} within a head on average"
-        differ = ": the difference is one between heads, whose lengths differ"
-        said.append(
-            f"In these texts weight and length go together most for {label}: Spearman's ρ of α and "
-            f"‖f(x)‖ is {number(pooled[at])} over the pairs of all heads pooled{within}"
-            f"{'' if same or not within else differ}; {NO_INTERVAL}."
-        )
-    cv = estimates(result, "vector_norm_cv").mean()
-    said.append(
-        f"Within a head, lengths ‖f(x)‖ have a CV of {number(float(cv.value))} on average"
-        f"{around(cv, number, share=False)}."
-    )
-    return [each for each in said if each]
+    if not here:
+        return []
+    at = max(here, key=lambda place: abs(pooled[place]))
+    heads = average(observed(result, "weight_norm_spearman_by_head", key_group=names[at])).item()
+    same = abs(pooled[at] - heads) < APART
+    within = "" if np.isnan(heads) else f", and {number(heads)} within a head on average"
+    differ = ": the difference is one between heads, whose lengths differ"
+    return [
+        f"In these texts weight and length go together most for "
+        f"{category_label(result, names[at])}: Spearman's ρ of α and ‖f(x)‖ is "
+        f"{number(pooled[at])} over the pairs of all heads pooled{within}"
+        f"{'' if same or not within else differ}; {NO_INTERVAL}."
+    ]
 
 
 def distances(result: xr.Dataset) -> list[str]:
@@ -100,10 +90,11 @@ def distances(result: xr.Dataset) -> list[str]:
 
 def importance(result: xr.Dataset) -> list[str]:
     """To which tokens the loss depends most on attention."""
+    if "importance" not in result:
+        return []
     means = {
-        name: estimates(result, "importance", key_category=name).mean()
-        for name in map(str, result["key_category"].values)
-        if name != "all"
+        name: estimates(result, "importance", importance_query="all", importance_key=name).mean()
+        for name in map(str, result["importance_key"].values)
     }
     seen = sorted(
         (name for name in means if means[name].value > 0), key=lambda name: -means[name].value
@@ -182,8 +173,10 @@ def ablation(result: xr.Dataset) -> list[str]:
     return said
 
 
-def identifiability(result: xr.Dataset) -> list[str]:
+def null_space(result: xr.Dataset) -> list[str]:
     """How much of attention no output shows, and how far effective attention is from the rest."""
+    if "null_dimension" not in result:
+        return []
     dimension = float(average(np.asarray(result["null_dimension"].values, dtype=np.float64)))
     weights = result["text_count"]
     keys = float(result["keys_mean"].weighted(weights).mean())

@@ -27,6 +27,7 @@ from headlight.reduce.base import Array
 from headlight.shapes import Score
 from headlight.studies.heads.by_group import IN_GROUPS
 from headlight.studies.heads.one_pass import GROUPS, Sums, listed
+from headlight.studies.heads.part import PartObserver, SeenLayer, SeenMeasure, inputs_of
 from headlight.studies.heads.row_loops import Asked
 from headlight.vocabulary import (
     BEHAVIOURS,
@@ -105,7 +106,7 @@ class _Block(NamedTuple):
         return (rows * asked[:, None, self.queries]).sum(2)
 
 
-class BehaviourCounter:
+class BehaviourCounter(PartObserver):
     """Sees all measures of all layers of one batch; `members` is what it saw.
 
     Args:
@@ -158,6 +159,15 @@ class BehaviourCounter:
         self._sums: dict[str, Parts] = {}
         self._rows: dict[str, Rows] = {}
         self._found: dict[int, dict[str, Tensor]] = {}
+
+    def note_measure(self, seen: SeenMeasure) -> None:
+        """Observe what each query gives to which keys."""
+        self.look(seen.name, seen.score, seen.record, seen.sums)
+
+    def note_layer(self, seen: SeenLayer) -> None:
+        """Add up what was observed of the blocks of the layer."""
+        norm = seen.scores.vectors.norm if "norm" in self._measures else None
+        self.finish(seen.record.site.layer, norm, inputs_of(seen.record))
 
     def look(self, name: str, score: Score, record: LayerRecord, sums: Sums | None = None) -> None:
         """See a measure of some queries of a layer; blocks of queries come in their order.
@@ -235,7 +245,7 @@ class BehaviourCounter:
             vector_norm: ‖f(x)‖, where norms are looked at.
             given: what the values were made from, where that is known.
         """
-        looked = [self._sums.pop(name) for name in self._measures]
+        looked = [self._sums[name] for name in self._measures]
         heads = max(each.given.shape[1] for each in looked)
         found = {
             field: torch.stack([filled(each, heads) for each in parts], 2)

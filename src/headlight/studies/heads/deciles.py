@@ -20,8 +20,9 @@ from headlight.capture import LayerRecord
 from headlight.capture.one_text import capture_one
 from headlight.encode import Encoded
 from headlight.measures import Scores
-from headlight.reduce import Strongest
+from headlight.reduce import Accumulator, Strongest
 from headlight.reduce.base import Array
+from headlight.studies.heads.part import PartObserver
 from headlight.vocabulary import CATEGORIES, Kind, ValueBias, measure
 
 SAMPLED = 32
@@ -49,6 +50,17 @@ VARIABLES = {
     "drawn_key": ("numbers in the vocabulary of the attended tokens of a text that was drawn", "1"),
     "drawn_query": ("and of its attending tokens, where these are others", "1"),
 }
+
+
+class DrawnTexts(PartObserver):
+    """Keeps the texts of a batch that may be drawn."""
+
+    def __init__(self, examples: Sequence[Encoded], kind: Kind) -> None:
+        self._drawn = drawn_texts(examples, kind)
+
+    def members(self) -> dict[str, Accumulator]:
+        """Return the texts, by the name of their member of a tally."""
+        return {"drawn": self._drawn}
 
 
 def drawn_texts(examples: Sequence[Encoded], kind: Kind) -> Strongest:

@@ -1,21 +1,26 @@
 """How far the gates of heads are open, and where norms are taken if a gate is a vector."""
 
-from collections.abc import Mapping
-from typing import Any
-
 import torch
-from jaxtyping import Bool, Float
+from jaxtyping import Bool
 from torch import Tensor
 
+from headlight.analysis.positions import Positions, moments, stacked
 from headlight.analysis.variables import Variable, of_mean
-from headlight.capture import LayerRecord
+from headlight.measures import Scores
 from headlight.measures.precision import single
+from headlight.pool import over_queries
+from headlight.reduce import Accumulator
+from headlight.studies.heads.observer import query_members
+from headlight.studies.heads.part import (
+    BlockRows,
+    Outcome,
+    PartObserver,
+    SeenLayer,
+    Variables,
+)
 
 NEARLY_CLOSED = 0.1
 """Below this a gate hardly lets anything through."""
-
-OF_ALL_QUERIES = ("weight", "effective", "gradient", "attribution")
-"""Measures that cost no more where a gate makes f another for each query."""
 
 VARIABLES = {
     "gate": Variable("mean of the gate of a head", interval="signed"),
@@ -23,38 +28,60 @@ VARIABLES = {
 }
 
 
-class GateObserver:
-    """Of each layer the gates, and some queries of each text.
+def query_sample(
+    present: Bool[Tensor, "batch query"], most: int
+) -> Bool[Tensor, "batch query"] | None:
+    """Return the queries at which norms are taken where f depends on the query; None for all.
 
     Args:
-        present: 1 for queries, 0 for padding.
-        most: queries of a text at which norms are taken where f depends on the query; 0 for all.
+        present: whether there is a query, and no padding.
+        most: queries of a text, evenly spread; 0 for all.
+    """
+    number, count = present.cumsum(1), present.sum(1, keepdim=True).clamp_min(1)
+    chosen = number * most // count > (number - 1) * most // count
+    return present & chosen if most and bool((count > most).any()) else None
+
+
+class GateObserver(PartObserver):
+    """Observes the gates of each layer.
+
+    Args:
+        queries: their positions.
     """
 
-    def __init__(self, present: Float[Tensor, "batch query"], most: int) -> None:
-        there = present.bool()
-        number, count = there.cumsum(1), there.sum(1, keepdim=True).clamp_min(1)
-        chosen = number * most // count > (number - 1) * most // count
-        self._sample = there & chosen if most and bool((count > most).any()) else None
+    def __init__(self, queries: Positions) -> None:
+        self._members = query_members(queries)
+        self._blocks = BlockRows()
+        self._means: dict[int, Tensor] = {}
 
-    def sample(self, record: LayerRecord) -> Bool[Tensor, "batch query"] | None:
-        """The queries of the whole text at which norms of this layer are taken; None for all."""
-        return self._sample if record.site.gate == "element" else None
-
-    def rows(self, record: LayerRecord) -> Float[Tensor, "batch head query statistic=2"]:
-        """`VARIABLES` of each query; NaN in a layer without gates."""
+    def note_block(self, scores: Scores) -> None:
+        """Keep `VARIABLES` of each query; NaN in a layer without gates."""
+        record = scores.record
         if record.gate is None:
-            return single(record.weight[..., :2]).new_full((*record.weight.shape[:3], 2), torch.nan)
-        gate = single(record.gate)
-        return torch.stack([gate.mean(-1), (gate < NEARLY_CLOSED).to(gate).mean(-1)], dim=-1)
+            shape = (*record.weight.shape[:3], 2)
+            rows = single(record.weight[..., :2]).new_full(shape, torch.nan)
+        else:
+            gate = single(record.gate)
+            rows = torch.stack([gate.mean(-1), (gate < NEARLY_CLOSED).to(gate).mean(-1)], dim=-1)
+        self._blocks.keep(record, {"gate": rows})
+
+    def note_layer(self, seen: SeenLayer) -> None:
+        """Average over queries."""
+        means = over_queries(self._blocks.rows["gate"], self._members)[:, :, 0]
+        self._means[seen.record.site.layer] = means
+        self._blocks = BlockRows()
+
+    def members(self) -> dict[str, Accumulator]:
+        """Return the statistics of the batch, by name."""
+        return {"gate": moments(stacked([self._means[layer] for layer in sorted(self._means)]))}
 
 
-def of_gates(found: Mapping[str, Any]) -> dict[str, Any]:
-    """Variables of a result; nothing if the model has no gates."""
-    if "gate" not in found:
+def gates(outcome: Outcome) -> Variables:
+    """Return how far gates are open; nothing if the model has no gates."""
+    if "gate" not in outcome.found:
         return {}
-    variables: dict[str, Any] = {}
+    variables: Variables = {}
     for at, name in enumerate(VARIABLES):
-        of = {part: values[..., at] for part, values in found["gate"].items()}
+        of = {part: values[..., at] for part, values in outcome.found["gate"].items()}
         variables |= of_mean(name, ("layer", "head"), of)
     return variables

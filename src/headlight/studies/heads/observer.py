@@ -4,7 +4,7 @@ from collections.abc import Sequence
 
 import numpy as np
 import torch
-from jaxtyping import Float, Int64
+from jaxtyping import Bool, Float, Int64
 from torch import Tensor
 
 from headlight.analysis.positions import LENGTH_BIN, Positions, array, filled, moments, stacked
@@ -23,83 +23,97 @@ from headlight.pool import (
     to_neighbours,
     with_all,
 )
-from headlight.reduce import Accumulator, Grouped, Moments, Ratio, Strongest, Tally
+from headlight.reduce import Accumulator, Grouped, Moments, Ratio, Tally
 from headlight.reduce.base import Array
 from headlight.shapes import Score
 from headlight.studies.heads.behaviours import BehaviourCounter
 from headlight.studies.heads.by_group import POWERS, members
-from headlight.studies.heads.gates import OF_ALL_QUERIES, GateObserver
 from headlight.studies.heads.one_pass import OnePass, Sums
-from headlight.studies.heads.passages import PassageSeeker
-from headlight.studies.heads.residual import ResidualObserver
-from headlight.studies.heads.token_types import TokenCounter
+from headlight.studies.heads.part import (
+    BlockRows,
+    PartObserver,
+    SeenLayer,
+    SeenMeasure,
+    inputs_of,
+)
 from headlight.vocabulary import CATEGORIES, MEASURES, NEIGHBOURS, Measure, ValueBias, measure
 
+OF_ALL_QUERIES = ("weight", "effective", "gradient", "attribution")
+"""Measures that cost no more where a gate makes f another for each query."""
 OFFSETS = tuple(NEIGHBOURS.values())
 QUERY_CATEGORIES = ("all", *CATEGORIES, "not_sep")
 """Whose queries are averaged; the last are all but the separators (Clark et al. 2019, Fig. 2)."""
 
 
 class HeadsObserver:
-    """Sees the attention of one batch; `tally` is what it saw.
+    """Sees the attention of one batch; `tally` is what it saw, and what its parts saw.
 
     Layers may come in blocks of queries.  Statistics of rows are kept until the layer is whole, so
     that they are averaged alike.
+
+    Args:
+        queries: their positions.
+        keys: their positions.
+        kind: of attention.
+        value_bias: whether T of effective attention has the value bias in it.
+        measures: that are looked at.
+        parts: other observers, which are handed measures, blocks and layers as they are seen.
+        groups: of the texts, in which they are left out; see `headlight.studies.heads.by_group`.
+        sampled: queries at which norms are taken where a gate is a vector; None for all.
     """
 
-    def __init__(
+    def __init__(  # noqa: PLR0913 - each is known of the batch
         self,
         queries: Positions,
         keys: Positions,
         kind: Kind,
         value_bias: ValueBias = "include",
         measures: Sequence[str] = MEASURES,
-        passages: PassageSeeker | None = None,
-        behaviours: BehaviourCounter | None = None,
+        parts: Sequence[PartObserver] = (),
+        *,
+        groups: Int64[np.ndarray, " text"] | None = None,
+        sampled: Bool[Tensor, "batch query"] | None = None,
     ) -> None:
         self._kind = kind
         self._value_bias = value_bias
         self._measures = measures
-        self._passages = passages if "weight" in measures else None
-        self._behaviours = behaviours
-        self.gates: GateObserver | None = None
-        """Looks at gates, where the model has some."""
-        self.tokens: TokenCounter | None = None
-        """Looks at which tokens of the vocabulary attend, and which are attended to."""
-        self.residual: ResidualObserver | None = None
-        """Looks at what enters the blocks."""
-        self.drawn: Strongest | None = None
-        """Texts of the batch that may be drawn, for deciles."""
-        self.groups: Int64[np.ndarray, " text"] | None = None
-        """In which each text is left out, where differences from other runs are wanted."""
+        self._parts = parts
+        self._counter = next((each for each in parts if isinstance(each, BehaviourCounter)), None)
+        self._groups = groups
+        self._sampled = sampled
         self._sample: Tensor | None = None
         self._keys = keys
         self._key_members = membership(keys.category, len(CATEGORIES))
-        self._query_members = _query_members(queries)
+        self._query_members = query_members(queries)
         self._present = self._query_members[..., 0]
         self._key_lengths = keys.lengths
-        self._one_pass = _one_pass(queries, self._key_members, behaviours)
+        self._one_pass = _one_pass(queries, self._key_members, self._counter)
         self._seen: dict[int, dict[str, Tensor]] = {}
         self._vectors: Vectors | None = None
-        self._rows: dict[str, Tensor] = {}
+        self._blocks = BlockRows()
 
     @property
     def wants_stream(self) -> bool:
         """Whether records should say what entered the block."""
-        return self.residual is not None
+        return any(part.wants_stream for part in self._parts)
 
     def visit(self, record: LayerRecord) -> None:
         """Look at some queries of a layer; nothing of it is kept but small summaries of rows."""
         if not record.first:
-            self._vectors, self._rows = None, {}
-        self._sample = None if self.gates is None else self.gates.sample(record)
+            self._vectors = None
+        self._sample = self._sampled if record.site.gate == "element" else None
         scores = Scores(record, self._value_bias, torch.float32, self._vectors, self._sample)
         self._vectors = scores.vectors
-        self._keep(record, self._look(scores))
+        self._blocks.keep(record, self._look(scores))
         if record.ends:
             layer = record.site.layer
-            self._seen.setdefault(layer, {}).update(self._summary(scores, self._rows))
-            self._vectors, self._rows = None, {}
+            self._seen.setdefault(layer, {}).update(self._summary(scores, self._blocks.rows))
+            self._vectors, self._blocks = None, BlockRows()
+
+    def note_losses(self, losses: Float[Tensor, " batch"]) -> None:
+        """Hand the parts the loss of each text."""
+        for part in self._parts:
+            part.note_losses(losses)
 
     def tally(self) -> Tally:
         """The statistics of the batch: documents along the first axis, or tokens for dispersion."""
@@ -109,24 +123,16 @@ class HeadsObserver:
         powers = {name: seen.pop(name) for name in POWERS if name in seen}
         found: dict[str, Accumulator] = {name: moments(rows) for name, rows in seen.items()}
         found |= self._beside_whole(seen)
-        if self._passages is not None:
-            found["passages"] = self._passages.tally()
-        if self.drawn is not None:
-            found["drawn"] = self.drawn
-        if self._behaviours is not None:
-            found |= self._behaviours.members()
-        if self.tokens is not None:
-            found |= self.tokens.members()
-        if self.residual is not None:
-            found |= self.residual.members()
+        for part in self._parts:
+            found |= part.members()
         if sums is not None:
             seen["correlation_by_head"] = correlation(sums)
             found["correlation_by_head"] = moments(seen["correlation_by_head"])
             found["correlation"] = self._by_length(correlation(np.nansum(sums, axis=(1, 2))))
         found["token_share"] = self._token_shares()
         found["entropy_uniform"] = moments(np.log(array(self._key_lengths)))
-        if self.groups is not None:
-            found |= members(self.groups, seen, powers)
+        if self._groups is not None:
+            found |= members(self._groups, seen, powers)
         return Tally(found)
 
     def _beside_whole(self, seen: dict[str, Array]) -> dict[str, Accumulator]:
@@ -141,44 +147,18 @@ class HeadsObserver:
             found["merged_share"] = _of_whole(seen["merged"], seen["merged"])
         return found
 
-    def _keep(self, record: LayerRecord, rows: dict[str, Tensor]) -> None:
-        """Put the rows of a block where those of the layer are.
-
-        There is one place for all of them from the beginning: small tensors that outlive a block
-        would lie where its large ones were, and the next block, which is somewhat larger, could not
-        take their memory.
-        """
-        if record.block is None:
-            self._rows = rows
-            return
-        first, queries = record.first, record.block.queries
-        for name, each in rows.items():
-            if name not in self._rows:
-                shape = (*each.shape[:2], queries, *each.shape[3:])
-                self._rows[name] = each.new_empty(shape)
-            self._rows[name][:, :, first : first + each.shape[2]] = each
-
     def _look(self, scores: Scores) -> dict[str, Tensor]:
         """What is kept of each row."""
         found: dict[str, Tensor] = {}
         for name in self._measures:
             score = scores.of(name).float()
             sums = self._sums(score, scores.record, measure(name))
-            if self._behaviours is not None:
-                self._behaviours.look(name, score, scores.record, sums)
-            by_row = self._by_row(score, scores.record, measure(name), sums)
-            if self.tokens is not None:
-                self.tokens.look(name, score, by_row["rows"], scores.record.first)
-            found |= {f"{name} {kind}": each for kind, each in by_row.items()}
-        if self._passages is not None:
-            rows, neighbours, entropies = (
-                found[f"weight {kind}"] for kind in ("rows", "neighbour", "entropy")
-            )
-            told = None if self._behaviours is None else self._behaviours.rows_of_weight()
-            weight = scores.weight.float()
-            self._passages.look(scores.record.first, weight, rows, neighbours, entropies, told)
-        if self.gates is not None:
-            found["gate"] = self.gates.rows(scores.record)
+            rows = self._by_row(score, scores.record, measure(name), sums)
+            for part in self._parts:
+                part.note_measure(SeenMeasure(name, score, scores.record, sums, rows))
+            found |= {f"{name} {kind}": each for kind, each in rows.items()}
+        for part in self._parts:
+            part.note_block(scores)
         if "norm" in self._measures:
             found["merged"] = self._over_keys(scores.merged_norm[:, None])
         if "effective" in self._measures:
@@ -191,7 +171,7 @@ class HeadsObserver:
         """All sums over the cells in one pass, where that is possible."""
         if len(score) != len(self._present) or (row.signed and row.needs == "gradient"):
             return None
-        behaviours, queries = self._behaviours, score.shape[2]
+        behaviours, queries = self._counter, score.shape[2]
         asked = None
         if behaviours is not None and score.device.type == "cpu":
             asked = behaviours.asked(slice(record.first, record.first + queries))
@@ -232,36 +212,22 @@ class HeadsObserver:
 
     def _summary(self, scores: Scores, rows: dict[str, Tensor]) -> dict[str, Tensor]:
         """The statistics of a layer, of those of all its rows."""
-        looked = [self._means(rows, name) for name in self._measures]
-        heads = max(each["entropy"].shape[1] for each in looked)
-        seen = {}
+        means = {name: self._means(rows, name) for name in self._measures}
+        for part in self._parts:
+            part.note_layer(SeenLayer(scores.record, scores, means))
+        if not means:
+            return {}
+        seen: dict[str, Tensor] = {}
+        heads = max(each["entropy"].shape[1] for each in means.values())
         for name in ("total", "neighbour", "entropy"):
-            parts = [filled(each[name], heads) for each in looked]  # attribution has one row
+            parts = [filled(each[name], heads) for each in means.values()]  # attribution: one row
             seen[name] = torch.stack(parts, dim=1).movedim(2, 1)
-        if self._passages is not None:
-            of_weight = looked[self._measures.index("weight")]
-            means = None if self._behaviours is None else self._behaviours.means_of_weight()
-            self._passages.choose(scores.record.site.layer, of_weight, means)
-        self._finish(scores)
-        if self.gates is not None:
-            seen["gate"] = over_queries(rows["gate"], self._query_members)[:, :, 0]
         if "norm" in self._measures:
             seen |= self._norms(scores, rows["merged"])
         if "effective" in self._measures:
             seen["rank"] = rows["rank"].amax(-1).double()
             seen["comoments"] = summed(rows["comoments"], self._present)
         return seen
-
-    def _finish(self, scores: Scores) -> None:
-        """The whole layer was seen, by those that keep what they saw themselves."""
-        record = scores.record
-        if self._behaviours is not None:
-            norm = scores.vectors.norm if "norm" in self._measures else None
-            self._behaviours.finish(record.site.layer, norm, _given(record))
-        if self.tokens is not None:
-            self.tokens.finish(record.site.layer)
-        if self.residual is not None:
-            self.residual.visit(record)
 
     def _means(self, rows: dict[str, Tensor], name: str) -> dict[str, Tensor]:
         """One measure, averaged over queries."""
@@ -289,7 +255,7 @@ class HeadsObserver:
             "vector_norm": self._tokens(scores.vectors.norm.transpose(1, 2)),
             "vector_norm_powers": self._powers(scores.vectors.norm),
         }
-        given = _given(scores.record)
+        given = inputs_of(scores.record)
         if given is not None:
             found["input_norm"] = self._tokens(input_norm(given))
             found["input_norm_powers"] = self._powers(input_norm(given)[:, None])
@@ -320,11 +286,6 @@ class HeadsObserver:
         return grouped
 
 
-def _given(record: LayerRecord) -> Float[Tensor, "batch key d_input"] | None:
-    """The vectors that values are made from, of all keys, where they were found."""
-    return record.input if record.block is None else record.block.input
-
-
 def _of_whole(part: Array, total: Array) -> Ratio:
     """Of parts along the last axis beside the sum of all categories."""
     missing = np.isnan(total).all(-1, keepdims=True)
@@ -344,7 +305,7 @@ def _one_pass(
     return OnePass(queries, members, OFFSETS)
 
 
-def _query_members(queries: Positions) -> Membership:
+def query_members(queries: Positions) -> Membership:
     """Which queries are averaged for each of `QUERY_CATEGORIES`."""
     members = with_all(membership(queries.category, len(CATEGORIES)))
     sep = members[..., QUERY_CATEGORIES.index("sep")]

@@ -24,6 +24,7 @@ from headlight.findings import (
 from headlight.findings.answers.heads import SAID, survey
 from headlight.findings.rules import FEWEST_TEXTS
 from headlight.result.kinds import MULTI_KIND
+from headlight.studies.heads.page_numbers import chosen_sections, chosen_summary
 from headlight.studies.heads.page_sections import heads_section, residual_section, token_section
 from headlight.views.grid import anchor, head_grid
 from headlight.views.numbers import percent_text
@@ -81,7 +82,7 @@ def summary(result: xr.Dataset) -> Summary:
         found["vector_norm_cv"] = mean_of(result["vector_norm_cv"])
     if "effective_correlation_by_head" in result:
         found["effective_correlation"] = mean_of(result["effective_correlation_by_head"])
-    return rounded(found)
+    return rounded(found | chosen_summary(result))
 
 
 def sections(result: xr.Dataset, pages: PassagePages = NO_PAGES) -> list[Section]:
@@ -100,6 +101,7 @@ def sections(result: xr.Dataset, pages: PassagePages = NO_PAGES) -> list[Section
         _tables(result),
         residual_section(result),
         token_section(result),
+        *chosen_sections(result),
     ]
     return [each for each in found if each.drawings or each.tables or each.html]
 
@@ -370,15 +372,13 @@ def _entropy(result: xr.Dataset) -> Section:
 
 
 def _dispersion(result: xr.Dataset) -> Section:
-    names = categories(result)
-    title, lengths = "Coefficient of variation", "Mean length ‖f(x)‖"
+    title = "Coefficient of variation"
     shown = [
         Curve("vector_norm_cv", "‖f(x)‖, each head", title, colour="norm"),
         Curve("input_norm_cv", "‖x‖, input of the layer", title, colour="weight"),
-        Curve("vector_norm_by_category", panel=lengths, by=By("key_category", names)),
     ]
     there = [each for each in shown if _seen(result, each.variable)]
-    draw = curves(result.sel(key_category=list(names)), *there)
+    draw = curves(result, *there)
     return Section(
         "dispersion",
         "How much do the transformed vectors differ in length?",
@@ -386,7 +386,7 @@ def _dispersion(result: xr.Dataset) -> Section:
         "and CV the standard deviation of lengths over their mean. If all were alike (CV near 0), "
         "weights alone would tell what is moved; the more they vary, the more the norm corrects "
         "the weight.",
-        "Kobayashi et al. (2020), Tables 1 and 4 and Figure 4",
+        "Kobayashi et al. (2020), Tables 1 and 4",
         [Drawing("dispersion", "", "Lengths of vectors by layer.", draw)] if there else [],
     )
 

@@ -19,11 +19,13 @@ from headlight.analysis.sentences import rank_of
 from headlight.encode import Encoded
 from headlight.encode.batch import Batch
 from headlight.encode.speech import without_mark
+from headlight.measures import Scores
 from headlight.measures.precision import back_to, double, single
-from headlight.reduce import Strongest
+from headlight.reduce import Accumulator, Strongest
 from headlight.reduce.base import Array
 from headlight.shapes import Score
-from headlight.studies.heads.behaviours import SHOWN
+from headlight.studies.heads.behaviours import SHOWN, BehaviourCounter
+from headlight.studies.heads.part import PartObserver, SeenLayer, SeenMeasure
 from headlight.vocabulary import CATEGORIES, NEIGHBOURS, Kind
 
 TO_CATEGORY = tuple(name for name in CATEGORIES if name != "other")
@@ -68,10 +70,25 @@ class _Best(NamedTuple):
         )
 
 
-class PassageSeeker:
-    """Finds, in one batch, the row of each head in which it does most what it does."""
+class PassageSeeker(PartObserver):
+    """Finds, in one batch, the row of each head in which it does most what it does.
 
-    def __init__(self, batch: Batch, examples: Sequence[Encoded], kind: Kind) -> None:
+    Args:
+        batch: of texts.
+        examples: of which it was made.
+        kind: of attention.
+        counter: what counts the behaviours that are looked for, too.
+    """
+
+    def __init__(
+        self,
+        batch: Batch,
+        examples: Sequence[Encoded],
+        kind: Kind,
+        counter: BehaviourCounter | None = None,
+    ) -> None:
+        self._counter = counter
+        self._rows: Mapping[str, Tensor] = {}
         self._ids, self._category = sides(batch, kind)
         self._ranks = np.array([rank_of(example, kind) for example in examples])
         order = torch.as_tensor(np.argsort(np.argsort(self._ranks)))
@@ -84,6 +101,29 @@ class PassageSeeker:
         self._askable = torch.stack([_beside_words(askable, words, name) for name in STATISTICS])
         self._found: dict[int, Row] = {}
         self._best: _Best | None = None
+
+    def note_measure(self, seen: SeenMeasure) -> None:
+        """Keep what is known of the rows of the weight until all measures of them were seen."""
+        if seen.name == "weight":
+            self._rows = seen.rows
+
+    def note_block(self, scores: Scores) -> None:
+        """Observe the weights of a block."""
+        rows, neighbours, entropies = (
+            self._rows[name] for name in ("rows", "neighbour", "entropy")
+        )
+        counted = None if self._counter is None else self._counter.rows_of_weight()
+        weight = scores.weight.float()
+        self.look(scores.record.first, weight, rows, neighbours, entropies, counted)
+
+    def note_layer(self, seen: SeenLayer) -> None:
+        """Choose the example of each head."""
+        means = None if self._counter is None else self._counter.means_of_weight()
+        self.choose(seen.record.site.layer, seen.means["weight"], means)
+
+    def members(self) -> dict[str, Accumulator]:
+        """Return the passages, by the name of their member of a tally."""
+        return {"passages": self.tally()}
 
     def look(
         self,

@@ -3,8 +3,7 @@
 Source: Sun et al. (2024), "Massive Activations in Large Language Models", Section 2.
 """
 
-from collections.abc import Mapping, Sequence
-from typing import Any
+from collections.abc import Sequence
 
 import numpy as np
 import torch
@@ -19,6 +18,7 @@ from headlight.encode import Encoded, token_names
 from headlight.encode.batch import Batch
 from headlight.measures.precision import double, single
 from headlight.reduce import Accumulator, Strongest
+from headlight.studies.heads.part import Outcome, PartObserver, SeenLayer, Variables
 from headlight.studies.heads.passages import sides
 from headlight.vocabulary import MASSIVE, MASSIVE_RATIO, Kind
 
@@ -48,8 +48,10 @@ VARIABLES = {
 }
 
 
-class ResidualObserver:
+class ResidualObserver(PartObserver):
     """Of each layer what entered its block; `members` is what was seen in one batch."""
+
+    wants_stream = True
 
     def __init__(self, batch: Batch, examples: Sequence[Encoded], kind: Kind) -> None:
         ids, categories = sides(batch, kind)
@@ -58,6 +60,10 @@ class ResidualObserver:
         self._ranks = np.array([rank_of(example, kind) for example in examples])
         self._sample = self._begin[:, None] + _spread(self._there.sum(1))
         self._found: dict[int, Tensor] = {}
+
+    def note_layer(self, seen: SeenLayer) -> None:
+        """Observe its block."""
+        self.visit(seen.record)
 
     def visit(self, record: LayerRecord) -> None:
         """Look at the block of a layer."""
@@ -97,13 +103,14 @@ def _spread(lengths: Int64[Tensor, " batch"]) -> Int64[Tensor, "batch sampled"]:
     return found
 
 
-def of_residual(found: Mapping[str, Any], tokenizer: Any) -> dict[str, Any]:
-    """Variables of a result; nothing where it is not known what enters blocks."""
+def residual(outcome: Outcome) -> Variables:
+    """Return how large it gets; nothing where it is not known what enters blocks."""
+    found, tokenizer = outcome.found, outcome.tokenizer
     if "residual" not in found or not np.isfinite(found["residual"]["mean"]).any():
         return {}
     largest = found["residual_largest"]
     dimension, place, token = largest["rows"][0].T
-    variables: dict[str, Any] = {}
+    variables: Variables = {}
     for at, name in enumerate(BY_TEXT):
         of = {part: each[:, at] for part, each in found["residual"].items()}
         interval = of_rate if name == "residual_massive" else of_mean

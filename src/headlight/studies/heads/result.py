@@ -1,6 +1,5 @@
-"""The result of a survey: statistics with named axes."""
+"""What is computed of what a survey has seen: statistics with named axes, part by part."""
 
-from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
@@ -10,37 +9,21 @@ from headlight.analysis.variables import (
     Variable,
     describe_dispersion,
     dispersion,
-    long_names,
     of_mean,
     of_rate,
     of_ratio,
 )
 from headlight.encode import token_names
-from headlight.reduce import Strongest, Tally
-from headlight.result import describe
-from headlight.studies.heads.by_group import VARIABLES as BY_GROUP, of_groups
-from headlight.studies.heads.deciles import DECILES, DRAWN, VARIABLES as DECILES_OF_TEXTS
-from headlight.studies.heads.gates import VARIABLES as GATES, of_gates
+from headlight.reduce import Strongest
+from headlight.studies.heads.by_group import of_groups
+from headlight.studies.heads.deciles import DECILES, DRAWN, of_deciles
 from headlight.studies.heads.observer import OFFSETS, QUERY_CATEGORIES
+from headlight.studies.heads.part import Outcome, Variables
 from headlight.studies.heads.passages import BEFORE, STATISTICS
-from headlight.studies.heads.residual import VARIABLES as RESIDUAL, of_residual
-from headlight.studies.heads.token_types import (
-    SIDES,
-    VARIABLES as TOKEN_TYPES,
-    of_token_types,
-)
-from headlight.vocabulary import (
-    BEHAVIOURS,
-    CATEGORIES,
-    DISTANCES,
-    MEASURES,
-    RELATIVE,
-    measure,
-)
+from headlight.studies.heads.token_types import SIDES, of_token_types
+from headlight.vocabulary import BEHAVIOURS, CATEGORIES, DISTANCES, RELATIVE, measure
 
 GROUP = ("layer", "head", "measure")
-TEXTS = ("passages", "drawn")
-"""What observers keep of texts, which is no statistic."""
 
 
 def _shares(name: str, keys: str) -> dict[str, Variable]:
@@ -54,10 +37,49 @@ def _shares(name: str, keys: str) -> dict[str, Variable]:
     }
 
 
-def _certain(table: dict[str, tuple[str, str]]) -> dict[str, Variable]:
-    """Of a table of long names and units: what has no interval."""
-    return {name: Variable(*said) for name, said in table.items()}
+OF_ROWS = {
+    "total": Variable(
+        "sum that keys of a category receive from a query", "", interval="row_positive"
+    ),
+    "share": Variable("share of a row that goes to keys of a category", interval="row_share"),
+    "neighbour": Variable("share of a row that goes to the key at an offset", interval="row_share"),
+    "entropy": Variable("entropy of a row", "nat", interval="positive"),
+    "entropy_uniform": Variable("entropy of uniform attention", "nat", interval="positive"),
+    "token_share": Variable("share of the tokens that are of a category", interval="share"),
+}
 
+OF_MERGED_NORMS = {
+    "merged_total": Variable(
+        "norm of the sum over heads of what keys of a category send", "", interval="positive"
+    ),
+    "merged_share": Variable(
+        "share of all keys of the norm of the sum over heads", interval="share"
+    ),
+}
+
+OF_EFFECTIVE = {
+    "rank": Variable("rank of T", interval="positive"),
+    "effective_correlation": Variable(
+        "correlation (Pearson's r) of raw and effective attention", interval="correlation"
+    ),
+    "effective_correlation_by_head": Variable(
+        "correlation (Pearson's r) of raw and effective attention", interval="correlation"
+    ),
+    "effective_correlation_std": Variable("its standard deviation over texts"),
+    "effective_correlation_count": Variable("texts"),
+}
+
+OF_PASSAGES = {
+    "passage_score": Variable("what the head does on average in the example of the passage"),
+    "passage_rank": Variable("number by which the example of the passage can be found again"),
+    "passage_length": Variable("attended tokens of that example"),
+    "passage_query": Variable("place of the attending token"),
+    "passage_query_token": Variable("its number in the vocabulary"),
+    "passage_place": Variable("place of an attended token"),
+    "passage_token": Variable("its number in the vocabulary"),
+    "passage_weight": Variable("its weight"),
+    "token_text": Variable("tokens that passages, and the texts that were drawn, hold"),
+}
 
 OF_BEHAVIOURS = {
     **_shares("behaviour", "what a behaviour looks at"),
@@ -104,164 +126,12 @@ OF_LENGTHS = {
     **describe_dispersion("input_norm", "‖x‖"),
 }
 
-VARIABLES = long_names(
-    {
-        "total": Variable(
-            "sum that keys of a category receive from a query", "", interval="row_positive"
-        ),
-        "share": Variable("share of a row that goes to keys of a category", interval="row_share"),
-        "neighbour": Variable(
-            "share of a row that goes to the key at an offset", interval="row_share"
-        ),
-        "entropy": Variable("entropy of a row", "nat", interval="positive"),
-        "entropy_uniform": Variable("entropy of uniform attention", "nat", interval="positive"),
-        "token_share": Variable("share of the tokens that are of a category", interval="share"),
-        "merged_total": Variable(
-            "norm of the sum over heads of what keys of a category send", "", interval="positive"
-        ),
-        "merged_share": Variable(
-            "share of all keys of the norm of the sum over heads", interval="share"
-        ),
-        "rank": Variable("rank of T", interval="positive"),
-        "effective_correlation": Variable(
-            "correlation (Pearson's r) of raw and effective attention", interval="correlation"
-        ),
-        "effective_correlation_by_head": Variable(
-            "correlation (Pearson's r) of raw and effective attention", interval="correlation"
-        ),
-        "effective_correlation_std": Variable("its standard deviation over texts"),
-        "effective_correlation_count": Variable("texts"),
-        "passage_score": Variable("what the head does on average in the example of the passage"),
-        "passage_rank": Variable("number by which the example of the passage can be found again"),
-        "passage_length": Variable("attended tokens of that example"),
-        "passage_query": Variable("place of the attending token"),
-        "passage_query_token": Variable("its number in the vocabulary"),
-        "passage_place": Variable("place of an attended token"),
-        "passage_token": Variable("its number in the vocabulary"),
-        "passage_weight": Variable("its weight"),
-        "token_text": Variable("tokens that passages, and the texts that were drawn, hold"),
-        **_certain(DECILES_OF_TEXTS),
-        **OF_BEHAVIOURS,
-        **GATES,
-        **_certain(TOKEN_TYPES),
-        **RESIDUAL,
-        **OF_LENGTHS,
-        **_certain(BY_GROUP),
-    }
-)
-"""Long name and unit of every variable; norms are in units of the model's hidden states."""
 
-
-def dataset(
-    tally: Tally,
-    layers: Sequence[int],
-    measures: Sequence[str] = MEASURES,
-    tokenizer: Any = None,
-) -> xarray.Dataset:
-    """Named arrays of what a run has found.
-
-    Args:
-        tally: what the observers saw, merged.
-        layers: the numbers of the layers, in the order in which they were observed.
-        measures: which were observed, in that order.
-        tokenizer: of the model, for the tokens.
-    """
-    found = {name: part.compute() for name, part in tally.items() if name not in TEXTS}
-    coordinates = {
-        "measure": list(measures),
-        "layer": list(layers),
-        "head": list(range(found["total"]["mean"].shape[1])),
-        "query_category": list(QUERY_CATEGORIES),
-        "key_category": list(CATEGORIES),
-        "offset": list(OFFSETS),
-    }
-    variables: dict[str, Any] = _of_rows(found, measures)
-    variables |= of_mean("entropy_uniform", (), found["entropy_uniform"])
-    variables |= of_ratio("token_share", ("key_category",), found["token_share"])
-    variables |= of_gates(found)
-    variables |= _of_merged_norms(found) | _of_effective(found)
-    if "behaviour" in found:
-        coordinates |= {
-            "behaviour": list(BEHAVIOURS),
-            "relative": list(RELATIVE),
-            "distance": list(DISTANCES),
-        }
-        variables |= _of_behaviours(found)
-    variables |= of_residual(found, tokenizer)
-    if of_tokens := of_token_types(found, tokenizer):
-        coordinates["side"] = list(SIDES)
-        variables |= of_tokens
-    variables |= dispersion("vector_norm", found, ("layer", "head"))
-    variables |= dispersion("input_norm", found, ("layer",))
-    by_group, intervals = of_groups(found, measures)
-    variables |= by_group
-    for name, (dims, *ends) in intervals.items():
-        if name in variables and f"{name}_low" not in variables:
-            for end, values in zip(("low", "high"), ends, strict=True):
-                of_value = variables[name][0]
-                variables[f"{name}_{end}"] = xarray.DataArray(values, dims=dims).transpose(
-                    *of_value
-                )
-    return describe(xarray.Dataset(variables, coords=coordinates), VARIABLES)
-
-
-def passages(found: Strongest, tokenizer: Any, result: xarray.Dataset) -> xarray.Dataset:
-    """The passages of the corpus where each head does most what it does.
-
-    Args:
-        found: by `STATISTICS`, layer and head.
-        tokenizer: of the model, for the tokens.
-        result: the survey, of which it becomes a part.
-    """
-    rows = found.compute()["rows"][0]
-    score, rank, length, query, query_token = np.moveaxis(rows[..., :BEFORE], -1, 0)
-    place, token, weight = np.split(rows[..., BEFORE:], 3, axis=-1)
-    group = ("does", "layer", "head")
-    by_head = {
-        "passage_score": score,
-        "passage_rank": rank,
-        "passage_length": length,
-        "passage_query": query,
-        "passage_query_token": query_token,
-    }
-    by_token = {"passage_place": place, "passage_token": token, "passage_weight": weight}
-    drawn = [result[name].values.ravel() for name in DRAWN if name in result]
-    ids = np.unique(np.concatenate([token.ravel(), query_token.ravel(), *drawn]))
-    ids = ids[np.isfinite(ids)].astype(int)
-    variables: dict[str, Any] = {name: (group, values) for name, values in by_head.items()}
-    variables |= {
-        name: ((*group, "kept"), values.astype(np.float32)) for name, values in by_token.items()
-    }
-    variables["token_text"] = ("token", token_names(tokenizer, ids.tolist()))
-    coordinates = {
-        "does": list(STATISTICS),
-        "layer": result["layer"],
-        "head": result["head"],
-        "token": ids,
-    }
-    kept = describe(xarray.Dataset(variables, coords=coordinates), VARIABLES)
-    for name in by_token:  # most of a result, and half of it zeros
-        kept[name].encoding["zlib"] = True
-    return kept
-
-
-def texts_at_deciles(variables: dict[str, Any], result: xarray.Dataset) -> xarray.Dataset:
-    """Texts of the corpus from those in which a head attends weakly to those where it does most.
-
-    Args:
-        variables: see `headlight.studies.heads.deciles.of_deciles`.
-        result: the survey, of which they become a part.
-    """
-    coordinates = {name: result[name] for name in ("measure", "layer", "head")}
-    made = xarray.Dataset(variables, coords={**coordinates, "decile": list(DECILES)})
-    for name in ("decile_place", "decile_value", "drawn_key", "drawn_query"):
-        if name in made:
-            made[name].encoding["zlib"] = True
-    return describe(made, VARIABLES)
-
-
-def _of_rows(found: dict[str, Any], measures: Sequence[str]) -> dict[str, Any]:
+def rows(outcome: Outcome) -> Variables:
     """Categories, neighbours and entropies; of measures that are no shares, of a row's whole."""
+    found, measures = outcome.found, outcome.measures
+    if not measures:
+        return {}
     total = of_mean("total", (*GROUP, "query_category", "key_category"), found["total"])
     share = {name.replace("total", "share"): each.copy() for name, each in total.items()}
     neighbour = of_mean("neighbour", (*GROUP, "offset"), found["neighbour"])
@@ -273,12 +143,27 @@ def _of_rows(found: dict[str, Any], measures: Sequence[str]) -> dict[str, Any]:
                 of[end][{"measure": sizes}] = each.values
     entropy = of_mean("entropy", (*GROUP, "query_category"), found["entropy"])
     all_of_them = total | share | neighbour | entropy
-    return {name: each.transpose("measure", ...) for name, each in all_of_them.items()}
+    return {
+        "measure": list(measures),
+        "query_category": list(QUERY_CATEGORIES),
+        "key_category": list(CATEGORIES),
+        "offset": list(OFFSETS),
+        **{name: each.transpose("measure", ...) for name, each in all_of_them.items()},
+        **of_mean("entropy_uniform", (), found["entropy_uniform"]),
+        **of_ratio("token_share", ("key_category",), found["token_share"]),
+    }
 
 
-def _of_behaviours(found: dict[str, Any]) -> dict[str, Any]:
+def behaviours(outcome: Outcome) -> Variables:
     """Shares, with and without the first token, and what is known of that."""
-    variables: dict[str, Any] = {}
+    found = outcome.found
+    if "behaviour" not in found:
+        return {}
+    variables: Variables = {
+        "behaviour": list(BEHAVIOURS),
+        "relative": list(RELATIVE),
+        "distance": list(DISTANCES),
+    }
     ends = np.cumsum([len(BEHAVIOURS), len(RELATIVE)])
     share = of_mean("share", (*GROUP, "number"), found["behaviour"])
     rest = of_ratio("rest", (*GROUP, "number"), found["behaviour_rest"])
@@ -304,6 +189,12 @@ def _of_behaviours(found: dict[str, Any]) -> dict[str, Any]:
     for name, part in (("no_op", "no_op"), ("value_drain", "drain")):
         if part in found:
             variables |= of_mean(name, by_head, found[part])
+    return variables | _activations(found)
+
+
+def _activations(found: dict[str, Any]) -> Variables:
+    """The largest entries of what values are made from; nothing where that is not known."""
+    variables: Variables = {}
     if "activation" in found:
         for at, name in enumerate(("activation_max", "activation_ratio")):
             of = {part: each[..., at] for part, each in found["activation"].items()}
@@ -314,8 +205,9 @@ def _of_behaviours(found: dict[str, Any]) -> dict[str, Any]:
     return variables
 
 
-def _of_merged_norms(found: dict[str, Any]) -> dict[str, Any]:
+def merged_norms(outcome: Outcome) -> Variables:
     """‖Σ_h α f(x)‖; nothing if no norm was observed."""
+    found = outcome.found
     if "merged" not in found:
         return {}
     dims = ("layer", "query_category", "key_category")
@@ -323,8 +215,9 @@ def _of_merged_norms(found: dict[str, Any]) -> dict[str, Any]:
     return of_mean("merged_total", dims, found["merged"]) | shares
 
 
-def _of_effective(found: dict[str, Any]) -> dict[str, Any]:
+def effective(outcome: Outcome) -> Variables:
     """Effective attention beside the weights; nothing if it was not observed."""
+    found = outcome.found
     if "correlation" not in found:
         return {}
     correlation, by_head = found["correlation"], ("layer", "head")
@@ -335,4 +228,73 @@ def _of_effective(found: dict[str, Any]) -> dict[str, Any]:
         **of_mean("effective_correlation", ("length",), correlation),
         "effective_correlation_std": ("length", correlation["std"]),
         "effective_correlation_count": ("length", correlation["count"]),
+    }
+
+
+def lengths(outcome: Outcome) -> Variables:
+    """How long transformed vectors are, and what they are made from."""
+    found = outcome.found
+    return dispersion("vector_norm", found, ("layer", "head")) | dispersion(
+        "input_norm", found, ("layer",)
+    )
+
+
+def token_types(outcome: Outcome) -> Variables:
+    """Tokens of the vocabulary by head; nothing if they were not looked at."""
+    variables = of_token_types(outcome.found, outcome.tokenizer)
+    return {"side": list(SIDES), **variables} if variables else {}
+
+
+def groups(outcome: Outcome) -> Variables:
+    """What each group of texts moves numbers by, and intervals of numbers that have none yet."""
+    known = outcome.variables
+    variables, intervals = of_groups(outcome.found, outcome.measures)
+    for name, (dims, *ends) in intervals.items():
+        if name in known and f"{name}_low" not in known:
+            for end, values in zip(("low", "high"), ends, strict=True):
+                moved = xarray.DataArray(values, dims=dims).transpose(*known[name][0])
+                variables[f"{name}_{end}"] = moved
+    return variables
+
+
+def deciles(outcome: Outcome) -> Variables:
+    """Texts of the corpus from those in which a head attends weakly to those where it does most."""
+    drawn = outcome.tally.get("drawn")
+    if not isinstance(drawn, Strongest):
+        return {}
+    bias = outcome.settings.value_bias
+    variables = of_deciles(outcome.plan, drawn, outcome.measures, bias)
+    return {"decile": list(DECILES), **variables}
+
+
+def passages(outcome: Outcome) -> Variables:
+    """The passages of the corpus where each head does most what it does, by `STATISTICS`."""
+    kept = outcome.tally.get("passages")
+    if not isinstance(kept, Strongest):
+        return {}
+    rows = kept.compute()["rows"][0]
+    score, rank, length, query, query_token = np.moveaxis(rows[..., :BEFORE], -1, 0)
+    place, token, weight = np.split(rows[..., BEFORE:], 3, axis=-1)
+    group = ("does", "layer", "head")
+    by_head = {
+        "passage_score": score,
+        "passage_rank": rank,
+        "passage_length": length,
+        "passage_query": query,
+        "passage_query_token": query_token,
+    }
+    by_token = {"passage_place": place, "passage_token": token, "passage_weight": weight}
+    drawn = [
+        np.asarray(outcome.variables[name][1]).ravel()
+        for name in DRAWN
+        if name in outcome.variables
+    ]
+    ids = np.unique(np.concatenate([token.ravel(), query_token.ravel(), *drawn]))
+    ids = ids[np.isfinite(ids)].astype(int)
+    return {
+        "does": list(STATISTICS),
+        "token": ids,
+        **{name: (group, values) for name, values in by_head.items()},
+        **{name: ((*group, "kept"), each.astype(np.float32)) for name, each in by_token.items()},
+        "token_text": ("token", token_names(outcome.tokenizer, ids.tolist())),
     }

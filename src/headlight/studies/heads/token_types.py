@@ -20,6 +20,7 @@ from headlight.measures.precision import double
 from headlight.reduce import Accumulator, KeyedSums
 from headlight.reduce.base import Array
 from headlight.shapes import Score
+from headlight.studies.heads.part import PartObserver, SeenLayer, SeenMeasure
 from headlight.studies.heads.passages import sides
 from headlight.vocabulary import CATEGORIES, Kind, measure
 
@@ -42,7 +43,7 @@ VARIABLES = {
 }
 
 
-class TokenCounter:
+class TokenCounter(PartObserver):
     """Sees all measures of all layers of one batch; `members` is what it saw.
 
     Args:
@@ -74,6 +75,14 @@ class TokenCounter:
         self._first_is_ordinary = (kind != "cross") & ~_is_special(of_first)
         self._given: dict[str, tuple[Tensor, Tensor]] = {}
         self._found: dict[int, list[Tensor]] = {}
+
+    def note_measure(self, seen: SeenMeasure) -> None:
+        """Observe what each query gives to which tokens."""
+        self.look(seen.name, seen.score, seen.rows["rows"], seen.record.first)
+
+    def note_layer(self, seen: SeenLayer) -> None:
+        """Add up what tokens of each type get and give."""
+        self.finish(seen.record.site.layer)
 
     def look(
         self,

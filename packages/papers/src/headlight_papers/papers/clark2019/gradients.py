@@ -12,7 +12,7 @@ from headlight_papers.papers.writer import ExhibitWriter
 
 CATEGORIES = {"unmasked": "all unmasked tokens", "sep": "[SEP]", "punctuation": ". or ,"}
 """Of the attended token."""
-BY = By("key_category", CATEGORIES)
+BY = By("importance_key", CATEGORIES)
 
 
 @exhibit(
@@ -25,8 +25,10 @@ def figure_3(reproduction: Reproduction, writer: ExhibitWriter) -> Section:
     """|∂L/∂α| by layer, for attention to [SEP], to periods and commas, and to all tokens."""
     result = load_importance(reproduction)
     by_layer = result["importance"].mean("head")
-    frame = frame_of({label: by_layer.sel(key_category=name) for name, label in CATEGORIES.items()})
-    ratio = by_layer.sel(key_category="sep") / by_layer.sel(key_category="unmasked")
+    frame = frame_of(
+        {label: by_layer.sel(importance_key=name) for name, label in CATEGORIES.items()}
+    )
+    ratio = by_layer.sel(importance_key="sep") / by_layer.sel(importance_key="unmasked")
     by_ratio = ", ".join(f"{float(value):.2f}" for value in ratio)
     return Section(
         explanation="Mean size of the derivative of the masked-language-model loss by a single "
@@ -34,7 +36,7 @@ def figure_3(reproduction: Reproduction, writer: ExhibitWriter) -> Section:
         "not masked. Small for [SEP] where attention to it is large: attending to it is a no-op.",
         drawings=[
             writer.curves(
-                result.assign(mean=by_layer).sel(key_category=list(CATEGORIES)),
+                result.assign(mean=by_layer).sel(importance_key=list(CATEGORIES)),
                 Curve("mean", panel="Mean of each layer", by=BY, y_label="mean |∂L/∂α|"),
                 Curve("importance", panel="Each head", by=BY, y_label="mean |∂L/∂α|"),
                 caption="Mean |∂L/∂α| by layer.",
@@ -67,7 +69,18 @@ def figure_3(reproduction: Reproduction, writer: ExhibitWriter) -> Section:
 def load_importance(reproduction: Reproduction) -> xarray.Dataset:
     """Gradient importance on the text."""
     text, model = text_source(reproduction), reproduction.language_model
-    return reproduction.run("importance", text, model=model, **text_settings(reproduction))
+    found = reproduction.run(
+        "survey",
+        text,
+        name="importance",
+        model=model,
+        measures=("gradient",),
+        numbers=("importance",),
+        passages=False,
+        token_types=0,
+        **text_settings(reproduction),
+    )
+    return found.sel(importance_query="all")
 
 
 def _small_from(ratio: xarray.DataArray) -> int | None:

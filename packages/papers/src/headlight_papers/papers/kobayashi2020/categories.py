@@ -37,7 +37,7 @@ def figure_3(reproduction: Reproduction, writer: ExhibitWriter) -> Section:
     found = load_norms(reproduction)
     frame = frame_of(
         {
-            f"{symbol} {LABELS[kind]}": found[name].mean("head").sel(key_category=kind)
+            f"{symbol} {LABELS[kind]}": found[name].mean("head").sel(key_group=kind)
             for name, symbol in SYMBOLS.items()
             for kind in categories(found)
         }
@@ -50,7 +50,7 @@ def figure_3(reproduction: Reproduction, writer: ExhibitWriter) -> Section:
         "is looked at and little is taken: a no-op.",
         drawings=[
             writer.curves(
-                found.sel(key_category=categories(found)),
+                found.sel(key_group=categories(found)),
                 *(
                     Curve(name, panel=title, by=BY, y_label=f"sum of {SYMBOLS[name]}")
                     for name, title in PANELS.items()
@@ -69,7 +69,7 @@ def _special_shares(found: xarray.Dataset) -> str:
     """Where special tokens get a larger share of the weight than of the norm."""
     special = [name for name in categories(found) if name in ("cls", "sep", "sink")]
     means = found[list(SYMBOLS)].mean("head")
-    share = (means / means.sum("key_category")).sel(key_category=special).sum("key_category")
+    share = (means / means.sum("key_group")).sel(key_group=special).sum("key_group")
     parts = [
         f"layer {name} {100 * weight:.0f}% and {100 * norm:.0f}%"
         for name, weight, norm in zip(
@@ -93,8 +93,8 @@ def together(correlation: float) -> str:
 def of_category(reproduction: Reproduction, writer: ExhibitWriter, category: str) -> Section:
     """α and ‖f(x)‖ of a category as maps; the scale of ‖f(x)‖ is one for all categories."""
     found = load_norms(reproduction)
-    weight = found["weight_total"].sel(key_category=category)
-    norm = found["vector_norm_by_category"].sel(key_category=category)
+    weight = found["weight_total"].sel(key_group=category)
+    norm = found["vector_norm_by_category"].sel(key_group=category)
     tallest = float(found["vector_norm_by_category"].max())
     scale = (0.0, tallest) if np.isfinite(tallest) else None
     frame = frame_of({"α": weight, "‖f(x)‖": norm})
@@ -107,7 +107,7 @@ def of_category(reproduction: Reproduction, writer: ExhibitWriter, category: str
         "the other: the two cancel out.",
         drawings=[
             writer.maps(
-                found.sel(key_category=category),
+                found.sel(key_group=category),
                 Map("weight_total", f"(a) α of {LABELS[category]}", unit=""),
                 Map(
                     "vector_norm_by_category",

@@ -29,7 +29,7 @@ def findings(reproduction: Reproduction, writer: ExhibitWriter) -> Section:
 
 
 def judge_claims(found: xarray.Dataset) -> list[Claim]:
-    """Every claim about a result of the study of norms."""
+    """Every claim about a survey that has ranks."""
     return [_lengths_vary(found), *_cancelled(found), _frequency(found), _more_frequency(found)]
 
 
@@ -50,7 +50,7 @@ def _cancelled(found: xarray.Dataset) -> list[Claim]:
     claims = []
     for name in _of_interest(found):
         weight, norm = mean_shares(found, name)
-        rho = _counted(found.sel(key_category=name), "weight_norm_spearman")
+        rho = _counted(found.sel(key_group=name), "weight_norm_spearman")
         left = norm / weight if weight else float("nan")
         there = published.TABLE_2.get(name)
         claims.append(

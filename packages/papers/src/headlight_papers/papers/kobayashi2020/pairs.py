@@ -42,7 +42,7 @@ def table_2(reproduction: Reproduction, writer: ExhibitWriter) -> Section:
     """Spearman's ρ between α and ‖f(x)‖, over all pairs of a category."""
     found = load_norms(reproduction)
     names = categories(found)
-    of = found.sel(key_category=names)
+    of = found.sel(key_group=names)
     frame = pandas.DataFrame(
         {
             "category": [LABELS[name] for name in names],
@@ -84,9 +84,9 @@ def figure_5(reproduction: Reproduction, writer: ExhibitWriter) -> Section:
     """A sample of pairs of α and ‖f(x)‖."""
     found = load_norms(reproduction)
     panels, frames = [], []
-    longest = float(found["pairs_sample"].sel(pair="norm").max())
+    longest = float(found["pairs_sample"].sel(quantity="norm").max())
     for name in categories(found):
-        pairs = found["pairs_sample"].sel(key_category=name).values
+        pairs = found["pairs_sample"].sel(key_group=name).values
         pairs = pairs[np.isfinite(pairs).all(axis=1)]
         frames.append(
             pandas.DataFrame({"category": LABELS[name], "α": pairs[:, 0], "‖f(x)‖": pairs[:, 1]})

@@ -14,21 +14,40 @@ LABELS = {
     "other": "other tokens",
     "sink": "sinks",
 }
-BY = By("key_category", LABELS)
+BY = By("key_group", LABELS)
+TOTALS = {"weight_total": "weight", "weighted_norm_total": "norm"}
+"""Sums over the tokens of a kind, by the measure of which they are."""
 
 
 def load_norms(reproduction: Reproduction) -> xarray.Dataset:
-    """Weights and norms of the text, in one pass."""
+    """Weights and norms of the text, and their ranks, in one pass; with sums by kind of token."""
     text, ranks = text_source(reproduction), reproduction.sources.frequency_ranks or "corpus"
     reads = (text, [ranks] if ranks in RANKS_WITHOUT_FILE else ranks)
     settings = text_settings(reproduction)
-    return reproduction.run("norms", text, reads=reads, frequency_ranks=ranks, **settings)
+    found = reproduction.run(
+        "survey",
+        text,
+        name="norms",
+        reads=reads,
+        measures=("weight", "norm"),
+        numbers=("ranks",),
+        frequency_ranks=ranks,
+        passages=False,
+        token_types=0,
+        **settings,
+    )
+    if "group_total" in found:
+        totals = found["group_total"]
+    else:  # no sinks were looked for
+        totals = found["total"].sel(query_category="all", drop=True)
+        totals = totals.rename(key_category="key_group")
+    return found.assign({name: totals.sel(measure=of, drop=True) for name, of in TOTALS.items()})
 
 
 def categories(found: xarray.Dataset) -> list[str]:
     """The categories of attended tokens that occur."""
     return [
         str(name)
-        for name in found["key_category"].values
-        if float(found["token_count"].sel(key_category=name)) > 0
+        for name in found["key_group"].values
+        if float(found["token_count"].sel(key_group=name)) > 0
     ]

@@ -33,7 +33,7 @@ BOUND = "#f0a500"
 def section_3(reproduction: Reproduction, writer: ExhibitWriter) -> Section:
     """Null spaces against their bounds, and alternatives that the model cannot tell apart."""
     found, tried = load_identifiability(reproduction), load_alternatives(reproduction)
-    heads = count_heads(found["rank"])
+    heads = count_heads(found["rank_by_length"])
     table = _null_table(found)
     most = float(tried["difference"].max())
     rows = frame_of({str(name): values for name, values in tried.data_vars.items()})
@@ -46,7 +46,7 @@ def section_3(reproduction: Reproduction, writer: ExhibitWriter) -> Section:
         f"total variation that repeated linear programs find, in {ROWS} rows.",
         drawings=[
             writer.curves(
-                found.mean(("layer", "head")),
+                _means(found),
                 *_dimensions(float(found["null_dimension"].mean(("layer", "head")).max())),
                 caption="Dimension of the null spaces by length, means over texts and heads.",
                 alternative="; ".join(
@@ -97,18 +97,25 @@ def section_3(reproduction: Reproduction, writer: ExhibitWriter) -> Section:
 
 
 def _share(found: xarray.Dataset, name: str) -> float:
-    pairs = float((found["effective_correlation_by_head_count"] * 0 + found["text_count"]).sum())
+    pairs = float((found["rank_by_length"].notnull() * found["text_count"]).sum())
     return float(found[name].sum()) / pairs
+
+
+def _means(found: xarray.Dataset) -> xarray.Dataset:
+    """Return null spaces by length, means over heads."""
+    names = ["rank_by_length", "null_dimension", "null_dimension_with_ones", "bound"]
+    names += ["bound_with_ones", "keys_mean", "text_count"]
+    return found[names].mean(("layer", "head"))
 
 
 def _null_table(found: xarray.Dataset) -> pandas.DataFrame:
     """One row per bin of lengths."""
-    means = found.mean(("layer", "head"))
+    means = _means(found)
     return pandas.DataFrame(
         {
             "tokens": means["keys_mean"].values,
             "texts": means["text_count"].values.astype(int),
-            "rank T": means["rank"].values,
+            "rank T": means["rank_by_length"].values,
             "dim LN(T)": means["null_dimension"].values,
             "LN(T) at least": means["bound"].values,
             "dim LN([T, 1])": means["null_dimension_with_ones"].values,

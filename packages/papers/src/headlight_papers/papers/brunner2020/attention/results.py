@@ -69,7 +69,17 @@ def load_identifiability(reproduction: Reproduction) -> xarray.Dataset:
     """Ranks, null spaces and correlations by length, on single paragraphs, long and short."""
     text, bias = text_source(reproduction), value_bias(reproduction)
     settings = text_settings(reproduction) | {"pairs": False, "value_bias": bias}
-    return reproduction.run("identifiability", _paragraphs(text), reads=[text], **settings)
+    return reproduction.run(
+        "survey",
+        _paragraphs(text),
+        name="identifiability",
+        reads=[text],
+        measures=("effective",),
+        numbers=("null_space",),
+        passages=False,
+        token_types=0,
+        **settings,
+    )
 
 
 def passage(reproduction: Reproduction) -> tuple[str, str]:

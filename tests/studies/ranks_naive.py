@@ -1,4 +1,4 @@
-"""Every number of a study of norms by its definition: one document at a time, loops, float64."""
+"""Ranks of a survey by their definition: one document at a time, loops, float64."""
 
 from collections.abc import Sequence
 from typing import Any
@@ -10,8 +10,8 @@ from scipy.stats import spearmanr
 import definitions
 from headlight.encode import Encoded
 from headlight.encode.examples import count_types
-from headlight.studies.norms.frequency import FrequencyRanks
-from headlight.studies.norms.sinks import SINK, Sinks
+from headlight.studies.heads.frequency import FrequencyRanks
+from headlight.studies.heads.sinks import SINK, Sinks
 from studies.naive import Layer, layers_of
 
 Array = NDArray[np.float64]

@@ -1,4 +1,4 @@
-"""A study of norms against loops over all pairs, and what it must not depend on."""
+"""Ranks of a survey against loops over all pairs, and what it must not depend on."""
 
 import json
 from functools import reduce
@@ -9,39 +9,44 @@ import pytest
 import torch
 import xarray
 
-from headlight.analysis.batch_texts import Texts, groups_of
+from headlight.analysis.batch_texts import Texts
 from headlight.analysis.folder import RunFolder
+from headlight.analysis.plan import Pass
+from headlight.analysis.positions import Positions
 from headlight.analysis.text_plan import plan_text_study
 from headlight.capture import CapturedModel
 from headlight.encode.batch import collate
 from headlight.encode.examples import count_types
-from headlight.errors import CorpusError, RunError
+from headlight.errors import RunError, UsageError
 from headlight.findings.no_op import no_op
 from headlight.reduce import Sample, Tally
 from headlight.result import load
-from headlight.studies.norms import NormSettings
-from headlight.studies.norms.frequency import FrequencyRanks, Occurrences
-from headlight.studies.norms.observer import NormsObserver
-from headlight.studies.norms.sinks import find_sinks
-from headlight.studies.norms.study import dataset, run
+from headlight.studies.heads.frequency import FrequencyRanks, Occurrences
+from headlight.studies.heads.observer import HeadsObserver
+from headlight.studies.heads.part import Outcome
+from headlight.studies.heads.parts import dataset
+from headlight.studies.heads.ranks import Known, RankObserver
+from headlight.studies.heads.sinks import find_sinks
 from headlight.vocabulary import CATEGORIES
+from studies.chosen_numbers import only, settings_for, survey_with
 from studies.models import VOCABULARY, documents, model, texts, uneven
-from studies.norms_naive import Study, ranks_of_corpus
+from studies.ranks_naive import Study, ranks_of_corpus
 
 PAIRS = [" \n\n ".join(document.paragraphs) for document in documents(6)]
-SINKS = NormSettings(sinks="on", sink_multiple=1.1, sink_share=0.2)
+SINKS = settings_for("ranks", sinks="on", sink_multiple=1.1, sink_share=0.2)
+MEASURES = ("weight", "norm")
 CASES = {
-    "bert": ("bert", "encoder", NormSettings()),
+    "bert": ("bert", "encoder", settings_for("ranks")),
     "llama": ("llama", "decoder", SINKS),
     "bart cross": ("bart", "cross", SINKS),
-    "bart decoder": ("bart", "decoder", NormSettings(sinks="off")),
+    "bart decoder": ("bart", "decoder", settings_for("ranks", sinks="off")),
     "t5": ("t5", "encoder", SINKS),
 }
 
 
 def study(found: CapturedModel, corpus=None, settings=None, **more) -> xarray.Dataset:
     corpus = texts(9, longest=12) if corpus is None else corpus
-    return run(corpus, found, settings, progress=False, **more)
+    return survey_with("ranks", corpus, found, settings, **more)
 
 
 @pytest.fixture(scope="module", params=CASES)
@@ -50,8 +55,8 @@ def case(request):
     found = model(family)
     settings = settings.replace(pairs=family == "bart", kind=kind, batch_tokens=60)
     result = study(found, PAIRS, settings)
-    plan = plan_text_study("norms", "", PAIRS, found, settings)
-    sinks = find_sinks(plan, settings) if "sink" in result["key_category"] else None
+    plan = plan_text_study("survey", "", PAIRS, found, settings)
+    sinks = find_sinks(plan, settings) if "sink" in result["key_group"] else None
     examples = list(plan.examples)
     target = family == "bart" and kind == "decoder"
     ranks = ranks_of_corpus(examples, found.tokenizer, target=target)
@@ -61,19 +66,25 @@ def case(request):
 @pytest.mark.slow
 def test_weights_and_norms_by_category(case):
     result, naive = case
-    for name, variable in (
-        ("weight", "weight_total"),
-        ("weighted_norm", "weighted_norm_total"),
-        ("norm", "vector_norm_by_category"),
+    weight, norm = (totals_of(result, name) for name in ("weight", "norm"))
+    for name, values in (
+        ("weight", weight),
+        ("weighted_norm", norm),
+        ("norm", result["vector_norm_by_category"]),
     ):
         seen = np.array(naive.totals[name])
         count = np.isfinite(seen).sum(axis=0)
         means = np.where(count > 0, np.nansum(seen, axis=0) / np.maximum(count, 1), np.nan)
-        np.testing.assert_allclose(result[variable], means, rtol=1e-5, atol=1e-6, err_msg=variable)
-    there = np.isfinite(naive.totals["norm"]).sum(axis=0)[0, 0]
-    np.testing.assert_array_equal(result["examples_by_category"], there)
+        np.testing.assert_allclose(values, means, rtol=1e-5, atol=1e-6, err_msg=name)
     np.testing.assert_array_equal(result["token_count"], naive.tokens)
-    np.testing.assert_allclose(result["weight_total"].sum("key_category"), 1, rtol=1e-5)
+    np.testing.assert_allclose(weight.sum(weight.dims[-1]), 1, rtol=1e-5)
+
+
+def totals_of(result: xarray.Dataset, measure: str) -> xarray.DataArray:
+    """What categories of keys receive, sinks being one where they were looked for."""
+    found = result if "group_total" in result else result.sel(query_category="all")
+    name = "group_total" if "group_total" in result else "total"
+    return found[name].sel(measure=measure)
 
 
 def test_dispersion(case):
@@ -97,34 +108,24 @@ def test_dispersion(case):
 
 def test_correlations_of_all_pairs(case):
     result, naive = case
-    for category, name in enumerate(result["key_category"].values):
-        here = result.sel(key_category=name)
-        check(here, "weight_norm_spearman", {}, *naive.correlation(None, None, category))
-        for layer in range(2):
-            place = {"layer": layer}
-            check(
-                here,
-                "weight_norm_spearman_by_layer",
-                place,
-                *naive.correlation(layer, None, category),
-            )
-            for head in range(4):
-                place = {"layer": layer, "head": head}
-                check(
-                    here,
-                    "weight_norm_spearman_by_head",
-                    place,
-                    *naive.correlation(layer, head, category),
-                )
+    for category, name in enumerate(result["key_group"].values):
+        here = result.sel(key_group=name)
+        check(here, "weight_norm_spearman", *naive.correlation(None, None, category))
+        for layer, head in product(range(2), range(4)):
+            of_head = float(here["weight_norm_spearman_by_head"].sel(layer=layer, head=head))
+            near(of_head, *naive.correlation(layer, head, category))
 
 
-def check(result: xarray.Dataset, name: str, place: dict[str, int], rho: float, count: int) -> None:
+def check(result: xarray.Dataset, name: str, rho: float, count: int) -> None:
     """Weights of random models are narrow, and so share bins; of few pairs that matters more."""
-    assert int(result[f"{name}_count"].sel(place)) == count
-    found = float(result[name].sel(place))
-    assert np.isnan(found) == np.isnan(rho), (name, place)
+    assert int(result[f"{name}_count"]) == count
+    near(float(result[name]), rho, count)
+
+
+def near(found: float, rho: float, count: int) -> None:
+    assert np.isnan(found) == np.isnan(rho)
     if not np.isnan(rho):
-        assert abs(found - rho) <= 0.03 + 1 / count, (name, place)
+        assert abs(found - rho) <= 0.03 + 1 / count
 
 
 def test_correlations_with_frequency(case):
@@ -132,13 +133,10 @@ def test_correlations_with_frequency(case):
     for number, quantity in enumerate(("weight", "norm")):
         here = result.sel(quantity=quantity)
         count = len(naive.occurrences)
-        check(here, "frequency_spearman", {}, naive.frequency(number, None, None), count)
+        check(here, "frequency_spearman", naive.frequency(number, None, None), count)
         for layer, head in product(range(2), range(4)):
-            place = {"layer": layer}
-            rho = naive.frequency(number, layer, None)
-            check(here, "frequency_spearman_by_layer", place, rho, count)
-            rho = naive.frequency(number, layer, head)
-            check(here, "frequency_spearman_by_head", {**place, "head": head}, rho, count)
+            of_head = float(here["frequency_spearman_by_head"].sel(layer=layer, head=head))
+            near(of_head, naive.frequency(number, layer, head), count)
 
 
 CLOSE = {"rtol": 1e-4, "atol": 2e-3}
@@ -165,7 +163,7 @@ def assert_equal(one: xarray.Dataset, other: xarray.Dataset) -> None:
 @pytest.mark.parametrize("family", ["bert", "llama"])
 def test_neither_batches_nor_the_order_of_texts_change_the_result(family):
     found, corpus = model(family), texts(7, longest=14)
-    settings = NormSettings(sample=50)
+    settings = settings_for("ranks", sample=50)
     alone = study(found, corpus, settings.replace(batch_tokens=1))
     together = study(found, corpus, settings.replace(batch_tokens=100_000))
     assert_equal(together, alone)
@@ -176,7 +174,7 @@ def test_neither_batches_nor_the_order_of_texts_change_the_result(family):
 
 def test_parts_merge_to_the_whole_in_any_order():
     found = model("bert")
-    plan = plan_text_study("norms", "", texts(6), found, NormSettings())
+    plan = plan_text_study("survey", "", texts(6), found, settings_for("ranks"))
     examples = list(plan.examples)
     counts = count_types(examples, len(VOCABULARY))
     occurrences = Occurrences(FrequencyRanks.of_counts(counts, found.tokenizer), counts)
@@ -195,9 +193,8 @@ def test_parts_merge_to_the_whole_in_any_order():
 
 
 EXACT = {
-    "ranks", "pairs", "occurrences", "tokens",
-    *(f"frequency{place}_{what}" for place in ("", "_by_layer", "_by_head")
-      for what in ("seen", "ranks")),
+    "ranks", "pairs", "occurrences", "group_tokens",
+    *(f"frequency{place}_{what}" for place in ("", "_by_head") for what in ("seen", "ranks")),
 }  # fmt: skip
 
 
@@ -207,41 +204,40 @@ def observed(
     """What is seen in one batch of the examples, padded on a side."""
     kind = found.kinds[0]
     batch = collate(examples, pad_id=0, side=side)
-    made = NormsObserver(
+    made = RankObserver(
         Texts.of(batch, examples, kind),
-        occurrences,
-        len(CATEGORIES),
+        Known(None, occurrences),
         found.sites_of(kind),
-        groups=groups_of(examples),
-        pairs=Sample(40, 2, len(CATEGORIES)),
-        tokens=Sample(40, 4),
+        Sample(40, 2, len(CATEGORIES)),
+        Sample(40, 4),
     )
+    sides = Positions.for_kind(batch, kind)
+    whole = HeadsObserver(*sides, kind, measures=MEASURES, parts=[made])
     with found.capture(found.sites_of(kind)) as recorder:
-        recorder.visit = made.visit
+        recorder.visit = whole.visit
         found.run(batch, side=side)
-    return made.tally()
+    return whole.tally()
 
 
 @pytest.mark.parametrize("family", ["bert", "llama"])
 def test_padding_on_either_side_changes_nothing(family):
     found = model(family)
-    examples = list(plan_text_study("norms", "", texts(5), found, NormSettings()).examples)
+    examples = list(plan_text_study("survey", "", texts(5), found, settings_for("ranks")).examples)
     counts = count_types(examples, len(VOCABULARY))
     occurrences = Occurrences(FrequencyRanks.of_counts(counts, found.tokenizer), counts)
+    settings, known = settings_for("ranks", sample=40), {"ranks": Known(None, occurrences)}
+    plan, one = plan_text_study("survey", "", texts(5), found, settings), Pass(MEASURES)
     left, right = (
-        dataset(
-            observed(found, examples, occurrences, side), occurrences, [0, 1], CATEGORIES,
-            sample=40,
-        )
+        dataset(Outcome(plan, one, settings, observed(found, examples, occurrences, side), known))
         for side in ("left", "right")
-    )  # fmt: skip
-    assert_equal(left, right)
+    )
+    assert_equal(only("ranks", left), only("ranks", right))
 
 
 def test_a_sample_is_of_pairs_that_are_there_and_all_of_them_if_they_are_few(case):
     result, naive = case
-    for category, name in enumerate(result["key_category"].values):
-        sample = result["pairs_sample"].sel(key_category=name).dropna("sample").values
+    for category, name in enumerate(result["key_group"].values):
+        sample = result["pairs_sample"].sel(key_group=name).dropna("sample").values
         pairs = [
             pair
             for (_, _, at_category), found in naive.pairs.items()
@@ -276,21 +272,20 @@ def test_heads_that_a_layer_does_not_have_are_missing_and_change_nothing():
     found, corpus = uneven(), texts(6)
     result = study(found, corpus)
     missing = result.sel(layer=1, head=[2, 3])
-    for name in ("weight_total", "vector_norm_mean", "weight_norm_spearman_by_head"):
+    for name in ("total", "vector_norm_mean", "weight_norm_spearman_by_head"):
         assert np.isnan(missing[name]).all()
         assert np.isfinite(result[name].sel(layer=0, head=0)).any()
-    assert (missing["weight_norm_spearman_by_head_count"] == 0).all()
-    assert (missing["frequency_spearman_by_head_count"] == 0).all()
-    plan = plan_text_study("norms", "", corpus, found, NormSettings())
+    assert np.isnan(missing["frequency_spearman_by_head"]).all()
+    plan = plan_text_study("survey", "", corpus, found, settings_for("ranks"))
     examples = list(plan.examples)
     ranks = ranks_of_corpus(examples, found.tokenizer)
     naive = Study(found.transformer, "bert", "encoder", examples, ranks.rank, heads=(4, 2))
     for category, name in enumerate(CATEGORIES):
-        here = result.sel(key_category=name)
-        check(here, "weight_norm_spearman", {}, *naive.correlation(None, None, category))
+        here = result.sel(key_group=name)
+        check(here, "weight_norm_spearman", *naive.correlation(None, None, category))
     for number, quantity in enumerate(("weight", "norm")):
         rho, count = naive.frequency(number, None, None), len(naive.occurrences)
-        check(result.sel(quantity=quantity), "frequency_spearman", {}, rho, count)
+        check(result.sel(quantity=quantity), "frequency_spearman", rho, count)
 
 
 def test_vectors_of_length_zero_give_no_nan_but_where_there_is_nothing_to_rank():
@@ -300,13 +295,16 @@ def test_vectors_of_length_zero_give_no_nan_but_where_there_is_nothing_to_rank()
         output.weight[:, :8] = 0  # the first head writes nothing
     result = study(found)
     silent = result.sel(layer=0, head=0)
-    for name in ("vector_norm_mean", "vector_norm_std", "weighted_norm_total"):
-        assert (silent[name].fillna(0) == 0).all()
+    totals = silent["total"].sel(query_category="all")
+    for zeros in (
+        silent["vector_norm_mean"],
+        silent["vector_norm_std"],
+        totals.sel(measure="norm"),
+    ):
+        assert (zeros.fillna(0) == 0).all()
     assert np.isnan(silent["weight_norm_spearman_by_head"]).all()  # a constant has no ranks
-    assert np.isfinite(silent["weight_total"]).all()
-    assert np.isfinite(
-        result["weight_norm_spearman_by_layer"].sel(key_category=["cls", "sep", "other"])
-    ).all()
+    assert np.isfinite(totals.sel(measure="weight")).all()
+    assert np.isfinite(result["weight_norm_spearman"].sel(key_group=["cls", "sep", "other"])).all()
     assert np.isfinite(result["frequency_spearman"]).all()
     assert not no_op(result).query("layer == 0 and head == 0")["no_op"].any()
 
@@ -314,8 +312,8 @@ def test_vectors_of_length_zero_give_no_nan_but_where_there_is_nothing_to_rank()
 def test_types_without_a_rank_are_left_out_and_counted():
     found, corpus = model("bert"), texts(8)
     ranks = FrequencyRanks.of_ids(found.tokenizer)
-    result = study(found, corpus, NormSettings(frequency_ranks="ids"))
-    examples = list(plan_text_study("norms", "", corpus, found, NormSettings()).examples)
+    result = study(found, corpus, settings_for("ranks", frequency_ranks="ids"))
+    examples = list(plan_text_study("survey", "", corpus, found, settings_for("ranks")).examples)
     ids = [token for example in examples for token in example.ids]
     left_out = sum(np.isnan(ranks.rank[token]) for token in ids)
     assert result.attrs["frequency_left_out"] == left_out > 0
@@ -324,7 +322,7 @@ def test_types_without_a_rank_are_left_out_and_counted():
     for number, quantity in enumerate(("weight", "norm")):
         rho = naive.frequency(number, None, None)
         here = result.sel(quantity=quantity)
-        check(here, "frequency_spearman", {}, rho, len(ids) - left_out)
+        check(here, "frequency_spearman", rho, len(ids) - left_out)
     rows = result["frequency_sample"].dropna("occurrence", how="all")
     assert len(rows) == len(ids) - left_out
     assert np.isfinite(rows).all()
@@ -336,25 +334,26 @@ def test_sinks_are_named_in_the_result_and_taken_out_of_their_category():
     result = study(found, corpus, SINKS)
     sinks = json.loads(result.attrs["sinks"])
     assert sinks["tokens"]
-    assert list(result["key_category"].values) == [*CATEGORIES, "sink"]
-    plain = study(found, corpus, NormSettings(sinks="off"))
+    assert list(result["key_group"].values) == [*CATEGORIES, "sink"]
+    plain = study(found, corpus, settings_for("ranks", sinks="off"))
     assert "sinks" not in plain.attrs
     assert result["token_count"].sum() == plain["token_count"].sum()
-    assert result["token_count"].sel(key_category="sink") > 0
+    assert result["token_count"].sel(key_group="sink") > 0
 
 
 @pytest.mark.slow
 def test_a_finished_run_is_read_and_another_is_refused(tmp_path):
     found, corpus = model("bert"), texts(6)
     first = study(found, corpus, folder=RunFolder(path=tmp_path))
-    xarray.testing.assert_identical(load(tmp_path / "result.nc", stage="norms"), first)
+    kept = load(tmp_path / "result.nc", stage="survey")
+    xarray.testing.assert_identical(only("ranks", kept), first)
     again = study(found, corpus, folder=RunFolder(path=tmp_path, resume=True))
     xarray.testing.assert_identical(again, first)
     (tmp_path / "result.nc").unlink()
     assert_equal(study(found, corpus, folder=RunFolder(path=tmp_path, resume=True)), first)
     for changed in (
-        NormSettings(sample=3),
-        NormSettings(frequency_ranks="ids"),
+        settings_for("ranks", sample=3),
+        settings_for("ranks", frequency_ranks="ids"),
     ):
         with pytest.raises(RunError):
             study(found, corpus, changed, folder=RunFolder(path=tmp_path, resume=True))
@@ -362,13 +361,13 @@ def test_a_finished_run_is_read_and_another_is_refused(tmp_path):
 
 def test_no_more_examples_than_allowed_are_looked_at_or_counted():
     found, corpus = model("bert"), texts(9)
-    few = study(found, corpus, NormSettings(max_examples=4))
+    few = study(found, corpus, settings_for("ranks", max_examples=4))
     assert_equal(few, study(found, corpus[:4]))
     assert few.attrs["examples"] == 4
 
 
 def test_a_corpus_that_can_be_read_only_once_is_refused():
-    with pytest.raises(CorpusError, match="only once"):
+    with pytest.raises(UsageError, match="is read more than once"):
         study(model("bert"), iter(texts(3)))
 
 

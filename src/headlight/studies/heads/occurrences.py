@@ -8,7 +8,7 @@ import numpy as np
 from jaxtyping import Float64, Int64
 
 from headlight.reduce import Accumulator, Count, Tally
-from headlight.studies.norms.frequency import Occurrences
+from headlight.studies.heads.frequency import Occurrences
 
 OCTAVE_BITS = 7
 """Of a value's bins: 2^7 to the octave."""
@@ -82,17 +82,17 @@ def _variance_of_types(occurrences: Occurrences) -> float:
 
 
 Values = Float64[np.ndarray, "token layer head"]
-CORRELATIONS = ("frequency", "frequency_by_layer", "frequency_by_head")
-"""Over all heads, by layer and by head."""
+CORRELATIONS = ("frequency", "frequency_by_head")
+"""Over all heads, and by head."""
 
 
 def seen_with(
     twice_mid_rank: Int64[np.ndarray, " token"], weight: Values, norm: Values
 ) -> Mapping[str, Accumulator]:
-    """α received and ‖f(x)‖ against the frequency of types: over all heads, by layer, by head.
+    """α received and ‖f(x)‖ against the frequency of types: over all heads, and by head.
 
-    Each occurrence of a token is one observation.  Over all heads, and by layer, it is the mean of
-    its values in these heads that is ranked (Kobayashi et al. 2020, Section 4.3).
+    Each occurrence of a token is one observation.  Over all heads it is the mean of its values in
+    these that is ranked (Kobayashi et al. 2020, Section 4.3).
 
     Args:
         twice_mid_rank: see `Occurrences`; 0 for types without a rank.
@@ -103,7 +103,6 @@ def seen_with(
     by_head = np.stack([weight, norm], axis=-1)
     values = {
         "frequency": np.nanmean(by_head, axis=(1, 2)),
-        "frequency_by_layer": np.nanmean(by_head, axis=2),
         "frequency_by_head": by_head,
     }
     found: dict[str, Accumulator] = {}

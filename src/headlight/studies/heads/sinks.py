@@ -21,9 +21,13 @@ from headlight.encode.batch import Batch
 from headlight.encode.categories import CLS, SEP
 from headlight.measures.gated import gated_weight
 from headlight.reduce import Grouped, Moments, Tally
-from headlight.studies.norms import NormSettings
+from headlight.studies.heads import RankSettings
 from headlight.vocabulary import CATEGORIES
 
+DOCUMENTS = 64
+"""Sinks are looked for in this many of the first examples."""
+OCCURRENCES = 4
+"""A type that occurs less often in these is not judged."""
 SINK = len(CATEGORIES)
 """The number of the category, after those that every result has."""
 
@@ -86,7 +90,7 @@ class Sinks:
         return category.masked_fill(drawing & _free(category, self.kept), SINK)
 
 
-def looks_for_sinks(kind: Kind, tokenizer: Any, settings: NormSettings) -> bool:
+def looks_for_sinks(kind: Kind, tokenizer: Any, settings: RankSettings) -> bool:
     """Whether sinks are to be looked for."""
     if settings.sinks != "auto":
         return settings.sinks == "on"
@@ -102,7 +106,7 @@ def kept_categories(tokenizer: Any) -> tuple[int, ...]:
     return tuple(category for category, token in there.items() if token is not None)
 
 
-def find_sinks(plan: StudyPlan[Encoded], settings: NormSettings) -> Sinks:
+def find_sinks(plan: StudyPlan[Encoded], settings: RankSettings) -> Sinks:
     """Look for sinks in the first examples of a plan, which is not run otherwise.
 
     A key's attention is measured in multiples of even attention: the mean over the queries that
@@ -121,13 +125,13 @@ def find_sinks(plan: StudyPlan[Encoded], settings: NormSettings) -> Sinks:
     step: BatchRunner[Encoded] = BatchRunner(
         plan.model, plan.sites, observer, plan.settings.batch_tokens
     )
-    number = min(settings.sink_documents, plan.max_examples or settings.sink_documents)
+    number = min(DOCUMENTS, plan.max_examples or DOCUMENTS)
     state = observe(islice(plan.examples, number), step, signature={}, progress=False)
     return _judged(state.tally, plan.model, kept, settings)
 
 
 def _judged(
-    tally: Tally, model: CapturedModel, kept: tuple[int, ...], settings: NormSettings
+    tally: Tally, model: CapturedModel, kept: tuple[int, ...], settings: RankSettings
 ) -> Sinks:
     if not tally:
         return Sinks(False, np.nan, np.nan, (), kept)
@@ -137,13 +141,13 @@ def _judged(
     tokens = []
     for token, mean, count in zip(types["key"], types["mean"], types["count"], strict=True):
         drawn, heads = _drawn(mean, settings)
-        if heads >= settings.sink_share and count.max() >= settings.sink_occurrences:
+        if heads >= settings.sink_share and count.max() >= OCCURRENCES:
             tokens.append(SinkType(int(token), _spelled(model, int(token)), drawn, heads))
     tokens.sort(key=lambda each: (-each.multiple, each.id))
     return Sinks(bool(share >= settings.sink_share), multiple, share, tuple(tokens), kept)
 
 
-def _drawn(mean: np.ndarray, settings: NormSettings) -> tuple[float, float]:
+def _drawn(mean: np.ndarray, settings: RankSettings) -> tuple[float, float]:
     """Mean over the heads, and the share of them in which it is enough; NaN if not seen."""
     seen = mean[np.isfinite(mean)]
     if not len(seen):

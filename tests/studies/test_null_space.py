@@ -1,4 +1,4 @@
-"""A study of identifiability against matrices that are written out, one text at a time."""
+"""Null spaces of a survey against matrices that are written out, one text at a time."""
 
 from typing import Any
 
@@ -11,8 +11,7 @@ from headlight.analysis.folder import RunFolder
 from headlight.analysis.text_plan import plan_text_study
 from headlight.errors import RunError, UsageError
 from headlight.result import load
-from headlight.studies.identifiability import IdentifiabilitySettings
-from headlight.studies.identifiability.study import run
+from studies.chosen_numbers import only, settings_for, survey_with
 from studies.models import documents, model, texts, uneven
 from studies.naive import layers_of
 
@@ -24,12 +23,13 @@ CASES = {
     "bart cross": ("bart", "cross", "include"),
     "t5": ("t5", "encoder", "include"),
 }
-NAMES = ("rank", "rank_with_ones", "null_dimension", "null_dimension_with_ones")
+NAMES = ("rank_by_length", "", "null_dimension", "null_dimension_with_ones")
+"""Of the rank of [T, 1], a survey has nothing."""
 
 
 def study(found: Any, corpus: Any = None, settings: Any = None, **more: Any) -> xarray.Dataset:
     corpus = texts(9, longest=24) if corpus is None else corpus
-    return run(corpus, found, settings, progress=False, **more)
+    return survey_with("null_space", corpus, found, settings, **more)
 
 
 def naive(example: Any, made: Any, family: str, kind: str, bias: str) -> dict[str, np.ndarray]:
@@ -74,11 +74,11 @@ def case(request: Any) -> Any:
     family, kind, bias = CASES[request.param]
     found = model(family)
     corpus = PAIRS if family == "bart" else texts(9, longest=24)
-    settings = IdentifiabilitySettings(
-        pairs=family == "bart", kind=kind, value_bias=bias, batch_tokens=60
+    settings = settings_for(
+        "null_space", pairs=family == "bart", kind=kind, value_bias=bias, batch_tokens=60
     )
     result = study(found, corpus, settings)
-    examples = list(plan_text_study("identifiability", "", corpus, found, settings).examples)
+    examples = list(plan_text_study("survey", "", corpus, found, settings).examples)
     keys = [len(example.ids) for example in examples]
     each = [naive(example, found.transformer, family, kind, bias) for example in examples]
     return result, np.array(keys), each
@@ -96,11 +96,11 @@ def test_ranks_and_null_spaces_by_length(case: Any) -> None:
         here, chosen = result.sel(length=length), keys // 8 * 8 == length
         assert here["text_count"] == chosen.sum()
         assert float(here["keys_mean"]) == pytest.approx(keys[chosen].mean())
-        for name in NAMES:
-            values = of(each, name, chosen)
-            np.testing.assert_allclose(here[name], values.mean(0))
-            np.testing.assert_array_equal(here[f"{name}_min"], values.min(0))
-            np.testing.assert_array_equal(here[f"{name}_max"], values.max(0))
+        for name in filter(None, NAMES):
+            np.testing.assert_allclose(here[name], of(each, name, chosen).mean(0))
+        dimensions = of(each, "null_dimension", chosen)
+        np.testing.assert_array_equal(here["null_dimension_min"], dimensions.min(0))
+        np.testing.assert_array_equal(here["null_dimension_max"], dimensions.max(0))
         for name in ("equal", "equal_with_ones"):
             np.testing.assert_array_equal(here[f"{name}_count"], of(each, name, chosen).sum(0))
         np.testing.assert_allclose(here["bound"], np.maximum(keys[chosen] - 8, 0).mean())
@@ -114,50 +114,34 @@ def test_correlations_by_length_and_their_points(case: Any) -> None:
         np.testing.assert_allclose(
             here["effective_correlation"], of(each, "whole", chosen).mean(), atol=1e-5
         )
-        by_head = of(each, "r", chosen)
-        defined = np.isfinite(by_head).all(0)
-        np.testing.assert_allclose(
-            here["effective_correlation_by_head"].values[defined],
-            by_head.mean(0)[defined],
-            atol=2e-5,
-        )
+    by_head = np.array([one["r"] for one in each])
+    defined = np.isfinite(by_head).all(0)
+    np.testing.assert_allclose(
+        result["effective_correlation_by_head"].values[defined],
+        by_head.mean(0)[defined],
+        atol=2e-5,
+    )
     points = result["points"].values
     wanted = sorted(zip(keys, (float(one["whole"]) for one in each), strict=True))
-    np.testing.assert_allclose(np.array(sorted(points[:, :2].tolist())), wanted, atol=1e-5)
-    assert np.isnan(points[:, 2:]).all()
+    np.testing.assert_allclose(np.array(sorted(points.tolist())), wanted, atol=1e-5)
 
 
-def test_points_of_heads() -> None:
-    settings = IdentifiabilitySettings(sample=40, per_head=True)
-    result = study(model("bert"), settings=settings)
-    points = result["points"].values
-    assert len(points) == 40
-    assert {*points[:, 2]} == {0.0, 1.0}
-    assert {*points[:, 3]} == {0.0, 1.0, 2.0, 3.0}
-    every = study(model("bert"), settings=IdentifiabilitySettings(sample=9 * 8, per_head=True))
-    rows = every["points"].values
-    for layer in range(2):
-        for head in range(4):
-            at = (rows[:, 2] == layer) & (rows[:, 3] == head)
-            mean = (
-                every["effective_correlation_by_head"]
-                * every["effective_correlation_by_head_count"]
-            ).sum("length")
-            mean = mean / every["effective_correlation_by_head_count"].sum("length")
-            assert rows[at, 1].mean() == pytest.approx(float(mean.sel(layer=layer, head=head)))
+def test_no_more_points_are_kept_than_asked_for() -> None:
+    result = study(model("bert"), settings=settings_for("null_space", sample=4))
+    assert result["points"].shape == (4, 2)
 
 
 def test_layers_may_have_different_numbers_of_heads() -> None:
     result = study(uneven())
     assert result["head_dim"].values.tolist() == [8, 16]
-    assert np.isnan(result["rank"].sel(layer=1, head=[2, 3])).all()
-    assert (result["rank"].sel(layer=1, head=[0, 1]) > 0).all()
+    assert np.isnan(result["rank_by_length"].sel(layer=1, head=[2, 3])).all()
+    assert (result["rank_by_length"].sel(layer=1, head=[0, 1]) > 0).all()
     assert not result["equal_count"].sel(layer=1, head=[2, 3]).any()
 
 
 def test_batches_change_nothing() -> None:
-    alone = study(model("bert"), settings=IdentifiabilitySettings(batch_tokens=1))
-    together = study(model("bert"), settings=IdentifiabilitySettings(batch_tokens=4096))
+    alone = study(model("bert"), settings=settings_for("null_space", batch_tokens=1))
+    together = study(model("bert"), settings=settings_for("null_space", batch_tokens=4096))
     xarray.testing.assert_allclose(alone.drop_attrs(), together.drop_attrs(), rtol=1e-5, atol=1e-6)
 
 
@@ -166,15 +150,15 @@ def test_a_result_is_kept_and_goes_on_only_with_the_same_options(tmp_path: Any) 
     first = study(model("bert"), folder=RunFolder(path=tmp_path))
     again = study(model("bert"), folder=RunFolder(path=tmp_path, resume=True))
     xarray.testing.assert_identical(first, again)
-    assert load(tmp_path / "result.nc", stage="identifiability").equals(first)
-    with pytest.raises(RunError, match=r"other settings \(per_head\)"):
+    assert only("null_space", load(tmp_path / "result.nc", stage="survey")).equals(first)
+    with pytest.raises(RunError, match=r"other settings \(value_bias\)"):
         study(
             model("bert"),
-            settings=IdentifiabilitySettings(per_head=True),
+            settings=settings_for("null_space", value_bias="exclude"),
             folder=RunFolder(path=tmp_path, resume=True),
         )
 
 
 def test_a_sample_of_nothing_is_refused() -> None:
     with pytest.raises(UsageError, match="sample must be at least 1"):
-        IdentifiabilitySettings(sample=0)
+        settings_for("null_space", sample=0)

@@ -1,0 +1,165 @@
+"""How much of attention is identifiable (Brunner et al. 2020, Sections 3.2 to 3.5)."""
+
+from collections.abc import Callable, Mapping
+
+import numpy as np
+import torch
+from jaxtyping import Float64
+from torch import Tensor
+
+from headlight.analysis.batch_texts import Texts
+from headlight.analysis.positions import LENGTH_BIN, array, stacked
+from headlight.analysis.variables import Variable, of_mean
+from headlight.measures import Scores
+from headlight.measures.effective_correlation import comoments, correlation
+from headlight.reduce import Accumulator, Count, Grouped, Moments, Sample
+from headlight.studies.heads.part import Outcome, PartObserver, Variables
+
+RANKS = ("rank", "dimension", "dimension_with_ones")
+BOUNDS = ("bound", "bound_with_ones")
+EQUAL = ("equal", "equal_with_ones")
+POINT = ("length", "correlation")
+"""Numbers of a point, which is a text."""
+
+_TOGETHER: dict[str, Callable[[Tensor, Tensor], Tensor]] = {
+    "comoments": torch.add,
+    **dict.fromkeys((*RANKS, *BOUNDS), torch.maximum),
+    **dict.fromkeys(EQUAL, torch.minimum),
+}
+"""How the numbers of two blocks of queries become one."""
+
+HEAD = ("length", "layer", "head")
+NAMES = dict(
+    zip(RANKS, ("rank_by_length", "null_dimension", "null_dimension_with_ones"), strict=True)
+)
+
+_OF_BOUND = "what the dimension of the null space of {} cannot be below"
+VARIABLES = {
+    "rank_by_length": Variable("rank of T", interval="positive"),
+    "null_dimension": Variable("dimension of the left null space of T", interval="positive"),
+    "null_dimension_min": Variable("smallest dimension of the left null space of T"),
+    "null_dimension_max": Variable("largest dimension of the left null space of T"),
+    "null_dimension_with_ones": Variable(
+        "dimension of the left null space of [T, 1]", interval="positive"
+    ),
+    "bound": Variable(_OF_BOUND.format("T"), interval="positive"),
+    "bound_with_ones": Variable(_OF_BOUND.format("[T, 1]"), interval="positive"),
+    "equal_count": Variable("texts whose null space of T is no larger than its bound"),
+    "equal_with_ones_count": Variable("texts whose null space of [T, 1] is no larger"),
+    "effective_correlation_whole": Variable(
+        "Pearson's r of raw and effective attention, mean over the texts of all lengths",
+        interval="correlation",
+    ),
+    "text_count": Variable("texts"),
+    "keys_mean": Variable("keys of a text, mean"),
+    "points": Variable("length and correlation of texts, at random"),
+    "head_dim": Variable("size of a head"),
+}
+
+
+def null_space(outcome: Outcome) -> Variables:
+    """Return ranks of T and null spaces of T and [T, 1] by the length of the text, in bins.
+
+    Means over the texts by layer and head, what they cannot be below, and in how many texts they
+    are just that; and the correlation of raw and effective attention of texts, at random.
+
+    Source: Brunner et al. (2020), Eq. 6 and Figure 1a; that a correlation is of one text with all
+    layers, heads and cells together is our reading.
+    """
+    found = outcome.found
+    if "null_keys" not in found:
+        return {}
+    variables: Variables = {"point_field": list(POINT)}
+    for name, variable in NAMES.items():
+        variables |= of_mean(variable, HEAD, found[f"null_{name}"])
+    for end in ("minimum", "maximum"):
+        variables[f"null_dimension_{end[:3]}"] = (HEAD, found["null_dimension"][end])
+    for name in BOUNDS:
+        variables |= of_mean(name, HEAD[:2], found[f"null_{name}"])
+    for name in EQUAL:
+        variables[f"{name}_count"] = (HEAD, found[f"null_{name}"]["total"])
+    variables |= of_mean("effective_correlation_whole", (), _of_all(found["correlation"]))
+    (points,) = found["null_points"]["rows"]
+    variables["points"] = (("point", "point_field"), points[np.isfinite(points[:, 0])])
+    sizes = {site.layer: site.head_dim for site in outcome.plan.sites}
+    variables["head_dim"] = ("layer", [sizes[layer] for layer in sorted(sizes)])
+    variables["keys_mean"] = (HEAD[:1], found["null_keys"]["mean"])
+    variables["text_count"] = (HEAD[:1], found["null_keys"]["count"])
+    return variables
+
+
+def _of_all(by_length: Mapping[str, np.ndarray]) -> dict[str, np.ndarray]:
+    """Count, mean and standard deviation of the texts of all lengths together."""
+    count, mean, std = (by_length[name] for name in ("count", "mean", "std"))
+    texts = count.sum(0)
+    there = np.where(texts > 0, texts, np.nan)
+    whole = np.nansum(count * mean, 0) / there
+    squares = np.nansum(count * std**2, 0) + np.nansum(count * (mean - whole) ** 2, 0)
+    found = {"count": texts, "mean": whole, "std": np.sqrt(squares / there)}
+    return {name: np.asarray(value) for name, value in found.items()}  # of one head a number
+
+
+class NullSpaceObserver(PartObserver):
+    """Observes the null spaces of one batch; keeps some numbers of each text, layer and head.
+
+    Under a causal mask ranks and null spaces are those of the query that sees most, and a bound
+    holds with equality if it does so for every query.
+
+    Args:
+        texts: the positions of the batch.
+        points: what keeps a sample of points; empty.
+    """
+
+    def __init__(self, texts: Texts, points: Sample) -> None:
+        self._text_ids = texts.text_ids
+        self._points = points
+        self._present = texts.queries.float()
+        self._key_counts = (texts.keys >= 0).sum(-1)
+        self._seen: dict[int, dict[str, Tensor]] = {}
+
+    def note_block(self, scores: Scores) -> None:
+        """Observe some queries of a layer, or all."""
+        layer, found = scores.record.site.layer, self._look(scores)
+        if scores.record.first:
+            before = self._seen[layer]
+            found = {name: _TOGETHER[name](before[name], each) for name, each in found.items()}
+        self._seen[layer] = found
+
+    def _look(self, scores: Scores) -> dict[str, Tensor]:
+        """The numbers of these queries."""
+        first = scores.record.first
+        present = self._present[:, first : first + scores.weight.shape[2]]
+        found = {"comoments": comoments(scores, present, self._key_counts)}
+        spaces = scores.null_spaces
+        for name in RANKS:
+            found[name] = getattr(spaces, name).amax(-1).double()
+        for name in BOUNDS:
+            found[name] = getattr(spaces, name).amax(-1).double()
+        for dimension, bound, equal in zip(RANKS[1:], BOUNDS, EQUAL, strict=True):
+            same = getattr(spaces, dimension) == getattr(spaces, bound)[:, None]
+            found[equal] = same.all(-1).double()
+        return found
+
+    def members(self) -> dict[str, Accumulator]:
+        """Return the statistics of the batch, by length, and a sample of points."""
+        layers = [self._seen[layer] for layer in sorted(self._seen)]
+        rows = {name: stacked([layer[name] for layer in layers]) for name in layers[0]}
+        whole = correlation(np.nansum(rows.pop("comoments"), axis=(1, 2)))
+        lengths = array(self._key_counts)
+        found: dict[str, Accumulator] = {}
+        for name, values in {**rows, "keys": lengths}.items():
+            shape = values.shape[1:]
+            grouped = Grouped(Count(shape) if name in EQUAL else Moments(shape))
+            grouped.update(lengths.astype(np.int64) // LENGTH_BIN * LENGTH_BIN, values)
+            found[f"null_{name}"] = grouped
+        return found | {"null_points": self._sampled(lengths, whole)}
+
+    def _sampled(
+        self, lengths: Float64[np.ndarray, " text"], whole: Float64[np.ndarray, " text"]
+    ) -> Sample:
+        """Points of texts, each of which is a stream of its own."""
+        for stream, length, value in zip(self._text_ids, lengths, whole, strict=True):
+            if np.isfinite(value):
+                keys, drawn = self._points.draw(stream, 1)
+                self._points.keep(keys, np.tile([length, value], (len(drawn), 1)))
+        return self._points

@@ -1,0 +1,226 @@
+"""What a part of the survey is: how it observes a batch, what it computes, where it is shown."""
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field
+from functools import cached_property
+from typing import Any, NamedTuple, TypeAlias
+
+from jaxtyping import Float
+from torch import Tensor
+
+from headlight.analysis.plan import Pass, StudyPlan
+from headlight.analysis.positions import Positions
+from headlight.analysis.variables import Variable
+from headlight.capture import Kind, LayerRecord
+from headlight.encode import Encoded
+from headlight.encode.batch import Batch
+from headlight.measures import Scores
+from headlight.reduce import Accumulator, Tally
+from headlight.shapes import Score
+from headlight.studies.heads import SurveySettings
+from headlight.studies.heads.one_pass import Sums
+
+TEXTS = ("passages", "drawn")
+"""What observers keep of texts, which is no statistic."""
+
+Variables: TypeAlias = dict[str, Any]
+"""Variables of a result by name, as `xarray.Dataset` takes them; coordinates are among them."""
+
+
+class SeenMeasure(NamedTuple):
+    """A measure of some queries of a layer.
+
+    Attributes:
+        name: of the measure.
+        score: of these queries.
+        record: which queries they are.
+        sums: over its cells, where one pass over them was possible.
+        rows: statistics of each row: ``rows`` by category, ``entropy``, ``neighbour``.
+    """
+
+    name: str
+    score: Score
+    record: LayerRecord
+    sums: Sums | None
+    rows: Mapping[str, Tensor]
+
+
+class SeenLayer(NamedTuple):
+    """A layer, once all its queries were seen.
+
+    Attributes:
+        record: of its last queries.
+        scores: of them, with the vectors of the whole layer.
+        means: of each measure the statistics of its rows, averaged over queries.
+    """
+
+    record: LayerRecord
+    scores: Scores
+    means: Mapping[str, Mapping[str, Tensor]]
+
+
+class PartObserver:
+    """Observes one batch, layer by layer; ignores what a subclass does not override.
+
+    Layers may come in blocks of queries, in their order.
+    """
+
+    wants_stream = False
+    """Whether records should say what entered the block."""
+
+    def note_measure(self, seen: SeenMeasure) -> None:
+        """Observe a measure of a block of queries."""
+
+    def note_block(self, scores: Scores) -> None:
+        """Observe a block of queries, after all its measures."""
+
+    def note_layer(self, seen: SeenLayer) -> None:
+        """Observe a layer as a whole, after all its blocks."""
+
+    def note_losses(self, losses: Float[Tensor, " batch"]) -> None:
+        """Observe the loss of each text, after all layers of a pass backward."""
+
+    def members(self) -> Mapping[str, Accumulator]:
+        """Return the statistics of the batch, by name."""
+        return {}
+
+
+class BlockRows:
+    """Rows of the queries of a layer, joined from blocks of queries."""
+
+    def __init__(self) -> None:
+        self.rows: dict[str, Tensor] = {}
+
+    def keep(self, record: LayerRecord, rows: Mapping[str, Tensor]) -> None:
+        """Put the rows of a block where those of the layer are.
+
+        There is one place for all of them from the beginning: small tensors that outlive a block
+        would lie where its large ones were, and the next block, which is somewhat larger, could not
+        take their memory.
+        """
+        first = record.first
+        if not first:
+            self.rows = {}
+        if record.block is None:
+            self.rows.update(rows)
+            return
+        for name, each in rows.items():
+            if name not in self.rows:
+                shape = (*each.shape[:2], record.block.queries, *each.shape[3:])
+                self.rows[name] = each.new_empty(shape)
+            self.rows[name][:, :, first : first + each.shape[2]] = each
+
+
+def inputs_of(record: LayerRecord) -> Float[Tensor, "batch key d_input"] | None:
+    """Return the vectors that values are made from, of all keys; None where they are unknown."""
+    return record.input if record.block is None else record.block.input
+
+
+@dataclass(frozen=True, eq=False)
+class Subject:
+    """One batch of a survey, and what is known before it is observed.
+
+    Attributes:
+        plan: of one kind of attention.
+        one: the pass in which it is observed.
+        settings: of the survey.
+        batch: of texts.
+        examples: of which it was made.
+        function_words: ids of tokens that are function words.
+        known: what was found out of the corpus before the passes, by part.
+        observers: the parts that observe it so far, by name.
+    """
+
+    plan: StudyPlan[Encoded]
+    one: Pass
+    settings: SurveySettings
+    batch: Batch
+    examples: Sequence[Encoded]
+    function_words: Sequence[int] = ()
+    known: Mapping[str, Any] = field(default_factory=dict)
+    observers: dict[str, PartObserver] = field(default_factory=dict)
+
+    @cached_property
+    def sides(self) -> tuple[Positions, Positions]:
+        """Positions of queries and keys."""
+        return Positions.for_kind(self.batch, self.plan.kind)
+
+    @property
+    def texts(self) -> tuple[Batch, Sequence[Encoded], Kind]:
+        """The batch, its examples, and which attention of it is looked at."""
+        return self.batch, self.examples, self.plan.kind
+
+    @property
+    def reads_sound(self) -> bool:
+        """Whether frames of sound attend, which are no words."""
+        return self.plan.model.hears and self.plan.kind == "encoder"
+
+
+@dataclass(frozen=True, eq=False)
+class Outcome:
+    """What a pass of a survey has observed of one kind of attention; its result is made of it.
+
+    Attributes:
+        plan: of one kind of attention.
+        one: the pass in which it was observed.
+        settings: of the survey.
+        tally: what the observers of all batches saw.
+        known: see `Subject`.
+        variables: of the parts so far.
+    """
+
+    plan: StudyPlan[Encoded]
+    one: Pass
+    settings: SurveySettings
+    tally: Tally
+    known: Mapping[str, Any] = field(default_factory=dict)
+    variables: Variables = field(default_factory=dict)
+
+    @property
+    def measures(self) -> tuple[str, ...]:
+        """Those of the pass."""
+        return self.one.measures
+
+    @cached_property
+    def found(self) -> dict[str, Any]:
+        """The statistics of every member of the tally, but for the texts."""
+        return {name: each.compute() for name, each in self.tally.items() if name not in TEXTS}
+
+    @property
+    def tokenizer(self) -> Any:
+        """That of the model."""
+        return self.plan.model.tokenizer
+
+
+@dataclass(frozen=True, kw_only=True)
+class Part:
+    """A part of the survey.
+
+    Attributes:
+        name: of the part; where it is chosen, that in the setting ``numbers``.
+        variables: those that it may have.
+        compute: makes its variables; none where nothing was observed.
+        observe: makes the observer of a batch, or None where there is nothing to observe; without
+            it the part is made of what `headlight.studies.heads.observer` sees for all.
+        attributes: makes attributes of the result, after its variables.
+        sections: of the page, in which it is shown.
+        compressed: variables that take the most room.
+        chosen: whether it is left out unless ``numbers`` names it.
+        of_loss: whether it is observed in the pass backward, which has an objective.
+    """
+
+    name: str
+    variables: Mapping[str, Variable]
+    compute: Callable[[Outcome], Variables]
+    observe: Callable[[Subject], PartObserver | None] | None = None
+    attributes: Callable[[Outcome], Mapping[str, Any]] = lambda _: {}
+    sections: Sequence[str] = ()
+    compressed: Sequence[str] = ()
+    chosen: bool = False
+    of_loss: bool = False
+
+    def observer(self, subject: Subject) -> PartObserver | None:
+        """Return its observer of a batch, in the pass in which it has one."""
+        left_out = self.chosen and self.name not in subject.settings.numbers
+        passed = subject.one.objective if self.of_loss else subject.one.measures
+        return None if left_out or not passed or self.observe is None else self.observe(subject)

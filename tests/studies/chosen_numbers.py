@@ -1,0 +1,43 @@
+"""Surveys of numbers that are left out by default, and those numbers alone."""
+
+from typing import Any
+
+import xarray as xr
+
+from headlight.analysis.variables import long_names
+from headlight.studies.heads import NEEDS, SurveySettings
+from headlight.studies.heads.parts import PARTS
+from headlight.studies.heads.study import run
+
+NAMES = {part.name: set(long_names(part.variables)) for part in PARTS if part.chosen}
+"""Variables of each of them."""
+ALSO = {
+    "ranks": {"total", "share", "vector_norm_mean", "vector_norm_std", "vector_norm_cv",
+              "vector_norm_min", "vector_norm_max", "input_norm_mean", "input_norm_std",
+              "input_norm_cv"},
+    "importance": set[str](),
+    "null_space": {"rank", "effective_correlation", "effective_correlation_by_head"},
+}  # fmt: skip
+"""Variables of every survey that have to do with them, intervals included."""
+
+
+def settings_for(name: str, **settings: Any) -> SurveySettings:
+    """Settings of a survey with those numbers, and little else."""
+    measures = NEEDS[name] or ("weight",)
+    few = {"passages": False, "token_types": 0, "measures": measures}
+    return SurveySettings(**{"numbers": (name,), **few, **settings})
+
+
+def survey_with(
+    name: str, corpus: Any, found: Any, settings: SurveySettings | None = None, **more: Any
+) -> xr.Dataset:
+    """Those numbers of a survey."""
+    result = run(corpus, found, settings or settings_for(name), progress=False, **more)
+    return only(name, result)
+
+
+def only(name: str, result: xr.Dataset) -> xr.Dataset:
+    """Those numbers of a result, and what every survey has to do with them."""
+    also = {f"{each}{end}" for each in ALSO[name] for end in ("", "_low", "_high")}
+    kept = [each for each in result.data_vars if each in NAMES[name] | also]
+    return result[kept].assign_attrs(result.attrs)

@@ -1,0 +1,47 @@
+"""The survey is a table of parts: every variable and every section of its page is of one part."""
+
+from collections import Counter
+
+from headlight.studies.heads import page
+from headlight.studies.heads.observer import HeadsObserver
+from headlight.studies.heads.part import PartObserver
+from headlight.studies.heads.parts import PARTS, VARIABLES
+from headlight.studies.heads.study import SurveyStudy, run
+from studies.models import model, texts
+
+
+def test_no_two_parts_share_a_name_a_variable_or_a_section() -> None:
+    for names in (
+        [part.name for part in PARTS],
+        [name for part in PARTS for name in part.variables],
+        [name for part in PARTS for name in part.sections],
+    ):
+        assert max(Counter(names).values()) == 1
+
+
+def test_every_variable_and_section_of_a_result_is_that_of_a_part() -> None:
+    result = run(texts(6), model("llama"), progress=False)
+    assert set(result.data_vars) <= set(VARIABLES)
+    shown = [section.name for section in page.sections(result)]
+    assert set(shown) <= {name for part in PARTS for name in part.sections}
+    assert "residual" in shown
+
+
+def test_no_observer_is_hung_onto_another(monkeypatch) -> None:
+    made: list[HeadsObserver] = []
+    whole = SurveyStudy.observe
+
+    def observe(*given) -> HeadsObserver:
+        made.append(whole(*given))
+        return made[-1]
+
+    monkeypatch.setattr(SurveyStudy, "observe", observe)
+    run(texts(3), model("llama"), progress=False)
+    for each in made:
+        assert not [name for name in vars(each) if not name.startswith("_")]
+
+
+def test_a_part_observes_what_it_overrides_and_ignores_the_rest() -> None:
+    nothing = PartObserver()
+    assert nothing.members() == {}
+    assert not nothing.wants_stream
