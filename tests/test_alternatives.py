@@ -68,7 +68,9 @@ def test_alternatives_leave_the_logits_as_they_are(family: str, kind: str | None
     """
     subject = model(family)
     pair = OTHER if family in ("bart", "t5") else None
-    exact = subject.alternatives(LONG, pair, layer=1, head=2, n=2, kind=kind, precision="float64")
+    exact = subject.alternatives(
+        LONG, pair, layer=1, head=2, number=2, kind=kind, precision="float64"
+    )
     in_the_simplex(exact)
     assert exact.dataset.attrs["output"] == "logits"
     assert float(exact.output_difference.max()) < 1e-9 + 1.01 * exact.dataset.attrs["rounding"]
@@ -125,9 +127,11 @@ def test_the_distance_is_as_asked() -> None:
 @pytest.mark.slow
 def test_the_farthest_is_farther_than_random_and_within_its_bounds() -> None:
     subject, queries = model("bert"), (2, 7)
-    near = subject.alternatives(LONG, layer=0, head=1, n=3, queries=queries, precision="float64")
+    near = subject.alternatives(
+        LONG, layer=0, head=1, number=3, queries=queries, precision="float64"
+    )
     far = subject.alternatives(
-        LONG, layer=0, head=1, n=2, method="farthest", queries=queries, certify=True,
+        LONG, layer=0, head=1, number=2, method="farthest", queries=queries, certify=True,
         precision="float64",
     )  # fmt: skip
     chosen = list(queries)
@@ -152,7 +156,7 @@ def test_a_seed_gives_the_same_again_and_another_something_else() -> None:
 
 
 def test_a_short_text_has_no_alternative_and_the_result_says_so() -> None:
-    found = model("bert").alternatives(SHORT, layer=0, head=0, n=3)
+    found = model("bert").alternatives(SHORT, layer=0, head=0, number=3)
     assert found.attention.shape[0] == 0
     assert found.output_difference.size == 0
     assert not found.exists.any()
@@ -187,7 +191,7 @@ def test_attention_that_is_one_hot_has_no_alternative(method: str) -> None:
     [
         ({"layer": 2}, "no encoder layer 2"),
         ({"head": 4}, "no head 4"),
-        ({"n": 0}, "n must be at least 1"),
+        ({"number": 0}, "number must be at least 1"),
         ({"distance": 0.0}, "distance must be above 0"),
         ({"total_variation": 1.5}, "total_variation must be above 0"),
         ({"queries": (99,)}, "there is no query 99"),

@@ -720,7 +720,7 @@ def test_reading_writes_every_kind_of_file(headlight, tmp_path, bert):
     paths = [tmp_path / f"sea.{suffix}" for suffix in ("html", "json", "nc")]
     code, said, complained = headlight(
         "read", "the sea.", "the mill", "--model", bert, "--layers", "1",
-        "--html", paths[0], "--json", paths[1], "--netcdf", paths[2],
+        "--html", paths[0], "--json", paths[1], "--out", paths[2],
     )  # fmt: skip
     assert (code, complained) == (0, "")
     assert files(tmp_path) == {path.name for path in paths}

@@ -18,8 +18,8 @@ def bert(tmp_path_factory: pytest.TempPathFactory) -> Path:
 def test_it_shows_what_it_found_and_writes_it(headlight, bert, tmp_path):
     path = tmp_path / "found.nc"
     code, said, _ = headlight(
-        "alternatives", LONG, "--layer", "1", "--head", "2", "-n", "2", "--model", str(bert),
-        "--netcdf", str(path), "--queries", "0,5",
+        "alternatives", LONG, "--layer", "1", "--head", "2", "--number", "2", "--model", str(bert),
+        "--out", str(path), "--queries", "0,5",
     )  # fmt: skip
     assert code == 0
     dataset = load(path, stage="alternatives")

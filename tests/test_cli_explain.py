@@ -16,10 +16,10 @@ def llama(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 def test_it_shows_both_sides_and_writes_them(headlight, llama, tmp_path):
-    told, numbers = tmp_path / "why.json", tmp_path / "why.nc"
+    told, numbers, page = (tmp_path / f"why.{suffix}" for suffix in ("json", "nc", "html"))
     code, said, _ = headlight(
         "explain", TEXT, "--model", str(llama), "--layer", "1", "--head", "2", "--query", "9",
-        "--key", "5", "--top", "3", "--json", str(told), "--netcdf", str(numbers),
+        "--key", "5", "--top", "3", "--json", str(told), "--out", str(numbers), "--html", str(page),
     )  # fmt: skip
     assert code == 0
     said = " ".join(said.split())
@@ -27,8 +27,9 @@ def test_it_shows_both_sides_and_writes_them(headlight, llama, tmp_path):
     assert f"the score is {score}" in said
     assert "What was written for the key" in said
     assert "What was written for the query" in said
-    assert said.count("smaller parts") == 2
+    assert said.count(" others ") == 2
     assert told.exists()
+    assert "What was written for the key" in page.read_text(encoding="utf-8")
 
 
 @pytest.mark.parametrize(

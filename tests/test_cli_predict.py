@@ -17,13 +17,13 @@ def test_it_shows_parts_that_add_up_and_writes_them(headlight: Command, tmp_path
     paths = [tmp_path / f"found.{suffix}" for suffix in ("json", "nc", "html")]
     code, said, _ = headlight(
         "predict", TEXT, "--target", "floor", "--against", "chair", "--json", str(paths[0]),
-        "--netcdf", str(paths[1]), "--html", str(paths[2]), "--top", "3",
+        "--out", str(paths[1]), "--html", str(paths[2]), "--top", "3",
     )  # fmt: skip
     assert code == 0
     found = json.loads(paths[0].read_text())
     assert load(paths[1], stage="prediction")["logit"] == found["logit"]
     assert "“floor” against “chair”" in said
-    sums = re.findall(r"^sum .*?([+−][\d.]+)\s*$", said, flags=re.MULTILINE)
+    sums = re.findall(r"^sum .*?([+−][\d.]+)", said, flags=re.MULTILINE)
     assert sums[:2] == [f"{found['logit']:+.3f}".replace("-", "−")] * 2
     assert "50 others" in said
 

@@ -8,6 +8,7 @@ import torch
 from transformers.models.llama.modeling_llama import apply_rotary_pos_emb
 
 from headlight.errors import UsageError
+from headlight.reading import read
 from headlight.reading.explanation import explain
 from headlight.result import load
 from studies.models import model as subject
@@ -142,7 +143,17 @@ def test_it_is_saved_and_said(llama, tmp_path):
     assert float(load(found.save(tmp_path / "why.nc"))["score"]) == told["score"]
     assert str(found).startswith("L1H1 attends from “<unk> (10)” to “near” with 16.6% of its")
     with pytest.raises(UsageError, match="saved as"):
-        found.save(tmp_path / "why.html")
+        found.save(tmp_path / "why.svg")
+
+
+def test_by_default_it_is_about_the_head_that_attends_most(llama):
+    reading = read(llama, TEXT).dataset["weight"].isel(query=-1).values
+    reading[..., 0] = reading[..., -1] = 0
+    layer, head, key = np.unravel_index(reading.argmax(), reading.shape)
+    about = explain(llama, TEXT).dataset.attrs
+    assert (about["of_layer"], about["of_head"], about["of_key"]) == (layer, head, key)
+    assert explain(llama, TEXT, layer=1).dataset.attrs["of_layer"] == 1
+    assert explain(llama, TEXT, head=0).dataset.attrs["of_head"] == 0
 
 
 @pytest.mark.parametrize(

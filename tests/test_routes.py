@@ -131,10 +131,11 @@ def naive_shares(layer):
 
 
 @pytest.mark.parametrize(("family", "layers"), [("bert", bert_layers), ("llama", llama_layers)])
-def test_shares_by_their_definition(family, layers):
+def test_shares_by_their_definition(family, layers, monkeypatch):
+    monkeypatch.setattr("headlight.reading.routes.LEAST", 0.002)
     model = subject(family)
     model.transformer.double()
-    found = routes(model, TEXT, least=0.002).dataset
+    found = routes(model, TEXT).dataset
     for place, layer in enumerate(layers(model)):
         here = found.isel(part=(found["part_layer"] == place).values)
         kept = {
@@ -195,7 +196,7 @@ def test_what_cannot_be_followed_is_refused(tmp_path):
     with pytest.raises(UsageError, match="stands beside another"):
         routes(bart, TEXT, TEXT, kind="decoder")
     assert routes(bart, TEXT).dataset.attrs["kind"] == "encoder"
-    with pytest.raises(UsageError, match="is no share"):
+    with pytest.raises(UsageError, match="least must be"):
         routes(bart, TEXT, least=2)
 
 

@@ -117,7 +117,7 @@ def work_of(command: str, data: Path, runs: Path) -> list[str]:
         "alternatives": ["the cat sees a dog " * 5, *model],
     }
     if command in of_texts:
-        return [command, *of_texts[command], "--netcdf", str(runs / f"{command}.nc")]
+        return [command, *of_texts[command], "--out", str(runs / f"{command}.nc")]
     if command in ("status", "merge", "heads", "gallery", "compare"):
         return work_on_a_run(command, model, runs)
     study = studies()[command.replace("-", "_")]

@@ -1,11 +1,10 @@
 """The studies as users meet them: functions of one shape, and every result opened."""
 
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from functools import cache
 from pathlib import Path
 from typing import Any
 
-import numpy as np
 import xarray
 
 import headlight.views.accessor  # noqa: F401 - results can make their tables, pictures and pages
@@ -16,6 +15,7 @@ from headlight.errors import UnknownNameError, UsageError
 from headlight.files import Location
 from headlight.result import load as load_result
 from headlight.result.kinds import of_kind
+from headlight.settings import plain
 
 
 def open(path: str | Location) -> xarray.Dataset:
@@ -96,7 +96,7 @@ def _call(study: Study, /, *source: Any, **given: Any) -> xarray.Dataset:
     progress = run.pop("progress")
     folder = RunFolder(path=run.pop("out"), **run)
     handed = _objects(study, bound)
-    settings = study.settings.from_mapping({key: _plain(value) for key, value in bound.items()})
+    settings = study.settings.from_mapping({key: plain(value) for key, value in bound.items()})
     folder.check_free()
     from headlight.capture import CapturedModel, load_model
     from headlight.sessions.session import run_study
@@ -135,14 +135,3 @@ def _objects(study: Study, given: dict[str, Any]) -> dict[str, Any]:
         if name in given and (name not in settings or not isinstance(given[name], str | Path))
     ]
     return {name: given.pop(name) for name in names}
-
-
-def _plain(value: Any) -> Any:
-    """A value as a config file would hold it: lists for ranges and arrays, text for paths."""
-    if isinstance(value, np.ndarray | np.generic):
-        return value.tolist()
-    if isinstance(value, Path):
-        return str(value)
-    if isinstance(value, Iterable) and not isinstance(value, str | Mapping):
-        return list(value)
-    return value

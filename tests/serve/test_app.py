@@ -88,6 +88,37 @@ def test_a_refusal_is_a_sentence(client):
     assert "a text is one string" in read(client, 7)[-1]["refused"]
 
 
+@pytest.mark.parametrize("name", ["routes", "explain", "alternatives", "flow"])
+def test_questions_of_one_text_are_answered_as_in_python(client, model, name):
+    sent = {"request": "one", "text": TEXT, "settings": {}}
+    if name != "flow":
+        sent["settings"] = {"layer": 0}
+    *_, last = steps(client.post(f"/functions/{name}", json=sent))
+    answer = json.loads(json.dumps(getattr(model, name)(TEXT, **sent["settings"]).as_json()),
+                        parse_constant=lambda _: None)  # fmt: skip
+    for told in (last["result"], answer):
+        for changing in ("created", "command", "versions"):
+            told.pop(changing, None)
+    assert last["result"] == answer
+
+
+@pytest.mark.parametrize(
+    ("name", "sent", "sentence"),
+    [
+        ("predict", {}, "predict"),
+        ("explain", {"settings": {"layer": 99}}, "layer 99"),
+        ("explain", {"settings": {"lager": 1}}, "lager"),
+        ("routes", {"settings": [1]}, "settings must be an object"),
+        ("alternatives", {"text": "the cat " * 20}, "tokens"),
+    ],
+)
+def test_questions_that_cannot_be_answered_are_refused(client, name, sent, sentence):
+    sent = {"request": "one", "text": TEXT, **sent}
+    answer = client.post(f"/functions/{name}", json=sent)
+    assert sentence in answer.text
+    assert "Traceback" not in answer.text
+
+
 def test_only_the_last_readings_are_kept(client):
     names = [read(client)[-1]["result"]["reading"] for _ in range(KEPT + 1)]
     answer = client.get(f"/readings/{names[0]}")

@@ -2,15 +2,13 @@
 
 import inspect
 import textwrap
-from collections.abc import Iterable, Iterator, Mapping
-from dataclasses import MISSING, dataclass, fields
-from pathlib import Path
-from types import UnionType
-from typing import Annotated, Any, Literal, Union, get_args, get_origin, get_type_hints
+from collections.abc import Iterator
+from dataclasses import dataclass, fields
+from typing import Any, get_type_hints
 
 from headlight.catalogue.study import Study
 from headlight.files import Location
-from headlight.settings import CHOSEN, Settings, entries
+from headlight.settings import accepted, default_of, entries
 
 WIDTH = 100
 OWN = ("folder", "command", "progress")
@@ -138,27 +136,8 @@ def _settings_and_objects(study: Study) -> Iterator[Argument]:
     known, explained = objects(study), study.settings.explanations()
     hints = study.settings.hints()
     for each in fields(study.settings):
-        default = each.default_factory() if each.default_factory is not MISSING else each.default
         hint = accepted(hints[each.name])
         if (given := known.pop(each.name, None)) is not None:
             hint = hint | given.hint
-        yield Argument(each.name, hint, default, explained[each.name])
+        yield Argument(each.name, hint, default_of(study.settings, each.name), explained[each.name])
     yield from known.values()
-
-
-def accepted(hint: Any) -> Any:
-    """The types that a keyword takes for a field: any series for a tuple, mappings for settings."""
-    origin, inner = get_origin(hint), get_args(hint)
-    if origin is Annotated:
-        one = accepted(inner[0])
-        return one | Literal["auto"] if CHOSEN in inner else one
-    if origin in (Union, UnionType):
-        return Union[tuple(accepted(each) for each in inner)]  # noqa: UP007 - they are computed
-    if origin is tuple:
-        one = accepted(inner[0])
-        return one | Iterable[one]  # type: ignore[valid-type]
-    if hint is str:
-        return str | Path
-    if isinstance(hint, type) and issubclass(hint, Settings):
-        return hint | Mapping[str, Any]
-    return hint

@@ -10,7 +10,7 @@ from headlight.cli.help import examples
 from headlight.cli.printing import say, say_json, show
 from headlight.corpora import open_parallel
 from headlight.errors import CorpusError, UsageError
-from headlight.files import printable, storable
+from headlight.files import storable
 from headlight.links import (
     RATES,
     RESAMPLES,
@@ -30,7 +30,7 @@ from headlight.links import (
 from headlight.links.link_corpus import STANDARD_INPUT
 
 if TYPE_CHECKING:
-    from rich.table import Table
+    from headlight.views.parts import Table
 
 
 AER_EXAMPLES = examples(
@@ -144,7 +144,9 @@ def aer(
     if json:
         say_json({"signature": signature, "files": [_numbers(*each) for each in scores]})
         return
-    show(_table(scores))
+    from headlight.views.terminal_table import terminal
+
+    show(terminal(_table(scores), len(scores)))
     say(signature)
 
 
@@ -220,20 +222,21 @@ def _number(value: float) -> float | None:
 
 
 def _table(scores: list[tuple[str, LinkScore]]) -> "Table":
-    from rich.table import Table
-    from rich.text import Text
+    import pandas as pd
 
-    table = Table(box=None, pad_edge=False)
-    table.add_column("links", overflow="fold")
-    for heading in ("precision", "recall", "AER", "95% interval", "links"):
-        table.add_column(heading, justify="right", no_wrap=True)
+    from headlight.views.parts import Table
+
+    rows = []
     for file, score in scores:
         low, high = score.intervals["error_rate"]
         numbers = (score.precision, score.recall, score.error_rate)
-        table.add_row(
-            Text(printable(storable(file))),
-            *(f"{100 * number:.2f}" for number in numbers),
-            "" if math.isnan(low) else f"{100 * low:.1f} to {100 * high:.1f}",
-            f"{score.counts.links:,}",
+        percent = (f"{100 * number:.2f}" for number in numbers)
+        rows.append(
+            {"file": storable(file)}
+            | dict(zip(("precision", "recall", "AER"), percent, strict=True))
+            | {
+                "95% interval": "" if math.isnan(low) else f"{100 * low:.1f} to {100 * high:.1f}",
+                "links": score.counts.links,
+            }
         )
-    return table
+    return Table("rates", "", pd.DataFrame(rows))

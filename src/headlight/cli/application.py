@@ -14,6 +14,7 @@ from headlight.catalogue import (
     refused,
     studies,
 )
+from headlight.catalogue.questions import QUESTIONS, Question
 from headlight.catalogue.sources import TRANSLATIONS
 from headlight.cli.commands import Commands, group_of
 from headlight.cli.help import HelpfulCommand
@@ -65,6 +66,15 @@ def _of_study(study: "Study") -> Command:
     return Command(study.command, study.source.panel, study.sentence, add)
 
 
+def _of_question(question: Question) -> Command:
+    def add(program: typer.Typer) -> None:
+        from headlight.cli.question import add_question
+
+        add_question(program, question, TEXTS)
+
+    return Command(question.name, TEXTS, question.sentence, add)
+
+
 def _refusal(name: str) -> Command:
     def add(program: typer.Typer) -> None:
         from headlight.cli.study import add_refusal
@@ -82,26 +92,7 @@ FIRST = (
         TEXTS,
         "Read texts in a browser: an app on this machine, with every head of what is typed.",
     ),
-    _entry(
-        "predict",
-        TEXTS,
-        "Say what each token, head, layer and bias adds to what a model predicts.",
-    ),
-    _entry(
-        "alternatives",
-        TEXTS,
-        "Find other attention of one head with which the model gives the same output.",
-    ),
-    _entry(
-        "routes",
-        TEXTS,
-        "Follow a token back to the input: by which heads, and from which tokens, it is made.",
-    ),
-    _entry(
-        "explain",
-        TEXTS,
-        "Say why a head attends from one token to another: what was written there before.",
-    ),
+    *(_of_question(each) for each in QUESTIONS.values() if each.is_command),
     _entry(
         "check",
         TEXTS,

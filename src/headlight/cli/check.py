@@ -9,7 +9,6 @@ import typer
 from headlight.cli.help import examples
 from headlight.cli.options import Device, LoadOptions, Precision, Revision, Trust
 from headlight.cli.printing import say, show
-from headlight.files import printable
 
 if TYPE_CHECKING:
     from headlight.capture import AttentionSite, NoResidualSite, ResidualSite
@@ -39,10 +38,13 @@ def check(
         trust_remote_code=trust_remote_code,
     ).load()
     residuals, difference = captured.residuals, captured.verify_batching()
-    show(_sites_table(captured.name, residuals))
+    from headlight.views.terminal_table import terminal
+
+    worst = max(site.error for site in captured.sites)
+    say(f"Yes: {captured.name} can be read exactly (error {worst:.1e}).")
+    show(terminal(_sites_table(residuals), len(residuals)))
     if captured.quantisation:
         say(f"The weights in this file are quantised: {captured.quantisation}.")
-    worst = max(site.error for site in captured.sites)
     say(
         f"{len(captured.sites)} attention modules; Eq. 3 (Kobayashi et al. 2020) holds to "
         f"{worst:.1e} of the output's norm."
@@ -75,45 +77,37 @@ def _about_residuals(
         )
 
 
-def _sites_table(
-    name: str, residuals: "Mapping[AttentionSite, ResidualSite | NoResidualSite]"
-) -> Any:
-    from rich.table import Table
-    from rich.text import Text
+def _sites_table(residuals: "Mapping[AttentionSite, ResidualSite | NoResidualSite]") -> Any:
+    """Return a row for each attention module."""
+    import pandas as pd
 
     from headlight.capture import NoResidualSite
+    from headlight.views.parts import Table
 
-    # One blank between columns leaves room for the names of BERT's modules in eighty of them.
-    table = Table(
-        title=Text(printable(name)),
-        title_justify="left",
-        box=None,
-        pad_edge=False,
-        padding=(0, 1, 0, 0),
-    )
-    table.add_column("kind, layer", no_wrap=True)
-    for heading in ("module", "W^O"):
-        table.add_column(heading, overflow="fold")
-    gated = any(site.gate for site in residuals)
-    for heading in ("heads", *["gate"] * gated, "error", "layer"):
-        table.add_column(heading, justify="right", no_wrap=True)
+    rows = []
     for site, residual in residuals.items():
-        texts = (f"{site.kind} {site.layer}", site.name, _beside(site.name, site.projection.name))
         shared = "" if site.kv_heads == site.heads else f"/{site.kv_heads}"
-        heads = f"{site.heads}{shared}×{site.head_dim}"
-        table.add_row(
-            *(Text(printable(text)) for text in texts),
-            *(Text(each) for each in (heads, *[site.gate or "–"] * gated)),
-            f"{site.error:.0e}",
-            "–" if isinstance(residual, NoResidualSite) else f"{residual.error:.0e}",
+        rows.append(
+            {
+                "kind, layer": f"{site.kind} {site.layer}",
+                "module": site.name,
+                "W^O": _beside(site.name, site.projection.name),
+                "heads": f"{site.heads}{shared}×{site.head_dim}",
+                "gate": site.gate or "–",
+                "error": f"{site.error:.0e}",
+                "layer": "–" if isinstance(residual, NoResidualSite) else f"{residual.error:.0e}",
+            }
         )
-    table.caption = (
+    caption = (
         "heads: with the size of one; 9/3: of nine, three have values of their own; error: of "
         "Eq. 3; layer: of what leaves the layer, with residual and norm"
     )
-    if gated:
-        table.caption += "; gate: for each head, or each element of a head, before W^O"
-    return table
+    frame = pd.DataFrame(rows)
+    if any(site.gate for site in residuals):
+        caption += "; gate: for each head, or each element of a head, before W^O"
+    else:
+        del frame["gate"]
+    return Table("modules", caption, frame)
 
 
 def _beside(module: str, projection: str) -> str:

@@ -8,7 +8,6 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from headlight.cli.setting_options import Options
-from headlight.vocabulary import Kind
 
 if TYPE_CHECKING:
     from headlight.capture import CapturedModel
@@ -212,15 +211,11 @@ class RunOptions(FolderOptions):
 
 
 Read = Annotated[str, typer.Argument(help="What the model reads; - for standard input.")]
-NextSegment = Annotated[str | None, typer.Argument(help="A second text: the next segment.")]
 SecondText = Annotated[
     str | None, typer.Argument(help="A second text: next segment, or the decoder's text.")
 ]
-OneKind = Annotated[
-    Kind | None, typer.Option(help="Which attention. Default: the first that the model has.")
-]
 NumbersJson = Annotated[Path | None, typer.Option(help="Write every number as JSON.")]
-NumbersNetcdf = Annotated[Path | None, typer.Option(help="Write every number as NetCDF.")]
+NumbersOut = Annotated[Path | None, typer.Option(help="Write every number as NetCDF: a file .nc.")]
 """Arguments and options of commands that read one text."""
 
 CompareModel = Annotated[

@@ -15,7 +15,7 @@ from headlight.cli.options import (
     CompareRevision,
     NamedLoadOptions,
     NumbersJson,
-    NumbersNetcdf,
+    NumbersOut,
     SecondText,
 )
 from headlight.cli.printing import complain, say, show
@@ -132,12 +132,12 @@ def read(
     ] = None,
     compare_name: CompareName = None,
     json: NumbersJson = None,
-    netcdf: NumbersNetcdf = None,
+    out: NumbersOut = None,
     *,
     settings: ReadingSettings,
 ) -> None:
     """Read one text, or two, and show the strongest links of its heads."""
-    for path, suffix in ((html, ".html"), (json, ".json"), (netcdf, ".nc")):
+    for path, suffix in ((html, ".html"), (json, ".json"), (out, ".nc")):
         demand_place(path, suffix)
     _demand_runs(html, survey, dependency)
     _demand_beside(routes, flow, audio)
@@ -184,7 +184,7 @@ def read(
     from headlight.views import reading_terminal
 
     # Files before the terminal, which may be a pipe that closes early.
-    places = [path for path in (html, json, netcdf) if path is not None]
+    places = [path for path in (html, json, out) if path is not None]
     written = [
         reading.save(
             path,
@@ -218,7 +218,7 @@ def _demand_page(
     if html is not None and (settings.heads or settings.queries):
         raise UsageError(
             "--html shows all heads and tokens of a text; leave --heads and --queries out, or "
-            "write what is kept with --json or --netcdf."
+            "write what is kept with --json or --out."
         )
 
 

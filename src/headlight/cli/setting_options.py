@@ -4,7 +4,7 @@ import inspect
 import re
 from collections.abc import Callable, Collection, Iterator, Mapping
 from contextlib import contextmanager
-from dataclasses import MISSING, dataclass, fields
+from dataclasses import dataclass, fields
 from functools import wraps
 from types import UnionType
 from typing import Annotated, Any, Literal, Union, get_args, get_origin, get_type_hints
@@ -12,7 +12,7 @@ from typing import Annotated, Any, Literal, Union, get_args, get_origin, get_typ
 import typer
 
 from headlight.errors import HeadlightError, UsageError
-from headlight.settings import AUTO, CHOSEN, REPEATED, Settings, choices
+from headlight.settings import AUTO, CHOSEN, REPEATED, Settings, choices, default_of
 from headlight.vocabulary import measure_names
 
 NUMBERS = re.compile(r"(-?[0-9]{1,4})(?:-([0-9]{1,4}))?")
@@ -31,7 +31,8 @@ COMMON = frozenset(
         "translations", "translations_target", "cola", "mnli", "links", "parallel",
         "parallel_target",
         # What is looked at.
-        "kind", "layers", "heads", "measures", "by", "rows", "relations", "changes", "removals",
+        "kind", "layers", "heads", "layer", "head", "number", "method", "measures", "by",
+        "rows", "relations", "changes", "removals",
         "maps", "units", "probes", "candidates", "exact",
         # What is asked for besides.
         "gold", "start", "lambdas", "also", "keep", "keep_models", "pages", "word_vectors",
@@ -192,9 +193,7 @@ def options_of(settings: type[Settings], path: tuple[str, ...] = ()) -> Iterator
         if nested:
             yield from options_of(nested[0], here)
         else:
-            default = (
-                each.default_factory() if each.default_factory is not MISSING else each.default
-            )
+            default = default_of(settings, each.name)
             yield SettingOption(here, hint, default, settings.explanations()[each.name])
 
 

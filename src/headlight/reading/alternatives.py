@@ -8,7 +8,7 @@ import copy
 import json
 from dataclasses import dataclass
 from functools import cached_property
-from typing import Any
+from typing import Any, ClassVar
 
 import numpy as np
 import torch
@@ -19,7 +19,6 @@ from torch import Tensor
 from headlight.capture import (
     AttentionSite,
     CapturedModel,
-    Kind,
     LayerRecord,
     Replacements,
     attention_replaced,
@@ -38,9 +37,8 @@ from headlight.measures.alternatives import (
     total_variation,
 )
 from headlight.measures.null_space import with_ones
-from headlight.reading.saving import origin, sides_of
+from headlight.reading.saving import TextResult, answers, origin, sides_of
 from headlight.settings.alternatives import AlternativeSettings
-from headlight.vocabulary import head_name
 
 Map = Float64[np.ndarray, "query key"]
 
@@ -161,7 +159,7 @@ class Search:
 
 
 @dataclass(frozen=True, eq=False)
-class Alternatives:
+class Alternatives(TextResult):
     """Other attention matrices of one head, with which the model has the same output.
 
     Attributes:
@@ -169,6 +167,7 @@ class Alternatives:
     """
 
     dataset: xarray.Dataset
+    called: ClassVar[str] = "alternatives are"
 
     @property
     def original(self) -> xarray.DataArray:
@@ -195,32 +194,26 @@ class Alternatives:
         """The largest absolute change of an output of the model, over alternative."""
         return self.dataset["output_difference"]
 
+    def as_json(self) -> dict[str, Any]:
+        """All numbers, as JSON can hold them."""
+        return super().as_json() | {
+            str(name): values.values.tolist() for name, values in self.dataset.variables.items()
+        }
+
     def __str__(self) -> str:
-        attributes = self.dataset.attrs
-        head = f"{attributes['kind']} head {head_name(attributes['layer'], attributes['head'])}"
-        rows, asked = int(self.exists.sum()), int(self.dataset["asked"].sum())
-        if not rows:
-            return (
-                f"No other attention of {head} gives the same output: no direction of LN([T, 1]) "
-                f"keeps a row of it in the simplex (rows looked at: {asked})."
-            )
-        return (
-            f"{rows} of {asked} rows of {head} have other attention of the same output; here up to "
-            f"{float(self.total_variation.max()):.3g} of a row's weight moves, and the "
-            f"{attributes['output']} change by {float(self.output_difference.max()):.1e} at most "
-            f"({attributes['output_size']:.3g} being the largest)."
-        )
+        from headlight.views.reading.alternatives import sentence
+
+        return sentence(self.dataset)
 
 
+@answers("alternatives")
 def alternatives(
     model: CapturedModel,
     text: str,
-    pair: str | None = None,
+    pair: str | None,
+    settings: AlternativeSettings,
     *,
-    place: tuple[int, int],
-    n: int = 1,
-    kind: Kind | None = None,
-    settings: AlternativeSettings | None = None,
+    command: str | None,
 ) -> Alternatives:
     """Other attention of one head on one text, or a pair, which the output cannot tell.
 
@@ -228,44 +221,34 @@ def alternatives(
     no alternative stays as it is, and if no row has any, there is no alternative, which is a
     result.
 
-    Args:
-        model: the model, in evaluation mode.
-        text: what it reads.
-        pair: a second text: the second segment, or the decoder's text in an encoder-decoder model.
-        place: layer and head, from 0.
-        n: how many.
-        kind: ``encoder``, ``decoder`` or ``cross``; by default the first that the model has.
-        settings: see `AlternativeSettings`.
+    The model is in evaluation mode.
 
     Raises:
         UsageError: no tokenizer, an empty or too long text, no such kind, layer, head or query; or
             scipy is needed and not installed.
     """
-    settings = settings or AlternativeSettings()
-    if n < 1:
-        raise UsageError(f"n must be at least 1, not {n}.")
-    model, example = _prepare(model, text, pair, kind, settings)
-    chosen = kind or model.kinds[0]
-    (site,) = model.sites_of(chosen, [place[0]])
-    site.require_head(place[1])
+    model, example = _prepare(model, text, pair, settings)
+    kind, head = settings.kind or model.kinds[0], settings.head
+    (site,) = model.sites_of(kind, [settings.layer])
+    site.require_head(head)
     batch = model.collate([example])
     (record,) = capture_one(model, example, [site], lambda record: record)
-    found = Search(record, place[1], settings).run(n)
-    differences = _try_on_model(model, batch, site, place[1], found)
+    found = Search(record, head, settings).run(settings.number)
+    differences = _try_on_model(model, batch, site, head, found)
     attributes = origin(
         model,
         text,
         pair,
         title="Alternative attention",
         stage="alternatives",
-        kind=chosen,
-        layer=place[0],
-        head=place[1],
+        kind=kind,
+        layer=settings.layer,
+        head=head,
         head_dim=site.head_dim,
         **differences,
         settings=json.dumps(settings.signature()),
     )
-    queries, keys = sides_of(example, chosen, model.tokenizer)
+    queries, keys = sides_of(example, kind, model.tokenizer)
     return Alternatives(_dataset(found, queries["token"], keys["token"], attributes))
 
 
@@ -273,11 +256,10 @@ def _prepare(
     model: CapturedModel,
     text: str,
     pair: str | None,
-    kind: Kind | None,
     settings: AlternativeSettings,
 ) -> tuple[CapturedModel, Encoded]:
     """The part of the model that runs, in the precision asked for, and what it reads."""
-    model, example = one_text(model, text, pair, kind, purpose="alternatives need text")
+    model, example = one_text(model, text, pair, settings.kind, purpose="alternatives need text")
     if settings.precision == "float64":
         exact: Any = copy.deepcopy(model.transformer)
         model = CapturedModel(exact.double(), model.tokenizer, model.name, model.revision)

@@ -2,12 +2,10 @@
 
 from collections.abc import Iterator
 from dataclasses import dataclass
-from pathlib import Path
 from typing import Any, ClassVar
 
 import numpy as np
 import pandas as pd
-import torch
 import xarray
 
 from headlight.capture import AttentionSite, CapturedModel, LayerRecord
@@ -18,8 +16,10 @@ from headlight.capture.linear_network.attention_score import (
     score_parts,
 )
 from headlight.capture.one_text import capture_one, one_text
+from headlight.catalogue.questions import ExplanationSettings
+from headlight.encode import Encoded
 from headlight.errors import UsageError
-from headlight.reading.saving import TextResult, origin, save_as, sides_of
+from headlight.reading.saving import TextResult, answers, origin, sides_of
 from headlight.result import describe
 from headlight.settings import require_choice, require_place
 from headlight.vocabulary import Kind
@@ -63,15 +63,6 @@ class Explanation(TextResult):
 
         return frame_of(self.dataset, side)
 
-    def save(self, path: str | Path) -> Path:
-        """Write it; the suffix says how: ``.json`` or ``.nc``.
-
-        Raises:
-            UsageError: another suffix.
-            ResultError: the file cannot be written.
-        """
-        return save_as(path, self.dataset, self.called, {".json": self._json})
-
     def as_json(self) -> dict[str, Any]:
         """What it is of, the score, and the parts of both sides."""
         numbers = {name: float(self.dataset[name]) for name in ("score", "weight")}
@@ -84,17 +75,14 @@ class Explanation(TextResult):
         return sentence(self.dataset)
 
 
-def explain(  # noqa: PLR0913 - each is a choice of its own
+@answers("explain")
+def explain(
     model: CapturedModel,
     text: str,
-    pair: str | None = None,
+    pair: str | None,
+    settings: ExplanationSettings,
     *,
-    layer: int,
-    head: int,
-    query: int = -1,
-    key: int | None = None,
-    kind: Kind | None = None,
-    command: str | None = None,
+    command: str | None,
 ) -> Explanation:
     """What the score of a query and a key is made of.
 
@@ -102,18 +90,6 @@ def explain(  # noqa: PLR0913 - each is a choice of its own
     embeddings, heads, feed-forward layers and biases wrote into the residual stream of the query,
     with the key as it is; and another sum, of what was written for the key.  Both are ⟨q, k⟩ times
     the scale, before masks, soft caps and biases of positions.
-
-    Args:
-        model: in float32 or float64.
-        text: what it reads.
-        pair: a second text.
-        layer: of the head, from 0.
-        head: from 0.
-        query: the token that attends, from 0, or from -1 backwards.
-        key: the one that is attended to; by default the one with the largest weight that is neither
-            the first token nor the query.
-        kind: ``encoder`` or ``decoder``; by default the first that the model has.
-        command: how it was asked for, for the record.
 
     Raises:
         UsageError: no tokenizer, an empty or too long text, no such layer, head or token,
@@ -123,24 +99,19 @@ def explain(  # noqa: PLR0913 - each is a choice of its own
     Source: the frozen norms are those of Elhage et al. (2021); no more than one sum on each side
         is claimed, since scores are products of the two.
     """
-    model, example = one_text(model, text, pair, kind, purpose="an explanation needs text")
-    kind = kind or model.kinds[0]
+    model, example = one_text(model, text, pair, settings.kind, purpose="an explanation needs text")
+    kind = settings.kind or model.kinds[0]
     if kind == "cross":
         raise UsageError("queries of cross-attention are those of another text; take another kind.")
-    (site,) = model.sites_of(kind, [layer])
     tokens = sides_of(example, kind, model.tokenizer)[0]["token"]
-    query = require_place("query", query, len(tokens))
-    site.require_head(head)
-    rows: list[torch.Tensor] = []
-
-    def visit(record: LayerRecord) -> None:
-        rows.append(record.weight[0, head, query].cpu().double())
-
-    capture_one(model, example, [site], visit)
-    key = largest_key(rows[0], query) if key is None else require_place("key", key, len(tokens))
+    query = require_place("query", settings.query, len(tokens))
+    key = settings.key if settings.key is None else require_place("key", settings.key, len(tokens))
+    cell = _cell(model, example, kind, settings, (query, key))
     batch = model.collate([example])
     with model.running(batch.names):
-        found = score_parts(model, model.inputs(batch), site, (head, query, key))
+        found = score_parts(
+            model, model.inputs(batch), cell.site, (cell.head, cell.query, cell.key)
+        )
     return Explanation(
         _dataset(
             found,
@@ -152,15 +123,53 @@ def explain(  # noqa: PLR0913 - each is a choice of its own
                 title="Why a head attends",
                 stage="explanation",
                 kind=kind,
-                of_layer=layer,
-                of_head=head,
+                of_layer=cell.site.layer,
+                of_head=cell.head,
                 of_query=query,
-                of_key=key,
+                of_key=cell.key,
                 command=command or "",
             ),
-            float(rows[0][key]),
+            cell.weight,
         )
     )
+
+
+@dataclass(frozen=True)
+class _Cell:
+    """One number of an attention matrix."""
+
+    site: AttentionSite
+    head: int
+    query: int
+    key: int
+    weight: float
+
+
+def _cell(
+    model: CapturedModel,
+    example: Encoded,
+    kind: Kind,
+    settings: ExplanationSettings,
+    place: tuple[int, int | None],
+) -> _Cell:
+    """Return the cell, of the heads that the settings leave open that with the largest weight."""
+    query, key = place
+    sites = model.sites_of(kind, None if settings.layer is None else [settings.layer])
+    if settings.head is not None:
+        for site in sites:
+            site.require_head(settings.head)
+    cells: list[_Cell] = []
+
+    def visit(record: LayerRecord) -> None:
+        rows = record.weight[0, :, query].cpu().double()
+        heads = range(len(rows)) if settings.head is None else [settings.head]
+        keys = {head: largest_key(rows[head], query) if key is None else key for head in heads}
+        cells.extend(
+            _Cell(record.site, head, query, at, float(rows[head, at])) for head, at in keys.items()
+        )
+
+    capture_one(model, example, sites, visit)
+    return max(cells, key=lambda cell: cell.weight)
 
 
 def _rows(side: SideParts) -> Iterator[tuple[str, int, int, str, float]]:

@@ -1,6 +1,5 @@
 """What the tokens of one text come from, after every layer and by several methods."""
 
-from collections.abc import Iterable, Sequence
 from typing import Any, ClassVar
 
 import numpy as np
@@ -8,12 +7,10 @@ import xarray
 
 from headlight.analysis.flow.input_maps import input_maps
 from headlight.analysis.flow.text import subject_of
-from headlight.capture import AttributionSettings, CapturedModel
-from headlight.reading.saving import TextResult, origin, sides_of
+from headlight.capture import CapturedModel
+from headlight.catalogue.questions import TextFlowSettings
+from headlight.reading.saving import TextResult, answers, origin, sides_of
 from headlight.result import describe
-from headlight.vocabulary import Kind
-
-USUAL_METHODS = ("rollout", "globenc", "alti")
 
 
 class Flow(TextResult):
@@ -48,40 +45,32 @@ class Flow(TextResult):
         }
 
 
+@answers("flow")
 def flow(
     model: CapturedModel,
     text: str,
-    pair: str | None = None,
+    pair: str | None,
+    settings: TextFlowSettings,
     *,
-    methods: Sequence[str] = USUAL_METHODS,
-    kind: Kind | None = None,
-    layers: Iterable[int] | None = None,
-    attribution: AttributionSettings | None = None,
+    command: str | None,
 ) -> Flow:
     """The share of each input token in each token after each layer, by each method.
 
-    Args:
-        model: an encoder or a decoder; of an encoder-decoder the encoder is read.
-        text: what it reads.
-        pair: a second text.
-        methods: see `headlight.analysis.flow.input_maps`.
-        kind: of attention; by default the first that the model has.
-        layers: after which tokens are looked at; by default all.
-        attribution: how ``attribution`` is computed.
+    Of an encoder-decoder the encoder is read.
 
     Raises:
         UnknownNameError: there is no such method.
         UsageError: no tokenizer, an empty or too long text, no such layer, or cross-attention.
         UnsupportedModelError: a method cannot be used with this model.
     """
-    subject = subject_of(model, text, pair, kind)
+    subject = subject_of(model, text, pair, settings.kind)
     found = input_maps(
         subject.model,
         subject.example,
-        methods,
+        settings.methods,
         kind=subject.kind,
-        layers=layers,
-        attribution=attribution,
+        layers=settings.layers,
+        attribution=settings.attribution,
     )
     tokens, _ = sides_of(subject.example, subject.kind, model.tokenizer)
     places = range(len(tokens["token"]))
@@ -89,12 +78,12 @@ def flow(
         {
             "share": (
                 ("map", "layer", "query", "key"),
-                np.stack([found[name].numpy() for name in methods]),
+                np.stack([found[name].numpy() for name in settings.methods]),
             )
         },
         coords={
-            "map": list(methods),
-            "layer": [site.layer for site in subject.model.sites_of(subject.kind, layers)],
+            "map": list(settings.methods),
+            "layer": [site.layer for site in subject.model.sites_of(subject.kind, settings.layers)],
             "query": places,
             "key": places,
             "query_token": ("query", tokens["token"]),

@@ -13,20 +13,18 @@ import headlight.views.accessor  # noqa: F401 - readings can write their pages
 from headlight.capture import CapturedModel, Kind, Replacements, attention_replaced, load_model
 from headlight.corpora import TranslationPair
 from headlight.errors import UsageError
-from headlight.reading.alternatives import Alternatives, alternatives
-from headlight.reading.explanation import Explanation, explain
-from headlight.reading.flow import USUAL_METHODS, Flow, flow
+from headlight.reading.alternatives import alternatives
+from headlight.reading.explanation import explain
+from headlight.reading.flow import flow
 from headlight.reading.generation import GeneratedToken, generate
-from headlight.reading.prediction import Prediction, predict
+from headlight.reading.prediction import predict
 from headlight.reading.reading import FRAME_HEIGHT, Reading, read
-from headlight.reading.routes import LEAST, Routes, routes
+from headlight.reading.routes import routes
 from headlight.reading.speech import read_speech
 from headlight.reading.what_if import Edit, HeadEffect, WhatIf, each_head_removed, what_if
 from headlight.reading.what_if.functions import FUNCTIONS
 from headlight.reading.word_map import word_map
-from headlight.settings.alternatives import AlternativeSettings
 from headlight.settings.attribution import AttributionSettings
-from headlight.settings.slopes import Slope
 from headlight.vocabulary import Kinds, ValueBias
 from headlight.word_alignment.aligner import Alignment
 from headlight.word_alignment.directions import align_pairs
@@ -34,7 +32,17 @@ from headlight.word_alignment.settings import AlignerSettings
 
 
 class Model(CapturedModel):
-    """A Transformer and its tokenizer, ready to be looked into."""
+    """A Transformer and its tokenizer, ready to be looked into.
+
+    Questions of one text are the functions of that name, asked of the model: see
+    `headlight.catalogue.questions` for what each is asked with.
+    """
+
+    predict = predict
+    routes = routes
+    flow = flow
+    explain = explain
+    alternatives = alternatives
 
     def read(  # noqa: PLR0913 - each is a choice of its own
         self,
@@ -110,73 +118,6 @@ class Model(CapturedModel):
         with attention_replaced(self, replacements, kind=kind):
             yield
 
-    def alternatives(
-        self,
-        text: str,
-        pair: str | None = None,
-        *,
-        layer: int,
-        head: int,
-        n: int = 1,
-        kind: Kind | None = None,
-        **settings: Any,
-    ) -> Alternatives:
-        """Other attention matrices of one head with which the model gives the same output.
-
-        See `headlight.reading.alternatives.alternatives`, and for the settings (``method``,
-        ``distance``, ``total_variation``, ``precision``, ``seed`` and others)
-        `headlight.settings.alternatives.AlternativeSettings`.
-        """
-        chosen = AlternativeSettings(**settings)
-        return alternatives(self, text, pair, place=(layer, head), n=n, kind=kind, settings=chosen)
-
-    def routes(
-        self,
-        text: str,
-        pair: str | None = None,
-        *,
-        kind: Kind | None = None,
-        least: float = LEAST,
-    ) -> Routes:
-        """What every token after every layer is made of; see `headlight.reading.routes.routes`."""
-        return routes(self, text, pair, kind=kind, least=least)
-
-    def flow(
-        self,
-        text: str,
-        pair: str | None = None,
-        *,
-        methods: Sequence[str] = USUAL_METHODS,
-        kind: Kind | None = None,
-        layers: Iterable[int] | None = None,
-        attribution: AttributionSettings | None = None,
-    ) -> Flow:
-        """What tokens come from after each layer; see `headlight.reading.flow.flow`."""
-        return flow(
-            self, text, pair, methods=methods, kind=kind, layers=layers, attribution=attribution
-        )
-
-    def predict(
-        self,
-        text: str,
-        pair: str | None = None,
-        *,
-        target: str | None = None,
-        against: str | None = None,
-        position: int | None = None,
-        slope: Slope = "zero_origin",
-    ) -> Prediction:
-        """What each token, head, layer and bias adds to what is predicted.
-
-        See `headlight.reading.prediction.predict`.
-
-        ``model.predict("The doctor said that", target=" he", against=" she")`` wants a model that
-        was loaded with ``head="any"``.
-        """
-        return predict(
-            self, text, pair, target=target, against=against, position=position, slope=slope
-        )
-
     def generate(
         self,
         text: str,
@@ -224,20 +165,6 @@ class Model(CapturedModel):
             UsageError: the settings do not go together, or with the model.
         """
         return align_pairs(pairs, self, AlignerSettings(**settings))
-
-    def explain(
-        self,
-        text: str,
-        pair: str | None = None,
-        *,
-        layer: int,
-        head: int,
-        query: int = -1,
-        key: int | None = None,
-        kind: Kind | None = None,
-    ) -> Explanation:
-        """Why a head attends from one token to another; see `headlight.reading.explanation`."""
-        return explain(self, text, pair, layer=layer, head=head, query=query, key=key, kind=kind)
 
     def what_if(
         self,

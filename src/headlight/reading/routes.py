@@ -4,7 +4,7 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from functools import partial
 from pathlib import Path
-from typing import Any
+from typing import Any, ClassVar
 
 import numpy as np
 import torch
@@ -18,13 +18,13 @@ from headlight.capture import AttentionSite, CapturedModel, LayerRecord, Place, 
 from headlight.capture.hooks import hooked
 from headlight.capture.one_text import capture_one
 from headlight.capture.residual import followed
+from headlight.catalogue.questions import RouteSettings
 from headlight.errors import UsageError
 from headlight.measures.parts import BlockSum, missed_without, missed_without_heads
 from headlight.measures.precision import single
-from headlight.reading.saving import origin, save_as, sides_of
+from headlight.reading.saving import TextResult, answers, origin, save_as, sides_of
 from headlight.result import describe
 from headlight.settings import require_place
-from headlight.vocabulary import ROUTE, Kind
 
 LEAST = 0.005
 """Parts of heads that are kept make up at least this share of their sum."""
@@ -42,7 +42,7 @@ NAMES = {
 }
 
 
-class Routes:
+class Routes(TextResult):
     """What every token after every layer is made of, for one text.
 
     `dataset` has, over ``layer`` and ``query`` (the token), the shares of the sum after the
@@ -53,6 +53,8 @@ class Routes:
     ``forward`` is the share of the feed-forward layer in the sum that follows; NaN where that
     cannot be seen.
     """
+
+    called: ClassVar[str] = "routes are"
 
     def __init__(self, dataset: xarray.Dataset) -> None:
         self.dataset = dataset
@@ -65,43 +67,31 @@ class Routes:
             f"{sizes['query']} tokens, {sizes['part']} parts of heads>"
         )
 
-    def place_of(self, token: int) -> int:
-        """The place of a token, which may be counted from the end.
-
-        Raises:
-            UsageError: there is no such token.
-        """
-        return require_place("token", token, self.dataset.sizes["query"])
-
-    def save(
-        self,
-        path: str | Path,
-        *,
-        token: int = -1,
-        layer: int | None = None,
-        least: float = ROUTE,
-    ) -> Path:
+    def save(self, path: str | Path, **shown: Any) -> Path:
         """Write the routes; the suffix says how: ``.html``, ``.json``, ``.svg`` or ``.nc``.
 
         Args:
             path: of the file.
-            token: of a picture: the token whose routes it shows; from the end if negative.
-            layer: of a picture: after which the token is looked at; by default the last.
-            least: of a picture: the share that a part makes up at least.
+            shown: for a picture, other values of ``token``, ``layer`` and ``least`` than the routes
+                were asked with; see `headlight.catalogue.questions.RouteSettings`.
 
         Raises:
             UsageError: another suffix, or no such token or layer.
             ResultError: the file cannot be written.
         """
-        place = self.place_of(token)
-        if layer is not None and layer not in self.dataset["layer"].values:
-            raise UsageError(f"these routes have no layer {layer}; choose another.")
+        if shown:
+            about = self.dataset.attrs
+            settings = RouteSettings(
+                **{"token": about["token"], "layer": about["layer"], "least": about["least_shown"]}
+                | shown
+            )
+            return Routes(self.dataset.assign_attrs(_shown(self.dataset, settings))).save(path)
         makers: dict[str, Callable[[], str]] = {
             ".html": self._page,
             ".json": self._json,
-            ".svg": partial(self._picture, place, layer, least),
+            ".svg": self._picture,
         }
-        return save_as(path, self.dataset, "routes are", makers)
+        return save_as(path, self.dataset, self.called, makers)
 
     def _page(self) -> str:
         from headlight.views.reading.routes_page import routes_page
@@ -113,20 +103,21 @@ class Routes:
 
         return routes_json(self.dataset)
 
-    def _picture(self, token: int, layer: int | None, least: float) -> str:
+    def _picture(self) -> str:
         from headlight.views.pictures import routes_picture, svg_text
+        from headlight.views.reading.routes_page import shown
 
-        return svg_text(routes_picture(self.dataset, token, layer, least=least))
+        return svg_text(routes_picture(self.dataset, **shown(self.dataset)))
 
 
+@answers("routes")
 def routes(
     model: CapturedModel,
     text: str,
-    pair: str | None = None,
+    pair: str | None,
+    settings: RouteSettings,
     *,
-    kind: Kind | None = None,
-    least: float = LEAST,
-    command: str | None = None,
+    command: str | None,
 ) -> Routes:
     """What every token after every layer is made of, by the residual stream, heads and tokens.
 
@@ -135,14 +126,6 @@ def routes(
     bias.  They are taken through norms and scales on their way, and through a norm that follows
     the sum (post-LN), with the statistics of the run.
 
-    Args:
-        model: the model.
-        text: what it reads.
-        pair: a second text.
-        kind: ``encoder`` or ``decoder``; by default the first that the model has.
-        least: parts of heads with a smaller share are not kept one by one.
-        command: how it was asked for, for the record.
-
     Raises:
         UsageError: no tokenizer, an empty or too long text, no such kind, or cross-attention.
         UnsupportedModelError: what follows the attention could not be followed, or the heads have
@@ -150,10 +133,8 @@ def routes(
 
     Source: Ferrando and Voita (2024), with the distance of Ferrando et al. (2022).
     """
-    if not 0 <= least <= 1:
-        raise UsageError(f"{least} is no share; take a number from 0 to 1.")
-    subject = subject_of(model, text, pair, kind)
-    seen = _Layers(subject.sites, least)
+    subject = subject_of(model, text, pair, settings.kind)
+    seen = _Layers(subject.sites, LEAST)
     with seen.watching(subject.model):
         capture_one(subject.model, subject.example, subject.sites, seen.visit, residual=True)
     attributes = origin(
@@ -164,9 +145,20 @@ def routes(
         stage="routes",
         command=command or "",
         kind=subject.kind,
-        least=least,
+        least=LEAST,
     )
-    return Routes(_dataset(subject, seen, attributes))
+    dataset = _dataset(subject, seen, attributes)
+    return Routes(dataset.assign_attrs(_shown(dataset, settings)))
+
+
+def _shown(dataset: xarray.Dataset, settings: RouteSettings) -> dict[str, Any]:
+    """Return as attributes which routes are shown: the token and the layer that there are."""
+    layers = dataset["layer"].values.tolist()
+    layer = layers[-1] if settings.layer is None else settings.layer
+    if layer not in layers:
+        raise UsageError(f"these routes have no layer {layer}; choose another.")
+    token = require_place("token", settings.token, dataset.sizes["query"])
+    return {"token": token, "layer": layer, "least_shown": settings.least}
 
 
 class _Layers:

@@ -1,18 +1,21 @@
-"""What was found of one text: where it is from, and the files that it is written as."""
+"""Answers to questions of one text: how they are asked, where they are from, and their files."""
 
 import json
 from collections.abc import Callable, Mapping
+from functools import wraps
 from pathlib import Path
-from typing import Any, ClassVar
+from typing import Any, ClassVar, TypeVar
 
 import numpy as np
 import xarray
 
 from headlight import files
 from headlight.capture import CapturedModel
+from headlight.catalogue.questions import QUESTIONS
 from headlight.encode import Encoded, piece_style, token_names
-from headlight.errors import UsageError
+from headlight.errors import UnknownNameError, UsageError
 from headlight.result import save, stamp
+from headlight.settings import Settings, plain
 from headlight.vocabulary import CATEGORIES, Kind
 
 Positions = dict[str, list[Any]]
@@ -50,6 +53,45 @@ class TextResult:
         from headlight.views.result_page import result_page
 
         return result_page(self.dataset)
+
+
+T = TypeVar("T", bound=TextResult)
+
+
+def answers(name: str) -> Callable[[Callable[..., T]], Callable[..., T]]:
+    """Let a function answer the question of that name, with a keyword for each of its settings.
+
+    The function is given the model, the text, the second text or None, the settings, and the
+    ``command`` by which it was asked.  What it becomes is also the method of a model.
+    """
+    question = QUESTIONS[name]
+
+    def decorate(answer: Callable[..., T]) -> Callable[..., T]:
+        @wraps(answer)
+        def ask(
+            model: CapturedModel,
+            text: str,
+            pair: str | None = None,
+            *,
+            settings: Settings | None = None,
+            command: str | None = None,
+            **choices: Any,
+        ) -> T:
+            known = question.settings.hints()
+            for choice in choices:
+                if choice not in known:
+                    raise UnknownNameError(f"setting of {name}", choice, known)
+            if settings is None:
+                given = {choice: plain(value) for choice, value in choices.items()}
+                settings = question.settings.from_mapping(given)
+            return answer(model, text, pair, settings, command=command)
+
+        before, _, after = (answer.__doc__ or "").partition("Raises:")
+        ask.__doc__ = f"{before}{question.arguments}\n\n    Raises:{after}"
+        ask.__signature__ = question.signature  # type: ignore[attr-defined]
+        return ask
+
+    return decorate
 
 
 def save_as(

@@ -6,6 +6,7 @@ model, and returns what the browser gets as JSON. What is asked about a reading 
 `headlight.reading.what_if.functions`, which notebooks have too.
 """
 
+import json
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from functools import partial
@@ -13,6 +14,7 @@ from typing import Any, Protocol, runtime_checkable
 
 from headlight.capture import CapturedModel
 from headlight.capture.one_text import one_text
+from headlight.catalogue.questions import QUESTIONS, Question
 from headlight.corpora.text import require_text
 from headlight.errors import UsageError
 from headlight.reading import read
@@ -144,8 +146,32 @@ def _about_reading(
     raise AssertionError("a function ends with its result")
 
 
+def _answer(
+    question: Question, workspace: Workspace, params: Params, on_progress: OnProgress
+) -> dict[str, Any]:
+    """Return the answer to a question of ``text`` and ``pair``, with the ``settings`` sent.
+
+    Raises:
+        UsageError: the text is too long, or a setting is wrong.
+    """
+    text, pair = text_of(params, "text"), text_of(params, "pair") if params.get("pair") else None
+    require_short(workspace.model, workspace.longest, text, pair, None)
+    chosen = params.get("settings") or {}
+    if not isinstance(chosen, Mapping):
+        raise UsageError("settings must be an object.")
+    settings = question.settings.from_mapping(chosen)
+    on_progress(question.name)
+    answer = question.answer(
+        workspace.model, text, pair, settings=settings, command="headlight serve"
+    )
+    # JSON has no word for a number that is missing.
+    told: dict[str, Any] = json.loads(json.dumps(answer.as_json()), parse_constant=lambda _: None)
+    return told
+
+
 FUNCTIONS: Mapping[str, Function] = {
     "read": read_text,
+    **{name: partial(_answer, each) for name, each in QUESTIONS.items()},
     **{name: partial(_about_reading, each) for name, each in what_if.FUNCTIONS.items()},
 }
 

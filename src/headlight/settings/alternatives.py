@@ -4,6 +4,7 @@ from dataclasses import dataclass
 from typing import Annotated, Literal
 
 from headlight.settings.base import AtLeast0, AtLeast1, Range, Settings
+from headlight.vocabulary import Kind
 
 Share = Annotated[float, Range(above=0, maximum=1)]
 
@@ -13,6 +14,10 @@ class AlternativeSettings(Settings):
     """Which alternatives are looked for.
 
     Attributes:
+        layer: which layer, from 0.
+        head: which head, from 0.
+        number: how many alternatives.
+        kind: which attention; by default the first that the model has.
         method: ``random``: along a random direction of LN([T, 1]), Eq. 7 of the paper; or
             ``farthest``: the largest total variation that repeated linear programs find.
         distance: how far to go, as a share of the way to the end: of λ_max, or to the farthest;
@@ -28,6 +33,10 @@ class AlternativeSettings(Settings):
         seed: of the directions.
     """
 
+    layer: AtLeast0 = 0
+    head: AtLeast0 = 0
+    number: AtLeast1 = 1
+    kind: Kind | None = None
     method: Literal["random", "farthest"] = "random"
     distance: Share = 1.0
     total_variation: Share | None = None

@@ -8,9 +8,10 @@ import dataclasses
 import inspect
 import json
 import re
-from collections.abc import Iterator, Mapping
-from dataclasses import dataclass, fields
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import MISSING, dataclass, fields
 from functools import cache
+from pathlib import Path
 from types import NoneType, UnionType
 from typing import Annotated, Any, Literal, TypeVar, Union, get_args, get_origin, get_type_hints
 
@@ -330,3 +331,38 @@ def entries(docstring: str, section: str) -> dict[str, str]:
         return {}
     pairs = re.findall(r"^ {4}(\w+): ((?:.*\n?(?: {8}.*\n?)*))", found[1], re.MULTILINE)
     return {name: " ".join(words.split()) for name, words in pairs}
+
+
+def default_of(settings: type[Settings], name: str) -> Any:
+    """Return the value of a field that is not given."""
+    field = next(each for each in fields(settings) if each.name == name)
+    return field.default if field.default_factory is MISSING else field.default_factory()
+
+
+def accepted(hint: Any) -> Any:
+    """The types that a keyword takes for a field: any series for a tuple, mappings for settings."""
+    origin, inner = get_origin(hint), get_args(hint)
+    if origin is Annotated:
+        one = accepted(inner[0])
+        return one | Literal["auto"] if CHOSEN in inner else one
+    if origin in (Union, UnionType):
+        return Union[tuple(accepted(each) for each in inner)]  # noqa: UP007 - they are computed
+    if origin is tuple:
+        one = accepted(inner[0])
+        return one | Iterable[one]  # type: ignore[valid-type]
+    if hint is str:
+        return str | Path
+    if isinstance(hint, type) and issubclass(hint, Settings):
+        return hint | Mapping[str, Any]
+    return hint
+
+
+def plain(value: Any) -> Any:
+    """Return a value as a config file holds it: lists for ranges and arrays, text for paths."""
+    if isinstance(value, Path):
+        return str(value)
+    if hasattr(value, "tolist"):  # of NumPy, which settings do without
+        return value.tolist()
+    if isinstance(value, Iterable) and not isinstance(value, str | Mapping):
+        return list(value)
+    return value

@@ -22,7 +22,7 @@ from headlight.views import run_comparison
 from headlight.views.numbers import grouped
 from headlight.views.parts import Drawing, Section, Summary, Table
 from headlight.views.passages import NO_PAGES, PassagePages
-from headlight.views.reading import flow, prediction
+from headlight.views.reading import alternatives, explanation, flow, prediction
 from headlight.views.reading.page import reading_page
 from headlight.views.sections import SectionPage, section_page
 from headlight.views.words import Subject
@@ -32,6 +32,8 @@ _NO_STUDIES: dict[object, Any] = {
     "prediction": prediction,
     "comparison": run_comparison,
     "flow_of_text": flow,
+    "explanation": explanation,
+    "alternatives": alternatives,
 }
 """Results that are of no study, by their stage, and what shows them."""
 

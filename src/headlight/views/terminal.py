@@ -3,10 +3,9 @@
 from collections.abc import Sequence
 
 import numpy as np
+import pandas as pd
 import xarray as xr
 from rich.console import Group, RenderableType
-from rich.padding import Padding
-from rich.table import Table as Grid
 from rich.text import Text
 
 from headlight.files import printable
@@ -22,9 +21,9 @@ from headlight.findings import (
 from headlight.findings.estimates import estimates
 from headlight.findings.observed import TOTALS
 from headlight.findings.special_tokens import shares_of
-from headlight.views.frames import frame_cells, numeric_columns
 from headlight.views.numbers import MISSING, two_decimals, whole_percent
 from headlight.views.parts import Comparison, Section, Table
+from headlight.views.terminal_table import bullet, terminal
 from headlight.views.words import Subject
 from headlight.vocabulary import (
     CATEGORIES,
@@ -83,15 +82,13 @@ def _how_far_off(result: xr.Dataset) -> str:
     return f"; 95% intervals: {first} ± {points:.1f} points at most, entropy ± {nats:.2f}"
 
 
-def _layers(result: xr.Dataset) -> Grid:
-    table = Grid(box=None, padding=(0, 2, 0, 0), pad_edge=False, header_style="bold")
-    table.add_column("layer", justify="right")
-    columns = [column for column in _columns(result) if any(c != MISSING for c in column[1])]
-    for label, _ in columns:
-        table.add_column(Text(label), justify="right", no_wrap=True)
-    for row, layer in enumerate(result["layer"].values):
-        table.add_row(str(layer), *(Text(cells[row]) for _, cells in columns))
-    return table
+def _layers(result: xr.Dataset) -> RenderableType:
+    columns = {
+        name: cells for name, cells in _columns(result) if any(cell != MISSING for cell in cells)
+    }
+    layers = result["layer"].values
+    frame = pd.DataFrame({"layer": layers, **columns})
+    return terminal(Table("layers", "", frame), len(layers))
 
 
 def _columns(result: xr.Dataset) -> list[tuple[str, list[str]]]:
@@ -124,15 +121,6 @@ def _together(shares: Sequence[float]) -> str:
     return MISSING if set(cells) == {MISSING} else "/".join(cells)
 
 
-def bullet(words: str) -> RenderableType:
-    """A sentence of a list."""
-    table = Grid.grid(padding=(0, 1))
-    table.add_column()
-    table.add_column(overflow="fold")
-    table.add_row(Text("•"), Text(printable(words)))
-    return Padding(table, (0, 0, 0, 1))
-
-
 LONGEST = 16
 """Rows of a table that a terminal shows."""
 
@@ -146,40 +134,21 @@ def comparison_table(section: Section) -> RenderableType:
     heading = Text(printable(section.title), style="bold")
     heading.append(f"  {printable(section.source)}", style="dim")
     if section.comparisons:
-        return Group(heading, _published_and_ours(section.comparisons))
-    short = [_grid(table) for table in section.tables if len(table.frame) <= LONGEST]
+        return Group(heading, terminal(_published_and_ours(section.comparisons)))
+    short = [terminal(table) for table in section.tables if len(table.frame) <= LONGEST]
     if not short and section.files:
         heading.append(f"\nsee {', '.join(map(printable, section.files))}", style="not bold")
     return Group(heading, *short)
 
 
-def _published_and_ours(comparisons: Sequence[Comparison]) -> Grid:
-    grid = _empty_grid()
-    grid.add_column("", overflow="fold")
-    for name in ("published", "ours", "difference"):
-        grid.add_column(name, justify="right", overflow="fold")
-    for comparison in comparisons:
-        published, ours, difference = (
-            printable(text.replace("\u00a0", " ")) for text in comparison.texts
-        )
-        quantity = Text(printable(comparison.quantity))
-        if comparison.note:
-            quantity.append(f"\n  {printable(comparison.note)}", style="dim")
-        grid.add_row(quantity, Text(published), Text(ours, style="bold"), Text(difference))
-    return grid
-
-
-def _grid(table: Table) -> Grid:
-    """A table of an exhibit, numbers flush right."""
-    grid = _empty_grid()
-    cells = frame_cells(table.frame, table.formats, table.highlight)
-    names = [printable(str(name)) for name in table.frame.columns]
-    for name, numeric in zip(names, numeric_columns(cells, len(names)), strict=True):
-        grid.add_column(name, justify="right" if numeric else "left", overflow="fold")
-    for row in cells:
-        grid.add_row(*(Text(printable(cell.text)) for cell in row))
-    return grid
-
-
-def _empty_grid() -> Grid:
-    return Grid(box=None, padding=(0, 2, 0, 0), pad_edge=False, header_style="bold")
+def _published_and_ours(comparisons: Sequence[Comparison]) -> Table:
+    """The numbers beside each other, with their notes where there are any."""
+    names = ("published", "ours", "difference")
+    rows = [
+        {"quantity": each.quantity} | dict(zip(names, each.texts, strict=True))
+        for each in comparisons
+    ]
+    frame = pd.DataFrame(rows)
+    if any(each.note for each in comparisons):
+        frame["note"] = [each.note for each in comparisons]
+    return Table("comparisons", "", frame)

@@ -14,12 +14,12 @@ from headlight.capture import CapturedModel
 from headlight.capture.hooks import hooked
 from headlight.capture.linear_network import Decomposition, Side, decompose
 from headlight.capture.one_text import one_text
+from headlight.catalogue.questions import PredictionSettings
 from headlight.encode import Encoded
 from headlight.errors import UnsupportedModelError, UsageError
 from headlight.reading.prediction.targets import Place, Target, place_of, target_of
-from headlight.reading.saving import TextResult, origin
+from headlight.reading.saving import TextResult, answers, origin
 from headlight.settings import require_choice
-from headlight.settings.slopes import Slope
 
 SAME = 1e-3
 """How far a logit of the linear network may be from the model's own, relative to the largest."""
@@ -85,34 +85,21 @@ class Prediction(TextResult):
         return sentence(self.dataset)
 
 
-def predict(  # noqa: PLR0913 - each is a choice of its own
+@answers("predict")
+def predict(
     model: CapturedModel,
     text: str,
-    pair: str | None = None,
+    pair: str | None,
+    settings: PredictionSettings,
     *,
-    target: str | None = None,
-    against: str | None = None,
-    position: int | None = None,
-    slope: Slope = "zero_origin",
-    command: str | None = None,
+    command: str | None,
 ) -> Prediction:
     """What a prediction is made of.
 
     Statistics of norms, attention weights and slopes of activations are taken as constants of the
     text; the logit is then a sum of what the embeddings and biases add, and of what heads and
-    layers write (ALTI-Logit, Ferrando et al. 2023; DecompX, Modarressi et al. 2023).
-
-    Args:
-        model: with its head, in float32 or float64.
-        text: what it reads.
-        pair: a second text: the second segment, or the decoder's text in an encoder-decoder model.
-        target: the word that is predicted, as it goes on with the text (with its blank) or fills
-            the mask; or the name or number of a class.  By default what the model predicts.
-        against: another word or class, whose logit is subtracted.
-        position: of the token that predicts; by default the last of the text, or its first mask.
-        slope: of activations: ``zero_origin`` (act(x)/x), ``chord`` from the bias, or
-            ``derivative``.
-        command: how it was asked for, for the record.
+    layers write (ALTI-Logit, Ferrando et al. 2023; DecompX, Modarressi et al. 2023).  The model has
+    its head, in float32 or float64.
 
     Raises:
         MissingHeadError: the model predicts nothing.
@@ -121,7 +108,6 @@ def predict(  # noqa: PLR0913 - each is a choice of its own
         UnsupportedModelError: the parts do not add up, attention cannot be captured exactly, or the
             model reads its text twice.
     """
-    require_choice("slope", slope, Slope)
     if model.reads_twice:
         raise UnsupportedModelError(
             f"{model.name} reads its text in the encoder and again, moved by one place, in the "
@@ -131,16 +117,17 @@ def predict(  # noqa: PLR0913 - each is a choice of its own
     model, example = one_text(
         model, text, pair, None, purpose="a prediction needs text", predicts=True
     )
-    place = place_of(model, example, position)
+    place = place_of(model, example, settings.position)
     batch = model.collate([example])
     own = model.run(batch).logits[0].detach()
     logits = (own if place.index is None else own[place.index]).cpu().double()
     ends = text if pair is None else pair
-    first = _target(model, target, place, ends, logits)
+    first = _target(model, settings.target, place, ends, logits)
+    against = settings.against
     second = None if against is None else target_of(model, against, place, ends)
     if second is not None and second.number == first.number:
         raise UsageError(
-            f"{target!r} and {against!r} are the same output of {model.name} "
+            f"{settings.target!r} and {against!r} are the same output of {model.name} "
             f"({first.name!r}), and differ by nothing; ask for others."
         )
 
@@ -155,7 +142,7 @@ def predict(  # noqa: PLR0913 - each is a choice of its own
     if example.target:
         lengths["target"] = len(example.target)
     with model.running(batch.names), _one_position(model.transformer, place, lengths):
-        found = decompose(model, model.inputs(batch), score, lengths, slope)
+        found = decompose(model, model.inputs(batch), score, lengths, settings.slope)
     wanted = float(logits[first.number] - (0 if second is None else logits[second.number]))
     if not abs(found.value - wanted) <= SAME * float(logits.abs().max()):
         raise UnsupportedModelError(
@@ -179,7 +166,7 @@ def predict(  # noqa: PLR0913 - each is a choice of its own
                 position=-1 if place.index is None else place.index,
                 position_side=place.side,
                 classes=int(place.classes),
-                slope=slope,
+                slope=settings.slope,
                 notes=" ".join(each.note for each in (first, second) if each and each.note),
                 command=command or "",
                 tokens=len(example.ids) + len(example.target),

@@ -85,6 +85,7 @@ class Table:
         highlight: Row number and column of the cells that stand out.
         note: A sentence under the table.
         around: For some columns half the width of the interval of each row, shown behind it.
+        sums: Columns whose numbers add up, which a terminal says.
 
     Raises:
         UsageError: two columns have one label.
@@ -97,6 +98,7 @@ class Table:
     highlight: Collection[tuple[int, str]] = ()
     note: str = ""
     around: Mapping[str, Sequence[float]] = field(default_factory=dict)
+    sums: Sequence[str] = ()
 
     def __post_init__(self) -> None:
         labels = self.frame.columns

@@ -1,15 +1,16 @@
-"""Why a head attends, as tables and in a terminal."""
+"""Why a head attends, as tables, a page and in words."""
 
 import pandas as pd
 import xarray as xr
-from rich.console import Group, RenderableType
-from rich.table import Table
-from rich.text import Text
 
 from headlight.findings import labels_of
 from headlight.views.numbers import MINUS
+from headlight.views.parts import Drawing, Section, Summary, Table
+from headlight.views.pictures import BarRow, Mark, bars
 from headlight.vocabulary import head_name
 
+DRAWN = 15
+"""Parts that are drawn, the largest ones."""
 _KINDS = {"feed_forward": "feed-forward", "bias": "bias", "other": "other"}
 
 
@@ -62,21 +63,51 @@ def sentence(explanation: xr.Dataset) -> str:
     return said
 
 
-def explanation_terminal(explanation: xr.Dataset, top: int) -> RenderableType:
-    """The largest parts of both sides."""
+def findings(explanation: xr.Dataset) -> list[str]:
+    """Return the cell, and what adds most on either side."""
+    return [sentence(explanation)]
+
+
+def summary(explanation: xr.Dataset) -> Summary:
+    """Return the score and the weight."""
+    return {name: float(explanation[name]) for name in ("score", "weight")}
+
+
+def sections(explanation: xr.Dataset) -> list[Section]:
+    """Return what was written for the key and for the query, the largest parts first."""
     labels, about = labels_of(explanation, "token_text"), explanation.attrs
-    tables: list[RenderableType] = [Text(sentence(explanation))]
-    for side in ("key", "query"):
-        frame = frame_of(explanation, side)
-        title = Text(f"What was written for the {side} “{labels[int(about[f'of_{side}'])]}”")
-        table = Table("part", "takes from", "score", title=title, title_justify="left")
-        for row in frame.head(top).itertuples(index=False):
-            table.add_row(Text(str(row[0])), Text(str(row[2])), _number(float(row[3])))
-        rest = frame["score"].iloc[top:].sum()
-        table.add_row(f"{max(len(frame) - top, 0)} smaller parts", "", _number(float(rest)))
-        table.add_row("sum", "", _number(float(frame["score"].sum())))
-        tables.append(table)
-    return Group(*tables)
+    shown = []
+    for side, other in (("key", "query"), ("query", "key")):
+        frame, token = frame_of(explanation, side), labels[int(about[f"of_{side}"])]
+        title = f"What was written for the {side} “{token}”"
+        shown.append(
+            Section(
+                side,
+                title,
+                f"What embeddings, earlier heads, feed-forward layers and biases add to the score, "
+                f"with the {other} as it is and statistics of norms as constants. Of a head: the "
+                "token that it takes most from.",
+                "Elhage et al. (2021), for frozen norms",
+                [_bars(side, frame.head(DRAWN))],
+                [Table(side, title, frame, {"score": "+.2f"}, sums=("score",))],
+            )
+        )
+    return shown
+
+
+def _bars(side: str, frame: pd.DataFrame) -> Drawing:
+    """Return the bars of the largest parts of a side."""
+    names = [
+        f"{row['part']} from {row['takes from']}" if row["takes from"] else str(row["part"])
+        for row in frame.to_dict("records")
+    ]
+    rows = [
+        BarRow(name, [Mark("score", value)])
+        for name, value in zip(names, frame["score"].tolist(), strict=True)
+    ]
+    return Drawing(
+        f"{side}-parts", "", f"Bars of parts of the {side}.", lambda: bars(rows, x_label="score")
+    )
 
 
 def _number(value: float) -> str:

@@ -6,11 +6,7 @@ from typing import Any
 import numpy as np
 import pandas as pd
 import xarray as xr
-from rich.console import Group, RenderableType
-from rich.table import Table as TerminalTable
-from rich.text import Text
 
-from headlight.files import printable
 from headlight.findings import labels_of, piece_text
 from headlight.views.numbers import MINUS
 from headlight.views.parts import Drawing, Figure, Section, Summary, Table
@@ -188,7 +184,9 @@ def sections(prediction: xr.Dataset) -> list[Section]:
     )
     order = _tokens(prediction)[0]
     order = order.loc[sorted(order["sum"].abs().sort_values(kind="stable").index[-MOST_TOKENS:])]
-    biases = _biases(prediction)
+    # With the biases the sums of the table add up to the logit.
+    whole = pd.DataFrame([{"token": "all biases", "sum": _biases(prediction)}])
+    with_biases = pd.concat([tokens, whole], ignore_index=True)
     of_heads = [
         f"{head_name(row['layer'], row['head'])} from {row['token']}"
         for row in heads.head(SHOWN).to_dict("records")
@@ -205,10 +203,10 @@ def sections(prediction: xr.Dataset) -> list[Section]:
             [
                 Table(
                     "tokens",
-                    "Tokens, the largest first",
-                    tokens,
-                    _formats(tokens),
-                    note=f"All biases together add {_number(biases)}.",
+                    "Tokens and biases, through all layers",
+                    with_biases,
+                    _formats(with_biases),
+                    sums=("sum",),
                 )
             ],
         ),
@@ -228,7 +226,15 @@ def sections(prediction: xr.Dataset) -> list[Section]:
                     unit,
                 )
             ],
-            [Table("components", "Components", components, _formats(components))],
+            [
+                Table(
+                    "components",
+                    "Components: directly, and through later layers (total)",
+                    components,
+                    _formats(components),
+                    sums=("direct",),
+                )
+            ],
         ),
         Section(
             "heads",
@@ -239,7 +245,7 @@ def sections(prediction: xr.Dataset) -> list[Section]:
             [
                 Table(
                     "heads",
-                    "Heads and tokens, the largest first",
+                    "Heads, by the token that they attend to",
                     heads.head(100),
                     _formats(heads),
                     note=f"The 100 largest of {len(heads):,}." if len(heads) > 100 else "",
@@ -267,77 +273,3 @@ def _drawing(
         return bars(rows, x_label=unit)
 
     return Drawing(name, "", f"Bars of {name}, in units of the {unit}.", draw)
-
-
-def prediction_terminal(prediction: xr.Dataset, top: int) -> RenderableType:
-    """What adds most: tokens, components, and heads by the token that they attend to.
-
-    Args:
-        prediction: what a logit is made of.
-        top: rows of each table.
-    """
-    shown: list[RenderableType] = [Text(printable(said)) for said in findings(prediction)]
-    rest: dict[str, list[tuple[str, float]]] = {
-        "token": [("biases", _biases(prediction))],
-        "component": [],
-        "head": [],
-    }
-    for name, title, label, columns in (
-        ("token", "Through all layers, by token", _token_label, ("embedding", "position", "sum")),
-        ("component", "By component", _component_label, ("direct", "total")),
-        ("head", "By head and token", _head_label, ("direct", "total")),
-    ):
-        frame = frame_of(prediction, name)
-        used = [each for each in columns if each != "position" or bool(frame[each].any())]
-        shown += [Text(), _table(title, frame, label, used, top, rest[name])]
-    shown.append(
-        Text(
-            "direct: through norms alone; total: through later layers. Units are those of the "
-            "logit.",
-            style="dim",
-        )
-    )
-    return Group(*shown)
-
-
-def _token_label(row: dict[str, Any]) -> str:
-    return f"{row['token']}{' · ' + row['side'] if 'side' in row else ''}"
-
-
-def _component_label(row: dict[str, Any]) -> str:
-    return str(row["component"])
-
-
-def _head_label(row: dict[str, Any]) -> str:
-    return f"{head_name(row['layer'], row['head'])} from {row['token']}"
-
-
-def _table(
-    title: str,
-    frame: pd.DataFrame,
-    label: Any,
-    columns: Sequence[str],
-    top: int,
-    more: Sequence[tuple[str, float]],
-) -> TerminalTable:
-    table = TerminalTable(box=None, padding=(0, 2, 0, 0), pad_edge=False, header_style="bold")
-    table.add_column(title, overflow="fold")
-    for column in columns:
-        table.add_column(column, justify="right", no_wrap=True)
-    for row in frame.head(top).to_dict("records"):
-        numbers = (_number(row[column]) for column in columns)
-        table.add_row(Text(printable(label(row))), *numbers)
-    rest = frame.iloc[top:]
-    if len(rest):
-        sums = ("" if c == "total" else _number(float(rest[c].sum())) for c in columns)
-        table.add_row(Text(f"{len(rest):,} others", style="dim"), *sums)
-    added = sum(value for _, value in more)
-    for name, value in more:
-        table.add_row(Text(name, style="dim"), *[""] * (len(columns) - 1), _number(value))
-    totals = [
-        # What goes through later layers goes through other parts again, and has no sum.
-        "" if column == "total" else _number(float(frame[column].sum()) + added * last)
-        for column, last in zip(columns, [*[0] * (len(columns) - 1), 1], strict=True)
-    ]
-    table.add_row(Text("sum", style="bold"), *totals)
-    return table

@@ -4,15 +4,19 @@ import json
 from typing import Any
 
 import numpy as np
+import pandas as pd
 import xarray as xr
 from markupsafe import Markup
 
+from headlight.findings import token_labels
 from headlight.findings.piece_text import pieces_of
+from headlight.findings.ways import ways_to
 from headlight.findings.what_was_read import notes_of_reading
+from headlight.views.parts import Section, Table
 from headlight.views.reading.serial import versions_of
 from headlight.views.script import joined_script
 from headlight.views.template import embedded, render
-from headlight.vocabulary import NUMBERING, ROUTE
+from headlight.vocabulary import NUMBERING, ROUTE, head_name
 
 MOST_PARTS = 60_000
 """Parts of heads in a page, which are some 12 bytes each."""
@@ -41,6 +45,51 @@ def routes_page(routes: xr.Dataset) -> str:
         data=embedded(_data(kept, least)),
         script=Markup(joined_script(MODULES)),
     )
+
+
+def shown(routes: xr.Dataset) -> dict[str, Any]:
+    """Return the token, the layer and the least share of the routes that are shown."""
+    about = routes.attrs
+    return {"token": int(about["token"]), "layer": int(about["layer"])} | {
+        "least": float(about["least_shown"])
+    }
+
+
+def findings(routes: xr.Dataset) -> list[str]:
+    """Return what the token is made of, by parts that are large enough."""
+    chosen = shown(routes)
+    labels, ways = token_labels(routes, "query"), ways_to(routes, **chosen)
+    first = int(routes["layer"].values[0])
+    ends = sorted({way.source for way in ways if way.layer == first})
+    links = [way for way in ways if way.heads and way.source != way.token]
+    return [
+        f"“{labels[chosen['token']]}”, after layer {chosen['layer']}, is made of {len(ends)} of "
+        f"{len(labels)} tokens of the input by parts of at least {chosen['least']:.1%}: "
+        f"{', '.join(labels[end] for end in ends)}. {len(links)} links between tokens."
+    ]
+
+
+def sections(routes: xr.Dataset) -> list[Section]:
+    """Return the links between tokens on the way to the one that is shown, the largest first."""
+    labels = token_labels(routes, "query")
+    links = [
+        way for way in ways_to(routes, **shown(routes)) if way.heads and way.source != way.token
+    ]
+    frame = pd.DataFrame(
+        [
+            {
+                "layer": way.layer,
+                "token": labels[way.token],
+                "takes from": labels[way.source],
+                "share": way.share,
+                "by": ", ".join(f"{head_name(way.layer, at)} {part:.1%}" for at, part in way.heads),
+            }
+            for way in sorted(links, key=lambda way: -way.share)
+        ],
+        columns=["layer", "token", "takes from", "share", "by"],
+    )
+    table = Table("links", "Links between tokens", frame, {"share": ".1%"})
+    return [Section("links", "Links between tokens", tables=[table])]
 
 
 def routes_json(routes: xr.Dataset) -> str:

@@ -4,21 +4,23 @@ from collections import Counter
 from dataclasses import dataclass
 
 import numpy as np
+import pandas as pd
 import xarray as xr
 from numpy.typing import NDArray
 from rich.console import Group, RenderableType
-from rich.table import Table
 from rich.text import Text
 
 from headlight.errors import UnknownNameError
 from headlight.findings import equal_to_weight, name_of, observed, token_labels
 from headlight.result.kinds import MULTI_KIND, split_for_display
 from headlight.views.numbers import MISSING, decimal, whole_percent
+from headlight.views.parts import Table
 from headlight.views.reading.head_statistics import (
     head_statistics,
     shares_of_layer,
     special_places,
 )
+from headlight.views.terminal_table import terminal
 from headlight.vocabulary import ATTENTION, NUMBERING, measure as row_of, measure_names
 
 SHOWN = 20
@@ -70,18 +72,19 @@ def _strongest(part: xr.Dataset, measure: str, top: int, *, all_heads: bool) -> 
     if len(places) > SHOWN and does and not all_heads:
         left = len(places) - SHOWN
         places = sorted(places, key=lambda at: -does[at].far if at in does else 0.0)[:SHOWN]
-    table = Table(box=None, padding=(0, 2, 0, 0), pad_edge=False)
-    table.add_column("layer" if values.ndim == 3 else "head", justify="right", style="bold")
-    if left:
-        table.add_column("stands out", overflow="fold")
-    table.add_column(f"strongest links by {measure}: query → key, value", overflow="fold")
     links = _Links(part, top)
     layers, heads = part["layer"].values.tolist(), part["head"].values.tolist()
+    rows = []
     for place in places:
         layer = layers[place[0]]
         name = name_of(part, layer, heads[place[1]]) if len(place) > 1 else str(layer)
-        why = [Text(does[place].said if place in does else "")] if left else []
-        table.add_row(Text(name), *why, links.of(values[place]))
+        why = {"stands out": does[place].said if place in does else ""} if left else {}
+        rows.append(
+            {"layer" if values.ndim == 3 else "head": name}
+            | why
+            | {f"strongest links by {measure}: query → key, value": links.of(values[place])}
+        )
+    table = terminal(Table("links", "", pd.DataFrame(rows)), len(rows))
     notes = []
     if left:
         notes.append(
@@ -151,7 +154,7 @@ class _Links:
             for pieces in (part[f"{side}_token"].values.tolist() for side in ("query", "key"))
         )
 
-    def of(self, values: NDArray[np.float64]) -> Text:
+    def of(self, values: NDArray[np.float64]) -> str:
         """The largest entries of [query, key], strongest first."""
         known = np.where(np.isfinite(values), values, -np.inf)
         rows = [int(row.argmax()) for row in known if np.isfinite(row).any() and row.max() > 0]
@@ -161,16 +164,14 @@ class _Links:
             plain[:, self._special] = -np.inf
         flat = plain.ravel()
         order = [i for i in np.argsort(-flat, kind="stable")[: self._top] if np.isfinite(flat[i])]
-        words = Text()
-        for place, index in enumerate(order):
-            query, key = divmod(int(index), known.shape[1])
-            words.append("   " if place else "")
-            words.append(f"{self._queries[query]} → {self._keys[key]} ")
-            words.append(decimal(float(flat[index])), style="bold")
-        if not order:
-            words = Text(MISSING)
-        for key, count in special.most_common():
-            if count >= OFTEN * len(rows):
-                said = f"   most to {self._keys[key]} in {count} of {len(rows)} rows"
-                words.append(said, style="dim")
-        return words
+        words = [
+            f"{self._queries[query]} → {self._keys[key]} {decimal(float(flat[index]))}"
+            for index in order
+            for query, key in [divmod(int(index), known.shape[1])]
+        ] or [MISSING]
+        words += [
+            f"most to {self._keys[key]} in {count} of {len(rows)} rows"
+            for key, count in special.most_common()
+            if count >= OFTEN * len(rows)
+        ]
+        return "   ".join(words)

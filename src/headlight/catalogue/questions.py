@@ -1,0 +1,239 @@
+"""The questions of one text: what each is asked with, and where it is answered and shown.
+
+A row makes the method of `headlight.reading.model.Model`, the command, its files, its page and what
+the terminal shows.  Nothing here needs torch.
+"""
+
+import inspect
+import textwrap
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from importlib import import_module
+from types import ModuleType
+from typing import Annotated, Any
+
+from headlight.settings import AtLeast0, Range, Settings, accepted, default_of
+from headlight.settings.alternatives import AlternativeSettings
+from headlight.settings.attribution import AttributionSettings
+from headlight.settings.slopes import Slope
+from headlight.vocabulary import ROUTE, Kind
+
+USUAL_METHODS = ("rollout", "globenc", "alti")
+"""Of all methods by which tokens are followed, those that need one forward pass."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class PredictionSettings(Settings):
+    """Which prediction is taken apart.
+
+    Attributes:
+        target: a word as it goes on, such as " he", or fills the mask; or the name or number of a
+            class; by default what the model predicts.
+        against: another one, whose logit is subtracted.
+        position: of the token that predicts, from 0; by default the last of the text, or its first
+            mask.
+        slope: how activations are made linear: ``zero_origin`` (act(x)/x), ``chord`` from the bias,
+            or ``derivative``.
+    """
+
+    target: str | None = None
+    against: str | None = None
+    position: int | None = None
+    slope: Slope = "zero_origin"
+
+
+@dataclass(frozen=True, kw_only=True)
+class RouteSettings(Settings):
+    """Which routes are shown; all shares are computed.
+
+    Attributes:
+        kind: which attention; by default the first that the model has.
+        token: the token whose routes are shown, from 0, or from -1 backwards.
+        layer: after which layer, from 0; by default the last.
+        least: the share that a part makes up at least.
+    """
+
+    kind: Kind | None = None
+    token: int = -1
+    layer: AtLeast0 | None = None
+    least: Annotated[float, Range(minimum=0, maximum=1)] = ROUTE
+
+
+@dataclass(frozen=True, kw_only=True)
+class ExplanationSettings(Settings):
+    """Which cell of an attention matrix is explained.
+
+    Attributes:
+        layer: which layer, from 0; by default that of the head with the largest weight.
+        head: which head, from 0; by default the one with the largest weight.
+        query: the token that attends, from 0, or from -1 backwards.
+        key: the token that is attended to; by default that with the largest weight, but for the
+            first token and the query.
+        kind: which attention; by default the first that the model has.
+    """
+
+    layer: AtLeast0 | None = None
+    head: AtLeast0 | None = None
+    query: int = -1
+    key: int | None = None
+    kind: Kind | None = None
+
+
+@dataclass(frozen=True, kw_only=True)
+class TextFlowSettings(Settings):
+    """How tokens are followed.
+
+    Attributes:
+        methods: by which methods; see `headlight.settings.flow.METHODS`.
+        kind: which attention; by default the first that the model has.
+        layers: after which layers tokens are looked at, from 0; by default after all.
+        attribution: how ``attribution`` is computed, if it is among the methods.
+    """
+
+    methods: tuple[str, ...] = USUAL_METHODS
+    kind: Kind | None = None
+    layers: tuple[int, ...] | None = None
+    attribution: AttributionSettings | None = None
+
+
+@dataclass(frozen=True, kw_only=True)
+class Question:
+    """A question of one text, declared once.
+
+    Attributes:
+        name: of the method and of the command.
+        sentence: what the command does.
+        settings: the class of its settings.
+        answered: the module with a function of that name.
+        shown: the module with ``sections(answer)`` and ``findings(answer)``.
+        suffixes: of the files that an answer is written as.
+        examples: of the command: arguments, and a remark or nothing.
+        head: with which head the command loads the model; see `headlight.load`.
+        is_command: whether it has a command of its own.
+    """
+
+    name: str
+    sentence: str
+    settings: type[Settings]
+    answered: str
+    shown: str
+    suffixes: tuple[str, ...] = (".html", ".json", ".nc")
+    examples: Sequence[tuple[str, str]] = ()
+    head: str = "none"
+    is_command: bool = True
+
+    @property
+    def answer(self) -> Callable[..., Any]:
+        """``answer(model, text, pair, settings=..., command=...)``, which imports torch."""
+        found: Callable[..., Any] = getattr(import_module(self.answered), self.name)
+        return found
+
+    @property
+    def view(self) -> ModuleType:
+        """The module with ``sections(answer)`` and ``findings(answer)``."""
+        return import_module(self.shown)
+
+    @property
+    def signature(self) -> inspect.Signature:
+        """The parameters of the method: the texts, and a keyword for each setting."""
+        keyword, beside = inspect.Parameter.KEYWORD_ONLY, inspect.Parameter.POSITIONAL_OR_KEYWORD
+        hints = self.settings.hints()
+        return inspect.Signature(
+            [
+                inspect.Parameter("model", beside),
+                inspect.Parameter("text", beside, annotation=str),
+                inspect.Parameter("pair", beside, default=None, annotation=str | None),
+                *(
+                    inspect.Parameter(
+                        name,
+                        keyword,
+                        default=default_of(self.settings, name),
+                        annotation=accepted(hint),
+                    )
+                    for name, hint in hints.items()
+                ),
+            ]
+        )
+
+    @property
+    def arguments(self) -> str:
+        """The section ``Args`` of the docstring."""
+        lines = {
+            "model": "the model.",
+            "text": "what it reads.",
+            "pair": "a second text: the second segment, or the decoder's text in an "
+            "encoder-decoder model.",
+            **self.settings.explanations(),
+        }
+        wrapped = (
+            textwrap.fill(f"{name}: {said}", 92, initial_indent=" " * 4, subsequent_indent=" " * 8)
+            for name, said in lines.items()
+        )
+        return "\n".join(["Args:", *wrapped])
+
+
+QUESTIONS: Mapping[str, Question] = {
+    row.name: row
+    for row in (
+        Question(
+            name="predict",
+            sentence="Say what each token, head, layer and bias adds to what a model predicts.",
+            settings=PredictionSettings,
+            answered="headlight.reading.prediction",
+            shown="headlight.views.reading.prediction",
+            examples=(
+                ('"The cat sat on the [MASK]." --target floor', ""),
+                ('"The cat sat on the [MASK]." --target floor --against chair', ""),
+                ('"The doctor said that" --model gpt2 --target " he"', "what comes next"),
+                ('"A fine film." --model NAME --target POSITIVE', "a class"),
+            ),
+            head="any",
+        ),
+        Question(
+            name="alternatives",
+            sentence="Find other attention of one head with which the model gives the same output.",
+            settings=AlternativeSettings,
+            answered="headlight.reading.alternatives",
+            shown="headlight.views.reading.alternatives",
+            examples=(
+                ('"$(cat text.txt)" --layer 1 --head 0', ""),
+                ('"$(cat text.txt)" --layer 1 --head 0 --method farthest --queries 0,5', ""),
+            ),
+        ),
+        Question(
+            name="routes",
+            sentence="Follow a token back to the input: by which heads, and from which tokens, it "
+            "is made.",
+            settings=RouteSettings,
+            answered="headlight.reading.routes",
+            shown="headlight.views.reading.routes_page",
+            suffixes=(".html", ".json", ".svg", ".nc"),
+            examples=(
+                ('"Mary met John, and later Mary met" --model gpt2 --html routes.html', ""),
+                ('"The cat sat." --token 2 --layer 3 --least 0.1', "one token, one layer"),
+                ('"The cat sat." --out routes.svg --json routes.json', ""),
+            ),
+        ),
+        Question(
+            name="explain",
+            sentence="Say why a head attends from one token to another: what was written there "
+            "before.",
+            settings=ExplanationSettings,
+            answered="headlight.reading.explanation",
+            shown="headlight.views.reading.explanation",
+            examples=(
+                ('"Mary met John, and later Mary met" --model gpt2', "the head that attends most"),
+                ('"The cat sat." --layer 3 --head 2 --query 3 --key 1', "one cell"),
+            ),
+        ),
+        Question(
+            name="flow",
+            sentence="Follow tokens through the layers by several methods.",
+            settings=TextFlowSettings,
+            answered="headlight.reading.flow",
+            shown="headlight.views.reading.flow",
+            is_command=False,  # the command flow is the study; `read --flow` writes this
+        ),
+    )
+}
+"""By name, in the order of the help."""

@@ -1,0 +1,119 @@
+"""The table of questions of one text: methods, commands, files and terminal of one row agree."""
+
+import inspect
+import json
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pandas as pd
+import pytest
+import typer
+from rich.console import Console
+
+import headlight
+from headlight.catalogue.questions import QUESTIONS
+from headlight.cli.application import app
+from headlight.errors import UnknownNameError, UsageError
+from headlight.reading.model import Model
+from headlight.result import load
+from headlight.settings import default_of
+from headlight.views.parts import Table
+from headlight.views.terminal_table import TOP, terminal
+
+PROGRAM: Any = typer.main.get_command(app)
+TEXT = "The cat sat on the [MASK]."
+
+
+@pytest.fixture(scope="module")
+def model() -> Model:
+    return headlight.load(head="any")
+
+
+@pytest.mark.parametrize("name", QUESTIONS)
+def test_the_method_and_the_command_have_the_settings(name: str) -> None:
+    question = QUESTIONS[name]
+    parameters = inspect.signature(getattr(Model, name)).parameters
+    assert list(parameters)[:3] == ["model", "text", "pair"]
+    settings = {
+        key: each.default for key, each in parameters.items() if key not in list(parameters)[:3]
+    }
+    assert settings == {
+        key: default_of(question.settings, key) for key in question.settings.hints()
+    }
+    doc = getattr(Model, name).__doc__
+    assert all(f"{key}: " in doc for key in settings)
+    assert doc.index("Args:") < doc.index("Raises:")
+    if question.is_command:
+        options = {each.name for each in PROGRAM.commands[name].params}
+        assert {*settings, "top", "html", "json", "out"} <= options
+
+
+@pytest.mark.parametrize("name", QUESTIONS)
+def test_an_answer_has_all_its_files_and_sentences(name: str, model: Model, tmp_path: Path) -> None:
+    question = QUESTIONS[name]
+    answer = getattr(model, name)(TEXT)
+    for suffix in question.suffixes:
+        assert answer.save(tmp_path / f"answer{suffix}").stat().st_size > 0
+    assert json.loads((tmp_path / "answer.json").read_text(encoding="utf-8"))["text"] == TEXT
+    assert load(tmp_path / "answer.nc").attrs["text"] == TEXT
+    assert question.view.findings(answer.dataset)
+    with pytest.raises(UsageError, match="saved as"):
+        answer.save(tmp_path / "answer.csv")
+
+
+@pytest.mark.parametrize("name", QUESTIONS)
+def test_a_setting_that_there_is_not_is_refused(name: str, model: Model) -> None:
+    with pytest.raises(UnknownNameError, match=f"setting of {name}"):
+        getattr(model, name)(TEXT, lager=1)
+
+
+def printed(table: Table, width: int = 60, **how: Any) -> str:
+    console = Console(width=width, force_terminal=False, color_system=None)
+    with console.capture() as capture:
+        console.print(terminal(table, **how))
+    return capture.get()
+
+
+HEADS = pd.DataFrame(
+    {
+        "layer": np.repeat(range(4), 8),
+        "head": list(range(8)) * 4,
+        "weight": [*np.zeros(30), 0.9, -0.95],
+        "text": ["x" * 30] * 32,
+    }
+)
+
+
+def test_heads_stand_in_the_order_of_their_first_number_and_not_of_their_place() -> None:
+    text = printed(Table("heads", "All heads", HEADS), whole="in the files")
+    rows = [line.split() for line in text.splitlines()[2:]]
+    assert rows[0][:3] == ["3", "7", "−0.950"]
+    assert rows[1][:3] == ["3", "6", "0.900"]
+    assert f"{len(HEADS) - TOP} more rows in the files" in text
+
+
+def test_rows_that_are_no_heads_stand_as_they_are() -> None:
+    frame = pd.DataFrame({"layer": range(30), "weight": np.linspace(0, 1, 30)})
+    assert printed(Table("layers", "", frame)).splitlines()[1].split() == ["0", "0"]
+
+
+def test_intervals_follow_their_rows() -> None:
+    around = {"weight": [0.0] * 30 + [0.01, 0.02]}
+    lines = printed(Table("heads", "", HEADS, around=around)).splitlines()
+    assert "0.02" in lines[1]
+    assert "0.01" in lines[2]
+
+
+def test_words_become_narrower_before_numbers_are_left_out() -> None:
+    text = printed(Table("heads", "", HEADS), width=40)
+    assert max(map(len, text.splitlines())) <= 40
+    assert "0.900" in text
+    assert "more columns" in printed(Table("heads", "", HEADS), width=22)
+
+
+def test_sums_are_of_all_rows() -> None:
+    frame = pd.DataFrame({"part": list("abcd"), "score": [4.0, -3.0, 2.0, 1.0]})
+    lines = printed(Table("parts", "", frame, {"score": "+.1f"}, sums=("score",)), most=2)
+    assert "2 others" in lines
+    assert lines.split("2 others")[1].split()[:3] == ["+3.0", "sum", "+4.0"]
