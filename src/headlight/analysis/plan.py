@@ -77,7 +77,7 @@ class StudyPlan(Generic[E]):
     """What is to be run.
 
     Attributes:
-        name: of the study, as in ``headlight.norms``; the result's ``stage``.
+        name: of the study, as in ``headlight.survey``; the result's ``stage``.
         title: what the result is about.
         source: what the corpus is called.
         model: the part of the model that runs.

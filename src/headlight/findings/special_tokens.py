@@ -60,7 +60,7 @@ def shares_of(result: xr.Dataset, measure: str, category: str) -> Estimate:
         measure: of heads.
         category: of the attended tokens; ``sink`` where sinks were looked for.
     """
-    if category not in result["key_category"].values:
+    if "group_total" in result and category not in result["key_category"].values:
         names, shares = shares_by_key(result, measure)
         of_all = shares[..., names.index(category)]
         return Estimate.with_ends(of_all, *(np.full_like(of_all, np.nan) for _ in range(2)))
