@@ -23,8 +23,9 @@ from functools import cache
 from pathlib import Path
 from typing import Any, get_args
 
+from headlight.catalogue import behaviours
 from headlight.settings.flow import METHODS, LayerMapName
-from headlight.vocabulary import BEHAVIOURS, CATEGORIES, NEIGHBOURS, measure_table
+from headlight.vocabulary import CATEGORIES, NEIGHBOURS, measure_table
 
 ROOT = Path(__file__).resolve().parent.parent
 BUDGET = ROOT / "budget.toml"
@@ -189,21 +190,22 @@ def assigned(node: Any) -> list[str]:
 
 
 @cache
-def tables() -> dict[str, tuple[frozenset[str], str]]:
+def tables() -> dict[str, tuple[frozenset[str], tuple[str, ...]]]:
     """Return the rows of each table, and where literals may list them."""
     ends = ("_low", "_high", "_by_group", "_freedom")
+    survey = (name for name in variables()["survey"] if not name.endswith(ends))
     names = {
-        "behaviours": (BEHAVIOURS, "vocabulary.py"),
+        "behaviours": (behaviours(), "catalogue/statistics.py"),
         "categories": (CATEGORIES, "vocabulary.py"),
         "measures": ((row.name for row in measure_table()), "vocabulary.py"),
         "methods": ((*METHODS, *get_args(LayerMapName)), "settings/flow.py"),
         "neighbours": (NEIGHBOURS, "vocabulary.py"),
-        "statistics": (
-            (name for name in variables()["survey"] if not name.endswith(ends)),
-            "studies/heads/",
-        ),
+        "statistics": (survey, "studies/heads/", "catalogue/statistics.py"),
     }
-    return {table: (frozenset(rows), f"{CORE}/{home}") for table, (rows, home) in names.items()}
+    return {
+        table: (frozenset(rows), tuple(f"{CORE}/{home}" for home in homes))
+        for table, (rows, *homes) in names.items()
+    }
 
 
 def listed_rows(path: str, nodes: Sequence[ast.AST]) -> Counter[str]:
@@ -211,8 +213,8 @@ def listed_rows(path: str, nodes: Sequence[ast.AST]) -> Counter[str]:
     literals = [names for node in nodes if len(names := named(node)) > 2]
     return Counter(
         table
-        for table, (rows, home) in tables().items()
-        if not path.startswith(home)
+        for table, (rows, homes) in tables().items()
+        if not path.startswith(homes)
         for names in literals
         if len(names & rows) >= min(4, len(rows))
     )

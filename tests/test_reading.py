@@ -12,6 +12,7 @@ import definitions
 import headlight
 from headlight.encode import encode_one
 from headlight.errors import ResultError, UnsupportedModelError, UsageError
+from headlight.findings.statistics import OF_READING, ROWS_OF_READING
 from headlight.findings.what_was_read import notes_of_reading
 from headlight.reading import Reading, read
 from headlight.views import reading_page
@@ -59,7 +60,7 @@ def test_every_number(family, kind, pair):
         }
         for name, value in values.items():
             expected.setdefault(name, []).append(value)
-    assert set(reading.dataset.data_vars) == set(expected)
+    assert set(reading.dataset.data_vars) == {*expected, OF_READING, ROWS_OF_READING}
     for name, value in expected.items():
         np.testing.assert_allclose(
             reading.dataset[name], np.stack(value), rtol=1e-5, atol=1e-5, err_msg=name

@@ -14,6 +14,7 @@ from rich.console import Console
 from headlight.capture.one_text import capture_one
 from headlight.encode import encode_one
 from headlight.errors import CaptureError, UnknownNameError, UsageError
+from headlight.findings.statistics import OF_READING, ROWS_OF_READING
 from headlight.measures import Scores, register_measure, unregister_measure
 from headlight.reading import Reading, read
 from headlight.result import save_csv
@@ -214,7 +215,7 @@ def test_every_row_has_its_function():
     reading = read(found, TEXT, residual=True)
     example = encode_one(found.tokenizer, TEXT)
     capture_one(found, example, found.sites, visit, residual=True)
-    assert seen == set(map(str, reading.dataset.data_vars))
+    assert {*seen, OF_READING, ROWS_OF_READING} == set(map(str, reading.dataset.data_vars))
     without = set(map(str, read(found, TEXT).dataset.data_vars))
     assert seen - without == {"block_norm", "layer_norm"}
 

@@ -15,6 +15,8 @@ from headlight.errors import UnknownNameError, UsageError
 Kind = Literal["encoder", "decoder", "cross"]
 """Which attention: of an encoder, of a decoder, or of a decoder to an encoder."""
 
+KINDS: tuple[Kind, ...] = ("encoder", "decoder", "cross")
+
 Kinds = Literal["encoder", "decoder", "cross", "all"]
 """The same, or all of them at once."""
 
@@ -56,23 +58,6 @@ CATEGORIES = tuple(CATEGORY_LABELS)
 NEIGHBOURS = {"previous": -1, "current": 0, "next": 1}
 """Where a neighbour is, counted from the attending position."""
 
-BEHAVIOURS = {
-    "first": "the first token",
-    "second": "the second token",
-    "third": "the third token",
-    "fourth": "the fourth token",
-    "duplicate": "earlier places of the same token",
-    "induction": "tokens that followed earlier places of the same token",
-    "subword": "earlier pieces of the same word",
-    "function_words": "function words of English",
-    "copy": "the token that comes next, where it stood before",
-    "copy_far": "the token that comes next, where it stood far before",
-    "missing": "no token",
-}
-"""What a head is known to attend to, and what that is."""
-
-FIRST_TOKENS = tuple(BEHAVIOURS)[:4]
-"""Those of single tokens, by their place."""
 
 SINK = 0.3
 """A text in which a head gives the first token more than this has a sink (Gu et al. 2024)."""

@@ -67,7 +67,7 @@ def test_every_difference_is_that_of_its_definition(first, swapped):
             continue
         name, where = {
             "induction": ("behaviour_share", {"behaviour": "induction"}),
-            "previous": ("relative_share", {"relative": -1}),
+            "previous": ("neighbour", {"offset": -1}),
             "sep": ("share", {"key_category": "sep", "query_category": "all"}),
             "entropy": ("entropy", {"query_category": "all"}),
             "no_op": ("no_op", {}),
@@ -263,7 +263,7 @@ def test_checkpoints_say_when_a_behaviour_arises(first):
     best = found.sel(statistic="induction by weight")
     assert best["strongest_head"].values.tolist()[1:] == [3, 3]
     said = (
-        "In <b>200</b> some head first certainly gives more than 30% of its weight to tokens that"
+        "In <b>200</b> some head first certainly gives more than 30% of its weight to what followed"
     )
     assert findings(found)[0].startswith(said)
     assert findings(found)[0].endswith(" (L1H3: 80%).")

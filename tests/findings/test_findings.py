@@ -279,5 +279,6 @@ def test_nothing_is_said_of_pieces_where_texts_are_one_word():
         result[f"behaviour_share{end}"] = axes, np.full(sizes, 0.9)
     result = result.assign_coords(behaviour=["subword"])
     said = by_kind(result.assign_attrs(examples=40, one_word=20))["subword"]
-    assert said.endswith("Words are what stands between blanks.")
+    assert said.startswith("Head L0H0 gives 90% of its norm")
+    assert "to earlier pieces of the word." in said
     assert "subword" not in by_kind(result.assign_attrs(examples=40, one_word=21))

@@ -5,8 +5,9 @@ from pathlib import Path
 import numpy as np
 
 import headlight
-from headlight.encode.function_words import function_word_ids
-from headlight.vocabulary import BEHAVIOURS, CATEGORIES
+from headlight.catalogue.statistics import FUNCTION_WORDS, behaviours
+from headlight.encode.categories import word_ids
+from headlight.vocabulary import CATEGORIES
 from real.models import MODELS, needs_models
 from studies import behaviours_naive as naive
 
@@ -29,14 +30,14 @@ def test_shares_are_those_of_loops_and_the_first_token_is_a_sink() -> None:
     ids = model.tokenizer.convert_tokens_to_ids(reading["key_token"].values.tolist())
     words = reading["key_word"].values.tolist()
     classes = [CATEGORIES.index(name) for name in reading["key_category"].values]
-    known = function_word_ids(model.tokenizer)
+    known = word_ids(model.tokenizer, FUNCTION_WORDS)
     for layer in LAYERS:
         for name in ("weight", "norm"):
             score = reading[name].sel(layer=layer).values.astype(np.float64)
             sums = naive.of_text(score, ids, words, classes, known, share=name == "weight")
             expected = naive.joined([sums])
             here = result.sel(layer=layer, measure=name)
-            for behaviour in BEHAVIOURS:
+            for behaviour in behaviours():
                 np.testing.assert_allclose(
                     here["behaviour_share"].sel(behaviour=behaviour),
                     expected[f"{behaviour} share"],

@@ -13,8 +13,9 @@ import torch
 
 import headlight
 from headlight.capture import LayerRecord
+from headlight.catalogue.statistics import FUNCTION_WORDS
 from headlight.corpora import Document
-from headlight.encode.function_words import function_word_ids
+from headlight.encode.categories import word_ids
 from headlight.encode.texts import texts as encode_texts
 from headlight.measures import Scores
 from headlight.pool import membership, over_keys
@@ -41,9 +42,9 @@ def test_every_behaviour_is_that_of_loops_in_float64() -> None:
     given = [Document(str(number), (text,)) for number, text in enumerate((TEXT, SECOND))]
     encoded = list(encode_texts(given, model.tokenizer, max_length=90))
     batch = model.collate(encoded)
-    known = function_word_ids(model.tokenizer)
+    known = word_ids(model.tokenizer, FUNCTION_WORDS)
     members = membership(batch.category, len(CATEGORIES))
-    counter = BehaviourCounter(batch, encoded, "decoder", MEASURES, known)
+    counter = BehaviourCounter(batch, encoded, "decoder", MEASURES, {"function_words": known})
     tokens = TokenCounter(batch, "decoder", MEASURES, 1000)
     stream = ResidualObserver(batch, encoded, "decoder")
     kept: dict[int, dict[str, torch.Tensor]] = {}

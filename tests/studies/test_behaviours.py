@@ -8,16 +8,17 @@ import torch
 from hypothesis import given, settings, strategies as st
 
 from headlight.analysis.positions import Positions
+from headlight.catalogue.statistics import FUNCTION_WORDS, behaviours as names_of_behaviours
 from headlight.encode import Encoded
 from headlight.encode.batch import collate
-from headlight.encode.function_words import function_word_ids
+from headlight.encode.categories import word_ids
 from headlight.pool import membership
 from headlight.reduce import Tally
 from headlight.studies.heads import SurveySettings, behaviours
-from headlight.studies.heads.behaviours import NUMBERS, BehaviourCounter
+from headlight.studies.heads.behaviours import BehaviourCounter, numbers
 from headlight.studies.heads.one_pass import OnePass
 from headlight.studies.heads.study import run as survey
-from headlight.vocabulary import BEHAVIOURS, CATEGORIES, DISTANCES, RELATIVE, measure
+from headlight.vocabulary import CATEGORIES, DISTANCES, RELATIVE, measure
 from studies import behaviours_naive as naive
 from studies.models import documents, subject, texts
 from studies.naive import layers_of
@@ -26,7 +27,11 @@ from studies.test_numbers import _corpus, examples_of
 MEASURES = ("weight", "norm", "effective")
 FUNCTION = (3, 4)
 HEADS = 2
-NAIVE_NAMES = [*BEHAVIOURS, *(f"at {o}" for o in RELATIVE), *(f"from {e}" for e in DISTANCES)]
+NAIVE_NAMES = [
+    *names_of_behaviours(),
+    *(f"at {o}" for o in RELATIVE),
+    *(f"from {e}" for e in DISTANCES),
+]
 
 
 @st.composite
@@ -66,7 +71,7 @@ def random_scores(
 def counted(batch_of, scores, kind: str, block: int, one_pass: bool = False) -> dict:
     """What is made of a batch whose queries come in blocks."""
     batch, encoded = batch_of
-    counter = BehaviourCounter(batch, encoded, kind, MEASURES, FUNCTION)
+    counter = BehaviourCounter(batch, encoded, kind, MEASURES, {"function_words": FUNCTION})
     width = batch.input_ids.shape[1]
     for first in range(0, width, block):
         stop = min(first + block, width)
@@ -87,7 +92,7 @@ def counted(batch_of, scores, kind: str, block: int, one_pass: bool = False) -> 
 def in_one_pass(counter, batch, score: torch.Tensor, name: str, first: int):
     """What the compiled loop finds; None without numba, which leaves the other way to be tested."""
     members = membership(batch.category, len(CATEGORIES))
-    words = counter.function_words[..., None].float()
+    words = counter.word_classes[0][..., None].float()
     look = OnePass(
         Positions(batch.category, batch.lengths), torch.cat([members, words], -1), (-1, 0, 1)
     ).look
@@ -123,7 +128,7 @@ def assert_as_defined(found: dict, expected: dict[str, np.ndarray], at: tuple, t
     one_pass=st.booleans(),
 )
 def test_every_number_is_that_of_the_definition(encoded, seed, side, kind, block, far, one_pass):
-    assert len(NAIVE_NAMES) == len(NUMBERS)
+    assert len(NAIVE_NAMES) == len(numbers())
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(behaviours, "FAR", far)
         patch.setattr(naive, "FAR", far)
@@ -166,7 +171,7 @@ def test_the_length_of_a_text_is_no_matter_of_memory():
     assert len(counter._described[1].duplicate.key) == sum(range(size - 4, size))
 
 
-BEHAVIOURS_AT = {name: number for number, name in enumerate(BEHAVIOURS)}
+BEHAVIOURS_AT = {name: number for number, name in enumerate(names_of_behaviours())}
 
 
 @pytest.mark.slow
@@ -175,7 +180,7 @@ def test_a_survey_has_these_numbers(family, kind):
     found, corpus = subject(family), texts(4, longest=14, seed=1)
     result = survey(corpus, found, progress=False)
     encoded = examples_of(found, corpus)
-    known = function_word_ids(found.tokenizer)
+    known = word_ids(found.tokenizer, FUNCTION_WORDS)
     assert known
     seen = [layers_of(found.transformer, family, kind, each, (0, 1)) for each in encoded]
     for layer in (0, 1):
@@ -222,7 +227,7 @@ def _assert_result(here, expected):
     """The variables of one measure of one layer."""
     close = {"rtol": 1e-4, "atol": 1e-5}
     for dim, labels in (
-        ("behaviour", {name: name for name in BEHAVIOURS}),
+        ("behaviour", {name: name for name in names_of_behaviours()}),
         ("relative", {offset: f"at {offset}" for offset in RELATIVE}),
         ("distance", {edge: f"from {edge}" for edge in DISTANCES}),
     ):
@@ -280,7 +285,7 @@ def test_blocks_of_queries_change_nothing():
 
 def test_words_of_a_vocabulary_that_are_function_words():
     tokenizer = subject("bert").tokenizer
-    known = set(tokenizer.convert_ids_to_tokens(list(function_word_ids(tokenizer))))
+    known = set(tokenizer.convert_ids_to_tokens(list(word_ids(tokenizer, FUNCTION_WORDS))))
     assert known == {"the", "a", "is", "was", "has", "down", "near"}
 
 

@@ -7,12 +7,18 @@ import xarray as xr
 def most_misleading(reading: xr.Dataset) -> tuple[int, int]:
     """The place of the head "whose norms differ most from its weights", as shares of rows."""
     far = {}
+    # A decoder's view opens without its first token, and special ones.
+    special = [str(each) in ("cls", "sep") for each in reading["key_category"].values]
+    if reading.attrs["kind"] != "decoder":
+        special = [False] * len(special)
+    shown = [at for at, each in enumerate(special) if not each]
+    shown = [at for at in shown if at or reading.attrs["kind"] != "decoder"]
     for layer in reading["layer"].values.tolist():
         for head in reading["head"].values.tolist():
             place = {"layer": layer, "head": head}
             weights, norms = (reading[name].sel(place).values for name in ("weight", "norm"))
             far[layer, head] = sum(
-                np.abs(weight / weight.sum() - norm / norm.sum()).sum()
+                np.abs(weight / weight.sum() - norm / norm.sum())[shown].sum()
                 for weight, norm in zip(weights, norms, strict=True)
             )
     return max(far, key=far.__getitem__)

@@ -72,8 +72,15 @@ def reading_sample(
         "entropy": (("layer", "head", "query"), -(weight * np.log(weight + 1e-300)).sum(-1)),
         "rank": (("layer", "head"), np.full((layers, heads), float(min(n, 32)))),
     }
+    coordinates = _token_coordinates(layers, heads, tokens)
+    names = ["cls", "sep", "punctuation", "previous", "current", "induction", "entropy"]
+    coordinates |= {"statistic": names, "measure": [*MEASURES, ""]}
+    numbers = random.uniform(0, 1, (len(names), 4, layers, heads))
+    numbers[:, 3] = np.nan
+    data["head_number"] = (("statistic", "measure", "layer", "head"), numbers)
+    data["head_rows"] = (("statistic",), np.full(len(names), n))
     attributes = {**_attributes(""), "stage": "reading", "text": " ".join(tokens), "pair": ""}
-    return xr.Dataset(data, coords=_token_coordinates(layers, heads, tokens), attrs=attributes)
+    return xr.Dataset(data, coords=coordinates, attrs=attributes)
 
 
 def _shares(random: np.random.Generator, layers: int, heads: int) -> NDArray[np.float64]:

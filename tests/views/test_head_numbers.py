@@ -4,9 +4,13 @@ import numpy as np
 import pytest
 
 import headlight
+from headlight.catalogue import statistic_table
+from headlight.findings.statistics import row_label
 from headlight.views.head_numbers import HeadDetails, all_heads, head_places
 from study_runs import HEADS, StudyRuns
 from views.sample_results import survey_sample
+
+LABELS = {row.name: row_label(survey_sample(1, 1), row) for row in statistic_table()}
 
 
 @pytest.fixture(scope="module")
@@ -26,7 +30,7 @@ def test_the_heads_are_those_that_there_are(survey):
 def test_numbers_and_intervals_are_those_by_which_heads_are_ranked(survey):
     found = {each["name"]: each["by"] for each in all_heads(survey)["statistics"]}
     places = head_places(survey)
-    for behaviour in ("previous", "duplicate", "sep", "first"):
+    for behaviour in ("previous", "duplicate", "sep", "second"):
         table = headlight.heads(survey, behaviour).set_index(["layer", "head"]).loc[places]
         for measure in ("weight", "norm", "effective"):
             for end, values in zip(("", "_low", "_high"), found[behaviour][measure], strict=True):
@@ -70,7 +74,7 @@ def test_the_passages_are_of_what_the_head_does_more_than_others(survey):
     for layer, head in head_places(survey):
         own = scores.sel(layer=layer, head=head)
         above = {
-            {"cls": "[CLS]", "sep": "[SEP]"}.get(str(does), str(does).replace("_", " ")): int(
+            LABELS.get(str(does), str(does)): int(
                 (scores.sel(does=does) > own.sel(does=does)).sum()
             )
             for does in survey["does"].values

@@ -47,10 +47,11 @@ def test_numbers_of_the_survey_stand_beside_those_of_the_text():
     share = survey["share"].sel(query_category="all", key_category="sep")
     for name in ("weight", "norm"):
         expected = share.sel(measure=name, layer=[1, 3]).values
-        np.testing.assert_allclose(rows["sep"]["corpus"][name], expected, rtol=1e-3)
-    assert "effective" not in rows["sep"]["corpus"]
+        numbers = rows["sep"]["corpus"][name][0]
+        np.testing.assert_allclose(numbers, expected.ravel(), rtol=1e-3)
     entropy = survey["entropy"].sel(query_category="all", measure="weight", layer=[1, 3])
-    np.testing.assert_allclose(rows["broad"]["corpus"]["weight"], entropy.values, rtol=1e-3)
+    numbers = rows["entropy"]["corpus"]["weight"][0]
+    np.testing.assert_allclose(numbers, entropy.values.ravel(), rtol=1e-3)
     said = [sentence for each in part["findings"].values() for sentence in each]
     about_heads = [each for each in highlights(survey) if each.head is not None]
     assert sorted(said) == sorted(each.text for each in about_heads)
@@ -65,16 +66,14 @@ def test_numbers_of_a_corpus_come_with_their_intervals():
     dependency["low"], dependency["high"] = dependency["accuracy"] - 0.1, dependency["accuracy"] + 1
     found = header(reading_sample(2, 3), InCorpus(survey=survey, dependency=dependency))
     rows = {row["name"]: row for row in found["kinds"]["encoder"]["statistics"]}
-    share = np.array(rows["sep"]["corpus"]["weight"])
-    np.testing.assert_allclose(rows["sep"]["high"]["weight"], share + 0.0196, rtol=1e-3)
-    np.testing.assert_allclose(
-        rows["sep"]["low"]["weight"], np.maximum(share - 0.0196, 0), rtol=1e-3, atol=1e-4
-    )
-    assert "low" not in rows["previous"]  # of which this survey says nothing
+    share, low, high = map(np.array, rows["sep"]["corpus"]["weight"])
+    np.testing.assert_allclose(high, share + 0.0196, rtol=1e-3)
+    np.testing.assert_allclose(low, np.maximum(share - 0.0196, 0), rtol=1e-3, atol=1e-4)
+    assert len(rows["previous"]["corpus"]["weight"]) == 1  # of whose ends this survey says nothing
     of_all = rows["relation all"]
-    for end, by in (("low", -0.1), ("high", 1)):
-        expected = np.array(of_all["by_measure"]["weight"]) + by
-        np.testing.assert_allclose(of_all[end]["weight"], expected, atol=1e-3)
+    value, low, high = map(np.array, of_all["by"]["weight"])
+    np.testing.assert_allclose(low, np.maximum(value - 0.1, 0), atol=1e-3)
+    np.testing.assert_allclose(high, np.ones_like(value))
 
 
 def test_heads_are_found_by_the_relations_that_they_follow():
@@ -83,7 +82,7 @@ def test_heads_are_found_by_the_relations_that_they_follow():
     rows = [row for row in found["kinds"]["encoder"]["statistics"] if row.get("relation")]
     assert [row["label"] for row in rows] == ["all", "nsubj"]  # the third has three words
     best = result["accuracy"].sel(measure="weight", relation="nsubj").max("direction")
-    np.testing.assert_allclose(rows[1]["by_measure"]["weight"], best.values, rtol=1e-3)
+    np.testing.assert_allclose(rows[1]["by"]["weight"][0], best.values.ravel(), rtol=1e-3)
     assert found["report"] == ""
 
 

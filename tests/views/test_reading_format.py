@@ -180,36 +180,15 @@ def test_the_same_reading_gives_the_same_bytes():
     assert gzip.decompress(one.blobs["encoder/weight/0/codes"])
 
 
-def test_statistics_by_hand():
-    reading = reading_sample(1, 1, ("[CLS]", "a", "[SEP]"))
-    reading["weight"][0, 0] = [[0.5, 0.5, 0.0], [0.2, 0.6, 0.2], [0.0, 1.0, 0.0]]
-    reading["norm"][0, 0] = [[1.0, 0.0, 3.0], [0.0, 2.0, 2.0], [0.0, 0.0, 5.0]]
+def test_statistics_are_those_of_the_reading_with_the_rows_that_they_rest_on():
+    reading = reading_sample(2, 3)
+    reading["head_rows"][reading["statistic"].values == "induction"] = 1
     found = {row["name"]: row for row in pack(reading).header["kinds"]["encoder"]["statistics"]}
-    assert found["previous"]["by_measure"]["weight"] == [[0.6]]
-    assert found["current"]["by_measure"]["weight"] == [[0.3667]]
-    assert found["next"]["by_measure"]["weight"] == [[0.35]]
-    assert found["sep"]["by_measure"] == {
-        "weight": [[0.06667]],
-        "norm": [[0.75]],
-        "effective": found["sep"]["by_measure"]["effective"],
-    }
-    assert (found["sep"]["label"], found["broad"]["unit"]) == ("[SEP]", "nats")
-    rows = [np.log(2), -(0.4 * np.log(0.2) + 0.6 * np.log(0.6)), 0]
-    assert found["broad"]["by_measure"]["weight"][0][0] == pytest.approx(np.mean(rows), rel=1e-3)
-
-
-def test_statistics_of_repeated_tokens_by_hand():
-    """The second ``a`` may look back at the first, or at ``b``, which followed it."""
-    reading = reading_sample(1, 1, ("a", "b", "a", "##c")).assign_coords(
-        key_category=("key", ["other"] * 4), key_word=("key", [0, 1, 2, 2])
-    )
-    reading["weight"][0, 0] = [[1, 0, 0, 0], [0.5, 0.5, 0, 0], [0.2, 0.7, 0.1, 0], [0, 0, 0.4, 0.6]]
-    found = {row["name"]: row for row in pack(reading).header["kinds"]["encoder"]["statistics"]}
-    shares = {name: found[name]["by_measure"]["weight"] for name in ("duplicate", "induction")}
-    assert shares == {"duplicate": [[0.2]], "induction": [[0.7]]}
-    assert found["subword"]["by_measure"]["weight"] == [[0.4]]
-    once = {row["name"] for row in pack(reading_sample()).header["kinds"]["encoder"]["statistics"]}
-    assert not once & {"duplicate", "induction"}
+    sep = reading["head_number"].sel(statistic="sep", measure="weight")
+    np.testing.assert_allclose(found["sep"]["by"]["weight"][0], sep.values.ravel(), rtol=1e-3)
+    assert (found["sep"]["label"], found["entropy"]["unit"]) == ("to [SEP]", "nats")
+    assert (found["induction"]["rows"], found["induction"]["few"]) == ("1 of 6 rows", True)
+    assert "few" not in found["sep"]
 
 
 def test_the_first_head_is_the_one_whose_norms_differ_most():

@@ -141,10 +141,13 @@ def test_of_many_heads_those_are_shown_that_stand_out_and_why():
     reading["weight"][:] = 1 / 8
     reading["weight"][2, 5] = np.eye(8, k=-1) * 0.9 + 0.1 / 8
     reading["weight"][1, 3, :, 2] = 0.95
+    reading["head_number"][:] = 0
+    here = {"statistic": "previous", "measure": "weight", "layer": 2, "head": 5}
+    reading["head_number"].loc[here] = 0.91
     text = printed(reading_terminal(reading, "weight", 1), width=120)
     heads = [line.split() for line in text.splitlines() if re.match(r" *L\dH\d (?!is)", line)]
     assert len(heads) == 20
-    assert heads[0][:4] == ["L2H5", "91%", "to", "previous"]
+    assert heads[0][:5] == ["L2H5", "91%", "to", "the", "previous"]
     assert heads[1][0] == "L1H3"
     assert " ".join(heads[1][2:6]) == "to one other token"
     assert "The 20 of 24 heads" in text

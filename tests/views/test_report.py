@@ -236,9 +236,9 @@ def test_what_is_known_of_heads_and_layers_beside_shares_has_tables():
     result = survey_sample(3, 4)
     known = tables(result)
     assert list(known)[:2] == ["layers", "heads"]
-    frame = known["heads_beside"].frame.set_index(["layer", "head"])
+    frame = known["heads"].frame.set_index(["layer", "head"])
     own = result["neighbour"].sel(measure="norm", offset=0, layer=2, head=1)
-    assert frame.loc[(2, 1), "norm current %"] == 100 * float(own)
+    assert frame.loc[(2, 1), "norm itself %"] == 100 * float(own)
     layers = known["layers_beside"].frame.set_index("layer")
     assert layers.loc[1, "‖x‖ CV"] == float(result["input_norm_cv"][1])
     row = known["dispersion"].frame.iloc[0]

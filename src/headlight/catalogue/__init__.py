@@ -2,7 +2,8 @@
 
 A study of another package is found by an entry point of the group ``headlight.studies``, whose name
 is that of the study and whose value its row, ``package:STUDY``; a command by one of the group
-``headlight.commands``, whose value is a `Command`.  Nothing here needs torch.
+``headlight.commands``, whose value is a `Command`.  The statistics of heads are a table of the same
+kind.  Nothing here needs torch.
 """
 
 from headlight.catalogue.registry import (
@@ -23,6 +24,7 @@ from headlight.catalogue.sources import (
     Reads,
     SourceKind,
 )
+from headlight.catalogue.statistics import Statistic, behaviours, statistic, statistic_table
 from headlight.catalogue.study import Study
 
 __all__ = [
@@ -34,11 +36,15 @@ __all__ = [
     "Command",
     "Reads",
     "SourceKind",
+    "Statistic",
     "Study",
+    "behaviours",
     "cannot_be_loaded",
     "commands",
     "find_ours",
     "find_study",
     "refused",
+    "statistic",
+    "statistic_table",
     "studies",
 ]

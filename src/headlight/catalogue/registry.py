@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from functools import cache
 from importlib import import_module
 from importlib.util import find_spec
-from typing import TYPE_CHECKING, Any, Generic, TypeVar
+from typing import TYPE_CHECKING, Any, Generic, Protocol, TypeVar
 
 from headlight.catalogue.study import PAPERS, Study
 from headlight.errors import HeadlightWarning, UnknownNameError, UsageError
@@ -62,7 +62,15 @@ _NOT_INSTALLED = (
     "pip install 'headlight-attention[papers]'."
 )
 
-T = TypeVar("T", Study, "Command")
+
+class _Row(Protocol):
+    """What an entry point may name."""
+
+    @property
+    def name(self) -> str: ...
+
+
+T = TypeVar("T", bound=_Row)
 
 
 @dataclass(frozen=True)
@@ -166,6 +174,23 @@ def _commands() -> _Found[Command]:
     return _load_all(COMMANDS, Command, {})
 
 
+def rows_of_packages(group: str, kind: type[T], ours: Mapping[str, T]) -> dict[str, T]:
+    """Return the rows of a table that other packages add to ours, by name.
+
+    Args:
+        group: of their entry points.
+        kind: of the rows.
+        ours: whose names are taken.
+
+    Warns:
+        HeadlightWarning: a row is left out; the sentence says why, and which package to see to.
+    """
+    loaded = _load_all(group, kind, ours)
+    for sentence in loaded.refused.values():
+        warnings.warn(sentence, HeadlightWarning, stacklevel=2)
+    return {name: row for name, row in loaded.rows.items() if name not in ours}
+
+
 def _load_all(group: str, kind: type[T], ours: Mapping[str, T]) -> _Found[T]:
     rows, refused = dict(ours), dict[str, str]()
     for entry in _entries(group):
@@ -205,7 +230,8 @@ def _load(entry: "EntryPoint", known: Mapping[str, T], kind: type[T]) -> T:
     what = f"the {noun} {entry.name} of the package {package}"
     if not entry.name.isidentifier() or entry.name.startswith("_"):
         raise UsageError(f"{what} has a name that no function can have; rename it.")
-    if entry.name in known or (_is_taken(entry.name) and not _is_ours(entry)):
+    is_taken = kind in (Study, Command) and _is_taken(entry.name) and not _is_ours(entry)
+    if entry.name in known or is_taken:
         raise UsageError(f"{what} is left out, since its name is taken; rename it.")
     try:
         found = entry.load()

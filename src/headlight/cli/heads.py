@@ -21,7 +21,7 @@ def heads(
     ] = None,
     by: Annotated[str | None, typer.Option("--by", help="The measure that ranks them.")] = None,
     without_first: Annotated[
-        bool, typer.Option("--without-first", help="Of what does not go to the first token.")
+        bool, typer.Option("--without-first", help="Exclude the first token and renormalize.")
     ] = False,
     kind: Annotated[
         str | None, typer.Option("--kind", help="Of attention, where the survey has several.")
@@ -33,10 +33,11 @@ def heads(
     import pandas as pd
 
     from headlight.api import open as open_result
+    from headlight.catalogue import statistic_table
     from headlight.findings import heads as ranked
     from headlight.findings.estimates import between
-    from headlight.findings.head_ranking import head_scores
     from headlight.findings.rules import rivals
+    from headlight.findings.statistics import row_label
     from headlight.result.kinds import of_kind
     from headlight.views.parts import Table
     from headlight.views.terminal_table import terminal
@@ -47,8 +48,9 @@ def heads(
         found = of_kind(found, kind)
     if behaviour is None:
         say("Heads can be ranked by:")
-        for name in head_scores():
-            say(f"  {name}")
+        for row in statistic_table():
+            names = ", ".join((row.name, *row.also))
+            say(f"  {names}: {row_label(found, row)}")
         return
     table = ranked(found, behaviour, by=by, without_first=without_first)
     if json:

@@ -1,6 +1,6 @@
 """Token categories for any tokenizer's own vocabulary."""
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from itertools import product
 from typing import Any, cast
@@ -72,3 +72,21 @@ class Categories:
 
 def _known(*ids: int | None) -> frozenset[int]:
     return frozenset(token for token in ids if token is not None)
+
+
+def word_ids(tokenizer: Tokenizer, words: Iterable[str]) -> tuple[int, ...]:
+    """Return the tokens of a vocabulary that are written as one of the words.
+
+    Each word counts with and without a capital.  A piece of a longer word may be written so as
+    well; who has a text knows which are words.
+
+    Args:
+        tokenizer: of the vocabulary.
+        words: in small letters.
+    """
+    vocabulary = cast("Any", with_words(tokenizer)).backend_tokenizer
+    known = frozenset(words)
+    written = {*known, *(word.capitalize() for word in known)}
+    spellings = map("".join, product(BOUNDARIES, sorted(written), ENDINGS))
+    found = (vocabulary.token_to_id(piece) for piece in spellings)
+    return tuple(sorted({token for token in found if token is not None}))

@@ -15,28 +15,23 @@ import numpy as np
 import xarray as xr
 from numpy.typing import NDArray
 
+from headlight.catalogue import statistic_table
 from headlight.errors import UsageError
-from headlight.findings.head_ranking import OF_HEADS, variables_of
-from headlight.findings.observed import observed, surveyed
+from headlight.findings.observed import observed
 from headlight.findings.passages import Attended, Passage, passage_of
 from headlight.findings.piece_text import PieceText
 from headlight.findings.rules import WORTH_SAYING
+from headlight.findings.statistics import applies, measures_of, place_of
 from headlight.findings.what_was_read import which_texts
 from headlight.findings.wording import listed
 from headlight.result import describe, refusing_incomplete
-from headlight.vocabulary import BEHAVIOURS, CATEGORIES, FEWEST_FREEDOM, NEIGHBOURS
+from headlight.vocabulary import FEWEST_FREEDOM
 
 LEVEL = 0.05
 """The share of false alarms that is allowed among what is said to differ."""
 
 MATCHES = ("place", "behaviour")
 """How heads of two surveys are put beside each other."""
-
-SHARES = (*BEHAVIOURS, *NEIGHBOURS, *(name for name in CATEGORIES if name != "other"))
-"""Numbers that are shares of a row, and so can be compared in size."""
-
-BY_MEASURE = ("entropy", "distance_mean", "sink_rate")
-BY_HEAD = (*OF_HEADS, "effective_correlation_by_head", "vector_norm_cv")
 
 SAME = 1e-5
 """Numbers that differ by less, or by this share, do so by rounding."""
@@ -100,6 +95,11 @@ class _Numbers(NamedTuple):
     def of(self, statistics: Sequence[int]) -> "_Numbers":
         """Return those of some statistics, by their places."""
         return _Numbers(*(each[..., statistics, :] for each in self))
+
+
+def shares() -> list[str]:
+    """Return the names of numbers that are shares of a row, and so can be compared in size."""
+    return [row.name for row in statistic_table() if row.target]
 
 
 @refusing_incomplete()
@@ -185,8 +185,8 @@ def largest_changes(result: xr.Dataset, other: int) -> list[tuple[str, int, int]
         result: of `differences`.
         other: the number of the run that is compared with the first.
     """
-    shares = np.isin(result["behaviour"].values, SHARES)
-    here = result.isel(statistic=np.flatnonzero(shares)).sel(other=other)
+    of_shares = np.isin(result["behaviour"].values, shares())
+    here = result.isel(statistic=np.flatnonzero(of_shares)).sel(other=other)
     dims = ("statistic", "layer", "head")
     size = np.abs(here["difference"].transpose(*dims).values)
     size = np.where(here["false_discovery"].transpose(*dims).values <= LEVEL, size, np.nan)
@@ -249,13 +249,12 @@ def _common(runs: Sequence[xr.Dataset]) -> list[_Statistic]:
 
 
 def _known(run: xr.Dataset) -> Iterator[_Statistic]:
-    for name in SHARES:
-        for measure, variable, where in variables_of(run, name):
-            yield _Statistic(name, measure, variable, where)
-    for name in BY_MEASURE:
-        for row in surveyed(run) if name in run else ():
-            yield _Statistic(name, row.name, name, {"measure": row.name})
-    yield from (_Statistic(name, "", name, {}) for name in BY_HEAD if name in run)
+    """All rows of the table of whose numbers groups of texts are known."""
+    for row in statistic_table():
+        for measure in measures_of(run, row) if applies(run, row) else ():
+            variable, where = place_of(run, row, measure)
+            if f"{variable}_by_group" in run:
+                yield _Statistic(row.name, measure, variable, where)
 
 
 def _numbers(run: xr.Dataset, statistics: Sequence[_Statistic]) -> _Numbers:
@@ -264,13 +263,9 @@ def _numbers(run: xr.Dataset, statistics: Sequence[_Statistic]) -> _Numbers:
     def read(each: _Statistic, end: str) -> Array:
         name = f"{each.variable}{end}"
         where = dict(each.where)
-        if each.variable == "entropy":
-            where["query_category"] = "all"
         dims: tuple[str, ...] = by_head
-        if end in ("_by_group", "_freedom"):  # of all queries, and of some places alone
+        if end in ("_by_group", "_freedom"):  # of all queries
             where.pop("query_category", None)
-            if "relative" in where:
-                where["offset"] = where.pop("relative")
             dims = ("group", *by_head) if end == "_by_group" else by_head
         values = observed(run, name, dims, **where)
         return values.reshape(*values.shape[:-2], -1)
@@ -383,8 +378,8 @@ def _of_runs(
     places = [_place(at, run) for at, run in zip(best, runs, strict=True)]
     for at, name in enumerate(("layer", "head")):
         found[f"strongest_{name}"] = ("run", "statistic"), np.stack([each[at] for each in places])
-    shares = np.array([each.behaviour in SHARES for each in statistics])
-    high = np.stack([(each.value_low > WORTH_SAYING).any(-1) for each in numbers]) & shares
+    of_shares = np.array([each.behaviour in shares() for each in statistics])
+    high = np.stack([(each.value_low > WORTH_SAYING).any(-1) for each in numbers]) & of_shares
     found["arises"] = "statistic", np.where(high.any(0), high.argmax(0), -1)
     return found
 

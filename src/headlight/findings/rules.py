@@ -28,6 +28,12 @@ FAR_BELOW = 0.5
 APART = 0.1
 """Two shares differ if they are so far apart: ten points."""
 
+OPEN = 0.5
+"""An interval wider than this part of all that there can be says nothing."""
+
+NEARLY_ALL = 0.9
+"""Of a head that gives the first token more, what goes to others is not spoken of."""
+
 BROAD, VERY_BROAD, NARROW = 0.75, 0.9, 0.5
 """Shares of the entropy of uniform attention: a head above the first is broad, above the second
 nearly uniform, and below the third narrow."""

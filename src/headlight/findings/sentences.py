@@ -8,6 +8,7 @@ import numpy as np
 import xarray as xr
 from numpy.typing import NDArray
 
+from headlight.catalogue import Statistic, statistic, statistic_table
 from headlight.findings import rules
 from headlight.findings.estimates import (
     Estimate,
@@ -26,9 +27,21 @@ from headlight.findings.observed import (
 )
 from headlight.findings.piece_text import pieces_of
 from headlight.findings.special_tokens import mean_shares, shares_of, weight_and_norm
-from headlight.findings.what_was_read import independent_units, is_of_single_words
+from headlight.findings.statistics import (
+    applies,
+    masked,
+    numbers_of,
+    rests_on_few,
+    row_target,
+    say_rows,
+)
+from headlight.findings.what_was_read import (
+    independent_units,
+    is_of_single_words,
+    number_of_texts,
+)
 from headlight.findings.wording import layer_list, listed, percent, plural
-from headlight.vocabulary import BEHAVIOURS, MASSIVE, MASSIVE_RATIO, NEIGHBOURS, SINK
+from headlight.vocabulary import MASSIVE, MASSIVE_RATIO, SINK
 
 _MOST = 12
 _SPECIAL = ("cls", "sep")
@@ -49,6 +62,7 @@ class Highlight:
         kind: What it is about, one word; no other highlight of a list has the same.
         question: Which question of the grid of heads shows it; empty without a head.
         measure: By which measure; empty where the question has none.
+        inconclusive: Whether intervals leave open what it says; such are counted, and not listed.
     """
 
     text: str
@@ -58,6 +72,7 @@ class Highlight:
     kind: str
     question: str = ""
     measure: str = ""
+    inconclusive: bool = False
 
 
 def highlights(result: xr.Dataset) -> list[Highlight]:
@@ -71,9 +86,7 @@ def highlights(result: xr.Dataset) -> list[Highlight]:
         _first_token(result),
         _massive(result),
         _special_tokens(result),
-        *(_category(result, category) for category in ("cls", "sep", "punctuation")),
-        *(_neighbour(result, which, offset) for which, offset in NEIGHBOURS.items()),
-        *(_behaviour(result, name) for name in ("duplicate", "induction", "subword")),
+        *(_of_row(result, row) for row in statistic_table() if row.target and row.prominent),
         _particular_tokens(result),
         _broadest(result),
         _breadth_from_cls(result),
@@ -89,7 +102,35 @@ def highlights(result: xr.Dataset) -> list[Highlight]:
     named = {(highlight.layer, highlight.head) for highlight in found}
     if narrowest is not None and (narrowest.layer, narrowest.head) not in named:
         found.append(narrowest)
-    return sorted(found, key=lambda highlight: -highlight.importance)[:_MOST]
+    conclusive = [each for each in found if not each.inconclusive]
+    most = sorted(conclusive, key=lambda highlight: -highlight.importance)[:_MOST]
+    return [*most, *_left_out(result, len(found) - len(conclusive))]
+
+
+def _left_out(result: xr.Dataset, number: int) -> list[Highlight]:
+    """Return a line about findings that intervals leave open; nothing where there are none."""
+    if not number:
+        return []
+    verb = "is" if number == 1 else "are"
+    text = f"{number} more {verb} inconclusive with these {number_of_texts(result)}."
+    return [Highlight(text, None, None, 0.0, "inconclusive")]
+
+
+def _of_row(result: xr.Dataset, row: Statistic) -> Highlight | None:
+    """What is said of a share of the table, of the head that has most of it."""
+    has_own_sentence = row.name == "first" and result.attrs.get("kind") == "decoder"
+    if has_own_sentence or row.name == "other" or not applies(result, row):
+        return None
+    if rests_on_few(result, row) or (row.name == "subword" and is_of_single_words(result)):
+        return None
+    if row.category:
+        return _category(result, row)
+    return _neighbour(result, row) if "offset" in row.labels else _behaviour(result, row)
+
+
+def _is_open(one: Estimate, scale: float = 1.0) -> bool:
+    """Whether an interval is wider than half of all that there can be, and so says nothing."""
+    return bool(one.high - one.low > rules.OPEN * scale)
 
 
 def _special_share(result: xr.Dataset, measure: str) -> Estimate:
@@ -137,9 +178,10 @@ def _first_token(result: xr.Dataset) -> Highlight | None:
     if result.attrs.get("kind") != "decoder":
         return None
     said, sinks, heads, measure = [], [], 0, ""
+    first = statistic("first")
     for name in TOTALS:
-        mean = estimates(result, "first_share", (), measure=name)
-        shares = estimates(result, "behaviour_share", measure=name, behaviour="first")
+        shares = numbers_of(result, first, name)
+        mean = shares.mean()
         if isfinite(float(mean.value)):
             heads = int(np.isfinite(shares.value).sum())
             measure = measure or name
@@ -151,7 +193,7 @@ def _first_token(result: xr.Dataset) -> Highlight | None:
         f"The first token of a text gets {listed(said)}, means over all heads. It gets more than "
         f"{percent(SINK)} in {listed(sinks)} of {heads} heads"
     )
-    numbers = estimates(result, "behaviour_share", measure=measure, behaviour="first")
+    numbers = numbers_of(result, first, measure)
     place = numbers.first()
     if place is None:
         return Highlight(f"{text}.", None, None, 1.0, "first")
@@ -194,15 +236,14 @@ def _and_open(layers: list[int]) -> str:
     return f" (inconclusive for {layer_list(layers)})" if layers else ""
 
 
-def _behaviour(result: xr.Dataset, name: str) -> Highlight | None:
+def _behaviour(result: xr.Dataset, row: Statistic) -> Highlight | None:
     """The head that does one thing most: by norm, which the first token does not outshine."""
-    if name == "subword" and is_of_single_words(result):
-        return None
-    shares = {
-        measure: estimates(result, "behaviour_share", measure=measure, behaviour=name)
-        for measure in TOTALS
-    }
+    shares = {measure: numbers_of(result, row, measure) for measure in TOTALS}
     measure = "norm" if np.isfinite(shares["norm"].value).any() else "weight"
+    if row.follows:
+        before = numbers_of(result, statistic(row.follows), measure).value
+        beyond = shares[measure].value - np.nan_to_num(before) >= rules.APART
+        shares = {name: masked(each, beyond) for name, each in shares.items()}
     place = shares[measure].first()
     if place is None or shares[measure].value[place] < rules.WORTH_SAYING:
         return None
@@ -211,10 +252,14 @@ def _behaviour(result: xr.Dataset, name: str) -> Highlight | None:
     text = f"Head {_name(result, place)} gives {percent(value)} of its {measure}{around(most)}"
     if measure == "norm" and isfinite(float(weight.value)):
         text += f" and {percent(float(weight.value))} of its weight{around(weight)}"
-    text += f" to {BEHAVIOURS[name]}, of tokens that have such."
+    text += f" to {row_target(result, row)}"
+    rows = say_rows(result, row)
+    text += f", in the {rows} of attention that can." if rows else "."
     text += _of_most(result, shares[measure], "gives most")
-    text += " Words are what stands between blanks." if name == "subword" else ""
-    return Highlight(text, *_numbers(result, place), 0.9 * value, name, name, measure)
+    where = _numbers(result, place)
+    return Highlight(
+        text, *where, 0.9 * value, row.name, row.name, measure, inconclusive=_is_open(most)
+    )
 
 
 def _particular_tokens(result: xr.Dataset) -> Highlight | None:
@@ -223,6 +268,9 @@ def _particular_tokens(result: xr.Dataset) -> Highlight | None:
         return None
     by = {name: estimates(result, "token_divergence", side="key", measure=name) for name in TOTALS}
     measure = "norm" if np.isfinite(by["norm"].value).any() else "weight"
+    first = numbers_of(result, statistic("first"), measure).value
+    # What a head gives to others than the first token must be worth speaking of.
+    by[measure] = masked(by[measure], ~(first > rules.NEARLY_ALL))
     place = by[measure].first()
     if place is None or by[measure].value[place] < rules.PARTICULAR:
         return None
@@ -230,18 +278,21 @@ def _particular_tokens(result: xr.Dataset) -> Highlight | None:
     here = result.sel(side="key", measure=measure, layer=layer, head=head)
     shares = observed(here, "top_token_share", ("top",))
     lifts = observed(here, "top_token_lift", ("top",))
-    named = [
-        f"{percent(float(share))} to “{piece.label}” ({lift:.1f} times its frequency)"
-        for piece, share, lift in zip(pieces_of(here, "top_token"), shares, lifts, strict=True)
+    named = {
+        piece.label: f"{percent(float(share))} to “{piece.label}” ({lift:.1f} times its frequency)"
+        for piece, share, lift in reversed(
+            list(zip(pieces_of(here, "top_token"), shares, lifts, strict=True))
+        )
         if isfinite(share)
-    ]
+    }
+    tokens = list(named.values())[::-1]
     text = (
-        f"In these texts head {_name(result, place)} is the most one for particular tokens: of its "
-        f"{measure} that does not go to first tokens it gives {listed(named[:3])}."
+        f"In these texts head {_name(result, place)} has the most token-specific attention: of its "
+        f"{measure} that does not go to first tokens it gives {listed(tokens[:3])}."
     )
     importance = 0.5 * min(float(by[measure].value[place]), 1.0)
     where = _numbers(result, place)
-    return Highlight(text, *where, importance, "particular tokens", "tokens", measure)
+    return Highlight(text, *where, importance, "particular tokens", "particular_tokens", measure)
 
 
 def _where(result: xr.Dataset) -> str:
@@ -257,9 +308,9 @@ def _where(result: xr.Dataset) -> str:
     return ""
 
 
-def _category(result: xr.Dataset, category: str) -> Highlight | None:
+def _category(result: xr.Dataset, row: Statistic) -> Highlight | None:
     """The head whose weight and norm differ most about a category, or that gives it most."""
-    weights, norms = (shares_of(result, measure, category) for measure in TOTALS)
+    weights, norms = (numbers_of(result, row, measure) for measure in TOTALS)
     gap = weights.minus(norms)
     gap = gap.times(np.where(gap.value < 0, -1.0, 1.0))
     differs = bool((gap.value >= rules.APART).any())
@@ -269,27 +320,26 @@ def _category(result: xr.Dataset, category: str) -> Highlight | None:
     weight, norm = weights.at(place), norms.at(place)
     text = (
         f"Head {_name(result, place)} gives {percent(float(weight.value))} of its weight"
-        f"{around(weight)} to {category_label(result, category)}"
+        f"{around(weight)} to {row_target(result, row)}"
     )
     chosen = gap.at(place).chosen(gap.value.size, independent_units(result))
     verdict = str(chosen.compared(0.0)) if differs else ""
     if np.isfinite(norm.value):
         text += f", {'but' if verdict == 'above' else 'and'} {percent(float(norm.value))} of its "
         text += f"norm{around(norm)}"
-    text += "; whether the two differ is inconclusive." if verdict == "inconclusive" else "."
+    text += "."
     numbers, what = (gap, "differs most in this") if differs else (weights, "gives most")
     text += _of_most(result, numbers, what)
     most = float(gap.value[place]) if differs else float(weight.value) / 2
     importance = 0.95 * min(most, 1.0)
     where = _numbers(result, place)
-    return Highlight(text, *where, importance, category, category, "weight")
+    is_open = verdict == "inconclusive" or _is_open(weight)
+    return Highlight(text, *where, importance, row.name, row.name, "weight", inconclusive=is_open)
 
 
-def _neighbour(result: xr.Dataset, which: str, offset: int) -> Highlight | None:
+def _neighbour(result: xr.Dataset, row: Statistic) -> Highlight | None:
     """The head that attends most to a neighbour (Clark et al. 2019, Section 3.1)."""
-    weights, norms = (
-        estimates(result, "neighbour", measure=each, offset=offset) for each in TOTALS
-    )
+    weights, norms = (numbers_of(result, row, measure) for measure in TOTALS)
     place = weights.first()
     if place is None or weights.value[place] < rules.WORTH_SAYING:
         return None
@@ -299,14 +349,14 @@ def _neighbour(result: xr.Dataset, which: str, offset: int) -> Highlight | None:
     if np.isfinite(norm.value):
         text += f" and {percent(float(norm.value))} of its norm{around(norm)}"
     verdicts = weights.compared(rules.MOST)
-    unit = unit_of_keys(result)
-    text += f" to the current {unit} itself" if offset == 0 else f" to the {which} {unit}"
+    text += f" to {row_target(result, row)}"
     if int(np.isin(verdicts, ("above", "inconclusive")).sum()) > 1:
         text += f"; {_heads(verdicts, 'gives', 'give')} it more than half of their weight"
     text += f".{_of_most(result, weights, 'gives it most')}"
     importance = 0.9 * value
+    where = _numbers(result, place)
     return Highlight(
-        text, *_numbers(result, place), importance, which, question=which, measure="weight"
+        text, *where, importance, row.name, row.name, "weight", inconclusive=_is_open(weight)
     )
 
 
@@ -331,7 +381,7 @@ def _broadest(result: xr.Dataset) -> Highlight | None:
     if others := entropy.rivals():
         names = [_name(result, each) for each in (place, *others)]
         text = (
-            f"Which head is the broadest is inconclusive between {between(names)}: the entropy of "
+            f"The broadest heads are {between(names)} (order inconclusive): the entropy of "
             f"{names[0]}, {nats.value:.2f} nats{_in_nats(nats)}, is {percent(part)} of that of "
             f"uniform attention ({uniform:.2f})"
         )
@@ -340,7 +390,9 @@ def _broadest(result: xr.Dataset) -> Highlight | None:
     above = f" above {percent(rules.VERY_BROAD)}."
     text += f"; {_heads(verdicts, 'is', 'are')}{above}" if several else "."
     importance = 0.55 * min(part, 1.0)
-    return Highlight(text, *_numbers(result, place), importance, "broad", "entropy", "weight")
+    where = _numbers(result, place)
+    is_open = _is_open(nats, uniform)
+    return Highlight(text, *where, importance, "broad", "entropy", "weight", inconclusive=is_open)
 
 
 def _narrowest(result: xr.Dataset) -> Highlight | None:
@@ -360,11 +412,13 @@ def _narrowest(result: xr.Dataset) -> Highlight | None:
     if others := low.rivals():
         names = [_name(result, each) for each in (place, *others)]
         text = (
-            f"Which head is the narrowest is inconclusive between {between(names)}: {names[0]} has "
+            f"The narrowest heads are {between(names)} (order inconclusive): {names[0]} has "
             f"{spread}"
         )
     importance = 0.5 * (1 - nats / uniform)
-    return Highlight(text, *_numbers(result, place), importance, "narrow", "entropy", "weight")
+    where = _numbers(result, place)
+    is_open = _is_open(at, uniform)
+    return Highlight(text, *where, importance, "narrow", "entropy", "weight", inconclusive=is_open)
 
 
 def _in_nats(one: Estimate) -> str:
@@ -395,14 +449,9 @@ def _breadth_from_cls(result: xr.Dataset) -> Highlight | None:
     average = f"that from tokens on average, {everyone.value:.2f} nats{_in_nats(everyone)}"
     label = category_label(result, "cls", attending=True)
     where = f"In {name_of(result, layer)}, the last that was looked at,"
-    text = (
-        f"{where} attention from {label}, {there}, is {more} than {average}."
-        if more
-        else f"{where} it is inconclusive whether attention from {label}, {there}, is broader or "
-        f"narrower than {average}."
-    )
+    text = f"{where} attention from {label}, {there}, is {more} than {average}."
     importance = min(0.35, 0.2 * abs(float(gap.value)))
-    return Highlight(text, layer, None, importance, "breadth from cls")
+    return Highlight(text, layer, None, importance, "breadth from cls", inconclusive=not more)
 
 
 def _unreached(result: xr.Dataset) -> Highlight | None:
@@ -415,15 +464,17 @@ def _unreached(result: xr.Dataset) -> Highlight | None:
     most = missing.at(place)
     text = (
         f"{percent(part)} of the weight{around(mean)} cannot reach the output of its head: "
-        f"effective attention, which leaves it out, adds up to {percent(1 - part)}. Most of it is "
-        f"in head {_name(result, place)}: {percent(float(most.value))}{around(most)}."
+        f"effective attention, which leaves it out, adds up to {percent(1 - part)}."
     )
+    name, share = _name(result, place), f"{percent(float(most.value))}{around(most)}"
     if others := missing.rivals():
-        names = [_name(result, each) for each in (place, *others)]
-        text = text.replace("Most of it is in head", "A lot of it is in head")
-        text += f" In which head most is, is inconclusive between {between(names)}."
+        heads = plural(len(others), "head")
+        text += f" {name} is among the highest, {share}, with {heads} whose intervals overlap."
+    else:
+        text += f" Most of it is in head {name}: {share}."
     where = _numbers(result, place)
-    return Highlight(text, *where, min(0.5 + part, 0.9), "out of reach", "unreached")
+    importance, is_open = min(0.5 + part, 0.9), _is_open(mean)
+    return Highlight(text, *where, importance, "out of reach", "unreached", inconclusive=is_open)
 
 
 def _effective(result: xr.Dataset) -> Highlight | None:
@@ -458,7 +509,9 @@ def _effective(result: xr.Dataset) -> Highlight | None:
     several = np.isfinite(correlation.value).sum() > 1
     text += f", where the mean over heads is {mean.value:.2f}{_in_nats(mean)}." if several else "."
     importance = min(0.8 * (1 - lowest), 0.8)
-    return Highlight(text, *_numbers(result, place), importance, "effective", "correlation")
+    return Highlight(
+        text, *_numbers(result, place), importance, "effective", "effective_correlation"
+    )
 
 
 def _length(result: xr.Dataset) -> Highlight | None:
@@ -479,14 +532,9 @@ def _length(result: xr.Dataset) -> Highlight | None:
         f"correlation {first.value:.2f}{_in_nats(first)} below {edges[seen[0] + 1]:g} tokens, "
         f"{last.value:.2f}{_in_nats(last)} from {edges[seen[-1]]:g}."
     )
-    text = (
-        f"Effective attention and weight agree {more} in longer texts: {numbers}"
-        if more
-        else "Whether effective attention and weight agree less or more in longer texts is "
-        f"inconclusive: {numbers}"
-    )
-    change = abs(float(longer.value))
-    return Highlight(text, None, None, min(0.4 + change / 2, 0.7), "length")
+    text = f"Effective attention and weight agree {more} in longer texts: {numbers}"
+    importance = min(0.4 + abs(float(longer.value)) / 2, 0.7)
+    return Highlight(text, None, None, importance, "length", inconclusive=not more)
 
 
 def _dispersion(result: xr.Dataset) -> Highlight | None:
@@ -511,7 +559,15 @@ def _dispersion(result: xr.Dataset) -> Highlight | None:
     ]
     text += f" Inconclusive: {'; '.join(open_ones)}." if open_ones else ""
     importance = min(0.4, float(ends[0].value))
-    return Highlight(text, *_numbers(result, most), importance, "dispersion", "cv")
+    is_open = str(ends[0].minus(ends[1]).compared(0.0)) == "inconclusive"
+    return Highlight(
+        text,
+        *_numbers(result, most),
+        importance,
+        "dispersion",
+        "vector_norm_cv",
+        inconclusive=is_open,
+    )
 
 
 def _gates(result: xr.Dataset) -> Highlight | None:

@@ -67,7 +67,7 @@ def what_was_read(result: xr.Dataset) -> WhatWasRead:
 
 def which_texts(runs: Sequence[xr.Dataset]) -> str:
     """Return the first sentence of a comparison: whether its runs read the same texts."""
-    number = plural(examples(runs[0]), _noun(runs[0]))
+    number = number_of_texts(runs[0])
     if _agree(runs, "corpus_digest"):
         return f"They read the same {number}; what a text does to both cancels."
     if _agree(runs, "text_digest"):
@@ -87,6 +87,11 @@ def same_texts(runs: Sequence[xr.Dataset]) -> bool:
     return _agree(runs, "corpus_digest") or _agree(runs, "text_digest")
 
 
+def number_of_texts(result: xr.Dataset) -> str:
+    """Return on how many texts a result rests, with their noun: ``2 texts``, ``40 pairs``."""
+    return plural(examples(result), _noun(result))
+
+
 def _agree(runs: Sequence[xr.Dataset], name: str) -> bool:
     """Whether an attribute is known of all runs, and the same."""
     return None not in (values := {run.attrs.get(name) for run in runs}) and len(values) == 1
@@ -95,7 +100,7 @@ def _agree(runs: Sequence[xr.Dataset], name: str) -> bool:
 def _read_by(run: xr.Dataset) -> str:
     """How many texts of which corpus."""
     corpus = run.attrs.get(CORPUS_LABEL) or PurePath(str(run.attrs.get("corpus", ""))).name
-    number = plural(examples(run), _noun(run))
+    number = number_of_texts(run)
     return f"{number} of {corpus}" if corpus else number
 
 

@@ -16,7 +16,7 @@ import numpy as np
 import xarray
 
 from headlight.analysis.folder import REPORT
-from headlight.capture import AttentionSite, CapturedModel
+from headlight.capture import AttentionSite, CapturedModel, LayerRecord
 from headlight.capture.attribution import attribute
 from headlight.capture.captured_model import VERIFIED
 from headlight.capture.one_text import capture_one, one_text
@@ -29,6 +29,7 @@ from headlight.reading.saving import Positions, origin, save_as, sides_of
 from headlight.result import load, refusing_incomplete
 from headlight.result.kinds import ALL, KINDS, concat_kinds, of_kind, split_kinds
 from headlight.settings.attribution import AttributionSettings
+from headlight.studies.heads.one_text import TextStatistics
 from headlight.vocabulary import Kind, Kinds, ValueBias, measure, measure_table
 
 if TYPE_CHECKING:
@@ -132,12 +133,13 @@ class Reading:
     def __repr__(self) -> str:
         """Short: the text, the model, and what there is of them."""
         sizes, attributes = self.dataset.sizes, self.dataset.attrs
+        measures = [row.name for row in measure_table() if row.name in self.dataset]
         text = shorten(attributes["text"], 40, placeholder=" …")
         if KINDS in attributes:
             return f"<Reading of {text!r} by {attributes['model']}: {', '.join(self.kinds)}>"
         return (
             f"<Reading of {text!r} by {attributes['model']}: {sizes['layer']} layers of "
-            f"{sizes['head']} heads, {sizes['query']} tokens; {', '.join(map(str, self.dataset))}>"
+            f"{sizes['head']} heads, {sizes['query']} tokens; {', '.join(measures)}>"
         )
 
     def show(self) -> Any:
@@ -444,7 +446,23 @@ def read_example(  # noqa: PLR0913 - each is a choice of its own
     layers_read = ReadLayers(parts, value_bias, contributions, counted, left_out)
     if residual:
         model.verify_residuals(model.collate([example.beginning(VERIFIED)]), sites)
-    capture(model, example, sites, layers_read.visit, query_block=None, residual=residual)
+    statistics = {
+        each: TextStatistics(
+            model,
+            example,
+            each,
+            [site for site in sites if site.kind == each],
+            value_bias,
+            left_out,
+        )
+        for each in kinds
+    }
+
+    def visit(record: LayerRecord) -> None:
+        statistics[record.site.kind].visit(record)
+        layers_read.visit(record)
+
+    capture(model, example, sites, visit, query_block=None, residual=residual)
     said = origin(
         model,
         **attributes,
@@ -460,6 +478,7 @@ def read_example(  # noqa: PLR0913 - each is a choice of its own
                 parts[each],
                 *sides[each],
                 {**said, "kind": each, "head_dim": _head_dim(sites, each)},
+                statistics[each],
             ),
             each,
         )
@@ -516,6 +535,7 @@ def _dataset(
     queries: Positions,
     keys: Positions,
     attributes: dict[str, Any],
+    statistics: TextStatistics,
 ) -> xarray.Dataset:
     layers, seen = list(by_layer), list(by_layer.values())
     variables = {
@@ -527,10 +547,11 @@ def _dataset(
         for row in measure_table()
         if all(row.name in each for each in seen)
     }
-    coordinates: dict[str, Any] = {"layer": layers, "head": part.heads}
+    numbers, axes = statistics.variables(part.heads)
+    coordinates: dict[str, Any] = {"layer": layers, "head": part.heads, **axes}
     everything = range(len(keys["token"]))
     for side, positions, kept in (("query", queries, part.queries), ("key", keys, everything)):
         coordinates[side] = list(kept)
         for name, values in positions.items():
             coordinates[f"{side}_{name}"] = (side, [values[at] for at in kept])
-    return xarray.Dataset(variables, coords=coordinates, attrs=attributes)
+    return xarray.Dataset(variables | numbers, coords=coordinates, attrs=attributes)

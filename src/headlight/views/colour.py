@@ -7,7 +7,8 @@ in print; the two-sided ramp (blue to orange) is one that they can tell apart.
 from dataclasses import dataclass
 from typing import Literal
 
-from headlight.vocabulary import Colour, Marker, measure_table
+from headlight.catalogue.statistics import KEY_CLASSES
+from headlight.vocabulary import NEIGHBOURS, Colour, Marker, measure_table
 
 LEVELS = 21
 """Steps of a ramp: class ``q0`` is the lowest, ``q20`` the highest."""
@@ -51,20 +52,22 @@ _LINES: dict[Colour, tuple[str, str]] = {
     "green": ("#2c8069", "#6cbfa3"),
     "red": ("#801500", "#e0826a"),
 }
-_GROUPS = {
-    "cls": SeriesStyle("#0072b2", "#56b4e9", "triangle"),
-    "sep": SeriesStyle("#d1500a", "#f0793a", "square"),
-    "punctuation": SeriesStyle("#00896b", "#35c09b", "diamond"),
-    "other": SeriesStyle("#50565e", "#c3c8ce", "circle"),
-    "previous": SeriesStyle("#7b3294", "#c99be0", "triangle"),
-    "current": SeriesStyle("#6b7178", "#a3abb4", "circle"),
-    "next": SeriesStyle("#14803c", "#63c583", "square"),
-}
+_GROUPS = (
+    SeriesStyle("#8a5a00", "#d9a941", "inverted triangle"),
+    SeriesStyle("#0072b2", "#56b4e9", "triangle"),
+    SeriesStyle("#d1500a", "#f0793a", "square"),
+    SeriesStyle("#00896b", "#35c09b", "diamond"),
+    SeriesStyle("#50565e", "#c3c8ce", "circle"),
+    SeriesStyle("#7b3294", "#c99be0", "triangle"),
+    SeriesStyle("#6b7178", "#a3abb4", "circle"),
+    SeriesStyle("#14803c", "#63c583", "square"),
+)
+"""Of kinds of key, then of neighbours, in the order of their tables."""
 
 
 def series_styles() -> dict[str, SeriesStyle]:
-    """The style of each category, neighbour and measure, the same in every figure."""
-    return _GROUPS | {
+    """The style of each kind of key, neighbour and measure, the same in every figure."""
+    return dict(zip((*KEY_CLASSES, *NEIGHBOURS), _GROUPS, strict=True)) | {
         row.name: SeriesStyle(*_LINES[row.colour], row.marker)
         for row in measure_table()
         if row.pairwise

@@ -9,17 +9,11 @@ import xarray as xr
 from markupsafe import Markup
 from numpy.typing import NDArray
 
-from headlight.findings import (
-    average,
-    category_label,
-    name_of,
-    observed,
-    share,
-    surveyed,
-    unit_of_keys,
-)
-from headlight.findings.estimates import Estimate, estimates, unreached
-from headlight.findings.special_tokens import shares_of
+from headlight.catalogue import Statistic, statistic
+from headlight.catalogue.statistics import KEY_CLASSES
+from headlight.findings import name_of, observed, surveyed
+from headlight.findings.estimates import Estimate
+from headlight.findings.statistics import numbers_of, rests_on_few, row_label, statistics_of
 from headlight.views.colour import level
 from headlight.views.markup import element, joined
 from headlight.views.numbers import (
@@ -36,20 +30,17 @@ from headlight.views.numbers import (
     two_decimals,
 )
 from headlight.views.scale import Number, round_domain
-from headlight.vocabulary import CATEGORIES, NEIGHBOURS, measure
+from headlight.vocabulary import measure
 
 CELL = 40
 _CHANGE = "Orange where it is more than the weight, blue where it is less."
-_BREADTH = (
-    "How broadly a token attends: n nats are an even spread over eⁿ tokens, and 0 is one token."
-)
-_TOKENS = (
-    "How far what tokens get is from how often they stand in the corpus (divergence, in nats): 0 "
-    "where a head makes no difference between tokens."
-)
-_IN_NATS = {"entropy": _BREADTH, "tokens": _TOKENS}
 _TEXT_UP_TO = 16
 """Heads per layer up to which the numbers themselves are written into the squares."""
+
+_SHARES: tuple[Format, Format] = (percent_cell, percent_text)
+_DECIMALS: tuple[Format, Format] = (decimal_cell, decimal)
+_FORMATS: dict[str, tuple[Format, Format]] = {"rank": (rank_text, rank_text)}
+"""How numbers are written in squares and beside them."""
 
 
 class _Margins(NamedTuple):
@@ -102,21 +93,19 @@ def head_grid(result: xr.Dataset) -> HeadGrid | None:
     """The grid of a survey, or None when no head was observed at all."""
     views: dict[str, View] = {}
     questions = []
-    for name, label, by_measure, uniform in _questions(result):
-        found = _compared(name, label, by_measure, uniform)
-        if found:
-            questions.append((name, label))
-            views |= found
-    for question in _plain_questions(result):
-        if np.isfinite(question.numbers.value).any():
-            questions.append((question.name, question.label))
-            views[f"{question.name}."] = _view(
-                (question.label, question.help),
-                "green",
-                question.numbers,
-                _range(question.numbers.value),
-                question.formats,
-            )
+    for row, by_measure in statistics_of(result, prominent=True):
+        if rests_on_few(result, row):
+            continue
+        label = row_label(result, row)
+        questions.append((row.name, label))
+        if row.per_measure:
+            uniform = float(observed(result, "entropy_uniform", ())) if row.name == "entropy" else 0
+            views |= _compared(row, label, by_measure, uniform if uniform > 0 else 0.0)
+            continue
+        numbers = by_measure[""]
+        formats = _FORMATS.get(row.name, _SHARES if row.unit == "share" else _DECIMALS)
+        domain = _range(numbers.value)
+        views[f"{row.name}."] = _view((label, row.help), "green", numbers, domain, formats)
     if not views:
         return None
     rows = surveyed(result)
@@ -132,13 +121,15 @@ def head_grid(result: xr.Dataset) -> HeadGrid | None:
 def _most_telling(result: xr.Dataset, views: dict[str, View]) -> str:
     """The kind of token, other tokens apart, that gets most of the weight of a layer.
 
-    Without weights, the first view there is.
+    Of a decoder it is the first token.  Without weights, the first view there is.
     """
-    highest = {
-        f"{name}.weight": float(np.nanmax(average(share(result, "weight", name), axis=1)))
-        for name in CATEGORIES
-        if name != "other" and f"{name}.weight" in views
-    }
+    if result.attrs.get("kind") == "decoder" and "first.weight" in views:
+        return "first.weight"
+    highest: dict[str, float] = {}
+    for name in KEY_CLASSES:
+        if name != "other" and f"{name}.weight" in views:
+            weights = numbers_of(result, statistic(name), "weight").mean(axis=1)
+            highest[f"{name}.weight"] = float(np.nanmax(weights.value))
     return max(highest, key=highest.__getitem__, default=next(iter(views)))
 
 
@@ -198,120 +189,33 @@ def _label(words: str, x: Number, y: Number, kind: str, anchor: str = "middle") 
     return element("text", words, x=float(x), y=float(y), class_=kind, text_anchor=anchor)
 
 
-_ByMeasure = dict[str, Estimate]
-
-
-def _questions(result: xr.Dataset) -> list[tuple[str, str, _ByMeasure, float | None]]:
-    """Name, label, values by measure, and for what is in nats the value of uniform attention."""
-    asked: list[tuple[str, str, _ByMeasure, float | None]] = []
-    measures = [row.name for row in surveyed(result)]
-    for name in CATEGORIES:
-        values = {m: shares_of(result, m, name) for m in measures}
-        asked.append((name, f"to {category_label(result, name)}", values, None))
-    for name, offset in NEIGHBOURS.items():
-        values = {m: estimates(result, "neighbour", measure=m, offset=offset) for m in measures}
-        asked.append((name, f"to the {name} {unit_of_keys(result)}", values, None))
-    for name, label in (
-        ("first", "to the first token (sink)"),
-        ("duplicate", "to equal tokens"),
-        ("induction", "induction"),
-        ("subword", "to pieces of the word"),
-    ):
-        if name != "first" or result.attrs.get("kind") == "decoder":
-            values = {
-                m: estimates(result, "behaviour_share", measure=m, behaviour=name) for m in measures
-            }
-            asked.append((name, label, values, None))
-    if "token_divergence" in result:
-        values = {m: estimates(result, "token_divergence", side="key", measure=m) for m in measures}
-        asked.append(("tokens", "to particular tokens", values, 0.0))
-    values = {m: estimates(result, "entropy", measure=m, query_category="all") for m in measures}
-    asked.append(("entropy", "entropy", values, float(observed(result, "entropy_uniform", ()))))
-    return asked
-
-
-class _Plain(NamedTuple):
-    """A question that has one answer per head, whatever the measure."""
-
-    name: str
-    label: str
-    help: str
-    numbers: Estimate
-    formats: tuple[Format, Format] = (decimal_cell, decimal)
-
-
-def _plain_questions(result: xr.Dataset) -> list[_Plain]:
-    return [
-        _Plain(
-            "unreached",
-            "weight out of reach",
-            "The share of the weight that cannot change the head's output: what effective "
-            "attention lacks to 100%.",
-            unreached(result),
-            (percent_cell, percent_text),
-        ),
-        _Plain(
-            "correlation",
-            "effective ~ weight",
-            "Pearson's correlation of effective attention and weight: 1 where they are the same.",
-            estimates(result, "effective_correlation_by_head"),
-        ),
-        _Plain(
-            "rank",
-            "rank of T",
-            f"{measure('rank').meaning.capitalize()}; in a longer text weight is out of reach.",
-            estimates(result, "rank"),
-            (rank_text, rank_text),
-        ),
-        _Plain(
-            "length",
-            "mean of ‖f(x)‖",
-            f"{measure('vector_norm').meaning.capitalize()}; the mean over tokens.",
-            estimates(result, "vector_norm_mean"),
-        ),
-        _Plain(
-            "cv",
-            "CV of ‖f(x)‖",
-            "The standard deviation of the lengths ‖f(x)‖ over their mean: 0 where all tokens have "
-            "vectors of one length.",
-            estimates(result, "vector_norm_cv"),
-        ),
-    ]
-
-
 def _compared(
-    name: str, label: str, by_measure: _ByMeasure, uniform: float | None
+    row: Statistic, label: str, by_measure: dict[str, Estimate], uniform: float
 ) -> dict[str, View]:
-    """The views of a question: each measure on one range, and differences on another."""
-    seen = {m: v for m, v in by_measure.items() if np.isfinite(v.value).any()}
-    if not seen:
-        return {}
-    highest = max(float(np.nanmax(each.value)) for each in seen.values())
-    _, high = round_domain(0.0, max(highest, uniform or 0.0, 0.01))
-    share = uniform is None
-    formats: tuple[Format, Format] = (
-        (percent_cell, percent_text) if share else (two_decimals, _nats)
-    )
+    """The views of a row: each measure on one range, and differences on another."""
+    numbers = dict(by_measure)
+    highest = max(float(np.nanmax(each.value)) for each in numbers.values())
+    _, high = round_domain(0.0, max(highest, uniform, 0.01))
+    share = row.unit == "share"
+    formats = _SHARES if share else (two_decimals, _nats)
     views = {
-        f"{name}.{m}": _view(
-            (f"{_named(m)} {label}", measure(m).help if share else _IN_NATS[name]),
-            measure(m).colour,
-            v,
-            (0.0, high),
-            formats,
+        f"{row.name}.{m}": _view(
+            (f"{_named(m)} {label}", row.help), measure(m).colour, v, (0.0, high), formats
         )
-        for m, v in seen.items()
+        for m, v in numbers.items()
     }
     change: tuple[Format, Format] = (points_cell, points_text) if share else (signed, signed)
-    weights = seen.pop("weight", None)
-    differences = {} if weights is None else {m: v.value - weights.value for m, v in seen.items()}
+    weights = numbers.pop("weight", None)
+    differences = (
+        {} if weights is None else {m: v.value - weights.value for m, v in numbers.items()}
+    )
     most = max(
         (float(np.nanmax(np.abs(d), initial=0.0)) for d in differences.values()), default=0.0
     )
     _, most = round_domain(0.0, max(most, 0.01))
     for m, difference in differences.items():
         title = f"{_named(m)} minus weight {label}"
-        views[f"{name}.{m}-weight"] = _view(
+        views[f"{row.name}.{m}-weight"] = _view(
             (title, _CHANGE), "change", _plain(difference), (-most, most), change
         )
     return views

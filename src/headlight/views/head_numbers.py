@@ -1,118 +1,72 @@
 """The numbers of the pages of heads: what is known of all of them, and what of one alone."""
 
 import math
-from collections.abc import Iterator, Mapping
-from typing import Any, NamedTuple
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from typing import Any
 
 import numpy as np
 import xarray as xr
 from numpy.typing import NDArray
 
+from headlight.catalogue import Statistic, statistic_table
 from headlight.files import printable
-from headlight.findings import (
-    category_label,
-    name_of,
-    observed,
-    surveyed,
-    unit_of_keys,
-)
-from headlight.findings.estimates import unreached
-from headlight.findings.head_ranking import BY_HEAD, variables_of
+from headlight.findings import name_of, surveyed, unit_of_keys
+from headlight.findings.estimates import Estimate
 from headlight.findings.piece_text import PieceText, piece_text, pieces_of
+from headlight.findings.statistics import rests_on_few, row_label, say_rows, statistics_of
 from headlight.views.grid import anchor
-from headlight.vocabulary import BEHAVIOURS, CATEGORIES, DISTANCES, FIRST_TOKENS, NEIGHBOURS
-
-SHARE, NATS, TOKENS = "share", "nats", "tokens"
-"""Units of statistics; others are plain numbers."""
-
-NOT_SHOWN = ("transformerlens", "headvis", "missing")
-"""How the names of behaviours begin that others define otherwise, or that are none."""
+from headlight.vocabulary import DISTANCES, measure, measure_names
 
 STRONGEST = 3
 """Passages that the page of a head shows: of what it does, where it ranks highest."""
 
 
-class Statistic(NamedTuple):
-    """A number that each head has by each measure, or by none (``""``).
-
-    Attributes:
-        name: of it.
-        label: for people.
-        unit: `SHARE`, `NATS`, `TOKENS` or none.
-        by: by measure the values and the ends of their intervals, [layer, head].
-    """
-
-    name: str
-    label: str
-    unit: str
-    by: dict[str, tuple[NDArray[np.float64], NDArray[np.float64], NDArray[np.float64]]]
-
-
-def statistics(result: xr.Dataset) -> list[Statistic]:
-    """All that a survey says of every head by one number, or one for each measure.
+def numbers_as_json(
+    result: xr.Dataset,
+    rows: Iterable[tuple[Statistic, Mapping[str, Estimate]]],
+    places: Sequence[tuple[int, int]],
+) -> list[dict[str, Any]]:
+    """Return statistics as the scripts of pages read them: of reports and of readings.
 
     Args:
-        result: of a survey, of one kind of attention.
+        result: a survey or a reading, of one kind of attention.
+        rows: of the table, with their numbers by measure; ``""`` of what belongs to none.
+        places: layers and heads, as the model counts them; of others than the result has, null.
+
+    Returns:
+        objects with ``name``, ``label``, ``unit``, ``help`` and ``by``: measure -> numbers and,
+        where there are intervals, lower and upper ends, each over the places; ``rows`` says on how
+        many rows of attention they rest, unless on all, and ``few`` is true where these are
+        fewer than it takes to rank heads.
     """
-    found = [*_behaviours(result), *_others(result)]
-    return [each for each in found if any(np.isfinite(v).any() for v, _, _ in each.by.values())]
+    layers = {layer: at for at, layer in enumerate(result["layer"].values.tolist())}
+    heads = {head: at for at, head in enumerate(result["head"].values.tolist())}
+    known = [layer in layers and head in heads for layer, head in places]
+    at = [(layers.get(layer, 0), heads.get(head, 0)) for layer, head in places]
 
+    def placed(values: NDArray[np.float64]) -> list[float | None]:
+        return [_short(values[one]) if is_there else None
+                for one, is_there in zip(at, known, strict=True)]  # fmt: skip
 
-def _behaviours(result: xr.Dataset) -> Iterator[Statistic]:
-    """What `headlight.heads` ranks heads by, with its intervals."""
-    unit = unit_of_keys(result)
-    labels = {name: f"to the {name} {unit}" for name in NEIGHBOURS}
-    labels |= {name: f"to {category_label(result, name)}" for name in CATEGORIES if name != "other"}
-    others = (name for name in BEHAVIOURS if not name.startswith(NOT_SHOWN))
-    labels |= {name: name.replace("_", " ") for name in others}
-    labels |= {name: f"to the {name} {unit}" for name in FIRST_TOKENS}
-    labels |= {"first": f"to the first {unit} (sink)", "duplicate": "to equal tokens"}
-    labels |= {"no_op": "no-op", "value_drain": "value drain"}
-    for name, label in labels.items():
-        by = {
-            "" if measure == "value" else measure: _interval(result, variable, where)
-            for measure, variable, where in variables_of(result, name)
+    found = []
+    for row, by in rows:
+        about = {"name": row.name, "label": row_label(result, row), "unit": row.unit,
+                 "help": row.help}  # fmt: skip
+        rests = {"rows": say_rows(result, row), "few": rests_on_few(result, row)}
+        numbers = {
+            name: list(map(placed, (each.value, *(_within(row, name, each) if each.known else ()))))
+            for name, each in by.items()
         }
-        yield Statistic(name, label, "" if name == "value_drain" else SHARE, by)
+        found.append(about | {key: each for key, each in rests.items() if each} | {"by": numbers})
+    return found
 
 
-def _others(result: xr.Dataset) -> Iterator[Statistic]:
-    """Statistics that are no behaviours."""
-    measures = [row.name for row in surveyed(result)]
-    texts = "recordings" if unit_of_keys(result) == "frame" else "texts"
-    for name, variable, label, unit, where in (
-        ("entropy", "entropy", "entropy", NATS, {"query_category": "all"}),
-        ("distance", "distance_mean", "mean distance", TOKENS, {}),
-        ("distance_std", "distance_std", "standard deviation of the distance", TOKENS, {}),
-        ("sink_rate", "sink_rate", f"{texts} with a sink", SHARE, {}),
-        ("particular_tokens", "token_divergence", "to particular tokens", NATS, {"side": "key"}),
-    ):
-        of = {m: _interval(result, variable, {"measure": m, **where}) for m in measures}
-        yield Statistic(name, label, unit, of)
-    for name, label, unit in (
-        ("vector_norm_mean", "mean of ‖f(x)‖", ""),
-        ("vector_norm_cv", "CV of ‖f(x)‖", ""),
-        ("effective_correlation_by_head", "effective ~ weight", ""),
-        ("rank", "rank of T", ""),
-        ("gate", "gate", SHARE),
-    ):
-        yield Statistic(name, label, unit, {"": _interval(result, name, {})})
-    lost = unreached(result)
-    yield Statistic(
-        "unreached", "weight out of reach", SHARE, {"": (lost.value, lost.low, lost.high)}
-    )
-
-
-def _interval(
-    result: xr.Dataset, name: str, where: Mapping[str, str | int]
-) -> tuple[NDArray[np.float64], NDArray[np.float64], NDArray[np.float64]]:
-    """A variable and the ends of its interval, NaN where it has none."""
-
-    def read(variable: str) -> NDArray[np.float64]:
-        dims = result[variable].dims if variable in result else ()
-        return observed(result, variable, BY_HEAD, **{d: v for d, v in where.items() if d in dims})
-
-    return read(name), read(f"{name}_low"), read(f"{name}_high")
+def _within(row: Statistic, name: str, numbers: Estimate) -> tuple[NDArray[np.float64], ...]:
+    """The ends of intervals, within what there can be; what is signed has no bounds."""
+    ends = numbers.interval()
+    if name and name in measure_names() and measure(name).signed:
+        return ends
+    return tuple(np.clip(end, *row.bounds) for end in ends)
 
 
 def all_heads(result: xr.Dataset) -> dict[str, Any]:
@@ -120,25 +74,14 @@ def all_heads(result: xr.Dataset) -> dict[str, Any]:
 
     Heads are in the order of layers; a number that is missing is null.
     """
-    places, there = head_places(result), _there(result)
+    places = head_places(result)
     rows = surveyed(result)
     return {
         "names": [anchor(name_of(result, layer, head)) for layer, head in places],
         "layers": [layer for layer, _ in places],
         "measures": [[row.name, row.short, row.colour] for row in rows],
         "unit": unit_of_keys(result),
-        "statistics": [
-            {
-                "name": each.name,
-                "label": each.label,
-                "unit": each.unit,
-                "by": {
-                    measure: [[_short(value) for value in values[there]] for values in three]
-                    for measure, three in each.by.items()
-                },
-            }
-            for each in statistics(result)
-        ],
+        "statistics": numbers_as_json(result, statistics_of(result), places),
         "distances": _distances(),
         "texts": [texts_of(result, name) for name in ("drawn_key", "drawn_query")],
     }
@@ -282,8 +225,9 @@ class HeadDetails:
                 yield [decile, _short(here["score"][place]), text, query, keys, values]
 
     def _named(self, does: str) -> str:
-        """What a head does, in words: of sound, the category of separators is another."""
-        return category_label(self._result, does) if does in CATEGORIES else does.replace("_", " ")
+        """What a head does, by the label of its row."""
+        known = {row.name: row for row in statistic_table()}
+        return row_label(self._result, known[does]) if does in known else does.replace("_", " ")
 
     def _passages(self, at: tuple[int, int]) -> Iterator[dict[str, Any]]:
         """Where in the whole corpus the head does most of what it does more than most heads."""

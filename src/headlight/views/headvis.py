@@ -17,7 +17,7 @@ import numpy as np
 import xarray as xr
 
 from headlight.errors import UsageError
-from headlight.findings.observed import surveyed
+from headlight.findings.observed import observed, surveyed
 from headlight.result.kinds import split_for_display
 from headlight.views.head_numbers import HeadDetails, head_places, texts_of
 from headlight.views.words import Subject
@@ -27,15 +27,35 @@ MEASURE = "weight"
 BINS = 20
 """Of the strongest links of texts, from 0 to 1."""
 
-_BY_RELATIVE = {"self_attention_score": 0, "prev_token_score": -1}
-_DESCRIPTIONS = {
-    "self_attention_score": "Mean share of its attention that a token gives to itself.",
-    "prev_token_score": "Mean share that goes to the token before; for the first token it is 0.",
-    "pattern_entropy": "Mean entropy of a row, in nats.",
-    "qk_distance": "Mean distance of query and key, by attention.",
-    "qk_distance_variance": "Variance of that distance.",
-    "induction_score": "Mean share that goes to what followed the same token before.",
+_METRICS: dict[str, tuple[str, dict[str, str | int], int, str]] = {
+    "self_attention_score": (
+        "relative_share",
+        {"relative": 0},
+        1,
+        "Mean share of its attention that a token gives to itself.",
+    ),
+    "prev_token_score": (
+        "relative_share",
+        {"relative": -1},
+        1,
+        "Mean share that goes to the token before; for the first token it is 0.",
+    ),
+    "pattern_entropy": (
+        "entropy",
+        {"query_category": "all"},
+        1,
+        "Mean entropy of a row, in nats.",
+    ),
+    "qk_distance": ("distance_mean", {}, 1, "Mean distance of query and key, by attention."),
+    "qk_distance_variance": ("distance_std", {}, 2, "Variance of that distance."),
+    "induction_score": (
+        "behaviour_share",
+        {"behaviour": "induction"},
+        1,
+        "Mean share that goes to what followed the same token before.",
+    ),
 }
+"""Numbers as HeadVis defines them: variable, place in it, power, and what it says."""
 
 
 def check_headvis(result: xr.Dataset) -> None:
@@ -79,17 +99,14 @@ def headvis_files(result: xr.Dataset) -> Iterator[tuple[str, bytes]]:
 
 
 def _scatter(result: xr.Dataset) -> list[dict[str, Any]]:
-    here = result.sel(measure=MEASURE)
     numbers = {
-        **{name: here["relative_share"].sel(relative=at) for name, at in _BY_RELATIVE.items()},
-        "pattern_entropy": here["entropy"].sel(query_category="all"),
-        "qk_distance": here["distance_mean"],
-        "qk_distance_variance": here["distance_std"] ** 2,
-        "induction_score": here["behaviour_share"].sel(behaviour="induction"),
+        name: observed(result, variable, ("layer", "head"), measure=MEASURE, **labels) ** power
+        for name, (variable, labels, power, _) in _METRICS.items()
     }
+    layers = result["layer"].values.tolist()
     return [
         {"layer": layer, "head": head}
-        | {name: _number(each.sel(layer=layer, head=head)) for name, each in numbers.items()}
+        | {name: _number(each[layers.index(layer), head]) for name, each in numbers.items()}
         for layer, head in head_places(result)
     ]
 
@@ -104,8 +121,8 @@ def _config(result: xr.Dataset, scatter: list[dict[str, Any]]) -> dict[str, Any]
         "n_layers": result.sizes["layer"],
         "n_heads": result.sizes["head"],
         "n_intervals": deciles,
-        "metrics": list(_DESCRIPTIONS),
-        "metric_descriptions": _DESCRIPTIONS,
+        "metrics": list(_METRICS),
+        "metric_descriptions": {name: said for name, (*_, said) in _METRICS.items()},
         "head_data_pattern": "L{layer}H{head}.json",
         "has_umap": False,
         "umap_heads": [],
@@ -172,9 +189,8 @@ def _sequence(
     }
 
 
-def _number(value: xr.DataArray) -> float | None:
-    number = float(value)
-    return number if math.isfinite(number) else None
+def _number(value: float) -> float | None:
+    return float(value) if math.isfinite(value) else None
 
 
 def _json(value: Any) -> bytes:

@@ -8,21 +8,22 @@ import pandas as pd
 import xarray as xr
 from markupsafe import Markup
 
-from headlight.findings import category_label
+from headlight.catalogue import statistic as row_of
 from headlight.findings.differences import (
     LEVEL,
-    SHARES,
     largest_changes,
     passages_kept,
+    shares,
 )
 from headlight.findings.rules import WORTH_SAYING
+from headlight.findings.statistics import row_target
 from headlight.findings.wording import interval, listed, percent, plural
 from headlight.views.markup import element, joined
 from headlight.views.numbers import points_text
 from headlight.views.parts import By, Curve, Drawing, Map, Section, Summary, Table, curves, maps
 from headlight.views.passages import drawn_passage, strongest
 from headlight.views.words import base_name
-from headlight.vocabulary import BEHAVIOURS, NEIGHBOURS, NUMBERING, head_name
+from headlight.vocabulary import NUMBERING, head_name
 
 COLUMNS = ["head", "number", "run", "beside", "distance", "first", "other", "difference", "low",
            "high", "false alarms"]  # fmt: skip
@@ -131,9 +132,7 @@ def _distance(here: xr.Dataset) -> str:
 
 def _target(result: xr.Dataset, behaviour: str) -> str:
     """What a head gives a share to, in words."""
-    if behaviour in NEIGHBOURS:
-        return f"the {behaviour} token"
-    return BEHAVIOURS.get(behaviour, category_label(result, behaviour))
+    return row_target(result, row_of(behaviour))
 
 
 def _arisen(result: xr.Dataset) -> list[str]:
@@ -162,16 +161,18 @@ def _arisen(result: xr.Dataset) -> list[str]:
 
 
 def _own_shares(result: xr.Dataset) -> xr.Dataset:
-    """Return the shares of weights."""
-    kept = np.isin(result["behaviour"].values, SHARES) & (result["by"].values == "weight")
+    """Shares of weights that stand in tables."""
+    behaviour = result["behaviour"].values
+    own = [row_of(str(name)).prominent for name in behaviour]
+    kept = np.array(own) & np.isin(behaviour, shares()) & (result["by"].values == "weight")
     return result.isel(statistic=np.flatnonzero(kept))
 
 
 def _heads(result: xr.Dataset) -> Section:
     names = _names(result)
-    shares = np.isin(result["behaviour"].values, SHARES)
+    of_shares = np.isin(result["behaviour"].values, shares())
     size = abs(result["difference"]).where(result["false_discovery"] <= LEVEL)
-    data = xr.Dataset({"largest": size.isel(statistic=np.flatnonzero(shares)).max("statistic")})
+    data = xr.Dataset({"largest": size.isel(statistic=np.flatnonzero(of_shares)).max("statistic")})
     by = By("other", {at: names[at] for at in range(1, len(names))})
     drawn = maps(data, Map("largest", "{other}", by, limits=(0, 1), unit="largest difference"))
     words = "The largest difference of a share of each head that is no false alarm."
@@ -243,7 +244,7 @@ def _table(result: xr.Dataset) -> Section:
     for other in result["other"].values.tolist():
         for statistic, layer, head in largest_changes(result, other):
             rows.append(_row(result, names, other, statistic, layer, head))
-        rest = result.isel(statistic=np.flatnonzero(~np.isin(result["behaviour"].values, SHARES)))
+        rest = result.isel(statistic=np.flatnonzero(~np.isin(result["behaviour"].values, shares())))
         differ = _differ(rest, other).transpose("statistic", "layer", "head")
         for at in zip(*np.nonzero(differ.values), strict=True):
             labels = (rest[dim].values[place] for dim, place in zip(differ.dims, at, strict=True))

@@ -8,34 +8,26 @@ import xarray as xr
 from rich.console import Group, RenderableType
 from rich.text import Text
 
+from headlight.catalogue import Statistic, statistic
+from headlight.catalogue.statistics import KEY_CLASSES
 from headlight.files import printable
-from headlight.findings import (
-    average,
-    category_label,
-    equal_to_weight,
-    highlights,
-    observed,
-    share,
-    surveyed,
-)
-from headlight.findings.estimates import estimates
-from headlight.findings.observed import TOTALS
-from headlight.findings.special_tokens import shares_of
+from headlight.findings import equal_to_weight, highlights, surveyed
+from headlight.findings.estimates import Estimate
+from headlight.findings.statistics import numbers_of, row_label, statistics_of
 from headlight.views.numbers import MISSING, two_decimals, whole_percent
 from headlight.views.parts import Comparison, Section, Table
 from headlight.views.terminal_table import bullet, terminal
 from headlight.views.words import Subject
-from headlight.vocabulary import (
-    CATEGORIES,
-    NEIGHBOURS,
-    NUMBERING,
-)
+from headlight.vocabulary import NUMBERING
 
-_TERMS = (
-    ("CV‖f‖", "vector_norm_cv", "how much the lengths of vectors vary"),
-    ("A⊥~α", "effective_correlation_by_head", "r of effective attention and weight"),
-)
-"""Columns that need a word: label, variable, meaning."""
+_TERMS = {
+    "vector_norm_cv": "how much the lengths of vectors vary",
+    "effective_correlation": "r of effective attention and weight",
+}
+"""Columns that need a word."""
+_ROWS = (*KEY_CLASSES, "previous", "next", "entropy", *_TERMS)
+"""Statistics that have room in eighty columns, means over heads."""
+_EMPTY = f"{MISSING}/"
 _SIDE_BY_SIDE = 2
 """Measures that share a cell; more have no room."""
 
@@ -50,9 +42,9 @@ def terminal_table(result: xr.Dataset) -> RenderableType:
     caption = f"{shown} in %, entropy in nats, means over heads" if shown else "in %"
     for row in surveyed(result, per_head=False):
         caption += f"; own {row.symbol}: {row.short} of a token to itself, in %"
-    for label, name, meaning in _TERMS:
-        if name in result:
-            caption += f"; {label}: {meaning}"
+    for name, meaning in _TERMS.items():
+        if np.isfinite(numbers_of(result, statistic(name)).value).any():
+            caption += f"; {statistic(name).short}: {meaning}"
     caption += _how_far_off(result)
     title = Text(printable(str(Subject.of(result))), style="bold")
     parts: list[RenderableType] = [title, _layers(result)]
@@ -70,11 +62,12 @@ def terminal_table(result: xr.Dataset) -> RenderableType:
 def _how_far_off(result: xr.Dataset) -> str:
     """The widest intervals of the means in the table; nothing where there are none."""
     first, *_ = [row.name for row in surveyed(result)] or [""]
-    shares = [shares_of(result, first, name) for name in CATEGORIES] if first in TOTALS else []
-    entropy = estimates(result, "entropy", measure=first, query_category="all")
+    by_name = {row.name: by for row, by in _statistics(result)}
+    shares = [by_name[name][first] for name in KEY_CLASSES if first in by_name.get(name, {})]
+    entropy = [by_name["entropy"][first]] if first in by_name.get("entropy", {}) else []
     widest = [
-        max((float(np.nanmax(each.high - each.low, initial=0)) / 2 for each in of), default=0.0)
-        for of in ([each.mean(axis=1) for each in shares], [entropy.mean(axis=1)])
+        max((float(np.nanmax(mean.high - mean.low, initial=0)) / 2 for mean in means), default=0.0)
+        for means in ([each.mean(axis=1) for each in of] for of in (shares, entropy))
     ]
     if not any(widest):
         return ""
@@ -84,41 +77,36 @@ def _how_far_off(result: xr.Dataset) -> str:
 
 def _layers(result: xr.Dataset) -> RenderableType:
     columns = {
-        name: cells for name, cells in _columns(result) if any(cell != MISSING for cell in cells)
+        name: cells
+        for name, cells in _columns(result)
+        if any(set(cell) - set(_EMPTY) for cell in cells)
     }
     layers = result["layer"].values
     frame = pd.DataFrame({"layer": layers, **columns})
     return terminal(Table("layers", "", frame), len(layers))
 
 
+def _statistics(result: xr.Dataset) -> list[tuple[Statistic, dict[str, Estimate]]]:
+    return [each for each in statistics_of(result) if each[0].name in _ROWS]
+
+
 def _columns(result: xr.Dataset) -> list[tuple[str, list[str]]]:
     """Header and cells, one cell per layer."""
     columns = []
     shown = [row.name for row in surveyed(result)[:_SIDE_BY_SIDE]]
-    first = shown[0] if shown else ""
-    for name in CATEGORIES:
-        label = category_label(result, name).replace(" tokens", "").replace("uation", ".")
-        shares = [average(share(result, measure, name), axis=1) for measure in shown]
-        columns.append((label, [_together(cells) for cells in zip(*shares, strict=True)]))
-    for label, offset in (("prev.", NEIGHBOURS["previous"]), ("next", NEIGHBOURS["next"])):
-        neighbour = observed(result, "neighbour", measure=first, offset=offset)
-        columns.append((label, [whole_percent(float(v)) for v in average(neighbour, axis=1)]))
-    entropy = observed(result, "entropy", measure=first, query_category="all")
-    columns.append(("entropy", [two_decimals(float(v)) for v in average(entropy, axis=1)]))
-    cv = observed(result, "vector_norm_cv")
-    columns.append(("CV‖f‖", [two_decimals(float(v)) for v in average(cv, axis=1)]))
-    correlation = observed(result, "effective_correlation_by_head")
-    columns.append(("A⊥~α", [two_decimals(float(v)) for v in average(correlation, axis=1)]))
-    for row in surveyed(result, per_head=False):
-        own = observed(result, "neighbour", measure=row.name, offset=NEIGHBOURS["current"])
-        columns.append((f"own {row.symbol}", [whole_percent(float(v)) for v in average(own, 1)]))
+    for row, by in sorted(_statistics(result), key=lambda each: _ROWS.index(each[0].name)):
+        # Only shares of kinds of key have room for two measures.
+        measures = shown if row.name in KEY_CLASSES else [shown[0] if row.per_measure else ""]
+        means = [by[name].mean(axis=1).value for name in measures if name in by]
+        written = whole_percent if row.unit == "share" else two_decimals
+        cells = [
+            "/".join(written(float(each)) for each in cell) for cell in zip(*means, strict=True)
+        ]
+        columns.append((row_label(result, row, short=True), cells))
+    for measure in surveyed(result, per_head=False):
+        own = numbers_of(result, statistic("current"), measure.name).mean(axis=1).value
+        columns.append((f"own {measure.symbol}", [whole_percent(float(each)) for each in own]))
     return columns
-
-
-def _together(shares: Sequence[float]) -> str:
-    """The shares of one category in one cell."""
-    cells = [whole_percent(float(value)) for value in shares]
-    return MISSING if set(cells) == {MISSING} else "/".join(cells)
 
 
 LONGEST = 16

@@ -14,8 +14,10 @@ SAID = 3
 
 
 def survey(result: xr.Dataset) -> list[str]:
-    """What stands out most, and answers of the numbers that were chosen."""
-    found = [each.text for each in highlights(result)[:SAID]]
+    """Return what stands out most, how much intervals leave open, and answers of numbers."""
+    every = highlights(result)
+    found = [each.text for each in every[:SAID]]
+    found += [each.text for each in every[SAID:] if each.kind == "inconclusive"]
     found = found or ["No head stands out by the rules of this page."]
     return [*found, *ranks(result), *importance(result), *null_space(result)]
 

@@ -7,7 +7,8 @@ give in all; a row that gives nothing is left out.
 """
 
 from collections.abc import Mapping, Sequence
-from typing import NamedTuple
+from types import MappingProxyType
+from typing import Any, NamedTuple
 
 import numpy as np
 import torch
@@ -18,36 +19,36 @@ from headlight.analysis.batch_texts import groups_of
 from headlight.analysis.positions import Positions, filled, moments, stacked
 from headlight.analysis.sentences import rank_of
 from headlight.capture import LayerRecord
-from headlight.encode import Encoded
+from headlight.catalogue.statistics import FIRST_TOKENS, Text, behaviours, statistic_table
+from headlight.encode import Encoded, token_names
 from headlight.encode.batch import Batch
+from headlight.errors import UsageError
 from headlight.measures.precision import double, single
 from headlight.pool import Groups, Pairs, at_pairs, over_offsets, over_pairs
-from headlight.reduce import Accumulator, GroupMeans, Ratio, Strongest
+from headlight.reduce import Accumulator, Count, GroupMeans, Ratio, Strongest
 from headlight.reduce.base import Array
 from headlight.shapes import Score
-from headlight.studies.heads.by_group import IN_GROUPS
 from headlight.studies.heads.one_pass import GROUPS, Sums, listed
 from headlight.studies.heads.part import PartObserver, SeenLayer, SeenMeasure, inputs_of
 from headlight.studies.heads.row_loops import Asked
 from headlight.vocabulary import (
-    BEHAVIOURS,
     CATEGORIES,
     DISTANCES,
     FAR,
-    FIRST_TOKENS,
     RELATIVE,
     SINK,
     Kind,
     measure,
 )
 
-NUMBERS = (*BEHAVIOURS, *RELATIVE, *DISTANCES)
-"""What is counted of each head, in this order along the last axis."""
+
+def numbers() -> tuple[str | int, ...]:
+    """Return what is counted of each head, in its order along the last axis."""
+    return (*behaviours(), *RELATIVE, *DISTANCES)
+
 
 SHOWN = ("first", "duplicate", "induction", "subword")
 """Of which each row of the weight is told, for passages."""
-
-BEHAVIOURS_IN_ORDER = tuple(BEHAVIOURS)
 
 POWERS = 3
 """Of the distance, from 0: their sums give its mean and variance."""
@@ -59,7 +60,7 @@ FourSums = tuple[Tensor, Tensor, Tensor, Tensor]
 
 
 class Parts(NamedTuple):
-    """Sums over the queries of a text, float64; of `NUMBERS`, but for the last.
+    """Sums over the queries of a text, float64; of `numbers`, but for the last.
 
     Attributes:
         given: What the keys get.
@@ -114,7 +115,9 @@ class BehaviourCounter(PartObserver):
         examples: of which it was made.
         kind: of attention; between two texts only the first tokens are looked at.
         measures: that are looked at.
-        function_words: ids of tokens that are function words where they are a whole word.
+        words: by row of the table of statistics, ids of tokens that belong to its class where they
+            are a whole word.
+        tokenizer: of the model, for rows that say which keys are meant; None leaves them out.
     """
 
     def __init__(
@@ -123,7 +126,8 @@ class BehaviourCounter(PartObserver):
         examples: Sequence[Encoded],
         kind: Kind,
         measures: Sequence[str],
-        function_words: Sequence[int] = (),
+        words: Mapping[str, Sequence[int]] = MappingProxyType({}),
+        tokenizer: Any = None,
     ) -> None:
         queries, keys = Positions.for_kind(batch, kind)
         self._measures = measures
@@ -143,8 +147,12 @@ class BehaviourCounter(PartObserver):
             pieces = (category == CATEGORIES.index("other")) & (word >= 0)
             self._tokens = Groups.of(ids, usual)
             self._pieces = Groups.of(word.clamp_min(0), pieces)
-            function = _function_words(ids, word, pieces, function_words)
-            self._function = None if function is None else function.to(device)
+            whole = _whole_words(word, pieces)
+            self._words = {
+                name: (torch.isin(ids, ids.new_tensor(known)) & whole).to(device)
+                for name, known in words.items()
+                if known
+            }
             back = torch.arange(ids.shape[1]) - self._tokens.first
             self._repeated = (self._tokens.earlier > 0).to(device)
             self._later = (self._pieces.earlier > 0).to(device)
@@ -154,6 +162,9 @@ class BehaviourCounter(PartObserver):
                 for there in (self._tokens.earlier > 0, back > FAR)
             )
             self._basis = _basis(ids.shape[1]).to(double(self._begin).device)
+        self._keys = {}
+        if self._own and tokenizer is not None:
+            self._keys = _chosen_keys(examples, kind, tokenizer, self._key_there)
         self._described: tuple[tuple[int, int], _Described] | None = None
         self._asked_in_pass: tuple[tuple[int, int], Asked] | None = None
         self._sums: dict[str, Parts] = {}
@@ -181,7 +192,7 @@ class BehaviourCounter(PartObserver):
         if sums is None:
             parts = self._parts(name, score, record)
         else:
-            parts = self._parts_of_sums(name, sums, record.first)
+            parts = self._parts_of_sums(name, score, sums, record)
         if record.first:
             parts = Parts(*(one + two for one, two in zip(self._sums[name], parts, strict=True)))
         self._sums[name] = parts
@@ -195,7 +206,7 @@ class BehaviourCounter(PartObserver):
     def means_of_weight(self) -> Float[Tensor, "shown batch head"]:
         """Their means in each text, over the queries of the layer so far."""
         sums = self._sums["weight"]
-        places = [BEHAVIOURS_IN_ORDER.index(name) for name in SHOWN]
+        places = [behaviours().index(name) for name in SHOWN]
         given, queries = (
             torch.stack([each[..., place] for place in places])
             for each in (sums.given, sums.queries)
@@ -203,9 +214,9 @@ class BehaviourCounter(PartObserver):
         return torch.where(queries > 0, given / queries, torch.nan)
 
     @property
-    def function_words(self) -> Bool[Tensor, "batch token"] | None:
-        """Which tokens are function words, where that is known."""
-        return self._function if self._own else None
+    def word_classes(self) -> list[Bool[Tensor, "batch token"]]:
+        """Which tokens are words of each class, where that is known."""
+        return list(self._words.values()) if self._own else []
 
     def asked(self, queries: slice) -> Asked:
         """What one pass over the cells of some queries is to find out; kept for the next."""
@@ -267,11 +278,12 @@ class BehaviourCounter(PartObserver):
         first = share[..., 0]
         sink = np.where(np.isnan(first), np.nan, first > SINK)
         found: dict[str, Accumulator] = {
+            "behaviour_rows": _rows_asked(queries),
             "behaviour": moments(share),
             "behaviour_rest": _ratio(seen["given_rest"], seen["rest"]),
             "distance": _ratio(*_distances(seen["powers"])),
             "first": moments(_mean_over_heads(first)),
-            "by_group_behaviour": GroupMeans.of(self._groups, share[..., IN_GROUPS]),
+            "by_group_behaviour": GroupMeans.of(self._groups, share[..., : len(behaviours())]),
             "by_group_distance": GroupMeans.of(self._groups, *_distances(seen["powers"])),
         }
         of_heads = {"sink": sink}
@@ -301,8 +313,9 @@ class BehaviourCounter(PartObserver):
             self._behaviours(block, name), sums, double(block.first), counts, block.queries
         )
 
-    def _parts_of_sums(self, name: str, sums: Sums, first: int) -> Parts:
+    def _parts_of_sums(self, name: str, score: Score, sums: Sums, record: LayerRecord) -> Parts:
         """The same, of what one pass over the cells found."""
+        first = record.first
         firsts, counts, rests = sums.head("firsts"), *sums.head("counts").unbind(-1)
         nothing = torch.zeros_like(rests[..., 0])
         rows: dict[str, FourSums] = {}
@@ -318,6 +331,8 @@ class BehaviourCounter(PartObserver):
             rows["missing"] = missing, count, nothing, nothing
         if self._own:
             rows |= self._of_text_of_sums(sums)
+        if self._keys:
+            rows |= self._of_keys(self._block(name, score, record))
         by_offset = sums.head("diagonal") if self._own else None
         queries = slice(first, first + factor.shape[2])
         if name == "weight":
@@ -347,12 +362,12 @@ class BehaviourCounter(PartObserver):
         for key, place, group in zip(GROUPS, asked, sums.head("groups").unbind(2), strict=True):
             given, others = group.unbind(-1)
             found[key] = given, counts[..., place], others, rests[..., place]
-        if self._function is not None:
-            factor, column = sums.row("factor"), sums.row("categories")[..., -1]
-            given = (factor * column).sum(2)
-            at_first = self._function.gather(1, self._begin[:, None]).to(given)
+        columns = sums.row("categories")[..., len(CATEGORIES) :]
+        for number, (key, is_word) in enumerate(self._words.items()):
+            given = (sums.row("factor") * columns[..., number]).sum(2)
+            at_first = is_word.gather(1, self._begin[:, None]).to(given)
             others = given - at_first * sums.head("first").sum(2)
-            found["function_words"] = given, count, others, rest
+            found[key] = given, count, others, rest
         for number, (key, place) in enumerate((("copy", copied), ("copy_far", copied_far))):
             found[key] = sums.head("hits")[..., number], counts[..., place], nothing, nothing
         return found
@@ -368,7 +383,7 @@ class BehaviourCounter(PartObserver):
         """With the sums over offsets, where there are some.
 
         Args:
-            behaviours: the first four fields of `Parts`, of `BEHAVIOURS`.
+            behaviours: the first four fields of `Parts`, of `behaviours`.
             by_offset: what goes to keys at each offset.
             first: what each query gives to the first token.
             counts: how many queries give something, and what goes to others than the first token.
@@ -415,7 +430,7 @@ class BehaviourCounter(PartObserver):
         return _Block(score, queries, factor, counted, first)
 
     def _behaviours(self, block: _Block, name: str) -> FourSums:
-        """The first four fields of `Parts`, of `BEHAVIOURS`."""
+        """The first four fields of `Parts`, of `behaviours`."""
         nothing = torch.zeros_like(block.first[..., 0])
         rows: dict[str, FourSums] = {}
         if name == "weight":
@@ -431,12 +446,28 @@ class BehaviourCounter(PartObserver):
             rows["missing"] = missing, block.counted.sum(2), nothing, nothing
         if self._own:
             rows |= self._of_text(block, name)
+        if self._keys:
+            rows |= self._of_keys(block)
         return self._in_order(rows)
 
+    def _of_keys(self, block: _Block) -> dict[str, FourSums]:
+        """Rows of other packages, which say which keys are meant."""
+        found: dict[str, FourSums] = {}
+        for name, chosen in self._keys.items():
+            here = chosen[:, block.queries, : block.score.shape[3]]
+            given = (block.score * here[:, None]).sum(3) * block.factor
+            begin = self._begin[:, None, None].expand(-1, here.shape[1], 1)
+            at_first = here.gather(2, begin.clamp_max(here.shape[2] - 1))[..., 0]
+            others = given - block.first * at_first[:, None]
+            asked = chosen.any(2)
+            counts = block.over(block.counted, asked), block.over(block.rest, asked)
+            found[name] = given.sum(2), counts[0], others.sum(2), counts[1]
+        return found
+
     def _in_order(self, rows: Mapping[str, FourSums]) -> FourSums:
-        """Numbers in the order of `BEHAVIOURS`; 0 of 0 where one is not defined."""
+        """Numbers in the order of `behaviours`; 0 of 0 where one is not defined."""
         undefined = (torch.zeros_like(next(iter(rows.values()))[0]),) * 4
-        found = [rows.get(key, undefined) for key in BEHAVIOURS]
+        found = [rows.get(key, undefined) for key in behaviours()]
         given, queries, given_rest, rest = (
             double(torch.stack(parts, -1)) for parts in zip(*found, strict=True)
         )
@@ -474,15 +505,15 @@ class BehaviourCounter(PartObserver):
             all_given, rest = (over_pairs(each, pairs, texts) for each in (given, others))
             counts = block.over(block.counted, asked), block.over(block.rest, asked)
             found[key] = all_given, counts[0], rest, counts[1]
-        if self._function is not None:
+        if self._words:
             column = (block.factor[:, :, None] @ block.score)[:, :, 0]
-            is_function = self._function[:, None, : column.shape[2]].to(column.dtype)
-            given = (column * is_function).sum(2)
-            begin = self._begin.clamp_max(column.shape[2] - 1)
-            at_first = is_function.gather(2, begin[:, None, None])[..., 0]
+            begin = self._begin.clamp_max(column.shape[2] - 1)[:, None, None]
             all_given, rest = block.counted.sum(2), block.rest.sum(2)
-            others = given - at_first * block.first.sum(2)
-            found["function_words"] = given, all_given, others, rest
+        for key, each in self._words.items():
+            is_word = each[:, None, : column.shape[2]].to(column.dtype)
+            given = (column * is_word).sum(2)
+            at_first = is_word.gather(2, begin)[..., 0]
+            found[key] = given, all_given, given - at_first * block.first.sum(2), rest
         top = block.score.amax(3)
         for key, pairs, asked in (
             ("copy", described.copy, self._copied),
@@ -575,19 +606,53 @@ def _first_tokens(
     return begin[:, None] + number, asked
 
 
-def _function_words(
-    ids: Int64[Tensor, "batch token"],
-    word: Int64[Tensor, "batch token"],
-    pieces: Bool[Tensor, "batch token"],
-    known: Sequence[int],
-) -> Bool[Tensor, "batch token"] | None:
-    """Which tokens are a function word; a piece of a longer word is none."""
-    if not known:
-        return None
+def _whole_words(
+    word: Int64[Tensor, "batch token"], pieces: Bool[Tensor, "batch token"]
+) -> Bool[Tensor, "batch token"]:
+    """Which tokens are a word, and no piece of a longer one."""
     label = word.masked_fill(~pieces, -1)
     same = (label[:, 1:] == label[:, :-1]) & pieces[:, 1:]
     pad = torch.nn.functional.pad
-    return torch.isin(ids, ids.new_tensor(known)) & ~pad(same, (1, 0)) & ~pad(same, (0, 1))
+    return ~pad(same, (1, 0)) & ~pad(same, (0, 1))
+
+
+def _chosen_keys(
+    examples: Sequence[Encoded],
+    kind: Kind,
+    tokenizer: Any,
+    there: Bool[Tensor, "batch token"],
+) -> dict[str, Bool[Tensor, "batch query token"]]:
+    """Return by row of another package which keys are meant, from each query of each text.
+
+    Raises:
+        UsageError: the function of a row does not give a boolean for each query and key.
+    """
+    found: dict[str, Tensor] = {}
+    for row in statistic_table():
+        if row.keys is None:
+            continue
+        found[row.name] = torch.zeros(*there.shape, there.shape[1], dtype=torch.bool)
+        for number, example in enumerate(examples):
+            text = _text_of(example, kind, tokenizer)
+            chosen, size = np.asarray(row.keys(text)), len(text.tokens)
+            if chosen.dtype != bool or chosen.shape != (size, size):
+                raise UsageError(
+                    f"the statistic {row.name!r} must choose keys by a boolean array of shape "
+                    f"{(size, size)}, not by one of {chosen.dtype} and {chosen.shape}."
+                )
+            own = there[number].cpu()
+            found[row.name][number][torch.outer(own, own)] = torch.from_numpy(chosen).flatten()
+    return {name: each.to(there.device) for name, each in found.items()}
+
+
+def _text_of(example: Encoded, kind: Kind, tokenizer: Any) -> Text:
+    """Return the text that attends to itself, as rows of other packages see it."""
+    if kind == "decoder" and example.target:
+        parts = example.target, example.target_words, example.target_categories
+    else:
+        parts = example.ids, example.words, example.categories
+    ids, words, codes = parts
+    return Text(token_names(tokenizer, ids), words, [CATEGORIES[code] for code in codes])
 
 
 def _basis(size: int) -> Float[Tensor, "offset number"]:
@@ -608,6 +673,14 @@ def _mean_over_heads(values: Array) -> Array:
     count = seen.sum((1, 2))
     total = np.where(seen, values, 0).sum((1, 2))
     return np.where(count > 0, total / np.maximum(count, 1), np.nan)
+
+
+def _rows_asked(queries: Array) -> Count:
+    """Of how many queries each behaviour is counted; a measure that is 0 there counts fewer."""
+    most = np.nanmax(queries[..., : len(behaviours())], axis=(1, 2, 3))
+    found = Count(most.shape[1:])
+    found.update(most)
+    return found
 
 
 def _ratio(part: Array, whole: Array) -> Ratio:

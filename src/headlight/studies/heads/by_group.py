@@ -6,7 +6,7 @@ It is kept of what heads are ranked by (`headlight.findings.heads`); and of numb
 means nor ratios of means it gives the intervals.
 """
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 import numpy as np
@@ -21,13 +21,7 @@ from headlight.analysis.variables import (
 from headlight.reduce import Accumulator, GroupMeans
 from headlight.reduce.base import Array
 from headlight.reduce.intervals import deviations, student
-from headlight.vocabulary import BEHAVIOURS, NEIGHBOURS, RELATIVE, measure
-
-IN_GROUPS = [
-    *range(len(BEHAVIOURS)),
-    *(len(BEHAVIOURS) + RELATIVE.index(offset) for offset in NEIGHBOURS.values()),
-]
-"""Which numbers of behaviours are looked at."""
+from headlight.vocabulary import measure
 
 POWERS = ("vector_norm_powers", "input_norm_powers")
 """What an observer knows of lengths: how many, their sum, that of their squares."""
@@ -36,9 +30,10 @@ BY_MEASURE, BY_HEAD = ("layer", "head", "measure"), ("layer", "head")
 
 DIMS = {
     "share": (*BY_MEASURE, "key_category"),
+    "class_share": (*BY_MEASURE, "key_class"),
     "entropy": BY_MEASURE,
     "behaviour_share": (*BY_MEASURE, "behaviour"),
-    "relative_share": (*BY_MEASURE, "offset"),
+    "neighbour": (*BY_MEASURE, "offset"),
     "distance_mean": BY_MEASURE,
     "sink_rate": BY_MEASURE,
     "no_op": BY_HEAD,
@@ -76,14 +71,18 @@ def members(
 
     Args:
         groups: of the texts.
-        seen: its rows: ``total``, ``entropy`` and ``correlation_by_head`` are looked at.
+        seen: its rows: ``total``, ``neighbour``, ``entropy``, ``class`` and
+            ``correlation_by_head`` are looked at.
         powers: those of `POWERS` that it has; along the last axis.
     """
     found: dict[str, Accumulator] = {
         "by_group_texts": GroupMeans.of(groups, np.ones(len(groups))),
         "by_group_total": GroupMeans.of(groups, seen["total"][..., 0, :]),
+        "by_group_neighbour": GroupMeans.of(groups, seen["neighbour"]),
         "by_group_entropy": GroupMeans.of(groups, seen["entropy"][..., 0]),
     }
+    if "class" in seen:
+        found["by_group_class"] = GroupMeans.of(groups, seen["class"][..., 0, :])
     if "correlation_by_head" in seen:
         found["by_group_correlation"] = GroupMeans.of(groups, seen["correlation_by_head"])
     for name, rows in powers.items():
@@ -119,10 +118,7 @@ def _replicates(
         of = found[f"by_group_{name}"]
         return of["mean"], of["without"], of["whole"]
 
-    sizes = np.array([not measure(name).share for name in measures])[:, None]
-    total, without, whole = kept("total")
-    shares = [np.where(sizes, each / _whole(each), each) for each in (total, without)]
-    there = {"share": (shares[0], shares[1], whole), "entropy": kept("entropy")}
+    there = {"entropy": kept("entropy"), **_of_rows(kept, found, measures)}
     for name, of in (
         ("sink_rate", "sink"),
         ("no_op", "no_op"),
@@ -132,9 +128,7 @@ def _replicates(
         if f"by_group_{of}" in found:
             there[name] = kept(of)
     if "by_group_behaviour" in found:
-        numbers = kept("behaviour")
-        there["behaviour_share"] = part(numbers, slice(len(BEHAVIOURS)))
-        there["relative_share"] = part(numbers, slice(len(BEHAVIOURS), None))
+        there["behaviour_share"] = kept("behaviour")
         there["distance_mean"] = part(kept("distance"), 0)
         for end, at in (("", 0), ("_rest", 2)):
             mean, squares = (part(kept("distance"), at + power) for power in (0, 1))
@@ -142,6 +136,22 @@ def _replicates(
     for name in ("vector_norm", "input_norm"):
         if f"by_group_{name}_powers" in found:
             there |= of_lengths(name, kept(f"{name}_powers"))
+    return there
+
+
+def _of_rows(
+    kept: Callable[[str], Replicates], found: Mapping[str, Any], measures: Sequence[str]
+) -> dict[str, Replicates]:
+    """Shares of rows; of measures that are none, of what rows give in all."""
+    sizes = np.array([not measure(name).share for name in measures])[:, None]
+    totals = kept("total")[:2]
+    there: dict[str, Replicates] = {}
+    for name, of in (("share", "total"), ("neighbour", "neighbour"), ("class_share", "class")):
+        if f"by_group_{of}" in found:
+            *numbers, texts = kept(of)
+            pairs = zip(numbers, totals, strict=True)
+            one, others = (np.where(sizes, each / _whole(total), each) for each, total in pairs)
+            there[name] = one, others, texts
     return there
 
 

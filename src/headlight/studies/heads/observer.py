@@ -41,6 +41,8 @@ from headlight.vocabulary import CATEGORIES, MEASURES, NEIGHBOURS, Measure, Valu
 OF_ALL_QUERIES = ("weight", "effective", "gradient", "attribution")
 """Measures that cost no more where a gate makes f another for each query."""
 OFFSETS = tuple(NEIGHBOURS.values())
+ROUNDING = 1e-6
+"""Sums of weights that are smaller are what rounding leaves of 0."""
 QUERY_CATEGORIES = ("all", *CATEGORIES, "not_sep")
 """Whose queries are averaged; the last are all but the separators (Clark et al. 2019, Fig. 2)."""
 
@@ -87,6 +89,7 @@ class HeadsObserver:
         self._query_members = query_members(queries)
         self._present = self._query_members[..., 0]
         self._key_lengths = keys.lengths
+        self._begin = (keys.category >= 0).int().argmax(1)
         self._one_pass = _one_pass(queries, self._key_members, self._counter)
         self._seen: dict[int, dict[str, Tensor]] = {}
         self._vectors: Vectors | None = None
@@ -121,6 +124,8 @@ class HeadsObserver:
         seen = {name: stacked([layer[name] for layer in layers]) for name in layers[0]}
         sums = seen.pop("comoments", None)
         powers = {name: seen.pop(name) for name in POWERS if name in seen}
+        if (first := seen.pop("first", None)) is not None:
+            seen["class"] = self._beside_first(seen["total"], first)
         found: dict[str, Accumulator] = {name: moments(rows) for name, rows in seen.items()}
         found |= self._beside_whole(seen)
         for part in self._parts:
@@ -141,11 +146,23 @@ class HeadsObserver:
         if sizes := [at for at, name in enumerate(self._measures) if not measure(name).share]:
             total = seen["total"][..., sizes, :, :]
             found["share_of_sizes"] = _of_whole(total, total)
+            if "class" in seen:
+                found["class_of_sizes"] = _of_whole(seen["class"][..., sizes, :, :], total)
             neighbour = seen["neighbour"][..., sizes, :]
             found["neighbour_of_sizes"] = _of_whole(neighbour, total[..., 0, :])
         if "merged" in seen:
             found["merged_share"] = _of_whole(seen["merged"], seen["merged"])
         return found
+
+    def _beside_first(self, total: Array, first: Array) -> Array:
+        """What the first token of each text gets, and each category without it."""
+        category = array(self._keys.category.gather(1, self._begin[:, None]))
+        own = (category == np.arange(len(CATEGORIES))).reshape(len(category), *[1] * 4, -1)
+        beside = total - np.where(own, first[..., None], 0)
+        unsigned = np.array([not measure(name).signed for name in self._measures])[:, None, None]
+        # What rounding leaves of a category that the first token has alone.
+        beside = np.where(unsigned | (np.abs(beside) < ROUNDING), np.maximum(beside, 0), beside)
+        return np.concatenate([first[..., None], beside], -1)
 
     def _look(self, scores: Scores) -> dict[str, Tensor]:
         """What is kept of each row."""
@@ -203,6 +220,9 @@ class HeadsObserver:
                 "neighbour": sums.row("neighbours"),
             }
             whole = sums.row("size")
+        if self._kind == "decoder":
+            begin = self._begin.clamp_max(score.shape[3] - 1)[:, None, None, None]
+            found["first"] = score.gather(3, begin.expand(*score.shape[:3], 1))[..., 0]
         if row.needs == "gradient":  # a query on which the loss does not depend has no entropy
             found["some"] = (whole > 0).to(score.dtype)
         return found
@@ -219,7 +239,7 @@ class HeadsObserver:
             return {}
         seen: dict[str, Tensor] = {}
         heads = max(each["entropy"].shape[1] for each in means.values())
-        for name in ("total", "neighbour", "entropy"):
+        for name in next(iter(means.values())):
             parts = [filled(each[name], heads) for each in means.values()]  # attribution: one row
             seen[name] = torch.stack(parts, dim=1).movedim(2, 1)
         if "norm" in self._measures:
@@ -240,7 +260,10 @@ class HeadsObserver:
         neighbour = mean_to_neighbours(given, members[..., 0])
         if self._kind == "cross":
             neighbour.fill_(torch.nan)
-        return {"total": total, "neighbour": neighbour, "entropy": entropies[..., 0]}
+        found = {"total": total, "neighbour": neighbour, "entropy": entropies[..., 0]}
+        if f"{name} first" in rows:
+            found["first"] = over_queries(rows[f"{name} first"][..., None], members)[..., 0]
+        return found
 
     def _members_of(self, name: str) -> Membership:
         """The queries that a measure is averaged over."""
@@ -298,10 +321,9 @@ def _of_whole(part: Array, total: Array) -> Ratio:
 def _one_pass(
     queries: Positions, members: Membership, behaviours: BehaviourCounter | None
 ) -> OnePass:
-    """Of the categories, and of function words as one more."""
-    words = None if behaviours is None else behaviours.function_words
-    if words is not None:
-        members = torch.cat([members, words[..., None].to(members)], -1)
+    """Of the categories, and of each class of words as one more."""
+    words = [] if behaviours is None else behaviours.word_classes
+    members = torch.cat([members, *(each[..., None].to(members) for each in words)], -1)
     return OnePass(queries, members, OFFSETS)
 
 

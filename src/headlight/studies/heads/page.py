@@ -1,6 +1,7 @@
 """The survey: what weights, norms and effective attention say about every head."""
 
 from collections.abc import Mapping
+from typing import NamedTuple
 
 import numpy as np
 import pandas as pd
@@ -8,6 +9,8 @@ import xarray as xr
 from markupsafe import Markup
 from numpy.typing import NDArray
 
+from headlight.catalogue import Statistic, statistic, statistic_table
+from headlight.catalogue.statistics import KEY_CLASSES
 from headlight.findings import (
     Highlight,
     average,
@@ -17,12 +20,19 @@ from headlight.findings import (
     observed,
     out_of_reach,
     passage_of,
-    share,
     surveyed,
     unit_of_keys,
 )
 from headlight.findings.answers.heads import SAID, survey
 from headlight.findings.rules import FEWEST_TEXTS
+from headlight.findings.statistics import (
+    applies,
+    measures_of,
+    numbers_of,
+    row_label,
+    row_target,
+    statistics_of,
+)
 from headlight.result.kinds import MULTI_KIND
 from headlight.studies.heads.page_numbers import chosen_sections, chosen_summary
 from headlight.studies.heads.page_sections import heads_section, residual_section, token_section
@@ -52,17 +62,6 @@ from headlight.vocabulary import CATEGORIES, NEIGHBOURS, NUMBERING, head_name
 findings = survey
 """In words, which stand first."""
 
-OFFSETS = {-1: "previous", 1: "next"}
-"""Neighbours in the table of heads."""
-OF_HEADS = {
-    "vector_norm_mean": "‖f(x)‖",
-    "vector_norm_cv": "CV of ‖f(x)‖",
-    "effective_correlation_by_head": "A⊥ ~ α",
-    "rank": "rank of T",
-    "gate": "gate",
-    "gate_closed": "gate below 0.1",
-}
-LOOKED_AT = tuple(name for name in CATEGORIES if name != "other")
 OUT_OF_REACH = "out of reach"
 """What the weight is called that effective attention leaves out."""
 MANY_HEADS = 100
@@ -72,12 +71,15 @@ STANDS_OUT = 0.1
 
 
 def summary(result: xr.Dataset) -> Summary:
-    """What separators get by each measure, and the mean entropy of weights."""
+    """What the first token or separators get by each measure, and the mean entropy of weights."""
     found: Summary = {}
+    name = "first" if "class_share" in result else "sep"
     for measure in map(str, result["measure"].values):
-        of_all = result.sel(measure=measure, query_category="all")
-        found[f"{measure}_to_sep"] = mean_of(of_all["share"].sel(key_category="sep"))
-        found[f"{measure}_entropy"] = mean_of(of_all["entropy"])
+        for each in (name, "entropy"):
+            numbers = numbers_of(result, statistic(each), measure)
+            found[f"{measure}_to_{each}" if each == name else f"{measure}_{each}"] = mean_of(
+                numbers.value
+            )
     if "vector_norm_cv" in result:
         found["vector_norm_cv"] = mean_of(result["vector_norm_cv"])
     if "effective_correlation_by_head" in result:
@@ -190,32 +192,63 @@ def _grid(result: xr.Dataset) -> Section:
     )
 
 
+class _Keys(NamedTuple):
+    """What a row is divided into: categories of keys; of a decoder the first token is one more."""
+
+    variable: str
+    dim: str
+    labels: dict[str, str]
+
+    @classmethod
+    def of(cls, result: xr.Dataset) -> "_Keys":
+        if "class_share" not in result:
+            return cls("share", "key_category", categories(result))
+        rows = [statistic(name) for name in KEY_CLASSES]
+        there = [row for row in rows if _any_number(result, row)]
+        labels = {row.name: row_target(result, row) for row in there}
+        return cls("class_share", "key_class", labels)
+
+    def shares(self, result: xr.Dataset, name: str) -> xr.DataArray:
+        return result[self.variable].sel({self.dim: name}, drop=True)
+
+
+def _any_number(result: xr.Dataset, row: Statistic) -> bool:
+    return any(
+        np.isfinite(numbers_of(result, row, m).value).any() for m in measures_of(result, row)
+    )
+
+
 def _shares(result: xr.Dataset) -> Section:
-    names = categories(result)
+    keys = _Keys.of(result)
     of_tokens = {
-        name: float(observed(result, "token_share", (), key_category=name)) for name in names
+        name: float(observed(result, "token_share", (), key_category=name))
+        for name in categories(result)
     }
     told = ", ".join(
-        f"{percent_text(value)} are {names[name]}" for name, value in of_tokens.items() if value > 0
+        f"{percent_text(value)} are {categories(result)[name]}"
+        for name, value in of_tokens.items()
+        if value > 0
     )
     drawings = []
     for query in _attending(result):
         found = result.sel(query_category=query)
-        if not _seen(found, "share"):
+        if not _seen(found, keys.variable):
             continue
         label = f"from {_attending(result)[query]}"
         if query != "all" and result.sizes["layer"] * result.sizes["head"] > MANY_HEADS:
-            found = found[["share"]].mean("head")
-        by_category = {f"to_{n}": found["share"].sel(key_category=n, drop=True) for n in names}
+            found = found[[keys.variable]].mean("head")
+        by_category = {f"to_{name}": keys.shares(found, name) for name in keys.labels}
         shown = [
             Curve(
                 f"to_{name}",
                 panel=f"Share of {called}",
                 by=_measures(result),
                 percent=True,
-                references=[Reference(of_tokens[name])] if query == "all" else [],
+                references=[Reference(of_tokens[name])]
+                if query == "all" and name in of_tokens
+                else [],
             )
-            for name, called in names.items()
+            for name, called in keys.labels.items()
         ]
         drawings.append(
             Drawing(
@@ -226,6 +259,12 @@ def _shares(result: xr.Dataset) -> Section:
                 label,
             )
         )
+    first = (
+        " The first token, which most heads attend to for want of others, is a kind of its own; "
+        "the other kinds are without it."
+        if "first" in keys.labels
+        else ""
+    )
     return Section(
         "shares",
         "Where attention goes",
@@ -233,7 +272,7 @@ def _shares(result: xr.Dataset) -> Section:
         f"of {unit_of_keys(result)}, by each measure. Where the line of the norm lies below that "
         "of the weight, tokens are looked at but little is taken from them. Shares of effective "
         "attention add up to less than 100%: what is missing is weight that cannot reach the "
-        "output of the head. "
+        f"output of the head.{first} "
         "The dashed line is the share of the tokens that are of that kind"
         f"{f': {told}' if told else ''}.",
         "Clark et al. (2019), Figure 2; Kobayashi et al. (2020), Figure 3; "
@@ -246,15 +285,18 @@ def _from_weight_to_norm(result: xr.Dataset) -> Section:
     rows = surveyed(result)
     layers, sizes = result["layer"].values.tolist(), range(result.sizes["head"])
     heads = [head_name(layer, head) for layer in layers for head in sizes]
+    looked_at = [statistic(name) for name in KEY_CLASSES if name != "other"]
+    if "class_share" not in result:
+        looked_at = looked_at[1:]
     values = {
-        name: np.stack([share(result, row.name, name).ravel() for row in rows])
-        for name in LOOKED_AT
+        each: np.stack([numbers_of(result, each, row.name).value.ravel() for row in rows])
+        for each in looked_at
         if rows
     }
     # Kinds of token that no head looks at have nothing to lose.
     panels = [
-        SlopePanel(f"Share of {category_label(result, name)}", each, heads, STANDS_OUT, name)
-        for name, each in values.items()
+        SlopePanel(f"Share of {row_target(result, of)}", each, heads, STANDS_OUT, of.name)
+        for of, each in values.items()
         if np.nan_to_num(each).max(initial=0.0) >= STANDS_OUT
     ]
     measures = [row.short for row in rows]
@@ -284,7 +326,8 @@ def _from_weight_to_norm(result: xr.Dataset) -> Section:
 
 
 def _matrices(result: xr.Dataset) -> Section:
-    keys, queries = categories(result), _attending(result)
+    parts, queries = _Keys.of(result), _attending(result)
+    keys = parts.labels
     attending = By("from", queries)
     found: dict[str, xr.DataArray] = {}
     shown = []
@@ -297,7 +340,9 @@ def _matrices(result: xr.Dataset) -> Section:
         shown.append(Map(name, title, (), attending, across, scale, (0, 1), ".1%"))
 
     for row in surveyed(result):
-        shares = [[float(average(share(result, row.name, k, q))) for k in keys] for q in queries]
+        here = result.sel(measure=row.name)
+        by_key = {k: parts.shares(here, k) for k in keys}
+        shares = [[mean_of(by_key[k].sel(query_category=q)) for k in keys] for q in queries]
         if row.name == "effective":
             lost = [float(average(out_of_reach(result, query))) for query in queries]
             shares = [[*each, out] for each, out in zip(shares, lost, strict=True)]
@@ -305,10 +350,11 @@ def _matrices(result: xr.Dataset) -> Section:
         else:
             show(row.name, row.title, shares, keys)
     if _seen(result, "merged_share"):
-        chosen = {"query_category": list(queries), "key_category": list(keys)}
+        names = categories(result)
+        chosen = {"query_category": list(queries), "key_category": list(names)}
         merged = result["merged_share"].sel(chosen).mean("layer")
         values = merged.transpose("query_category", "key_category").values.tolist()
-        show("merged", "all heads together ‖Σαf(x)‖", values, keys)
+        show("merged", "all heads together ‖Σαf(x)‖", values, names)
     cross = result.attrs.get("kind") == "cross"
     heard = unit_of_keys(result) == "frame"
     sides = (
@@ -334,15 +380,20 @@ def _matrices(result: xr.Dataset) -> Section:
 
 def _neighbours(result: xr.Dataset) -> Section:
     unit = unit_of_keys(result)
-    offsets = {offset: f"Share of the {name} {unit}" for name, offset in NEIGHBOURS.items()}
+    rows = [statistic(name) for name in NEIGHBOURS]
+    offsets = {row.labels["offset"]: f"Share of {row_target(result, row)}"
+               for row in rows if applies(result, row)}  # fmt: skip
     by = (By("offset", offsets), _measures(result))
-    draw = curves(result, Curve("neighbour", panel="{offset}", by=by, percent=True))
+    draw = curves(
+        result.sel(offset=list(offsets)), Curve("neighbour", panel="{offset}", by=by, percent=True)
+    )
     words = f"Shares of the {unit}s before and after, by layer."
     return Section(
         "neighbours",
         "Do heads look at their neighbours?",
-        f"The share that goes to the {unit} before, to the {unit} itself and to the {unit} after; "
-        "a dot near 100% is a head that does nothing else.",
+        f"The share that goes to the {unit} before, to the {unit} itself"
+        f"{f' and to the {unit} after' if 1 in offsets else ''}; a dot near 100% is a head that "
+        "does nothing else.",
         "Clark et al. (2019), Section 3.1",
         [Drawing("neighbours", "", words, draw)] if _seen(result, "neighbour") else [],
     )
@@ -436,14 +487,13 @@ def _correlation(result: xr.Dataset) -> Section:
 
 
 def _tables(result: xr.Dataset) -> Section:
-    heads, around = _heads(result, ""), _half_widths(result)
+    heads, around = _heads(result), _half_widths(result)
     layers = heads.groupby("layer", as_index=False).mean().drop(columns="head")
     shares = dict.fromkeys([name for name in heads.columns if name.endswith("%")], ".1f")
     tables = [
         Table("layers", "Means over heads", layers, shares),
         Table("heads", "All heads", heads, shares, around=around),
         _lengths(result),
-        _more_of_heads(result),
         _whole_layers(result),
     ]
     return Section(
@@ -490,30 +540,14 @@ def _where(result: xr.Dataset, place: int, dims: tuple[str, ...]) -> str:
     return name_of(result, int(result["layer"].values[row]), *head)
 
 
-def _more_of_heads(result: xr.Dataset) -> Table:
-    """What is known of heads beside shares, entropies and the rank."""
-    found: dict[str, NDArray[np.float64]] = {
-        f"{row.name} current %": 100 * observed(result, "neighbour", measure=row.name, offset=0)
-        for row in surveyed(result)
-    }
-    if "effective" in result["measure"].values:
-        found[f"{OUT_OF_REACH} %"] = 100 * out_of_reach(result)
-    found["‖f(x)‖ σ"] = observed(result, "vector_norm_std")
-    return _of_places(result, "heads_beside", "All heads: tokens to themselves, and σ", found)
-
-
 def _whole_layers(result: xr.Dataset) -> Table:
     """Measures of a whole layer, which stand at the place of its first head, and ‖x‖."""
     found: dict[str, NDArray[np.float64]] = {}
-    for row in surveyed(result, per_head=False):
-        for name in CATEGORIES:
-            label = f"{row.short}: {category_label(result, name)} %"
-            found[label] = 100 * average(share(result, row.name, name), axis=1)
-        for name, offset in NEIGHBOURS.items():
-            value = observed(result, "neighbour", measure=row.name, offset=offset)
-            found[f"{row.short}: {name} %"] = 100 * average(value, axis=1)
-        entropy = observed(result, "entropy", measure=row.name, query_category="all")
-        found[f"{row.short}: entropy"] = average(entropy, axis=1)
+    for measure in surveyed(result, per_head=False):
+        for row in statistic_table():
+            if row.prominent and row.per_measure and applies(result, row):
+                label = f"{measure.short}: {row_label(result, row, short=True)}"
+                found |= _column(label, row, numbers_of(result, row, measure.name).mean(1).value)
     for label, name in (("‖x‖ mean", "mean"), ("‖x‖ σ", "std"), ("‖x‖ CV", "cv")):
         found[label] = observed(result, f"input_norm_{name}", ("layer",))
     return _of_places(result, "layers_beside", "All layers: what heads have together", found)
@@ -539,32 +573,34 @@ def _of_places(
 
 def _half_widths(result: xr.Dataset) -> dict[str, list[float]]:
     """Of the columns of `_heads` half the intervals, where a survey has them."""
-    low, high = (_heads(result, end) for end in ("_low", "_high"))
-    if len(low) != len(_heads(result, "")):  # of one text, or of an earlier version
+    low, high = (_heads(result, end) for end in ("low", "high"))
+    if len(low) != len(_heads(result)):  # of one text, or of an earlier version
         return {}
     there = [name for name in low.columns if name in high.columns and name not in ("layer", "head")]
     return {name: ((high[name] - low[name]) / 2).tolist() for name in there}
 
 
-def _heads(result: xr.Dataset, end: str) -> pd.DataFrame:
+def _heads(result: xr.Dataset, end: str = "value") -> pd.DataFrame:
     """A row for each head, of numbers or of one end of their intervals."""
-    found: dict[str, xr.DataArray] = {}
-    of_all = result.sel(query_category="all")
-    names = categories(result)
-
-    def of(part: xr.Dataset, name: str) -> xr.DataArray:
-        there = f"{name}{end}"
-        return part[there] if there in part else xr.full_like(part[name], np.nan)
-
-    for measure in map(str, result["measure"].values):
-        here = of_all.sel(measure=measure)
-        for key, label in names.items():
-            found[f"{measure} {label} %"] = 100 * of(here, "share").sel(key_category=key)
-        for offset, label in OFFSETS.items():
-            found[f"{measure} {label} %"] = 100 * of(here, "neighbour").sel(offset=offset)
-        found[f"{measure} entropy"] = of(here, "entropy")
-    found |= {label: of(result, name) for name, label in OF_HEADS.items() if name in result}
-    table = xr.Dataset({name: each.reset_coords(drop=True) for name, each in found.items()})
-    frame = table.to_dataframe(["layer", "head"])[list(found)]
+    found: dict[str, NDArray[np.float64]] = {}
+    statistics = [each for each in statistics_of(result, prominent=True) if each[0].per_measure]
+    for measure in (row.name for row in surveyed(result)):
+        for row, by in statistics:
+            if measure in by:
+                label = f"{measure} {row_label(result, row, short=True)}"
+                found |= _column(label, row, getattr(by[measure], end))
+    for row, by in statistics_of(result):
+        if not row.per_measure and row.prominent:
+            found |= _column(row_label(result, row, short=True), row, getattr(by[""], end))
+    places = pd.MultiIndex.from_product(
+        [result["layer"].values, result["head"].values], names=["layer", "head"]
+    )
+    frame = pd.DataFrame({name: each.ravel() for name, each in found.items()}, places)
     # Without what was not observed, and the heads that a layer does not have.
     return frame.dropna(axis=0, how="all").dropna(axis=1, how="all").reset_index()
+
+
+def _column(
+    label: str, row: Statistic, values: NDArray[np.float64]
+) -> dict[str, NDArray[np.float64]]:
+    return {f"{label} %": 100 * values} if row.unit == "share" else {label: values}

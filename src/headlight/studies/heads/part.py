@@ -126,7 +126,7 @@ class Subject:
         settings: of the survey.
         batch: of texts.
         examples: of which it was made.
-        function_words: ids of tokens that are function words.
+        words: ids of the words of each class, by row of the table of statistics.
         known: what was found out of the corpus before the passes, by part.
         observers: the parts that observe it so far, by name.
     """
@@ -136,7 +136,7 @@ class Subject:
     settings: SurveySettings
     batch: Batch
     examples: Sequence[Encoded]
-    function_words: Sequence[int] = ()
+    words: Mapping[str, Sequence[int]] = field(default_factory=dict)
     known: Mapping[str, Any] = field(default_factory=dict)
     observers: dict[str, PartObserver] = field(default_factory=dict)
 

@@ -50,9 +50,11 @@ def _gate_attributes(outcome: Outcome) -> dict[str, Any]:
     return {"gated_queries": outcome.settings.gated_queries} if sampled else {}
 
 
-def _observe_behaviours(subject: Subject) -> PartObserver:
-    words = () if subject.reads_sound else subject.function_words
-    return BehaviourCounter(*subject.texts, subject.one.measures, words)
+def observe_behaviours(subject: Subject) -> PartObserver:
+    """Return what counts the behaviours of a batch."""
+    model, words = subject.plan.model, {} if subject.reads_sound else subject.words
+    tokenizer = model.tokenizer if words else None
+    return BehaviourCounter(*subject.texts, subject.one.measures, words, tokenizer)
 
 
 def _observe_residual(subject: Subject) -> PartObserver:
@@ -142,7 +144,7 @@ PARTS = (
     Part(
         name="behaviours",
         variables=result.OF_BEHAVIOURS,
-        observe=_observe_behaviours,
+        observe=observe_behaviours,
         compute=result.behaviours,
     ),
     Part(

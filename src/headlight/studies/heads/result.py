@@ -13,6 +13,8 @@ from headlight.analysis.variables import (
     of_rate,
     of_ratio,
 )
+from headlight.catalogue import behaviours as names_of_behaviours
+from headlight.catalogue.statistics import KEY_CLASSES
 from headlight.encode import token_names
 from headlight.reduce import Strongest
 from headlight.studies.heads.by_group import of_groups
@@ -21,7 +23,7 @@ from headlight.studies.heads.observer import OFFSETS, QUERY_CATEGORIES
 from headlight.studies.heads.part import Outcome, Variables
 from headlight.studies.heads.passages import BEFORE, STATISTICS
 from headlight.studies.heads.token_types import SIDES, of_token_types
-from headlight.vocabulary import BEHAVIOURS, CATEGORIES, DISTANCES, RELATIVE, measure
+from headlight.vocabulary import CATEGORIES, DISTANCES, RELATIVE, measure
 
 GROUP = ("layer", "head", "measure")
 
@@ -43,6 +45,10 @@ OF_ROWS = {
     ),
     "share": Variable("share of a row that goes to keys of a category", interval="row_share"),
     "neighbour": Variable("share of a row that goes to the key at an offset", interval="row_share"),
+    "class_share": Variable(
+        "share of a row that goes to the first token, or to a category beside it",
+        interval="row_share",
+    ),
     "entropy": Variable("entropy of a row", "nat", interval="positive"),
     "entropy_uniform": Variable("entropy of uniform attention", "nat", interval="positive"),
     "token_share": Variable("share of the tokens that are of a category", interval="share"),
@@ -83,6 +89,7 @@ OF_PASSAGES = {
 
 OF_BEHAVIOURS = {
     **_shares("behaviour", "what a behaviour looks at"),
+    "behaviour_rows": Variable("rows of attention of which a behaviour is counted"),
     **_shares("relative", "the key at a place"),
     **_shares("distance", "keys at distances of a bin"),
     "distance_mean": Variable(
@@ -135,19 +142,24 @@ def rows(outcome: Outcome) -> Variables:
     total = of_mean("total", (*GROUP, "query_category", "key_category"), found["total"])
     share = {name.replace("total", "share"): each.copy() for name, each in total.items()}
     neighbour = of_mean("neighbour", (*GROUP, "offset"), found["neighbour"])
+    shares = {"share": share, "neighbour": neighbour}
+    if "class" in found:
+        dims = (*GROUP, "query_category", "key_class")
+        shares["class"] = of_mean("class_share", dims, found["class"])
     sizes = [at for at, name in enumerate(measures) if not measure(name).share]
-    if sizes:
-        for of, name in ((share, "share"), (neighbour, "neighbour")):
-            ratios = of_ratio(name, tuple(map(str, of[name].dims)), found[f"{name}_of_sizes"])
-            for end, each in ratios.items():
-                of[end][{"measure": sizes}] = each.values
+    for name, of in shares.items() if sizes else ():
+        first = next(iter(of))
+        ratios = of_ratio(first, tuple(map(str, of[first].dims)), found[f"{name}_of_sizes"])
+        for end, each in ratios.items():
+            of[end][{"measure": sizes}] = each.values
     entropy = of_mean("entropy", (*GROUP, "query_category"), found["entropy"])
-    all_of_them = total | share | neighbour | entropy
+    all_of_them = total | share | neighbour | shares.get("class", {}) | entropy
     return {
         "measure": list(measures),
         "query_category": list(QUERY_CATEGORIES),
         "key_category": list(CATEGORIES),
         "offset": list(OFFSETS),
+        **({"key_class": list(KEY_CLASSES)} if "class" in found else {}),
         **{name: each.transpose("measure", ...) for name, each in all_of_them.items()},
         **of_mean("entropy_uniform", (), found["entropy_uniform"]),
         **of_ratio("token_share", ("key_category",), found["token_share"]),
@@ -160,11 +172,11 @@ def behaviours(outcome: Outcome) -> Variables:
     if "behaviour" not in found:
         return {}
     variables: Variables = {
-        "behaviour": list(BEHAVIOURS),
+        "behaviour": list(names_of_behaviours()),
         "relative": list(RELATIVE),
         "distance": list(DISTANCES),
     }
-    ends = np.cumsum([len(BEHAVIOURS), len(RELATIVE)])
+    ends = np.cumsum([len(names_of_behaviours()), len(RELATIVE)])
     share = of_mean("share", (*GROUP, "number"), found["behaviour"])
     rest = of_ratio("rest", (*GROUP, "number"), found["behaviour_rest"])
     for end, values in (share | rest).items():
@@ -183,6 +195,7 @@ def behaviours(outcome: Outcome) -> Variables:
         variance = squared["ratio"] - distance["ratio"] ** 2
         deviation = np.sqrt(np.where(variance >= 0, variance, np.nan))
         variables[f"distance_std{end}"] = by_measure, deviation
+    variables["behaviour_rows"] = "behaviour", found["behaviour_rows"]["total"]
     variables |= of_mean("first_share", ("measure",), found["first"])
     sink = of_rate("sink_rate", GROUP, found["sink"])
     variables |= {name: each.transpose(*by_measure) for name, each in sink.items()}

@@ -15,10 +15,11 @@ from headlight.analysis.plan import (
     required_objective,
 )
 from headlight.analysis.text_study import LossStudy
-from headlight.capture import Kind, Objective, default_objective
+from headlight.capture import CapturedModel, Kind, Objective, default_objective
+from headlight.catalogue import statistic_table
 from headlight.encode import Encoded
 from headlight.encode.batch import Batch
-from headlight.encode.function_words import function_word_ids
+from headlight.encode.categories import word_ids
 from headlight.reduce import Tally
 from headlight.studies.heads import SurveySettings, parts
 from headlight.studies.heads.observer import HeadsObserver
@@ -78,20 +79,30 @@ class SurveyStudy(LossStudy[SurveySettings]):
         self, plan: StudyPlan[Encoded], batch: Batch, examples: Sequence[Encoded]
     ) -> HeadsObserver:
         """Looks at every layer, by all parts."""
-        one, settings, words = plan.passes[0], self.settings, self._function_words
+        one, settings, words = plan.passes[0], self.settings, self._words
         known = self._known[plan.kind]
         return parts.observe(Subject(plan, one, settings, batch, examples, words, known))
 
     @cached_property
-    def _function_words(self) -> tuple[int, ...]:
-        """Ids of function words; none where there is no tokenizer."""
-        tokenizer = self.model.tokenizer
-        return () if tokenizer is None else function_word_ids(tokenizer)
+    def _words(self) -> dict[str, tuple[int, ...]]:
+        """Ids of the words of each class."""
+        return words_of(self.model)
 
     def dataset(self, plan: StudyPlan[Encoded], tally: Tally) -> xarray.Dataset:
         """Statistics by head, and passages."""
         known = self._known[plan.kind]
         return parts.dataset(Outcome(plan, plan.passes[0], self.settings, tally, known))
+
+
+def words_of(model: CapturedModel) -> dict[str, tuple[int, ...]]:
+    """Return ids of the words of each class that the table of statistics has.
+
+    There are none where tokens have no names.
+    """
+    if model.tokenizer is None:
+        return {}
+    rows = (row for row in statistic_table() if row.words)
+    return {row.name: word_ids(model.tokenizer, row.words) for row in rows}
 
 
 run = SurveyStudy.run

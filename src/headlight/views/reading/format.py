@@ -27,11 +27,10 @@ The **header** is JSON::
                       a list of true or false, and why, as said
         first         [layer, head], by their places: the head that is shown first
         cell          [query, key], by their places: the cell that is looked at first
-        statistics    list of objects with name, label, unit and by_measure: name -> [layer][head];
-                      heads: what heads are called that do it;
-                      corpus, if there is a survey: the same of it; relation: true where it is how
-                      often a head finds the other end of a dependency relation; low, high: the 95%
-                      interval of what was found in a corpus, as by_measure
+        statistics    list of objects, as `headlight.views.head_numbers.numbers_as_json` describes
+                      them, over all heads in the order of layers; corpus, if there is a survey: as
+                      by, of it; relation: true where it is how often a head finds the other end of
+                      a dependency relation in a corpus
         findings      if there is a survey: object: name of a head -> list of sentences
     report        if there is one: address of the survey's report
     second        of a view of two readings: model, revision, text, pair, created and command of
@@ -72,8 +71,10 @@ from numpy.typing import NDArray
 
 from headlight.errors import ResultError, UsageError
 from headlight.findings import equal_layers, equal_to_weight, pieces_of
+from headlight.findings.statistics import statistics_of
 from headlight.result.kinds import concat_kinds, split_kinds
-from headlight.views.reading.head_statistics import head_statistics, most_misleading
+from headlight.views.head_numbers import numbers_as_json
+from headlight.views.reading.head_statistics import most_misleading
 from headlight.views.reading.pair import DIFFERENCE, SECOND, Matched, header_of_both, matched
 from headlight.views.reading.quantization import (
     ABSENT,
@@ -185,8 +186,14 @@ def header_of_kind(
         **_equal(part),
         "first": list(first),
         "cell": list(cell),
-        "statistics": head_statistics(part),
+        "statistics": numbers_as_json(part, statistics_of(part), places_of(part, heads)),
     }
+
+
+def places_of(part: xr.Dataset, heads: Sequence[int]) -> list[Head]:
+    """Return layers, as the model counts them, and heads, in the order of statistics."""
+    layers = part["layer"].values.tolist()
+    return [(layer, head) for layer, n in zip(layers, heads, strict=True) for head in range(n)]
 
 
 def _sides(part: xr.Dataset) -> dict[str, Any]:

@@ -4,17 +4,16 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
-import numpy as np
 import xarray as xr
-from numpy.typing import NDArray
 
+from headlight.catalogue import Statistic
 from headlight.errors import UsageError
 from headlight.findings import highlights
+from headlight.findings.estimates import estimates
+from headlight.findings.statistics import statistics_of
 from headlight.result.kinds import split_kinds
-from headlight.vocabulary import BEHAVIOURS, CATEGORIES, NEIGHBOURS, head_name
-
-SAME_SHARES = ("weight", "norm")
-"""Measures whose shares a text and a survey count alike; not those that may be below 0."""
+from headlight.views.head_numbers import numbers_as_json
+from headlight.vocabulary import head_name
 
 FEWEST_WORDS = 10
 """A relation of fewer words says nothing about a head."""
@@ -56,7 +55,7 @@ def with_corpus(
     for kind, part in kinds.items():
         survey = _of_kind(corpus.survey, kind)
         if survey is not None:
-            part["statistics"] = [_beside(row, survey, part) for row in part["statistics"]]
+            part["statistics"] = _beside(part, survey)
             part["findings"] = _findings(survey)
         relations = _of_kind(corpus.dependency, kind)
         if relations is not None:
@@ -84,39 +83,21 @@ def _of_kind(result: xr.Dataset | None, kind: str) -> xr.Dataset | None:
     return None if result is None else split_kinds(result).get(kind)
 
 
-def _beside(row: Mapping[str, Any], survey: xr.Dataset, part: Mapping[str, Any]) -> dict[str, Any]:
-    """A statistic of the text with that of the corpus, where both tell the same."""
-    measures = [name for name in SAME_SHARES if name in survey["measure"].values]
-    told: dict[str, dict[str, Any]] = {"corpus": {}, "low": {}, "high": {}}
-    for name in measures:
-        found = _surveyed(survey.sel(measure=name), row["name"])
-        for bound, values in found.items():
-            told[bound][name] = _lists(values, part)
-    return {**row, **{bound: values for bound, values in told.items() if values}}
+def _beside(part: Mapping[str, Any], survey: xr.Dataset) -> list[dict[str, Any]]:
+    """The statistics of the text, each with that of the corpus."""
+    rows = {row["name"]: row["by"]
+            for row in numbers_as_json(survey, statistics_of(survey), _places(part))}  # fmt: skip
+    return [
+        {**row, "corpus": {name: rows[row["name"]][name] for name in row["by"]
+                           if name in rows.get(row["name"], ())}}
+        for row in part["statistics"]
+    ]  # fmt: skip
 
 
-def _surveyed(survey: xr.Dataset, name: str) -> dict[str, xr.DataArray]:
-    """What a survey says by one measure, [layer, head], and the interval that it knows."""
-    where: dict[str, str | int] = {}
-    if name in CATEGORIES:
-        statistic, where = "share", {"key_category": name}
-    elif name in NEIGHBOURS:
-        statistic, where = "neighbour", {"offset": NEIGHBOURS[name]}
-    elif name == "broad":
-        statistic = "entropy"
-    elif name in BEHAVIOURS and "behaviour" in survey.coords:
-        statistic, where = "behaviour_share", {"behaviour": name}
-    else:
-        return {}
-    if "query_category" in survey[statistic].dims:
-        where["query_category"] = "all"
-    most = None if statistic == "entropy" else 1.0
-    ends = {
-        end: survey[f"{statistic}_{end}"].sel(where).clip(0.0, most)
-        for end in ("low", "high")
-        if f"{statistic}_{end}" in survey  # which older results do not have
-    }
-    return {"corpus": survey[statistic].sel(where), **ends}
+def _places(part: Mapping[str, Any]) -> list[tuple[int, int]]:
+    """Layers and heads of the text, in the order of its statistics."""
+    layers = zip(part["layers"], part["heads"], strict=True)
+    return [(layer, head) for layer, heads in layers for head in range(heads)]
 
 
 def _findings(survey: xr.Dataset) -> dict[str, list[str]]:
@@ -136,41 +117,20 @@ def _relations(result: xr.Dataset, part: Mapping[str, Any]) -> list[dict[str, An
     names = [str(name) for name in result["relation"].values]
     frequent = [name for name in names if float(counts.sel(relation=name)) >= FEWEST_WORDS]
     measures = [str(name) for name in result["measure"].values if name in part["measures"]]
-    return [
-        {
-            "name": f"relation {name}",
-            "label": name,
-            "unit": "1",
-            "relation": True,
-            **{
-                bound: {
-                    each: _lists(values.sel(measure=each, relation=name), part) for each in measures
-                }
-                for bound, values in of_best.items()
-            },
-        }
-        for name in sorted(frequent)
-    ]
+    rows = []
+    for name in sorted(frequent):
+        row = Statistic(name=f"relation {name}", short=name, title=name)
+        by = {each: estimates(of_best.sel(relation=name), "accuracy", measure=each)
+              for each in measures}  # fmt: skip
+        rows.append((row, by))
+    found = numbers_as_json(of_best, rows, _places(part))
+    return [{**row, "relation": True} for row in found]
 
 
-def _better_direction(result: xr.Dataset) -> dict[str, xr.DataArray]:
+def _better_direction(result: xr.Dataset) -> xr.Dataset:
     """How often each head is right in its better direction, and the interval of that."""
-    accuracy = result["accuracy"]
-    better = accuracy.fillna(-1).argmax("direction")
-    found = {"by_measure": "accuracy", "low": "low", "high": "high"}
-    return {
-        bound: result[name].isel(direction=better)
-        for bound, name in found.items()
-        if name in result
-    }
-
-
-def _lists(values: xr.DataArray, part: Mapping[str, Any]) -> list[list[float | None]]:
-    """By layer and head of the text; None where the corpus says nothing."""
-    heads = max(part["heads"])
-    wide = values.reindex(layer=part["layers"], head=range(heads)).transpose("layer", "head")
-    numbers: NDArray[np.float64] = wide.values
-    return [
-        [float(f"{value:.4g}") if np.isfinite(value) else None for value in layer[:there]]
-        for layer, there in zip(numbers, part["heads"], strict=True)
-    ]
+    better = result["accuracy"].fillna(-1).argmax("direction")
+    found = {"accuracy": "accuracy", "low": "accuracy_low", "high": "accuracy_high"}
+    known = {new: result[name].isel(direction=better)
+             for name, new in found.items() if name in result}  # fmt: skip
+    return xr.Dataset(known)

@@ -14,8 +14,10 @@ import numpy as np
 import xarray as xr
 
 from headlight.errors import UsageError
+from headlight.findings.statistics import statistics_of
 from headlight.result.kinds import split_kinds
-from headlight.views.reading.head_statistics import head_statistics, largest_cell
+from headlight.views.head_numbers import numbers_as_json
+from headlight.views.reading.head_statistics import largest_cell
 from headlight.views.reading.serial import category_name
 from headlight.vocabulary import PER_HEAD, measure, measure_table
 
@@ -210,7 +212,7 @@ def header_of_both(
         **sides,
         "measures": measures,
         **opens,
-        "statistics": [*_statistics(pair), *_apart_row(apart)],
+        "statistics": [*_statistics(pair), *_apart_row(apart, pair.heads)],
     }
 
 
@@ -239,16 +241,25 @@ def _apart(pair: Matched, name: str) -> Numbers:
     return [[None if np.isnan(each) else float(f"{each:.4g}") for each in row] for row in rows]
 
 
-def _apart_row(apart: Mapping[str, Numbers]) -> list[dict[str, Any]]:
+def _apart_row(apart: Mapping[str, Numbers], heads: Sequence[int]) -> list[dict[str, Any]]:
     if not apart:
         return []
-    by_measure = {
-        f"{name}{end}": numbers
+    flat = {
+        name: [each for row, n in zip(numbers, heads, strict=True) for each in _filled(row, n)]
         for name, numbers in apart.items()
+    }
+    by = {
+        f"{name}{end}": [numbers]
+        for name, numbers in flat.items()
         for end in ("", SECOND, DIFFERENCE)
     }
     label = "how far the two are apart (0 to 1)"
-    return [{"name": APART, "label": label, "unit": "of 1", "by_measure": by_measure}]
+    return [{"name": APART, "label": label, "unit": "1", "by": by}]
+
+
+def _filled(row: Sequence[float | None], heads: int) -> list[float | None]:
+    """The numbers of a layer; what heads have together stands at the first."""
+    return [*row, *[None] * heads][:heads]
 
 
 def _largest(numbers: Numbers) -> list[int]:
@@ -271,12 +282,11 @@ def _opens(pair: Matched, apart: Numbers) -> dict[str, list[int]]:
 def _statistics(pair: Matched) -> list[dict[str, Any]]:
     """Those of each text by itself, since tokens of the other are no neighbours."""
     layers = pair.first["layer"].values.tolist()
+    places = [(layer, head) for layer, n in zip(layers, pair.heads, strict=True)
+              for head in range(n)]  # fmt: skip
     rows: dict[str, dict[str, Any]] = {}
     for part, end in zip(pair.alone, ("", SECOND), strict=True):
-        own = part["layer"].values.tolist()
-        for row in head_statistics(part):
-            told = rows.setdefault(row["name"], {**row, "by_measure": {}})
-            for name, numbers in row["by_measure"].items():
-                placed = dict(zip(own, numbers, strict=True))
-                told["by_measure"][f"{name}{end}"] = [placed.get(layer, []) for layer in layers]
+        for row in numbers_as_json(part, statistics_of(part), places):
+            one = rows.setdefault(row["name"], {**row, "by": {}})
+            one["by"] |= {f"{name}{end}": numbers for name, numbers in row["by"].items()}
     return list(rows.values())

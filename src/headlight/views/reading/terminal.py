@@ -10,16 +10,15 @@ from numpy.typing import NDArray
 from rich.console import Group, RenderableType
 from rich.text import Text
 
+from headlight.catalogue.statistics import MIN_ROWS
 from headlight.errors import UnknownNameError
 from headlight.findings import equal_to_weight, name_of, observed, token_labels
+from headlight.findings.statistics import rests_on_few, row_label, say_rows, statistics_of
+from headlight.findings.wording import plural
 from headlight.result.kinds import MULTI_KIND, split_for_display
 from headlight.views.numbers import MISSING, decimal, whole_percent
 from headlight.views.parts import Table
-from headlight.views.reading.head_statistics import (
-    head_statistics,
-    shares_of_layer,
-    special_places,
-)
+from headlight.views.reading.head_statistics import shares_of_layer, special_places
 from headlight.views.terminal_table import terminal
 from headlight.vocabulary import ATTENTION, NUMBERING, measure as row_of, measure_names
 
@@ -27,7 +26,8 @@ SHOWN = 20
 """Heads that are shown if nothing else is asked for."""
 OFTEN = 0.25
 """The share of the rows from which on it is said that they give most to a special token."""
-_SINKS = ("cls", "sep", "first")
+_COMMON = ("cls", "sep", "first", "other")
+"""Rows that most heads have much of."""
 
 
 def reading_terminal(
@@ -67,9 +67,10 @@ def _strongest(part: xr.Dataset, measure: str, top: int, *, all_heads: bool) -> 
     values = observed(part, measure, row_of(measure).axes)
     # A layer with fewer heads than others is filled up with what is no number.
     places = [at for at in np.ndindex(values.shape[:-2]) if np.isfinite(values[at]).any()]
-    does = _what_stands_out(part, measure) if values.ndim == 4 else {}
+    ranked = values.ndim == 4 and values.shape[-2] >= MIN_ROWS
+    does = _what_stands_out(part, measure) if ranked else {}
     left = 0
-    if len(places) > SHOWN and does and not all_heads:
+    if len(places) > SHOWN and values.ndim == 4 and not all_heads:
         left = len(places) - SHOWN
         places = sorted(places, key=lambda at: -does[at].far if at in does else 0.0)[:SHOWN]
     links = _Links(part, top)
@@ -78,7 +79,8 @@ def _strongest(part: xr.Dataset, measure: str, top: int, *, all_heads: bool) -> 
     for place in places:
         layer = layers[place[0]]
         name = name_of(part, layer, heads[place[1]]) if len(place) > 1 else str(layer)
-        why = {"stands out": does[place].said if place in does else ""} if left else {}
+        said = does[place].said if place in does else ""
+        why = {"stands out": said} if does and left else {}
         rows.append(
             {"layer" if values.ndim == 3 else "head": name}
             | why
@@ -86,7 +88,12 @@ def _strongest(part: xr.Dataset, measure: str, top: int, *, all_heads: bool) -> 
         )
     table = terminal(Table("links", "", pd.DataFrame(rows)), len(rows))
     notes = []
-    if left:
+    if left and not does:
+        notes.append(
+            f"The first {SHOWN} of {left + SHOWN} heads: of {plural(values.shape[-2], 'row')} of "
+            f"attention none is ranked, only from {MIN_ROWS} on; --all-heads shows the others too."
+        )
+    elif left:
         notes.append(
             f"The {SHOWN} of {left + SHOWN} heads that do most what others do not, by the share "
             "of their rows; --all-heads shows the others too."
@@ -110,11 +117,18 @@ def _what_stands_out(part: xr.Dataset, measure: str) -> dict[tuple[int, ...], _D
     Shares go to neighbours, to punctuation, or to the one other token of a row that gets most; what
     goes to special tokens, and in a decoder to the first, is what most heads do.
     """
-    named = {
-        f"to {row['label']}": np.array(row["by_measure"][measure], dtype=np.float64)
-        for row in head_statistics(part)
-        if row["unit"] == "1" and row["name"] not in _SINKS and measure in row["by_measure"]
-    }
+    named: dict[str, NDArray[np.float64]] = {}
+    for row, by in statistics_of(part):
+        if (
+            row.unit == "share"
+            and row.target
+            and row.prominent
+            and row.name not in _COMMON
+            and measure in by
+            and not rests_on_few(part, row)
+        ):
+            rows = say_rows(part, row)
+            named[f"{row_label(part, row)}{f' ({rows})' if rows else ''}"] = by[measure].value
     named["to one other token"] = np.stack(
         [_to_another(part, measure, layer) for layer in range(part.sizes["layer"])]
     )
@@ -163,7 +177,8 @@ class _Links:
         if len(self._special) < known.shape[1]:
             plain[:, self._special] = -np.inf
         flat = plain.ravel()
-        order = [i for i in np.argsort(-flat, kind="stable")[: self._top] if np.isfinite(flat[i])]
+        # What is masked, or 0, is no link.
+        order = [i for i in np.argsort(-flat, kind="stable")[: self._top] if flat[i] > 0]
         words = [
             f"{self._queries[query]} → {self._keys[key]} {decimal(float(flat[index]))}"
             for index in order

@@ -6,17 +6,19 @@ from importlib.resources import files
 
 MODULES = (
     *("bytes", "host", "numbers", "state", "units", "colours", "measures", "overview", "panels"),
-    *("text", "links", "layer_lines", "layers", "export", "what_if", "main"),
+    *("text", "links", "layer_lines", "layers", "export", "what_if", "head_numbers", "main"),
 )
 """Of the view, in an order in which each stands after those that it imports."""
 
-HEADS = ("bytes", "head_card", "head_scatter", "head_pages", "report_heads")
+HEADS = ("bytes", "head_numbers", "head_card", "head_scatter", "head_pages", "report_heads")
 """Of single heads in the report of a survey."""
 
-GALLERY = ("head_card", "head_scatter", "gallery_data", "gallery_search", "gallery")
+GALLERY = ("head_numbers", "head_scatter", "gallery_data", "gallery_search", "gallery")
 """Of the first page of a gallery."""
 
-GALLERY_MODEL = ("head_card", "head_scatter", "head_pages", "gallery_data", "gallery_model")
+GALLERY_MODEL = (
+    *("head_numbers", "head_card", "head_scatter", "head_pages", "gallery_data", "gallery_model"),
+)
 """Of the page of one model in it."""
 
 _IMPORT = re.compile(r'^import (\{.*\}) from "\./(\w+)\.js";$', re.MULTILINE)

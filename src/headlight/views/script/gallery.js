@@ -1,5 +1,5 @@
 // The first page of a gallery: a search over the heads of all models.
-import { build, said } from "./head_card.js";
+import { build, said } from "./head_numbers.js";
 import { loaded } from "./gallery_data.js";
 import { found, parsed } from "./gallery_search.js";
 

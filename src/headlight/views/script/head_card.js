@@ -1,86 +1,14 @@
 // The page of one head: what it does among all heads, and where in the corpus.  Texts of a corpus
 // are data: they become text nodes, never markup.
-
-export function build(tag, attributes = {}, ...children) {
-  const node = document.createElement(tag);
-  Object.entries(attributes).forEach(([name, value]) => node.setAttribute(name, value));
-  node.append(...children);
-  return node;
-}
-
-export function said(value, unit) {
-  if (value === null || value === undefined) return "–";
-  const minus = (text) => text.replace("-", "−");
-  if (unit === "share") return minus(`${(100 * value).toFixed(1)}%`);
-  return minus(value === 0 ? "0" : Math.abs(value) >= 1e5 || Math.abs(value) < 1e-3 ? value.toExponential(2) : String(Number(value.toPrecision(3))));
-}
-
-// How many heads have more; of equal ones all have the same rank, and none if all heads are equal.
-function rankOf(values, index) {
-  const known = values.filter((value) => value !== null);
-  if (values[index] === null || known.every((value) => value === values[index])) return null;
-  return 1 + known.filter((value) => value > values[index]).length;
-}
-
-function table(caption, titles, rows) {
-  const made = build("table");
-  const top = made.createTHead().insertRow();
-  titles.forEach((title) => top.append(build("th", { scope: "col" }, title)));
-  const body = made.createTBody();
-  rows.forEach(([first, ...cells]) => {
-    const row = body.insertRow();
-    row.append(build("th", { scope: "row" }, first), ...cells.map((cell) => build("td", {}, cell)));
-  });
-  const sheet = build("div", { class: "sheet", tabindex: "0", role: "region", "aria-label": caption }, made);
-  return build("div", {}, build("p", { class: "help small" }, caption), sheet);
-}
-
-// Its rank as far as intervals decide it: 1, or 1–3 where those of two others reach its own.
-function ranksOf([values, low, high], index) {
-  const rank = rankOf(values, index);
-  if (rank === null || low[index] === null || high[index] === null) return rank;
-  const others = values.map((_, other) => other).filter((other) => other !== index && low[other] !== null);
-  const first = 1 + others.filter((other) => low[other] > high[index]).length;
-  const last = 1 + others.filter((other) => high[other] >= low[index]).length;
-  return first === last ? first : `${first}–${last}`;
-}
+import { build, said, statisticsTable, table } from "./head_numbers.js";
 
 // What a corpus is made of: sound comes in recordings.
 const textOf = (all) => (all.unit === "frame" ? "recording" : "text");
 
-// What the head does, what it does more than others first: value, interval and rank by each measure.
-function behaviours(all, index) {
-  const measures = all.measures.map(([name, label]) => [name, label]);
-  const rows = all.statistics.filter((each) => Object.values(each.by).some(([values]) => values[index] !== null));
-  // Of many that are equal, as where none does it, none stands out.
-  const rank = (each) => {
-    const [values] = each.by[measures[0]?.[0]] ?? Object.values(each.by)[0];
-    const equal = values.filter((value) => value === values[index]).length;
-    return (rankOf(values, index) ?? Infinity) + (equal - 1) / 2;
-  };
-  const cell = (each, three) => {
-    const [values, low, high] = three;
-    if (values[index] === null) return "–";
-    const known = low[index] !== null && high[index] !== null;
-    const interval = known ? build("span", { class: "quiet" }, ` ${said(low[index], each.unit)} to ${said(high[index], each.unit)}`) : "";
-    const rank = ranksOf(three, index);
-    const place = rank === null ? "" : build("span", { class: "rank" }, ` #${rank}`);
-    return build("span", {}, build("b", {}, said(values[index], each.unit)), interval, place);
-  };
-  const sorted = [...rows].sort((one, other) => rank(one) - rank(other));
-  const units = { nats: ", nats", tokens: `, ${all.unit}s` };
-  return table(
-    `What it does: mean over ${textOf(all)}s, interval of 95%, and rank among ${all.names.length} heads, #1–3 where intervals do not decide it`,
-    ["", ...measures.map(([, label]) => label)],
-    sorted.map((each) => {
-      const label = `${each.label}${units[each.unit] ?? ""}`;
-      if (each.by[""]) {
-        return [label, cell(each, each.by[""]), ...measures.slice(1).map(() => "")];
-      }
-      return [label, ...measures.map(([name]) => (each.by[name] ? cell(each, each.by[name]) : "–"))];
-    }),
-  );
-}
+const behaviours = (all, index) => statisticsTable(
+  `What it does: mean over ${textOf(all)}s, interval of 95%, and rank among ${all.names.length} heads, #1–3 where intervals do not decide it`,
+  all.statistics, all.measures, index, all.unit,
+);
 
 // A row of attention as text: each token with what it gets as colour, the attending one framed.
 function line(tokens, weights, asking, colour, top) {

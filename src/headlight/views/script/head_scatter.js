@@ -1,5 +1,5 @@
 // All heads as points: two of their numbers, whichever are chosen.
-import { build, said } from "./head_card.js";
+import { build, said } from "./head_numbers.js";
 
 const WIDE = 640, HIGH = 420, LEFT = 76, BELOW = 44, EDGE = 14;
 

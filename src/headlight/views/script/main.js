@@ -1,6 +1,6 @@
 // One state, and everything that is drawn of it. Pointing shows, a click keeps, Escape lets go.
 import { header, host } from "./host.js";
-import { isPerLayer, loadKind, measuresOf, need, needAround, partOf } from "./numbers.js";
+import { headIndex, isPerLayer, loadKind, measuresOf, need, needAround, partOf } from "./numbers.js";
 import { baseOf, beginWith, DIFFERENCE, endOf, firstPanels, headName, mapName, readAddress, state, step, written } from "./state.js";
 import { explanationOf, isTwoSided, scaleOf, shortOf, shown } from "./measures.js";
 import { byCell, drawOverview, forgetRoom, likeThis, moveFrame, placeOf, prepare, rankBy, sayHovered, statisticsOf } from "./overview.js";
@@ -13,6 +13,7 @@ import { asJson, asLatex, asLink, asPng, asPython, asSvg, offer } from "./export
 import { differs, isolated, isTimed, namedOf, units } from "./units.js";
 import { forgetColours } from "./colours.js";
 import { offerWhatIf } from "./what_if.js";
+import { build, statisticsTable } from "./head_numbers.js";
 
 const byId = (id) => document.getElementById(id);
 const REST = 250, MOST_RELATIONS = 3;
@@ -45,40 +46,27 @@ function drawCard() {
   const of = `${state.kind} ${headName()}`;
   if (byId("card").dataset.of === of) return; // it has all measures
   byId("card").dataset.of = of;
-  const part = partOf(state.kind), all = part.statistics, measures = Object.keys(all[0]?.by_measure ?? {});
-  const own = (row, name) => row.by_measure[name]?.[state.layer]?.[state.head];
-  const related = all.filter((row) => row.relation && Object.values(row.by_measure).length);
-  related.sort((one, other) => (own(other, "weight") ?? 0) - (own(one, "weight") ?? 0));
-  const rows = [...all.filter((row) => !row.relation), ...related.slice(0, MOST_RELATIONS)];
-  const cell = (tag, text) => { const made = document.createElement(tag); made.textContent = text; return made; };
-  const line = (cells) => { const made = document.createElement("tr"); made.append(...cells); return made; };
-  byId("card").replaceChildren(
-    line([cell("td", ""), ...measures.map((name) => cell("th", shortOf(name)))]),
-    ...rows.map((row) => line([
-      cell("th", row.relation ? `${row.label}, found in the corpus` : row.unit === "of 1" ? row.label : row.unit === "1" ? `to ${row.label}` : `${row.label} (${row.unit})`),
-      ...measures.map((name) => {
-        const said = (value) => (value === null || value === undefined ? "" : row.unit === "1" ? `${(100 * value).toFixed(1)}%` : value.toFixed(2));
-        const here = (values) => said(values?.[name]?.[state.layer]?.[state.head]), made = cell("td", said(own(row, name)));
-        const corpus = here(row.corpus), ends = [here(row.low), here(row.high)];
-        const words = `${corpus ? ` corpus ${corpus}` : ""}${ends[0] ? ` (${ends.join(" – ")})` : ""}`;
-        if (words) { const beside = cell("span", words); beside.className = "quiet"; beside.title = ends[0] ? "95% interval" : ""; made.append(beside); }
-        return made;
-      }),
-    ])),
-  );
-  drawCorpus(part, cell);
+  const part = partOf(state.kind), index = headIndex(state.kind, state.layer, state.head);
+  const names = [...new Set(part.statistics.flatMap(({ by }) => Object.keys(by)))].filter((name) => name && endOf(name) !== `-${DIFFERENCE}`);
+  const own = ({ by }) => by.weight?.[0][index] ?? 0;
+  const related = part.statistics.filter(({ relation }) => relation).sort((one, other) => own(other) - own(one));
+  const rows = [...part.statistics.filter(({ relation }) => !relation), ...related.slice(0, MOST_RELATIONS)];
+  const heads = part.heads.reduce((sum, number) => sum + number, 0);
+  byId("card").replaceChildren(statisticsTable(
+    `Where each measure puts the head’s attention: shares of a row, the mean over the rows that can; and its rank among ${heads} heads`,
+    rows, names.map((name) => [name, shortOf(name)]), index, part.keys.times ? "frame" : "token",
+  ));
+  drawCorpus(part);
 }
 
 /** What a survey says of the head, and the way to its report. */
-function drawCorpus(part, cell) {
+function drawCorpus(part) {
   const name = headName(), found = part.findings?.[name] ?? [];
-  const lines = found.map((sentence) => cell("p", `In the corpus: ${sentence}`));
+  const lines = found.map((sentence) => build("p", {}, `In the corpus: ${sentence}`));
   if (header.report) {
-    const link = cell("a", `${name} in the report`), kind = Object.keys(header.kinds).length > 1 ? `kind=${state.kind}&` : "";
+    const link = build("a", {}, `${name} in the report`), kind = Object.keys(header.kinds).length > 1 ? `kind=${state.kind}&` : "";
     link.href = `${header.report}#${kind}h=${part.layers[state.layer]}-${state.head}`;
-    const line = cell("p", "");
-    line.append(link);
-    lines.push(line);
+    lines.push(build("p", {}, link));
   }
   byId("in-corpus").replaceChildren(...lines);
 }
@@ -149,7 +137,7 @@ function drawControls() {
     input.disabled = input.value === DIFFERENCE ? !differs() : !(input.value in measuresOf(state.kind));
     input.checked = state.panels.includes(input.value);
   });
-  const options = [new Option("place", "position"), ...statisticsOf().map(({ name, label, relation, heads }) => new Option(heads ? `${heads} heads` : relation ? `relation ${label}` : label, name))];
+  const options = [new Option("place", "position"), ...statisticsOf().map(({ name, label, relation }) => new Option(relation ? `relation ${label}` : label, name))];
   const sorts = byId("sort");
   // The same list stays: to make another one costs a layout of the page.
   if (options.map(({ text }) => text).join() !== [...sorts.options].map(({ text }) => text).join()) sorts.replaceChildren(...options);

@@ -14,6 +14,8 @@ export const isSpecial = (kind, side, place) => ["cls", "sep"].includes(side.cat
 export const partOf = (kind) => header.kinds[kind];
 export const measuresOf = (kind) => partOf(kind).measures;
 export const isPerLayer = (kind, measure) => measuresOf(kind)[measure].per === "layer";
+/** The place of a head among the numbers of statistics. */
+export const headIndex = (kind, layer, head) => partOf(kind).heads.slice(0, layer).reduce((sum, number) => sum + number, head);
 export const headsOf = (kind, measure, layer) => (isPerLayer(kind, measure) ? 1 : partOf(kind).heads[layer]);
 
 const blobs = new Map(), pending = new Map();

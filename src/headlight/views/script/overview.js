@@ -1,6 +1,6 @@
 // All heads as small maps: in their places, or those first that a statistic is largest for.
 import { level, pixelate, rampOf, sharp, variable } from "./colours.js";
-import { headsOf, isPerLayer, isSpecial, mapOf, need, partOf, pictureOf } from "./numbers.js";
+import { headIndex, headsOf, isPerLayer, isSpecial, mapOf, need, partOf, pictureOf } from "./numbers.js";
 import { headName, state } from "./state.js";
 import { isTwoSided, sizesOf } from "./measures.js";
 
@@ -77,7 +77,7 @@ export function prepare() {
 /** The largest value of all heads, for one scale of colours. */
 export const commonTop = () => made().reduce((most, each) => Math.max(most, each.top), 0) || 1;
 
-export const statisticsOf = () => partOf(state.kind).statistics.filter((each) => each.by_measure[state.measure]);
+export const statisticsOf = () => partOf(state.kind).statistics.filter((each) => each.by[state.measure] && !each.few);
 
 /** Order all heads by a number each; nothing puts them back into their places. */
 export function rankBy(numbers, say = (value) => value.toFixed(2)) {
@@ -88,7 +88,7 @@ export function rankBy(numbers, say = (value) => value.toFixed(2)) {
 /** The name and the number of the heads that come first, each to be chosen. */
 function nameFirst(order) {
   const unit = ranking ? null : statisticsOf().find((each) => each.name === state.sort)?.unit;
-  const say = unit === "1" ? (value) => `${Math.round(100 * value)}%` : ranking ? told : (value) => value.toFixed(2);
+  const say = unit === "share" ? (value) => `${Math.round(100 * value)}%` : ranking ? told : (value) => value.toFixed(2);
   leading.hidden = !order.length;
   leading.replaceChildren(...order.filter(({ rank }) => rank > -Infinity).slice(0, NAMED).map(({ layer, head, rank }) => {
     const button = document.createElement("button");
@@ -106,7 +106,7 @@ const nameAt = (layer, head) => (isPerLayer(state.kind, state.measure) ? `layer 
 function ranks() {
   if (ranking) return ranking;
   const statistic = statisticsOf().find((each) => each.name === state.sort);
-  return statistic ? (layer, head) => statistic.by_measure[state.measure][layer][head] : null;
+  return statistic ? (layer, head) => statistic.by[state.measure][0][headIndex(state.kind, layer, head)] : null;
 }
 
 /** The step of each pixel, 0 to 255, up to the head's own largest or that of all heads. */
@@ -197,8 +197,8 @@ export function sayHovered(place) {
   if (!place) { hovered.textContent = ""; return; }
   const name = nameAt(place.layer, place.head);
   const most = statisticsOf()
-    .filter((each) => each.unit !== "nats")
-    .map((each) => [each.label, each.by_measure[state.measure][place.layer]?.[place.head] ?? 0])
+    .filter((each) => each.unit === "share" && each.name !== "other")
+    .map((each) => [each.label, each.by[state.measure][0][headIndex(state.kind, place.layer, place.head)] ?? 0])
     .sort((one, other) => other[1] - one[1])
     .slice(0, 2)
     .map(([label, value]) => `${label} ${Math.round(100 * value)}%`);

@@ -1,6 +1,6 @@
 // What is looked at. It is the address of the page too, so that a link brings it back.
 import { header } from "./host.js";
-import { headsOf, isPerLayer, measuresOf, partOf } from "./numbers.js";
+import { headsOf, isPerLayer, isSpecial, measuresOf, partOf } from "./numbers.js";
 
 /** Of a translator, what its target attends to in the source. */
 const firstKind = "cross" in header.kinds ? "cross" : Object.keys(header.kinds)[0];
@@ -16,9 +16,14 @@ const firstMeasure = (kind) => {
 };
 /** Where heads differ most is seen on one scale. */
 const SCALES = header.second ? ["common", "own"] : ["own", "common"];
+/** What is made of special tokens at first: of a decoder they and the first token, which most attend to, are left out. */
+function specialOf(kind) {
+  const plain = (side) => side.tokens.filter((_, place) => !isSpecial(kind, side, place)).length > 1;
+  return kind === "decoder" && plain(partOf(kind).queries) && plain(partOf(kind).keys) ? "out" : "shown";
+}
 export const state = {
   kind: firstKind, layer: partOf(firstKind).first[0], head: partOf(firstKind).first[1], measure: firstMeasure(firstKind),
-  queries: [partOf(firstKind).cell[0]], key: partOf(firstKind).cell[1], direction: "from", unit: "pieces", special: "shown", least: 0,
+  queries: [partOf(firstKind).cell[0]], key: partOf(firstKind).cell[1], direction: "from", unit: "pieces", special: specialOf(firstKind), least: 0,
   scale: SCALES[0], sort: "position", panels: [], large: "",
   /** The lines of all heads: whether they are there, the token whose lines are kept ("q3", "k5"), and heads without lines. */
   lines: true, token: "", off: [],
@@ -38,7 +43,7 @@ const CHOICES = { u: ["unit", ["pieces", "words"]], s: ["special", ["shown", "fa
 export function written() {
   const parts = [`h=${layerNumber()}-${state.head}`, `m=${state.measure}`, `q=${state.queries.join(",")}`, `k=${state.key}`];
   if (Object.keys(header.kinds).length > 1) parts.unshift(`kind=${state.kind}`);
-  for (const [short, [name, values]] of Object.entries(CHOICES)) if (state[name] !== values[0]) parts.push(`${short}=${state[name]}`);
+  for (const [short, [name, values]] of Object.entries(CHOICES)) if (state[name] !== (name === "special" ? specialOf(state.kind) : values[0])) parts.push(`${short}=${state[name]}`);
   if (state.least) parts.push(`t=${state.least}`);
   if (state.sort !== "position") parts.push(`o=${state.sort}`);
   parts.push(`p=${state.panels.join(",")}`);
@@ -86,7 +91,7 @@ export function readAddress(address) {
 /** start over with a kind of attention. */
 export function beginWith(kind) {
   const { first: [layer, head], cell: [query, key], measures } = partOf(kind);
-  Object.assign(state, { kind, layer, head, queries: [query], key, token: "", off: [] });
+  Object.assign(state, { kind, layer, head, queries: [query], key, token: "", off: [], special: specialOf(kind) });
   if (!(state.measure in measures)) state.measure = firstMeasure(kind);
   state.panels = firstPanels();
 }

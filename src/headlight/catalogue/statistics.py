@@ -1,0 +1,441 @@
+"""The statistics of a head: one table, which whatever ranks, draws, compares or names them reads.
+
+A reading has the same rows of its one text, computed by the survey.  Rows of other packages are
+found by entry points of the group ``headlight.statistics``.
+"""
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field
+from functools import cache
+from typing import Any, Literal, NamedTuple
+
+from headlight.catalogue.registry import rows_of_packages
+from headlight.errors import UnknownNameError
+from headlight.vocabulary import CATEGORIES, KINDS, NEIGHBOURS, Kind
+
+GROUP = "headlight.statistics"
+"""Of entry points whose value is a `Statistic`."""
+
+Unit = Literal["share", "nats", "tokens", "1"]
+"""Of a share of rows or texts, of an entropy, of a distance; all else is a plain number."""
+
+OWN: tuple[Kind, ...] = ("encoder", "decoder")
+"""Attention of a text to itself."""
+
+MIN_ROWS = 5
+"""Of fewer rows of attention no head is ranked, and nothing is found."""
+
+Where = Mapping[str, str | int]
+
+
+class Text(NamedTuple):
+    """A text that attends to itself: tokens, the word of each (-1 for special ones), categories."""
+
+    tokens: Sequence[str]
+    words: Sequence[int]
+    categories: Sequence[str]
+
+
+@dataclass(frozen=True, kw_only=True, eq=False)
+class Statistic:
+    """A number of a head.
+
+    Attributes:
+        name: by which heads are ranked (`headlight.heads`) and results are compared.
+        short: the label where there is little room.
+        target: what a share of a row goes to; ``{unit}`` is a token or a frame of sound,
+            ``{category}`` the name that the tokenizer has for the category.
+        title: the label of what is no share of a row; else it is *to* the target.
+        help: what one number says, as a sentence.
+        unit: of the numbers.
+        variable: in the result of a survey.
+        labels: where in the variable; by default the row's own place along ``behaviour``.
+        rest: the variable of the same without the first token; empty where there is none.
+        per_measure: whether there is one for each measure.
+        min_rows: the fewest rows of attention on which heads are ranked, or a finding rests.
+        kinds: of attention that can have it.
+        follows: the row that explains this one: where a head has that, this is no finding.
+        prominent: whether it stands in the grid and in tables, and is a finding; else it is ranked,
+            compared, and on the page of one head.
+        also: other names of the same.
+        source: where it is defined.
+        keys: which keys of a text are meant, as booleans over query and key; the number is the mean
+            over the queries that have such keys.
+        words: of a class of words: those that belong to it, in small letters.
+    """
+
+    name: str
+    short: str
+    target: str = ""
+    title: str = ""
+    help: str = ""
+    unit: Unit = "share"
+    variable: str = "behaviour_share"
+    labels: Where = field(default_factory=dict)
+    rest: str = ""
+    per_measure: bool = True
+    min_rows: int = MIN_ROWS
+    kinds: tuple[Kind, ...] = KINDS
+    follows: str = ""
+    prominent: bool = False
+    also: tuple[str, ...] = ()
+    source: str = ""
+    keys: Callable[[Text], Any] | None = None
+    words: frozenset[str] = frozenset()
+
+    def __post_init__(self) -> None:
+        if self.counted and not self.labels:
+            object.__setattr__(self, "labels", {"behaviour": self.name})
+
+    @property
+    def label(self) -> str:
+        """The label, in which unit and category are still to be filled in."""
+        return self.title or f"to {self.target}"
+
+    @property
+    def bounds(self) -> tuple[float, float]:
+        """The least and the largest number that there can be."""
+        low = -1.0 if self.name in ("no_op", "effective_correlation") else 0.0
+        high = 1.0 if self.unit == "share" or self.name == "effective_correlation" else float("inf")
+        return low, high
+
+    @property
+    def rest_labels(self) -> Where:
+        """Where in the variable without the first token."""
+        return {"relative": self.labels["offset"]} if "offset" in self.labels else self.labels
+
+    @property
+    def category(self) -> str:
+        """The category of the attended tokens; empty where it is of none."""
+        return str(self.labels.get("key_category", ""))
+
+    @property
+    def counted(self) -> bool:
+        """Whether it is one of those that a survey counts along its axis ``behaviour``."""
+        return self.variable == "behaviour_share"
+
+
+FUNCTION_WORDS = frozenset(
+    [
+        "a",
+        "an",
+        "the",
+        "this",
+        "that",
+        "these",
+        "those",
+        "each",
+        "every",
+        "either",
+        "neither",
+        "some",
+        "any",
+        "no",
+        "all",
+        "both",
+        "half",
+        "such",
+        "another",
+        "i",
+        "you",
+        "he",
+        "she",
+        "it",
+        "we",
+        "they",
+        "me",
+        "him",
+        "her",
+        "us",
+        "them",
+        "my",
+        "your",
+        "his",
+        "its",
+        "our",
+        "their",
+        "mine",
+        "yours",
+        "hers",
+        "ours",
+        "theirs",
+        "myself",
+        "yourself",
+        "himself",
+        "herself",
+        "itself",
+        "ourselves",
+        "themselves",
+        "who",
+        "whom",
+        "whose",
+        "which",
+        "what",
+        "one",
+        "none",
+        "somebody",
+        "someone",
+        "something",
+        "anybody",
+        "anyone",
+        "anything",
+        "nobody",
+        "nothing",
+        "everybody",
+        "everyone",
+        "everything",
+        "about",
+        "above",
+        "across",
+        "after",
+        "against",
+        "along",
+        "among",
+        "around",
+        "as",
+        "at",
+        "before",
+        "behind",
+        "below",
+        "beneath",
+        "beside",
+        "between",
+        "beyond",
+        "by",
+        "down",
+        "during",
+        "for",
+        "from",
+        "in",
+        "inside",
+        "into",
+        "near",
+        "of",
+        "off",
+        "on",
+        "onto",
+        "out",
+        "outside",
+        "over",
+        "past",
+        "since",
+        "through",
+        "throughout",
+        "till",
+        "to",
+        "toward",
+        "towards",
+        "under",
+        "until",
+        "up",
+        "upon",
+        "with",
+        "within",
+        "without",
+        "and",
+        "but",
+        "or",
+        "nor",
+        "so",
+        "yet",
+        "if",
+        "unless",
+        "although",
+        "though",
+        "because",
+        "while",
+        "whereas",
+        "whether",
+        "than",
+        "when",
+        "where",
+        "why",
+        "how",
+        "am",
+        "is",
+        "are",
+        "was",
+        "were",
+        "be",
+        "been",
+        "being",
+        "do",
+        "does",
+        "did",
+        "have",
+        "has",
+        "had",
+        "having",
+        "can",
+        "could",
+        "may",
+        "might",
+        "must",
+        "shall",
+        "should",
+        "will",
+        "would",
+        "ought",
+        "not",
+        "there",
+    ]
+)
+"""Function words of English: the closed classes."""
+
+FIRST_TOKENS = ("first", "second", "third", "fourth")
+"""Those of single tokens, by their place."""
+
+KEY_CLASSES = ("first", *CATEGORIES)
+"""Kinds of key of a decoder: the first token, and what is of a category beside it."""
+
+CLARK, GU, OLSSON = "Clark et al. (2019)", "Gu et al. (2024)", "Olsson et al. (2022)"
+KOBAYASHI, BRUNNER = "Kobayashi et al. (2020)", "Brunner et al. (2020)"
+
+
+def _to_category(name: str, short: str, target: str) -> Statistic:
+    help = f"The share of a row that goes to {target.format(category='tokens of a kind')}."
+    return _behaviour(name, short, target, help, variable="share", rest="", kinds=KINDS,
+                      labels={"key_category": name, "query_category": "all"},
+                      prominent=True, source=f"{CLARK}, Section 3.2")  # fmt: skip
+
+
+def _to_neighbour(name: str, short: str, target: str, kinds: tuple[Kind, ...] = OWN) -> Statistic:
+    help = f"The share of a row that goes to {target.format(unit='token')}."
+    return _behaviour(name, short, target, help, variable="neighbour", rest="relative_rest",
+                      labels={"offset": NEIGHBOURS[name]}, kinds=kinds,
+                      prominent=True, source=f"{CLARK}, Section 3.1")  # fmt: skip
+
+
+def _behaviour(name: str, short: str, target: str, help: str, **more: Any) -> Statistic:
+    about = {"rest": "behaviour_rest", "kinds": OWN, **more}
+    return Statistic(name=name, short=short, target=target, help=help, **about)
+
+
+def _of_head(name: str, short: str, title: str, help: str, **more: Any) -> Statistic:
+    about = {"variable": name, "unit": "1", "per_measure": False, "prominent": True, **more}
+    return Statistic(name=name, short=short, title=title, help=help, **about)
+
+
+_TABLE = (
+    _behaviour("first", "first", "the first {unit}",
+               "The share of a row that goes to the first token, which heads attend to for want of "
+               "others (a sink).",
+               rest="", kinds=KINDS, follows="cls", prominent=True, also=("sink",), source=GU),
+    _to_category("cls", "{category}", "{category}"),
+    _to_category("sep", "{category}", "{category}"),
+    _to_category("punctuation", "punct.", "punctuation"),
+    _to_category("other", "other", "other tokens"),
+    _to_neighbour("previous", "prev.", "the previous {unit}"),
+    _to_neighbour("current", "itself", "the {unit} itself"),
+    _to_neighbour("next", "next", "the next {unit}", ("encoder",)),
+    *(_behaviour(name, name, f"the {name} {{unit}}",
+                 f"The share that goes to the {name} token, from the queries behind it.",
+                 kinds=KINDS)
+      for name in FIRST_TOKENS[1:]),
+    _behaviour("duplicate", "duplicate", "earlier equal tokens",
+               "The share that tokens which stood before give to their earlier places.",
+               prominent=True, source=OLSSON),
+    _behaviour("induction", "induction", "what followed earlier equal tokens",
+               "The share that tokens which stood before give to the tokens behind their earlier "
+               "places: to what came next the last time.",
+               prominent=True, source=OLSSON),
+    _behaviour("subword", "pieces", "earlier pieces of the word",
+               "The share that later pieces of a word give to its earlier ones; a word is what "
+               "stands between blanks.",
+               follows="previous", prominent=True, source=f"{CLARK}, Section 3"),
+    _behaviour("function_words", "function words", "function words of English",
+               "The share that goes to words of the closed classes, such as *the* and *of*.",
+               words=FUNCTION_WORDS),
+    _behaviour("copy", "copy", "the next token, where it stood before",
+               "The share of the queries whose next token stood before that give most to such a "
+               "place.",
+               rest=""),
+    _behaviour("copy_far", "copy from afar", "the next token, where it stood 1,000 tokens before",
+               "The share of such queries that give most to a place at least 1,000 tokens before.",
+               rest=""),
+    _behaviour("missing", "missing", "no token", "What rows of shares lack to 1.",
+               rest="", kinds=KINDS),
+    _of_head("entropy", "entropy", "entropy",
+             "How broadly a token attends: n nats are an even spread over eⁿ tokens, and 0 is one "
+             "token.",
+             unit="nats", labels={"query_category": "all"}, per_measure=True, also=("broad",),
+             source=f"{CLARK}, Section 3.3"),
+    _of_head("particular_tokens", "particular", "to particular tokens",
+             "How far what tokens get is from how often they stand in the corpus (divergence, in "
+             "nats): 0 where a head makes no difference between tokens.",
+             unit="nats", variable="token_divergence", labels={"side": "key"}, per_measure=True),
+    _of_head("distance_mean", "distance", "mean distance",
+             "How far the attended token is, by attention.",
+             unit="tokens", rest="distance_mean_rest", per_measure=True, kinds=OWN,
+             prominent=False),
+    _of_head("distance_std", "σ of distance", "standard deviation of the distance",
+             "How much the distance of attended tokens varies.",
+             unit="tokens", rest="distance_std_rest", per_measure=True, kinds=OWN,
+             prominent=False),
+    _of_head("sink_rate", "sink rate", "{texts} with a sink",
+             "The share of the texts in which the first token gets more than 0.3.",
+             unit="share", per_measure=True, prominent=False, source=GU),
+    _of_head("no_op", "no-op", "weight less norm of the first token",
+             "The share of the first token by weight less that by norm: what is looked at, and "
+             "not moved.",
+             unit="share", prominent=False),
+    _of_head("value_drain", "value drain", "length of the first token's vector",
+             "‖f(x)‖ of the first token, divided by that of the median token.",
+             prominent=False, source=GU),
+    _of_head("unreached", "out of reach", "weight out of reach",
+             "The share of the weight that cannot change the head's output: what effective "
+             "attention lacks to 100%.",
+             unit="share", variable="", source=f"{BRUNNER}, Section 3"),
+    _of_head("effective_correlation", "A⊥ ~ α", "effective ~ weight",
+             "Pearson's correlation of effective attention and weight: 1 where they are the same.",
+             variable="effective_correlation_by_head", source=f"{BRUNNER}, Figure 1"),
+    _of_head("rank", "rank of T", "rank of T",
+             "How many dimensions of attention the head's output can tell apart; in a longer text "
+             "weight is out of reach.",
+             source=f"{BRUNNER}, Section 3.2"),
+    _of_head("vector_norm_mean", "‖f(x)‖", "mean of ‖f(x)‖",
+             "How long the vector is that the head would move from a token at weight 1; the mean "
+             "over tokens.",
+             source=f"{KOBAYASHI}, Section 3"),
+    _of_head("vector_norm_cv", "CV of ‖f(x)‖", "CV of ‖f(x)‖",
+             "The standard deviation of the lengths ‖f(x)‖ over their mean: 0 where all tokens "
+             "have vectors of one length.",
+             source=f"{KOBAYASHI}, Table 1"),
+    _of_head("vector_norm_std", "σ of ‖f(x)‖", "standard deviation of ‖f(x)‖",
+             "How much the lengths ‖f(x)‖ vary.",
+             prominent=False, source=f"{KOBAYASHI}, Table 1"),
+    _of_head("gate", "gate", "gate",
+             "The share of what a head computes that its gate lets through.", unit="share"),
+    _of_head("gate_closed", "gate below 0.1", "gate below 0.1",
+             "The share of the cases in which the gate lets nearly nothing through.",
+             unit="share"),
+)  # fmt: skip
+
+
+@cache
+def _rows() -> dict[str, Statistic]:
+    own = {row.name: row for row in _TABLE}
+    return own | rows_of_packages(GROUP, Statistic, own)
+
+
+def statistic_table() -> tuple[Statistic, ...]:
+    """Return all rows, those of other packages last."""
+    return tuple(_rows().values())
+
+
+def statistic(name: str) -> Statistic:
+    """Return the row of a name, or of another name of the same.
+
+    Raises:
+        UnknownNameError: there is none of that name.
+    """
+    also = {other: row.name for row in statistic_table() for other in row.also}
+    known = _rows()
+    if also.get(name, name) not in known:
+        raise UnknownNameError("statistic of heads", name, (*known, *also))
+    return known[also.get(name, name)]
+
+
+def behaviours() -> tuple[str, ...]:
+    """Return the names of what a survey counts along its axis ``behaviour``, in their order."""
+    return tuple(row.name for row in statistic_table() if row.counted)

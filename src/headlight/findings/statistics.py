@@ -1,0 +1,182 @@
+"""The rows of the table of statistics as a result has them: their labels and numbers."""
+
+from dataclasses import replace
+from typing import Any
+
+import numpy as np
+import xarray as xr
+
+from headlight.catalogue import Statistic, statistic_table
+from headlight.catalogue.statistics import KEY_CLASSES
+from headlight.findings.estimates import Estimate, estimates, unreached
+from headlight.findings.observed import (
+    category_label,
+    occurs,
+    surveyed,
+    unit_of_keys,
+)
+from headlight.findings.special_tokens import shares_of
+from headlight.findings.wording import plural
+
+OF_READING, ROWS_OF_READING = "head_number", "head_rows"
+"""Variables of a reading: all statistics of its heads, and on how many rows each rests."""
+
+BY_HEAD = ("layer", "head")
+
+EQUAL = 1e-6
+"""Shares that are never further apart are one number."""
+
+
+def row_label(result: xr.Dataset, row: Statistic, *, short: bool = False) -> str:
+    """Return the label of a row in a result: with its unit, and its tokenizer's name of categories.
+
+    Args:
+        result: a survey or a reading, of one kind of attention.
+        row: of the table.
+        short: the label for where there is little room.
+    """
+    return _filled(result, row, row.short if short else row.label)
+
+
+def row_target(result: xr.Dataset, row: Statistic) -> str:
+    """Return what a share goes to, in a sentence."""
+    return _filled(result, row, row.target)
+
+
+def _filled(result: xr.Dataset, row: Statistic, text: str) -> str:
+    unit = unit_of_keys(result)
+    texts = "recordings" if unit == "frame" else "texts"
+    category = category_label(result, row.category) if row.category else ""
+    return text.format(unit=unit, texts=texts, category=category)
+
+
+def measures_of(result: xr.Dataset, row: Statistic) -> list[str]:
+    """Return the measures by which a result may have a row; ``""`` where it belongs to none."""
+    return [each.name for each in surveyed(result)] if row.per_measure else [""]
+
+
+def numbers_of(
+    result: xr.Dataset, row: Statistic, measure: str = "", *, without_first: bool = False
+) -> Estimate:
+    """Return the numbers of a row by layer and head, with their intervals; NaN without any.
+
+    Args:
+        result: as above.
+        row: of the table.
+        measure: by which; of rows that belong to none ``""``.
+        without_first: of all that does not go to the first token the share.
+    """
+    if OF_READING in result:
+        return estimates(result, OF_READING, BY_HEAD, statistic=row.name, measure=measure)
+    if row.name == "unreached":
+        return unreached(result)
+    if without_first:
+        by = {"measure": measure} if row.per_measure else {}
+        return estimates(result, row.rest, BY_HEAD, **row.rest_labels, **by)
+    variable, labels = place_of(result, row, measure)
+    if variable == "share":
+        return shares_of(result, measure, row.category)
+    numbers = estimates(result, variable, BY_HEAD, **labels)
+    is_there = not row.category or occurs(result, row.category)
+    if variable == "class_share" and row.category:  # whose only token may be the first
+        is_there &= bool(np.nanmax(np.abs(numbers.value), initial=0) > EQUAL)
+    return numbers if is_there else masked(numbers, False)
+
+
+def masked(numbers: Estimate, kept: Any) -> Estimate:
+    """Return numbers of which some are kept, and the others are not observed.
+
+    Args:
+        numbers: of any shape.
+        kept: booleans of that shape, or one for all.
+    """
+    value = np.where(kept, numbers.value, np.nan)
+    if numbers.ends is not None:
+        return Estimate.with_ends(value, *(np.where(kept, end, np.nan) for end in numbers.ends))
+    return replace(numbers, value=value)
+
+
+def place_of(result: xr.Dataset, row: Statistic, measure: str) -> tuple[str, dict[str, str | int]]:
+    """Return the variable in which a result has a row, and where in it.
+
+    In a decoder the first token is a kind of key of its own, beside the categories.
+    """
+    by: dict[str, str | int] = {"measure": measure} if row.per_measure else {}
+    if row.name in KEY_CLASSES and "class_share" in result:
+        return "class_share", {"query_category": "all", "key_class": row.name, **by}
+    return row.variable, {**row.labels, **by}
+
+
+def applies(result: xr.Dataset, row: Statistic) -> bool:
+    """Return whether a row can be said of the kind of attention of a result."""
+    return (result.attrs.get("kind") or "encoder") in row.kinds
+
+
+def statistics_of(
+    result: xr.Dataset, *, prominent: bool = False
+) -> list[tuple[Statistic, dict[str, Estimate]]]:
+    """Return the rows of which a result has any number, each with its numbers by measure.
+
+    Rows that repeat another for all heads are left out.
+
+    Args:
+        result: as above.
+        prominent: only those that stand in tables and the grid.
+    """
+    found: dict[str, tuple[Statistic, dict[str, Estimate]]] = {}
+    for row in statistic_table():
+        if (prominent and not row.prominent) or not applies(result, row):
+            continue
+        by = {name: numbers_of(result, row, name) for name in measures_of(result, row)}
+        by = {name: each for name, each in by.items() if np.isfinite(each.value).any()}
+        if by:
+            found[row.name] = row, by
+    return [each for each in found.values() if not _repeats(each, found)]
+
+
+def _repeats(
+    one: tuple[Statistic, dict[str, Estimate]],
+    others: dict[str, tuple[Statistic, dict[str, Estimate]]],
+) -> bool:
+    """Return whether a row is the same number as the one that it follows from."""
+    row, by = one
+    if row.follows not in others or not row.labels:
+        return False
+    before = others[row.follows][1]
+    first = next(iter(by))
+    return first in before and bool(
+        np.allclose(by[first].value, before[first].value, rtol=0, atol=EQUAL, equal_nan=True)
+    )
+
+
+def count_rows(result: xr.Dataset, row: Statistic) -> tuple[int, int] | None:
+    """Return on how many rows of attention a statistic rests, and how many there are in all.
+
+    None where a result does not say so: it is of an earlier version.
+    """
+    if ROWS_OF_READING in result:
+        counts = result[ROWS_OF_READING].values
+        here = counts[result["statistic"].values == row.name]
+        return int(here.max(initial=0)), int(counts.max(initial=0))
+    if "behaviour_rows" not in result:
+        return None
+    pairs = zip(result["behaviour"].values, result["behaviour_rows"].values, strict=True)
+    known = {str(name): int(count) for name, count in pairs}
+    whole = max(known.values(), default=0)
+    if row.labels.get("offset"):  # which one token of each text has not
+        return whole - int(result.attrs.get("examples", 1)), whole
+    return known.get(row.name, whole) if row.counted else whole, whole
+
+
+def rests_on_few(result: xr.Dataset, row: Statistic) -> bool:
+    """Return whether a row rests on fewer rows of attention than it needs."""
+    counted = count_rows(result, row)
+    return counted is not None and counted[0] < row.min_rows
+
+
+def say_rows(result: xr.Dataset, row: Statistic) -> str:
+    """Return how many rows a statistic rests on, where these are not all: ``1 of 15 rows``."""
+    counted = count_rows(result, row)
+    if counted is None or counted[0] == counted[1]:
+        return ""
+    return f"{counted[0]:,} of {plural(counted[1], 'row')}"
