@@ -1320,7 +1320,9 @@ def _scores(**questions: str) -> Told:
             for label in frame["map"]
         ]
         return [
-            (float(row.value), float(row.low), float(row.high)) if row.known else (float(row.value),)
+            (float(row.value), float(row.low), float(row.high))
+            if row.known
+            else (float(row.value),)
             for row in rows
         ]
 
