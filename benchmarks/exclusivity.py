@@ -209,11 +209,11 @@ class Passes:
 
 def faithfulness_rows(model: CapturedModel) -> list[Row]:
     """A study of faithfulness beside the passes that it needs."""
-    source = labelled(READ)
-    measures = ("weight", "norm", "effective", "gradient_input", "leave_one_out")
+    source = [text for text, _ in labelled(READ)]
+    maps = ("weight", "norm", "effective", "gradient_input", "leave_one_out")
     with Passes(model) as passes:
         began = time.process_time()
-        headlight.faithfulness(source, model=model, measures=measures, progress=False)
+        headlight.faithfulness(source, model=model, maps=maps, units="words", progress=False)
         taken = time.process_time() - began
     passes.again()
     floor = passes.again()
@@ -223,7 +223,7 @@ def faithfulness_rows(model: CapturedModel) -> list[Row]:
             f"{taken / floor:.2f}×",
             "≤ 1.2×",
             f"the {len(passes.batches)} passes forward that it needs for {READ} texts and the "
-            f"measures {', '.join(measures)} and random orders",
+            f"maps {', '.join(maps)} and random orders",
         )
     ]
 

@@ -19,6 +19,7 @@ from shared import Shared
 from translators import FAMILIES
 
 MEASURES = ["weight", "norm", "effective", "gradient"]
+QUESTIONS = ["removal", "flips", "correlation"]
 LABELLED = 40
 
 
@@ -81,10 +82,23 @@ RUNS = {
         gold=True,
     ),
     "alignment-encoder": StudyRun("alignment", {"bootstrap": 2}, "parallel", gold=True),
-    "faithfulness": labelled_run("faithfulness"),
-    "agreement": labelled_run("agreement"),
-    "map_faithfulness": StudyRun(
-        "map_faithfulness", {"bootstrap": 8, "max_examples": 3, "max_length": 16}
+    "faithfulness": StudyRun(
+        "faithfulness",
+        {"questions": QUESTIONS, "max_examples": 3, "max_length": 16},
+    ),
+    "faithfulness-classifier": StudyRun(
+        "faithfulness",
+        {
+            "maps": ["weight", "norm", "effective", "gradient_input", "leave_one_out"],
+            "questions": QUESTIONS,
+            "units": "words",
+            "shares": "eraser",
+            "rows": "mean",
+            "layers": [0, 1],
+            "coefficient": "kendall",
+        },
+        "labelled",
+        "classifier",
     ),
 }
 

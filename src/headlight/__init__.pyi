@@ -1257,192 +1257,6 @@ def faithfulness(
     workers: int | str | None = None,
     corpus_name: str | None = None,
     progress: bool = True,
-    kind: Literal['encoder', 'decoder', 'cross'] | None = None,
-    layers: int | Iterable[int] | None = None,
-    batch_tokens: int = 2048,
-    bootstrap: int = 200,
-    seed: int = 0,
-    format: str | Path | None = None,
-    columns: str | Path | Iterable[str | Path] | None = None,
-    label_column: str | Path | None = None,
-    class_names: str | Path | Iterable[str | Path] | None = None,
-    max_length: int | None = None,
-    max_examples: int | None = None,
-    measures: Literal['weight', 'norm', 'effective', 'attribution', 'gradient_input', 'leave_one_out'] | Iterable[Literal['weight', 'norm', 'effective', 'attribution', 'gradient_input', 'leave_one_out']] = ('weight', 'norm', 'effective', 'gradient_input', 'leave_one_out'),
-    rows: Literal['mean', 'first', 'last'] = 'mean',
-    attribution: AttributionSettings | Mapping[str, Any] | None = None,
-    removals: Literal['mask', 'delete', 'attention'] | Iterable[Literal['mask', 'delete', 'attention']] = ('mask',),
-    random_orders: int = 5,
-) -> xarray.Dataset:
-    """How the predictions of a classifier change without the words that each measure calls important.
-
-    Settings are those of `headlight.studies.faithfulness.FaithfulnessSettings`.
-
-    Args:
-        source: labelled texts, or for a tagger, where the study takes one, sentences with tags
-            (a path, a glob, ``hf:NAME``, an open corpus, tuples of a text and its label, or of
-            words and tags); by default the sample reviews.
-        model: a classifier: its name or folder, a `Model` that was loaded with
-            ``head="classification"``, or a model of transformers in memory (then with
-            ``tokenizer=``); by default the embedded classifier of short reviews.
-        tokenizer: of a model that comes without one.
-        name: what titles call the model, in place of the end of its path.
-        out: a folder, which makes the run resumable and keeps result, report and tables.
-        resume: go on with the run in `out`.
-        overwrite: remove the run in `out` first.
-        workers: processes that share the run: a number, ``"auto"``, ``"ray"`` or
-            ``"ray://HOST:PORT"`` for those of a cluster, or ``"join"`` for one of any number
-            that were started elsewhere.
-        corpus_name: what titles call the corpus, in place of the end of its path.
-        progress: show a bar on standard error.
-        kind: which attention; by default the first that the model has.
-        layers: which layers, from 0; by default all. The others keep their fast attention.
-        batch_tokens: tokens in a batch, padding included. The last bits depend on it.
-        bootstrap: how often sentences or documents are resampled for the intervals; 0 for none.
-            Each resample costs four bytes per number of the result.
-        seed: of the resampling.
-        format: of the files; by default what their suffix or first line says. Texts: ``tsv``,
-            ``csv``, ``jsonl``, ``sst``, ``ag_news``, ``imdb``, ``newsgroups``, ``cola``,
-            ``mrpc``, ``mnli``; sentences of a tagger: ``columns``.
-        columns: names of the columns or keys that hold a text, or two of a pair; for a tagger
-            the numbers, from 1, of the columns of word and tag. By default the usual names, and
-            the first and the last column.
-        label_column: name of the column or key that holds the label; by default ``label``.
-        class_names: what the corpus calls the classes, in the order of the model's outputs; by
-            default the model's own names, or numbers from 0.
-        max_length: tokens per example, special ones included; by default what the model takes,
-            at most 512. Texts that are longer are cut.
-        max_examples: stop after this many.
-        measures: by what words are ordered: of attention ``weight``, ``norm`` and
-            ``effective``; ``attribution``, what input tokens contribute to hidden ones, which
-            is slow; ``gradient_input``, the gradient of the probability times the embedding;
-            and ``leave_one_out``, what the probability loses without the word. A random order
-            stands beside them.
-        rows: which rows of attention speak for the text: the ``mean`` of all, that of the
-            ``first`` token ([CLS]), or of the ``last``.
-        attribution: how contributions are computed, if they are among the measures.
-        removals: how words are removed: their pieces become the ``mask`` token, are left out
-            (``delete``), or cannot be attended to (``attention``).
-        random_orders: random orders of each text, over which the mean is taken.
-
-    Raises:
-        HeadlightError: something is wrong with the request, the model, or what is read.
-
-    Source: DeYoung et al. 2020; Serrano and Smith 2019.
-    """
-    ...
-
-def agreement(
-    source: Any = None,
-    *,
-    model: Any = None,
-    tokenizer: Any = None,
-    name: str | None = None,
-    out: str | Path | UPath | None = None,
-    resume: bool = False,
-    overwrite: bool = False,
-    workers: int | str | None = None,
-    corpus_name: str | None = None,
-    progress: bool = True,
-    kind: Literal['encoder', 'decoder', 'cross'] | None = None,
-    layers: int | Iterable[int] | None = None,
-    batch_tokens: int = 2048,
-    bootstrap: int = 200,
-    seed: int = 0,
-    format: str | Path | None = None,
-    columns: str | Path | Iterable[str | Path] | None = None,
-    label_column: str | Path | None = None,
-    class_names: str | Path | Iterable[str | Path] | None = None,
-    max_length: int | None = None,
-    max_examples: int | None = None,
-    measures: Literal['weight', 'norm', 'effective', 'attribution', 'gradient_input', 'leave_one_out'] | Iterable[Literal['weight', 'norm', 'effective', 'attribution', 'gradient_input', 'leave_one_out']] = ('weight', 'norm', 'effective', 'gradient_input', 'leave_one_out'),
-    rows: Literal['mean', 'first', 'last'] = 'mean',
-    attribution: AttributionSettings | Mapping[str, Any] | None = None,
-    removal: Literal['mask', 'delete', 'attention'] = 'delete',
-    signed: bool = False,
-    attention_fixed: bool = False,
-    lost: Literal['chosen', 'tvd'] = 'chosen',
-    top: float = 0.1,
-) -> xarray.Dataset:
-    """How far measures put the words of a text in the same order.
-
-    Settings are those of `headlight.studies.agreement.AgreementSettings`.
-
-    Args:
-        source: labelled texts, or for a tagger, where the study takes one, sentences with tags
-            (a path, a glob, ``hf:NAME``, an open corpus, tuples of a text and its label, or of
-            words and tags); by default the sample reviews.
-        model: a classifier: its name or folder, a `Model` that was loaded with
-            ``head="classification"``, or a model of transformers in memory (then with
-            ``tokenizer=``); by default the embedded classifier of short reviews.
-        tokenizer: of a model that comes without one.
-        name: what titles call the model, in place of the end of its path.
-        out: a folder, which makes the run resumable and keeps result, report and tables.
-        resume: go on with the run in `out`.
-        overwrite: remove the run in `out` first.
-        workers: processes that share the run: a number, ``"auto"``, ``"ray"`` or
-            ``"ray://HOST:PORT"`` for those of a cluster, or ``"join"`` for one of any number
-            that were started elsewhere.
-        corpus_name: what titles call the corpus, in place of the end of its path.
-        progress: show a bar on standard error.
-        kind: which attention; by default the first that the model has.
-        layers: which layers, from 0; by default all. The others keep their fast attention.
-        batch_tokens: tokens in a batch, padding included. The last bits depend on it.
-        bootstrap: how often sentences or documents are resampled for the intervals; 0 for none.
-            Each resample costs four bytes per number of the result.
-        seed: of the resampling.
-        format: of the files; by default what their suffix or first line says. Texts: ``tsv``,
-            ``csv``, ``jsonl``, ``sst``, ``ag_news``, ``imdb``, ``newsgroups``, ``cola``,
-            ``mrpc``, ``mnli``; sentences of a tagger: ``columns``.
-        columns: names of the columns or keys that hold a text, or two of a pair; for a tagger
-            the numbers, from 1, of the columns of word and tag. By default the usual names, and
-            the first and the last column.
-        label_column: name of the column or key that holds the label; by default ``label``.
-        class_names: what the corpus calls the classes, in the order of the model's outputs; by
-            default the model's own names, or numbers from 0.
-        max_length: tokens per example, special ones included; by default what the model takes,
-            at most 512. Texts that are longer are cut.
-        max_examples: stop after this many.
-        measures: which measures are compared with each other: of attention ``weight``, ``norm``
-            and ``effective``; ``attribution``, what input tokens contribute to hidden ones,
-            which is slow; ``gradient_input``, the gradient of the probability times the
-            embedding; and ``leave_one_out``, how the probability changes without the word.
-            Random numbers stand beside them.
-        rows: which rows of attention speak for the text: the ``mean`` of all, that of the
-            ``first`` token ([CLS]), or of the ``last``.
-        attribution: how contributions are computed, if they are among the measures.
-        removal: how a word is left out: its pieces are left out (``delete``), become the
-            ``mask`` token, or cannot be attended to (``attention``).
-        signed: words that speak against the prediction come last by gradients and leaving one
-            out; by default their sizes are compared, as attention has no sign (Jain and Wallace
-            2019).
-        attention_fixed: gradients with the weights of attention held fixed in all layers, as in
-            Jain and Wallace: what a token does by changing the weights does not count.
-        lost: what leaving a word out is measured by: what the probability of the ``chosen``
-            class loses, or the total variation distance of the predictions (``tvd``), as Jain
-            and Wallace have it. Of two classes the sizes are the same.
-        top: the most important words, whose overlap is counted, are this share of the words of
-            a text, rounded up.
-
-    Raises:
-        HeadlightError: something is wrong with the request, the model, or what is read.
-
-    Source: Jain and Wallace 2019, Section 4.1.
-    """
-    ...
-
-def map_faithfulness(
-    source: Any = None,
-    *,
-    model: Any = None,
-    tokenizer: Any = None,
-    name: str | None = None,
-    out: str | Path | UPath | None = None,
-    resume: bool = False,
-    overwrite: bool = False,
-    workers: int | str | None = None,
-    corpus_name: str | None = None,
-    progress: bool = True,
     kind: Literal['encoder', 'decoder', 'cross', 'all'] | None = None,
     layers: int | Iterable[int] | None = None,
     batch_tokens: int = 2048,
@@ -1455,18 +1269,19 @@ def map_faithfulness(
     lone_units: Literal['join', 'discard'] = 'join',
     max_examples: int | None = None,
     seed: int = 0,
-    bootstrap: int = 200,
-    maps: Literal['weight', 'norm', 'attribution', 'prediction', 'gradient_input', 'leave_one_out', 'rollout', 'rollout_norm', 'rollout_block_norm', 'rollout_layer_norm', 'globenc', 'alti', 'value_zeroing', 'decompx'] | Iterable[Literal['weight', 'norm', 'attribution', 'prediction', 'gradient_input', 'leave_one_out', 'rollout', 'rollout_norm', 'rollout_block_norm', 'rollout_layer_norm', 'globenc', 'alti', 'value_zeroing', 'decompx']] = ('weight', 'norm', 'rollout', 'rollout_norm', 'globenc', 'alti', 'decompx', 'prediction', 'gradient_input', 'leave_one_out'),
+    maps: Literal['weight', 'norm', 'effective', 'merged_norm', 'attribution', 'prediction', 'gradient_input', 'leave_one_out', 'rollout', 'rollout_norm', 'rollout_block_norm', 'rollout_layer_norm', 'globenc', 'alti', 'value_zeroing', 'decompx'] | Iterable[Literal['weight', 'norm', 'effective', 'merged_norm', 'attribution', 'prediction', 'gradient_input', 'leave_one_out', 'rollout', 'rollout_norm', 'rollout_block_norm', 'rollout_layer_norm', 'globenc', 'alti', 'value_zeroing', 'decompx']] = ('weight', 'merged_norm', 'rollout', 'rollout_norm', 'globenc', 'alti', 'decompx', 'prediction', 'gradient_input', 'leave_one_out'),
+    questions: Literal['removal', 'flips', 'correlation'] | Iterable[Literal['removal', 'flips', 'correlation']] = ('removal',),
+    units: Literal['tokens', 'words'] = 'tokens',
     removal: Literal['mask', 'delete', 'attention'] | None = None,
+    shares: Literal['tenths', 'eraser'] = 'tenths',
     rows: Literal['mean', 'first', 'last'] | None = None,
+    coefficient: Literal['spearman', 'kendall'] = 'spearman',
     signed: bool = False,
-    slope: Literal['zero_origin', 'chord', 'derivative'] = 'zero_origin',
-    attribution: AttributionSettings | Mapping[str, Any] | None = None,
     random_orders: int = 5,
 ) -> xarray.Dataset:
     """Which map of a text names the tokens without which a prediction changes.
 
-    Settings are those of `headlight.studies.map_faithfulness.MapFaithfulnessSettings`.
+    Settings are those of `headlight.studies.faithfulness.FaithfulnessSettings`.
 
     Args:
         source: a path, a glob, ``hf:NAME``, ``-``, texts, an open corpus, or examples that are
@@ -1485,7 +1300,8 @@ def map_faithfulness(
         progress: show a bar on standard error.
         kind: which attention; by default the first of encoder, decoder and cross-attention that
             the model has, given the inputs; ``all`` looks at all of them in one pass.
-        layers: which layers, from 0; by default all. The others keep their fast attention.
+        layers: of which layers the maps of single layers are, as the mean of their shares; by
+            default of the last.
         batch_tokens: tokens in a batch, padding included. The last bits depend on it.
         format: of the corpus; by default what its suffix or beginning says; plain text in which
             no line is blank, and that is not wrapped prose, is read as ``lines``. ``pairs`` are
@@ -1501,35 +1317,41 @@ def map_faithfulness(
         lone_units: with pairs, a paragraph that fills the room alone waits for the next, or
             ends its document (``discard``, the released code of Clark et al.).
         max_examples: stop after this many.
-        seed: of the resampling, of random orders, of which token a masked language model
-            predicts, and of pairs.
-        bootstrap: how often texts are resampled for the intervals; 0 for none.
-        maps: by what tokens are ordered. Of the last layer, all heads together: ``weight``, the
-            mean of the weights, and ``norm``, the length of what is moved. Of all layers:
-            ``attribution``, how much a hidden token changes with an input token, which is slow;
-            ``prediction``, what an input token adds to the logit in the linear network of the
-            text; and what follows input tokens through the layers: ``rollout`` of weights, of
-            norms (``rollout_norm``, ``rollout_block_norm``, ``rollout_layer_norm``),
-            ``globenc``, ``alti``, ``value_zeroing`` and ``decompx``. Of the prediction itself:
-            ``gradient_input``, the gradient of the probability times the embedding, and
-            ``leave_one_out``, what the probability loses without the token. A random order
-            stands beside them.
-        removal: how tokens are removed: they become the ``mask`` token (the unknown one where
-            there is no mask), are left out (``delete``), or cannot be attended to
+        seed: of random orders, of which token a masked language model predicts, and of pairs.
+        maps: by what tokens are ordered. Of single layers, mean over heads: ``weight``,
+            ``norm``, ``effective``, and ``merged_norm``, the length of what all heads move
+            together. Of all layers: ``attribution``, how much a hidden token changes with an
+            input token, which is slow; ``prediction``, what an input token adds to the logit in
+            the linear network of the text; and what follows input tokens through the layers:
+            ``rollout`` of weights, of norms (``rollout_norm``, ``rollout_block_norm``,
+            ``rollout_layer_norm``), ``globenc``, ``alti``, ``value_zeroing`` and ``decompx``.
+            Of the prediction itself: ``gradient_input``, the gradient of the probability times
+            the embedding, and ``leave_one_out``, what the probability loses without the token.
+            A random order stands beside them.
+        questions: what is asked of each map: what the prediction loses without the tokens that
+            it puts first and last (``removal``), when the prediction becomes another
+            (``flips``), and which maps agree with each other, with gradients and with leaving
+            one out (``correlation``).
+        units: what is ordered and removed: single ``tokens``, or ``words``, which stand between
+            blanks and have the sum of their pieces.
+        removal: how a token is removed: it becomes the ``mask`` token (the unknown one where
+            there is no mask), is left out (``delete``), or cannot be attended to
             (``attention``). By default ``mask`` where the tokenizer has one, else ``delete``.
+        shares: which shares are removed: ``tenths``, 10 to 90%, or those of ``eraser``, 1, 5,
+            10, 20 and 50%, rounded up, for which sufficiency keeps as many alone.
         rows: which row of a map speaks for the prediction: by default that of the token that
             predicts, and of a classifier the ``first`` of an encoder and the ``last`` of a
             decoder; ``mean`` is that of all.
+        coefficient: of correlation: ``spearman`` (ρ) or ``kendall`` (τ, as Jain and Wallace
+            have it).
         signed: correlate the values of gradients, of leaving one out and of predictions with
             their signs; by default their sizes, as attention has no sign.
-        slope: of activations in the linear network of a prediction.
-        attribution: how contributions are computed, if they are among the maps.
         random_orders: random orders of each text, over which the mean is taken.
 
     Raises:
         HeadlightError: something is wrong with the request, the model, or what is read.
 
-    Source: DeYoung et al. 2020; Edin et al. 2025.
+    Source: DeYoung et al. 2020; Jain and Wallace 2019; Serrano and Smith 2019; Edin et al. 2025.
     """
     ...
 
@@ -1770,10 +1592,10 @@ def guided(
     class_names: str | Path | Iterable[str | Path] | None = None,
     max_length: int | None = None,
     max_examples: int | None = None,
+    keep: bool = False,
     measures: Literal['weight', 'norm', 'effective', 'attribution', 'gradient_input'] | Iterable[Literal['weight', 'norm', 'effective', 'attribution', 'gradient_input']] = ('weight', 'norm', 'effective', 'gradient_input'),
     rows: Literal['mean', 'first', 'last'] = 'mean',
     attribution: AttributionSettings | Mapping[str, Any] | None = None,
-    keep: bool = False,
     also: str | Path | Iterable[str | Path] = (),
     held_out: str | Path | None = None,
     width: int = 128,
@@ -1822,6 +1644,8 @@ def guided(
         max_length: tokens per example, special ones included; by default what the model takes,
             at most 512. Texts that are longer are cut.
         max_examples: stop after this many.
+        keep: write the models, what each text was given and the predictions into ``kept`` of
+            the run's folder.
         measures: what of the model is given: of attention ``weight``, ``norm`` and
             ``effective``; ``attribution``, what input tokens contribute to hidden ones, which
             is slow; and ``gradient_input``, the gradient of the probability times the
@@ -1831,8 +1655,6 @@ def guided(
         rows: which rows of attention speak for the text: the ``mean`` of all, that of the
             ``first`` token ([CLS]), or of the ``last``.
         attribution: how contributions are computed, if they are among the measures.
-        keep: write the models, what each text was given and the predictions into ``kept`` of
-            the run's folder.
         also: further classifiers with the same tokenizer, whose weights are given: names or
             folders, such as the students that `headlight adversary` has kept.
         held_out: other texts, on which everything is measured; by default a fifth of the

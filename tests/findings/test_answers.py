@@ -90,7 +90,7 @@ def test_the_terminal_says_it_too(name: str, study_runs: StudyRuns) -> None:
         ("survey", "importance_unmasked", number),
         ("coreference", "rule-based_accuracy", percent),
         ("parser_probes", "attention/weight", percent),
-        ("agreement", "weight_norm_tau", number),
+        ("faithfulness", "comprehensiveness_random", number),
         ("instance_adversary", "moved", number),
         ("adversary", "largest_lambda_jsd", number),
         ("guided", "own_accuracy", percent),
@@ -175,15 +175,16 @@ def test_the_best_head_of_a_treebank_is_judged_by_its_interval(study_runs: Study
         assert f"the {percent(offset)} (95%: " in findings(result)[0]
 
 
-def test_words_of_a_measure_that_is_no_better_than_chance(study_runs: StudyRuns) -> None:
+def test_maps_that_are_no_better_than_chance_are_one_line(study_runs: StudyRuns) -> None:
     result = study_runs.result("faithfulness").copy(deep=True)
-    low = result["comprehensiveness_low"]
-    low[:] = result["comprehensiveness"] - 1
-    assert "No measure is certainly better than a random order; inconclusive: " in written(result)
-    random = float(result["comprehensiveness"].isel(removal=0).sel(measure="random"))
-    for name in ("", "_low", "_high"):
-        result[f"comprehensiveness{name}"].loc[{"measure": "norm"}] = random + 0.1
-    assert "Certainly better than a random order: norm;" in written(result)
+    result["score_by_slot"][:] = 1e3 * result["score_by_slot"]
+    (said, pairs) = findings(result)
+    assert said.startswith("Which map is first is inconclusive with 10 texts: most is lost ")
+    assert said.count(";") == 3, "all questions are named, each with a number"
+    assert "agree most" in pairs
+    result["score_by_slot"].loc[{"question": "comprehensiveness"}] *= 1e-6
+    result["score"].loc[{"question": "comprehensiveness", "map": "weight"}] = 0.9
+    assert findings(result)[0].startswith("Most is lost without the tokens that come first by wei")
 
 
 def test_a_lead_has_two_sentences_and_the_rest_is_folded() -> None:

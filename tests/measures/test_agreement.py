@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given, strategies as st
 
 from headlight.errors import UsageError
-from headlight.measures.agreement import kendall, top_number, top_overlap
+from headlight.measures.agreement import kendall, spearman, top_number, top_overlap
 
 values = st.integers(0, 4).map(float)
 pairs = st.lists(st.tuples(values, values), max_size=14)
@@ -24,23 +24,23 @@ def test_tau_counts_pairs(given_: list[tuple[float, float]]) -> None:
         difference += ways[0] * ways[1]
         free = [count + abs(way) for count, way in zip(free, ways, strict=True)]
     if not all(free):
-        assert math.isnan(found.tau)
+        assert math.isnan(found.value)
         assert math.isnan(found.p)
         assert math.isnan(found.significant)
         return
-    assert found.tau == pytest.approx(difference / math.sqrt(free[0] * free[1]))
+    assert found.value == pytest.approx(difference / math.sqrt(free[0] * free[1]))
     assert found.significant == float(found.p <= 0.05)
-    assert found.tau == pytest.approx(kendall(second, first).tau)
+    assert found.value == pytest.approx(kendall(second, first).value)
 
 
 def test_p_values_of_short_texts_are_exact() -> None:
     """Of the 120 orders of five words one has τ = 1 and one −1; four each one pair exchanged."""
     order = np.arange(5.0)
     same, near = kendall(order, order * 2), kendall(order, np.array([1.0, 0, 2, 3, 4]))
-    assert same.tau == pytest.approx(1)
+    assert same.value == pytest.approx(1)
     assert same.significant == 1
     assert same.p == pytest.approx(2 / 120)
-    assert near.tau == pytest.approx(0.8)
+    assert near.value == pytest.approx(0.8)
     assert near.p == pytest.approx(10 / 120)
     assert near.significant == 0
 
@@ -63,7 +63,7 @@ def test_overlaps_are_those_of_sets(one: list[int], other: list[int], number: in
     assert top_overlap(first, second, number) == pytest.approx(expected)
 
 
-@pytest.mark.parametrize("ask", [kendall, lambda a, b: top_overlap(a, b, 2)])
+@pytest.mark.parametrize("ask", [kendall, spearman, lambda a, b: top_overlap(a, b, 2)])
 def test_other_words_are_refused(ask) -> None:
     with pytest.raises(UsageError, match="of 3 and of 2 words"):
         ask(np.ones(3), np.ones(2))

@@ -8,7 +8,7 @@ from typing import Any
 
 from example_data import TRANSLATIONS
 from headlight.capture import CapturedModel, MaskedLanguageModel
-from studies.classifiers import classifier, labelled
+from studies.classifiers import classifier
 from studies.models import VOCABULARY, model, texts
 from studies.test_dependency import trees
 from studies.test_gradient import with_head
@@ -65,15 +65,7 @@ VICTIMS = {
     "circuits": Victim({"tokens": 4}, decodes=True),
     "dependency": Victim({}, lambda: trees(14)),
     "alignment": Victim({}, lambda: [pair for pair, _ in translations(14)], translates=True),
-    "faithfulness": Victim(
-        {"measures": ["weight", "leave_one_out"], "removals": ["delete"]},
-        lambda: labelled(14),
-        classifies=True,
-    ),
-    "agreement": Victim(
-        {"measures": ["weight", "leave_one_out"]}, lambda: labelled(14), classifies=True
-    ),
-    "map_faithfulness": Victim({"maps": ["weight", "leave_one_out"]}, classifies=True),
+    "faithfulness": Victim({"maps": ["weight", "leave_one_out"]}, classifies=True),
 }
 
 if find_spec("headlight_papers"):

@@ -142,26 +142,22 @@ class TestStudies:
             drawn = sorted(line.get_xdata()[0] for line in dots(axes))
             assert drawn == pytest.approx(table["AER"].tolist())
 
-    def test_faithfulness_says_first_what_its_curves_show(self, study_runs):
+    def test_faithfulness_says_first_what_is_predicted(self, study_runs):
         result = study_runs.result("faithfulness")
-        cell = result.isel(removal=0)
-        orders = cell["comprehensiveness"].drop_sel(measure="random")
-        best = str(orders["measure"].values[int(orders.argmax())])
         lead, _ = lead_and_rest(sections(result)[0].explanation)
-        for name in (best, "random"):
-            for curve in ("deletion_curve", "insertion_curve"):
-                assert f"{float(cell[curve].sel(measure=name, step=0.2)):.2f}" in lead
+        assert lead.startswith("p is the probability of the token that the model expects at a mask")
+        assert f"its mean is {float(result['probability']):.2f}, over 10 texts" in lead
 
     def test_permutation_opens_with_a_figure(self, study_runs):
         result = study_runs.result("permutation")
         axes = sections(result)[0].drawings[0].draw().axes[0]
         assert [line.get_xdata()[0] for line in dots(axes)] == result["tvd"].values.tolist()
 
-    def test_faithfulness_has_a_panel_for_each_order_beside_the_random_one(self, study_runs):
+    def test_faithfulness_has_a_panel_for_each_map_beside_the_random_order(self, study_runs):
         result = study_runs.result("faithfulness")
-        panels = sections(result)[0].drawings[0].draw().axes
-        assert len(panels) == result.sizes["measure"] - 1
-        random = result.isel(removal=0).sel(measure="random")["deletion_curve"].values
+        (section,) = [each for each in sections(result) if each.name == "curves"]
+        panels = section.drawings[0].draw().axes
+        assert len(panels) == result.sizes["map"] - 1
         for axes in panels:
-            line = line_named(axes, "random removed")
-            assert line.get_ydata() == pytest.approx(random)
+            line = line_named(axes, "random order")
+            assert line.get_ydata() == pytest.approx(result["lost"].sel(map="random").values)

@@ -9,7 +9,6 @@ from headlight.settings import (
     AtLeast0,
     AtLeast1,
     StudySettings,
-    require_distinct,
 )
 from headlight.settings.attribution import AttributionSettings
 from headlight.vocabulary import (
@@ -26,24 +25,11 @@ from headlight.vocabulary import (
 
 BATCH_TOKENS = 2048
 
-ImportanceMeasure = Literal[
-    "weight", "norm", "effective", "attribution", "gradient_input", "leave_one_out"
-]
-"""By what a word of a text can be important to a prediction."""
-
-OF_ATTENTION = ("weight", "norm", "effective")
-"""Those of every head and row."""
-
 RowsOfText = Literal["mean", "first", "last"]
 """Which rows of attention speak for a text."""
 
 Removal = Literal["mask", "delete", "attention"]
 """How a word is removed."""
-
-LossOfWord = Literal["chosen", "tvd"]
-"""What is lost without a word: the probability of the ``chosen`` class, which may be gained, or the
-total variation distance of predictions (``tvd``); of two classes its size is the same.
-"""
 
 Scope = Literal["all", "layer", "head"]
 """Whose attention is replaced at once: of all layers, of one layer, of one head."""
@@ -98,7 +84,7 @@ class MeasureSettings(StudySettings):
     def check_command(self) -> None:
         """Contributions are not told how to be computed where nobody asks for them."""
         super().check_command()
-        _check_attribution(self.attribution, self.measures)
+        check_attribution(self.attribution, self.measures)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -284,36 +270,6 @@ class KeepSettings(ClassifierSettings):
     keep: bool = False
 
 
-@dataclass(frozen=True, kw_only=True)
-class WordImportanceSettings(ClassifierSettings):
-    """By what words are important to the prediction of a classifier.
-
-    Attributes:
-        measures: of attention ``weight``, ``norm`` and ``effective``; ``attribution``, what input
-            tokens contribute to hidden ones, which is slow; ``gradient_input``, the gradient of the
-            probability times the embedding; and ``leave_one_out``, what the probability loses
-            without the word.
-        rows: which rows of attention speak for the text: the ``mean`` of all, that of the ``first``
-            token ([CLS]), or of the ``last``.
-        attribution: how contributions are computed, if they are among the measures.
-    """
-
-    measures: tuple[ImportanceMeasure, ...] = (
-        "weight", "norm", "effective", "gradient_input", "leave_one_out",
-    )  # fmt: skip
-    rows: RowsOfText = "mean"
-    attribution: AttributionSettings | None = None
-
-    def __post_init__(self) -> None:
-        super().__post_init__()
-        require_distinct("measures", self.measures)
-
-    def check_command(self) -> None:
-        """Contributions are not told how to be computed where nobody asks for them."""
-        super().check_command()
-        _check_attribution(self.attribution, self.measures)
-
-
 def check_files(source: str) -> None:
     """Refuse a source that is no data set, and of which there is no file.
 
@@ -327,7 +283,12 @@ def check_files(source: str) -> None:
         files(source)
 
 
-def _check_attribution(attribution: AttributionSettings | None, measures: tuple[str, ...]) -> None:
+def check_attribution(attribution: AttributionSettings | None, measures: tuple[str, ...]) -> None:
+    """Refuse to say how contributions are computed where they are not among the measures.
+
+    Raises:
+        UsageError: it is said.
+    """
     if attribution is not None and ATTRIBUTION not in measures:
         raise UsageError(
             "it is said how contributions are computed, and they are not asked for; add "

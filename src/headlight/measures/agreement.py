@@ -19,16 +19,16 @@ TOP_SHARE = 0.1
 
 
 @dataclass(frozen=True, slots=True)
-class Kendall:
+class Correlation:
     """A rank correlation on one text; NaN twice where it is not defined.
 
     Attributes:
-        tau: from −1 for opposite orders to 1 for the same.
+        value: from −1 for opposite orders to 1 for the same.
         p: how probable a correlation at least as far from 0 is where the orders have nothing to do
             with each other.
     """
 
-    tau: float
+    value: float
     p: float
 
     @property
@@ -40,7 +40,10 @@ class Kendall:
         return math.nan if math.isnan(self.p) else float(self.p <= SIGNIFICANT)
 
 
-def kendall(first: Importance, second: Importance) -> Kendall:
+UNDEFINED = Correlation(math.nan, math.nan)
+
+
+def kendall(first: Importance, second: Importance) -> Correlation:
     """Kendall's τ_b of two measures on the same words, with its two-sided p-value.
 
     τ_b = (C − D) / √((n₀ − n₁)(n₀ − n₂)), with C pairs of words in the same order, D in the
@@ -60,13 +63,15 @@ def kendall(first: Importance, second: Importance) -> Kendall:
 
     _check_lengths(first, second)
     if any(len(each) < 2 or (each == each[0]).all() for each in (first, second)):
-        return Kendall(math.nan, math.nan)
+        return UNDEFINED
     found = kendalltau(first, second)
-    return Kendall(float(found.statistic), float(found.pvalue))
+    return Correlation(float(found.statistic), float(found.pvalue))
 
 
-def spearman(first: Importance, second: Importance) -> float:
+def spearman(first: Importance, second: Importance) -> Correlation:
     """Spearman's ρ of two measures on the same words: Pearson's r of their ranks, ties shared.
+
+    The two-sided p-value is that of Student's t, and 1 for two words.
 
     Returns:
         NaN for a single word, or where a measure says the same of all words.
@@ -74,12 +79,24 @@ def spearman(first: Importance, second: Importance) -> float:
     Raises:
         UsageError: they are not of the same words.
     """
+    from scipy.special import stdtr
     from scipy.stats import rankdata
 
     _check_lengths(first, second)
     ranks = [rankdata(each) - (len(each) + 1) / 2 for each in (first, second)]
     lengths = math.prod(float(np.linalg.norm(each)) for each in ranks)
-    return float(ranks[0] @ ranks[1]) / lengths if lengths else math.nan
+    if not lengths:
+        return UNDEFINED
+    value, freedom = float(ranks[0] @ ranks[1]) / lengths, len(first) - 2
+    if not freedom:
+        return Correlation(value, 1.0)
+    rest = 1 - value**2
+    distance = abs(value) * math.sqrt(freedom / rest) if rest > 0 else math.inf
+    return Correlation(value, float(2 * stdtr(freedom, -distance)))
+
+
+COEFFICIENTS = {"spearman": spearman, "kendall": kendall}
+"""Rank correlations by name."""
 
 
 def top_overlap(first: Importance, second: Importance, number: int) -> float:

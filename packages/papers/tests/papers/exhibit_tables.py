@@ -14,6 +14,7 @@ from headlight.catalogue import EMBEDDED_TRANSLATOR
 from headlight.corpora import SAMPLE_LINKS, SAMPLE_TRANSLATIONS, TranslationPair, open_parallel
 from headlight.findings.clusters import embedding
 from headlight.findings.dependency import best_heads
+from headlight.findings.estimates import estimates
 from headlight.links import open_links
 from headlight.word_alignment.aligner import Aligner
 from headlight.word_alignment.settings import AlignerSettings
@@ -1313,21 +1314,23 @@ def _scores(**questions: str) -> Told:
     """A mean and its interval for each map, by some questions."""
 
     def column(found: xarray.Dataset, frame: Frame, question: str) -> list[tuple[float, ...]]:
-        seen = found.sel(question=question)
         names = {label: name for name, label in LABELS.items()}
-        rows = [seen.sel(map=names[label]) for label in frame["map"]]
+        rows = [
+            estimates(found, "score", (), question=question, map=names[label])
+            for label in frame["map"]
+        ]
         return [
-            (value,) if low == high or np.isnan(value) else (value, low, high)
-            for value, low, high in (
-                tuple(float(row[f"score{end}"]) for end in ("", "_low", "_high")) for row in rows
-            )
+            (float(row.value), float(row.low), float(row.high))
+            if row.known
+            else (float(row.value),)
+            for row in rows
         ]
 
     def maps(found: xarray.Dataset, frame: Frame) -> list[str]:
         return [label for name, label in LABELS.items() if name in found["map"].values]
 
     columns = {label: partial(column, question=name) for name, label in questions.items()}
-    return Told("map_faithfulness", {"map": maps, **columns})
+    return Told("faithfulness", {"map": maps, **columns})
 
 
 _BY_AGREEMENT, _BY_REMOVAL = _scores(**AGREEMENT), _scores(**REMOVAL)

@@ -10,7 +10,6 @@ import torch
 from hypothesis import given, settings, strategies as st
 
 from frozen_paper_runs import PAPER_RUNS, PaperMaterial
-from headlight.analysis.classifiers.predictor import lost_words
 from headlight.measures import jensen_shannon
 from headlight.measures.adversaries import AdversarySearch
 from headlight.result import load
@@ -27,6 +26,7 @@ from headlight_papers.training.text_classifier import ENCODERS, TextBatch, TextC
 from headlight_papers.training.text_predictor import (
     TextPredictor,
     adversaries,
+    lost_words,
     permuted_change,
 )
 
@@ -167,7 +167,7 @@ def model_of(encoder: str, seed: int = 0) -> TextClassifier:
 def test_leaving_a_word_out_is_reading_the_text_without_it(encoder, monkeypatch):
     monkeypatch.setattr(f"{PREDICTOR}.MOST_STATES", 9)
     model, batch = model_of(encoder), batch_of(1, 3, 5)
-    found = lost_words(TextPredictor(model, batch), batch.real.sum(-1).tolist(), "tvd")
+    found = lost_words(TextPredictor(model, batch))
     assert np.isnan(found[0]).all()
     for row, length in ((1, 3), (2, 5)):
         text = batch.words[row, :length].tolist()

@@ -22,9 +22,10 @@ def test_by_default_the_embedded_classifier_reads_its_reviews(headlight, tmp_pat
     assert page.count(caveat) == 2, "above the findings and above the table"
     rows = pandas.read_csv(tmp_path / "out" / "agreement.csv").set_index("map")
     assert rows.loc["gradient × input", "ρ, gradient × input"] == "–", "not with itself"
-    found = xarray.load_dataset(tmp_path / "out" / "results" / "map_faithfulness.nc")
+    found = xarray.load_dataset(tmp_path / "out" / "results" / "faithfulness.nc")
     claims = pandas.read_csv(tmp_path / "out" / "findings.csv")
-    apart = found["difference"].sel(question="leave_one_out", map="rollout", other="weight")
+    scores = found["score"].sel(question="leave_one_out")
+    apart = scores.sel(map="rollout") - scores.sel(map="weight")
     assert f"difference {float(apart):.3f}".replace("-", "−") in claims["ours"][0]
 
 

@@ -122,12 +122,11 @@ def test_every_study_runs(family: str, tmp_path: Path) -> None:
     made, data = sequence_classifier(family), labelled(10)
     measures = ["weight", "norm", "attribution", "gradient_input", "leave_one_out"]
     faith = headlight.faithfulness(
-        data, model=made, measures=measures, removals=["delete", "attention"], random_orders=2,
-        **QUICK,
+        [text for text, _ in data], model=made, maps=[*measures, "rollout"], removal="delete",
+        questions=["removal", "correlation"], random_orders=2, **QUICK,
     )  # fmt: skip
-    assert bool(faith.comprehensiveness.notnull().all())
-    agree = headlight.agreement(data, model=made, measures=measures, removal="delete", **QUICK)
-    assert bool(agree.tau.notnull().any())
+    assert bool(faith.lost.notnull().all())
+    assert bool(faith.correlation.notnull().any())
     near = headlight.instance_adversary(data[:2], model=made, steps=8, exact="none", **QUICK)
     assert float(near.moved) <= 0.05
     trained = headlight.adversary(

@@ -7,15 +7,10 @@ import torch
 from jaxtyping import Bool, Float
 from torch import Tensor
 
-from headlight.analysis.batch_texts import Texts
-from headlight.analysis.classifiers.erasure import Predictions
-from headlight.analysis.classifiers.plan import Classified, LabelPositions
-from headlight.analysis.classifiers.predictor import CapturedPredictor, Importance, lost_words
+from headlight.analysis.classifiers.predictor import Importance
 from headlight.analysis.positions import array
-from headlight.analysis.settings import OF_ATTENTION, LossOfWord, WordImportanceSettings
-from headlight.capture import AttentionSite, CapturedModel, LayerRecord, attribute
+from headlight.capture import LayerRecord
 from headlight.encode import Encoded
-from headlight.encode.batch import Batch
 from headlight.measures import Scores
 
 PerToken = Float[Tensor, "batch token"]
@@ -34,7 +29,7 @@ class AttentionImportance:
 
     def __init__(self, rows: Bool[Tensor, "batch query"] | None, measures: Sequence[str]) -> None:
         self._rows = rows
-        self._measures = [name for name in measures if name in OF_ATTENTION]
+        self._measures = measures
         self._sums: dict[str, PerToken] = {}
         self._layers = 0
 
@@ -64,38 +59,6 @@ def share_of_rows(
     return torch.where(whole > 0, given / whole, 1 / given.shape[-1])
 
 
-def token_importance(
-    model: CapturedModel,
-    batch: Batch,
-    texts: Texts,
-    sites: Sequence[AttentionSite],
-    settings: WordImportanceSettings,
-    positions: LabelPositions,
-    *,
-    attention_fixed: bool = False,
-) -> dict[str, PerToken]:
-    """What each token is given by each measure that looks into the model, once for the batch.
-
-    Gradients are those of the probability of the class that is chosen, of a tagger of the mean over
-    the words of a sentence; `attention_fixed` holds the weights of attention constant in them.
-    """
-    found: dict[str, PerToken] = {}
-    if any(name in OF_ATTENTION for name in settings.measures):
-        seen = AttentionImportance(texts.rows(settings.rows), settings.measures)
-        with model.capture(sites) as recorder:
-            recorder.visit = seen.visit
-            model.run(batch)
-        found = seen.found()
-    if "gradient_input" in settings.measures:
-        predictor = CapturedPredictor(model, batch, positions, model.sites_of(sites[0].kind))
-        found["gradient_input"] = predictor.gradient_input(attention_fixed=attention_fixed)
-    if "attribution" in settings.measures:
-        given = attribute(model, batch, settings.attribution, kind=sites[0].kind)
-        rows = texts.rows(settings.rows)
-        found["attribution"] = share_of_rows(given.contribution[-1], rows)
-    return found
-
-
 def by_word(tokens: PerToken, examples: Sequence[Encoded]) -> list[Importance]:
     """The sum over the pieces of each word; special tokens are none."""
     values = array(tokens)
@@ -119,10 +82,3 @@ def random_source(seed: int, text_id: int, *, layer: int = 0, draw: int = 0) -> 
     """
     key = np.array([seed, text_id], dtype=np.uint64)
     return np.random.Generator(np.random.Philox(key=key, counter=[0, 0, layer, draw]))
-
-
-def left_out(
-    predictions: Predictions, examples: Sequence[Classified], lost: LossOfWord = "chosen"
-) -> list[Importance]:
-    """What predictions lose without each word; of a tagger the mean."""
-    return lost_words(predictions, [max(example.words) + 1 for example in examples], lost)

@@ -4,7 +4,7 @@ What studies ask of a captured model, and papers of small classifiers, goes thro
 that both are measured by the same functions.
 """
 
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import AbstractContextManager, contextmanager
 from dataclasses import dataclass
 from typing import Any, Protocol, runtime_checkable
@@ -16,7 +16,6 @@ from torch import Tensor
 
 from headlight.analysis.classifiers.components import Component
 from headlight.analysis.classifiers.plan import LabelPositions
-from headlight.analysis.settings import LossOfWord
 from headlight.capture import AttentionSite, CapturedModel, Replacements, attention_replaced
 from headlight.capture.backward import frozen
 from headlight.capture.input_gradient import input_times_gradient
@@ -71,17 +70,6 @@ class Predictor(Protocol):
         """
 
 
-@runtime_checkable
-class WordRemoval(Protocol):
-    """A classifier with texts of which words can be removed."""
-
-    def ask(self, wanted: Iterable[tuple[int, Words]]) -> None:
-        """Read texts, by their numbers, without these words, as far as it is needed."""
-
-    def without(self, text: int, words: Words) -> Predicted:
-        """The probabilities of the classes, once they were asked for."""
-
-
 def median_change(
     before: Predictions, after: Float[Tensor, "draw output class"]
 ) -> Float64[np.ndarray, " output"]:
@@ -114,32 +102,6 @@ def search_attention(
             return predictor.mean_by_text(distance).to(candidates.dtype)
 
         return most_different(moved, *attention, search)
-
-
-def lost_words(
-    removal: WordRemoval, words: Sequence[int], lost: LossOfWord = "chosen"
-) -> list[Importance]:
-    """What predictions lose without each word; of a tagger the mean over its predictions.
-
-    Args:
-        removal: a classifier with the texts.
-        words: how many words each text has.
-        lost: see `LossOfWord`.
-    """
-    alone = [
-        (text, frozenset({word})) for text, number in enumerate(words) for word in range(number)
-    ]
-    removal.ask([*((text, frozenset()) for text in range(len(words))), *alone])
-    found = []
-    for text, number in enumerate(words):
-        whole = removal.without(text, frozenset())
-        rest = [removal.without(text, frozenset({word})) for word in range(number)]
-        if lost == "tvd":
-            found.append(np.array([np.abs(whole - each).sum(-1).mean() / 2 for each in rest]))
-        else:
-            chosen = np.arange(len(whole)), whole.argmax(-1)
-            found.append(np.array([(whole[chosen] - each[chosen]).mean() for each in rest]))
-    return found
 
 
 @dataclass(frozen=True, eq=False)

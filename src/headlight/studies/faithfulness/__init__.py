@@ -1,56 +1,127 @@
-"""The change of a classifier's predictions without the words that a measure calls important."""
+"""Which map of a text names the tokens that a prediction rests on."""
 
 from dataclasses import dataclass
+from typing import Literal
 
-from headlight.analysis.settings import RANDOM, Removal, WordImportanceSettings
+from headlight.analysis.settings import (
+    RANDOM,
+    Removal,
+    RowsOfText,
+    TextSettings,
+)
 from headlight.catalogue import Study
 from headlight.settings import AtLeast1, require_distinct
+from headlight.settings.flow import FollowedMap
+
+LayerMeasure = Literal["weight", "norm", "effective", "merged_norm"]
+"""Measures of attention, of which a map is the mean over heads."""
+
+TokenMap = Literal[
+    LayerMeasure,
+    "attribution",
+    "prediction",
+    "gradient_input",
+    "leave_one_out",
+    FollowedMap,
+]
+"""By what the tokens of a text are ordered."""
+
+REFERENCES: tuple[TokenMap, ...] = ("leave_one_out", "gradient_input")
+"""Maps of the prediction itself, with which all others are correlated."""
+
+Question = Literal["removal", "flips", "correlation"]
+
+Shares = Literal["tenths", "eraser"]
+"""Which shares of the tokens are removed."""
 
 
 @dataclass(frozen=True, kw_only=True)
-class FaithfulnessSettings(WordImportanceSettings):
+class FaithfulnessSettings(TextSettings):
     """Everything that the result depends on besides model and texts.
 
     Attributes:
-        measures: by what words are ordered: of attention ``weight``, ``norm`` and ``effective``;
-            ``attribution``, what input tokens contribute to hidden ones, which is slow;
-            ``gradient_input``, the gradient of the probability times the embedding; and
-            ``leave_one_out``, what the probability loses without the word. A random order stands
+        maps: by what tokens are ordered. Of single layers, mean over heads: ``weight``, ``norm``,
+            ``effective``, and ``merged_norm``, the length of what all heads move together. Of all
+            layers: ``attribution``, how much a hidden token changes with an input token, which is
+            slow; ``prediction``, what an input token adds to the logit in the linear network of the
+            text; and what follows input tokens through the layers: ``rollout`` of weights, of norms
+            (``rollout_norm``, ``rollout_block_norm``, ``rollout_layer_norm``), ``globenc``,
+            ``alti``, ``value_zeroing`` and ``decompx``. Of the prediction itself:
+            ``gradient_input``, the gradient of the probability times the embedding, and
+            ``leave_one_out``, what the probability loses without the token. A random order stands
             beside them.
-        removals: how words are removed: their pieces become the ``mask`` token, are left out
-            (``delete``), or cannot be attended to (``attention``).
+        questions: what is asked of each map: what the prediction loses without the tokens that it
+            puts first and last (``removal``), when the prediction becomes another (``flips``), and
+            which maps agree with each other, with gradients and with leaving one out
+            (``correlation``).
+        units: what is ordered and removed: single ``tokens``, or ``words``, which stand between
+            blanks and have the sum of their pieces.
+        removal: how a token is removed: it becomes the ``mask`` token (the unknown one where there
+            is no mask), is left out (``delete``), or cannot be attended to (``attention``). By
+            default ``mask`` where the tokenizer has one, else ``delete``.
+        shares: which shares are removed: ``tenths``, 10 to 90%, or those of ``eraser``, 1, 5, 10,
+            20 and 50%, rounded up, for which sufficiency keeps as many alone.
+        rows: which row of a map speaks for the prediction: by default that of the token that
+            predicts, and of a classifier the ``first`` of an encoder and the ``last`` of a decoder;
+            ``mean`` is that of all.
+        layers: of which layers the maps of single layers are, as the mean of their shares; by
+            default of the last.
+        coefficient: of correlation: ``spearman`` (ρ) or ``kendall`` (τ, as Jain and Wallace have
+            it).
+        signed: correlate the values of gradients, of leaving one out and of predictions with their
+            signs; by default their sizes, as attention has no sign.
         random_orders: random orders of each text, over which the mean is taken.
+        seed: of random orders, of which token a masked language model predicts, and of pairs.
     """
 
-    removals: tuple[Removal, ...] = ("mask",)
+    maps: tuple[TokenMap, ...] = (
+        "weight", "merged_norm", "rollout", "rollout_norm", "globenc", "alti", "decompx",
+        "prediction", "gradient_input", "leave_one_out",
+    )  # fmt: skip
+    questions: tuple[Question, ...] = ("removal",)
+    units: Literal["tokens", "words"] = "tokens"
+    removal: Removal | None = None
+    shares: Shares = "tenths"
+    rows: RowsOfText | None = None
+    coefficient: Literal["spearman", "kendall"] = "spearman"
+    signed: bool = False
     random_orders: AtLeast1 = 5
 
     def __post_init__(self) -> None:
         super().__post_init__()
-        require_distinct("removals", self.removals)
+        require_distinct("maps", self.maps)
+        require_distinct("questions", self.questions)
 
     @property
-    def orders(self) -> tuple[str, ...]:
-        """All that words are ordered by, the random order last."""
-        return (*self.measures, RANDOM)
+    def required_head(self) -> str:
+        """Whatever predicts: a classifier or a language model."""
+        return "any"
+
+    @property
+    def compared(self) -> tuple[str, ...]:
+        """All maps, the random order last."""
+        return (*self.maps, RANDOM)
 
 
 STUDY = Study(
     name="faithfulness",
-    title="effect of removing important words on predictions",
-    question=(
-        "how the predictions of a classifier change without the words that each measure calls "
-        "important"
-    ),
-    papers="DeYoung et al. 2020; Serrano and Smith 2019",
-    reads="labelled",
-    taggers=True,
+    title="which map names the tokens that a prediction rests on",
+    question="which map of a text names the tokens without which a prediction changes",
+    papers="DeYoung et al. 2020; Jain and Wallace 2019; Serrano and Smith 2019; Edin et al. 2025",
+    reads="text",
     settings=FaithfulnessSettings,
     examples=(
-        ("reviews.tsv --model ./my-classifier --max-examples 200", ""),
-        ("reviews.tsv --model ./my-classifier --removals mask,delete,attention", ""),
+        ("wiki/ --model ./smollm2 --max-length 48 --max-examples 50", "next tokens"),
+        ("reviews.tsv --column text --model ./my-classifier --units words", "predicted classes"),
+        ("reviews.tsv --model ./my-classifier --questions correlation", "which maps agree"),
     ),
-    smallest={"bootstrap": 2},
+    smallest={
+        "maps": ["weight", "gradient_input", "leave_one_out"],
+        "questions": ["removal", "flips", "correlation"],
+        "random_orders": 1,
+        "max_length": 16,
+        "max_examples": 4,
+    },
     order=14,
-    no_sentence="it removes a fraction of the words at a time, and is not specific to heads",
+    no_sentence="it removes many tokens at a time, and is not specific to heads",
 )

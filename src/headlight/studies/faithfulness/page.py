@@ -1,231 +1,281 @@
-"""The study of faithfulness: predictions without the words that a measure calls important."""
+"""The page on which maps of tokens stand beside each other."""
+
+from collections.abc import Mapping
+from dataclasses import replace
+from itertools import combinations
+from typing import Any
 
 import numpy as np
-import pandas as pd
 import xarray as xr
 
-from headlight.findings.answers import classifiers
-from headlight.findings.estimates import around, estimates
+from headlight.findings.answers import faithfulness
+from headlight.findings.answers.faithfulness import RANDOM, beside_best, distinct_maps, symbol_of
+from headlight.findings.estimates import estimates
+from headlight.findings.wording import listed
 from headlight.views.parts import (
-    IMPORTANCE_NAMES,
     By,
     Columns,
+    Curve,
     Drawing,
-    Figure,
+    Map,
     Section,
     Summary,
     columns,
+    curves,
+    maps,
     rounded,
     settings_of,
 )
-from headlight.views.pictures import Line, LinePanel, lines
 from headlight.views.pictures.theme import CYCLE
 from headlight.views.scale import round_domain
 
-findings = classifiers.faithfulness
+findings = faithfulness.faithfulness
 """In words, which stand first."""
 
-METRICS = {
-    "comprehensiveness": "comprehensiveness ↑",
-    "sufficiency": "sufficiency ↓",
-    "deletion": "deletion ↓",
-    "insertion": "insertion ↑",
-    "first_flip": "flips by the first ↑",
-    "share_to_flip": "share to flip ↓",
+MEAN = {
+    "tenths": "10, 20, …, 90% of them, rounded to whole tokens, at least one",
+    "eraser": "1, 5, 10, 20 and 50% of them, rounded up to whole tokens",
 }
-"""With the direction in which an order says more of the prediction."""
+REST = {
+    "tenths": "p less p without the least important tokens, the mean over the same shares",
+    "eraser": "p less p with the most important tokens alone, the mean over the same shares",
+}
+"""What sufficiency is, by the shares that are removed."""
 
-SHARES = ("first_flip", "share_to_flip")
-"""Metrics that are shares of texts and of words, and not differences of probabilities."""
-
-CURVES = {
-    "deletion": "removed",
-    "insertion": "alone",
+QUESTIONS = {
+    "comprehensiveness": (
+        "Which tokens does the prediction need?",
+        "Comprehensiveness: p less p without the most important tokens, the mean over {mean}. The "
+        "more is lost, the better the map.",
+        "DeYoung et al. (2020), Section 4",
+    ),
+    "normalised": (
+        "The same, by what can be lost of each text",
+        "Comprehensiveness of a text minus the least that any order loses of it, over the most "
+        "that any loses minus the least: known orders are those of all maps, random ones, and "
+        "all of these backward. 1 is the best. So texts of which much or little can be lost "
+        "count alike, and models can be compared; with more maps the bounds are wider.",
+        "Edin et al. (2025)",
+    ),
+    "sufficiency": (
+        "Which tokens are enough?",
+        "Sufficiency: {rest}. The less is lost, the better the map.",
+        "DeYoung et al. (2020), Section 4",
+    ),
+    "first_flip": (
+        "Does the prediction change without the first token?",
+        "The share of texts in which another output becomes the largest without the one most "
+        "important token.",
+        "Serrano and Smith (2019)",
+    ),
+    "share_to_flip": (
+        "Without which share of the tokens does it change?",
+        "The smallest share of the most important tokens without which another output becomes the "
+        "largest, 100% if none does. The smaller, the better the map.",
+        "Serrano and Smith (2019)",
+    ),
+    "leave_one_out": (
+        "What does each token do when it alone is left out?",
+        "{symbol}, over the tokens of a text, of the map and of what p loses without each.",
+        "",
+    ),
+    "gradient_input": (
+        "What would a small change of each token do?",
+        "{symbol}, over the tokens of a text, of the map and of the gradient of p times the "
+        "embedding of each.",
+        "",
+    ),
 }
 
-LOOKED_AT = 0.2
-"""The share of the words of which the lead speaks."""
+LOST = {"lost": "most important", "lost_least": "least important"}
+"""Variables of what is lost, by the tokens without which it is."""
 
-ORDER = By("measure", {**IMPORTANCE_NAMES, "random": "random order"}, "order by")
+PREDICTS = {
+    "class": "the class that the model chooses for the whole text",
+    "masked": "the token that the model expects at a mask, which stands at a random place",
+    "next": "the token that the model expects after the text",
+}
 
 WAYS = {
-    "mask": "words become the mask token",
-    "delete": "words are left out",
-    "attention": "words cannot be attended to",
+    "mask": "become the mask token, or the unknown one where there is no mask",
+    "delete": "are left out",
+    "attention": "cannot be attended to",
 }
 
-DEFINITIONS = (
-    "p is the probability of the class that the model chooses for the whole text. "
-    "Comprehensiveness: p less p without the most important words; sufficiency: p less p with "
-    "these alone; both are means over 1, 5, 10, 20 and 50% of the words, at least one (the AOPC "
-    "of ERASER). Deletion and insertion: the area under p as 0, 10, …, 100% of the words are "
-    "removed, or given. Flips by the first: the share of texts whose class changes without the "
-    "one most important word. Share to flip: the smallest of these shares without which the class "
-    "changes, 100% if it never does. Of a tagger all are means over the words of a sentence, each "
-    "with the class that is chosen for it. Arrows say in which direction an order tells more of "
-    "what the prediction rests on. Texts without words are not what the model was trained on, so "
-    "compare with the random order, and ways to remove words with each other."
+JUDGED = (
+    "Behind the first: how much the first of the maps that look into the model is ahead on the "
+    "same texts, with its interval of 95%. The first is picked by these very numbers, so that a "
+    "map is worse only where it is further behind than any of them would be by chance in 95% of "
+    "corpora, and the first is the best where all others are worse; else they are inconclusive. "
+    "Leave one out removes tokens itself, at one pass for each, and shows how much a map could "
+    "know."
+)
+
+NO_TEST = (
+    "This describes maps and is no test of them: two may agree and both be wrong, and which of "
+    "them is right is not known (Neely et al. 2021). The correlation of gradients with leaving one "
+    "out says what two maps that look at the prediction itself come to; that with a random order "
+    "what chance does."
 )
 
 
 def summary(result: xr.Dataset) -> Summary:
-    """Accuracy, and comprehensiveness by measure, words removed in the first way."""
-    first = result.isel(removal=0)
-    found: Summary = {"accuracy": float(result["own_accuracy"])}
-    for name in map(str, result["measure"].values):
-        found[f"{name}_comprehensiveness"] = float(first["comprehensiveness"].sel(measure=name))
+    """Return scores by question and map, and correlations of each two."""
+    found: Summary = {"texts": int(result["texts"])}
+    for name in map(str, result["map"].values):
+        for question in map(str, result["question"].values) if "score" in result else ():
+            score = float(result["score"].sel(question=question, map=name))
+            found[f"{question}_{name}"] = score
     return rounded(found)
 
 
 def sections(result: xr.Dataset) -> list[Section]:
-    """One table for each way to remove words, and the curves."""
-    first, *others = map(str, result["removal"].values)
-    found = [_removal(result, first, f"{DEFINITIONS} {_rows(result)} {_accuracy(result)}")]
-    found += [_removal(result, name, "The same metrics, with other removals.") for name in others]
-    return [*found, _shares(result)]
+    """Return a table for each question, the curves, and which maps agree."""
+    result, names = distinct_maps(result)
+    asked = map(str, result["question"].values) if "score" in result else ()
+    found = [_question(result, name, names) for name in asked]
+    if "lost" in result:
+        found.insert(1, _curves(result, names))
+    if "correlation" in result:
+        found.append(_pairs(result, names))
+    judged = f" {JUDGED}" if "score" in result else ""
+    explanation = f"{_asked(result)} {found[0].explanation}{judged}"
+    return [replace(found[0], explanation=explanation), *found[1:]]
 
 
-def _rows(result: xr.Dataset) -> str:
-    """Which rows of attention count, in words."""
-    rows = {
-        "mean": "all rows",
-        "first": "the row of the first token",
-        "last": "the row of the last token",
+def _question(result: xr.Dataset, name: str, names: dict[str, str]) -> Section:
+    title, explanation, source = QUESTIONS[name]
+    settings = settings_of(result)
+    shares = settings.get("shares", "tenths")
+    explanation = explanation.format(mean=MEAN[shares], rest=REST[shares], symbol=symbol_of(result))
+    if not source:
+        explanation += f" {_sizes(settings)}"
+    table = columns(
+        name,
+        title,
+        beside_best(result, name),
+        By("map", names, "map"),
+        Columns("score", ".3f", "score", interval=True),
+        Columns("verdict", label="verdict"),
+        Columns("behind", ".3f", "behind the first", interval=("from", "to")),
+    )
+    return Section(name, title, explanation, source, tables=[table])
+
+
+def _sizes(settings: Mapping[str, Any]) -> str:
+    """Whether signs count in correlations, in words."""
+    if settings.get("signed"):
+        return "Signs count."
+    return "Of maps with a sign the sizes count, as attention has none."
+
+
+def _asked(result: xr.Dataset) -> str:
+    """What was predicted, and how tokens were removed."""
+    options = settings_of(result)
+    units = options.get("units", "tokens")
+    return (
+        f"p is the probability of {PREDICTS[str(options['predicts'])]}; its mean is "
+        f"{float(result['probability']):.2f}, over {int(result['texts'])} texts with "
+        f"{float(result['tokens']):.0f} {units} on average that can be removed. Those that are "
+        f"removed {WAYS[str(options['removed_by'])]}. What is left is no text that the model was "
+        "trained on, so compare with the random order, and ways to remove tokens with each other."
+    )
+
+
+def _curves(result: xr.Dataset, names: dict[str, str]) -> Section:
+    others = [name for name in names if name != RANDOM]
+    random = result["lost"].sel(map=RANDOM).variable
+    shared: dict[str, Any] = {
+        "panel": "{map}",
+        "by": By("map", names),
+        "over": "share",
+        "x_label": "share of the tokens",
+        "y_label": "p lost",
+        "limits": _range(result),
     }
-    chosen = settings_of(result).get("rows", "mean")
-    return (
-        f"A measure of attention is summed over {rows[chosen]} and all heads of "
-        "a layer, as shares that add up to 1, and averaged over layers; a word has the sum of "
-        "its pieces."
+    draw = curves(
+        result.sel(map=others).assign(random=random),
+        *(
+            Curve(name, f"without the {which}", interval=True, colour=CYCLE[at], **shared)
+            for at, (name, which) in enumerate(LOST.items())
+        ),
+        Curve("random", "random order", colour=CYCLE[6], dashed=True, **shared),
+        columns=4,
     )
-
-
-def _accuracy(result: xr.Dataset) -> str:
-    right = float(result["own_accuracy"])
-    return (
-        f"{right:.1%} of the model's predictions are correct. Intervals: 95%, bootstrap over texts."
-    )
-
-
-def _seen(cell: xr.Dataset) -> str:
-    """What the curves say of the words that matter most, and of as many at random."""
-    step = float(cell["step"].values[int(np.abs(cell["step"].values - LOOKED_AT).argmin())])
-    orders = [str(name) for name in cell["measure"].values if name != "random"]
-    best = max(orders, key=lambda name: float(cell["comprehensiveness"].sel(measure=name)))
-    p, q = (
-        [
-            f"{float(each.value):.2f}{around(each, '{:.2f}'.format)}"
-            for each in (
-                estimates(cell.sel(step=step), f"{curve}_curve", (), measure=name)
-                for curve in CURVES
-            )
-        ]
-        for name in (best, "random")
-    )
-    whole = float(cell["deletion_curve"].sel(measure=best, step=0))
-    called = ORDER.names[best]
-    return (
-        f"Without the {step:.0%} of words that {called} puts first, p is {p[0]}, without as "
-        f"many at random {q[0]}, and with all words {whole:.2f}. With these words alone it is "
-        f"{p[1]}, and with as many at random {q[1]}."
-    )
-
-
-def _removal(result: xr.Dataset, removal: str, explanation: str) -> Section:
-    cell = result.sel(removal=removal)
-
-    def draw() -> Figure:
-        panels = [
-            LinePanel(
-                label,
-                [*_lines(cell.sel(measure=name)), *_lines(cell.sel(measure="random"), "random")],
-                "share of the words",
-                "p",
-                limits=_range(cell),
-            )
-            for name, label in zip(cell["measure"].values, ORDER.labels(cell), strict=True)
-            if name != "random"
-        ]
-        return lines(panels)
-
+    low, high = float(result["share"][0]), float(result["share"][-1])
     return Section(
-        f"removal-{removal}",
-        f"Effect on the prediction: {WAYS[removal]}",
-        f"{_seen(cell)} {explanation}",
-        "DeYoung et al. (2020)",
-        [Drawing(f"curves-{removal}", "", f"Curves where {WAYS[removal]}.", draw)],
+        "curves",
+        "What is lost, by the share of tokens",
+        "The more a map says of the prediction, the faster p falls without the most important "
+        "tokens, and the later without the least important. Shares go from "
+        f"{low:.0%} to {high:.0%}.",
+        "",
+        [Drawing("curves", "", f"p lost by {listed(list(names.values()))}.", draw)],
         [
             columns(
-                f"metrics-{removal}",
-                f"Means over texts; {WAYS[removal]}",
-                cell,
-                ORDER,
-                *(
-                    Columns(name, ".1%" if name in SHARES else ".3f", heading)
-                    for name, heading in METRICS.items()
-                ),
-            ),
-            columns(
-                f"intervals-{removal}",
-                "The same with intervals",
-                _by_metric(cell),
-                (ORDER, By("metric", METRICS)),
-                Columns("value", ".3f", "value", interval=True),
-            ),
-        ],
-    )
-
-
-def _lines(cell: xr.Dataset, first: str = "most important") -> list[Line]:
-    """Both curves of an order; those of the random order are dashed, and have no band."""
-    random = first == "random"
-    return [
-        Line(
-            f"{first} {label}",
-            cell["step"].values,
-            cell[f"{name}_curve"].values,
-            None if random else cell[f"{name}_curve_low"].values,
-            None if random else cell[f"{name}_curve_high"].values,
-            CYCLE[at],
-            dashed=random,
-        )
-        for at, (name, label) in enumerate(CURVES.items())
-    ]
-
-
-def _by_metric(cell: xr.Dataset) -> xr.Dataset:
-    """All metrics as one variable with its interval."""
-    names = pd.Index(list(METRICS), name="metric")
-    return xr.Dataset(
-        {
-            f"value{end}": xr.concat([cell[f"{name}{end}"].drop_attrs() for name in METRICS], names)
-            for end in ("", "_low", "_high")
-        }
-    )
-
-
-def _range(cell: xr.Dataset) -> tuple[float, float]:
-    """One vertical range for all curves, since they show the same probability."""
-    ends = [cell[f"{name}_curve{end}"].values for name in CURVES for end in ("", "_low", "_high")]
-    values = np.concatenate([each.ravel() for each in ends])
-    return round_domain(float(np.nanmin(values)), float(np.nanmax(values)))
-
-
-def _shares(result: xr.Dataset) -> Section:
-    return Section(
-        "shares",
-        "By the share of words",
-        "Comprehensiveness and sufficiency before the mean over shares is taken. Shares are "
-        "rounded up to whole words, so that short texts lose one word at 1% as at 5%.",
-        "DeYoung et al. (2020), Section 4",
-        tables=[
-            columns(
-                "shares",
-                "By the share of the words",
+                "curves",
+                "p lost",
                 result,
-                ("removal", ORDER, By("share", format=".0%")),
-                Columns("share_comprehensiveness", ".3f", "comprehensiveness"),
-                Columns("share_sufficiency", ".3f", "sufficiency"),
+                (By("map", names, "map"), By("share", format=".0%")),
+                *(
+                    Columns(name, ".3f", f"without the {which}", interval=True)
+                    for name, which in LOST.items()
+                ),
             )
         ],
+    )
+
+
+def _range(result: xr.Dataset) -> tuple[float, float]:
+    known = [estimates(result, name, ("map", "share")) for name in LOST]
+    ends = [end for each in known for end in (each.value, each.low, each.high)]
+    values = np.concatenate([each.ravel() for each in ends])
+    values = values[np.isfinite(values)] if np.isfinite(values).any() else np.zeros(1)
+    return round_domain(float(values.min()), float(values.max()))
+
+
+def _pairs(result: xr.Dataset, names: dict[str, str]) -> Section:
+    symbol, settings = symbol_of(result), settings_of(result)
+    first, second = By("map", names, ""), By("other", names, "")
+    shown = [
+        ("correlation", f"{symbol} of two maps", "change", (-1, 1), ".2f"),
+        ("significant", "Share significant", "", (0, 1), ".0%"),
+        ("overlap", "Same top tokens", "", (0, 1), ".0%"),
+    ]
+    draw = maps(
+        result,
+        *(
+            Map(name, title, (), first, second, scale, limits, format)
+            for name, title, scale, limits, format in shown
+        ),
+    )
+    pairs = list(combinations(names, 2))
+    one, other = (xr.DataArray([pair[side] for pair in pairs], dims="pair") for side in (0, 1))
+    by_pair = result.sel(map=one, other=other).drop_vars(["map", "other"])
+    labels = {
+        name: ("pair", [names[str(each)] for each in side.values])
+        for name, side in (("one", one), ("with", other))
+    }
+    table = columns(
+        "correlation",
+        "Means over texts",
+        by_pair.assign(labels),
+        By("pair", heading=""),
+        Columns("one", label="map"),
+        Columns("with", label="with"),
+        Columns("correlation", ".3f", symbol, interval=True),
+        Columns("significant", ".1%", "significant"),
+        Columns("overlap", ".1%", "same top tokens"),
+    )
+    return Section(
+        "correlation",
+        "Which maps agree",
+        f"{symbol} of two maps over the tokens of a text: 1 for the same order, 0 for orders that "
+        "have nothing to do with each other, −1 for opposite ones; the mean over texts, and the "
+        "share of texts in which it is significant (p at most 0.05). Top tokens are the 10% that a "
+        f"map gives most, at least one. Texts of which a map says the same everywhere are left "
+        f"out of the means. {_sizes(settings)} {NO_TEST}",
+        "Jain and Wallace (2019), Table 2",
+        [Drawing("correlation", "", "Correlation of every two maps.", draw)],
+        [table],
     )

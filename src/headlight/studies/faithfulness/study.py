@@ -1,290 +1,298 @@
-"""Effect of removing important words on predictions (DeYoung et al. 2020)."""
+"""Maps of tokens beside each other: by removal of tokens, and by agreement with what is removed."""
 
-import math
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
+from functools import partial
 from typing import Any
 
 import numpy as np
 import xarray
-from jaxtyping import Float64
 
-from headlight.analysis.classifiers.erasure import (
-    Order,
-    Predictions,
-    Probabilities,
-    check_removals,
-)
-from headlight.analysis.classifiers.importance import (
-    by_word,
-    left_out,
-    random_source,
-    token_importance,
-)
-from headlight.analysis.classifiers.plan import Classified
+from headlight.analysis.batch_texts import text_id, units_of
+from headlight.analysis.classifiers.importance import random_source
 from headlight.analysis.classifiers.predictor import Importance, Words
-from headlight.analysis.classifiers.study import ClassifierObserver, ClassifierStudy
+from headlight.analysis.plan import Pass
 from headlight.analysis.settings import RANDOM
-from headlight.analysis.variables import BOUNDS, Variable, described, long_names
+from headlight.analysis.study import PassStudy
+from headlight.analysis.text_plan import TextSource, plan_text_study
+from headlight.analysis.variables import Variable, described, long_names, with_slots
+from headlight.capture import CapturedModel
+from headlight.corpora import SAMPLE_REVIEWS
+from headlight.encode import Encoded
 from headlight.encode.batch import Batch
-from headlight.reduce import Tally
-from headlight.studies.faithfulness import FaithfulnessSettings
-
-SHARES = (0.01, 0.05, 0.1, 0.2, 0.5)
-"""Of the words, as in ERASER (DeYoung et al. 2020)."""
-
-STEPS = tuple(step / 10 for step in range(11))
-"""Shares of the words of the curves."""
-
-TOTALS = (
-    "comprehensiveness", "sufficiency", "deletion", "insertion", "first_flip", "share_to_flip",
-)  # fmt: skip
-"""One number of each text."""
-
-Row = Float64[np.ndarray, " number"]
-SIZE = len(TOTALS) + 2 * len(SHARES) + 2 * len(STEPS)
-
-
-def number_of(share: float, words: int) -> int:
-    """How many words a share is: rounded up, so that some words are at least one."""
-    return math.ceil(share * words - 1e-9)
-
-
-def removals(order: Order) -> Iterator[Words]:
-    """All that has to be removed of a text for `metrics`."""
-    words = list(map(int, order))
-    yield frozenset()
-    numbers = {number_of(share, len(words)) for share in (*SHARES, *STEPS)}
-    for number in sorted(numbers | {1}):
-        yield frozenset(words[:number])
-        yield frozenset(words[number:])
-
-
-def metrics(order: Order, without: Callable[[Words], Probabilities]) -> Row:
-    """All numbers of a prediction: `TOTALS`, then by share and by step; see `parts`.
-
-    With p the probability of the class that the model chooses given the whole text, and of x
-    the words by their order:
-
-    * comprehensiveness: p(x) − p(x without the first words), the mean over `SHARES`;
-    * sufficiency: p(x) − p(the first words alone), the mean over `SHARES`;
-    * deletion: the area under p(x without the first words) over `STEPS`;
-    * insertion: the area under p(the first words alone) over `STEPS`;
-    * first flip: whether the class changes without the first word;
-    * share to flip: the smallest share of `STEPS` without which it changes; 1 if there is none.
-
-    Args:
-        order: of the words, the most important first.
-        without: the probabilities of the classes without some words.
-
-    Source: DeYoung et al. (2020), Section 4 and its AOPC; Petsiuk et al. (2018) for the areas;
-        Serrano and Smith (2019) for the changes of the class.
-    """
-    words = list(map(int, order))
-    whole = without(frozenset())
-    chosen = int(whole.argmax())
-
-    def left(share: float) -> Probabilities:
-        return without(frozenset(words[: number_of(share, len(words))]))
-
-    def alone(share: float) -> Probabilities:
-        return without(frozenset(words[number_of(share, len(words)) :]))
-
-    comprehensive = np.array([whole[chosen] - left(share)[chosen] for share in SHARES])
-    sufficient = np.array([whole[chosen] - alone(share)[chosen] for share in SHARES])
-    deleted = np.array([left(share)[chosen] for share in STEPS])
-    inserted = np.array([alone(share)[chosen] for share in STEPS])
-    flipped = [share for share in STEPS if int(left(share).argmax()) != chosen]
-    totals = [
-        comprehensive.mean(),
-        sufficient.mean(),
-        np.trapezoid(deleted, STEPS),
-        np.trapezoid(inserted, STEPS),
-        float(int(without(frozenset(words[:1])).argmax()) != chosen),
-        min(flipped, default=1.0),
-    ]
-    return np.concatenate([totals, comprehensive, sufficient, deleted, inserted])
-
-
-def parts(rows: Float64[np.ndarray, "*cell number"]) -> dict[str, Float64[np.ndarray, "*cell _"]]:
-    """The numbers of `metrics`, or of their means, by name."""
-    ends = np.cumsum([len(TOTALS), len(SHARES), len(SHARES), len(STEPS)])
-    names = ("totals", "comprehensiveness", "sufficiency", "deletion", "insertion")
-    return dict(zip(names, np.split(rows, ends, axis=-1), strict=True))
-
+from headlight.reduce import Slots, Tally
+from headlight.run import State
+from headlight.studies.faithfulness import REFERENCES, FaithfulnessSettings
+from headlight.studies.faithfulness.erasure import TargetProbabilities
+from headlight.studies.faithfulness.maps import TokenMaps
+from headlight.studies.faithfulness.prediction import (
+    mask_id,
+    number_tokens,
+    predicted_kind,
+    removal_of,
+    substitute_id,
+    with_targets,
+)
+from headlight.studies.faithfulness.scores import (
+    OF_PAIRS,
+    OF_QUESTION,
+    SHARES,
+    flips,
+    lost,
+    order_of,
+    pair_scores,
+    removed_sets,
+    scores_of_removal,
+)
 
 LEFT_OUT = "leave_one_out"
 
-MEANINGS = {
-    "comprehensiveness": "p lost without the most important words, mean over shares",
-    "sufficiency": "p lost with the most important words alone, mean over shares",
-    "deletion": "area under p as the most important words are removed",
-    "insertion": "area under p as the most important words are given",
-    "first_flip": "share of predictions that change without the most important word",
-    "share_to_flip": "share of the words without which the prediction changes, 1 if it never does",
-    "share_comprehensiveness": "p lost without a share of the words, the most important",
-    "share_sufficiency": "p lost with a share of the words alone, the most important",
-    "deletion_curve": "p without a share of the words, the most important",
-    "insertion_curve": "p with a share of the words alone, the most important",
-}
-"""p is the probability of the class of the whole text."""
-LOSSES = [name for name in MEANINGS if name.endswith(("comprehensiveness", "sufficiency"))]
-"""Differences of probabilities."""
-
 VARIABLES = long_names(
     {
-        name: Variable(meaning, interval="signed" if name in LOSSES else "share")
-        for name, meaning in MEANINGS.items()
+        "score": Variable("score of a map, mean over texts", interval="signed"),
+        "lost": Variable(
+            "probability lost without a share of the most important tokens", interval="signed"
+        ),
+        "lost_least": Variable(
+            "probability lost without a share of the least important tokens", interval="signed"
+        ),
+        "correlation": Variable(
+            "rank correlation of two maps, mean over texts", interval="correlation"
+        ),
+        "significant": Variable(
+            "share of texts whose correlation is significant at 0.05", interval="share"
+        ),
+        "overlap": Variable(
+            "share of the most important tokens that both maps name, mean over texts",
+            interval="share",
+        ),
+        "probability": Variable("probability of what the model predicts", interval="share"),
+        "tokens": Variable("tokens of a text that can be removed", "count"),
+        "texts": Variable("texts of which tokens are removed", "count"),
     }
 )
 
-_CURVES = {
-    "comprehensiveness": ("share_comprehensiveness", "share"),
-    "sufficiency": ("share_sufficiency", "share"),
-    "deletion": ("deletion_curve", "step"),
-    "insertion": ("insertion_curve", "step"),
+AXES = {
+    "score": ("question", "map"),
+    "lost": ("map", "share"),
+    "lost_least": ("map", "share"),
+    "probability": (),
+    **dict.fromkeys(OF_PAIRS, ("map", "other")),
 }
+"""Of all variables with an interval."""
 
 
-class FaithfulnessStudy(ClassifierStudy[FaithfulnessSettings]):
-    """What the probability of a prediction loses with the words that matter by a measure.
+class FaithfulnessStudy(PassStudy[FaithfulnessSettings]):
+    """How much of a prediction rests on the tokens that each map puts first.
 
-    Each measure puts the words of a text in an order.  Words are then removed, the most
-    important first, or all but the most important, and the model reads what is left.  The same
-    words of a text are removed once for all measures.  Of a tagger all numbers are means over
-    the words of a sentence, for each of which p is that of its own class.
+    A map gives each token of a text a number, for one prediction: the class of the text, what a
+    decoder says comes next, or what a masked language model says stands behind the mask.  Tokens
+    are removed in this order, the most important first, and from the other end, and the model reads
+    what is left; p is the probability of what it predicts for the whole text.  Texts of fewer than
+    two such tokens are left out.
 
-    Its result has, over ``measure`` (with ``random``, the mean over random orders) and ``removal``:
-    ``comprehensiveness`` and ``sufficiency``, also by ``share``, the areas ``deletion`` and
-    ``insertion`` with their curves by ``step``, ``first_flip`` and ``share_to_flip``, all with
-    their intervals.  `headlight.studies.faithfulness.study.metrics` defines them.
+    Its result has over ``question`` and ``map`` (the last is ``random``) ``score``.  Of the
+    question ``removal`` these are ``comprehensiveness``, ``normalised`` and ``sufficiency``
+    (`headlight.studies.faithfulness.scores.scores_of_removal`), and ``lost`` and ``lost_least``,
+    over ``map`` and ``share``, are what p loses; of ``flips`` whether the prediction changes
+    without the first token (``first_flip``), and the smallest share without which it does
+    (``share_to_flip``); of ``correlation`` the rank correlation with ``leave_one_out`` and
+    ``gradient_input``, and over ``map`` and ``other`` ``correlation``, the share of texts in which
+    it is ``significant``, and the ``overlap`` of the first tenth of the tokens.  The lower the
+    better are ``sufficiency`` and ``share_to_flip``.
 
-    Source: DeYoung et al. (2020), Section 4; Petsiuk et al. (2018); Serrano and Smith (2019).
+    Source: DeYoung et al. (2020), Section 4; Jain and Wallace (2019), Section 4.1; Serrano and
+        Smith (2019); Edin et al. (2025).
+
+    Raises:
+        MissingHeadError: the model predicts nothing.
+        UsageError: it predicts a class for every word or reads two texts, or tokens cannot be
+            removed as is asked for.
     """
 
     name = "faithfulness"
-    title = "Effect of removing important words on predictions"
+    title = "Maps of the tokens that a prediction rests on"
     settings_class = FaithfulnessSettings
 
-    def check(self) -> None:
-        """Ways to remove words that the model does not have are refused."""
-        check_removals(self.model, self.classes, self.settings.removals)
+    def __init__(
+        self, source: TextSource, model: CapturedModel, settings: FaithfulnessSettings
+    ) -> None:
+        self.model = model
+        self.settings = settings
+        self.predicts = predicted_kind(model)
+        self.removal = removal_of(model, self.predicts, settings.removal)
+        self.mask = substitute_id(model, self.removal)
+        if self.predicts == "masked":
+            mask_id(model)
+        if source is None and self.predicts == "class":
+            source = str(SAMPLE_REVIEWS)
+        self.plan = plan_text_study(
+            self.name,
+            self.title,
+            source,
+            model,
+            settings,
+            options={"predicts": self.predicts, "removed_by": self.removal},
+        )
 
-    def observe(self, batch: Batch, examples: Sequence[Classified]) -> "FaithfulnessObserver":
-        """Runs the model without words, in the order of each measure."""
-        return FaithfulnessObserver(self, batch, examples)
+    @property
+    def references(self) -> list[str]:
+        """The maps with which others are correlated, if that is asked."""
+        asked = "correlation" in self.settings.questions
+        return [name for name in REFERENCES if asked and name in self.settings.maps]
 
-    def dataset(self, tally: Tally) -> xarray.Dataset:
-        """Means over texts, by measure and by the way words are removed."""
-        found = tally.compute()
-        axes = ("measure", "removal")
-        variables: dict[str, Any] = {}
-        for bound, statistic in BOUNDS.items():
-            numbers = parts(found["metrics"][statistic])
-            totals = numbers.pop("totals")
-            variables |= {
-                f"{name}{bound}": (axes, totals[..., at]) for at, name in enumerate(TOTALS)
-            }
-            for name, values in numbers.items():
-                called, over = _CURVES[name]
-                variables[f"{called}{bound}"] = ((*axes, over), values)
-        coordinates = {
-            "measure": list(self.settings.orders),
-            "removal": list(self.settings.removals),
-            "share": list(SHARES),
-            "step": list(STEPS),
+    @property
+    def scores(self) -> list[str]:
+        """All scores of a map, by question."""
+        questions = self.settings.questions
+        found = [name for each in OF_QUESTION if each in questions for name in OF_QUESTION[each]]
+        return [*found, *self.references]
+
+    @property
+    def axes(self) -> dict[str, tuple[str, ...]]:
+        """The numbers of a text that are asked for, by name, each with its axes."""
+        questions = self.settings.questions
+        absent = {
+            *(("lost", "lost_least") if "removal" not in questions else ()),
+            *(OF_PAIRS if "correlation" not in questions else ()),
+            *(("score",) if not self.scores else ()),
         }
-        return described(variables, coordinates, VARIABLES)
+        return {name: dims for name, dims in AXES.items() if name not in absent}
+
+    @property
+    def sizes(self) -> dict[str, int]:
+        """How long the axes are."""
+        return {name: len(values) for name, values in self._coordinates().items()}
+
+    def _coordinates(self) -> dict[str, list[Any]]:
+        """Labels of the axes."""
+        maps = list(self.settings.compared)
+        every: dict[str, list[Any]] = {
+            "question": self.scores,
+            "map": maps,
+            "other": maps,
+            "share": list(SHARES[self.settings.shares]),
+        }
+        dims = {dim for each in self.axes.values() for dim in each}
+        return {name: values for name, values in every.items() if name in dims}
+
+    def observe(
+        self, one: Pass, batch: Batch, examples: Sequence[Encoded]
+    ) -> "FaithfulnessObserver":
+        """Return what runs the model without tokens, in the order of each map."""
+        return FaithfulnessObserver(self, examples)
+
+    def dataset(self, one: Pass, state: State) -> xarray.Dataset:
+        """Return means over texts, and what their intervals are computed from."""
+        found = state.tally.compute()
+        variables: dict[str, Any] = {
+            "tokens": ((), found["tokens"]["mean"]),
+            "texts": ((), found["tokens"]["whole"].sum()),
+        }
+        for name, dims in self.axes.items():
+            variables |= with_slots(name, dims, found[name]["mean"], found[name])
+        return described(variables, self._coordinates(), VARIABLES)
 
 
 run = FaithfulnessStudy.run
 
 
-class FaithfulnessObserver(ClassifierObserver[FaithfulnessSettings]):
-    """Runs the model on a batch as it is, and without words, in the order of each measure."""
+class FaithfulnessObserver:
+    """Sees the predictions to the texts of a batch, as they are and without tokens."""
+
+    def __init__(self, study: FaithfulnessStudy, examples: Sequence[Encoded]) -> None:
+        self._study = study
+        self._model = study.plan.model
+        self._settings = settings = study.settings
+        self._ids = [text_id(each) for each in examples]
+        self._units = units_of(examples)
+        numbered = [
+            number_tokens(
+                self._model,
+                study.predicts,
+                each,
+                settings.units,
+                seed=settings.seed,
+                text_id=number,
+            )
+            for each, number in zip(examples, self._ids, strict=True)
+        ]
+        self._examples = with_targets(self._model, numbered)
+        self._removes = bool(OF_QUESTION.keys() & {*settings.questions})
+        self._answers = TargetProbabilities(
+            self._model, self._examples, study.removal, study.mask, settings.batch_tokens
+        )
 
     def tally(self) -> Tally:
-        """All metrics of each text, by measure and by the way words are removed."""
-        settings = self._settings
-        tokens = token_importance(
-            self._model, self._batch, self._texts, self._sites, settings, self._positions
-        )
-        known = {name: by_word(values, self._examples) for name, values in tokens.items()}
-        rows, right = [], np.zeros(0)
-        for removal in settings.removals:
-            predictions = Predictions(self._model, self._examples, removal, settings.batch_tokens)
-            rows.append(self._of_removal(predictions, known))
-            right = self._right(predictions)
-        return Tally({**self._scores(right), "metrics": self._resampled(np.stack(rows, 2))})
-
-    def _of_removal(
-        self, predictions: Predictions, known: dict[str, list[Importance]]
-    ) -> Float64[np.ndarray, "text measure number"]:
-        if LEFT_OUT in self._settings.measures:
-            known = {**known, LEFT_OUT: left_out(predictions, self._examples)}
-        orders: dict[str, list[list[Order]]] = {
-            name: [[_order(each)] for each in known[name]] for name in self._settings.measures
-        }
-        orders[RANDOM] = self._random_orders()
-        predictions.ask(
-            (text, words)
-            for by_text in orders.values()
-            for text, own in enumerate(by_text)
-            for order in own
-            for words in removals(order)
-        )
-        return np.array(
-            [
-                [
-                    self._mean(predictions, text, orders[name][text])
-                    for name in self._settings.orders
-                ]
-                for text in range(len(self._examples))
-            ]
-        )
-
-    def _mean(
-        self, predictions: Predictions, text: int, orders: Sequence[Order]
-    ) -> Float64[np.ndarray, " number"]:
-        """The metrics of a text, over some orders of it, and over all of its predictions."""
+        """All numbers of each text."""
+        given = self._maps()
+        self._answers.ask(self._needed(given))
         rows = [
-            metrics(order, prediction)
-            for order in orders
-            for prediction in _predictions(predictions, text, len(self._examples[text].labels))
+            self._of_text(text, {name: by_text[text] for name, by_text in given.items()})
+            for text in range(len(self._examples))
         ]
-        mean: Float64[np.ndarray, " number"] = np.mean(rows, axis=0)
-        return mean
-
-    def _random_orders(self) -> list[list[Order]]:
-        """Orders that depend on nothing but the text and the seed."""
-        found = []
-        for stream, example in zip(self._texts.text_ids, self._examples, strict=True):
-            random = random_source(self._settings.seed, stream)
-            words = max(example.words) + 1
-            orders = [random.permutation(words) for _ in range(self._settings.random_orders)]
-            found.append(orders)
-        return found
-
-    def _right(self, predictions: Predictions) -> Float64[np.ndarray, " text"]:
-        """The share of the predictions to each whole text that are right."""
-        return np.array(
-            [
-                (
-                    predictions.without(text, frozenset()).argmax(-1) == np.array(example.labels)
-                ).mean()
-                for text, example in enumerate(self._examples)
-            ]
+        return Tally(
+            {
+                name: Slots.of(self._units, np.array([row[name] for row in rows], dtype=np.float64))
+                for name in rows[0]
+            }
         )
 
+    def _maps(self) -> dict[str, list[list[Importance]]]:
+        """Return what each token of each text is given: once by a map, several times at random."""
+        settings = self._settings
+        found = TokenMaps(self._model, self._examples, self._study.plan.sites, settings).found()
+        if LEFT_OUT in settings.maps:
+            found[LEFT_OUT] = self._answers.lost_alone()
+        drawn = []
+        for number, example in zip(self._ids, self._examples, strict=True):
+            source = random_source(settings.seed, number, draw=1)
+            drawn.append([source.random(example.tokens) for _ in range(settings.random_orders)])
+        return {name: [[each] for each in found[name]] for name in settings.maps} | {RANDOM: drawn}
 
-def _predictions(
-    predictions: Predictions, text: int, number: int
-) -> Iterator[Callable[[Words], Probabilities]]:
-    """For each prediction to a text, what becomes of it without some words."""
-    for at in range(number):
-        yield lambda words, at=at: predictions.without(text, words)[at]  # type: ignore[misc]
+    def _needed(self, given: Mapping[str, list[list[Importance]]]) -> Iterator[tuple[int, Words]]:
+        """Yield all that has to be removed of each text."""
+        for text, example in enumerate(self._examples):
+            yield text, frozenset()
+            if not self._removes or example.tokens < 2:
+                continue
+            for by_text in given.values():
+                for each in by_text[text]:
+                    for words in removed_sets(order_of(each), self._settings.shares):
+                        yield text, words
 
-
-def _order(importance: Importance) -> Order:
-    """The most important word first; of equal ones that which comes first in the text."""
-    order: Order = np.argsort(-importance, kind="stable")
-    return order
+    def _of_text(self, text: int, given: Mapping[str, list[Importance]]) -> dict[str, Any]:
+        """Return all numbers of one text; NaN where it has fewer than two tokens to remove."""
+        tokens, sizes = self._examples[text].tokens, self._study.sizes
+        numbers = {
+            name: np.full([sizes[dim] for dim in dims], np.nan)
+            for name, dims in self._study.axes.items()
+        }
+        if tokens < 2:
+            return {**numbers, "tokens": np.nan}
+        without = partial(self._answers.without, text)
+        numbers["probability"] = np.array(without(frozenset())[0])
+        scores = []
+        orders = {name: [order_of(each) for each in own] for name, own in given.items()}
+        shares = self._settings.shares
+        if "lost" in numbers:
+            ends = {
+                name: [lost(order, shares, without) for order in own]
+                for name, own in orders.items()
+            }
+            by_share = np.array([np.mean(each, axis=0) for each in ends.values()])
+            numbers["lost"], numbers["lost_least"] = np.moveaxis(by_share, 1, 0)
+            scores.append(scores_of_removal(ends))
+        if "flips" in self._settings.questions:
+            changes = [
+                np.mean([flips(order, shares, without) for order in own], axis=0)
+                for own in orders.values()
+            ]
+            scores.append(np.array(changes).T)
+        if "correlation" in numbers:
+            pairs = pair_scores(given, self._settings.coefficient, signed=self._settings.signed)
+            numbers |= dict(zip(OF_PAIRS, pairs, strict=True))
+            places = [self._settings.maps.index(name) for name in self._study.references]
+            scores.append(pairs[0][places])
+        if "score" in numbers:
+            numbers["score"] = np.concatenate(scores)
+        return {**numbers, "tokens": tokens}

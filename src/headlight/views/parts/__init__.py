@@ -13,7 +13,6 @@ from headlight.views.parts.columns import By, Columns, columns
 from headlight.views.parts.curves import Curve, curves
 from headlight.views.parts.maps import Map, maps
 from headlight.views.parts.said import (
-    IMPORTANCE_NAMES,
     attending_rows,
     categories,
     mean_of,
@@ -45,7 +44,6 @@ from headlight.views.pictures import (
 )
 
 __all__ = [
-    "IMPORTANCE_NAMES",
     "MARKS",
     "By",
     "Columns",

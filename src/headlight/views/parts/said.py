@@ -14,12 +14,6 @@ from headlight.views.pictures import LinkDrawing
 
 ATTENDING_ROWS = {"all": "all tokens", "first": "the first token", "last": "the last token"}
 
-IMPORTANCE_NAMES = {
-    "gradient_input": "gradient × input",
-    "leave_one_out": "leave one out",
-}
-"""Measures of what is important to a prediction, where a page calls them otherwise."""
-
 
 def settings_of(result: xr.Dataset) -> dict[str, Any]:
     """The settings of the run that made a result; none where it says nothing of them."""

@@ -1,10 +1,13 @@
 """Findings of studies of classifiers."""
 
+from collections.abc import Callable
+
 import numpy as np
 import xarray as xr
 
-from headlight.findings.answers.classifiers import accuracy_sentence, measure_label, number_text
-from headlight.findings.estimates import beside, estimates, means, undecided
+from headlight.findings.answers.faithfulness import called
+from headlight.findings.estimates import Estimate, around, beside, estimates, means, undecided
+from headlight.findings.rules import is_near_majority
 from headlight.findings.what_was_read import independent_units
 from headlight.findings.wording import interval, number, percent
 
@@ -78,11 +81,11 @@ def guided(result: xr.Dataset) -> list[str]:
     names = [str(name) for name in result["guide"].values]
     given = [name for name in names if name not in ("uniform", "random", "own")] or names
     every = estimates(result.sel(guide=given), "accuracy", ("guide",))
-    place, called = every.first(), list(map(measure_label, given))
+    place, labels = every.first(), list(map(called, given))
     if place is None:
         return ["No model could be tested."]
     said = (
-        f"Of what was given, {called[place[0]]} is worth most: "
+        f"Of what was given, {labels[place[0]]} is worth most: "
         f"{number_text(every, place, percent)} of predictions are correct"
     )
     if "uniform" in names and "uniform" not in given:
@@ -90,9 +93,29 @@ def guided(result: xr.Dataset) -> list[str]:
         weights = f"the {number_text(uniform, (), percent)} of uniform weights"
         best = every.at(place).chosen(len(given), independent_units(result))
         said += f", {beside(best, uniform, weights)}"
-    said += "." + undecided(every, called, "what is worth most", "kind")
+    said += "." + undecided(every, labels, "what is worth most", "kind")
     own = estimates(result, "own_accuracy", ())
     return [said, f"The model that reads whole texts has {number_text(own, (), percent)}."]
+
+
+def accuracy_sentence(result: xr.Dataset) -> list[str]:
+    """Return how good the model is, unless a caution has said that it is not."""
+    names = ("own_accuracy", "own_accuracy_low", "majority_accuracy")
+    own, low, majority = (float(result[name]) if name in result else np.nan for name in names)
+    if not np.isfinite(own) or is_near_majority(own, low, majority):
+        return []
+    return [
+        f"{percent(own)} of the model's predictions are correct; always predicting the most "
+        f"frequent class gives {percent(majority)}."
+    ]
+
+
+def number_text(
+    numbers: Estimate, place: tuple[int, ...], written: Callable[[float], str] = number
+) -> str:
+    """Return one number as text, with its interval."""
+    one = numbers.at(place)
+    return f"{written(float(one.value))}{around(one, written, share=written is percent)}"
 
 
 def _widest(result: xr.Dataset, name: str) -> str:

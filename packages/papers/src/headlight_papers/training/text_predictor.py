@@ -113,6 +113,24 @@ class TextPredictor:
         return logits.double().softmax(-1).numpy()
 
 
+def lost_words(predictor: TextPredictor) -> list[Float64[np.ndarray, " word"]]:
+    """Return how far predictions move without each word of each text, as total variation distance.
+
+    Source: Jain and Wallace (2019), Section 4.1.
+    """
+    alone = [
+        [frozenset({word}) for word in range(number)]
+        for number in predictor.batch.real.sum(-1).tolist()
+    ]
+    predictor.ask((text, words) for text, own in enumerate(alone) for words in (frozenset(), *own))
+    moved = []
+    for text, own in enumerate(alone):
+        whole = predictor.without(text, frozenset())
+        rest = [predictor.without(text, words) for words in own]
+        moved.append(np.array([np.abs(whole - each).sum(-1).mean() / 2 for each in rest]))
+    return moved
+
+
 def permuted_change(
     predictor: TextPredictor, generator: torch.Generator
 ) -> Float64[np.ndarray, " text"]:

@@ -10,7 +10,6 @@ import pandas
 import torch
 import xarray
 
-from headlight.analysis.classifiers.predictor import lost_words
 from headlight.measures import kendall
 from headlight.result import describe
 from headlight.vocabulary import PARTS
@@ -29,6 +28,7 @@ from headlight_papers.training.text_classifier import Encoder, TextBatch, TextCl
 from headlight_papers.training.text_predictor import (
     TextPredictor,
     adversaries,
+    lost_words,
     permuted_change,
 )
 
@@ -143,7 +143,7 @@ def _compared(predictor: TextPredictor) -> Iterator[dict[str, Any]]:
     batch, weight = predictor.batch, predictor.weight
     lengths = batch.real.sum(-1).tolist()
     gradient = predictor.gradient_input(1, attention_fixed=True).abs().double().numpy()
-    left_out = lost_words(predictor, lengths, "tvd")
+    left_out = lost_words(predictor)
     (output,) = outputs_of(predictor.model, [batch])
     for row, length in enumerate(lengths):
         values = {
@@ -157,7 +157,7 @@ def _compared(predictor: TextPredictor) -> Iterator[dict[str, Any]]:
             "predicted": int(output.probability[row].argmax()),
             "words": length,
             "largest": float(weight[row].max()),
-            "tau": [each.tau for each in found],
+            "tau": [each.value for each in found],
             "p": [each.p for each in found],
         }
 

@@ -3,6 +3,7 @@
 import xarray
 
 from headlight.catalogue import EMBEDDED_CLASSIFIER
+from headlight.findings.estimates import Estimate, estimates
 from headlight.views.parts import settings_of
 from headlight_papers.papers.reproduction import Reproduction
 from headlight_papers.papers.text import model_name, text_name, text_source
@@ -25,9 +26,10 @@ def load_maps(reproduction: Reproduction[MapPaperSettings]) -> xarray.Dataset:
     """The maps of the paper beside each other, on the texts."""
     settings = reproduction.settings
     return reproduction.run(
-        "map_faithfulness",
+        "faithfulness",
         text_source(reproduction),
         maps=settings.maps,
+        questions=("removal", "correlation"),
         max_examples=settings.max_examples,
         max_length=min(settings.max_length, reproduction.model.longest or settings.max_length),
         removal=settings.removal,
@@ -37,17 +39,19 @@ def load_maps(reproduction: Reproduction[MapPaperSettings]) -> xarray.Dataset:
 
 def score(found: xarray.Dataset, question: str, name: str) -> Bounds:
     """Of a map, by a question."""
-    return _bounds(found.sel(question=question, map=name), "score")
+    return _bounds(estimates(found, "score", (), question=question, map=name))
 
 
 def ahead(found: xarray.Dataset, question: str, first: str, second: str) -> Bounds:
     """By how much one map is ahead of another on the same texts."""
-    return _bounds(found.sel(question=question, map=first, other=second), "difference")
+    one, other = (
+        estimates(found, "score", (), question=question, map=name) for name in (first, second)
+    )
+    return _bounds(one.minus(other))
 
 
-def _bounds(seen: xarray.Dataset, name: str) -> Bounds:
-    value, low, high = (float(seen[f"{name}{end}"]) for end in ("", "_low", "_high"))
-    return Bounds.resampled(value, low, high)
+def _bounds(number: Estimate) -> Bounds:
+    return Bounds(float(number.value), float(number.low), float(number.high))
 
 
 def caveat_of(reproduction: Reproduction[MapPaperSettings]) -> str:

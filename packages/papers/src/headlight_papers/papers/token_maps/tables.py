@@ -19,7 +19,7 @@ from headlight_papers.papers.writer import ExhibitWriter
 
 LABELS = {
     "weight": "weights, last layer",
-    "norm": "norms, last layer",
+    "merged_norm": "norms, last layer",
     "rollout": "rollout of weights",
     "rollout_norm": "rollout of norms",
     "rollout_block_norm": "rollout of norms, residual",
@@ -38,7 +38,7 @@ LABELS = {
 AGREEMENT = {"gradient_input": "ρ, gradient × input", "leave_one_out": "ρ, leave one out"}
 REMOVAL = {"comprehensiveness": "AOPC", "sufficiency": "sufficiency"}
 
-JUDGED = "Each number is a mean over texts, with its interval of 95% (bootstrap over texts)."
+JUDGED = "Each number is a mean over texts, with its interval of 95%, over documents or texts."
 
 
 @dataclass(frozen=True)

@@ -3,17 +3,18 @@
 from dataclasses import dataclass
 from typing import Annotated, Literal
 
-from headlight.analysis.settings import KeepSettings, WordImportanceSettings
+from headlight.analysis.settings import KeepSettings, RowsOfText, check_attribution
 from headlight.catalogue import Study
 from headlight.errors import UsageError
 from headlight.settings import NO_EFFECT, AtLeast1, Range, require_distinct
+from headlight.settings.attribution import AttributionSettings
 
 GuideMeasure = Literal["weight", "norm", "effective", "attribution", "gradient_input"]
 """Of a model that reads the text, what a guide can be made of."""
 
 
 @dataclass(frozen=True, kw_only=True)
-class GuidedSettings(KeepSettings, WordImportanceSettings):
+class GuidedSettings(KeepSettings):
     """Everything that the result depends on besides model and texts.
 
     Attributes:
@@ -22,6 +23,9 @@ class GuidedSettings(KeepSettings, WordImportanceSettings):
             ``gradient_input``, the gradient of the probability times the embedding. Uniform and
             random attention, and one that is learnt, stand beside them; of a tagger, whose words
             are given a row each, in the place of the last that of each word to itself.
+        rows: which rows of attention speak for the text: the ``mean`` of all, that of the ``first``
+            token ([CLS]), or of the ``last``.
+        attribution: how contributions are computed, if they are among the measures.
         also: further classifiers with the same tokenizer, whose weights are given: names or
             folders, such as the students that `headlight adversary` has kept.
         held_out: other texts, on which everything is measured; by default a fifth of the source,
@@ -38,6 +42,8 @@ class GuidedSettings(KeepSettings, WordImportanceSettings):
     """
 
     measures: tuple[GuideMeasure, ...] = ("weight", "norm", "effective", "gradient_input")
+    rows: RowsOfText = "mean"
+    attribution: AttributionSettings | None = None
     also: tuple[str, ...] = ()
     held_out: str | None = None
     width: AtLeast1 = 128
@@ -49,10 +55,16 @@ class GuidedSettings(KeepSettings, WordImportanceSettings):
 
     def __post_init__(self) -> None:
         super().__post_init__()
+        require_distinct("measures", self.measures)
         if self.also:
             require_distinct("also", self.also)
         if not self.bootstrap:
             raise UsageError("bootstrap is 0, and intervals need at least 1 resample.")
+
+    def check_command(self) -> None:
+        """Contributions are not told how to be computed where nobody asks for them."""
+        super().check_command()
+        check_attribution(self.attribution, self.measures)
 
     def guides(self, *, tagger: bool) -> tuple[str, ...]:
         """Where attention comes from, by name."""

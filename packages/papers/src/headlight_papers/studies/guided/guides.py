@@ -14,7 +14,6 @@ from headlight.analysis.classifiers.importance import (
     AttentionImportance,
     random_source,
     share_of_rows,
-    token_importance,
 )
 from headlight.analysis.classifiers.plan import Classified, LabelPositions
 from headlight.analysis.classifiers.predictor import CapturedPredictor
@@ -116,9 +115,26 @@ def _of_texts(
     """What each measure gives the tokens of a batch, in one row for each text."""
     batch = model.collate(examples)
     texts = Texts.of(batch, examples, sites[0].kind)
-    positions = LabelPositions(examples, model.transformer.device)
-    found = token_importance(model, batch, texts, sites, settings, positions)
+    rows, found = texts.rows(settings.rows), {}
+    if of_attention := _of_attention(settings):
+        seen = AttentionImportance(rows, of_attention)
+        with model.capture(sites) as recorder:
+            recorder.visit = seen.visit
+            model.run(batch)
+        found = seen.found()
+    if "gradient_input" in settings.measures:
+        positions = LabelPositions(examples, model.transformer.device)
+        predictor = CapturedPredictor(model, batch, positions, model.sites_of(sites[0].kind))
+        found["gradient_input"] = predictor.gradient_input()
+    if "attribution" in settings.measures:
+        given = attribute(model, batch, settings.attribution, kind=sites[0].kind)
+        found["attribution"] = share_of_rows(given.contribution[-1], rows)
     return {name: values[:, None] for name, values in found.items()}
+
+
+def _of_attention(settings: GuidedSettings) -> list[str]:
+    """Return the measures of every head and row that are asked for."""
+    return [name for name in settings.measures if name in ("weight", "norm", "effective")]
 
 
 def _of_words(
@@ -136,7 +152,7 @@ def _of_words(
         device=model.transformer.device,
     )  # fmt: skip
     rows = torch.arange(len(examples), device=places.device)[:, None]
-    seen = AttentionImportance(None, settings.measures)
+    seen = AttentionImportance(None, _of_attention(settings))
     with model.capture(sites) as recorder:
         recorder.visit = seen.visit
         model.run(batch)

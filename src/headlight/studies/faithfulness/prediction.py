@@ -1,4 +1,4 @@
-"""The prediction to a text that is looked at, and what becomes of it without some tokens."""
+"""The prediction to a text that is looked at, and the tokens of which it may be robbed."""
 
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
@@ -9,10 +9,8 @@ import torch
 from jaxtyping import Float
 from torch import Tensor
 
-from headlight.analysis.classifiers.erasure import Answers, mask_id
 from headlight.analysis.classifiers.importance import random_source
 from headlight.analysis.classifiers.plan import require_finite_predictions
-from headlight.analysis.classifiers.predictor import Predicted
 from headlight.analysis.settings import Removal
 from headlight.capture import CapturedModel
 from headlight.capture.heads import head_of
@@ -28,13 +26,13 @@ Predicts = Literal["class", "masked", "next"]
 
 
 @dataclass(frozen=True, slots=True)
-class Asked(Encoded):
-    """A text of which single tokens are removed: each has a number in `words`, and special ones -1.
+class Target(Encoded):
+    """A text with what is predicted for it; `words` numbers what can be removed, from 0.
 
     Attributes:
-        tokens: how many can be removed, numbered from 0; the one that predicts has the number after
+        tokens: how many tokens or words can be removed; the one that predicts has the number after
             them, and stays.
-        output: the one that is looked at: a class, or a token of the vocabulary.
+        output: the one that is predicted: a class, or a token of the vocabulary.
     """
 
     tokens: int = field(kw_only=True)
@@ -42,12 +40,12 @@ class Asked(Encoded):
 
     @property
     def place(self) -> int:
-        """Of the token that predicts; of a classifier 0, since it has none."""
+        """Return where the token that predicts stands; of a classifier 0, since it has none."""
         return self.words.index(self.tokens) if self.tokens in self.words else 0
 
 
-def predicts_what(model: CapturedModel) -> Predicts:
-    """What the model predicts, as its head says.
+def predicted_kind(model: CapturedModel) -> Predicts:
+    """Return what the model predicts, as its head says.
 
     Raises:
         MissingHeadError: it has no head.
@@ -56,7 +54,7 @@ def predicts_what(model: CapturedModel) -> Predicts:
     network: Any = model.transformer
     name = type(network).__name__
     task, head = task_of(name), head_of(network.config, name)
-    if model.has_decoder_inputs or model.reads_twice:
+    if model.has_decoder_inputs:
         raise UsageError(
             f"{model.name} has an encoder and a decoder, and what it predicts rests on two texts; "
             "give a classifier or a language model that reads one."
@@ -76,8 +74,8 @@ def predicts_what(model: CapturedModel) -> Predicts:
     )
 
 
-def removal_of(model: CapturedModel, predicts: Predicts, asked: Removal | None) -> Removal:
-    """How tokens are removed: as is asked for, or as suits the model.
+def removal_of(model: CapturedModel, predicts: Predicts, removal: Removal | None) -> Removal:
+    """Return how tokens are removed: as is asked for, or as suits the model.
 
     A masked language model knows its mask, and so do classifiers made of it; a decoder has learnt
     from texts alone, and a shorter one is a text.
@@ -86,7 +84,7 @@ def removal_of(model: CapturedModel, predicts: Predicts, asked: Removal | None) 
         UsageError: nothing would be left of a text that has no special tokens.
     """
     tokenizer: Any = model.require_tokenizer("a study reads text")
-    chosen: Removal = asked or ("delete" if tokenizer.mask_token_id is None else "mask")
+    chosen: Removal = removal or ("delete" if tokenizer.mask_token_id is None else "mask")
     if chosen != "mask" and predicts == "class" and not Assembly.of(tokenizer).single.size:
         raise UsageError(
             f"the tokenizer of {model.name} adds no special tokens, so that without its tokens "
@@ -95,25 +93,48 @@ def removal_of(model: CapturedModel, predicts: Predicts, asked: Removal | None) 
     return chosen
 
 
+def mask_id(model: CapturedModel) -> int:
+    """Return the id of the mask token.
+
+    Raises:
+        UsageError: the tokenizer has none.
+    """
+    found = getattr(model.tokenizer, "mask_token_id", None)
+    if found is None:
+        raise UsageError(
+            f"the tokenizer of {model.name} has no mask token; words can be removed by "
+            "delete or attention."
+        )
+    return int(found)
+
+
 def substitute_id(model: CapturedModel, removal: Removal) -> int | None:
-    """The id that stands in the place of removed tokens: the mask, or else the unknown token.
+    """Return the id in the place of masked tokens: the mask, or else the unknown token.
 
     Raises:
         UsageError: the tokenizer has neither.
     """
+    if removal != "mask":
+        return None
     tokenizer: Any = model.tokenizer
-    if removal == "mask" and tokenizer.mask_token_id is None and tokenizer.unk_token_id is not None:
+    if tokenizer.mask_token_id is None and tokenizer.unk_token_id is not None:
         return int(tokenizer.unk_token_id)
-    return mask_id(model, (removal,))
+    return mask_id(model)
 
 
-def asked_of(
-    model: CapturedModel, predicts: Predicts, example: Encoded, *, seed: int, text_id: int
-) -> Asked:
-    """The example with its tokens numbered, and a place to predict at.
+def number_tokens(
+    model: CapturedModel,
+    predicts: Predicts,
+    example: Encoded,
+    units: Literal["tokens", "words"],
+    *,
+    seed: int,
+    text_id: int,
+) -> Target:
+    """Return the example with its tokens or words numbered, and a place to predict at.
 
     Of a masked language model a random token becomes the mask; of a decoder what follows its last
-    token is predicted.
+    token is predicted.  The word of this token stays.
     """
     own = [at for at, word in enumerate(example.words) if word != NO_WORD]
     place: int | None = None
@@ -122,24 +143,25 @@ def asked_of(
         example = example.beginning(place + 1)
     elif predicts == "masked":
         place = own[int(random_source(seed, text_id).integers(len(own)))]
-        mask = mask_id(model, ("mask",))
+        mask = mask_id(model)
         ids = tuple(mask if at == place else each for at, each in enumerate(example.ids))
-        example = replace(example, ids=ids)  # type: ignore[arg-type]  # `mask_id` refuses
-    numbers = iter(range(len(own)))
-    removable = set(own) - {place}
-    words = [next(numbers) if at in removable else NO_WORD for at in range(len(example.ids))]
+        example = replace(example, ids=ids)
+    unit = {at: example.words[at] if units == "words" else at for at in own}
+    removable = sorted({*unit.values()} - ({unit[place]} if place is not None else set()))
+    numbers = {each: number for number, each in enumerate(removable)}
+    words = [numbers.get(unit.get(at, NO_WORD), NO_WORD) for at in range(len(example.ids))]
     if place is not None:
         words[place] = len(removable)
     numbered = replace(example, words=tuple(words))
-    return annotate(numbered, Asked, tokens=len(removable))
+    return annotate(numbered, Target, tokens=len(removable))
 
 
 @contextmanager
-def read_off(
-    model: CapturedModel, examples: Sequence[Asked]
+def prediction_rows(
+    model: CapturedModel, examples: Sequence[Target]
 ) -> Iterator[Callable[[Any], Float[Tensor, "batch output"]]]:
-    """Within the block, what takes the predictions of these texts from what the model puts out."""
-    if predicts_what(model) == "class":
+    """Within the block, take the predictions of these texts from what the model puts out."""
+    if predicted_kind(model) == "class":
         yield lambda output: output.logits
         return
     device = model.transformer.device
@@ -148,38 +170,29 @@ def read_off(
         yield lambda output: rows(output.logits)
 
 
-def predictions(
-    model: CapturedModel, examples: Sequence[Asked], batch: Batch
+def logits_of(
+    model: CapturedModel, examples: Sequence[Target], batch: Batch
 ) -> Float[Tensor, "batch output"]:
-    """The logits of one forward pass, of each text where it predicts.
+    """Return the logits of one forward pass, of each text where it predicts.
 
     Raises:
         CaptureError: they are not finite.
     """
-    with read_off(model, examples) as rows:
-        found = rows(model.run(batch))
-    require_finite_predictions(found, model, batch)
-    return found
+    with prediction_rows(model, examples) as rows:
+        logits = rows(model.run(batch))
+    require_finite_predictions(logits, model, batch)
+    return logits
 
 
 def of_targets(
-    values: Float[Tensor, "batch output"], examples: Sequence[Asked]
+    values: Float[Tensor, "batch output"], examples: Sequence[Target]
 ) -> Float[Tensor, " batch"]:
-    """Those of the target of each text."""
+    """Return the values of the target of each text."""
     targets = torch.tensor([each.output for each in examples], device=values.device)
     return values.gather(1, targets[:, None])[:, 0]
 
 
-def with_targets(model: CapturedModel, examples: Sequence[Asked]) -> list[Asked]:
-    """The same texts, each with what the model predicts for it."""
-    chosen = predictions(model, examples, model.collate(examples)).argmax(-1).tolist()
+def with_targets(model: CapturedModel, examples: Sequence[Target]) -> list[Target]:
+    """Return the same texts, each with what the model predicts for it."""
+    chosen = logits_of(model, examples, model.collate(examples)).argmax(-1).tolist()
     return [replace(each, output=number) for each, number in zip(examples, chosen, strict=True)]
-
-
-class TargetProbabilities(Answers[Asked]):
-    """The probability of the target of each text, without some of its tokens."""
-
-    def _read(self, examples: Sequence[Asked], batch: Batch) -> list[Predicted]:
-        logits = predictions(self.model, examples, batch)
-        found = of_targets(logits.cpu().double().softmax(-1), examples).numpy()
-        return list(found[:, None, None])

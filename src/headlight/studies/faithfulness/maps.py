@@ -9,21 +9,29 @@ from jaxtyping import Bool, Float
 from torch import Tensor
 
 from headlight.analysis.batch_texts import Texts
-from headlight.analysis.classifiers.importance import PerToken, by_word, share_of_rows
+from headlight.analysis.classifiers.importance import (
+    AttentionImportance,
+    PerToken,
+    by_word,
+    share_of_rows,
+)
 from headlight.analysis.classifiers.predictor import Importance
 from headlight.analysis.flow import input_maps
-from headlight.capture import AttentionSite, CapturedModel, LayerRecord, attribute
+from headlight.capture import AttentionSite, CapturedModel, attribute
 from headlight.capture.input_gradient import input_times_gradient
 from headlight.capture.linear_network import decompose
 from headlight.encode.batch import Batch
-from headlight.measures import Scores
 from headlight.settings.flow import FollowedMap
-from headlight.studies.map_faithfulness import MapFaithfulnessSettings
-from headlight.studies.map_faithfulness.asked import Asked, of_targets, predicts_what, read_off
+from headlight.studies.faithfulness import FaithfulnessSettings, LayerMeasure
+from headlight.studies.faithfulness.prediction import (
+    Target,
+    of_targets,
+    predicted_kind,
+    prediction_rows,
+)
 
 FOLLOWED = get_args(FollowedMap)
-OF_LAST_LAYER = {"weight": "weight", "norm": "merged_norm"}
-"""Maps of one layer, and what measure of it they are the mean over heads of."""
+OF_LAYERS = get_args(LayerMeasure)
 
 
 @dataclass(eq=False, repr=False)
@@ -38,29 +46,28 @@ class TokenMaps:
     """
 
     model: CapturedModel
-    examples: Sequence[Asked]
+    examples: Sequence[Target]
     sites: Sequence[AttentionSite]
-    settings: MapFaithfulnessSettings
+    settings: FaithfulnessSettings
 
     def __post_init__(self) -> None:
         self._batch = self.model.collate(self.examples)
 
     def found(self) -> dict[str, list[Importance]]:
-        """Of each map that is asked for, of each text, of each token that can be removed."""
-        asked = self.settings.maps
+        """Return what each map gives to each token that can be removed, by text."""
         maps: dict[str, PerToken] = {}
-        if set(asked) & OF_LAST_LAYER.keys():
-            maps |= self._of_last_layer([name for name in asked if name in OF_LAST_LAYER])
-        if set(asked) & {*FOLLOWED}:
-            maps |= self._followed([name for name in asked if name in FOLLOWED])
-        if "attribution" in asked:
-            kind = self.sites[0].kind
-            given = attribute(self.model, self._batch, self.settings.attribution, kind=kind)
+        names = self.settings.maps
+        if of_layers := [name for name in names if name in OF_LAYERS]:
+            maps |= self._of_layers(of_layers)
+        if followed := [name for name in names if name in FOLLOWED]:
+            maps |= self._followed(followed)
+        if "attribution" in names:
+            given = attribute(self.model, self._batch, kind=self.sites[0].kind)
             maps["attribution"] = share_of_rows(given.contribution[-1], self._rows)
-        if "prediction" in asked:
+        if "prediction" in names:
             maps["prediction"] = self._of_prediction()
-        if "gradient_input" in asked:
-            with read_off(self.model, self.examples) as rows:
+        if "gradient_input" in names:
+            with prediction_rows(self.model, self.examples) as rows:
                 maps["gradient_input"] = input_times_gradient(
                     self.model,
                     self._batch,
@@ -74,20 +81,14 @@ class TokenMaps:
             for name, values in maps.items()
         }
 
-    def _of_last_layer(self, names: Sequence[str]) -> dict[str, PerToken]:
-        found: dict[str, PerToken] = {}
-
-        def visit(record: LayerRecord) -> None:
-            scores = Scores(record, precision=torch.float32)
-            for name in names:
-                size = scores.of(OF_LAST_LAYER[name]).abs().mean(1)
-                found[name] = share_of_rows(size, self._rows)
-
+    def _of_layers(self, names: Sequence[str]) -> dict[str, PerToken]:
+        """Return the means over heads of the last layer, or of those that the settings name."""
         last = max(self.sites, key=lambda site: site.layer)
-        with self.model.capture([last]) as recorder:
-            recorder.visit = visit
+        seen = AttentionImportance(self._rows, names)
+        with self.model.capture([last] if self.settings.layers is None else self.sites) as recorder:
+            recorder.visit = seen.visit
             self.model.run(self._batch)
-        return found
+        return seen.found()
 
     def _followed(self, names: Sequence[str]) -> dict[str, PerToken]:
         """The shares of the input tokens in the hidden tokens behind the last layer, by text."""
@@ -110,14 +111,13 @@ class TokenMaps:
             found[row, : len(example.ids)] = self._parts(text, example)
         return found
 
-    def _parts(self, text: Batch, example: Asked) -> Float[Tensor, " token"]:
-        with self.model.running(text.names), read_off(self.model, [example]) as rows:
+    def _parts(self, text: Batch, example: Target) -> Float[Tensor, " token"]:
+        with self.model.running(text.names), prediction_rows(self.model, [example]) as rows:
             parts = decompose(
                 self.model,
                 self.model.inputs(text),
                 lambda output: of_targets(rows(output), [example])[0],
                 {"text": len(example.ids)},
-                self.settings.slope,
             )
         return parts.token["text"].float()
 
@@ -127,7 +127,7 @@ class TokenMaps:
         texts = Texts.of(self._batch, self.examples, self.sites[0].kind)
         if self.settings.rows is not None:
             return texts.rows(self.settings.rows)
-        if predicts_what(self.model) == "class":
+        if predicted_kind(self.model) == "class":
             return texts.rows("first" if self.sites[0].kind == "encoder" else "last")
         places = torch.tensor([each.place for each in self.examples], device=texts.queries.device)
         return torch.arange(texts.queries.shape[1], device=places.device) == places[:, None]

@@ -1,0 +1,124 @@
+"""Texts without some of their tokens, and what a model predicts of them."""
+
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass, field, replace
+from typing import Generic, TypeVar
+
+import numpy as np
+import torch
+from jaxtyping import Float64
+
+from headlight.analysis.classifiers.predictor import Words
+from headlight.analysis.settings import Removal
+from headlight.capture import CapturedModel
+from headlight.encode import Encoded, length_batches
+from headlight.encode.batch import Batch
+from headlight.studies.faithfulness.prediction import Target, logits_of
+
+E = TypeVar("E", bound=Encoded)
+
+
+@dataclass(frozen=True, slots=True)
+class Cut(Generic[E]):
+    """A text without some of its words.
+
+    Attributes:
+        example: what the model reads.
+        hidden: tokens of it that no other token may attend to.
+    """
+
+    example: E
+    hidden: tuple[int, ...] = ()
+
+
+def cut(example: E, words: Words, removal: Removal, mask: int | None) -> Cut[E]:
+    """The text without these words.
+
+    Args:
+        example: a text.
+        words: all pieces of these are removed.
+        removal: ``mask`` puts the mask token in the place of each piece, ``delete`` leaves the
+            pieces out, ``attention`` keeps them and hides them from attention.
+        mask: the id of the mask token.
+    """
+    gone = tuple(at for at, word in enumerate(example.words) if word in words)
+    if removal == "attention":
+        return Cut(example, gone)
+    if removal == "mask":
+        assert mask is not None  # noqa: S101 - checked before the model ran
+        ids = tuple(mask if at in gone else token for at, token in enumerate(example.ids))
+        return Cut(replace(example, ids=ids))
+    kept = [at for at in range(len(example.ids)) if at not in gone]
+    return Cut(
+        replace(
+            example,
+            ids=tuple(example.ids[at] for at in kept),
+            segments=tuple(example.segments[at] for at in kept),
+            categories=tuple(example.categories[at] for at in kept),
+            words=tuple(example.words[at] for at in kept),
+        )
+    )
+
+
+@dataclass(eq=False, repr=False)
+class TargetProbabilities:
+    """The probability of the target of each text of a batch, without some of its tokens.
+
+    The same tokens of a text are removed only once, for all callers.
+
+    Attributes:
+        model: It is run.
+        examples: The texts.
+        removal: How tokens are removed.
+        mask: The id that a masked token becomes.
+        batch_tokens: Tokens that run together at most.
+    """
+
+    model: CapturedModel
+    examples: Sequence[Target]
+    removal: Removal
+    mask: int | None
+    batch_tokens: int
+    _known: dict[tuple[int, Words], tuple[float, bool]] = field(default_factory=dict, init=False)
+
+    def ask(self, wanted: Iterable[tuple[int, Words]]) -> None:
+        """Run the model on texts, by their numbers, without these tokens, as far as needed."""
+        missing = [each for each in dict.fromkeys(wanted) if each not in self._known]
+        cuts = [cut(self.examples[text], words, self.removal, self.mask) for text, words in missing]
+        for chosen in length_batches([each.example for each in cuts], self.batch_tokens):
+            found = self._run([cuts[at] for at in chosen])
+            self._known |= {missing[at]: row for at, row in zip(chosen, found, strict=True)}
+
+    def without(self, text: int, words: Words) -> tuple[float, bool]:
+        """Return the probability, once it was asked for, and whether it is the largest of all."""
+        return self._known[text, words]
+
+    def _run(self, cuts: Sequence[Cut[Target]]) -> list[tuple[float, bool]]:
+        examples = [each.example for each in cuts]
+        batch = _hiding(self.model.collate(examples), cuts)
+        probabilities = logits_of(self.model, examples, batch).cpu().double().softmax(-1)
+        targets = torch.tensor([each.output for each in examples])
+        chosen = probabilities.gather(1, targets[:, None])[:, 0]
+        largest = chosen == probabilities.amax(-1)
+        return list(zip(chosen.tolist(), largest.tolist(), strict=True))
+
+    def lost_alone(self) -> list[Float64[np.ndarray, " token"]]:
+        """Return what the probability of each text loses without each of its tokens alone."""
+        alone = [[frozenset({at}) for at in range(each.tokens)] for each in self.examples]
+        self.ask((text, words) for text, own in enumerate(alone) for words in (frozenset(), *own))
+        return [
+            np.array([self.without(text, frozenset())[0] - self.without(text, words)[0]
+                      for words in own])
+            for text, own in enumerate(alone)
+        ]  # fmt: skip
+
+
+def _hiding(batch: Batch, cuts: Sequence[Cut[E]]) -> Batch:
+    """The batch with some tokens hidden from attention."""
+    places = [(row, at) for row, each in enumerate(cuts) for at in each.hidden]
+    if not places:
+        return batch
+    mask = batch.attention_mask.clone()
+    rows, columns = zip(*places, strict=True)
+    mask[list(rows), list(columns)] = 0
+    return replace(batch, attention_mask=mask)

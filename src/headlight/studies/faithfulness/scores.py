@@ -1,0 +1,143 @@
+"""What an order of the tokens of a text is worth, from predictions without some of them."""
+
+import math
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from typing import Literal
+
+import numpy as np
+from jaxtyping import Float64, Int64
+
+from headlight.analysis.classifiers.predictor import Importance, Words
+from headlight.measures.agreement import COEFFICIENTS, top_number, top_overlap
+from headlight.studies.faithfulness import Shares
+
+SHARES: Mapping[Shares, tuple[float, ...]] = {
+    "tenths": tuple(step / 10 for step in range(1, 10)),
+    "eraser": (0.01, 0.05, 0.1, 0.2, 0.5),
+}
+"""As Modarressi et al. (2023) remove tokens, and as ERASER does (DeYoung et al. 2020)."""
+
+OF_QUESTION = {
+    "removal": ("comprehensiveness", "normalised", "sufficiency"),
+    "flips": ("first_flip", "share_to_flip"),
+}
+"""Scores of an order; a correlation is called as the map that others are compared with."""
+
+OF_PAIRS = ("correlation", "significant", "overlap")
+
+Order = Int64[np.ndarray, " _"]
+"""The tokens of a text, the most important first."""
+
+Prediction = Callable[[Words], tuple[float, bool]]
+"""The probability of the target without some tokens, and whether it is still the largest."""
+
+Lost = Float64[np.ndarray, "end share"]
+"""What the probability loses without a share of the tokens: the most important, the least."""
+
+
+def order_of(importance: Importance) -> Order:
+    """Return the tokens, the most important first; of equal ones that which comes first."""
+    order: Order = np.argsort(-importance, kind="stable")
+    return order
+
+
+def removals(order: Order, shares: Shares) -> Iterator[tuple[Words, Words]]:
+    """Yield which tokens are removed by share: the most important, and those at the other end.
+
+    Tenths are rounded to the nearest number of tokens, halves up, and are at least one; the same
+    number is removed from the other end.  Shares of ERASER are rounded up, and the other end is all
+    but the most important.
+    """
+    tokens = list(map(int, order))
+    for share in SHARES[shares]:
+        if shares == "eraser":
+            number = math.ceil(share * len(tokens) - 1e-9)
+            rest = tokens[number:]
+        else:
+            number = max(1, int(share * len(tokens) + 0.5 + 1e-9))
+            rest = tokens[-number:]
+        yield frozenset(tokens[:number]), frozenset(rest)
+
+
+def removed_sets(order: Order, shares: Shares) -> Iterator[Words]:
+    """Yield all that `lost` and `flips` remove of a text."""
+    yield frozenset()
+    yield frozenset(map(int, order[:1]))
+    for ends in removals(order, shares):
+        yield from ends
+
+
+def lost(order: Order, shares: Shares, without: Prediction) -> Lost:
+    """Return what the probability of the target loses as its tokens are removed."""
+    whole, _ = without(frozenset())
+    ends = [[whole - without(end)[0] for end in each] for each in removals(order, shares)]
+    return np.array(ends).T
+
+
+def flips(order: Order, shares: Shares, without: Prediction) -> Float64[np.ndarray, "score"]:
+    """Return whether the prediction changes without the first token, and the least such share.
+
+    Source: Serrano and Smith (2019); the share is 1 where the prediction never changes.
+    """
+    first = not without(frozenset(map(int, order[:1])))[1]
+    changed = [
+        share
+        for share, (most, _) in zip(SHARES[shares], removals(order, shares), strict=True)
+        if not without(most)[1]
+    ]
+    return np.array([float(first), min(changed, default=1.0)])
+
+
+def scores_of_removal(
+    by_map: Mapping[str, Sequence[Lost]],
+) -> Float64[np.ndarray, "score map"]:
+    """Return comprehensiveness, its normalised form and sufficiency of each map on one text.
+
+    Comprehensiveness is the mean over shares of what is lost without the most important tokens, and
+    sufficiency that at the other end (the lower the better).  Normalised is
+    (comprehensiveness − low) / (high − low), where low and high are the least and the most that any
+    known order loses: those of all maps, random ones, and all of these backward; NaN where they are
+    the same.
+
+    Args:
+        by_map: what is lost by the orders of each map; several of the random one.
+
+    Source: DeYoung et al. (2020), Section 4; Edin et al. (2025), who take for the bounds all orders
+        or those of a beam search.
+    """
+    means = {name: np.array(orders).mean(-1) for name, orders in by_map.items()}  # order, end
+    known = np.concatenate([each.ravel() for each in means.values()])
+    low, high = known.min(), known.max()
+    width = high - low if high > low else np.nan
+    mean = np.array([each.mean(0) for each in means.values()])  # map, end
+    return np.stack([mean[:, 0], (mean[:, 0] - low) / width, mean[:, 1]])
+
+
+def pair_scores(
+    by_map: Mapping[str, Sequence[Importance]],
+    coefficient: Literal["spearman", "kendall"],
+    *,
+    signed: bool,
+) -> Float64[np.ndarray, "statistic map other"]:
+    """Return `OF_PAIRS` of each two maps on one text; NaN of one with itself.
+
+    Args:
+        by_map: what each token is given; several times by the random one, whose mean is taken.
+        coefficient: of correlation.
+        signed: whether signs count.
+
+    Source: Jain and Wallace (2019), Section 4.1.
+    """
+    values = [[each if signed else np.abs(each) for each in given] for given in by_map.values()]
+    pairs = np.full((len(OF_PAIRS), len(values), len(values)), np.nan)
+    for one, first in enumerate(values):
+        for other, second in enumerate(values[:one]):
+            draws = [_compare(a, b, coefficient) for a in first for b in second]
+            pairs[:, one, other] = pairs[:, other, one] = np.mean(draws, axis=0)
+    return pairs
+
+
+def _compare(first: Importance, second: Importance, coefficient: str) -> tuple[float, ...]:
+    found = COEFFICIENTS[coefficient](first, second)
+    overlap = top_overlap(first, second, top_number(len(first)))
+    return found.value, found.significant, overlap
