@@ -110,7 +110,7 @@ def test_of_the_commands_only_the_one_that_is_called_is_made() -> None:
     )
     loaded = loaded_by(called)
     commands = {f"headlight.cli.{path.stem}" for path in (SOURCE / "headlight/cli").glob("*.py")}
-    used = {"application", "arguments", "commands", "config_file", "examples", "options",
+    used = {"application", "arguments", "commands", "config_file", "help", "options",
             "printing", "program", "setting_options", "study"}  # fmt: skip
     assert loaded & commands == {f"headlight.cli.{name}" for name in used}
     assert {name for name in loaded if name.startswith("headlight.studies.")} == {

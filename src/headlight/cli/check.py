@@ -107,7 +107,7 @@ def _sites_table(residuals: "Mapping[AttentionSite, ResidualSite | NoResidualSit
         caption += "; gate: for each head, or each element of a head, before W^O"
     else:
         del frame["gate"]
-    return Table("modules", caption, frame)
+    return Table("modules", "", frame, note=caption)
 
 
 def _beside(module: str, projection: str) -> str:

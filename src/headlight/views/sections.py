@@ -177,7 +177,8 @@ def _pictured(picture: Drawing) -> dict[str, Any]:
 
 def _sheet(table: Table, name: str) -> SortableTable:
     """A table as cells; columns of words are set flush left."""
-    cells = frame_cells(table.frame, table.formats, table.highlight, table.around)
+    frame = table.frame.head(table.most) if table.most else table.frame
+    cells = frame_cells(frame, table.formats, table.highlight, table.around)
     numeric = numeric_columns(cells, len(table.frame.columns))
     columns = [
         Column(str(label), kind="" if number else "words")
@@ -194,7 +195,9 @@ def _sheet(table: Table, name: str) -> SortableTable:
         names = [Cell(column.label, None, "words") for column in columns]
         pairs = [list(pair) for pair in zip(names, rows[0], strict=True)]
         columns, rows = [Column("quantity", kind="words"), Column("value")], pairs
-    return SortableTable(name, table.caption, columns, rows, ordered=False, note=table.note)
+    hidden = len(frame) < len(table.frame)
+    note = f"The {len(frame):,} largest of {len(table.frame):,}." if hidden else table.note
+    return SortableTable(name, table.caption, columns, rows, ordered=False, note=note)
 
 
 def _kind(strong: bool, number: bool) -> str:

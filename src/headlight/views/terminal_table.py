@@ -57,7 +57,9 @@ def terminal(table: Table, most: int | None = None, *, whole: str = "") -> Rende
     hidden, shown = len(frame) - most, frame.head(most)
     around = {name: [ends[at] for at in shown.index] for name, ends in table.around.items()}
     if table.sums:
-        shown = pd.concat([shown, *_totals(frame, most, table.sums)], ignore_index=True)
+        whole_numbers = {name: object for name in frame if frame[name].dtype.kind == "i"}
+        parts = [shown.astype(whole_numbers), *_totals(frame, most, table.sums)]
+        shown = pd.concat(parts, ignore_index=True)
     cells = [
         [printable(cell.text) for cell in row]
         for row in frame_cells(shown, table.formats, around=around)
@@ -70,7 +72,8 @@ def terminal(table: Table, most: int | None = None, *, whole: str = "") -> Rende
 
 def _first_number(frame: pd.DataFrame) -> str:
     """Return the first column of fractions, which is what a table of heads is about."""
-    return next((str(name) for name in frame if frame[name].dtype.kind == "f"), "")
+    numbers = (str(name) for name in frame if frame[name].dtype.kind == "f")
+    return next((name for name in numbers if name not in PLACES), "")
 
 
 def _totals(frame: pd.DataFrame, most: int, sums: Iterable[str]) -> list[pd.DataFrame]:

@@ -86,6 +86,7 @@ class Table:
         note: A sentence under the table.
         around: For some columns half the width of the interval of each row, shown behind it.
         sums: Columns whose numbers add up, which a terminal says.
+        most: Rows that a page shows, the first ones; 0 for all.
 
     Raises:
         UsageError: two columns have one label.
@@ -99,6 +100,7 @@ class Table:
     note: str = ""
     around: Mapping[str, Sequence[float]] = field(default_factory=dict)
     sums: Sequence[str] = ()
+    most: int = 0
 
     def __post_init__(self) -> None:
         labels = self.frame.columns

@@ -17,6 +17,8 @@ from headlight.vocabulary import head_name
 SHOWN = 15
 """Parts that are shown, the largest ones."""
 
+MOST_HEADS = 100
+"""Heads and tokens in the table of a page."""
 MOST_TOKENS = 40
 """Tokens of a text that are drawn: in their order, the largest."""
 
@@ -246,9 +248,10 @@ def sections(prediction: xr.Dataset) -> list[Section]:
                 Table(
                     "heads",
                     "Heads, by the token that they attend to",
-                    heads.head(100),
+                    heads,
                     _formats(heads),
-                    note=f"The 100 largest of {len(heads):,}." if len(heads) > 100 else "",
+                    sums=("direct",),
+                    most=MOST_HEADS,
                 )
             ],
         ),
