@@ -6,7 +6,7 @@ gate, is its output projection; the linear map in whose output the values lie is
 Whether that is right is then checked by Kobayashi's Eq. 3, and a model that breaks it is refused.
 """
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any
 
@@ -15,9 +15,12 @@ from torch import Tensor, nn
 from transformers.pytorch_utils import Conv1D
 
 from headlight.capture.attention import eager_function, unreplaced
-from headlight.capture.completeness import ModulesRun, check_all_found
+from headlight.capture.completeness import AttentionBesideError, ModulesRun, check_all_found
 from headlight.capture.finite import require_finite, require_finite_attention
 from headlight.capture.hooks import hooked
+from headlight.capture.own_code.finding import find_own_code
+from headlight.capture.own_code.product import context_with
+from headlight.capture.own_code.route import own_projections, routes
 from headlight.capture.query_blocks import can_be_blocked
 from headlight.capture.record import AttentionSite, Gate, Projection, as_context
 from headlight.capture.session import home_of, interface_hook, visible_keys
@@ -28,7 +31,7 @@ from headlight.capture.tensor_parallel import (
     sharing_heads,
 )
 from headlight.errors import UnsupportedModelError
-from headlight.shapes import Visible
+from headlight.shapes import Visible, Weight
 from headlight.vocabulary import Kind
 
 if TYPE_CHECKING:
@@ -56,6 +59,7 @@ class Call:
     blocks: bool
     projection: nn.Module | None = None
     projected: Tensor | None = None
+    sequence_first: bool = False
     gate: Tensor | None = None
     """What the context is multiplied by before it is projected; of the heads of this process."""
     after: list[tuple[nn.Module, Tensor, Tensor]] = field(default_factory=list)
@@ -80,6 +84,7 @@ class Tracer:
                 f"the eager attention of {type(module).__name__} returns no weights."
             )
         processes = sharing_heads(module, context)
+        route = routes.get(module)
         blocks = can_be_blocked(function, module, arguments, options, (context, weight))
         call = Call(
             module=module,
@@ -87,10 +92,12 @@ class Tracer:
             all_contexts=gathered(context, processes, 2),
             weight=gathered(weight, processes),
             value=gathered(value, processes),
-            source=self._source_of(value),
+            source=None if route and route.sequence_first else self._source_of(value),
             visible=visible_keys(arguments, options, weight),
             processes=processes,
             blocks=agreed(blocks, processes, value.device),
+            projection=None if route is None else route.projection,
+            sequence_first=route is not None and route.sequence_first,
         )
         self.calls.append(call)
         self._outputs.clear()
@@ -99,8 +106,11 @@ class Tracer:
     def linear(self, module: nn.Module, inputs: tuple[Tensor, ...], output: Tensor) -> None:
         """A forward hook of every linear map."""
         self._outputs.append((module, output))
-        if self.calls and self.calls[-1].projection is None and inputs:
+        if self.calls and self.calls[-1].projected is None and inputs:
             call = self.calls[-1]
+            if call.projection is not None:
+                call.projected = output if module is call.projection else None
+                return
             call.after.append((module, inputs[0], output))
             if _same_numbers(inputs[0], call.context):
                 call.projection, call.projected = module, output
@@ -116,6 +126,23 @@ class Tracer:
             if _same_numbers(output, flat):
                 return module
         return None
+
+
+class _Reweighted(Tracer):
+    """Runs the model with other weights, made of its own."""
+
+    def __init__(self, change: Callable[[Weight], Weight]) -> None:
+        super().__init__()
+        self._change = change
+
+    def attend(
+        self, module: nn.Module, arguments: tuple[Any, ...], options: dict[str, Any]
+    ) -> tuple[Tensor, Tensor | None]:
+        context, weight = super().attend(module, arguments, options)
+        assert weight is not None  # noqa: S101 - others are refused
+        made = context_with(self._change(weight), arguments, options)
+        self.calls[-1].context = made.reshape(context.shape).contiguous()
+        return self.calls[-1].context, weight
 
 
 class _Silenced(Tracer):
@@ -197,13 +224,32 @@ def trace(model: nn.Module, inputs: Mapping[str, Any]) -> list[AttentionSite]:
     """
     check_split_by_heads(model)
     with unreplaced(model):
-        return _trace(model, inputs)
+        try:
+            return _trace(model, inputs)
+        except AttentionBesideError as refusal:
+            problems = find_own_code(model, inputs, refusal.passed)
+            if not any(module in routes for module in model.modules()):
+                raise _with_reasons(refusal, problems) from None
+        try:
+            return _trace(model, inputs)
+        except AttentionBesideError as refusal:
+            raise _with_reasons(refusal, problems) from None
+
+
+def _with_reasons(
+    refusal: UnsupportedModelError, problems: Mapping[nn.Module, str]
+) -> UnsupportedModelError:
+    """Say of each class with code of its own why its heads cannot be told apart."""
+    reasons = {f"in {type(module).__name__} {problem}" for module, problem in problems.items()}
+    if not reasons:
+        return refusal
+    sentence = str(refusal).rstrip(".")
+    return UnsupportedModelError(f"{sentence} ({'; '.join(sorted(reasons))}).")
 
 
 def _trace(model: nn.Module, inputs: Mapping[str, Any]) -> list[AttentionSite]:
     tracer = Tracer()
-    linears = [module for module in model.modules() if isinstance(module, Linear)]
-    hooks = [(module.register_forward_hook, tracer.linear) for module in linears]
+    hooks = [(module.register_forward_hook, tracer.linear) for module in _linear_maps(model)]
     run = ModulesRun()
     with hooked(hooks), torch.no_grad(), interface_hook(model, tracer), run.watching(model):
         output = _output(model, inputs)
@@ -211,6 +257,7 @@ def _trace(model: nn.Module, inputs: Mapping[str, Any]) -> list[AttentionSite]:
     require_finite("what comes out of the last layer", output)
     _find_gates(model, inputs, tracer.calls)
     names = {module: name for name, module in model.named_modules()}
+    names |= {module: module.name for module in own_projections(model)}
     counts: dict[Kind, int] = {"encoder": 0, "decoder": 0, "cross": 0}
     sites = []
     for call in tracer.calls:
@@ -220,7 +267,14 @@ def _trace(model: nn.Module, inputs: Mapping[str, Any]) -> list[AttentionSite]:
     passed = [call.module for call in tracer.calls]
     check_all_found(model, counts, passed, run, both_sides="decoder_input_ids" in inputs)
     _check_nothing_beside(model, inputs, tracer.calls, sites, output)
+    _check_replaced(model, inputs, tracer.calls, sites, output)
+    _check_returned(model, inputs, tracer.calls, sites)
     return _with_value_biases(model, inputs, sites)
+
+
+def _linear_maps(model: nn.Module) -> list[nn.Module]:
+    inside = [module for module in model.modules() if isinstance(module, Linear)]
+    return [*inside, *own_projections(model)]
 
 
 def _site(
@@ -254,6 +308,7 @@ def _site(
         error=error,
         blocks=call.blocks,
         processes=call.processes,
+        sequence_first=call.sequence_first,
     )
 
 
@@ -393,6 +448,83 @@ def _check_nothing_beside(
             )
 
 
+def _check_replaced(
+    model: nn.Module,
+    inputs: Mapping[str, Any],
+    calls: list[Call],
+    sites: list[AttentionSite],
+    output: Tensor,
+) -> None:
+    """The weights are those that the model works with: their own numbers leave it as it is."""
+    if any(site.processes is not None for site in sites):
+        return
+    error = _difference(_run(model, inputs, _Reweighted(torch.clone)), output)
+    if not error <= TOLERANCE.get(output.dtype, 1e-1):
+        raise UnsupportedModelError(
+            f"{type(model).__name__} puts out something else ({error:.1e} of its norm) when the "
+            "weights of its attention are replaced by the same weights, so these are not what it "
+            "works with."
+        )
+    uniform = _Reweighted(_uniform)
+    _run(model, inputs, uniform)
+    for call, changed, site in zip(calls, uniform.calls, sites, strict=True):
+        before, after = call.projected, changed.projected
+        level = torch.allclose(_uniform(call.weight), call.weight)
+        if not level and before is not None and after is not None and torch.equal(before, after):
+            raise UnsupportedModelError(
+                f"{site.name}: {site.projection.name} puts out the same when the weights are "
+                "replaced by others, so these are not what the model works with."
+            )
+
+
+def _uniform(weight: Weight) -> Weight:
+    """The same weight for every key that has any."""
+    return (weight != 0).to(weight) / (weight != 0).sum(-1, keepdim=True).clamp_min(1)
+
+
+def _run(model: nn.Module, inputs: Mapping[str, Any], listener: Tracer) -> Tensor:
+    hooks = [(module.register_forward_hook, listener.linear) for module in _linear_maps(model)]
+    with hooked(hooks), torch.no_grad(), interface_hook(model, listener):
+        return _output(model, inputs)
+
+
+def _check_returned(
+    model: nn.Module, inputs: Mapping[str, Any], calls: list[Call], sites: list[AttentionSite]
+) -> None:
+    """The weights are those that the model returns, where it returns weights of their form."""
+    try:
+        with torch.no_grad(), interface_hook(model, Tracer()):
+            output = model(**inputs, output_attentions=True)
+    except Exception:  # noqa: BLE001 - a model that returns none can raise anything
+        return
+    for name, kinds in _RETURNED.items():
+        own = [(call, site) for call, site in zip(calls, sites, strict=True) if site.kind in kinds]
+        returned = getattr(output, name, None) or ()
+        if not isinstance(returned, tuple) or len(returned) != len(own):
+            continue
+        for (call, site), weight in zip(own, returned, strict=True):
+            if not isinstance(weight, Tensor) or weight.shape != call.weight.shape:
+                continue
+            error = float((weight.float() - call.weight.float()).abs().max())
+            sums = weight.float().sum(-1)
+            are_weights = torch.allclose(sums, call.weight.float().sum(-1), atol=1e-2)
+            if are_weights and error > TOLERANCE.get(weight.dtype, 1e-1):
+                raise UnsupportedModelError(
+                    f"{site.name}: its weights differ by up to {error:.1e} from those that the "
+                    "model returns (output_attentions), so one of the two is not what it works "
+                    "with."
+                )
+
+
+_RETURNED: Mapping[str, tuple[Kind, ...]] = {
+    "attentions": ("encoder", "decoder"),
+    "encoder_attentions": ("encoder",),
+    "decoder_attentions": ("decoder",),
+    "cross_attentions": ("cross",),
+}
+"""Names of what models return, and the kinds of attention that are meant."""
+
+
 def _reads_contexts(
     model: nn.Module,
     inputs: Mapping[str, Any],
@@ -403,8 +535,12 @@ def _reads_contexts(
     """Whether the output changes with the contexts of some calls, their projections apart."""
     zeros = {number: torch.zeros_like(calls[number].context) for number in blanked}
     _, found = _substituted(model, inputs, calls, zeros)
-    error = (found - wanted).float().norm() / wanted.float().norm().clamp_min(1e-30)
-    return not float(error) <= TOLERANCE.get(wanted.dtype, 1e-1) / 100
+    return not _difference(found, wanted) <= TOLERANCE.get(wanted.dtype, 1e-1) / 100
+
+
+def _difference(found: Tensor, wanted: Tensor) -> float:
+    """The norm of the difference, relative to that of what is wanted."""
+    return float((found - wanted).float().norm() / wanted.float().norm().clamp_min(1e-30))
 
 
 def _substituted(
@@ -415,8 +551,7 @@ def _substituted(
 ) -> tuple[_Substituted, Tensor]:
     """The model run with other contexts, and its output."""
     listener = _Substituted(calls, contexts)
-    linears = [module for module in model.modules() if isinstance(module, Linear)]
-    hooks = [(module.register_forward_hook, listener.restore) for module in linears]
+    hooks = [(module.register_forward_hook, listener.restore) for module in _linear_maps(model)]
     with hooked(hooks), torch.no_grad(), interface_hook(model, listener):
         return listener, _output(model, inputs)
 
