@@ -101,9 +101,11 @@ class Finder(OwnCode):
         self._given[module] = next((each.shape[:2] for each in states), torch.Size())
 
     def lost(self, tag: Any, name: str) -> None:
-        """Note what has become of a context."""
-        if isinstance(tag, Context):
+        """Note what has become of weights, or of a context."""
+        if isinstance(tag, Context) and tag.module not in self._interface:
             self.problems[tag.module] = f"what the heads compute goes into {name}"
+        elif self._within and self._within[-1] not in self._interface:
+            self.problems.setdefault(self._within[-1], f"the weights go into {name}")
 
     def project(self, module: nn.Module, inputs: tuple[Any, ...]) -> None:
         """Note a linear map that is given contexts as it would be given those of the interface."""

@@ -18,6 +18,7 @@ from typing import Any
 
 from torch import Tensor, nn
 from torch.overrides import TorchFunctionMode
+from torch.utils._pytree import tree_leaves
 
 from headlight.capture.attention import attend
 from headlight.capture.hooks import Registration, hooked
@@ -163,7 +164,8 @@ class OwnCode(TorchFunctionMode):
             return
         given = step.arguments[step.place]
         if not isinstance(result, Tensor) or result.numel() != given.numel():
-            self.lost(tag, step.name)
+            if any(isinstance(each, Tensor) for each in tree_leaves(result)):
+                self.lost(tag, step.name)
         elif isinstance(tag, Context):
             self._tag(result, replace(tag, steps=(*tag.steps, step)))
         else:

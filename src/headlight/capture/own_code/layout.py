@@ -263,7 +263,7 @@ def derive(notation: Notation, result: Tensor, steps: Sequence[Step], axes: int)
         each for each in notation.weight if each in notation.value and each not in notation.result
     ]
     if len(keys) != 1:
-        raise NoLayoutError("its weights have no single axis of keys")
+        raise NoLayoutError("the weights have no single axis of keys")
     stride = dict(zip(notation.result, _strides(result.shape), strict=True))
     parts: dict[str, tuple[_Part, ...]] = {}
     for letter, size in zip(notation.result, result.shape, strict=True):
@@ -277,7 +277,7 @@ def derive(notation: Notation, result: Tensor, steps: Sequence[Step], axes: int)
     rows.sort(key=lambda part: -part.step)
     roles = [part.role for part in rows]
     if roles != sorted(roles) and roles != sorted(roles, reverse=True):
-        raise NoLayoutError("texts and queries are mixed")
+        raise NoLayoutError("texts and queries are mixed in what is projected")
     query_first = bool(roles) and roles != sorted(roles)
     layout = Layout(notation, parts, keys[0], query_first)
     inner_parts = layout._ordered("head", "feature")
@@ -287,7 +287,7 @@ def derive(notation: Notation, result: Tensor, steps: Sequence[Step], axes: int)
     ]
     wanted = layout._taken(torch.arange(result.numel()).view(result.shape), notation.result, order)
     if not torch.equal(wanted.reshape(numbers.shape), numbers):
-        raise NoLayoutError("its heads cannot be told apart in what is projected")
+        raise NoLayoutError("heads cannot be told apart in what is projected")
     return layout
 
 
@@ -305,7 +305,7 @@ def _parts(
     if not found:
         return (_Part(letter, size, roles[1], 0),)
     if math.prod(part.size for _, part in found) != size:
-        raise NoLayoutError("what is projected holds a part of it alone")
+        raise NoLayoutError("a part of what the heads compute is projected alone")
     return tuple(part for _, part in sorted(found, key=lambda each: -each[0]))
 
 
@@ -318,10 +318,10 @@ def _pushed(result: Tensor, steps: Sequence[Step]) -> Tensor:
         try:
             moved = step.again(numbers.clone())
         except (RuntimeError, TypeError, ValueError) as problem:
-            raise NoLayoutError(f"it goes through {step.name}") from problem
+            raise NoLayoutError(f"what the heads compute goes through {step.name}") from problem
         same = isinstance(moved, Tensor) and moved.dtype == torch.int64
         if not same or not torch.equal(moved.flatten().sort()[0], torch.arange(result.numel())):
-            raise NoLayoutError(f"it is changed by {step.name}")
+            raise NoLayoutError(f"what the heads compute is changed by {step.name}")
         numbers = moved
     return numbers
 
