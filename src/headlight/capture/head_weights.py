@@ -22,7 +22,7 @@ from headlight.capture.own_code.product import gives_weights
 from headlight.capture.record import AttentionSite, on_double
 from headlight.capture.session import interface_hook
 from headlight.capture.tensor_parallel import require_all_heads
-from headlight.capture.tracing import Linear
+from headlight.capture.tracer import Linear
 
 BASE = 128
 """Numbers are written in three digits of this base, which 16-bit precisions hold exactly."""

@@ -25,6 +25,7 @@ from headlight.capture.hooks import Registration, hooked
 from headlight.capture.own_code.layout import Notation, Step
 from headlight.capture.own_code.product import FusedProduct, OwnAttention, Product, WeightProduct
 from headlight.capture.own_code.route import OwnProjection, Route, Use, routes_of, use_of
+from headlight.errors import UnsupportedModelError
 
 LOWEST = -1000.0
 """Scores below are those of keys that a query cannot see: masks add less, models make none."""
@@ -217,6 +218,11 @@ class OwnCode(TorchFunctionMode):
         changed = self._attended(own, tag.module)
 
         def run(rows: Tensor) -> Tensor:
+            if rows.numel() != use.given.numel():
+                raise UnsupportedModelError(
+                    f"{projection.name} is a part of code of a model's own, which projects "
+                    f"{len(own.context)} texts here; it cannot be given {len(rows)}."
+                )
             return own.layout.rows(use.run(own.layout.given(rows, use.given.shape)))
 
         with self:
