@@ -69,6 +69,10 @@ class _PatchedConfig:
 
 _listeners: WeakKeyDictionary[nn.Module, tuple[int, Listener]] = WeakKeyDictionary()
 _replacers: WeakKeyDictionary[nn.Module, tuple[int, AttentionReplacer]] = WeakKeyDictionary()
+own_code: WeakKeyDictionary[nn.Module, tuple[AttentionFunction, AttentionFunction]] = (
+    WeakKeyDictionary()
+)
+"""The functions of modules with attention in code of their own: the eager one, and their own."""
 _patched: dict[int, _PatchedConfig] = {}
 _lock = threading.Lock()
 
@@ -93,7 +97,7 @@ if hasattr(os, "register_at_fork"):  # not on Windows
 
 def register() -> None:
     """Make the hook known to transformers; calling it again changes nothing."""
-    AttentionInterface.register(IMPLEMENTATION, _attend)
+    AttentionInterface.register(IMPLEMENTATION, attend)
     # The model's own eager functions expect masks to be added to the logits.
     AttentionMaskInterface.register(IMPLEMENTATION, added_mask)
 
@@ -188,6 +192,8 @@ def eager_function(module: nn.Module) -> AttentionFunction:
 
 
 def _eager_beside(module: nn.Module) -> AttentionFunction:
+    if module in own_code:
+        return own_code[module][0]
     for ancestor in type(module).__mro__:
         function = getattr(sys.modules[ancestor.__module__], "eager_attention_forward", None)
         if function is not None:
@@ -213,7 +219,10 @@ def own_function(module: nn.Module) -> AttentionFunction:
     Only sdpa is passed through: the masks that other kernels expect differ.
     """
     named = own_implementation(getattr(module, "config", None))
-    own: AttentionFunction = _sdpa if named == "sdpa" else _eager_beside(module)
+    if module in own_code:
+        own = own_code[module][1]
+    else:
+        own = _sdpa if named == "sdpa" else _eager_beside(module)
     replacer = replacer_of(module)
     return replacer.wrap(_eager_beside(module), own) if replacer else own
 
@@ -226,7 +235,8 @@ def _sdpa(module: nn.Module, *arguments: Any, **options: Any) -> tuple[Tensor, T
     return found
 
 
-def _attend(module: nn.Module, *arguments: Any, **options: Any) -> tuple[Tensor, Tensor | None]:
+def attend(module: nn.Module, *arguments: Any, **options: Any) -> tuple[Tensor, Tensor | None]:
+    """The hook itself: what a module calls, or what stands for a call in its own code."""
     # Some models give them by name.
     arguments += tuple(options.pop(name) for name in _TENSORS[len(arguments) :])
     if (replacer := replacer_of(module)) is not None:

@@ -14,7 +14,7 @@ from torch import Tensor
 from headlight.capture.attention import unreplaced
 from headlight.capture.dummy_inputs import dummy_inputs
 from headlight.capture.record import AttentionSite, LayerRecord
-from headlight.capture.tracing import TOLERANCE
+from headlight.capture.tracer import TOLERANCE
 from headlight.encode.batch import Batch
 from headlight.encode.examples import Encoded
 from headlight.encode.speech import EncodedSpeech

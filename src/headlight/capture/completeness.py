@@ -100,6 +100,18 @@ _QUERIES: Mapping[str, Callable[[Any], int]] = {
 """Functions of torch that turn scores into weights, and how many queries their results are of."""
 
 
+class AttentionBesideError(UnsupportedModelError):
+    """Attention of a model does not pass the interface.
+
+    Attributes:
+        passed: the modules that do.
+    """
+
+    def __init__(self, message: str, passed: Iterable[nn.Module]) -> None:
+        super().__init__(message)
+        self.passed = frozenset(passed)
+
+
 def check_all_found(
     model: nn.Module,
     counts: Mapping[Kind, int],
@@ -118,34 +130,37 @@ def check_all_found(
         both_sides: whether a decoder was given a text, too.
 
     Raises:
-        UnsupportedModelError: it is so.
+        AttentionBesideError: it is so.
     """
-    name = type(model).__name__
+    name, passed = type(model).__name__, set(passed)
     if not sum(counts.values()):
-        raise UnsupportedModelError(
+        raise AttentionBesideError(
             f"{name} is not supported, because no attention of it goes through transformers' "
-            "attention interface: nothing was captured."
+            "attention interface: nothing was captured.",
+            passed,
         )
     missing = [kind for kind, count in counts.items() if not count]
     if missing and both_sides:
-        raise UnsupportedModelError(
+        raise AttentionBesideError(
             f"{name} is not supported, because its {missing[0]} attention does not go through "
-            "transformers' attention interface, though other attention of the model does."
+            "transformers' attention interface, though other attention of the model does.",
+            passed,
         )
     expected = _promised(model)
     found = max(counts["encoder"], counts["decoder"])
     if expected is not None and found < expected:
-        raise UnsupportedModelError(
+        raise AttentionBesideError(
             f"{name} is not supported, because only {found} of its {expected} attention layers go "
-            "through transformers' attention interface."
+            "through transformers' attention interface.",
+            passed,
         )
-    known = set(passed)
-    if others := run.beside(known):
+    if others := run.beside(passed):
         classes = ", ".join(sorted({type(module).__name__ for module in others}))
-        raise UnsupportedModelError(
-            f"{name} is not supported, because only {len(known)} of its "
-            f"{len(known) + len(others)} attention modules go through transformers' attention "
-            f"interface; the others ({classes}) attend in code of their own."
+        raise AttentionBesideError(
+            f"{name} is not supported, because only {len(passed)} of its "
+            f"{len(passed) + len(others)} attention modules go through transformers' attention "
+            f"interface; the others ({classes}) attend in code of their own.",
+            passed,
         )
 
 

@@ -18,10 +18,11 @@ from headlight.capture.attention import eager_function
 from headlight.capture.captured_model import CapturedModel
 from headlight.capture.dummy_inputs import dummy_inputs
 from headlight.capture.hooks import Registration, hooked
+from headlight.capture.own_code.product import gives_weights
 from headlight.capture.record import AttentionSite, on_double
 from headlight.capture.session import interface_hook
 from headlight.capture.tensor_parallel import require_all_heads
-from headlight.capture.tracing import Linear
+from headlight.capture.tracer import Linear
 
 BASE = 128
 """Numbers are written in three digits of this base, which 16-bit precisions hold exactly."""
@@ -64,6 +65,8 @@ class _Arrivals:
     ) -> tuple[Tensor, Tensor | None]:
         """Compute the attention, and keep what it was given."""
         query, key, value = (each[0, :, 0].cpu().double() for each in arguments[:3])
+        if gives_weights(options):
+            query = key = torch.full((), torch.nan)
         self.calls.append((query, key, value))
         return eager_function(module)(module, *arguments, **options)
 
@@ -189,7 +192,7 @@ class _Replaced:
         self._numbers = numbers
 
     def __call__(self, module: nn.Module, inputs: Any, output: Tensor) -> Tensor:
-        return self._numbers.to(output).expand_as(output)
+        return self._numbers.to(output).repeat(*output.shape[:-1], 1)
 
 
 def _pass_by(module: nn.Module, inputs: tuple[Any, ...], output: Any) -> Any:

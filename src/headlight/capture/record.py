@@ -141,6 +141,9 @@ class AttentionSite:
     processes: "ProcessGroup | None" = None
     """Those that share its heads; None where this one has all."""
 
+    sequence_first: bool = False
+    """Whether hidden states are ``token batch size`` in its model."""
+
     @property
     def own_number(self) -> int | None:
         """Return the number of the layer in the name of the module; None without exactly one."""

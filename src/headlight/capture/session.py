@@ -25,6 +25,7 @@ from headlight.capture.attention import (
 from headlight.capture.backward import GradientTape
 from headlight.capture.finite import require_finite_attention
 from headlight.capture.hooks import Registration, hooked
+from headlight.capture.own_code.function_mode import own_code_seen
 from headlight.capture.query_blocks import (
     AttentionFunction,
     block_size,
@@ -56,7 +57,8 @@ def interface_hook(model: nn.Module, listener: Listener) -> Iterator[None]:
     configs = configurations(model)
     install(configs)
     try:
-        yield
+        with own_code_seen(model):
+            yield
     finally:
         uninstall(configs)
         remove_listener(model)
@@ -164,7 +166,9 @@ class Recorder:
             self.stream.begin()
 
     def _stream_before(self, site: AttentionSite, batch: int, queries: int) -> Stream | None:
-        return None if self.stream is None else self.stream.before(site.kind, batch, queries)
+        if self.stream is None or site.sequence_first:
+            return None
+        return self.stream.before(site.kind, batch, queries)
 
     def keep_input(self, module: nn.Module, inputs: tuple[Any, ...]) -> None:
         """A forward pre-hook of the sources of values: their input is x."""

@@ -7,181 +7,37 @@ Whether that is right is then checked by Kobayashi's Eq. 3, and a model that bre
 """
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field, replace
-from typing import TYPE_CHECKING, Any
+from dataclasses import replace
+from typing import Any
 
 import torch
 from torch import Tensor, nn
-from transformers.pytorch_utils import Conv1D
 
-from headlight.capture.attention import eager_function, unreplaced
-from headlight.capture.completeness import ModulesRun, check_all_found
+from headlight.capture.attention import unreplaced
+from headlight.capture.completeness import AttentionBesideError, ModulesRun, check_all_found
 from headlight.capture.finite import require_finite, require_finite_attention
 from headlight.capture.hooks import hooked
-from headlight.capture.query_blocks import can_be_blocked
+from headlight.capture.own_code.finding import find_own_code
+from headlight.capture.own_code.route import own_projections, routes
 from headlight.capture.record import AttentionSite, Gate, Projection, as_context
-from headlight.capture.session import home_of, interface_hook, visible_keys
+from headlight.capture.self_check import check_nothing_beside, check_replaced, check_returned
+from headlight.capture.session import home_of, interface_hook
 from headlight.capture.tensor_parallel import (
-    agreed,
     check_split_by_heads,
     gathered,
-    sharing_heads,
+)
+from headlight.capture.tracer import (
+    TOLERANCE,
+    Call,
+    Silenced,
+    Tracer,
+    linear_maps,
+    nearly,
+    output_of,
+    run_substituted,
 )
 from headlight.errors import UnsupportedModelError
-from headlight.shapes import Visible
 from headlight.vocabulary import Kind
-
-if TYPE_CHECKING:
-    from torch.distributed import ProcessGroup
-
-Linear = nn.Linear | Conv1D
-
-TOLERANCE = {torch.float64: 1e-9, torch.float32: 1e-4, torch.float16: 2e-2, torch.bfloat16: 1e-1}
-"""Allowed relative error of Eq. 3, by the precision of the model."""
-
-
-@dataclass(eq=False)
-class Call:
-    """One call of the interface hook during the traced pass."""
-
-    module: nn.Module
-    context: Tensor
-    """Of the heads of this process, where each has some; the others are of all."""
-    all_contexts: Tensor
-    weight: Tensor
-    value: Tensor
-    source: nn.Module | None
-    visible: Visible | None
-    processes: "ProcessGroup | None"
-    blocks: bool
-    projection: nn.Module | None = None
-    projected: Tensor | None = None
-    gate: Tensor | None = None
-    """What the context is multiplied by before it is projected; of the heads of this process."""
-    after: list[tuple[nn.Module, Tensor, Tensor]] = field(default_factory=list)
-    """The linear maps that ran next, with input and output, while none was the projection."""
-
-
-class Tracer:
-    """A listener that records every call, and every linear map around it."""
-
-    def __init__(self) -> None:
-        self.calls: list[Call] = []
-        self._outputs: list[tuple[nn.Module, Tensor]] = []
-
-    def attend(
-        self, module: nn.Module, arguments: tuple[Any, ...], options: dict[str, Any]
-    ) -> tuple[Tensor, Tensor | None]:
-        """Compute the attention and record the call."""
-        function, value = eager_function(module), arguments[2]
-        context, weight = function(module, *arguments, **options)
-        if weight is None:
-            raise UnsupportedModelError(
-                f"the eager attention of {type(module).__name__} returns no weights."
-            )
-        processes = sharing_heads(module, context)
-        blocks = can_be_blocked(function, module, arguments, options, (context, weight))
-        call = Call(
-            module=module,
-            context=context,
-            all_contexts=gathered(context, processes, 2),
-            weight=gathered(weight, processes),
-            value=gathered(value, processes),
-            source=self._source_of(value),
-            visible=visible_keys(arguments, options, weight),
-            processes=processes,
-            blocks=agreed(blocks, processes, value.device),
-        )
-        self.calls.append(call)
-        self._outputs.clear()
-        return context, weight
-
-    def linear(self, module: nn.Module, inputs: tuple[Tensor, ...], output: Tensor) -> None:
-        """A forward hook of every linear map."""
-        self._outputs.append((module, output))
-        if self.calls and self.calls[-1].projection is None and inputs:
-            call = self.calls[-1]
-            call.after.append((module, inputs[0], output))
-            if _same_numbers(inputs[0], call.context):
-                call.projection, call.projected = module, output
-                call.after.clear()
-
-    def _source_of(self, value: Tensor) -> nn.Module | None:
-        """The linear map whose output `value` is a view of, or holds the same numbers as."""
-        for module, output in reversed(self._outputs):
-            if output.untyped_storage().data_ptr() == value.untyped_storage().data_ptr():
-                return module
-        flat = value.transpose(1, 2)
-        for module, output in reversed(self._outputs):
-            if _same_numbers(output, flat):
-                return module
-        return None
-
-
-class _Silenced(Tracer):
-    """Runs the model with x = 0 at every source, so that the values are the value biases."""
-
-    def __init__(self, sources: set[nn.Module]) -> None:
-        super().__init__()
-        self._sources = sources
-
-    def silence(self, module: nn.Module, inputs: tuple[Any, ...]) -> tuple[Any, ...] | None:
-        if module not in self._sources or not inputs:
-            return None
-        return (torch.zeros_like(inputs[0]), *inputs[1:])
-
-
-class _Substituted:
-    """Runs the model with other contexts, while their projections put out as before.
-
-    A projection that is not known yet is looked for: of the linear maps that run next it is the
-    first whose input was the context times what it is now.
-
-    Args:
-        calls: of the traced pass.
-        contexts: what some of them put out instead, by number.
-    """
-
-    def __init__(self, calls: list[Call], contexts: Mapping[int, Tensor]) -> None:
-        self.received: dict[int, Tensor] = {}
-        """What their projections were given."""
-        self._calls = calls
-        self._contexts = contexts
-        self._next = 0
-        self._place = 0
-
-    def attend(
-        self, module: nn.Module, arguments: tuple[Any, ...], options: dict[str, Any]
-    ) -> tuple[Tensor, Tensor | None]:
-        call = self._calls[self._next]
-        context = self._contexts.get(self._next, call.context)
-        self._next += 1
-        self._place = 0
-        return context, call.weight
-
-    def restore(self, module: nn.Module, inputs: tuple[Any, ...], output: Tensor) -> Tensor | None:
-        """A forward hook of linear maps; other runs of a projection stay as they are."""
-        if not self._next:
-            return None
-        number, call = self._next - 1, self._calls[self._next - 1]
-        if call.projection is None and inputs:
-            self._find(call, module, inputs[0])
-        if call.projection is not module:
-            return None
-        if number not in self.received:
-            self.received[number] = inputs[0]
-        return call.projected
-
-    def _find(self, call: Call, module: nn.Module, given: Tensor) -> None:
-        if self._place >= len(call.after) or call.after[self._place][0] is not module:
-            return
-        _, before, output = call.after[self._place]
-        self._place += 1
-        if given.numel() != call.context.numel() or given.numel() != before.numel():
-            return
-        gate = as_context(given, call.context)
-        if _nearly(call.context * gate, as_context(before, call.context)):
-            call.projection, call.projected, call.gate = module, output, gate
 
 
 def trace(model: nn.Module, inputs: Mapping[str, Any]) -> list[AttentionSite]:
@@ -197,20 +53,40 @@ def trace(model: nn.Module, inputs: Mapping[str, Any]) -> list[AttentionSite]:
     """
     check_split_by_heads(model)
     with unreplaced(model):
-        return _trace(model, inputs)
+        try:
+            return _trace(model, inputs)
+        except AttentionBesideError as refusal:
+            problems = find_own_code(model, inputs, refusal.passed)
+            if not any(module in routes for module in model.modules()):
+                raise _with_reasons(refusal, problems) from None
+        try:
+            return _trace(model, inputs)
+        except AttentionBesideError as refusal:
+            raise _with_reasons(refusal, problems) from None
+
+
+def _with_reasons(
+    refusal: UnsupportedModelError, problems: Mapping[nn.Module, str]
+) -> UnsupportedModelError:
+    """Say of each class with code of its own why its heads cannot be told apart."""
+    reasons = sorted({f"in {type(each).__name__} {why}" for each, why in problems.items()})
+    why = f"could not be followed ({'; '.join(reasons)})"
+    if not reasons:
+        why = "has no softmax whose result is multiplied by values and then projected"
+    return UnsupportedModelError(f"{str(refusal).rstrip('.')}; code of its own {why}.")
 
 
 def _trace(model: nn.Module, inputs: Mapping[str, Any]) -> list[AttentionSite]:
     tracer = Tracer()
-    linears = [module for module in model.modules() if isinstance(module, Linear)]
-    hooks = [(module.register_forward_hook, tracer.linear) for module in linears]
+    hooks = [(module.register_forward_hook, tracer.linear) for module in linear_maps(model)]
     run = ModulesRun()
     with hooked(hooks), torch.no_grad(), interface_hook(model, tracer), run.watching(model):
-        output = _output(model, inputs)
+        output = output_of(model, inputs)
     _check_finite(tracer.calls)
     require_finite("what comes out of the last layer", output)
     _find_gates(model, inputs, tracer.calls)
     names = {module: name for name, module in model.named_modules()}
+    names |= {module: module.name for module in own_projections(model)}
     counts: dict[Kind, int] = {"encoder": 0, "decoder": 0, "cross": 0}
     sites = []
     for call in tracer.calls:
@@ -219,7 +95,9 @@ def _trace(model: nn.Module, inputs: Mapping[str, Any]) -> list[AttentionSite]:
         sites.append(site)
     passed = [call.module for call in tracer.calls]
     check_all_found(model, counts, passed, run, both_sides="decoder_input_ids" in inputs)
-    _check_nothing_beside(model, inputs, tracer.calls, sites, output)
+    check_nothing_beside(model, inputs, tracer.calls, sites, output)
+    check_replaced(model, inputs, tracer.calls, sites, output)
+    check_returned(model, inputs, tracer.calls, sites)
     return _with_value_biases(model, inputs, sites)
 
 
@@ -254,6 +132,7 @@ def _site(
         error=error,
         blocks=call.blocks,
         processes=call.processes,
+        sequence_first=call.sequence_first,
     )
 
 
@@ -328,16 +207,16 @@ def _find_gates(model: nn.Module, inputs: Mapping[str, Any], calls: list[Call]) 
     if not unknown:
         return
     ones = {number: torch.ones_like(calls[number].context) for number in unknown}
-    _substituted(model, inputs, calls, ones)
+    run_substituted(model, inputs, calls, ones)
     for call in calls:
         call.after.clear()
     found = [number for number in unknown if calls[number].projection is not None]
     others = {number: 16 * ones[number].cumsum(1) - 4 * ones[number].cumsum(-1) for number in found}
-    received = _substituted(model, inputs, calls, others)[0].received
+    received = run_substituted(model, inputs, calls, others)[0].received
     for number, context in others.items():
         call = calls[number]
         assert call.gate is not None  # noqa: S101 - found together with the projection
-        if not _nearly(context * call.gate, as_context(received[number], context)):
+        if not nearly(context * call.gate, as_context(received[number], context)):
             call.projection = None
 
 
@@ -345,13 +224,6 @@ def _form(gate: Tensor | None) -> Gate | None:
     if gate is None:
         return None
     return "head" if torch.equal(gate, gate[..., :1].expand_as(gate)) else "element"
-
-
-def _nearly(found: Tensor, wanted: Tensor) -> bool:
-    """Equal up to rounding, by their lengths."""
-    exact = wanted.cpu().double()
-    error = (found.cpu().double() - exact).norm() / exact.norm().clamp_min(1e-300)
-    return float(error) <= TOLERANCE.get(wanted.dtype, 1e-1) / 10
 
 
 def _check_finite(calls: list[Call]) -> None:
@@ -369,71 +241,12 @@ def _check_finite(calls: list[Call]) -> None:
         counts[kind] += 1
 
 
-def _same_numbers(first: Tensor, second: Tensor) -> bool:
-    if first.numel() != second.numel() or first.device != second.device:
-        return False
-    return torch.equal(first.flatten(), second.flatten())
-
-
-def _check_nothing_beside(
-    model: nn.Module,
-    inputs: Mapping[str, Any],
-    calls: list[Call],
-    sites: list[AttentionSite],
-    output: Tensor,
-) -> None:
-    """Nothing but the projection may read a context: no gate of it, and no adapter beside it."""
-    if not _reads_contexts(model, inputs, calls, set(range(len(calls))), output):
-        return
-    for index, site in enumerate(sites):
-        if _reads_contexts(model, inputs, calls, {index}, output):
-            raise UnsupportedModelError(
-                f"{site.name}: what the heads compute is also read beside {site.projection.name} "
-                "(by a gate or an adapter, say), so f(x) does not exist for it."
-            )
-
-
-def _reads_contexts(
-    model: nn.Module,
-    inputs: Mapping[str, Any],
-    calls: list[Call],
-    blanked: set[int],
-    wanted: Tensor,
-) -> bool:
-    """Whether the output changes with the contexts of some calls, their projections apart."""
-    zeros = {number: torch.zeros_like(calls[number].context) for number in blanked}
-    _, found = _substituted(model, inputs, calls, zeros)
-    error = (found - wanted).float().norm() / wanted.float().norm().clamp_min(1e-30)
-    return not float(error) <= TOLERANCE.get(wanted.dtype, 1e-1) / 100
-
-
-def _substituted(
-    model: nn.Module,
-    inputs: Mapping[str, Any],
-    calls: list[Call],
-    contexts: Mapping[int, Tensor],
-) -> tuple[_Substituted, Tensor]:
-    """The model run with other contexts, and its output."""
-    listener = _Substituted(calls, contexts)
-    linears = [module for module in model.modules() if isinstance(module, Linear)]
-    hooks = [(module.register_forward_hook, listener.restore) for module in linears]
-    with hooked(hooks), torch.no_grad(), interface_hook(model, listener):
-        return listener, _output(model, inputs)
-
-
-def _output(model: nn.Module, inputs: Mapping[str, Any]) -> Tensor:
-    """What comes out of the last layer; of a backbone, which gives several layers, of the last."""
-    output = model(**inputs)[0]
-    last: Tensor = output[-1] if isinstance(output, tuple) else output
-    return last
-
-
 def _with_value_biases(
     model: nn.Module, inputs: Mapping[str, Any], sites: list[AttentionSite]
 ) -> list[AttentionSite]:
     """Read b^V off a second pass in which every source of values is given zeros."""
     sources = {site.source for site in sites if site.source is not None}
-    tracer = _Silenced(sources)
+    tracer = Silenced(sources)
     hooks = [(source.register_forward_pre_hook, tracer.silence) for source in sources]
     with hooked(hooks), torch.no_grad(), interface_hook(model, tracer):
         model(**inputs)

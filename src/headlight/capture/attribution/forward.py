@@ -114,7 +114,7 @@ def refusing(name: str) -> Iterator[None]:
         yield
     except (NotImplementedError, RuntimeError) as problem:
         found = re.search(r"forward AD with (\w+)", str(problem))
-        if found is None and not str(problem).startswith("vmap:"):
+        if found is None and not re.search("^vmap:|functorch", str(problem)):
             raise
         operation = found[1] if found else str(problem).partition("\n")[0].rstrip(".")
         raise UnsupportedModelError(

@@ -15,7 +15,7 @@ from torch import Tensor, nn
 
 from headlight.capture.attention import eager_function
 from headlight.capture.captured_model import CapturedModel
-from headlight.capture.interventions.replacement import context_of
+from headlight.capture.own_code.product import context_of
 from headlight.capture.query_blocks import AttentionFunction
 from headlight.capture.record import AttentionSite, LayerRecord
 from headlight.capture.session import recording
@@ -74,6 +74,8 @@ def _attend(
     with _evaluating(module):
         context, weight = eager(module, *arguments, **options)
     assert weight is not None  # noqa: S101 - tracing has seen it
+    if (own := options.get("own_attention")) is not None:  # the model has dropped what it drops
+        return own.context, weight
     if share:
         left = nn.functional.dropout(weight, share)
         context = context_of(left, arguments[2]).reshape(context.shape)

@@ -15,6 +15,7 @@ from torch import Tensor, nn
 
 from headlight.capture.captured_model import CapturedModel
 from headlight.capture.hooks import Registration, hooked
+from headlight.capture.own_code.function_mode import own_code_seen
 from headlight.capture.record import AttentionSite
 from headlight.capture.tensor_parallel import require_all_heads
 from headlight.errors import CaptureError, UsageError
@@ -43,7 +44,7 @@ def heads_removed(model: CapturedModel, removals: Sequence[Heads]) -> Iterator[N
     """
     require_all_heads(model.transformer, "models without some of their heads")
     remover = _Remover(model, removals)
-    with hooked(remover.hooks(model.transformer)):
+    with hooked(remover.hooks(model.transformer)), own_code_seen(model.transformer):
         yield
     remover.check_used(model.name)
 

@@ -26,12 +26,14 @@ from headlight.capture.attention import (
 )
 from headlight.capture.captured_model import CapturedModel
 from headlight.capture.hooks import Registration, hooked
+from headlight.capture.own_code.function_mode import own_code_seen
+from headlight.capture.own_code.product import context_with
 from headlight.capture.query_blocks import AttentionFunction
 from headlight.capture.record import AttentionSite
 from headlight.capture.session import configurations
 from headlight.capture.tensor_parallel import require_all_heads
 from headlight.errors import CaptureError, UsageError
-from headlight.shapes import Value, Weight
+from headlight.shapes import Weight
 from headlight.vocabulary import Kind
 
 Replacement = Tensor | np.ndarray | Callable[[Tensor, AttentionSite], Tensor]
@@ -87,7 +89,7 @@ def attention_replaced(
     install(configs)
     set_replacer(network, replacer)
     try:
-        with hooked(replacer.hooks(network)):
+        with hooked(replacer.hooks(network)), own_code_seen(network):
             yield
     finally:
         replacer.active = False  # for a capture that outlives the block
@@ -195,7 +197,8 @@ class Replacer:
         if weight.requires_grad and not changed.requires_grad:
             changed = changed + 0 * weight  # so that a loss can be differentiated by them
         self._used.add(site)
-        return context_of(changed, arguments[2]).reshape(context.shape).contiguous(), changed
+        made = context_with(changed, arguments, options)
+        return made.reshape(context.shape).contiguous(), changed
 
     def note_used(self, inner: "Replacer") -> None:
         """What ran while another one stood in for this one."""
@@ -214,13 +217,6 @@ class Replacer:
                 f"{name} was run, and its {missed[0].kind} layer {missed[0].layer} was not: the "
                 "attention there was not replaced; run the part of the model that has it."
             )
-
-
-def context_of(weight: Weight, value: Value) -> Tensor:
-    """A V, as ``batch query head head_dim``; grouped heads share values."""
-    repeats = weight.shape[1] // value.shape[1]
-    repeated = value.repeat_interleave(repeats, dim=1) if repeats > 1 else value
-    return (weight @ repeated).transpose(1, 2)
 
 
 def _changes(

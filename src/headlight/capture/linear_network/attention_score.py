@@ -19,6 +19,7 @@ from headlight.capture.captured_model import CapturedModel
 from headlight.capture.linear_network.addends import share, slopes_of
 from headlight.capture.linear_network.decomposition import Component, HeadParts, Table, by_head
 from headlight.capture.linear_network.network import linear_pass
+from headlight.capture.own_code.product import gives_weights
 from headlight.capture.record import AttentionSite
 from headlight.errors import UnsupportedModelError
 
@@ -80,6 +81,11 @@ def score_parts(
     found = linear_pass(model, arguments, cut=True, last=number)
     assert found.reached is not None  # noqa: S101 - tracing has seen the site
     (queries, keys, *_), options = found.reached
+    if gives_weights(options):
+        raise UnsupportedModelError(
+            f"{site.name}: its scores are made in code of its own, where queries and keys are not "
+            "seen, so a score cannot be taken apart."
+        )
     scale = options.get("scaling")
     scale = queries.shape[-1] ** -0.5 if scale is None else scale
     shared = site.heads // site.kv_heads

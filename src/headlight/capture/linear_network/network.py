@@ -1,6 +1,6 @@
 """One pass of a model as a linear network: what its output is a sum of."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field
 from functools import partial
@@ -17,6 +17,7 @@ from headlight.capture.captured_model import CapturedModel
 from headlight.capture.hooks import Registration, hooked
 from headlight.capture.linear_network.addends import Addend, AddendKind
 from headlight.capture.linear_network.rules import LinearRules
+from headlight.capture.own_code.route import own_projections
 from headlight.capture.record import AttentionSite
 from headlight.capture.session import interface_hook
 from headlight.errors import UnsupportedModelError, UsageError
@@ -96,12 +97,16 @@ class _Keeper:
         """That see which module runs."""
         return [
             hook
-            for name, module in network.named_modules()
+            for name, module in self._modules(network)
             for hook in (
                 (module.register_forward_pre_hook, partial(self._begin, name)),
                 (module.register_forward_hook, self._end),
             )
         ]
+
+    def _modules(self, network: nn.Module) -> Iterator[tuple[str, nn.Module]]:
+        yield from network.named_modules()
+        yield from ((each.name, each) for each in own_projections(network))
 
     def _begin(self, name: str, module: nn.Module, _: object) -> None:
         self._open.append((name, module))
@@ -247,12 +252,12 @@ def linear_pass(
     rules = LinearRules(keeper, slope)
     with (
         frozen(network),
-        interface_hook(network, keeper),
         eager_experts(network),
         hooked([*keeper.hooks(network), *_activations(network, rules)]),
         torch.inference_mode(mode=False),
         torch.enable_grad(),
         rules,
+        interface_hook(network, keeper),  # which sees functions before rules change them
         suppress(_ReachedError),
     ):
         found.output = network(**given)

@@ -342,11 +342,13 @@ def _einsum(rules: LinearRules, func: Rule, args: tuple[Any, ...], options: Opti
 
 
 def _baddbmm(rules: LinearRules, func: Rule, args: tuple[Any, ...], options: Options) -> Any:
-    added, first, second = args
+    names = ("input", "batch1", "batch2")
+    added, first, second = _given(args, options, names, ())
     if rules.moves(first) and rules.moves(second):
         first = rules.still(first)
     like = next(value for value in (added, first, second) if rules.moves(value))
-    return func(rules.added(added, like), first, second, **options)
+    rest = {name: value for name, value in options.items() if name not in names}
+    return func(rules.added(added, like), first, second, **rest)
 
 
 def _linear(rules: LinearRules, func: Rule, args: tuple[Any, ...], options: Options) -> Any:

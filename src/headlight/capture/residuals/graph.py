@@ -12,6 +12,8 @@ from torch.utils._python_dispatch import TorchDispatchMode
 from torch.utils._pytree import tree_leaves
 
 from headlight.capture.hooks import Registration, first_tensor, hooked
+from headlight.capture.own_code.function_mode import own_code_seen
+from headlight.capture.own_code.route import own_projections
 
 Number = int
 """Of a value in the graph: values that were made later have larger ones."""
@@ -114,7 +116,7 @@ class PassGraph(TorchDispatchMode):  # type: ignore[no-untyped-call]
         """Hooks of all modules, which note their runs."""
         return [
             registration
-            for module in model.modules()
+            for module in (*model.modules(), *own_projections(model))
             for registration in (
                 (partial(module.register_forward_pre_hook, with_kwargs=True), self._enter),
                 (module.register_forward_hook, self._leave),
@@ -210,7 +212,7 @@ class Graph:
 def record_graph(model: nn.Module, inputs: Mapping[str, Any]) -> Graph:
     """The graph of one pass."""
     recorded = PassGraph()
-    with hooked(recorded.hooks(model)), torch.no_grad(), recorded:
+    with hooked(recorded.hooks(model)), torch.no_grad(), own_code_seen(model), recorded:
         for each in inputs.values():
             if isinstance(each, Tensor):
                 recorded.number(each)

@@ -30,6 +30,9 @@ TOLERANCE = {torch.float64: 1e-9, torch.float32: 1e-5, torch.float16: 1e-2, torc
 """Allowed relative error of the sum of the parts, by the precision of the model."""
 
 
+SEQUENCE_FIRST = "its hidden states are ordered token by token, not text by text"
+
+
 def trace_residuals(
     model: nn.Module, inputs: Mapping[str, Any], sites: Sequence[AttentionSite]
 ) -> dict[AttentionSite, ResidualSite | NoResidualSite]:
@@ -43,7 +46,12 @@ def trace_residuals(
         sites: all attention modules, in order.
     """
     walk = _Walk(model, record_graph(model, inputs), sites)
-    return {site: walk.site(site) for site in sites}
+    return {
+        site: NoResidualSite(f"{site.name}: {SEQUENCE_FIRST}.")
+        if site.sequence_first
+        else walk.site(site)
+        for site in sites
+    }
 
 
 class _StoppedError(Exception):

@@ -29,7 +29,7 @@ from headlight.capture import (
     default_objective,
     heads_removed,
 )
-from headlight.capture.interventions.replacement import context_of
+from headlight.capture.own_code.product import context_of
 from headlight.capture.tasks import task_of
 from headlight.encode import Encoded
 from headlight.encode.batch import Batch
