@@ -49,8 +49,8 @@ def heads(
     if behaviour is None:
         say("Heads can be ranked by:")
         for row in statistic_table():
-            names = ", ".join((row.name, *row.also))
-            say(f"  {names}: {row_label(found, row)}")
+            accepted = ", ".join((row.name, *row.also))
+            say(f"  {accepted}: {row_label(found, row)}")
         return
     table = ranked(found, behaviour, by=by, without_first=without_first)
     if json:
