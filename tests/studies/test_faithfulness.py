@@ -42,7 +42,7 @@ from headlight.studies.faithfulness.scores import (
     scores_of_removal,
 )
 from headlight.studies.faithfulness.study import run
-from headlight.views.result_page import answers
+from headlight.views.result_page import answers, sections
 from studies.classifiers import classifier
 from studies.intervals import agrees
 from studies.models import VOCABULARY, WORDS, model, tokenizer
@@ -517,7 +517,7 @@ def test_verdicts_are_those_of_differences_on_the_same_texts() -> None:
     result = judged(scores, width)
     found = beside_best(result, "comprehensiveness")
     assert list(found.verdict.values) == [
-        "inconclusive", "inconclusive", "worse", "removes tokens itself", "control",
+        "inconclusive", "inconclusive", "worse", "reference", "control",
     ]  # fmt: skip
     np.testing.assert_allclose(found.behind, [0.02, 0, 0.3, -0.5, 0.4], atol=1e-12)
     assert 0.2 < float(found.behind_low.sel(map="c")) < 0.3
@@ -724,6 +724,21 @@ def test_a_run_is_kept_and_reported(tmp_path: Path) -> None:
     }  # fmt: skip
     table = result.headlight.table("correlation")
     assert list(table["with"]) == ["merged norm", "random order", "random order"]
+
+
+@pytest.mark.parametrize("questions", [("removal",), ("flips",), ("correlation",)])
+def test_each_question_alone_has_a_page(questions: tuple[str, ...]) -> None:
+    result = headlight.faithfulness(
+        corpus(3), model=classifier(), maps=["weight", "leave_one_out"], questions=questions,
+        removal="delete", **QUICK,
+    )  # fmt: skip
+    assert ("lost" in result, "correlation" in result) == (
+        questions == ("removal",), questions == ("correlation",),
+    )  # fmt: skip
+    assert result.headlight.tables
+    assert answers(result)
+    for section in sections(result):
+        assert all(drawing.draw() for drawing in section.drawings)
 
 
 def test_a_classifier_reads_the_sample_reviews() -> None:

@@ -18,7 +18,7 @@ from headlight.settings.flow import METHODS
 LOWER_IS_BETTER = ("sufficiency", "share_to_flip")
 BEST, WORSE, OPEN = "best", "worse", "inconclusive"
 RANDOM = "random"
-BESIDE = {RANDOM: "control", "leave_one_out": "removes tokens itself"}
+BESIDE = {RANDOM: "control", "leave_one_out": "reference"}
 """What is no map of the inside of a model, and stands beside them."""
 
 SAYS = {
@@ -81,14 +81,14 @@ def distinct_maps(result: xr.Dataset) -> tuple[xr.Dataset, dict[str, str]]:
         name: f"{' = '.join(each)} here" if len(each) > 1 else each[0]
         for name, each in same.items()
     }
-    return result.sel(map=kept, other=kept), names
+    return result.sel({dim: kept for dim in ("map", "other") if dim in result.dims}), names
 
 
 def _is_same(result: xr.Dataset, one: str, other: str) -> bool:
     """Whether two maps of the inside have the same numbers as far as they are shown."""
     if {one, other} & BESIDE.keys():
         return False
-    apart = result.drop_sel(other=[one, other])
+    apart = result.drop_sel(other=[one, other]) if "other" in result.dims else result
     numbers = [each for each in apart.data_vars.values() if "map" in each.dims]
     pairs = [(each.sel(map=one).values, each.sel(map=other).values) for each in numbers]
     return any(np.isfinite(first).any() for first, _ in pairs) and all(
