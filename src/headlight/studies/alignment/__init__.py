@@ -1,12 +1,12 @@
 """How well cross-attention, gradients and predictions link words of a translation."""
 
 from dataclasses import dataclass, field
-from typing import Literal
+from typing import Annotated, Literal
 
 from headlight.analysis.settings import BootstrapSettings, ModelSettings
 from headlight.catalogue import Study
 from headlight.errors import UsageError
-from headlight.settings import AtLeast1
+from headlight.settings import UNLISTED, AtLeast1
 from headlight.word_alignment.settings import (
     ATTENTION_MEASURES,
     INPUT_MEASURES,
@@ -57,7 +57,12 @@ class AlignmentSettings(BootstrapSettings, LinkSettings, ModelSettings):
     columns: tuple[str, ...] | None = None
     swap: bool = False
     measures: tuple[AlignmentMeasure, ...] | None = None
-    extractions: tuple[Extraction, ...] = ("argmax", "itermax", "match", "softmax")
+    extractions: Annotated[tuple[Extraction, ...], UNLISTED] = (
+        "argmax",
+        "itermax",
+        "match",
+        "softmax",
+    )
     chosen_heads: tuple[str, ...] | None = None
     inputs: InputMeasureSettings = field(default_factory=InputMeasureSettings)
     prefix: str = ""

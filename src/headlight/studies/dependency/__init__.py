@@ -1,11 +1,11 @@
 """Heads as parsers (Clark et al. 2019, Section 4)."""
 
 from dataclasses import dataclass
-from typing import Literal
+from typing import Annotated, Literal
 
 from headlight.analysis.settings import BootstrapSettings, MeasureSettings, SentenceSettings
 from headlight.catalogue import Study
-from headlight.settings import AtLeast1
+from headlight.settings import UNLISTED, AtLeast1
 
 Relations = Literal["full", "base"]
 Possessive = Literal["clark", "strict"]
@@ -33,7 +33,7 @@ class DependencySettings(BootstrapSettings, MeasureSettings, SentenceSettings):
     kind: Literal["encoder", "decoder"] | None = None
     max_sentences: AtLeast1 | None = None
     relations: Relations = "full"
-    possessive: Possessive = "clark"
+    possessive: Annotated[Possessive, UNLISTED] = "clark"
     offsets: Offsets = "notebook"
     sentences: bool = True
 

@@ -1,11 +1,11 @@
 """Heads as resolvers of coreference (Clark et al. 2019, Section 4)."""
 
 from dataclasses import dataclass
-from typing import Literal, get_args
+from typing import Annotated, Literal, get_args
 
 from headlight.analysis.settings import BootstrapSettings, MeasureSettings, WordSettings
 from headlight.catalogue import Study
-from headlight.settings import AtLeast0, AtLeast1, Settings
+from headlight.settings import UNLISTED, AtLeast0, AtLeast1, Settings
 
 Candidates = Literal["mentions", "words"]
 SieveName = Literal["string", "head", "agreement", "anything"]
@@ -29,12 +29,12 @@ class TaskSettings(Settings):
             ``nothing``, which is wrong, or the ``nearest`` mention.
     """
 
-    singletons: bool = False
-    nested: Literal["include", "exclude"] = "include"
-    evaluated: Literal["resolvable", "all"] = "resolvable"
-    head_word: Literal["annotated", "last"] = "annotated"
-    sieves: tuple[SieveName, ...] = get_args(SieveName)
-    head_match_otherwise: Literal["nothing", "nearest"] = "nothing"
+    singletons: Annotated[bool, UNLISTED] = False
+    nested: Annotated[Literal["include", "exclude"], UNLISTED] = "include"
+    evaluated: Annotated[Literal["resolvable", "all"], UNLISTED] = "resolvable"
+    head_word: Annotated[Literal["annotated", "last"], UNLISTED] = "annotated"
+    sieves: Annotated[tuple[SieveName, ...], UNLISTED] = get_args(SieveName)
+    head_match_otherwise: Annotated[Literal["nothing", "nearest"], UNLISTED] = "nothing"
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -64,7 +64,7 @@ class CoreferenceSettings(TaskSettings, BootstrapSettings, MeasureSettings, Word
     max_length: AtLeast1 | None = None
     overlap: AtLeast0 | None = None
     candidates: Candidates = "mentions"
-    preceding: bool = True
+    preceding: Annotated[bool, UNLISTED] = True
     sentences: bool = True
 
     def check_source(self, source: str | None) -> None:

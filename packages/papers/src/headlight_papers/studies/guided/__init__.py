@@ -6,7 +6,7 @@ from typing import Annotated, Literal
 from headlight.analysis.settings import KeepSettings, RowsOfText, check_attribution
 from headlight.catalogue import Study
 from headlight.errors import UsageError
-from headlight.settings import NO_EFFECT, AtLeast1, Range, require_distinct
+from headlight.settings import NO_EFFECT, UNLISTED, AtLeast1, Range, require_distinct
 from headlight.settings.attribution import AttributionSettings
 
 GuideMeasure = Literal["weight", "norm", "effective", "attribution", "gradient_input"]
@@ -46,11 +46,11 @@ class GuidedSettings(KeepSettings):
     attribution: AttributionSettings | None = None
     also: tuple[str, ...] = ()
     held_out: str | None = None
-    width: AtLeast1 = 128
+    width: Annotated[AtLeast1, UNLISTED] = 128
     repeats: AtLeast1 = 3
     epochs: AtLeast1 = 10
     learning_rate: Annotated[float, Range(above=0)] = 1e-3
-    batch_size: AtLeast1 = 32
+    batch_size: Annotated[AtLeast1, UNLISTED] = 32
     processes: Annotated[AtLeast1 | None, NO_EFFECT] = None
 
     def __post_init__(self) -> None:

@@ -8,6 +8,7 @@ from headlight.catalogue import Study
 from headlight.errors import UsageError
 from headlight.settings import (
     NO_EFFECT,
+    UNLISTED,
     AtLeast1,
     Range,
     Settings,
@@ -94,12 +95,12 @@ class ParserProbeSettings(SentenceSettings):
     max_sentences: AtLeast1 | None = None
     probes: tuple[Probe, ...] = PROBES
     measures: tuple[str, ...] = MEASURES
-    training: TrainingSettings = field(default_factory=TrainingSettings)
-    seeds: tuple[int, ...] = (0,)
-    align_root: Alignment = "fixed"
-    bias: bool = True
-    symmetry: Symmetry = "max"
-    control_seed: int = 0
+    training: Annotated[TrainingSettings, UNLISTED] = field(default_factory=TrainingSettings)
+    seeds: Annotated[tuple[int, ...], UNLISTED] = (0,)
+    align_root: Annotated[Alignment, UNLISTED] = "fixed"
+    bias: Annotated[bool, UNLISTED] = True
+    symmetry: Annotated[Symmetry, UNLISTED] = "max"
+    control_seed: Annotated[int, UNLISTED] = 0
     processes: Annotated[AtLeast1 | None, NO_EFFECT] = None
 
     def __post_init__(self) -> None:

@@ -6,7 +6,7 @@ from typing import Annotated, Literal
 from headlight.analysis.settings import TextSettings
 from headlight.catalogue import Study
 from headlight.errors import UsageError
-from headlight.settings import NO_EFFECT, AtLeast1, Range, Settings, choices
+from headlight.settings import NO_EFFECT, UNLISTED, AtLeast1, Range, Settings, choices
 from headlight.settings.attribution import Embeddings, MatrixPrecision
 from headlight.vocabulary import Kind
 
@@ -92,14 +92,14 @@ class TokenIdentitySettings(TextSettings):
     solver: Solver = "adam"
     target: Target = "input"
     offsets: tuple[int, ...] = (0,)
-    fractions: tuple[Annotated[float, Range(above=0, maximum=1)], ...] = (1.0,)
+    fractions: Annotated[tuple[Annotated[float, Range(above=0, maximum=1)], ...], UNLISTED] = (1.0,)
     across: bool = False
     folds: AtLeast1 = 10
-    training: MapTrainingSettings = field(default_factory=MapTrainingSettings)
-    rate_search: RateSearch = "each"
-    ridges: tuple[Positive, ...] = RIDGES
-    embeddings: Embeddings = "output"
-    memory: Annotated[AtLeast1, NO_EFFECT] = 2**30
+    training: Annotated[MapTrainingSettings, UNLISTED] = field(default_factory=MapTrainingSettings)
+    rate_search: Annotated[RateSearch, UNLISTED] = "each"
+    ridges: Annotated[tuple[Positive, ...], UNLISTED] = RIDGES
+    embeddings: Annotated[Embeddings, UNLISTED] = "output"
+    memory: Annotated[AtLeast1, NO_EFFECT, UNLISTED] = 2**30
     keep_maps: bool = False
 
     def __post_init__(self) -> None:
