@@ -26,7 +26,7 @@ COMMON = frozenset(
     {
         # What is read, and how much of it.
         "format", "column", "columns", "label_column", "class_names", "pairs", "target", "train",
-        "held_out", "max_length", "max_examples", "max_sentences", "max_documents", "max_pairs",
+        "held_out", "max_length", "max_examples", "max_sentences", "max_pairs",
         "overlap", "text", "dependency", "dependency_train", "coreference", "tagged", "labelled",
         "translations", "translations_target", "cola", "mnli", "links", "parallel",
         "parallel_target",

@@ -47,7 +47,7 @@ class AlignmentSettings(BootstrapSettings, LinkSettings, ModelSettings):
         kind: cross-attention, from the words of one text to those of another.
         max_length: tokens of a sentence, special ones included; by default what the model takes.
             Longer pairs are refused.
-        max_pairs: stop after this many.
+        max_examples: stop after this many.
     """
 
     gold: str | None = None
@@ -68,7 +68,7 @@ class AlignmentSettings(BootstrapSettings, LinkSettings, ModelSettings):
     prefix: str = ""
     kind: Literal["cross"] = "cross"
     max_length: AtLeast1 | None = None
-    max_pairs: AtLeast1 | None = None
+    max_examples: AtLeast1 | None = None
 
     def __post_init__(self) -> None:
         super().__post_init__()

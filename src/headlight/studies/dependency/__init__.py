@@ -19,7 +19,7 @@ class DependencySettings(BootstrapSettings, MeasureSettings, SentenceSettings):
     Attributes:
         kind: which attention; by default the first that the model has. Cross-attention goes from
             one text to another, and a dependency is within one.
-        max_sentences: stop after this many.
+        max_examples: stop after this many.
         relations: ``full`` names, or the ``base`` before the colon of Universal Dependencies.
         possessive: for a possessor before *'s*, the prediction made for the *'s* counts
             (``clark``), or the possessor's own, as for all other words (``strict``).
@@ -31,7 +31,7 @@ class DependencySettings(BootstrapSettings, MeasureSettings, SentenceSettings):
     """
 
     kind: Literal["encoder", "decoder"] | None = None
-    max_sentences: AtLeast1 | None = None
+    max_examples: AtLeast1 | None = None
     relations: Relations = "full"
     possessive: Annotated[Possessive, UNLISTED] = "clark"
     offsets: Offsets = "notebook"

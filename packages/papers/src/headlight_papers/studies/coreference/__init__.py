@@ -46,7 +46,7 @@ class CoreferenceSettings(TaskSettings, BootstrapSettings, MeasureSettings, Word
     Attributes:
         kind: which attention; by default the first that the model has. Cross-attention goes from
             one text to another, and an antecedent is in the same.
-        max_documents: stop after this many.
+        max_examples: stop after this many.
         max_length: tokens of a document or window at most, special ones included; by default what
             the model takes, at most 512 (Clark et al. 2019, footnote 4: 128).
         overlap: by default documents are cut off at the largest length, as in the paper; with a
@@ -60,7 +60,7 @@ class CoreferenceSettings(TaskSettings, BootstrapSettings, MeasureSettings, Word
     """
 
     kind: Literal["encoder", "decoder"] | None = None
-    max_documents: AtLeast1 | None = None
+    max_examples: AtLeast1 | None = None
     max_length: AtLeast1 | None = None
     overlap: AtLeast0 | None = None
     candidates: Candidates = "mentions"

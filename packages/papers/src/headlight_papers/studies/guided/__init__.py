@@ -34,7 +34,6 @@ class GuidedSettings(KeepSettings):
         repeats: models of each guide, which differ in their seed.
         epochs: passes over the training texts.
         learning_rate: of Adam at its highest, after a tenth of the steps; then it falls to 0.
-        batch_size: texts in a step.
         keep: write the models, what each text was given and the predictions into ``kept`` of the
             run's folder.
         processes: models that are trained at a time, each in one thread; by default as many as
@@ -50,7 +49,6 @@ class GuidedSettings(KeepSettings):
     repeats: AtLeast1 = 3
     epochs: AtLeast1 = 10
     learning_rate: Annotated[float, Range(above=0)] = 1e-3
-    batch_size: Annotated[AtLeast1, UNLISTED] = 32
     processes: Annotated[AtLeast1 | None, NO_EFFECT] = None
 
     def __post_init__(self) -> None:

@@ -78,7 +78,6 @@ class TokenIdentitySettings(TextSettings):
         rate_search: learning rates are compared for ``each`` map, or all maps share that which is
             best for the highest layer and the first fold, as in the paper, which has one rate for
             all layers.
-        ridges: multiples of the mean square of a feature that ridge regression tries.
         embeddings: what counts as input: ``output``, what the first block is given, or ``sum``, the
             sum of embeddings before it is normalised.
         memory: bytes of hidden tokens above which they are kept in files, and bytes that maps in
@@ -97,14 +96,13 @@ class TokenIdentitySettings(TextSettings):
     folds: AtLeast1 = 10
     training: Annotated[MapTrainingSettings, UNLISTED] = field(default_factory=MapTrainingSettings)
     rate_search: Annotated[RateSearch, UNLISTED] = "each"
-    ridges: Annotated[tuple[Positive, ...], UNLISTED] = RIDGES
     embeddings: Annotated[Embeddings, UNLISTED] = "output"
     memory: Annotated[AtLeast1, NO_EFFECT, UNLISTED] = 2**30
     keep_maps: bool = False
 
     def __post_init__(self) -> None:
         super().__post_init__()
-        for name in ("maps", "losses", "offsets", "fractions", "ridges"):
+        for name in ("maps", "losses", "offsets", "fractions"):
             if not getattr(self, name):
                 raise UsageError(f"{name} is empty; name at least one.")
         if self.across and self.target == "previous_layer":
