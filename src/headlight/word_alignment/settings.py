@@ -101,9 +101,9 @@ class LinkSettings(Settings):
         similarity: how similarities of hidden states are computed and become links.
     """
 
-    null: Null | None = None
+    null: Annotated[Null | None, UNLISTED] = None
     unit: Literal["word", "piece"] | None = None
-    pooling: NormPooling = "norms"
+    pooling: Annotated[NormPooling, UNLISTED] = "norms"
     similarity: Annotated[SimilaritySettings, UNLISTED] = field(default_factory=SimilaritySettings)
 
     def __post_init__(self) -> None:

@@ -32,7 +32,7 @@ class DependencySettings(BootstrapSettings, MeasureSettings, SentenceSettings):
 
     kind: Literal["encoder", "decoder"] | None = None
     max_examples: AtLeast1 | None = None
-    relations: Relations = "full"
+    relations: Annotated[Relations, UNLISTED] = "full"
     possessive: Annotated[Possessive, UNLISTED] = "clark"
     offsets: Offsets = "notebook"
     sentences: bool = True

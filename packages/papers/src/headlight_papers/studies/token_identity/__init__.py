@@ -87,7 +87,7 @@ class TokenIdentitySettings(TextSettings):
 
     kind: Kind | None = None
     maps: tuple[MapKind, ...] = MAPS
-    losses: tuple[Loss, ...] = LOSSES
+    losses: Annotated[tuple[Loss, ...], UNLISTED] = LOSSES
     solver: Solver = "adam"
     target: Target = "input"
     offsets: tuple[int, ...] = (0,)
@@ -98,7 +98,7 @@ class TokenIdentitySettings(TextSettings):
     rate_search: Annotated[RateSearch, UNLISTED] = "each"
     embeddings: Annotated[Embeddings, UNLISTED] = "output"
     memory: Annotated[AtLeast1, NO_EFFECT, UNLISTED] = 2**30
-    keep_maps: bool = False
+    keep_maps: Annotated[bool, UNLISTED] = False
 
     def __post_init__(self) -> None:
         super().__post_init__()
