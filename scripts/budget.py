@@ -155,13 +155,19 @@ def root_names(node: ast.AST) -> int:
 
 
 def settings_fields(node: ast.AST) -> int:
-    """Return the number of fields that a class of settings declares; 0 for anything else."""
+    """Return the number of fields that a class of settings declares; 0 for anything else.
+
+    Class variables, such as the title of a paper, are no fields: nobody sets them.
+    """
     if not isinstance(node, ast.ClassDef):
         return 0
     bases = [ast.unparse(each).rpartition(".")[2] for each in node.bases]
     if not any(base.endswith("Settings") for base in bases):
         return 0
-    return sum(isinstance(each, ast.AnnAssign) for each in node.body)
+    return sum(
+        isinstance(each, ast.AnnAssign) and "ClassVar" not in ast.unparse(each.annotation)
+        for each in node.body
+    )
 
 
 def begins_badly(node: ast.AST) -> bool:

@@ -21,7 +21,7 @@ HEADS = {(1, 0), (1, 1), (3, 0)}
 ENCODED, SPOKEN = "alignment_of_encoders", "alignment_of_speech"
 RESAMPLES = 100
 """Of two, as in `smallest`, the percentiles often leave out the number itself."""
-FEW = {"text": {"max_examples": 12}, "treebank": {"max_sentences": 12}}
+FEW = {"text": {"max_examples": 12}, "treebank": {"max_examples": 12}}
 
 
 class StudyRuns:

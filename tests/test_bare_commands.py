@@ -22,9 +22,9 @@ FEW: dict[str, dict[str, Any]] = {
     "text": {"max_examples": 3, "max_length": 16},
     "text_or_labelled": {"max_examples": 3, "max_length": 16},
     "haystack": {},
-    "treebank": {"max_sentences": 20},
-    "coreference": {"max_documents": 2},
-    "parallel": {"max_pairs": 4},
+    "treebank": {"max_examples": 20},
+    "coreference": {"max_examples": 2},
+    "parallel": {"max_examples": 4},
     "labelled": {"max_examples": 8},
 }
 """Of each sample only the beginning, so that this takes a moment."""

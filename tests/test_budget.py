@@ -163,6 +163,7 @@ if (made := 2): ...
 def test_fields_of_settings_are_counted() -> None:
     source = """
 class ASettings(base.Settings):
+    title: ClassVar[str] = "no field"
     one: int = 1
     two: int = 2
     def f(self): ...

@@ -78,7 +78,7 @@ def test_common_options_come_first_and_all_are_there() -> None:
     options = [each for each in COMMANDS["dependency"].params if each.param_type_name == "option"]
     panels = [each.rich_help_panel for each in options]
     first = [each.name for each in options if each.rich_help_panel is None]
-    assert {"measures", "layers", "max_sentences", "max_length"} <= set(first)
+    assert {"measures", "layers", "max_examples", "max_length"} <= set(first)
     assert len(first) <= 10
     more = [str(each).startswith(MORE) for each in panels]
     assert more == sorted(more), "what is rarely asked for stands last"

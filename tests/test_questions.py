@@ -79,7 +79,7 @@ HEADS = pd.DataFrame(
     {
         "layer": np.repeat(range(4), 8),
         "head": list(range(8)) * 4,
-        "weight": [*np.zeros(30), 0.9, -0.95],
+        "weight": [*np.zeros(29), 0.8, 0.9, -0.95],
         "text": ["x" * 30] * 32,
     }
 )
@@ -88,8 +88,11 @@ HEADS = pd.DataFrame(
 def test_heads_stand_in_the_order_of_their_first_number_and_not_of_their_place() -> None:
     text = printed(Table("heads", "All heads", HEADS), whole="in the files")
     rows = [line.split() for line in text.splitlines()[2:]]
-    assert rows[0][:3] == ["3", "7", "−0.950"]
-    assert rows[1][:3] == ["3", "6", "0.900"]
+    assert rows[0][:3] == ["3", "6", "0.900"]
+    assert rows[1][:3] == ["3", "5", "0.800"]
+    assert "−0.950" not in text
+    nearest = printed(Table("heads", "", HEADS, smallest_first=True)).splitlines()
+    assert nearest[1].split()[:3] == ["3", "7", "−0.950"]
     assert f"{len(HEADS) - TOP} more rows in the files" in text
 
 
@@ -99,7 +102,7 @@ def test_rows_that_are_no_heads_stand_as_they_are() -> None:
 
 
 def test_intervals_follow_their_rows() -> None:
-    around = {"weight": [0.0] * 30 + [0.01, 0.02]}
+    around = {"weight": [0.0] * 29 + [0.01, 0.02, 0.0]}
     lines = printed(Table("heads", "", HEADS, around=around)).splitlines()
     assert "0.02" in lines[1]
     assert "0.01" in lines[2]

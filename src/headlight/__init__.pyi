@@ -677,7 +677,6 @@ def token_identity(
     folds: int = 10,
     training: MapTrainingSettings | Mapping[str, Any] = ...,
     rate_search: Literal['each', 'shared'] = 'each',
-    ridges: float | Iterable[float] = (1e-09, 1e-08, 1e-07, 1e-06, 1e-05, 0.0001, 0.001, 0.01, 0.1, 1.0, 10.0),
     embeddings: Literal['sum', 'output'] = 'output',
     memory: int = 1073741824,
     keep_maps: bool = False,
@@ -734,7 +733,6 @@ def token_identity(
         rate_search: learning rates are compared for ``each`` map, or all maps share that which
             is best for the highest layer and the first fold, as in the paper, which has one
             rate for all layers.
-        ridges: multiples of the mean square of a feature that ridge regression tries.
         embeddings: what counts as input: ``output``, what the first block is given, or ``sum``,
             the sum of embeddings before it is normalised.
         memory: bytes of hidden tokens above which they are kept in files, and bytes that maps
@@ -777,7 +775,7 @@ def dependency(
     value_bias: Literal['include', 'exclude'] = 'include',
     bootstrap: int = 200,
     seed: int = 0,
-    max_sentences: int | None = None,
+    max_examples: int | None = None,
     relations: Literal['full', 'base'] = 'full',
     possessive: Literal['clark', 'strict'] = 'clark',
     offsets: Literal['notebook', 'strict'] = 'notebook',
@@ -826,7 +824,7 @@ def dependency(
         bootstrap: how often sentences or documents are resampled for the intervals; 0 for none.
             Each resample costs four bytes per number of the result.
         seed: of the resampling.
-        max_sentences: stop after this many.
+        max_examples: stop after this many.
         relations: ``full`` names, or the ``base`` before the colon of Universal Dependencies.
         possessive: for a possessor before *'s*, the prediction made for the *'s* counts
             (``clark``), or the possessor's own, as for all other words (``strict``).
@@ -876,7 +874,7 @@ def coreference(
     head_word: Literal['annotated', 'last'] = 'annotated',
     sieves: Literal['string', 'head', 'agreement', 'anything'] | Iterable[Literal['string', 'head', 'agreement', 'anything']] = ('string', 'head', 'agreement', 'anything'),
     head_match_otherwise: Literal['nothing', 'nearest'] = 'nothing',
-    max_documents: int | None = None,
+    max_examples: int | None = None,
     max_length: int | None = None,
     overlap: int | None = None,
     candidates: Literal['mentions', 'words'] = 'mentions',
@@ -934,7 +932,7 @@ def coreference(
         sieves: the sieves of the rule-based baseline, in order.
         head_match_otherwise: what the baseline *head match* picks where no head word matches:
             ``nothing``, which is wrong, or the ``nearest`` mention.
-        max_documents: stop after this many.
+        max_examples: stop after this many.
         max_length: tokens of a document or window at most, special ones included; by default
             what the model takes, at most 512 (Clark et al. 2019, footnote 4: 128).
         overlap: by default documents are cut off at the largest length, as in the paper; with a
@@ -979,15 +977,13 @@ def parser_probes(
     overflow: Literal['skip', 'truncate', 'error'] = 'skip',
     train: str | Path | None | Iterable[Sentence] = None,
     word_vectors: str | Path | None = None,
-    max_sentences: int | None = None,
+    max_examples: int | None = None,
     probes: Literal['right_branching', 'distances_and_words', 'random_attention_and_words', 'attention', 'attention_and_words'] | Iterable[Literal['right_branching', 'distances_and_words', 'random_attention_and_words', 'attention', 'attention_and_words']] = ('right_branching', 'distances_and_words', 'random_attention_and_words', 'attention', 'attention_and_words'),
     measures: str | Path | Iterable[str | Path] = ('weight', 'norm', 'effective'),
     training: TrainingSettings | Mapping[str, Any] = ...,
     seeds: int | Iterable[int] = (0,),
     align_root: Literal['fixed', 'as_released'] = 'fixed',
     bias: bool = True,
-    symmetry: Literal['max', 'mean'] = 'max',
-    control_seed: int = 0,
     processes: int | None = None,
     vectors: WordVectors | None = None,
 ) -> xarray.Dataset:
@@ -1028,7 +1024,7 @@ def parser_probes(
         train: treebank to learn from; by default every tenth sentence of the source is parsed,
             and the others are learned from.
         word_vectors: file of word vectors; by default the input embeddings of the model.
-        max_sentences: of each treebank only this many.
+        max_examples: of each treebank only this many.
         probes: which probes.
         measures: of what attention: ``weight``, ``norm``, ``effective``; one row for each.
         training: how they are trained.
@@ -1036,8 +1032,6 @@ def parser_probes(
         align_root: whether each candidate has its own word vector (``fixed``), or that of the
             word after it, as in the authors' code (``as_released``).
         bias: a weight for each head that words do not change, as in the authors' code.
-        symmetry: how UUAS joins the two directions of a pair.
-        control_seed: of the random weights of the control.
         processes: probes that are trained at a time, each in one thread; by default as many as
             there are cores, and one where the model is not on the processor. What comes out
             does not depend on it.
@@ -1083,7 +1077,7 @@ def alignment(
     inputs: InputMeasureSettings | Mapping[str, Any] = ...,
     prefix: str | Path = '',
     max_length: int | None = None,
-    max_pairs: int | None = None,
+    max_examples: int | None = None,
 ) -> xarray.Dataset:
     """How well cross-attention, gradients and predictions link the words of translations.
 
@@ -1143,7 +1137,7 @@ def alignment(
         prefix: what stands before every source, such as ``translate German to English:``.
         max_length: tokens of a sentence, special ones included; by default what the model
             takes. Longer pairs are refused.
-        max_pairs: stop after this many.
+        max_examples: stop after this many.
 
     Raises:
         HeadlightError: something is wrong with the request, the model, or what is read.
@@ -1602,7 +1596,6 @@ def guided(
     repeats: int = 3,
     epochs: int = 10,
     learning_rate: float = 0.001,
-    batch_size: int = 32,
     processes: int | None = None,
 ) -> xarray.Dataset:
     """Give the attention of a classifier to models that look at every token alone.
@@ -1663,7 +1656,6 @@ def guided(
         repeats: models of each guide, which differ in their seed.
         epochs: passes over the training texts.
         learning_rate: of Adam at its highest, after a tenth of the steps; then it falls to 0.
-        batch_size: texts in a step.
         processes: models that are trained at a time, each in one thread; by default as many as
             there are cores.
 

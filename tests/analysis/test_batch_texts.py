@@ -23,7 +23,7 @@ OTHER_FORMS = {
     "labelled": ("gz",),
 }
 """Of what studies read, what the same may be read from besides a file."""
-CHEAP = {"text": {"max_examples": 12}, "treebank": {"max_sentences": 12}}
+CHEAP = {"text": {"max_examples": 12}, "treebank": {"max_examples": 12}}
 
 
 @pytest.fixture(scope="module")

@@ -285,7 +285,7 @@ def test_intervals_can_be_left_out(bert: CapturedModel) -> None:
 
 
 def test_some_layers_and_sentences(result: xarray.Dataset, bert: CapturedModel) -> None:
-    some = evaluate(TREES, bert, layers=(1,), max_sentences=5, **QUIET)
+    some = evaluate(TREES, bert, layers=(1,), max_examples=5, **QUIET)
     first = evaluate(TREES[:5], bert, **QUIET)
     assert some.attrs["sentences"] == 5
     xarray.testing.assert_equal(some, first.sel(layer=[1]))

@@ -6,6 +6,7 @@ from typing import Annotated, Literal
 from headlight.errors import CorpusError, UsageError
 from headlight.settings import (
     CHOSEN,
+    UNLISTED,
     AtLeast0,
     AtLeast1,
     StudySettings,
@@ -115,7 +116,7 @@ class TextSettings(ModelSettings):
     max_length: AtLeast1 | None = None
     overflow: Literal["truncate", "split", "error"] = "truncate"
     segment_ids: Literal["pair", "zeros"] = "pair"
-    lone_units: Literal["join", "discard"] = "join"
+    lone_units: Annotated[Literal["join", "discard"], UNLISTED] = "join"
     max_examples: AtLeast1 | None = None
     seed: int = 0
 
@@ -183,7 +184,7 @@ class WordSettings(ModelSettings):
     invalid: Literal["refuse", "skip"] = "refuse"
     unencodable: Literal["error", "skip"] = "error"
     queries: QueryPooling = "mean"
-    pooling: NormPooling = "norms"
+    pooling: Annotated[NormPooling, UNLISTED] = "norms"
 
 
 @dataclass(frozen=True, kw_only=True)

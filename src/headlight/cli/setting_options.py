@@ -12,7 +12,7 @@ from typing import Annotated, Any, Literal, Union, get_args, get_origin, get_typ
 import typer
 
 from headlight.errors import HeadlightError, UsageError
-from headlight.settings import AUTO, CHOSEN, REPEATED, Settings, choices, default_of
+from headlight.settings import AUTO, CHOSEN, REPEATED, UNLISTED, Settings, choices, default_of
 from headlight.vocabulary import measure_names
 
 NUMBERS = re.compile(r"(-?[0-9]{1,4})(?:-([0-9]{1,4}))?")
@@ -26,7 +26,7 @@ COMMON = frozenset(
     {
         # What is read, and how much of it.
         "format", "column", "columns", "label_column", "class_names", "pairs", "target", "train",
-        "held_out", "max_length", "max_examples", "max_sentences", "max_documents", "max_pairs",
+        "held_out", "max_length", "max_examples", "max_sentences", "max_pairs",
         "overlap", "text", "dependency", "dependency_train", "coreference", "tagged", "labelled",
         "translations", "translations_target", "cola", "mnli", "links", "parallel",
         "parallel_target",
@@ -58,12 +58,14 @@ class SettingOption:
         hint: the type of the field.
         default: what it is when it is not given.
         explanation: from the docstring of the settings.
+        hidden: whether help leaves it out.
     """
 
     path: tuple[str, ...]
     hint: Any
     default: Any
     explanation: str
+    hidden: bool = False
 
     @property
     def name(self) -> str:
@@ -93,7 +95,9 @@ class SettingOption:
         metavar = "LIST" if self.is_list and not self.is_repeated else None
         if self.is_chosen:
             kind, metavar = str, f"{_single(self.hint).__name__.upper()}|{AUTO}"
-        option = typer.Option(*flags, help=self.help, metavar=metavar, rich_help_panel=panel)
+        option = typer.Option(
+            *flags, help=self.help, metavar=metavar, rich_help_panel=panel, hidden=self.hidden
+        )
         return inspect.Parameter(
             self.name,
             inspect.Parameter.KEYWORD_ONLY,
@@ -184,17 +188,21 @@ class SettingOption:
             ) from problem
 
 
-def options_of(settings: type[Settings], path: tuple[str, ...] = ()) -> Iterator[SettingOption]:
+def options_of(
+    settings: type[Settings], path: tuple[str, ...] = (), *, hidden: bool = False
+) -> Iterator[SettingOption]:
     """An option for each field, and for each field of settings that are nested."""
     for each in fields(settings):
         hint = settings.hints()[each.name]
+        unlisted = hidden or UNLISTED in get_args(hint)
         here = (*path, each.name)
         nested = [one for one in _types(hint) if issubclass(one, Settings)]
         if nested:
-            yield from options_of(nested[0], here)
+            yield from options_of(nested[0], here, hidden=unlisted)
         else:
             default = default_of(settings, each.name)
-            yield SettingOption(here, hint, default, settings.explanations()[each.name])
+            explanation = settings.explanations()[each.name]
+            yield SettingOption(here, hint, default, explanation, unlisted)
 
 
 class Options:

@@ -211,7 +211,7 @@ def _read(result: xr.Dataset) -> Iterator[str]:
     if not number:
         return
     if "recordings" in attributes:
-        first = "The first " if number in map(settings.get, ("max_examples", "max_pairs")) else ""
+        first = "The first " if number == settings.get("max_examples") else ""
         yield (
             f"{first}{plural(number, 'recording')}, each heard as a whole window with the silence "
             "that fills it after the end."

@@ -3,7 +3,7 @@
 from dataclasses import dataclass
 from typing import Annotated, Literal
 
-from headlight.settings.base import AtLeast0, AtLeast1, Range, Settings
+from headlight.settings.base import UNLISTED, AtLeast0, AtLeast1, Range, Settings
 from headlight.vocabulary import Kind
 
 Share = Annotated[float, Range(above=0, maximum=1)]
@@ -39,9 +39,9 @@ class AlternativeSettings(Settings):
     kind: Kind | None = None
     method: Literal["random", "farthest"] = "random"
     distance: Share = 1.0
-    total_variation: Share | None = None
+    total_variation: Annotated[Share | None, UNLISTED] = None
     queries: tuple[int, ...] | None = None
-    starts: AtLeast1 = 4
-    certify: bool = False
+    starts: Annotated[AtLeast1, UNLISTED] = 4
+    certify: Annotated[bool, UNLISTED] = False
     precision: Literal["model", "float64"] = "model"
     seed: AtLeast0 = 0

@@ -3,7 +3,7 @@
 from dataclasses import dataclass
 from typing import Annotated, Literal
 
-from headlight.settings.base import AtLeast1, Range, Settings
+from headlight.settings.base import UNLISTED, AtLeast1, Range, Settings
 
 Embeddings = Literal["sum", "output"]
 """What an input token is: the sum of its embeddings, or what the first block is given."""
@@ -33,9 +33,9 @@ class AttributionSettings(Settings):
     """
 
     method: Literal["exact", "estimate"] = "estimate"
-    definition: Literal["jacobian", "summed"] = "jacobian"
+    definition: Annotated[Literal["jacobian", "summed"], UNLISTED] = "jacobian"
     directions: Annotated[int, Range(minimum=2)] = 16
-    seed: int = 0
-    embeddings: Embeddings = "sum"
-    precision: MatrixPrecision = "highest"
-    memory: AtLeast1 = 2**30
+    seed: Annotated[int, UNLISTED] = 0
+    embeddings: Annotated[Embeddings, UNLISTED] = "sum"
+    precision: Annotated[MatrixPrecision, UNLISTED] = "highest"
+    memory: Annotated[AtLeast1, UNLISTED] = 2**30

@@ -69,6 +69,17 @@ NO_EFFECT = NoEffect()
 
 
 @dataclass(frozen=True)
+class Unlisted:
+    """A field that Python and config files set, and that help does not list among the options.
+
+    It repeats a procedure of a paper, or shows that a result does not hang on it.
+    """
+
+
+UNLISTED = Unlisted()
+
+
+@dataclass(frozen=True)
 class Repeated:
     """A series whose option is given once for each value, since a value may hold commas."""
 

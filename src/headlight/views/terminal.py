@@ -133,7 +133,8 @@ def _published_and_ours(comparisons: Sequence[Comparison]) -> Table:
     """The numbers beside each other, with their notes where there are any."""
     names = ("published", "ours", "difference")
     rows = [
-        {"quantity": each.quantity} | dict(zip(names, each.texts, strict=True))
+        {"quantity": each.quantity}
+        | {name: text.replace("\u00a0", " ") for name, text in zip(names, each.texts, strict=True)}
         for each in comparisons
     ]
     frame = pd.DataFrame(rows)

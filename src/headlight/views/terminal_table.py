@@ -40,8 +40,8 @@ def bullet(words: str) -> RenderableType:
 def terminal(table: Table, most: int | None = None, *, whole: str = "") -> RenderableType:
     """Return a table for a terminal, with its caption and what is left out.
 
-    Rows of single heads are shown by the size of their first number, the largest first, so that no
-    head is shown for its place alone; other rows as they stand.
+    Rows of single heads are shown by their first number, the largest first, so that no head is
+    shown for its place alone; other rows, and parts of a sum, as they stand.
 
     Args:
         table: what is shown; numbers of its `sums` are added up below.
@@ -49,11 +49,11 @@ def terminal(table: Table, most: int | None = None, *, whole: str = "") -> Rende
         whole: where everything is, such as ``in the files``.
     """
     frame = table.frame.reset_index(drop=True)
-    of_heads = set(frame.columns) >= PLACES
+    of_heads = set(frame.columns) >= PLACES and not table.sums
     most = (TOP if of_heads else ROWS) if most is None else most
     if of_heads and len(frame) > most and (by := _first_number(frame)):
-        sizes = frame[by].abs().sort_values(ascending=False, kind="stable", na_position="last")
-        frame = frame.loc[sizes.index]
+        up = table.smallest_first
+        frame = frame.sort_values(by, ascending=up, kind="stable", na_position="last")
     hidden, shown = len(frame) - most, frame.head(most)
     around = {name: [ends[at] for at in shown.index] for name, ends in table.around.items()}
     if table.sums:

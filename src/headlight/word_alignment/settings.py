@@ -4,7 +4,7 @@ from dataclasses import dataclass, field
 from typing import Annotated, Literal, get_args
 
 from headlight.errors import UsageError
-from headlight.settings import CHOSEN, AtLeast0, AtLeast1, Range, Settings
+from headlight.settings import CHOSEN, UNLISTED, AtLeast0, AtLeast1, Range, Settings
 from headlight.vocabulary import NormPooling
 
 Step = Literal["input", "output"]
@@ -60,11 +60,11 @@ class InputMeasureSettings(Settings):
         seed: of the noise.
     """
 
-    form: GradientForm = "input"
+    form: Annotated[GradientForm, UNLISTED] = "input"
     samples: AtLeast1 = 30
-    noise: Annotated[float, Range(above=0, maximum=1)] = 0.15
-    erase: Erase = "zero"
-    seed: AtLeast0 = 0
+    noise: Annotated[float, Range(above=0, maximum=1), UNLISTED] = 0.15
+    erase: Annotated[Erase, UNLISTED] = "zero"
+    seed: Annotated[AtLeast0, UNLISTED] = 0
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -101,10 +101,10 @@ class LinkSettings(Settings):
         similarity: how similarities of hidden states are computed and become links.
     """
 
-    null: Null | None = None
+    null: Annotated[Null | None, UNLISTED] = None
     unit: Literal["word", "piece"] | None = None
-    pooling: NormPooling = "norms"
-    similarity: SimilaritySettings = field(default_factory=SimilaritySettings)
+    pooling: Annotated[NormPooling, UNLISTED] = "norms"
+    similarity: Annotated[SimilaritySettings, UNLISTED] = field(default_factory=SimilaritySettings)
 
     def __post_init__(self) -> None:
         super().__post_init__()

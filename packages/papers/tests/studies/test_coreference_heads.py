@@ -338,7 +338,7 @@ def test_words_that_the_tokenizer_drops_are_refused_or_counted():
 @pytest.mark.parametrize("overlap", [None, 12])
 def test_ontogum(overlap):
     result = found(
-        WHOLE / "ontogum-dev_open.conllu.xz", max_length=64, overlap=overlap, max_documents=6,
+        WHOLE / "ontogum-dev_open.conllu.xz", max_length=64, overlap=overlap, max_examples=6,
         measures=("weight",),
     )  # fmt: skip
     of = result.attrs

@@ -175,7 +175,7 @@ def test_maps_of_something_else_are_removed_where_a_run_is_overwritten(made, tmp
 
 
 def test_without_a_training_treebank_every_tenth_sentence_is_parsed(made):
-    settings = ParserProbeSettings(probes=PROBES[:1], max_sentences=20)
+    settings = ParserProbeSettings(probes=PROBES[:1], max_examples=20)
     result = run(TRAIN, made, settings, progress=False)
     assert result.attrs["sentences"] == [18, 2]
     parsed = list(split_treebank(open_treebank(TRAIN).take(20))[1])
@@ -300,7 +300,6 @@ def test_vectors_of_words_by_hand(made):
         ({"probes": ("attentions",)}, UnknownNameError),
         ({"measures": ("nrom",)}, UnknownNameError),
         ({"align_root": "released"}, UnknownNameError),
-        ({"symmetry": "sum"}, UnknownNameError),
         ({"probes": ()}, UsageError),
         ({"seeds": ()}, UsageError),
         ({"measures": ()}, UsageError),

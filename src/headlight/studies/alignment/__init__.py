@@ -1,12 +1,12 @@
 """How well cross-attention, gradients and predictions link words of a translation."""
 
 from dataclasses import dataclass, field
-from typing import Literal
+from typing import Annotated, Literal
 
 from headlight.analysis.settings import BootstrapSettings, ModelSettings
 from headlight.catalogue import Study
 from headlight.errors import UsageError
-from headlight.settings import AtLeast1
+from headlight.settings import UNLISTED, AtLeast1
 from headlight.word_alignment.settings import (
     ATTENTION_MEASURES,
     INPUT_MEASURES,
@@ -47,7 +47,7 @@ class AlignmentSettings(BootstrapSettings, LinkSettings, ModelSettings):
         kind: cross-attention, from the words of one text to those of another.
         max_length: tokens of a sentence, special ones included; by default what the model takes.
             Longer pairs are refused.
-        max_pairs: stop after this many.
+        max_examples: stop after this many.
     """
 
     gold: str | None = None
@@ -57,13 +57,18 @@ class AlignmentSettings(BootstrapSettings, LinkSettings, ModelSettings):
     columns: tuple[str, ...] | None = None
     swap: bool = False
     measures: tuple[AlignmentMeasure, ...] | None = None
-    extractions: tuple[Extraction, ...] = ("argmax", "itermax", "match", "softmax")
+    extractions: Annotated[tuple[Extraction, ...], UNLISTED] = (
+        "argmax",
+        "itermax",
+        "match",
+        "softmax",
+    )
     chosen_heads: tuple[str, ...] | None = None
     inputs: InputMeasureSettings = field(default_factory=InputMeasureSettings)
     prefix: str = ""
     kind: Literal["cross"] = "cross"
     max_length: AtLeast1 | None = None
-    max_pairs: AtLeast1 | None = None
+    max_examples: AtLeast1 | None = None
 
     def __post_init__(self) -> None:
         super().__post_init__()

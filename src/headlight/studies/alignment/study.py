@@ -205,7 +205,7 @@ class AlignmentStudy(PassStudy[AlignmentSettings]):
         corpus = open_parallel(source, settings.target, format=settings.format, columns=columns)
         corpus = check_repeatable(corpus)
         self.gold = _gold_of(corpus, gold_file, settings)
-        corpus = corpus.take(settings.max_pairs)
+        corpus = corpus.take(settings.max_examples)
         examples: Examples[EncodedTranslation] = translations(
             _Swapped(corpus) if settings.swap else corpus,
             tokenizer,
@@ -233,7 +233,7 @@ class AlignmentStudy(PassStudy[AlignmentSettings]):
 
     def _plan_speech(self, source: Any, model: CapturedModel, settings: AlignmentSettings) -> None:
         """Words of transcripts are linked to time."""
-        corpus = check_repeatable(open_recordings(source)).take(settings.max_pairs)
+        corpus = check_repeatable(open_recordings(source)).take(settings.max_examples)
         sites = model.sites_of("cross", settings.layers)
         self.settings, self.gold, self.hidden_layers = settings, [], []
         self.chosen = _chosen_heads(model, sites, settings.chosen_heads)

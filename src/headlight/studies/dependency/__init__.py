@@ -1,11 +1,11 @@
 """Heads as parsers (Clark et al. 2019, Section 4)."""
 
 from dataclasses import dataclass
-from typing import Literal
+from typing import Annotated, Literal
 
 from headlight.analysis.settings import BootstrapSettings, MeasureSettings, SentenceSettings
 from headlight.catalogue import Study
-from headlight.settings import AtLeast1
+from headlight.settings import UNLISTED, AtLeast1
 
 Relations = Literal["full", "base"]
 Possessive = Literal["clark", "strict"]
@@ -19,7 +19,7 @@ class DependencySettings(BootstrapSettings, MeasureSettings, SentenceSettings):
     Attributes:
         kind: which attention; by default the first that the model has. Cross-attention goes from
             one text to another, and a dependency is within one.
-        max_sentences: stop after this many.
+        max_examples: stop after this many.
         relations: ``full`` names, or the ``base`` before the colon of Universal Dependencies.
         possessive: for a possessor before *'s*, the prediction made for the *'s* counts
             (``clark``), or the possessor's own, as for all other words (``strict``).
@@ -31,9 +31,9 @@ class DependencySettings(BootstrapSettings, MeasureSettings, SentenceSettings):
     """
 
     kind: Literal["encoder", "decoder"] | None = None
-    max_sentences: AtLeast1 | None = None
-    relations: Relations = "full"
-    possessive: Possessive = "clark"
+    max_examples: AtLeast1 | None = None
+    relations: Annotated[Relations, UNLISTED] = "full"
+    possessive: Annotated[Possessive, UNLISTED] = "clark"
     offsets: Offsets = "notebook"
     sentences: bool = True
 

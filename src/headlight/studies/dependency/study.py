@@ -207,7 +207,7 @@ class DependencyStudy(WordStudy[DependencySettings]):
     ) -> None:
         self.settings = settings
         treebank = open_treebank(source, format=settings.format, invalid=settings.invalid)
-        treebank = check_repeatable(treebank.take(settings.max_sentences))
+        treebank = check_repeatable(treebank.take(settings.max_examples))
         self.treebank = treebank
 
         def encode(tokenizer: Any, longest: int) -> Examples[EncodedSentence]:

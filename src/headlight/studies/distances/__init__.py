@@ -6,7 +6,7 @@ from typing import Annotated
 from headlight.analysis.settings import MeasureSettings, TextSettings
 from headlight.catalogue import Study
 from headlight.errors import UsageError
-from headlight.settings import AtLeast1, Range
+from headlight.settings import UNLISTED, AtLeast1, Range
 from headlight.vocabulary import measure
 
 
@@ -20,7 +20,7 @@ class DistanceSettings(MeasureSettings, TextSettings):
         batch_tokens: tokens in a batch, padding included; attention of all layers is held at once.
     """
 
-    smoothing: Annotated[float, Range(minimum=0, below=1)] = 0.001
+    smoothing: Annotated[float, Range(minimum=0, below=1), UNLISTED] = 0.001
     batch_tokens: AtLeast1 = 512
 
     def __post_init__(self) -> None:

@@ -61,7 +61,7 @@ def _nearest(result: xr.Dataset) -> Section:
         "queries: 0 for heads that attend in the same way, 0.693 for heads that share no key.",
         "Clark et al. (2019), Section 6",
         [],
-        [Table("nearest", "Nearest heads", pd.DataFrame(columns))],
+        [Table("nearest", "Nearest heads", pd.DataFrame(columns), smallest_first=True)],
     )
 
 

@@ -87,6 +87,7 @@ class Table:
         around: For some columns half the width of the interval of each row, shown behind it.
         sums: Columns whose numbers add up, which a terminal says.
         most: Rows that a page shows, the first ones; 0 for all.
+        smallest_first: Whether of heads those with the smallest numbers matter most, as distances.
 
     Raises:
         UsageError: two columns have one label.
@@ -101,6 +102,7 @@ class Table:
     around: Mapping[str, Sequence[float]] = field(default_factory=dict)
     sums: Sequence[str] = ()
     most: int = 0
+    smallest_first: bool = False
 
     def __post_init__(self) -> None:
         labels = self.frame.columns

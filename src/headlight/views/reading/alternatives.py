@@ -81,10 +81,12 @@ def _rows(found: xr.Dataset) -> pd.DataFrame:
 
 
 def _maps(found: xr.Dataset) -> Figure:
-    """Draw the attention of the model and of alternatives side by side."""
-    rows, columns = (
+    """Draw the rows that were looked at, of the model and of alternatives, side by side."""
+    labels, columns = (
         [each.label for each in pieces_of(found, f"{side}_token")] for side in ("query", "key")
     )
+    found = found.isel(query=found["asked"].values)
+    rows = [labels[query] for query in found["query"].values.tolist()]
     maps = {"the model's own": found["original"].values}
     for number, values in enumerate(found["attention"].values[:DRAWN], 1):
         maps[f"alternative {number}"] = values

@@ -104,7 +104,7 @@ def load_probes(reproduction: Reproduction[Settings]) -> xarray.Dataset:
         name="probes",
         objects={"train": train},
         word_vectors=sources.word_vectors,
-        max_sentences=chosen.max_sentences,
+        max_examples=chosen.max_sentences,
         measures=reproduction.forward_measures,
         seeds=(chosen.seed,),
         processes=chosen.processes,

@@ -58,7 +58,7 @@ def load_dependencies(reproduction: Reproduction[Settings], source: str) -> xarr
         "dependency",
         source,
         f"dependency-{stem(source)}",
-        max_sentences=reproduction.settings.max_sentences,
+        max_examples=reproduction.settings.max_sentences,
         **_annotated(reproduction),
     )
 

@@ -6,7 +6,7 @@ from typing import Annotated, Literal
 from headlight.analysis.settings import ClassifierSettings
 from headlight.catalogue import EMBEDDED_CLASSIFIER, Study
 from headlight.errors import UsageError
-from headlight.settings import NO_EFFECT, AtLeast0, AtLeast1, Range, require_distinct
+from headlight.settings import NO_EFFECT, UNLISTED, AtLeast0, AtLeast1, Range, require_distinct
 
 Rows = Literal["all", "first", "last"]
 """Whose rows: of every token, of the first one ([CLS]), of the last one."""
@@ -57,7 +57,7 @@ class AdversarySettings(ClassifierSettings):
     repeats: AtLeast1 = 3
     epochs: AtLeast1 = 3
     learning_rate: Annotated[float, Range(above=0)] = 5e-5
-    batch_size: AtLeast1 = 32
+    batch_size: Annotated[AtLeast1, UNLISTED] = 32
     processes: Annotated[AtLeast1 | None, NO_EFFECT] = None
     instances: str | None = None
     keep_models: bool = False

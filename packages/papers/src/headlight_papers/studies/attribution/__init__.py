@@ -1,12 +1,12 @@
 """What input tokens contribute to hidden ones (Brunner et al. 2020, Section 5)."""
 
 from dataclasses import dataclass, field
-from typing import Literal
+from typing import Annotated, Literal
 
 from headlight.analysis.settings import TextSettings
 from headlight.catalogue import Study
 from headlight.errors import UsageError
-from headlight.settings import AtLeast0, AtLeast1
+from headlight.settings import UNLISTED, AtLeast0, AtLeast1
 from headlight.settings.attribution import AttributionSettings
 from headlight.vocabulary import Kind
 
@@ -33,11 +33,11 @@ class AttributionStudySettings(TextSettings):
 
     kind: Kind | None = None
     attribution: AttributionSettings = field(default_factory=AttributionSettings)
-    reach: AtLeast1 = 64
-    tags: Literal["upos", "xpos"] | None = None
-    units: Literal["pieces", "words"] = "pieces"
+    reach: Annotated[AtLeast1, UNLISTED] = 64
+    tags: Annotated[Literal["upos", "xpos"] | None, UNLISTED] = None
+    units: Annotated[Literal["pieces", "words"], UNLISTED] = "pieces"
     exact: AtLeast0 = 20
-    exact_tokens: AtLeast1 = 40
+    exact_tokens: Annotated[AtLeast1, UNLISTED] = 40
 
     def check_command(self) -> None:
         """Parts of speech are those of sentences that only Python can give."""

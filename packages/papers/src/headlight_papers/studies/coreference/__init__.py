@@ -1,11 +1,11 @@
 """Heads as resolvers of coreference (Clark et al. 2019, Section 4)."""
 
 from dataclasses import dataclass
-from typing import Literal, get_args
+from typing import Annotated, Literal, get_args
 
 from headlight.analysis.settings import BootstrapSettings, MeasureSettings, WordSettings
 from headlight.catalogue import Study
-from headlight.settings import AtLeast0, AtLeast1, Settings
+from headlight.settings import UNLISTED, AtLeast0, AtLeast1, Settings
 
 Candidates = Literal["mentions", "words"]
 SieveName = Literal["string", "head", "agreement", "anything"]
@@ -29,12 +29,12 @@ class TaskSettings(Settings):
             ``nothing``, which is wrong, or the ``nearest`` mention.
     """
 
-    singletons: bool = False
-    nested: Literal["include", "exclude"] = "include"
-    evaluated: Literal["resolvable", "all"] = "resolvable"
-    head_word: Literal["annotated", "last"] = "annotated"
-    sieves: tuple[SieveName, ...] = get_args(SieveName)
-    head_match_otherwise: Literal["nothing", "nearest"] = "nothing"
+    singletons: Annotated[bool, UNLISTED] = False
+    nested: Annotated[Literal["include", "exclude"], UNLISTED] = "include"
+    evaluated: Annotated[Literal["resolvable", "all"], UNLISTED] = "resolvable"
+    head_word: Annotated[Literal["annotated", "last"], UNLISTED] = "annotated"
+    sieves: Annotated[tuple[SieveName, ...], UNLISTED] = get_args(SieveName)
+    head_match_otherwise: Annotated[Literal["nothing", "nearest"], UNLISTED] = "nothing"
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -46,7 +46,7 @@ class CoreferenceSettings(TaskSettings, BootstrapSettings, MeasureSettings, Word
     Attributes:
         kind: which attention; by default the first that the model has. Cross-attention goes from
             one text to another, and an antecedent is in the same.
-        max_documents: stop after this many.
+        max_examples: stop after this many.
         max_length: tokens of a document or window at most, special ones included; by default what
             the model takes, at most 512 (Clark et al. 2019, footnote 4: 128).
         overlap: by default documents are cut off at the largest length, as in the paper; with a
@@ -60,11 +60,11 @@ class CoreferenceSettings(TaskSettings, BootstrapSettings, MeasureSettings, Word
     """
 
     kind: Literal["encoder", "decoder"] | None = None
-    max_documents: AtLeast1 | None = None
+    max_examples: AtLeast1 | None = None
     max_length: AtLeast1 | None = None
     overlap: AtLeast0 | None = None
     candidates: Candidates = "mentions"
-    preceding: bool = True
+    preceding: Annotated[bool, UNLISTED] = True
     sentences: bool = True
 
     def check_source(self, source: str | None) -> None:

@@ -125,7 +125,7 @@ class CoreferenceStudy(WordStudy[CoreferenceSettings]):
     ) -> None:
         self.settings = settings
         corpus = open_coreference(source, format=settings.format, invalid=settings.invalid)
-        corpus = check_repeatable(corpus.take(settings.max_documents))
+        corpus = check_repeatable(corpus.take(settings.max_examples))
         self.corpus = corpus
 
         def encode_windows(tokenizer: Any, longest: int) -> AntecedentExamples:

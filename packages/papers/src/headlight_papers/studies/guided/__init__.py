@@ -6,7 +6,7 @@ from typing import Annotated, Literal
 from headlight.analysis.settings import KeepSettings, RowsOfText, check_attribution
 from headlight.catalogue import Study
 from headlight.errors import UsageError
-from headlight.settings import NO_EFFECT, AtLeast1, Range, require_distinct
+from headlight.settings import NO_EFFECT, UNLISTED, AtLeast1, Range, require_distinct
 from headlight.settings.attribution import AttributionSettings
 
 GuideMeasure = Literal["weight", "norm", "effective", "attribution", "gradient_input"]
@@ -34,7 +34,6 @@ class GuidedSettings(KeepSettings):
         repeats: models of each guide, which differ in their seed.
         epochs: passes over the training texts.
         learning_rate: of Adam at its highest, after a tenth of the steps; then it falls to 0.
-        batch_size: texts in a step.
         keep: write the models, what each text was given and the predictions into ``kept`` of the
             run's folder.
         processes: models that are trained at a time, each in one thread; by default as many as
@@ -46,11 +45,10 @@ class GuidedSettings(KeepSettings):
     attribution: AttributionSettings | None = None
     also: tuple[str, ...] = ()
     held_out: str | None = None
-    width: AtLeast1 = 128
+    width: Annotated[AtLeast1, UNLISTED] = 128
     repeats: AtLeast1 = 3
     epochs: AtLeast1 = 10
     learning_rate: Annotated[float, Range(above=0)] = 1e-3
-    batch_size: AtLeast1 = 32
     processes: Annotated[AtLeast1 | None, NO_EFFECT] = None
 
     def __post_init__(self) -> None:

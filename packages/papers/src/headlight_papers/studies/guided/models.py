@@ -25,6 +25,8 @@ from headlight_papers.training.trainer import (
     seeded,
 )
 
+BATCH_SIZE = 32
+"""Texts in a step, as in the released code; results hardly hang on it, so no setting."""
 OWN = "own"
 """The guide that is no guide: attention is learnt with the rest."""
 AT_ONCE = 256
@@ -131,7 +133,7 @@ class GuidedTrainer(Trainer[Job, TextClassifier, TextBatch]):
     def optimizer(self, model: TextClassifier) -> tuple[Adam, LRScheduler]:
         """Adam with a rate that rises and falls."""
         adam = Adam(model.parameters(), lr=self.settings.learning_rate)
-        steps = self.settings.epochs * -(-len(self.training) // self.settings.batch_size)
+        steps = self.settings.epochs * -(-len(self.training) // BATCH_SIZE)
         return adam, rise_and_fall(adam, steps)
 
     def forward(
@@ -165,7 +167,7 @@ class GuidedTrainer(Trainer[Job, TextClassifier, TextBatch]):
     def _batches(
         self, orders: np.random.Generator, guide: str
     ) -> Iterator[TrainingBatch[TextBatch]]:
-        order, size = orders.permutation(len(self.training)), self.settings.batch_size
+        order, size = orders.permutation(len(self.training)), BATCH_SIZE
         for at in range(0, len(order), size):
             yield collate([self.training[each] for each in order[at : at + size]], guide)
 

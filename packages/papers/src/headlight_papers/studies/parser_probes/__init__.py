@@ -8,6 +8,7 @@ from headlight.catalogue import Study
 from headlight.errors import UsageError
 from headlight.settings import (
     NO_EFFECT,
+    UNLISTED,
     AtLeast1,
     Range,
     Settings,
@@ -74,7 +75,7 @@ class ParserProbeSettings(SentenceSettings):
         train: treebank to learn from; by default every tenth sentence of the source is parsed, and
             the others are learned from.
         word_vectors: file of word vectors; by default the input embeddings of the model.
-        max_sentences: of each treebank only this many.
+        max_examples: of each treebank only this many.
         probes: which probes.
         measures: of what attention: ``weight``, ``norm``, ``effective``; one row for each.
         training: how they are trained.
@@ -82,8 +83,6 @@ class ParserProbeSettings(SentenceSettings):
         align_root: whether each candidate has its own word vector (``fixed``), or that of the word
             after it, as in the authors' code (``as_released``).
         bias: a weight for each head that words do not change, as in the authors' code.
-        symmetry: how UUAS joins the two directions of a pair.
-        control_seed: of the random weights of the control.
         processes: probes that are trained at a time, each in one thread; by default as many as
             there are cores, and one where the model is not on the processor. What comes out does
             not depend on it.
@@ -91,15 +90,13 @@ class ParserProbeSettings(SentenceSettings):
 
     train: str | None = None
     word_vectors: str | None = None
-    max_sentences: AtLeast1 | None = None
+    max_examples: AtLeast1 | None = None
     probes: tuple[Probe, ...] = PROBES
     measures: tuple[str, ...] = MEASURES
-    training: TrainingSettings = field(default_factory=TrainingSettings)
-    seeds: tuple[int, ...] = (0,)
-    align_root: Alignment = "fixed"
-    bias: bool = True
-    symmetry: Symmetry = "max"
-    control_seed: int = 0
+    training: Annotated[TrainingSettings, UNLISTED] = field(default_factory=TrainingSettings)
+    seeds: Annotated[tuple[int, ...], UNLISTED] = (0,)
+    align_root: Annotated[Alignment, UNLISTED] = "fixed"
+    bias: Annotated[bool, UNLISTED] = True
     processes: Annotated[AtLeast1 | None, NO_EFFECT] = None
 
     def __post_init__(self) -> None:

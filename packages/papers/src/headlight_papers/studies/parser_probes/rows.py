@@ -180,7 +180,7 @@ class ProbeTrainer(ModelStore[ProbeJob]):
             row.histories.append(
                 train(model, learning, self.settings.training, seed) if model.size else untrained
             )
-            row.counts.append(evaluate(model, testing, symmetry=self.settings.symmetry))
+            row.counts.append(evaluate(model, testing))
             if model.size:
                 notes = {**self.notes, "row": row.label, "seed": seed}
                 save_probe(model, self._weights(job, seed), options=options, notes=notes)

@@ -42,6 +42,8 @@ from headlight_papers.studies.word_maps.plan import TreebankSource, WordMapPlan,
 from headlight_papers.studies.word_maps.store import NO_HEAD, WordMaps
 from headlight_papers.training import begin_folder, choose_processes, run_stages
 
+CONTROL_SEED = 0
+"""Of the random weights of the control, of which one draw is as good as another."""
 EVERY = 10
 """Without a training treebank every tenth sentence is parsed, and the others are learned from."""
 
@@ -128,7 +130,7 @@ def _treebanks(
 
     def first(some: TreebankSource) -> Corpus[Sentence]:
         bank = open_treebank(some, format=settings.format, invalid=settings.invalid)
-        return bank.take(settings.max_sentences)
+        return bank.take(settings.max_examples)
 
     bank = first(source)
     if train is not None:
@@ -180,7 +182,7 @@ def _probe(
 ) -> xarray.Dataset:
     """Read off the attention where it is not kept, and train and test every probe."""
     wants_control = RANDOM in settings.probes
-    control = random_control(learning.model, settings.control_seed) if wants_control else None
+    control = random_control(learning.model, CONTROL_SEED) if wants_control else None
     check_disk_space(
         place, _maps_size(learning, testing, settings, place), "all maps", progress=progress
     )

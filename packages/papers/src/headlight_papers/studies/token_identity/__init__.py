@@ -6,7 +6,7 @@ from typing import Annotated, Literal
 from headlight.analysis.settings import TextSettings
 from headlight.catalogue import Study
 from headlight.errors import UsageError
-from headlight.settings import NO_EFFECT, AtLeast1, Range, Settings, choices
+from headlight.settings import NO_EFFECT, UNLISTED, AtLeast1, Range, Settings, choices
 from headlight.settings.attribution import Embeddings, MatrixPrecision
 from headlight.vocabulary import Kind
 
@@ -78,7 +78,6 @@ class TokenIdentitySettings(TextSettings):
         rate_search: learning rates are compared for ``each`` map, or all maps share that which is
             best for the highest layer and the first fold, as in the paper, which has one rate for
             all layers.
-        ridges: multiples of the mean square of a feature that ridge regression tries.
         embeddings: what counts as input: ``output``, what the first block is given, or ``sum``, the
             sum of embeddings before it is normalised.
         memory: bytes of hidden tokens above which they are kept in files, and bytes that maps in
@@ -88,23 +87,22 @@ class TokenIdentitySettings(TextSettings):
 
     kind: Kind | None = None
     maps: tuple[MapKind, ...] = MAPS
-    losses: tuple[Loss, ...] = LOSSES
+    losses: Annotated[tuple[Loss, ...], UNLISTED] = LOSSES
     solver: Solver = "adam"
     target: Target = "input"
     offsets: tuple[int, ...] = (0,)
-    fractions: tuple[Annotated[float, Range(above=0, maximum=1)], ...] = (1.0,)
+    fractions: Annotated[tuple[Annotated[float, Range(above=0, maximum=1)], ...], UNLISTED] = (1.0,)
     across: bool = False
     folds: AtLeast1 = 10
-    training: MapTrainingSettings = field(default_factory=MapTrainingSettings)
-    rate_search: RateSearch = "each"
-    ridges: tuple[Positive, ...] = RIDGES
-    embeddings: Embeddings = "output"
-    memory: Annotated[AtLeast1, NO_EFFECT] = 2**30
-    keep_maps: bool = False
+    training: Annotated[MapTrainingSettings, UNLISTED] = field(default_factory=MapTrainingSettings)
+    rate_search: Annotated[RateSearch, UNLISTED] = "each"
+    embeddings: Annotated[Embeddings, UNLISTED] = "output"
+    memory: Annotated[AtLeast1, NO_EFFECT, UNLISTED] = 2**30
+    keep_maps: Annotated[bool, UNLISTED] = False
 
     def __post_init__(self) -> None:
         super().__post_init__()
-        for name in ("maps", "losses", "offsets", "fractions", "ridges"):
+        for name in ("maps", "losses", "offsets", "fractions"):
             if not getattr(self, name):
                 raise UsageError(f"{name} is empty; name at least one.")
         if self.across and self.target == "previous_layer":

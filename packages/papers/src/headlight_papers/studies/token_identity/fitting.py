@@ -10,6 +10,7 @@ from torch import Tensor
 
 from headlight.errors import RunError
 from headlight_papers.studies.token_identity import (
+    RIDGES,
     Loss,
     MapTrainingSettings,
     TokenIdentitySettings,
@@ -66,7 +67,7 @@ def fit(
     model = family_of(case.map, sizes, training.hidden, exact=exact)
     validation = Validation(held_out.hidden, held_out.goals, case.loss, model)
     if case.map == "linear" and settings.solver == "ridge":
-        return _in_closed_form(model, learned, validation, case.loss, settings.ridges)
+        return _in_closed_form(model, learned, validation, case.loss, RIDGES)
     device = learned.hidden[0].device
     begin = [_begin(model, case, layer, settings.seed, device) for layer in case.layers]
     histories = train(

@@ -83,7 +83,7 @@ def aligned_of(reproduction: Reproduction) -> AlignedPairs:
 def load_attention(reproduction: Reproduction, max_pairs: int | None = None) -> xarray.Dataset:
     """Weights, norms and effective attention of every layer and head, in one pass."""
     name = "alignment" if max_pairs is None else "alignment-first"
-    return _load(reproduction, name, measures=tuple(LABELS), max_pairs=max_pairs)
+    return _load(reproduction, name, measures=tuple(LABELS), max_examples=max_pairs)
 
 
 def load_inputs(reproduction: Reproduction[Settings], method: InputMethod) -> Rate:
@@ -94,7 +94,7 @@ def load_inputs(reproduction: Reproduction[Settings], method: InputMethod) -> Ra
     """
     settings: dict[str, Any] = {
         "measures": (method.measure,),
-        "max_pairs": max_gradients(reproduction),
+        "max_examples": max_gradients(reproduction),
     }
     if method.form:
         settings |= {"inputs": {"form": method.form}, "unit": "piece"}
