@@ -57,7 +57,7 @@ RUNS = {
         {"numbers": ["ranks", "importance", "null_space"], "passages": False, "token_types": 0},
     ),
     "distances": StudyRun("distances"),
-    "ablation": StudyRun("ablation", {"bootstrap": 8, "max_examples": 4}),
+    "ablation": StudyRun("ablation", {"max_examples": 4}),
     "mixing": StudyRun("mixing", {"bootstrap": 8}),
     "flow": StudyRun("flow", {"methods": list(METHODS), "max_examples": 3}),
     "circuits": StudyRun(
@@ -68,7 +68,6 @@ RUNS = {
             "tokens": 8,
             "needles": 3,
             "haystack": 20,
-            "bootstrap": 8,
         },
         "haystack",
         "decoder",

@@ -156,6 +156,21 @@ def around(one: Estimate, written: Any = percent, *, share: bool = True) -> str:
     return interval(low, high, written)
 
 
+def around_first(numbers: Estimate, written: Any = percent, *, share: bool = True) -> str:
+    """Return the interval of the largest number in brackets, with its value by cross-fit.
+
+    The largest of many is too large by chance; see `Estimate.largest`.
+    """
+    first = numbers.first()
+    if first is None:
+        return ""
+    brackets = around(numbers.at(first), written, share=share)
+    fitted = numbers.largest().value
+    if not brackets or numbers.value.size == 1 or numbers.ends is not None:
+        return brackets
+    return f"{brackets[:-1]}; {written(float(fitted))} by cross-fit)"
+
+
 def many(verdicts: NDArray[Any], noun: str = "") -> str:
     """How many are certainly so: ``7``, or ``7 heads (2 inconclusive)``."""
     open_ones = int((verdicts == "inconclusive").sum())
