@@ -72,15 +72,15 @@ RUNS = {
         "haystack",
         "decoder",
     ),
-    "dependency": StudyRun("dependency", {"bootstrap": 2}, "treebank"),
+    "dependency": StudyRun("dependency", reads="treebank"),
     "alignment": StudyRun(
         "alignment",
-        {"bootstrap": 8, "measures": ["weight", "norm", "effective", "difference"]},
+        {"measures": ["weight", "norm", "effective", "difference"]},
         "parallel",
         "translator",
         gold=True,
     ),
-    "alignment-encoder": StudyRun("alignment", {"bootstrap": 2}, "parallel", gold=True),
+    "alignment-encoder": StudyRun("alignment", reads="parallel", gold=True),
     "faithfulness": StudyRun(
         "faithfulness",
         {"questions": QUESTIONS, "max_examples": 3, "max_length": 16},

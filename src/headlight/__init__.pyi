@@ -769,12 +769,11 @@ def dependency(
     measures: str | Path | Iterable[str | Path] = ('weight', 'norm', 'effective'),
     attribution: AttributionSettings | Mapping[str, Any] | None = None,
     value_bias: Literal['include', 'exclude'] = 'include',
-    bootstrap: int = 200,
-    seed: int = 0,
     max_sentences: int | None = None,
     relations: Literal['full', 'base'] = 'full',
     possessive: Literal['clark', 'strict'] = 'clark',
     offsets: Literal['notebook', 'strict'] = 'notebook',
+    seed: int = 0,
     sentences: bool = True,
     objective: Objective | None = None,
 ) -> xarray.Dataset:
@@ -817,9 +816,6 @@ def dependency(
             is one row for each layer, at the place of its first head.
         attribution: how contributions are computed, if they are among the measures.
         value_bias: whether T of effective attention has the value bias in it.
-        bootstrap: how often sentences or documents are resampled for the intervals; 0 for none.
-            Each resample costs four bytes per number of the result.
-        seed: of the resampling.
         max_sentences: stop after this many.
         relations: ``full`` names, or the ``base`` before the colon of Universal Dependencies.
         possessive: for a possessor before *'s*, the prediction made for the *'s* counts
@@ -827,6 +823,7 @@ def dependency(
         offsets: the distances of the baselines: −3 … 2, clipped to the sentence, as in the
             authors' ``notebook``, or −5 … 5 without 0, where a place outside the sentence is no
             prediction (``strict``).
+        seed: which words are hidden where the ``gradient`` is that of a masked language model.
         sentences: keep for each relation a sentence in which its best head finds it, for the
             report; leave it out where texts are private.
         objective: whose gradient or predictions are looked at, where they are; by default that
@@ -1063,8 +1060,6 @@ def alignment(
     unit: Literal['word', 'piece'] | None = None,
     pooling: Literal['norms', 'vectors'] = 'norms',
     similarity: SimilaritySettings | Mapping[str, Any] = ...,
-    bootstrap: int = 200,
-    seed: int = 0,
     gold: str | Path | None = None,
     gold_format: str | Path | None = None,
     target: str | Path | None = None,
@@ -1114,9 +1109,6 @@ def alignment(
         pooling: of norms over the pieces of a source word: the sum of ``norms``, or the norm of
             the summed ``vectors``.
         similarity: how similarities of hidden states are computed and become links.
-        bootstrap: how often sentences or documents are resampled for the intervals; 0 for none.
-            Each resample costs four bytes per number of the result.
-        seed: of the resampling.
         gold: file of gold links, a line or more for each pair (talp, Pharaoh, NAACL). Of
             recordings none: times of words, where they are known, lie beside the sound.
         gold_format: of that file; by default what it looks like.

@@ -101,8 +101,8 @@ def with_slots(
 
 def slots_at(slots: Mapping[str, Array], place: Any) -> dict[str, Array]:
     """Return what `with_slots` needs of a part of the cells whose sums were made together."""
-    inner = (slice(None), *(place if isinstance(place, tuple) else (place,)))
-    parts = {each: slots[each][inner] for each in ("without", "whole")}
+    places = place if isinstance(place, tuple) else (place,)
+    parts = {each: slots[each][:, *places] for each in ("without", "whole")}
     return {"mean": np.asarray(slots["mean"][place]), **parts, "units": slots["units"]}
 
 

@@ -11,7 +11,7 @@ Source: Shao and Tu (1995), "The Jackknife and Bootstrap", Section 2.3; of share
 Korn and Graubard (1998).
 """
 
-from collections.abc import Collection, Mapping
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any, overload
 
@@ -152,6 +152,22 @@ class Estimate:
         nothing = np.zeros((0, *value.shape))
         scales, freedom = np.broadcast_to(np.asarray("signed"), value.shape), value * np.nan
         return Estimate(value, nothing, nothing, np.zeros(0), scales, freedom, (low, high))
+
+    @staticmethod
+    def joined(numbers: Sequence["Estimate"]) -> "Estimate":
+        """Return numbers of one corpus, of any shapes, along one axis."""
+        if not numbers or any(each.ends is not None for each in numbers):
+            parts = ([getattr(each, name).ravel() for each in numbers]
+                     for name in ("value", "low", "high"))  # fmt: skip
+            return Estimate.with_ends(*(np.concatenate([*part, np.zeros(0)]) for part in parts))
+        return Estimate(
+            np.concatenate([each.value.ravel() for each in numbers]),
+            np.concatenate([each.moved.reshape(len(each.units), -1) for each in numbers], 1),
+            np.concatenate([each.weights.reshape(len(each.units), -1) for each in numbers], 1),
+            numbers[0].units,
+            np.concatenate([np.ravel(each.scale) for each in numbers]),
+            np.concatenate([each.freedom.ravel() for each in numbers]),
+        )
 
     @property
     def low(self) -> Array:
@@ -354,7 +370,8 @@ class Estimate:
             return Estimate.with_ends(self.value * factor, *ends)
         value = np.asarray(self.value * factor)
         keeps = (self.scale == "difference") | (self.scale == "positive") & (np.asarray(factor) > 0)
-        scale = np.where(keeps, self.scale, "signed")
+        bounded = np.isin(self.scale, ("share", "correlation"))
+        scale = np.where(keeps, self.scale, np.where(bounded, "difference", "signed"))
         return replace(self, value=value, moved=self.moved * factor, scale=scale)
 
     def first(self) -> tuple[int, ...] | None:
@@ -463,6 +480,19 @@ class Estimate:
             moved[slots] = (flat.moved[:, best] + p[:, best] * centre)[slots]
         one = flat.at(chosen[0])
         return replace(one, value=np.asarray(np.mean(estimates)), moved=moved)
+
+    def best(self) -> "Estimate":
+        """Return the largest number, with a lower end that holds although it was chosen.
+
+        In 95% of corpora all numbers are above such ends of theirs (max-t, one-sided).
+        """
+        first = self.first()
+        one = self.at((0,) * self.value.ndim if first is None else first)
+        if first is None or self.ends is not None:
+            return one
+        low, high = one.interval()
+        least = one.value - one.error * self.critical(two_sided=False)
+        return Estimate.with_ends(one.value, np.minimum(low, least), high)
 
     def _spread(self, axes: int) -> "Estimate":
         """Return the same, or one number with axes of size 1."""

@@ -164,7 +164,8 @@ def _choices(tokens: np.ndarray, shares: np.ndarray) -> list[str]:
 
 def _places(result: xr.Dataset, frame: pd.DataFrame) -> tuple[np.ndarray, ...]:
     """Return where the heads of a table are along the axes of layers and heads."""
-    return tuple(result.get_index(dim).get_indexer(frame[dim]) for dim in ("layer", "head"))
+    places = (result.get_index(dim).get_indexer(pd.Index(frame[dim])) for dim in ("layer", "head"))
+    return tuple(places)
 
 
 def _lengths(result: xr.Dataset) -> Section:
