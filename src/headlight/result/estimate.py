@@ -30,6 +30,12 @@ FEWEST_SLOTS = 5
 FEWEST_UNBOUNDED = 10
 """The same of numbers that have no upper bound, of which few slots say little."""
 
+FEWEST_TESTED, FEWEST_FILLED = 20, 16
+"""Units, and slots that hold them, from which on many numbers may be tested at once."""
+
+ROUNDING = 1e-12
+"""Numbers that differ by a smaller part of their sizes are the same."""
+
 LEVEL = 0.95
 SIGNS = 1000
 """Draws of random signs by which the largest of many is judged."""
@@ -203,6 +209,14 @@ class Estimate:
         """How many documents or texts are in these slots."""
         return np.asarray(np.tensordot(self.units, np.isfinite(self.moved).astype(float), 1))
 
+    @property
+    def testable(self) -> NDArray[np.bool_]:
+        """Whether each number may be tested beside many others, as Benjamini and Hochberg do.
+
+        Of fewer texts p-values are too small too often, and more of what is found is none.
+        """
+        return np.asarray((self.units_of >= FEWEST_TESTED) & (self.filled >= FEWEST_FILLED))
+
     def interval(self, level: float = LEVEL) -> tuple[Array, Array]:
         """Return the ends of the intervals.
 
@@ -296,6 +310,8 @@ class Estimate:
                 one may be the beginning of the other; else their errors are independent.
         """
         value = self.value - other.value
+        rounding = ROUNDING * (np.abs(self.value) + np.abs(other.value))
+        value = np.asarray(np.where(np.abs(value) <= rounding, 0.0, value))
         if self.ends is not None or other.ends is not None:
             return Estimate.with_ends(value, self.low - other.high, self.high - other.low)
         one, two = (each._spread(value.ndim) for each in (self, other))
