@@ -178,6 +178,55 @@ def test_the_largest_is_not_taken_for_larger_than_it_is() -> None:
     assert held > 130
 
 
+@pytest.mark.parametrize("scale", ["share", "positive"])
+def test_ratios_that_are_equal_do_not_differ_whatever_they_are_shares_of(scale: str) -> None:
+    """All texts have one ratio in both runs, so that what is left of a difference is rounding."""
+    generator = np.random.default_rng(12)
+    for ratio in (1 / 3, 0.1, 0.7):
+        runs = []
+        for longest in (50, 90):  # other tokenizers have other numbers of tokens
+            whole = generator.integers(1, longest, (64, 5)).astype(float)
+            runs.append(estimate(ratio * whole, whole, scale=scale))
+        for paired in (True, False):
+            apart = runs[0].minus(runs[1], paired=paired)
+            np.testing.assert_array_equal(apart.p_value(), 1)
+            assert set(apart.against(0.0)) == {"inconclusive"}
+    same = runs[0].minus(runs[0])
+    assert not same.differing.any() and (same.p_value() == 1).all()
+
+
+def test_the_best_is_above_chance_in_few_corpora_without_a_better_one() -> None:
+    generator = np.random.default_rng(13)
+    naive = above = 0
+    for _ in range(100):
+        heads, baseline = generator.normal(0, 1, (64, 60)), generator.normal(0, 1, 64)
+        gains = estimate(heads).minus(estimate(baseline))
+        naive += str(gains.at(gains.first()).against(0.0)) == "above"
+        above += str(gains.best().against(0.0)) == "above"
+    assert naive > 20
+    assert above < 12
+    clear = estimate(generator.normal(1, 1, (64, 60))).minus(estimate(baseline)).best()
+    assert str(clear.against(0.0)) == "above"
+
+
+def test_many_are_tested_at_once_from_20_units_and_16_slots_on() -> None:
+    generator = np.random.default_rng(14)
+    for units, tested in ((15, False), (19, False), (20, True), (60, True)):
+        rows = generator.normal(0, 1, (units, 2))
+        rows[15:, 1] = np.nan
+        assert list(estimate(rows).testable) == [tested, False]
+
+
+def test_numbers_of_several_shapes_are_joined() -> None:
+    rows = np.random.default_rng(15).uniform(0.2, 0.7, (40, 3, 2))
+    whole, one = estimate(rows, scale="share"), estimate(rows[:, 0, 0], scale="share")
+    both = Estimate.joined([whole, one])
+    np.testing.assert_array_equal(both.low, [*whole.low.ravel(), one.low])
+    assert both.first() == (int(whole.value.argmax()),)
+    ended = Estimate.joined([Estimate.with_ends(1.0, 0.5, 2.0), one])
+    np.testing.assert_array_equal(ended.high, [2.0, one.high])
+
+
 def test_results_keep_what_intervals_are_made_of(tmp_path) -> None:
     rows = np.random.default_rng(9).uniform(0.2, 0.7, (40, 3, 2))
     result = result_of(rows, scale="share").assign_coords(axis_0=["a", "b", "c"])

@@ -333,8 +333,6 @@ def ablation(
     workers: int | str | None = None,
     corpus_name: str | None = None,
     progress: bool = True,
-    bootstrap: int = 200,
-    seed: int = 0,
     kind: Literal['encoder', 'decoder', 'cross'] | None = None,
     layers: int | Iterable[int] | None = None,
     batch_tokens: int = 2048,
@@ -346,6 +344,7 @@ def ablation(
     segment_ids: Literal['pair', 'zeros'] = 'pair',
     lone_units: Literal['join', 'discard'] = 'join',
     max_examples: int | None = None,
+    seed: int = 0,
     by: Literal['head', 'layer'] | Iterable[Literal['head', 'layer']] = ('head', 'layer'),
     columns: str | Path | Iterable[str | Path] | None = None,
     label_column: str | Path | None = None,
@@ -372,9 +371,6 @@ def ablation(
             that were started elsewhere.
         corpus_name: what titles call the corpus, in place of the end of its path.
         progress: show a bar on standard error.
-        bootstrap: how often sentences or documents are resampled for the intervals; 0 for none.
-            Each resample costs four bytes per number of the result.
-        seed: where segments are cut, which words are hidden, and of the resampling.
         kind: which attention; by default the first that the model has.
         layers: which layers, from 0; by default all. The others keep their fast attention.
         batch_tokens: tokens in a batch, padding included. The last bits depend on it.
@@ -390,6 +386,7 @@ def ablation(
         lone_units: with pairs, a paragraph that fills the room alone waits for the next, or
             ends its document (``discard``, the released code of Clark et al.).
         max_examples: stop after this many.
+        seed: where segments are cut, and which words are hidden.
         by: what is removed at once: each ``head``, all heads of each ``layer``.
         columns: for a classifier: names of the columns or keys that hold a text, or two of a
             pair; for a tagger the numbers, from 1, of the columns of word and tag. By default
@@ -425,8 +422,6 @@ def circuits(
     kind: Literal['encoder', 'decoder', 'cross'] | None = None,
     layers: int | Iterable[int] | None = None,
     batch_tokens: int = 2048,
-    bootstrap: int = 200,
-    seed: int = 0,
     parts: Literal['copying', 'matching', 'composition', 'repeated', 'needle'] | Iterable[Literal['copying', 'matching', 'composition', 'repeated', 'needle']] | None = None,
     measures: Literal['weight', 'norm', 'effective'] | Iterable[Literal['weight', 'norm', 'effective']] = ('weight', 'norm'),
     sequences: int = 8,
@@ -435,6 +430,7 @@ def circuits(
     haystack: int = 400,
     format: str | Path | None = None,
     column: str | Path | None = None,
+    seed: int = 0,
 ) -> xarray.Dataset:
     """Which heads copy, complete repeated patterns, and retrieve facts.
 
@@ -458,9 +454,6 @@ def circuits(
         kind: which attention; by default that of the encoder, where the model has one.
         layers: which layers, from 0; by default all. The others keep their fast attention.
         batch_tokens: tokens in a batch, padding included. The last bits depend on it.
-        bootstrap: how often sentences or documents are resampled for the intervals; 0 for none.
-            Each resample costs four bytes per number of the result.
-        seed: which tokens are drawn, and of the resampling.
         parts: what is asked: of weights alone ``copying``, ``matching`` and ``composition``; on
             random tokens that are repeated ``repeated``; on facts that are hidden in other text
             ``needle``. By default all that the model can be asked. ``copying`` and ``needle``
@@ -473,6 +466,7 @@ def circuits(
         format: of the corpus of which these are cut; by default what its suffix or beginning
             says.
         column: key or column that holds the text; by default ``text``, or the only one.
+        seed: which tokens are drawn.
 
     Raises:
         HeadlightError: something is wrong with the request, the model, or what is read.
@@ -773,12 +767,11 @@ def dependency(
     measures: str | Path | Iterable[str | Path] = ('weight', 'norm', 'effective'),
     attribution: AttributionSettings | Mapping[str, Any] | None = None,
     value_bias: Literal['include', 'exclude'] = 'include',
-    bootstrap: int = 200,
-    seed: int = 0,
     max_examples: int | None = None,
     relations: Literal['full', 'base'] = 'full',
     possessive: Literal['clark', 'strict'] = 'clark',
     offsets: Literal['notebook', 'strict'] = 'notebook',
+    seed: int = 0,
     sentences: bool = True,
     objective: Objective | None = None,
 ) -> xarray.Dataset:
@@ -821,9 +814,6 @@ def dependency(
             is one row for each layer, at the place of its first head.
         attribution: how contributions are computed, if they are among the measures.
         value_bias: whether T of effective attention has the value bias in it.
-        bootstrap: how often sentences or documents are resampled for the intervals; 0 for none.
-            Each resample costs four bytes per number of the result.
-        seed: of the resampling.
         max_examples: stop after this many.
         relations: ``full`` names, or the ``base`` before the colon of Universal Dependencies.
         possessive: for a possessor before *'s*, the prediction made for the *'s* counts
@@ -831,6 +821,7 @@ def dependency(
         offsets: the distances of the baselines: −3 … 2, clipped to the sentence, as in the
             authors' ``notebook``, or −5 … 5 without 0, where a place outside the sentence is no
             prediction (``strict``).
+        seed: which words are hidden where the ``gradient`` is that of a masked language model.
         sentences: keep for each relation a sentence in which its best head finds it, for the
             report; leave it out where texts are private.
         objective: whose gradient or predictions are looked at, where they are; by default that
@@ -1063,8 +1054,6 @@ def alignment(
     unit: Literal['word', 'piece'] | None = None,
     pooling: Literal['norms', 'vectors'] = 'norms',
     similarity: SimilaritySettings | Mapping[str, Any] = ...,
-    bootstrap: int = 200,
-    seed: int = 0,
     gold: str | Path | None = None,
     gold_format: str | Path | None = None,
     target: str | Path | None = None,
@@ -1114,9 +1103,6 @@ def alignment(
         pooling: of norms over the pieces of a source word: the sum of ``norms``, or the norm of
             the summed ``vectors``.
         similarity: how similarities of hidden states are computed and become links.
-        bootstrap: how often sentences or documents are resampled for the intervals; 0 for none.
-            Each resample costs four bytes per number of the result.
-        seed: of the resampling.
         gold: file of gold links, a line or more for each pair (talp, Pharaoh, NAACL). Of
             recordings none: times of words, where they are known, lie beside the sound.
         gold_format: of that file; by default what it looks like.

@@ -160,17 +160,19 @@ def test_the_best_head_of_a_treebank_is_judged_by_its_interval(study_runs: Study
     result = study_runs.result("dependency").copy(deep=True)
     offset = float(result["offset_accuracy"].sel(relation="all").max())
     result["accuracy"][:] = offset + 0.05
-    for end in ("low", "high"):
-        result[f"offset_accuracy_{end}"][:] = result["offset_accuracy"]
-    result["low"][:], result["high"][:] = offset - 0.1, offset + 0.2
     result["gain"][:] = 0.05
-    # At 0.01 a head that was named beforehand would be better, but not the best of all.
-    for low, said in (
-        (0.045, "which is more than"),
-        (0.01, "inconclusive"),
-        (-0.01, "inconclusive"),
+    signs = np.random.default_rng(0).choice([-1, 1], result["accuracy_by_slot"].shape)
+    for name in ("accuracy", "offset_accuracy"):
+        result[f"{name}_slot_weights"] = xr.ones_like(result[f"{name}_slot_weights"])
+    result["slot_units"][:] = 4
+    result["offset_accuracy_by_slot"][:] = 1e-4
+    # With 2.5 errors a head that was named beforehand would be better, but not the best of all.
+    for errors, said in (
+        (10, "which is more than"),
+        (2.5, "inconclusive"),
+        (1, "inconclusive"),
     ):
-        result["gain_low"][:], result["gain_high"][:] = low, 0.1
+        result["accuracy_by_slot"][:] = signs * 0.05 / errors / np.sqrt(32)
         assert said in findings(result)[0]
         assert f"the {percent(offset)} (95%: " in findings(result)[0]
 

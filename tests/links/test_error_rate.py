@@ -14,7 +14,7 @@ from headlight.links import (
     Gold,
     LinkCounts,
     Links,
-    link_rate_intervals,
+    link_rate_slots,
     link_rates,
     score_links,
 )
@@ -51,7 +51,7 @@ def test_the_definition(sentences: list[tuple[Links, Links, Links]]) -> None:
     a = {(n, link) for n, (_, _, found) in enumerate(sentences) for link in found}
     s = {(n, link) for n, (sure, _, _) in enumerate(sentences) for link in sure}
     p = s | {(n, link) for n, (_, possible, _) in enumerate(sentences) for link in possible}
-    score = score_links(golds, [found for *_, found in sentences], resamples=0)
+    score = score_links(golds, [found for *_, found in sentences])
     expected = [
         len(a & p) / len(a) if a else math.nan,
         len(a & s) / len(s) if s else math.nan,
@@ -76,7 +76,7 @@ def test_counts_can_be_added_in_any_parts(
 @settings(max_examples=25)
 @given(st.lists(st.tuples(LINKS, LINKS), min_size=1))
 def test_without_possible_links_it_is_one_minus_f1(sentences: list[tuple[Links, Links]]) -> None:
-    score = score_links([Gold.of(g) for g, _ in sentences], [a for _, a in sentences], resamples=0)
+    score = score_links([Gold.of(g) for g, _ in sentences], [a for _, a in sentences])
     if score.precision + score.recall > 0:
         f1 = 2 * score.precision * score.recall / (score.precision + score.recall)
         assert score.error_rate == pytest.approx(1 - f1)
@@ -89,7 +89,7 @@ def test_it_is_zero_for_all_that_lies_between_sure_and_possible(
 ) -> None:
     golds = [Gold(sure, possible) for sure, possible in sentences]
     for found in ([g.sure for g in golds], [g.possible for g in golds]):
-        score = score_links(golds, found, resamples=0)
+        score = score_links(golds, found)
         assert math.isnan(score.error_rate) or score.error_rate == 0
 
 
@@ -103,27 +103,27 @@ def test_possible_links_hold_the_sure_ones() -> None:
 
 @settings(max_examples=20)
 @given(st.lists(st.tuples(LINKS, LINKS, LINKS), min_size=2, max_size=30))
-def test_the_interval_holds_the_rate_of_resampled_sentences(
+def test_intervals_are_within_0_and_1(
     sentences: list[tuple[Links, Links, Links]],
 ) -> None:
     golds = [Gold(s, p) for s, p, _ in sentences]
-    score = score_links(golds, [found for *_, found in sentences], resamples=50, seed=3)
-    again = score_links(golds, [found for *_, found in sentences], resamples=50, seed=3)
-    np.testing.assert_equal(score.intervals, again.intervals)
+    score = score_links(golds, [found for *_, found in sentences])
     for name in RATES:
         low, high = score.intervals[name]
         assert math.isnan(low) or 0 <= low <= high <= 1
 
 
-def test_intervals_are_percentiles_of_the_rates_of_the_resamples() -> None:
+def test_rates_without_a_block_are_those_of_the_rest() -> None:
     generator = np.random.default_rng(0)
-    hits = generator.integers(0, 9, (100, 2, 4, 2)).astype(float)
-    sizes = hits.sum(axis=-1, keepdims=True) + generator.integers(1, 9, (100, 2, 4, 3))
-    counts = np.concatenate([sizes, hits, np.ones((100, 2, 4, 1))], axis=-1)
-    low, high = link_rate_intervals(counts)
-    expected = np.quantile(link_rates(counts), [0.025, 0.975], axis=0)
-    np.testing.assert_allclose(np.stack([low, high]), expected)
-    assert low.shape == (2, 4, len(RATES))
+    hits = generator.integers(0, 9, (32, 2, 4, 2)).astype(float)
+    sizes = hits.sum(axis=-1, keepdims=True) + generator.integers(1, 9, (32, 2, 4, 3))
+    counts = np.concatenate([sizes, hits, np.ones((32, 2, 4, 1))], axis=-1)
+    found = link_rate_slots(counts, np.ones(32))
+    np.testing.assert_array_equal(found["mean"], link_rates(counts.sum(0)))
+    for slot in range(32):
+        rest = np.delete(counts, slot, 0).sum(0)
+        np.testing.assert_allclose(found["without"][slot], link_rates(rest))
+    assert found["mean"].shape == (2, 4, len(RATES))
     assert len(COUNTS) == counts.shape[-1]
 
 
@@ -142,7 +142,7 @@ def test_different_numbers_of_sentences() -> None:
 
 
 def test_the_signature() -> None:
-    score = score_links([gold([(0, 0)], [(1, 1)])], [[]], resamples=0)
+    score = score_links([gold([(0, 0)], [(1, 1)])], [[]])
     version = headlight.__version__
     assert score.signature("talp1", "union", null="special") == (
         f"AER|gold:talp1|S:1|P:2|sents:1|sym:union|null:special|v:{version}"

@@ -24,6 +24,7 @@ from headlight.errors import MissingHeadError, UsageError
 from headlight.studies.ablation import AblationSettings
 from headlight.studies.ablation.study import run
 from studies.classifiers import classifier, labelled, tagged
+from studies.intervals import agrees
 from studies.models import model, texts, tokenizer
 from studies.test_gradient import CAUSAL, MASKED, with_head
 from studies.test_numbers import examples_of
@@ -146,9 +147,7 @@ def test_of_language_models(family: str) -> None:
     subject = SUBJECTS[family]
     made, corpus = subject.made(), texts(4, longest=7, seed=5)
     made.transformer.double()
-    found = run(
-        corpus, made, AblationSettings(bootstrap=3), objective=subject.objective, progress=False
-    )
+    found = run(corpus, made, AblationSettings(), objective=subject.objective, progress=False)
     batches = list(prepared_texts(made, corpus, subject))
     check(found, made, subject, batches)
 
@@ -160,7 +159,7 @@ def test_of_translators(family: str) -> None:
     made = subject.made()
     made.transformer.double()
     pairs = [(source, target) for source, target, _ in TRANSLATIONS[:3]]
-    settings = AblationSettings(kind=KINDS[family], bootstrap=0, sentences=False)
+    settings = AblationSettings(kind=KINDS[family], sentences=False)
     seen: list[Any] = []
 
     class Watched(SequenceToSequence):
@@ -246,7 +245,7 @@ def test_of_classifiers(tokens: bool) -> None:
     made = classifier(tokens)
     made.transformer.double()
     data: Any = tagged(5) if tokens else labelled(5)
-    found = headlight.ablation(data, model=made, bootstrap=60, progress=False)
+    found = headlight.ablation(data, model=made, progress=False)
     path = "bert.encoder.layer.{}.attention.output.dense"
     for layer, head in ((0, 1), (1, 2), (1, None)):
         heads = list(range(HEADS)) if head is None else [head]
@@ -258,8 +257,9 @@ def test_of_classifiers(tokens: bool) -> None:
         assert float(cell[f"{prefix}_kl"]) == pytest.approx(kl, rel=1e-7)
         assert float(cell[f"{prefix}_loss_change"]) == pytest.approx(loss, abs=1e-10)
         assert float(cell[f"{prefix}_accuracy_change"]) == pytest.approx(right, abs=1e-12)
-    assert (found.head_kl_low <= found.head_kl).all()
-    assert (found.head_kl <= found.head_kl_high).all()
+        of_texts = [np.array([row[at] for row in rows]) for at in range(3)]
+        for name, parts in zip(("kl", "loss_change", "accuracy_change"), of_texts, strict=True):
+            agrees(cell, f"{prefix}_{name}", parts, np.ones(len(parts)))
 
 
 def of_text(made: CapturedModel, copy: nn.Module, text: Any, label: Any) -> list[float]:
@@ -285,7 +285,7 @@ def test_nothing_depends_on_batches_nor_on_how_many_removals_run_together() -> N
     made, corpus = with_head("bert"), texts(9, seed=2)
     one, other = (
         run(
-            corpus, made, AblationSettings(bootstrap=5, batch_tokens=size), objective=MASKED,
+            corpus, made, AblationSettings(batch_tokens=size), objective=MASKED,
             progress=False,
         )
         for size in (24, 5000)
@@ -301,7 +301,7 @@ def test_nothing_depends_on_batches_nor_on_how_many_removals_run_together() -> N
 def test_it_can_be_asked_of_some_layers_and_of_layers_alone() -> None:
     made, corpus = with_head("llama"), texts(3)
     found = run(
-        corpus, made, AblationSettings(layers=(1,), by=("layer",), bootstrap=0), objective=CAUSAL,
+        corpus, made, AblationSettings(layers=(1,), by=("layer",)), objective=CAUSAL,
         progress=False,
     )  # fmt: skip
     assert found.layer_kl.dims == ("layer",)
@@ -312,7 +312,7 @@ def test_it_can_be_asked_of_some_layers_and_of_layers_alone() -> None:
 
 def test_a_text_without_anything_to_predict_does_not_count_for_the_loss() -> None:
     """Of special tokens alone none is hidden."""
-    made, settings = with_head("bert"), AblationSettings(bootstrap=0, layers=(0,), by=("layer",))
+    made, settings = with_head("bert"), AblationSettings(layers=(0,), by=("layer",))
     both = run(["<s>", "the old river keeps"], made, settings, objective=MASKED, progress=False)
     one = run(["the old river keeps"], made, settings, objective=MASKED, progress=False)
     assert float(both.own_loss) == pytest.approx(float(one.own_loss))
@@ -323,8 +323,7 @@ def test_a_finished_run_is_handed_back(tmp_path: Any) -> None:
     folder = RunFolder(path=tmp_path / "run", resume=True)
     made = classifier()
     first, again = (
-        run(labelled(4), made, AblationSettings(bootstrap=3), folder=folder, progress=False)
-        for _ in range(2)
+        run(labelled(4), made, AblationSettings(), folder=folder, progress=False) for _ in range(2)
     )
     assert first.identical(again)
 
@@ -363,9 +362,7 @@ def test_texts_are_kept_where_the_most_moving_heads_change_most(family: str) -> 
     subject = SUBJECTS[family]
     made, corpus = subject.made(), texts(4, longest=7, seed=5)
     made.transformer.double()
-    found = run(
-        corpus, made, AblationSettings(bootstrap=0), objective=subject.objective, progress=False
-    )
+    found = run(corpus, made, AblationSettings(), objective=subject.objective, progress=False)
     order = found.head_kl.stack(at=("layer", "head")).to_series().sort_values(ascending=False)
     batches = list(prepared_texts(made, corpus, subject))
     for number, (layer, head) in enumerate(order.index[:3]):
@@ -391,10 +388,10 @@ def test_texts_are_kept_where_the_most_moving_heads_change_most(family: str) -> 
         assert {name: passage[f"passage_{name}"].item() for name in parts} == {
             name: read(some) for name, some in parts.items()
         }
-    quiet = AblationSettings(bootstrap=0, sentences=False)
+    quiet = AblationSettings(sentences=False)
     without_texts = run(corpus, made, quiet, objective=subject.objective, progress=False)
     assert "passage_kl" not in without_texts
     assert without_texts.attrs["examples"] == found.attrs["examples"]
-    once = run(iter(corpus), made, AblationSettings(bootstrap=0), objective=subject.objective,
+    once = run(iter(corpus), made, AblationSettings(), objective=subject.objective,
                progress=False)  # fmt: skip
     assert once.passage_kl.equals(found.passage_kl)

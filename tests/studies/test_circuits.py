@@ -18,6 +18,7 @@ from headlight.studies.circuits.needles import FACTS as FIRST, Fact
 from headlight.studies.circuits.probes import probes
 from headlight.studies.circuits.retrieval import Answer, answer, fuzzy_span
 from headlight.studies.circuits.study import CircuitsStudy
+from studies.intervals import agrees
 from studies.models import VOCABULARY, tokenizer
 
 FAMILIES = {
@@ -31,7 +32,7 @@ FACTS = (
     Fact("the old mill", "keeps a sea of sand near the bridge .", "the mill ?"),
     Fact("the river knows", "a full valley , down the lake .", "the river ?"),
 )
-SMALL = {"sequences": 3, "tokens": 9, "needles": 3, "haystack": 14, "bootstrap": 20}
+SMALL = {"sequences": 3, "tokens": 9, "needles": 3, "haystack": 14}
 HAY = ["the snow falls on the town. the week is down. a stone widens the valley near the lake."]
 
 
@@ -178,7 +179,8 @@ def test_scores_of_repeated_tokens_are_those_of_loops() -> None:
         behaviour, measure = name.split()
         seen = found.repeated.sel(behaviour=behaviour, measure=measure)
         np.testing.assert_allclose(seen, np.mean(values, axis=0), atol=1e-9)
-        assert bool((found.repeated_low <= found.repeated + 1e-12).all())
+        cells = found.sel(behaviour=behaviour, measure=measure)
+        agrees(cells, "repeated", np.array(values), np.ones((3, 1, 1)))
     assert len(scores) == 2 * found.sizes["behaviour"]
 
 

@@ -21,8 +21,10 @@ from headlight.errors import (
     UsageError,
 )
 from headlight.findings.dependency import best_heads
+from headlight.findings.estimates import estimates
 from headlight.measures import Scores
 from headlight.result import load, save
+from headlight.result.estimate import slot_coordinates
 from headlight.studies.dependency import DependencySettings, study as module
 from headlight.studies.dependency.gold import summarize
 from headlight.views.result_page import pictures
@@ -30,7 +32,7 @@ from studies import dependency_naive as naive
 from studies.models import WORDS, model, uneven
 
 NAMES = ("nsubj", "obl:tmod", "obl", "punct", "poss")
-QUIET = {"progress": False, "bootstrap": 20, "sentences": False}
+QUIET = {"progress": False, "sentences": False}
 
 
 def trees(number: int, longest: int = 12) -> list[Sentence]:
@@ -134,7 +136,7 @@ def assert_same_as_loops(
 
 @pytest.mark.slow
 def test_every_count_is_that_of_the_loops(result: xarray.Dataset, bert: CapturedModel) -> None:
-    assert result.sizes == {
+    assert {dim: size for dim, size in result.sizes.items() if dim != "slot"} == {
         "measure": 3, "layer": 2, "head": 4, "direction": 2, "relation": 7, "offset": 6,
     }  # fmt: skip
     assert_same_as_loops(result, bert, TREES)
@@ -206,8 +208,8 @@ def test_long_sentences_are_left_out_and_counted(bert: CapturedModel) -> None:
     assert 0 < len(short) < len(TREES)
     assert result.attrs["too_long"] == len(TREES) - len(short)
     expected = evaluate(short, bert, **QUIET)
-    drawn = [name for name in expected.data_vars if str(name).endswith(("low", "high"))]
-    xarray.testing.assert_equal(result.drop_vars(drawn), expected.drop_vars(drawn))
+    kept = slot_coordinates(expected)  # sentences that are left out are units, too
+    xarray.testing.assert_equal(result.drop_vars(kept), expected.drop_vars(kept))
 
 
 def test_words_that_lost_their_governor_are_counted(bert: CapturedModel) -> None:
@@ -228,12 +230,13 @@ def test_words_that_lost_their_governor_are_counted(bert: CapturedModel) -> None
     assert result["count"].sel(relation="all") == sum(kept) - cut
 
 
-def test_sentences_of_the_same_words_are_resampled_apart(bert: CapturedModel) -> None:
+def test_sentences_of_the_same_words_are_units_of_their_own(bert: CapturedModel) -> None:
     """One in which a head finds everything, and one in which it finds nothing, make an interval."""
     tree = TREES[3]
     twin = replace(tree, name="trees:99", heads=tree.heads[1:] + tree.heads[:1])
     result = evaluate([tree, twin], bert, progress=False, measures=("weight",))
-    assert (result.low < result.high).any()
+    assert (result.slot_units > 0).sum() == 2
+    assert (result.accuracy_by_slot.isel(slot=0) != 0).any()
 
 
 def test_intervals_are_as_wide_as_the_spread_of_sentences(bert: CapturedModel) -> None:
@@ -253,8 +256,9 @@ def test_intervals_are_as_wide_as_the_spread_of_sentences(bert: CapturedModel) -
         rest = np.array(right) - sizes * sum(right) / sizes.sum()
         cell = cells.sel(layer=layer, head=head, direction="head")
         error = np.sqrt((rest**2).sum()) / sizes.sum()
-        ratios.append(float(cell.high - cell.low) / (2 * 1.96 * error))
-        assert cell.low <= cell.accuracy <= cell.high
+        number = estimates(cell, "accuracy", ())
+        ratios.append(float(number.error / error))
+        assert number.low <= cell.accuracy <= number.high
     assert 0.8 < np.median(ratios) < 1.2
 
 
@@ -274,14 +278,9 @@ def test_layers_may_come_in_any_order(bert: CapturedModel) -> None:
         )
         for record in order:
             observer.visit(record)
-        totals.append(observer.tally()["correct"].compute()["total"])
+        totals.append(observer.tally()["correct"].compute()["part"].sum(0))
     assert (totals[0][:, 0] != totals[0][:, 1]).any()
     np.testing.assert_array_equal(*totals)
-
-
-def test_intervals_can_be_left_out(bert: CapturedModel) -> None:
-    result = evaluate(TREES[:3], bert, bootstrap=0, progress=False)
-    assert result.low.isnull().all()
 
 
 def test_some_layers_and_sentences(result: xarray.Dataset, bert: CapturedModel) -> None:
@@ -364,7 +363,6 @@ def test_other_trees_over_the_same_words_are_no_part_of_the_same_run(
         ({"measures": ()}, UsageError, "at least one"),
         ({"measures": ("norm", "norm")}, UsageError, "each of them once"),
         ({"measures": ("gradient",)}, MissingHeadError, "language-model head"),
-        ({"bootstrap": -1}, UsageError, "bootstrap must be at least 0, not -1"),
         ({"max_length": 10**6}, UsageError, "takes at most"),
         ({"max_length": 3}, CorpusError, "are all its sentences longer"),
         ({"layers": (9,)}, UsageError, "has no encoder layer 9"),

@@ -8,18 +8,21 @@ import xarray
 
 from headlight.analysis.positions import moments
 from headlight.errors import UnknownNameError
-from headlight.findings.dependency import all_heads, best_heads
-from headlight.reduce import Bootstrap, Count, Tally, share_interval
+from headlight.findings.dependency import all_heads, best_heads, gains
+from headlight.findings.estimates import estimates
+from headlight.reduce import Count, Slots, Tally
+from headlight.reduce.intervals import deviations
 from headlight.result import joined
 from headlight.studies.dependency import DependencySettings
 from headlight.studies.dependency.study import to_dataset
+from studies.intervals import agrees
 from studies.models import model
 
 NAMES = ("root", "det", "punct", "amod", "never")
 SITES = [
     replace(model("bert").sites[0], layer=layer, heads=heads) for layer, heads in ((3, 2), (5, 1))
 ]
-SENTENCES = 40
+SENTENCES = 30
 OFFSETS = DependencySettings().offsets
 
 
@@ -40,17 +43,21 @@ def counts(generator: np.random.Generator) -> dict[str, np.ndarray]:
     }
 
 
-def made(rows: dict[str, np.ndarray], measure: str = "weight", replicates: int = 100):
-    keys = np.arange(SENTENCES)
-    members = {}
-    for name, values in rows.items():
-        members[name] = Bootstrap(values.shape[1:], replicates=replicates)
-        members[name].update(keys, values)
+def made(rows: dict[str, np.ndarray], measure: str = "weight"):
+    units = np.arange(SENTENCES)
+    count = rows["count"]
     shares = np.random.default_rng(1).random((SENTENCES, 1, 2, 2))
     shares[:, :, 1, 1] = np.nan  # a layer with one head
-    parts = {"same_part": moments(shares), "same_part_even": moments(shares[:, 0, :, 0])}
-    tally = Tally({**members, **parts, "sentences": Count((4,))})
-    return to_dataset(tally, DependencySettings(), [measure], NAMES, SITES)
+    members = {
+        "correct": Slots.of(units, rows["correct"], count[:, None, None, None, None]),
+        "offset": Slots.of(units, rows["offset"], count[:, None]),
+        "right_branching": Slots.of(units, rows["right_branching"], count),
+        "same_part": moments(shares),
+        "same_part_slots": Slots.of(units, shares),
+        "same_part_even": moments(shares[:, 0, :, 0]),
+        "sentences": Count((4,)),
+    }
+    return to_dataset(Tally(members), DependencySettings(), [measure], NAMES, SITES)
 
 
 @pytest.fixture(scope="module")
@@ -103,48 +110,32 @@ def test_accuracies_are_shares_of_all_words(
 
 def test_heads_that_a_layer_does_not_have_are_missing(result: xarray.Dataset) -> None:
     missing = result.sel(layer=5, head=1)
-    for name in ("correct", "accuracy", "low", "high", "gain_low", "uas_without_punctuation"):
+    for name in ("correct", "accuracy", "uas_without_punctuation"):
         assert missing[name].isnull().all()
         assert result[name].sel(layer=5, head=0).notnull().all()
+    assert missing["accuracy_by_slot"].isnull().all()
+    assert result["accuracy_by_slot"].sel(layer=5, head=0).isel(slot=0).notnull().any()
 
 
-def test_intervals_are_percentiles_of_the_resampled_accuracies(
+def test_intervals_are_of_corpora_without_a_sentence(
     result: xarray.Dataset, rows: dict[str, np.ndarray]
 ) -> None:
-    weights = Bootstrap((SENTENCES,), replicates=100)
-    weights.update(np.arange(SENTENCES), np.eye(SENTENCES, dtype=int))
-    taken = weights.compute()["replicates"]
+    cells = result.sel(measure="weight", layer=3, head=1, direction="dependent")
     right = rows["correct"][:, 0, 0, 1, 0]
     for name, chosen in {"det": [1], "amod": [3], "all": [0, 1, 2, 3]}.items():
-        shares = taken @ right[:, chosen].sum(1) / (taken @ rows["count"][:, chosen].sum(1))
-        cell = result.sel(measure="weight", layer=3, head=1, direction="dependent", relation=name)
-        np.testing.assert_allclose(
-            [cell.low, cell.high], np.percentile(shares, [2.5, 97.5]), rtol=1e-12
-        )
-        # The best offset is that of the corpus, and it is right in the same resamples.
+        count, cell = rows["count"][:, chosen].sum(1), cells.sel(relation=name)
+        agrees(cell, "accuracy", right[:, chosen].sum(1), count)
+        # The best offset is that of the corpus, and it is right in the same sentences.
         best = rows["offset"][:, :, chosen].sum((0, 2)).argmax()
-        of_best = taken @ rows["offset"][:, best, chosen].sum(1)
-        gains = shares - of_best / (taken @ rows["count"][:, chosen].sum(1))
-        np.testing.assert_allclose(
-            [cell.gain_low, cell.gain_high],
-            np.percentile(gains, [2.5, 97.5]),
-            rtol=1e-12,
-            atol=1e-15,
-        )
-
-
-def test_the_interval_of_a_single_instance_is_a_point() -> None:
-    correct = np.array([[1.0], [0.0], [2.0], [1.0]])
-    low, high = share_interval(correct, correct.copy())  # not drawn at all in the second resample
-    assert (low.item(), high.item()) == (1.0, 1.0)
-    low, high = share_interval(np.zeros((4, 1)), np.zeros((4, 1)))
-    assert np.isnan([low, high]).all()
-
-
-def test_without_resampling_there_are_no_intervals(rows: dict[str, np.ndarray]) -> None:
-    result = made(rows, replicates=0)
-    assert result.low.isnull().all()
-    assert result.accuracy.sel(layer=3).notnull().all()
+        of_best = rows["offset"][:, best, chosen].sum(1)
+        agrees(result.sel(relation=name).isel(offset=best), "offset_accuracy", of_best, count)
+        gain = gains(result.sel(relation=name, measure="weight")).at((0, 1, 0))
+        beyond = Slots.of(np.arange(SENTENCES), right[:, chosen].sum(1) - of_best, count).compute()
+        moved, _ = deviations(beyond["mean"], beyond["without"], beyond["whole"])
+        assert float(gain.error) == pytest.approx(np.sqrt((moved**2).sum()), rel=1e-4)
+    parts = result.isel(measure=0, layer=0)
+    shares = np.random.default_rng(1).random((SENTENCES, 1, 2, 2))[:, 0, 0]
+    agrees(parts, "same_part", shares, np.ones_like(shares))
 
 
 def test_passes_are_joined_along_the_measures(rows: dict[str, np.ndarray]) -> None:
@@ -174,8 +165,12 @@ class TestBestHeads:
             offsets = result.offset_accuracy.sel(relation=row.relation)
             assert row.baseline == offsets.max() == offsets.sel(offset=row.offset)
             assert row.low <= row.accuracy <= row.high
-            assert row.gain_low <= row.gain <= row.gain_high
+            gain = gains(result.sel(measure="weight", relation=row.relation))
+            ends = [each[gain.first()] for each in gain.interval()]
+            # It holds for all heads, and so is lower than that of one.
+            assert row.gain_low < ends[0] < row.gain < ends[1] == row.gain_high
             assert row.gain == row.accuracy - row.baseline
+            assert row.cross_fit <= row.accuracy
             assert row.count == result["count"].sel(relation=row.relation)
 
     def test_rare_relations_are_left_out(self, result: xarray.Dataset) -> None:
@@ -190,7 +185,8 @@ class TestBestHeads:
         assert (row.layer, row["head"], row.direction) == (3, 0, "dependent")
 
     def test_of_the_axes_whose_order_does_not_matter(self, result: xarray.Dataset) -> None:
-        turned = result.transpose("relation", "direction", "head", "layer", "measure", "offset")
+        axes = ("relation", "direction", "head", "layer", "measure", "offset", ...)
+        turned = result.transpose(*axes)
         expected = best_heads(result, "weight", min_count=1)
         assert best_heads(turned, "weight", min_count=1).equals(expected)
 
@@ -211,9 +207,9 @@ class TestAllHeads:
                 measure="weight", relation=row.relation, layer=row.layer, head=row.head,
                 direction=row.direction,
             )  # fmt: skip
-            assert (row.accuracy, row.low, row.high, row.count) == (
-                cell.accuracy, cell.low, cell.high, cell["count"],
-            )  # fmt: skip
+            number = estimates(cell, "accuracy", ())
+            assert (row.accuracy, row.count) == (cell.accuracy, cell["count"])
+            np.testing.assert_allclose([row.low, row.high], [number.low, number.high])
 
     def test_of_one_relation(self, result: xarray.Dataset) -> None:
         table = all_heads(result, "weight", relation="det")

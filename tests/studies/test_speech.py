@@ -14,6 +14,7 @@ from headlight.reading.model import Model
 from headlight.result.kinds import of_kind
 from speech_material import POSITIONS, SAID, recordings, tiny_whisper, wav
 from studies.command import Command
+from studies.intervals import agrees
 from word_alignment.test_times import starts_naive
 
 FRAME = 0.02
@@ -113,7 +114,7 @@ def naive_errors(
 def test_errors_are_those_of_a_path_found_cell_by_cell(
     model: Model, folder: Path, readings: dict, measure: str, step: str
 ) -> None:
-    found = headlight.alignment(folder, model=model, bootstrap=20, progress=False)
+    found = headlight.alignment(folder, model=model, progress=False)
     assert found.attrs["words"] == sum(len(text.split()) for _, text, _ in SAID.values())
     for place in np.ndindex(2, 2):
         of_words = [
@@ -124,13 +125,12 @@ def test_errors_are_those_of_a_path_found_cell_by_cell(
         head = found.sel(measure=measure, step=step, layer=place[0], head=place[1])
         seen = [float(head[f"head_{name}"]) for name in ("start_error", "end_error", "inside")]
         np.testing.assert_allclose(seen, expected, atol=1e-6)
-        assert head["head_start_error_low"] <= seen[0] <= head["head_start_error_high"]
+        sums, words = np.array([[each[:, 0].sum(), len(each)] for each in of_words]).T
+        agrees(head, "head_start_error", sums, words)
 
 
 def test_one_chosen_head_is_that_head(model: Model, folder: Path) -> None:
-    found = headlight.alignment(
-        folder, model=model, chosen_heads=["L1H0"], bootstrap=0, progress=False
-    )
+    found = headlight.alignment(folder, model=model, chosen_heads=["L1H0"], progress=False)
     for name in ("start_error", "on_path"):
         alone = found[f"head_{name}"].sel(layer=1, head=0)
         np.testing.assert_array_equal(found[f"chosen_{name}"].values, alone.values)
@@ -148,9 +148,7 @@ def test_without_times_there_is_what_lies_on_the_path(
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize(
-    ("study", "options"), [("survey", {"kind": "cross"}), ("alignment", {"bootstrap": 5})]
-)
+@pytest.mark.parametrize(("study", "options"), [("survey", {"kind": "cross"}), ("alignment", {})])
 def test_workers_and_resumed_runs_have_the_same_bits(
     whisper: Path, folder: Path, tmp_path: Path, study: str, options: dict, undrawn: None
 ) -> None:
@@ -169,7 +167,7 @@ def test_another_sound_under_the_same_name_is_noticed(
     model: Model, folder: Path, tmp_path: Path, undrawn: None
 ) -> None:
     own = shutil.copytree(folder, tmp_path / "own")
-    options = {"model": model, "out": tmp_path / "run", "progress": False, "bootstrap": 0}
+    options = {"model": model, "out": tmp_path / "run", "progress": False}
     headlight.alignment(own, **options)
     wav(own / "a.wav", SAID["a"][0], seed=9)
     with pytest.raises(RunError, match="the corpus has changed"):

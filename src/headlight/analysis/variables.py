@@ -99,6 +99,13 @@ def with_slots(
     }
 
 
+def slots_at(slots: Mapping[str, Array], place: Any) -> dict[str, Array]:
+    """Return what `with_slots` needs of a part of the cells whose sums were made together."""
+    places = place if isinstance(place, tuple) else (place,)
+    parts = {each: slots[each][:, *places] for each in ("without", "whole")}
+    return {"mean": np.asarray(slots["mean"][place]), **parts, "units": slots["units"]}
+
+
 def of_mean(
     name: str, dims: Sequence[str], moments: Mapping[str, Array]
 ) -> dict[str, xarray.DataArray]:

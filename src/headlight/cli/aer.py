@@ -13,7 +13,6 @@ from headlight.errors import CorpusError, UsageError
 from headlight.files import storable
 from headlight.links import (
     RATES,
-    RESAMPLES,
     FormatWarning,
     Gold,
     LinkFormat,
@@ -96,10 +95,6 @@ def aer(
             min=0, max=1, help="Number of the first word in GOLD; by default its format's."
         ),
     ] = None,
-    resamples: Annotated[
-        int, typer.Option(min=0, help="Of the sentences, for intervals; 0 for none.")
-    ] = RESAMPLES,
-    seed: Annotated[int, typer.Option(min=0, help="Of the resamples.")] = 0,
     unchecked: Annotated[
         bool,
         typer.Option(
@@ -134,10 +129,7 @@ def aer(
     if symmetrize is not None and reverse is not None:
         other = _read(reverse, reading)
         files = [(file, _together(symmetrize, found, other)) for file, found in files]
-    scores = [
-        (file, score_links(reading.gold, found, resamples=resamples, seed=seed))
-        for file, found in files
-    ]
+    scores = [(file, score_links(reading.gold, found)) for file, found in files]
     signature = scores[0][1].signature(
         links_signature(gold, gold_format, gold_base), symmetrize or "none"
     )

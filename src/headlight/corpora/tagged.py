@@ -43,7 +43,7 @@ def open_tagged(
     """Tagged sentences from a file, a pattern or a folder, as CoNLL-2000 and its like have them.
 
     A word stands in a line with its tag, in columns that blanks or tabs separate; a blank line ends
-    the sentence.  Lines that begin a document (``-DOCSTART-``) are passed over.  Files may be
+    the sentence.  Lines that begin a document (``-DOCSTART-``) are no sentences.  Files may be
     compressed or archives, as for `open_treebank`.
 
     Args:
@@ -66,11 +66,14 @@ def open_tagged(
         return corpus_in_memory(source, "tagged", "sentences", format=format, read=_given)
 
     def read(lines: Lines, _: CorpusCounts) -> Iterator[TaggedSentence]:
+        document = ""
         for block in blocks(lines):
             rows = [_word_and_tag(block, at, word, tag) for at in range(len(block.lines))]
-            if rows[0][0] != DOCUMENT_START:
-                words, tags = zip(*rows, strict=True)
-                yield TaggedSentence(block.place(0), words, tags=tags)
+            if rows[0][0] == DOCUMENT_START:
+                document = block.place(0)
+                continue
+            words, tags = zip(*rows, strict=True)
+            yield TaggedSentence(block.place(0), words, tags=tags, document=document)
 
     return corpus_of_files(source, "tagged", read)
 

@@ -156,6 +156,28 @@ def around(one: Estimate, written: Any = percent, *, share: bool = True) -> str:
     return interval(low, high, written)
 
 
+def around_first(
+    numbers: Estimate, written: Any = percent, *, share: bool = True, lowest: bool = False
+) -> str:
+    """Return the interval of the largest number in brackets, with its value by cross-fit.
+
+    The largest of many is too large by chance; see `Estimate.largest`.
+
+    Args:
+        numbers: of any shape.
+        written: makes text of a number.
+        share: whether the interval ends at 0 and 1.
+        lowest: whether it is the smallest that was chosen.
+    """
+    chosen = numbers.times(-1.0) if lowest else numbers
+    first = chosen.first()
+    brackets = "" if first is None else around(numbers.at(first), written, share=share)
+    if not brackets or numbers.value.size == 1 or numbers.ends is not None:
+        return brackets
+    fitted = float(chosen.largest().value) * (-1 if lowest else 1)
+    return f"{brackets[:-1]}; {written(fitted)} by cross-fit)"
+
+
 def many(verdicts: NDArray[Any], noun: str = "") -> str:
     """How many are certainly so: ``7``, or ``7 heads (2 inconclusive)``."""
     open_ones = int((verdicts == "inconclusive").sum())

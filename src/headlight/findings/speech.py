@@ -1,12 +1,15 @@
 """Which ways to link words to time find them best."""
 
 from collections.abc import Iterator
+from typing import Any
 
 import numpy as np
 import pandas as pd
 import xarray as xr
 
+from headlight.findings.estimates import ENDS, Estimate, estimates
 from headlight.findings.observed import name_of
+from headlight.result.estimate import with_ends
 
 NUMBERS = ("start_error", "end_error", "inside", "on_path")
 PREFIXES = {"chosen_": "chosen heads", "": "best layer", "head_": "best head"}
@@ -27,26 +30,34 @@ def ways_to_time(result: xr.Dataset) -> pd.DataFrame:
     """The chosen heads, the best layer and the best head of each measure and step, the best first.
 
     The best has the smallest error of beginnings, in seconds; where no times are known, it gives
-    most to its own path.
+    most to its own path.  `cross_fit` is that number without the luck of having been chosen.
     """
-    rows = list(_rows(result))
-    by, ascending = ("start_error", True) if times_known(result) else ("on_path", False)
-    return pd.DataFrame(rows).sort_values(by, ascending=ascending, kind="stable")
+    return pd.DataFrame([row for row, _ in judged_ways(result)])
 
 
-def _rows(result: xr.Dataset) -> Iterator[dict[str, object]]:
+def judged_ways(result: xr.Dataset) -> list[tuple[dict[str, Any], Estimate]]:
+    """Return the rows of `ways_to_time`, each with the number that it is judged by."""
+    sign = 1 if times_known(result) else -1
+    return sorted(_rows(result), key=lambda way: sign * float(way[1].value))
+
+
+def _rows(result: xr.Dataset) -> Iterator[tuple[dict[str, Any], Estimate]]:
+    sign = 1 if times_known(result) else -1
     judged = "start_error" if times_known(result) else "on_path"
     for prefix, called in PREFIXES.items():
         if f"{prefix}{judged}" not in result:
             continue
+        for name in NUMBERS:
+            result = with_ends(result, f"{prefix}{name}")
         for measure in map(str, result["measure"].values):
             for step in map(str, result["step"].values):
                 cell = result.sel(measure=measure, step=step)
-                values = cell[f"{prefix}{judged}"]
-                sign = 1 if times_known(result) else -1
-                place = np.nanargmin(sign * values.values)
-                where = dict(zip(values.dims, np.unravel_index(place, values.shape), strict=True))
-                best = cell.isel({name: int(at) for name, at in where.items()})
+                dims = tuple(map(str, cell[f"{prefix}{judged}"].dims))
+                every = estimates(cell, f"{prefix}{judged}", dims)
+                lowest = every.times(-sign)
+                places = lowest.first() or (0,) * len(dims)
+                where = dict(zip(dims, places, strict=True))
+                best = cell.isel(where)
                 name = called
                 if where:
                     head = [int(best["head"])] if "head" in where else []
@@ -55,7 +66,9 @@ def _rows(result: xr.Dataset) -> Iterator[dict[str, object]]:
                 numbers = {
                     f"{number}{bound}": float(best[f"{prefix}{number}{bound}"])
                     for number in NUMBERS
-                    for bound in ("", "_low", "_high")
+                    for bound in ENDS
                     if f"{prefix}{number}{bound}" in best
                 }
-                yield {"way": name, "measure": measure, "step": step, **numbers}
+                fitted = -sign * float(lowest.largest().value) if where else np.nan
+                row = {"way": name, "measure": measure, "step": step, **numbers}
+                yield row | {"cross_fit": fitted}, every.at(places)

@@ -14,6 +14,7 @@ import xarray as xr
 
 from headlight.catalogue import find_study
 from headlight.errors import UnknownNameError
+from headlight.findings.estimates import estimates
 from headlight.findings.rules import (
     FEW_EXAMPLES,
     FEW_MENTIONS,
@@ -361,23 +362,18 @@ def _few_mentions(result: xr.Dataset, documents: int) -> Iterator[str]:
 
 def _majority(result: xr.Dataset) -> Iterator[str]:
     """Whether a classifier is hardly better than saying always the same."""
-    numbers = [_number(result, name) for name in ("own_accuracy", "own_accuracy_low")]
+    own = estimates(result, "own_accuracy", ())
     majority = _number(result, "majority_accuracy")
     if "kind" in result.coords and "majority_accuracy" in result and "accuracy" in result:
-        numbers = numbers if np.isfinite(numbers[0]) else _of_base(result)
-    accuracy, low = numbers
-    if is_near_majority(accuracy, low, majority):
+        base = int(np.argmax(result["kind"].values == "base"))
+        own = own if np.isfinite(own.value) else estimates(result, "accuracy", ("run",)).at(base)
+    accuracy = float(own.value)
+    if is_near_majority(accuracy, float(own.low), majority):
         yield (
             f"{percent(accuracy)} of the model's predictions are correct, and {percent(majority)} "
             "would be if it always predicted the most frequent class: what follows says little "
             "of such a model."
         )
-
-
-def _of_base(result: xr.Dataset) -> list[float]:
-    """The accuracy of the model itself among others, and the lower end of its interval."""
-    base = np.flatnonzero(result["kind"].values == "base")
-    return [float(result[name].values[base[0]]) for name in ("accuracy", "accuracy_low")]
 
 
 def _noun(result: xr.Dataset, *, whole: bool = False) -> str:

@@ -9,10 +9,9 @@ from headlight.links.aligners import Aligner, Directions, baseline_links
 from headlight.links.error_rate import (
     COUNTS,
     RATES,
-    RESAMPLES,
     LinkCounts,
     LinkScore,
-    link_rate_intervals,
+    link_rate_slots,
     link_rates,
     score_links,
 )
@@ -27,7 +26,6 @@ __all__ = [
     "COUNTS",
     "LINK_FORMATS",
     "RATES",
-    "RESAMPLES",
     "Aligner",
     "Directions",
     "FormatWarning",
@@ -43,7 +41,7 @@ __all__ = [
     "baseline_links",
     "check_format",
     "demand_words",
-    "link_rate_intervals",
+    "link_rate_slots",
     "link_rates",
     "links_signature",
     "open_links",

@@ -1,6 +1,5 @@
 """Precision, recall and alignment error rate of word links, with intervals."""
 
-import math
 from collections.abc import Iterable
 from dataclasses import astuple, dataclass, fields
 
@@ -8,11 +7,10 @@ import numpy as np
 from jaxtyping import Float64
 
 from headlight.links.word_links import Gold, Link
-from headlight.reduce import Bootstrap, share, share_interval
+from headlight.reduce import Slots, of_sums, share
+from headlight.reduce.intervals import deviations
+from headlight.result.estimate import Estimate
 from headlight.version import __version__
-
-RESAMPLES = 1000
-"""Of the sentences, for intervals, unless another number is asked for."""
 
 RATES = ("precision", "recall", "error_rate")
 """What is computed of the counts, in this order."""
@@ -78,20 +76,22 @@ def link_rates(
     return found
 
 
-def link_rate_intervals(
-    replicates: Float64[np.ndarray, "replicate *cell count=6"],
-) -> tuple[Float64[np.ndarray, "*cell rate=3"], Float64[np.ndarray, "*cell rate=3"]]:
-    """The bounds of 95 % of `link_rates`, by the bootstrap over sentences.
+def link_rate_slots(
+    counts: Float64[np.ndarray, "slot *cell count=6"], units: Float64[np.ndarray, " slot"]
+) -> dict[str, np.ndarray]:
+    """Return `link_rates` along the last axis, with what they are without each block of sentences.
 
     Args:
-        replicates: Sums over resampled sentences, those of a `Bootstrap`.
+        counts: Sums of `headlight.reduce.Slots`.
+        units: Sentences, or documents, in each slot.
+
+    Returns:
+        What `headlight.reduce.of_sums` does.
     """
-    shape = (*replicates.shape[1:-1], len(RATES))
-    flat = (len(replicates), math.prod(shape))
-    parts, wholes = (each.reshape(flat) for each in _fractions(replicates))
-    low, high = (each.reshape(shape) for each in share_interval(parts, wholes))
-    low[..., -1], high[..., -1] = 1 - high[..., -1], 1 - low[..., -1]
-    return low, high
+    found = of_sums(*_fractions(counts), units)
+    for name in ("mean", "without"):
+        found[name][..., -1] = 1 - found[name][..., -1]
+    return found
 
 
 def _fractions(
@@ -111,7 +111,7 @@ class LinkScore:
         precision: |A ∩ P| / |A|.
         recall: |A ∩ S| / |S|.
         error_rate: AER, see `link_rates`.
-        intervals: The interval of 95 % of each of `RATES`, by name.
+        intervals: The interval of 95 % of each of `RATES`, by name; NaN of few sentences.
     """
 
     counts: LinkCounts
@@ -121,13 +121,15 @@ class LinkScore:
     intervals: dict[str, Interval]
 
     @classmethod
-    def of(cls, sums: Bootstrap) -> "LinkScore":
+    def of(cls, sums: Slots) -> "LinkScore":
         """The score of summed counts, in the order of `COUNTS`."""
         found = sums.compute()
-        total, replicates = found["total"], found["replicates"]
-        low, high = link_rate_intervals(replicates)
-        precision, recall, error_rate = link_rates(total).tolist()
-        bounds = zip(low.tolist(), high.tolist(), strict=True)
+        total = found["part"].sum(0)
+        slots = link_rate_slots(found["part"], found["units"])
+        moved, _ = deviations(slots["mean"], slots["without"], slots["whole"])
+        rates = Estimate.of_slots(link_rates(total), moved, slots["whole"], found["units"], "share")
+        bounds = zip(rates.low.tolist(), rates.high.tolist(), strict=True)
+        precision, recall, error_rate = rates.value.tolist()
         return cls(
             LinkCounts(*total.astype(int).tolist()),
             precision,
@@ -159,25 +161,16 @@ class LinkScore:
         return "|".join(["AER", *(f"{name}:{value}" for name, value in parts.items())])
 
 
-def score_links(
-    gold: Iterable[Gold],
-    links: Iterable[Iterable[Link]],
-    *,
-    resamples: int = RESAMPLES,
-    seed: int = 0,
-) -> LinkScore:
+def score_links(gold: Iterable[Gold], links: Iterable[Iterable[Link]]) -> LinkScore:
     """How well links agree with the gold of the same sentences.
 
     Args:
         gold: The gold of each sentence.
         links: What an aligner found in each sentence.
-        resamples: Of the sentences, for intervals; 0 for none.
-        seed: Of the resamples.
 
     Raises:
         ValueError: There are more sentences of one than of the other.
     """
     rows = [astuple(LinkCounts.of(*both)) for both in zip(gold, links, strict=True)]
     counts = np.array(rows, dtype=np.int64).reshape(-1, len(COUNTS))
-    keys = np.arange(len(rows))
-    return LinkScore.of(Bootstrap.of(keys, counts, replicates=resamples, seed=seed))
+    return LinkScore.of(Slots.of(np.arange(len(rows)), counts))

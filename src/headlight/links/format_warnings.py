@@ -46,12 +46,12 @@ def check_format(gold: Sequence[Gold], links: Sequence[Links]) -> FormatWarning 
         gold: The gold of each sentence.
         links: What an aligner found in each sentence.
     """
-    error_rate = score_links(gold, links, resamples=0).error_rate
+    error_rate = score_links(gold, links).error_rate
     limit = min(SHARE * error_rate, error_rate - GAIN)
     found: list[FormatWarning] = []
     for swap, step in product((False, True), (0, 1, -1)):
         others = [_moved(swapped(each) if swap else each, step) for each in links]
-        other = score_links(gold, others, resamples=0).error_rate
+        other = score_links(gold, others).error_rate
         better = _better(gold, links, others)
         if other <= limit and len(better) >= FEWEST:
             found.append(FormatWarning(swap, step, better[0], error_rate, other))

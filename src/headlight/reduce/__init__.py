@@ -13,7 +13,7 @@ from headlight.reduce.pearson import Pearson, Ratio
 from headlight.reduce.rank_correlation import RankCorrelation
 from headlight.reduce.resampled_mean import ResampledMean
 from headlight.reduce.sample import Sample
-from headlight.reduce.slots import Slots
+from headlight.reduce.slots import Slots, of_sums
 from headlight.reduce.strongest import Strongest
 from headlight.reduce.tally import ACCUMULATORS, Tally
 from headlight.reduce.tree import Tree
@@ -37,6 +37,7 @@ __all__ = [
     "Strongest",
     "Tally",
     "Tree",
+    "of_sums",
     "share",
     "share_interval",
 ]

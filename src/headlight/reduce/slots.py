@@ -95,20 +95,32 @@ class Slots(Accumulator):
         self.wholes = _coarser(self.wholes, self.level - level)
 
     def compute(self) -> dict[str, Array]:
-        """`mean`, of ``shape``; `without` each slot, ``[slot, *shape]``; `whole`; and `units`.
-
-        What has no whole is NaN. `units` are the numbers of units of each slot, with those of which
-        nothing was observed.
-        """
-        # Of one number numpy would make a number, and no array.
-        part, whole = np.asarray(self.parts.sum(0)), np.asarray(self.wholes.sum(0))
+        """`part` and `whole`, the sums of each slot, and what `of_sums` makes of them."""
         size = 1 << self.level
-        return {
-            "mean": _ratio(part, whole),
-            "without": _ratio(part - self.parts, whole - self.wholes),
-            "whole": self.wholes.copy(),
-            "units": np.clip(self.ends[0] - size * np.arange(SLOTS), 0, size),
-        }
+        units = np.clip(self.ends[0] - size * np.arange(SLOTS), 0, size)
+        return {"part": self.parts.copy(), **of_sums(self.parts, self.wholes.copy(), units)}
+
+
+def of_sums(parts: Array, wholes: Array, units: Array) -> dict[str, Array]:
+    """Return a ratio of sums with what it is without each slot.
+
+    Args:
+        parts: ``[slot, *cell]``, the numerators.
+        wholes: the denominators; of size 1 where they are the same for all.
+        units: ``[slot]``, of each slot, with those of which nothing was observed.
+
+    Returns:
+        `mean`, of the cells; `without` each slot, ``[slot, *cell]``; `whole`; and `units`.  What
+        has no whole is NaN.
+    """
+    # Of one number numpy would make a number, and no array.
+    part, whole = np.asarray(parts.sum(0)), np.asarray(wholes.sum(0))
+    return {
+        "mean": _ratio(part, whole),
+        "without": _ratio(part - parts, whole - wholes),
+        "whole": wholes,
+        "units": units,
+    }
 
 
 def _coarser(sums: Array, steps: int) -> Array:

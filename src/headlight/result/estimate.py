@@ -11,7 +11,7 @@ Source: Shao and Tu (1995), "The Jackknife and Bootstrap", Section 2.3; of share
 Korn and Graubard (1998).
 """
 
-from collections.abc import Collection, Mapping
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any, overload
 
@@ -29,6 +29,12 @@ FEWEST_SLOTS = 5
 
 FEWEST_UNBOUNDED = 10
 """The same of numbers that have no upper bound, of which few slots say little."""
+
+FEWEST_TESTED, FEWEST_FILLED = 20, 16
+"""Units, and slots that hold them, from which on many numbers may be tested at once."""
+
+ROUNDING = 1e-12
+"""Numbers that differ by a smaller part of their sizes are the same."""
 
 LEVEL = 0.95
 SIGNS = 1000
@@ -153,6 +159,22 @@ class Estimate:
         scales, freedom = np.broadcast_to(np.asarray("signed"), value.shape), value * np.nan
         return Estimate(value, nothing, nothing, np.zeros(0), scales, freedom, (low, high))
 
+    @staticmethod
+    def joined(numbers: Sequence["Estimate"]) -> "Estimate":
+        """Return numbers of one corpus, of any shapes, along one axis."""
+        if not numbers or any(each.ends is not None for each in numbers):
+            parts = ([getattr(each, name).ravel() for each in numbers]
+                     for name in ("value", "low", "high"))  # fmt: skip
+            return Estimate.with_ends(*(np.concatenate([*part, np.zeros(0)]) for part in parts))
+        return Estimate(
+            np.concatenate([each.value.ravel() for each in numbers]),
+            np.concatenate([each.moved.reshape(len(each.units), -1) for each in numbers], 1),
+            np.concatenate([each.weights.reshape(len(each.units), -1) for each in numbers], 1),
+            numbers[0].units,
+            np.concatenate([np.ravel(each.scale) for each in numbers]),
+            np.concatenate([each.freedom.ravel() for each in numbers]),
+        )
+
     @property
     def low(self) -> Array:
         """The lower ends of the intervals of 95%; NaN where there is none."""
@@ -186,6 +208,14 @@ class Estimate:
     def units_of(self) -> Array:
         """How many documents or texts are in these slots."""
         return np.asarray(np.tensordot(self.units, np.isfinite(self.moved).astype(float), 1))
+
+    @property
+    def testable(self) -> NDArray[np.bool_]:
+        """Whether each number may be tested beside many others, as Benjamini and Hochberg do.
+
+        Of fewer texts p-values are too small too often, and more of what is found is none.
+        """
+        return np.asarray((self.units_of >= FEWEST_TESTED) & (self.filled >= FEWEST_FILLED))
 
     def interval(self, level: float = LEVEL) -> tuple[Array, Array]:
         """Return the ends of the intervals.
@@ -280,6 +310,8 @@ class Estimate:
                 one may be the beginning of the other; else their errors are independent.
         """
         value = self.value - other.value
+        rounding = ROUNDING * (np.abs(self.value) + np.abs(other.value))
+        value = np.asarray(np.where(np.abs(value) <= rounding, 0.0, value))
         if self.ends is not None or other.ends is not None:
             return Estimate.with_ends(value, self.low - other.high, self.high - other.low)
         one, two = (each._spread(value.ndim) for each in (self, other))
@@ -354,7 +386,8 @@ class Estimate:
             return Estimate.with_ends(self.value * factor, *ends)
         value = np.asarray(self.value * factor)
         keeps = (self.scale == "difference") | (self.scale == "positive") & (np.asarray(factor) > 0)
-        scale = np.where(keeps, self.scale, "signed")
+        bounded = np.isin(self.scale, ("share", "correlation"))
+        scale = np.where(keeps, self.scale, np.where(bounded, "difference", "signed"))
         return replace(self, value=value, moved=self.moved * factor, scale=scale)
 
     def first(self) -> tuple[int, ...] | None:
@@ -463,6 +496,19 @@ class Estimate:
             moved[slots] = (flat.moved[:, best] + p[:, best] * centre)[slots]
         one = flat.at(chosen[0])
         return replace(one, value=np.asarray(np.mean(estimates)), moved=moved)
+
+    def best(self) -> "Estimate":
+        """Return the largest number, with a lower end that holds although it was chosen.
+
+        In 95% of corpora all numbers are above such ends of theirs (max-t, one-sided).
+        """
+        first = self.first()
+        one = self.at((0,) * self.value.ndim if first is None else first)
+        if first is None or self.ends is not None:
+            return one
+        low, high = one.interval()
+        least = one.value - one.error * self.critical(two_sided=False)
+        return Estimate.with_ends(one.value, np.minimum(low, least), high)
 
     def _spread(self, axes: int) -> "Estimate":
         """Return the same, or one number with axes of size 1."""

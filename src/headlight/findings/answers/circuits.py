@@ -3,7 +3,7 @@
 import numpy as np
 import xarray as xr
 
-from headlight.findings.estimates import NO_INTERVAL, around, estimates, undecided
+from headlight.findings.estimates import NO_INTERVAL, around_first, estimates, undecided
 from headlight.findings.rules import RETRIEVES, WORTH_SAYING
 from headlight.findings.wording import listed, number, plural
 from headlight.vocabulary import head_name
@@ -86,7 +86,7 @@ def _repeated(result: xr.Dataset) -> list[str]:
     if (place := numbers.first()) is not None:
         names = _names(first)
         head = names[int(np.ravel_multi_index(place, numbers.value.shape))]
-        of_head = f"{number(float(numbers.value[place]))}{around(numbers.at(place), number)}"
+        of_head = f"{number(float(numbers.value[place]))}{around_first(numbers, number)}"
         said.append(f"Most to the token before goes from {head}: {of_head} by {measure}.")
         said[-1] += undecided(numbers, names, "which head gives it most")
     return said

@@ -3,7 +3,14 @@
 import numpy as np
 import xarray as xr
 
-from headlight.findings.estimates import NO_INTERVAL, Estimate, around, between, estimates
+from headlight.findings.estimates import (
+    NO_INTERVAL,
+    Estimate,
+    around,
+    around_first,
+    between,
+    estimates,
+)
 from headlight.findings.observed import average, category_label, name_of, observed, occurs
 from headlight.findings.rules import APART
 from headlight.findings.sentences import highlights
@@ -144,9 +151,7 @@ def ablation(result: xr.Dataset) -> list[str]:
             name_of(result, int(result["layer"].values[at[0]]), *at[1:])
             for at in (first, *kl.rivals())
         ]
-        told = (
-            f"KL {number(float(kl.value[first]))} nats{around(kl.at(first), number, share=False)}"
-        )
+        told = f"KL {number(float(kl.value[first]))} nats{around_first(kl, number, share=False)}"
         median = number(float(np.nanmedian(kl.value)))
         said.append(
             f"Predictions move most without {names[0]}: {told}; the median is {median}."
@@ -159,7 +164,7 @@ def ablation(result: xr.Dataset) -> list[str]:
             else f"Without which {scope} predictions move most is inconclusive between "
             f"{between(names, scope)}: without {names[0]} {told}; the median is {median}."
         )
-        lows = result[f"{scope}_loss_change_low"].values
+        lows = estimates(result, f"{scope}_loss_change", dims).low
         if np.isfinite(lows).any():
             there = int(np.isfinite(lows).sum())
             said.append(

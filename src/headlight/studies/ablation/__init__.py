@@ -4,7 +4,6 @@ from dataclasses import dataclass
 from typing import Literal
 
 from headlight.analysis.settings import (
-    BootstrapSettings,
     ClassifierSettings,
     TextSettings,
     check_files,
@@ -23,14 +22,14 @@ OF_LABELS = ("columns", "label_column", "class_names")
 
 
 @dataclass(frozen=True, kw_only=True)
-class AblationSettings(TextSettings, BootstrapSettings):
+class AblationSettings(TextSettings):
     """Everything that the result depends on besides model and texts.
 
     Attributes:
         kind: which attention; by default the first that the model has.
         format: of the corpus; by default what its suffix or beginning says. For a classifier one of
             those of permutation.
-        seed: where segments are cut, which words are hidden, and of the resampling.
+        seed: where segments are cut, and which words are hidden.
         by: what is removed at once: each ``head``, all heads of each ``layer``.
         columns: for a classifier: names of the columns or keys that hold a text, or two of a pair;
             for a tagger the numbers, from 1, of the columns of word and tag. By default the usual
@@ -108,6 +107,5 @@ STUDY = Study(
         ("wiki/ --model gpt2 --max-length 128", "loss of the next token"),
         ("reviews.tsv --model ./my-classifier", "also how many predictions stay correct"),
     ),
-    smallest={"bootstrap": 2},
     order=6,
 )

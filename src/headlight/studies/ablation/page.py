@@ -7,7 +7,7 @@ import pandas as pd
 import xarray as xr
 
 from headlight.findings.answers import heads
-from headlight.findings.estimates import ENDS, Estimate, undecided
+from headlight.findings.estimates import estimates, undecided
 from headlight.views.parts import (
     Columns,
     Curve,
@@ -50,7 +50,7 @@ EXPLANATION = (
     "A head that is removed hands zeros on, as if all its weights were zero; nothing is trained "
     "again. KL is the divergence of what the model then predicts from what it predicts with all "
     "heads, in nats; loss and the share of right predictions are differences from those of the "
-    "model as it is. Intervals: 95%, bootstrap over texts."
+    "model as it is. Intervals: 95%, over documents or texts."
 )
 
 
@@ -162,11 +162,10 @@ def _choices(tokens: np.ndarray, shares: np.ndarray) -> list[str]:
     return [f"{str(token).strip()} ({share:.0%})" for token, share in pairs]
 
 
-def _in_order(result: xr.Dataset, frame: pd.DataFrame, name: str) -> np.ndarray:
-    """A number of heads in the order of their table."""
-    at = {dim: xr.DataArray(frame[dim].to_numpy(), dims="row") for dim in ("layer", "head")}
-    values: np.ndarray = result[name].sel(at).values
-    return values
+def _places(result: xr.Dataset, frame: pd.DataFrame) -> tuple[np.ndarray, ...]:
+    """Return where the heads of a table are along the axes of layers and heads."""
+    places = (result.get_index(dim).get_indexer(pd.Index(frame[dim])) for dim in ("layer", "head"))
+    return tuple(places)
 
 
 def _lengths(result: xr.Dataset) -> Section:
@@ -174,10 +173,8 @@ def _lengths(result: xr.Dataset) -> Section:
     correlation = _correlation(frame)
     longest = int(frame["length"].to_numpy().argmax())
     names = [_name(frame, at) for at in range(len(frame))]
-    norms, divergences = (
-        Estimate.with_ends(*(_in_order(result, frame, f"head_{name}{end}") for end in ENDS))
-        for name in ("norm", "kl")
-    )
+    places = _places(result, frame)
+    norms, divergences = (estimates(result, f"head_{name}").at(places) for name in ("norm", "kl"))
     of_longest = np.array([str(divergences.at(longest).against(divergences.at(at)))
                            for at in range(len(frame))])  # fmt: skip
     first = 1 + int((of_longest == "below").sum())

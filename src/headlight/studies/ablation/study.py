@@ -2,7 +2,6 @@
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field, replace
-from functools import partial
 from typing import Any
 
 import numpy as np
@@ -10,14 +9,14 @@ import xarray
 from jaxtyping import Float, Float64
 from torch import Tensor
 
-from headlight.analysis.batch_texts import Texts
+from headlight.analysis.batch_texts import Texts, units_of
 from headlight.analysis.classifiers.components import Component, by_scope, components_of, name_of
 from headlight.analysis.classifiers.plan import LabelledSource, plan_classifier_study
 from headlight.analysis.plan import Pass, StudyPlan
 from headlight.analysis.positions import array
 from headlight.analysis.study import GradientStudy, PassStudy
 from headlight.analysis.text_plan import TextSource, plan_text_study
-from headlight.analysis.variables import BOUNDS, Variable, described, long_names
+from headlight.analysis.variables import Variable, described, long_names, slots_at, with_slots
 from headlight.capture import (
     NOTHING,
     AttentionSite,
@@ -36,7 +35,7 @@ from headlight.encode.batch import Batch
 from headlight.errors import CaptureError, UsageError
 from headlight.measures import vector_norm
 from headlight.measures.precision import double
-from headlight.reduce import Accumulator, Count, ResampledMean, Strongest, Tally
+from headlight.reduce import Accumulator, Count, Slots, Strongest, Tally
 from headlight.run import State
 from headlight.studies.ablation import AblationSettings
 from headlight.studies.ablation.outputs import (
@@ -104,12 +103,17 @@ def dataset(
     """Named arrays of what was seen."""
     found = tally.compute()
     variables: dict[str, Any] = {"predicted": ((), found["predicted"]["total"])}
-    for bound, statistic in BOUNDS.items():
-        for at, name in enumerate(OWN):
-            variables[f"own_{name}{bound}"] = ((), found["own"][statistic][at])
-        for name, values in zip(CHANGES, found["changes"][statistic], strict=True):
-            for prefix, (axes, cells) in by_scope(values, components, sites).items():
-                variables[f"{prefix}{CALLED.get(name, name)}{bound}"] = (axes, cells)
+    for at, name in enumerate(OWN):
+        sums = slots_at(found["own"], at)
+        variables |= with_slots(f"own_{name}", (), sums["mean"], sums)
+    for at, name in enumerate(CHANGES):
+        sums = slots_at(found["changes"], at)
+        parts = ("mean", "without", "whole")
+        scopes = {part: by_scope(sums[part], components, sites) for part in parts}
+        for prefix, (axes, mean) in scopes["mean"].items():
+            slots = {part: scope[prefix][1] for part, scope in scopes.items()}
+            slots["units"] = sums["units"]
+            variables |= with_slots(f"{prefix}{CALLED.get(name, name)}", axes, mean, slots)
     coordinates = {"layer": [site.layer for site in sites]}
     if "head_kl" in variables:
         coordinates["head"] = list(range(max(site.heads for site in sites)))
@@ -133,8 +137,8 @@ class AblationStudy(PassStudy[AblationSettings], GradientStudy[AblationSettings]
     Its result has over ``layer`` and ``head``, with the prefix ``head_``, and over ``layer``, with
     ``layer_``: ``kl``, the KL divergence (intact ‖ removed) in nats; ``changed``, the share of
     predictions whose most probable choice is another; ``loss_change`` and ``accuracy_change``; and
-    ``norm``, the mean length of what is removed.  Each has an interval, from resampled texts
-    (``_low``, ``_high``).  ``own_loss`` and ``own_accuracy`` are those of the model as it is.
+    ``norm``, the mean length of what is removed.  ``own_loss`` and ``own_accuracy`` are those of
+    the model as it is.
 
     Args:
         source: of a language model, see `headlight.analysis.text_plan.TextSource`; of a classifier,
@@ -241,18 +245,12 @@ class AblationObserver:
         self._require_finite(own, "as it is")
         components = components_of(self.settings.by, list(self._sites.values()))
         changes = np.stack(list(self._changes(before, own, components)), -1)
-        text_ids = np.array(self._texts.text_ids, dtype=np.int64)
-        resampled = partial(
-            ResampledMean.of,
-            text_ids,
-            replicates=self.settings.bootstrap,
-            seed=self.settings.seed,
-        )
+        units = units_of(self.examples)
         predicted = Count()
         predicted.update(array(self.outputs.labels != NOTHING))
         found: dict[str, Accumulator] = {
-            "changes": resampled(changes),
-            "own": resampled(own[:, [STATISTICS.index(name) for name in OWN]]),
+            "changes": Slots.of(units, changes),
+            "own": Slots.of(units, own[:, [STATISTICS.index(name) for name in OWN]]),
             "predicted": predicted,
         }
         if self._passages is not None:

@@ -3,7 +3,7 @@
 from dataclasses import dataclass, field
 from typing import Annotated, Literal
 
-from headlight.analysis.settings import BootstrapSettings, ModelSettings
+from headlight.analysis.settings import ModelSettings
 from headlight.catalogue import Study
 from headlight.errors import UsageError
 from headlight.settings import UNLISTED, AtLeast1
@@ -20,7 +20,7 @@ from headlight.word_alignment.settings import (
 
 
 @dataclass(frozen=True, kw_only=True)
-class AlignmentSettings(BootstrapSettings, LinkSettings, ModelSettings):
+class AlignmentSettings(LinkSettings, ModelSettings):
     """Everything that the result depends on besides model and pairs.
 
     Attributes:
@@ -175,7 +175,7 @@ STUDY = Study(
         ("pairs.tsv --gold links.naacl --model Helsinki-NLP/opus-mt-de-en", ""),
         ("recordings/ --model openai/whisper-tiny.en", "words and the time when they are said"),
     ),
-    smallest={"bootstrap": 2, "measures": ["weight", "norm", "effective", "difference"]},
+    smallest={"measures": ["weight", "norm", "effective", "difference"]},
     order=12,
     no_sentence=(
         "the links of any pair, beside the gold links, are on the page that `headlight "

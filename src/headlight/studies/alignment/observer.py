@@ -8,6 +8,7 @@ import torch
 from jaxtyping import Float, Int64
 from torch import Tensor
 
+from headlight.analysis.batch_texts import units_of
 from headlight.analysis.positions import array, moments, stacked
 from headlight.capture import AttentionSite, CapturedModel, LayerRecord
 from headlight.capture.hidden_states import all_hidden_states
@@ -15,7 +16,7 @@ from headlight.encode import EncodedTranslation
 from headlight.encode.batch import Batch
 from headlight.links import COUNTS, Gold
 from headlight.measures import Scores
-from headlight.reduce import Bootstrap, Tally
+from headlight.reduce import Slots, Tally
 from headlight.studies.alignment import AlignmentSettings
 from headlight.word_alignment.encoders import pairs_of
 from headlight.word_alignment.inputs import input_matrix
@@ -43,7 +44,7 @@ class GoldOfBatch:
         device: torch.device | str,
     ) -> None:
         self._own = [gold[example.index] for example in examples]
-        self._keys = np.array([example.index for example in examples], dtype=np.int64)
+        self._units = units_of(examples)
         targets = max(len(example.target_text) for example in examples)
         sources = max(len(example.source_text) for example in examples)
         shape = (len(examples), 1, targets, sources)
@@ -68,9 +69,10 @@ class GoldOfBatch:
         made[..., 5] = 1
         return made
 
-    def resampled(self, rows: Counts, settings: AlignmentSettings) -> Bootstrap:
-        """The sums of such counts over pairs, which are drawn again for the intervals."""
-        return Bootstrap.of(self._keys, rows, replicates=settings.bootstrap, seed=settings.seed)
+    def summed(self, rows: Counts) -> Slots:
+        """The sums of such counts over pairs, by blocks of the corpus."""
+        cells = (len(rows), *(1,) * (rows.ndim - 1))
+        return Slots.of(self._units, rows, np.ones(cells))
 
 
 @dataclass(eq=False, repr=False)
@@ -110,7 +112,7 @@ class AttentionAlignmentObserver:
         layers = [site.layer for site in self.sites]
         return Tally(
             {
-                "counts": self.gold.resampled(self._all_counts(), self.settings),
+                "counts": self.gold.summed(self._all_counts()),
                 "norm": moments(stacked([self._norms[layer] for layer in layers])),
                 "merged_norm": moments(array(torch.cat([self._merged[n] for n in layers], 1))),
             }
@@ -146,7 +148,7 @@ class InputAlignmentObserver:
             matrix = input_matrix(self.model, self.batch, measure, settings.inputs)
             links, _ = input_links(matrix, sides, settings)
             found.append(self.gold.counts(links)[:, 0])
-        return Tally({"counts": self.gold.resampled(np.stack(found, 1), settings)})
+        return Tally({"counts": self.gold.summed(np.stack(found, 1))})
 
 
 @dataclass(eq=False, repr=False)
@@ -180,4 +182,4 @@ class SimilarityAlignmentObserver:
                 links, _ = extracted(pairs, extraction, settings.similarity)
                 counts.append(self.gold.counts(pairs.links_of_words(links)[:, None])[:, 0])
             found.append(np.stack(counts, 1))
-        return Tally({"counts": self.gold.resampled(np.stack(found, 2), settings)})
+        return Tally({"counts": self.gold.summed(np.stack(found, 2))})

@@ -9,12 +9,19 @@ import torch
 import xarray
 from jaxtyping import Float64, Int64
 
-from headlight.analysis.variables import Variable, described, long_names
+from headlight.analysis.batch_texts import units_of
+from headlight.analysis.variables import (
+    Variable,
+    described,
+    long_names,
+    slots_at,
+    with_slots,
+)
 from headlight.capture import AttentionSite, LayerRecord
 from headlight.encode import EncodedSpeech
 from headlight.encode.batch import NO_WORD
 from headlight.measures import Scores
-from headlight.reduce import ResampledMean, Tally
+from headlight.reduce import Slots, Tally
 from headlight.studies.alignment import AlignmentSettings
 from headlight.vocabulary import head_name, measure as described_measure
 from headlight.word_alignment.settings import STEPS
@@ -87,20 +94,16 @@ class SpeechAlignmentObserver:
 
     def tally(self) -> Tally:
         """What was found of every word, by measure, step, layer and head; then of chosen heads."""
-        keys, rows, chosen = [], [], []
+        rows, chosen = [], []
         for row, example in enumerate(self.examples):
-            layers = self._of_layers(row, len(example.target_text))
-            rows.append(layers)
-            keys += [example.index] * len(layers)
+            rows.append(self._of_layers(row, len(example.target_text)))
             if self.chosen:
                 chosen.append(self._of_chosen(row, example))
-        settings = self.settings
-        options: dict[str, Any] = {"replicates": settings.bootstrap, "seed": settings.seed}
-        numbers = np.array(keys, dtype=np.int64)
-        members = {"words": ResampledMean.of(numbers, np.concatenate(rows), **options)}
+        units = np.repeat(units_of(self.examples), [len(each) for each in rows])
+        members = {"words": Slots.of(units, np.concatenate(rows))}
         if chosen:
-            members["chosen"] = ResampledMean.of(numbers, np.concatenate(chosen), **options)
-        return Tally(members)
+            members["chosen"] = Slots.of(units, np.concatenate(chosen))
+        return Tally(dict(members))
 
     def _of_layers(
         self, row: int, words: int
@@ -215,7 +218,7 @@ def speech_dataset(
         "layer": [site.layer for site in sites],
         "head": list(range(seen["words"]["mean"].shape[3] - 1)),
     }
-    counts = seen["words"]["count"][0, 0, 0, 0]
+    counts = seen["words"]["whole"].sum(0)[0, 0, 0, 0]
     attributes = {
         "words": int(counts[-1]),
         "words_with_times": int(counts[0]),
@@ -227,11 +230,10 @@ def speech_dataset(
 def _numbers(
     seen: Mapping[str, np.ndarray], prefix: str, axes: tuple[str, ...], unit: Any
 ) -> dict[str, Any]:
-    """Each number with its interval, those alone of which something was seen."""
+    """Each number, those alone of which something was seen."""
     found: dict[str, Any] = {}
-    for bound, part in (("", "mean"), ("_low", "low"), ("_high", "high")):
-        values = seen[part][unit]
-        for at, name in enumerate(OF_WORDS):
-            if np.isfinite(seen["mean"][unit][..., at]).any():
-                found[f"{prefix}{name}{bound}"] = (axes, values[..., at])
+    for at, name in enumerate(OF_WORDS):
+        numbers = slots_at(slots_at(seen, unit), np.s_[..., at])
+        if np.isfinite(numbers["mean"]).any():
+            found |= with_slots(f"{prefix}{name}", axes, numbers["mean"], numbers)
     return found

@@ -1,7 +1,7 @@
 """Word alignment: how well words of a translation are linked by layer, head and measure."""
 
 import re
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
 import numpy as np
@@ -13,7 +13,13 @@ from headlight.analysis.batch_runner import Observer
 from headlight.analysis.plan import Pass, StudyPlan, check_repeatable, check_tokenizer
 from headlight.analysis.study import PassStudy
 from headlight.analysis.text_plan import refuse_recordings
-from headlight.analysis.variables import Variable, described, long_names
+from headlight.analysis.variables import (
+    Variable,
+    described,
+    long_names,
+    slots_at,
+    with_slots,
+)
 from headlight.capture import AttentionSite, CapturedModel
 from headlight.capture.hidden_states import hidden_layers
 from headlight.catalogue.models import place_of
@@ -35,7 +41,7 @@ from headlight.links import (
     RATES,
     Gold,
     demand_words,
-    link_rate_intervals,
+    link_rate_slots,
     link_rates,
     open_links,
     swapped,
@@ -84,11 +90,10 @@ def attention_dataset(
     found = tally.compute()
     heads = np.array([site.heads for site in sites])
     there = np.arange(int(heads.max())) < heads[:, None]
-    together = {name: sums[..., 0, :] for name, sums in found["counts"].items()}
-    alone = {name: sums[..., 1:, :] for name, sums in found["counts"].items()}
+    counts = found["counts"]
     variables = {
-        **_rates(together, "", _CELL),
-        **_rates(alone, "head_", (*_CELL, "head"), there),
+        **_rates(counts, "", _CELL, np.s_[..., 0, :]),
+        **_rates(counts, "head_", (*_CELL, "head"), np.s_[..., 1:, :], there),
         "mean_norm": ("layer", found["merged_norm"]["mean"]),
         "head_mean_norm": (("layer", "head"), found["norm"]["mean"]),
     }
@@ -98,14 +103,14 @@ def attention_dataset(
         "layer": [site.layer for site in sites],
         "head": list(range(there.shape[1])),
     }
-    return _described(variables, coordinates, found["counts"]["total"])
+    return _described(variables, coordinates, counts)
 
 
 def input_dataset(tally: Tally, measures: Sequence[str]) -> xarray.Dataset:
     """Named arrays of what gradients and differences link."""
     found = tally.compute()["counts"]
     variables = _rates(found, "input_", ("input_measure",))
-    return _described(variables, {"input_measure": list(measures)}, found["total"])
+    return _described(variables, {"input_measure": list(measures)}, found)
 
 
 def similarity_dataset(
@@ -115,31 +120,33 @@ def similarity_dataset(
     found = tally.compute()["counts"]
     variables = _rates(found, "similarity_", ("extraction", "layer"))
     coordinates = {"extraction": list(extractions), "layer": list(layers)}
-    return _described(variables, coordinates, found["total"])
+    return _described(variables, coordinates, found)
 
 
 def _rates(
-    sums: dict[str, np.ndarray],
+    sums: Mapping[str, np.ndarray],
     prefix: str,
     axes: tuple[str, ...],
+    cells: Any = np.s_[...],
     there: Bool[np.ndarray, "layer head"] | None = None,
 ) -> dict[str, Any]:
-    """Precision, recall and error rate with their intervals; NaN where there is no head."""
-    low, high = link_rate_intervals(sums["replicates"])
-    found: dict[str, Any] = {}
-    for bound, values in (("", link_rates(sums["total"])), ("_low", low), ("_high", high)):
-        for at, rate in enumerate(RATES):
-            found[f"{prefix}{rate}{bound}"] = values[..., at]
-    found[f"{prefix}links"] = sums["total"][..., COUNTS.index("links")]
+    """Precision, recall and error rate; NaN where there is no head."""
+    counts = sums["part"][cells]
     if there is not None:
-        found = {name: np.where(there, values, np.nan) for name, values in found.items()}
-    return {name: (axes, values) for name, values in found.items()}
+        counts = np.where(there[..., None], counts, np.nan)
+    total = counts.sum(0)
+    values, slots = link_rates(total), link_rate_slots(counts, sums["units"])
+    found: dict[str, Any] = {f"{prefix}links": (axes, total[..., COUNTS.index("links")])}
+    for at, rate in enumerate(RATES):
+        of_rate = slots_at(slots, np.s_[..., at])
+        found |= with_slots(f"{prefix}{rate}", axes, values[..., at], of_rate)
+    return found
 
 
 def _described(
-    variables: dict[str, Any], coordinates: dict[str, Any], total: np.ndarray
+    variables: dict[str, Any], coordinates: dict[str, Any], sums: Mapping[str, np.ndarray]
 ) -> xarray.Dataset:
-    cell = total.reshape(-1, len(COUNTS))[0]
+    cell = sums["part"].sum(0).reshape(-1, len(COUNTS))[0]
     attributes = {f"gold_{name}": int(cell[COUNTS.index(name)]) for name in ("sure", "possible")}
     attributes["sentences"] = int(cell[COUNTS.index("sentences")])
     return described(variables, coordinates, VARIABLES).assign_attrs(attributes)
@@ -158,7 +165,7 @@ class AlignmentStudy(PassStudy[AlignmentSettings]):
     Teacher-forced: the decoder reads the given translation.  Memory does not grow with the corpus,
     but for the gold links.
 
-    Its result has rates with their intervals by measure, step and layer, for layers as a whole and
+    Its result has rates by measure, step and layer, for layers as a whole and
     for each head, and the mean norms, by which a layer can be chosen without gold; of an encoder,
     by extraction and layer.  Of speech it has how far beginnings and ends of words are found from
     where they are, in seconds, where their times are known, and how much of what words give to

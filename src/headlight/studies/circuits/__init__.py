@@ -3,7 +3,7 @@
 from dataclasses import dataclass
 from typing import Literal
 
-from headlight.analysis.settings import BootstrapSettings, ModelSettings
+from headlight.analysis.settings import ModelSettings
 from headlight.catalogue import Study
 from headlight.settings import AtLeast0, AtLeast1, require_distinct
 from headlight.vocabulary import Kind
@@ -18,7 +18,7 @@ OfAttention = Literal["weight", "norm", "effective"]
 
 
 @dataclass(frozen=True, kw_only=True)
-class CircuitsSettings(BootstrapSettings, ModelSettings):
+class CircuitsSettings(ModelSettings):
     """Everything that the result depends on besides model and haystack.
 
     Attributes:
@@ -34,7 +34,7 @@ class CircuitsSettings(BootstrapSettings, ModelSettings):
         haystack: tokens of each of these texts.
         format: of the corpus of which these are cut; by default what its suffix or beginning says.
         column: key or column that holds the text; by default ``text``, or the only one.
-        seed: which tokens are drawn, and of the resampling.
+        seed: which tokens are drawn.
     """
 
     kind: Kind | None = None
@@ -81,7 +81,7 @@ STUDY = Study(
         ("wiki/ --model gpt2 --parts needle --haystack 900", "retrieval heads"),
         ("--parts matching,composition", "weights alone, also of encoders"),
     ),
-    smallest={"sequences": 2, "tokens": 6, "needles": 2, "haystack": 12, "bootstrap": 2},
+    smallest={"sequences": 2, "tokens": 6, "needles": 2, "haystack": 12},
     order=7,
     on_shards=False,
     no_sentence="it reads random tokens, and facts of its own, which stand in a table",

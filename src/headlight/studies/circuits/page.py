@@ -109,7 +109,7 @@ def _repeated(result: xr.Dataset) -> Section:
         "does), to the copy itself (duplicate token), and to the token before (previous token). "
         "Norms are scaled so that a row gives 1 in all. TransformerLens divides what a "
         "pattern gets by all attention, of the first half too; HeadVis leaves out what is less "
-        "than 0.01. Intervals: 95%, bootstrap over sequences.",
+        "than 0.01. Intervals: 95%, over sequences.",
         "Olsson et al. (2022)",
         [Drawing("repeated", "", "Scores on repeated random tokens by head.", draw)],
         [*tables, others],
@@ -147,7 +147,7 @@ def _retrieval(result: xr.Dataset) -> Section:
         "key is that token in the needle. The paper counts which of the needle's tokens were "
         "copied, its program how many steps copied one, so that a token may count twice, and "
         "looks for the needle by its words. A needle is found where the model says more than "
-        "half of its tokens; others do not count. Intervals: 95%, bootstrap over needles.",
+        "half of its tokens; others do not count. Intervals: 95%, over needles.",
         "Wu et al. (2024), Section 2",
         drawings,
         [Table("facts", "What was hidden", facts, {"said again": ".0%"}), *heads],

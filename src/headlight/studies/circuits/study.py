@@ -7,9 +7,8 @@ from typing import Any
 import numpy as np
 import torch
 import xarray
-from jaxtyping import Float64
 
-from headlight.analysis.batch_texts import text_id
+from headlight.analysis.batch_texts import units_of
 from headlight.analysis.folder import RunFolder
 from headlight.analysis.plan import (
     Pass,
@@ -21,7 +20,7 @@ from headlight.analysis.plan import (
 from headlight.analysis.positions import array, moments, stacked
 from headlight.analysis.runner import Origin, keep_result
 from headlight.analysis.study import PassStudy
-from headlight.analysis.variables import BOUNDS, Variable, described, long_names
+from headlight.analysis.variables import Variable, described, long_names, with_slots
 from headlight.capture import AttentionSite, CapturedModel, LayerRecord
 from headlight.capture.head_weights import HeadWeights, head_weights, norm_gains
 from headlight.corpora import Corpus, Source
@@ -32,7 +31,7 @@ from headlight.errors import UsageError
 from headlight.measures import Scores
 from headlight.measures.circuits import compositions, copying, gram, matching
 from headlight.measures.vectors import Vectors
-from headlight.reduce import ResampledMean, Tally
+from headlight.reduce import Slots, Tally
 from headlight.run import State
 from headlight.studies.circuits import OF_TEXTS, OF_WEIGHTS, CircuitsSettings
 from headlight.studies.circuits.needles import FACTS
@@ -66,8 +65,8 @@ class CircuitsStudy(PassStudy[CircuitsSettings]):
     later_head]`` are of weights alone; see `headlight.measures.circuits`.  They know nothing of
     biases, rotary embeddings and of what norms divide by.  ``repeated[behaviour, measure, layer,
     head]`` is of random tokens that are repeated, ``retrieval[version, measure, layer, head]`` of
-    facts in a haystack, where the model has given them again; both have intervals, from resampled
-    sequences and facts.  ``recall[needle]`` says how much of each fact it has given again.
+    facts in a haystack, where the model has given them again.  ``recall[needle]`` says how much of
+    each fact it has given again.
 
     Args:
         source: texts of which haystacks are cut (a path, a glob, ``hf:NAME``, texts, an open
@@ -143,8 +142,7 @@ class CircuitsStudy(PassStudy[CircuitsSettings]):
             ("needle", "retrieval", "version"),
         ):
             if part in self.parts:
-                for bound, statistic in BOUNDS.items():
-                    variables[f"{name}{bound}"] = ((axis, *axes), tally[name][statistic])
+                variables |= with_slots(name, (axis, *axes), tally[name]["mean"], tally[name])
         if "needle" in self.parts:
             facts = [FACTS[number % len(FACTS)] for number in range(self.settings.needles)]
             variables["recall"] = ("needle", tally["recall"]["mean"])
@@ -188,7 +186,7 @@ class CircuitsStudy(PassStudy[CircuitsSettings]):
             "path": list(PATHS), "behaviour": list(BEHAVIOURS), "version": list(VERSIONS),
             "measure": list(self.settings.measures), "needle": list(range(self.settings.needles)),
         }  # fmt: skip
-        used = {axis for axes, _ in variables.values() for axis in _axes(axes)} | {"layer", "head"}
+        used = {*xarray.Dataset(variables).dims, "layer", "head"}
         return described(
             variables, {each: known[each] for each in known if each in used}, VARIABLES
         )
@@ -235,10 +233,6 @@ class CircuitsStudy(PassStudy[CircuitsSettings]):
         return scores
 
 
-def _axes(axes: Any) -> tuple[str, ...]:
-    return (axes,) if isinstance(axes, str) else tuple(axes)
-
-
 def _by_head(scores: Sequence[Any], nothing: Sequence[torch.Tensor]) -> tuple[Any, np.ndarray]:
     """Over layer and head; NaN where a score, or a head, is not there."""
     rows = [none if one is None else one for one, none in zip(scores, nothing, strict=True)]
@@ -270,30 +264,30 @@ class CircuitsObserver:
     sites: Sequence[AttentionSite]
     settings: CircuitsSettings
 
-    def __post_init__(self) -> None:
-        self._repeated = [each for each in self.examples if isinstance(each, Repeated)]
-        self._hidden = [each for each in self.examples if isinstance(each, Hidden)]
-
     def tally(self) -> Tally:
-        """Scores of each text, by measure and head."""
-        measures, hidden = self.settings.measures, self._hidden
+        """Scores of each text, by measure and head; NaN of texts of the other kind."""
+        measures, texts = self.settings.measures, self.examples
         heads = len(measures), len(self.sites), max(site.heads for site in self.sites)
-        repeated = np.empty((len(self._repeated), len(BEHAVIOURS), *heads))
-        if self._repeated:
-            counter = RepeatedCounter(self._repeated[0], measures)
-            self._run(self._repeated, counter.look)
-            repeated[:] = counter.scores()
-        retrieved = np.empty((len(hidden), len(VERSIONS), *heads))
-        recalls = np.full((len(hidden), self.settings.needles), np.nan)
-        for at, text in enumerate(hidden):
-            said = answer(self.model, text)
-            found = RetrievalCounter(text, said, measures)
-            self._run([said.text], found.look)
-            retrieved[at], recalls[at, text.number] = found.scores(), found.recall()
+        repeated = np.full((len(texts), len(BEHAVIOURS), *heads), np.nan)
+        retrieved = np.full((len(texts), len(VERSIONS), *heads), np.nan)
+        recalls = np.full((len(texts), self.settings.needles), np.nan)
+        sequences = [at for at, text in enumerate(texts) if isinstance(text, Repeated)]
+        if sequences:
+            drawn = [text for text in texts if isinstance(text, Repeated)]
+            counter = RepeatedCounter(drawn[0], measures)
+            self._run(drawn, counter.look)
+            repeated[sequences] = counter.scores()
+        for at, text in enumerate(texts):
+            if isinstance(text, Hidden):
+                said = answer(self.model, text)
+                found = RetrievalCounter(text, said, measures)
+                self._run([said.text], found.look)
+                retrieved[at], recalls[at, text.number] = found.scores(), found.recall()
+        units = units_of(texts)
         return Tally(
             {
-                "repeated": self._resampled(self._repeated, repeated),
-                "retrieval": self._resampled(hidden, retrieved),
+                "repeated": Slots.of(units, repeated),
+                "retrieval": Slots.of(units, retrieved),
                 "recall": moments(recalls),
             }
         )
@@ -313,12 +307,3 @@ class CircuitsObserver:
             recorder.visit = visit
             recorder.query_block = None
             self.model.run(self.model.collate(texts))
-
-    def _resampled(
-        self, texts: Sequence[Encoded], rows: Float64[np.ndarray, "text *rest"]
-    ) -> ResampledMean:
-        keys = [text_id(text) for text in texts]
-        given = self.settings
-        return ResampledMean.of(
-            np.array(keys, dtype=np.int64), rows, replicates=given.bootstrap, seed=given.seed
-        )

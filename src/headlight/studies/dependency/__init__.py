@@ -3,9 +3,9 @@
 from dataclasses import dataclass
 from typing import Annotated, Literal
 
-from headlight.analysis.settings import BootstrapSettings, MeasureSettings, SentenceSettings
+from headlight.analysis.settings import MeasureSettings, SentenceSettings
 from headlight.catalogue import Study
-from headlight.settings import UNLISTED, AtLeast1
+from headlight.settings import UNLISTED, AtLeast0, AtLeast1
 
 Relations = Literal["full", "base"]
 Possessive = Literal["clark", "strict"]
@@ -13,7 +13,7 @@ Offsets = Literal["notebook", "strict"]
 
 
 @dataclass(frozen=True, kw_only=True)
-class DependencySettings(BootstrapSettings, MeasureSettings, SentenceSettings):
+class DependencySettings(MeasureSettings, SentenceSettings):
     """Everything that the result depends on besides model, loss and treebank.
 
     Attributes:
@@ -26,6 +26,7 @@ class DependencySettings(BootstrapSettings, MeasureSettings, SentenceSettings):
         offsets: the distances of the baselines: −3 … 2, clipped to the sentence, as in the authors'
             ``notebook``, or −5 … 5 without 0, where a place outside the sentence is no prediction
             (``strict``).
+        seed: which words are hidden where the ``gradient`` is that of a masked language model.
         sentences: keep for each relation a sentence in which its best head finds it, for the
             report; leave it out where texts are private.
     """
@@ -35,6 +36,7 @@ class DependencySettings(BootstrapSettings, MeasureSettings, SentenceSettings):
     relations: Annotated[Relations, UNLISTED] = "full"
     possessive: Annotated[Possessive, UNLISTED] = "clark"
     offsets: Offsets = "notebook"
+    seed: AtLeast0 = 0
     sentences: bool = True
 
 
@@ -49,6 +51,5 @@ STUDY = Study(
         ("en_ewt-ud-dev.conllu", ""),
         ("ptb.conllx --model bert-base-uncased --measures weight,norm", ""),
     ),
-    smallest={"bootstrap": 2},
     order=9,
 )

@@ -8,7 +8,7 @@ import torch
 from jaxtyping import Float, Int16, Int64
 from torch import Tensor
 
-from headlight.analysis.batch_texts import text_id
+from headlight.analysis.batch_texts import units_of
 from headlight.analysis.positions import array, moments
 from headlight.capture import AttentionSite, LayerRecord
 from headlight.corpora import Sentence
@@ -16,7 +16,7 @@ from headlight.encode import EncodedSentence
 from headlight.encode.batch import Batch
 from headlight.measures import Scores, word_score
 from headlight.pool import Words
-from headlight.reduce import Bootstrap, Count, Moments, Tally
+from headlight.reduce import Accumulator, Count, Slots, Tally
 from headlight.studies.dependency import DependencySettings
 from headlight.studies.dependency.gold import gold_of
 from headlight.studies.dependency.predictions import (
@@ -93,24 +93,20 @@ class DependencyObserver:
         return found
 
     def tally(self) -> Tally:
-        """Counts of the batch: sentences along the first axis, so that they can be resampled."""
+        """Counts of the batch by blocks of the corpus."""
         gold, settings = self.gold, self.settings
         offsets = self._count(predict_by_offset(gold, settings.offsets))
         branching = self._count(predict_right_branching(gold))
+        units, words = units_of(self.examples), gold.members.sum(1).cpu().numpy()
         counts = {
-            "correct": self._all_correct(),
-            "count": gold.members.sum(1).cpu().numpy(),
-            "offset": offsets.cpu().numpy(),
-            "right_branching": branching[:, 0].cpu().numpy(),
+            "correct": (self._all_correct(), words[:, None, None, None, None]),
+            "offset": (offsets.cpu().numpy(), words[:, None]),
+            "right_branching": (branching[:, 0].cpu().numpy(), words),
         }
-        keys = np.array([text_id(example) for example in self.examples], dtype=np.int64)
-        resampled = {
-            name: Bootstrap.of(keys, rows, replicates=settings.bootstrap, seed=settings.seed)
-            for name, rows in counts.items()
-        }
-        return Tally({**resampled, **self._same_part(), "sentences": self._kept()})
+        sums = {name: Slots.of(units, *each) for name, each in counts.items()}
+        return Tally({**sums, **self._same_part(units), "sentences": self._kept()})
 
-    def _same_part(self) -> dict[str, Moments]:
+    def _same_part(self, units: Int64[np.ndarray, " text"]) -> dict[str, Accumulator]:
         """What goes to words of the same part of speech: sentences along the first axis."""
         heads = max(site.heads for site in self.sites)
         shape = (len(self._sentences), len(self.measures), len(self.sites), heads)
@@ -120,7 +116,12 @@ class DependencyObserver:
                 part = array(self._given[measure, site.layer])
                 given[:, row, column, : part.shape[1]] = part
         even = np.stack([array(self._even[site.layer]) for site in self.sites], axis=1)
-        return {"same_part": moments(given), "same_part_even": moments(even)}
+        blocks = Slots.of(units, given)
+        return {
+            "same_part": moments(given),
+            "same_part_slots": blocks,
+            "same_part_even": moments(even),
+        }
 
     def _count(
         self, predicted: Int64[Tensor, "batch *any word"]

@@ -60,6 +60,7 @@ def _best_heads(result: xr.Dataset, measure: str) -> pd.DataFrame:
             "head": list(map(head_name, best["layer"], best["head"])),
             "attending": best["direction"],
             **best[["accuracy", "low", "high"]],
+            "by cross-fit": best["cross_fit"],
             "best offset": best["offset"],
             "its accuracy": best["baseline"],
             "gain": best["gain"],
@@ -88,16 +89,17 @@ def _relations(result: xr.Dataset) -> Section:
         ]
         return bars(rows, x_label="accuracy", percent=True, dots=True)
 
-    formats = dict.fromkeys(("accuracy", "low", "high", "its accuracy"), ".1%")
+    formats = dict.fromkeys(("accuracy", "low", "high", "by cross-fit", "its accuracy"), ".1%")
     formats |= dict.fromkeys(("gain", "gain low", "gain high"), "+.1%")
     return Section(
         "relations",
         "Relations that heads find",
         "The head of a dependent is predicted to be the word to which it attends most; or, where "
-        "the head attends, the word that attends to it most. The interval (95%, bootstrap over "
-        "sentences) is one of a head that was chosen beforehand. The fixed offset always says: "
-        "the word this many places away; a head that is not certainly right more often, by the "
-        "interval of its gain over the same sentences, is grey. "
+        "the head attends, the word that attends to it most. The interval (95%, over documents or "
+        "sentences) is one of a head that was chosen beforehand; by cross-fit: of a head that was "
+        "chosen on one half of the treebank and judged on the other. The fixed offset always "
+        "says: the word this many places away; a head that is not certainly right more often is "
+        "grey, by the interval of its gain over the same words, which counts in the choice. "
         "In brackets: how many words have the relation; beside a dot: the head that finds most "
         "of them.",
         SOURCE,

@@ -11,14 +11,15 @@ from jaxtyping import Bool, Float64
 
 from headlight.analysis.plan import Pass, check_repeatable
 from headlight.analysis.positions import head_mask
+from headlight.analysis.variables import described, with_slots
 from headlight.analysis.word_study import WordStudy
 from headlight.capture import AttentionSite, CapturedModel, Objective
 from headlight.corpora import PUNCTUATION_RELATION, Sentence, open_treebank
 from headlight.encode import EncodedSentence, Examples, sentences as encode_sentences
 from headlight.encode.batch import Batch
 from headlight.findings.dependency import ALL, base_relation
-from headlight.reduce import Tally, share, share_interval
-from headlight.result import Description, describe
+from headlight.reduce import Tally, of_sums, share
+from headlight.result import Description
 from headlight.run import State
 from headlight.studies.dependency import DependencySettings
 from headlight.studies.dependency.gold import summarize
@@ -29,36 +30,17 @@ from headlight.studies.dependency.sentences import best_sentences
 VARIABLES: dict[str, Description] = {
     "correct": ("words whose governor is found", "1"),
     "accuracy": ("share of the words whose governor is found", "1", "share"),
-    "low": ("lower end of the 95% interval of the accuracy", "1", "share"),
-    "high": ("upper end of the 95% interval of the accuracy", "1", "share"),
     "uas_without_punctuation": ("accuracy over all words that are no punctuation", "1"),
     "count": ("words asked about", "1"),
     "offset_correct": ("words whose governor is at the offset", "1"),
     "offset_accuracy": ("share of the words whose governor is at the offset", "1", "share"),
-    "offset_accuracy_low": (
-        "lower end of the 95% interval of the accuracy of the offset",
-        "1",
-        "share",
-    ),
-    "offset_accuracy_high": (
-        "upper end of the 95% interval of the accuracy of the offset",
-        "1",
-        "share",
-    ),
-    "gain": ("accuracy less that of the best offset", "1", "signed"),
-    "gain_low": (
-        "lower end of the 95% interval of the gain, over the same sentences",
-        "1",
-        "signed",
-    ),
-    "gain_high": (
-        "upper end of the 95% interval of the gain, over the same sentences",
-        "1",
-        "signed",
-    ),
+    "gain": ("accuracy less that of the best offset", "1"),
     "right_branching": ("accuracy of the right-branching baseline", "1"),
-    "same_part": ("share of what a word gives to others that goes to its part of speech", "1"),
-    "same_part_error": ("its standard error over sentences", "1"),
+    "same_part": (
+        "share of what a word gives to others that goes to its part of speech",
+        "1",
+        "share",
+    ),
     "same_part_even": ("the same where each word gives as much to all others", "1"),
 }
 """Long name and unit of every variable."""
@@ -74,93 +56,75 @@ def to_dataset(
     sites: Sequence[AttentionSite],
 ) -> xarray.Dataset:
     """Named arrays of what a pass has found."""
-    whole = tally.compute()
-    found = {name: whole[name] for name in ("correct", "count", "offset", "right_branching")}
+    found = tally.compute()
+    count = found["right_branching"]["whole"]
     names = np.array(relations)
-    order = _order(names, found["count"]["total"])
-    sums = {
-        name: {kind: _with_all(counts[..., order]) for kind, counts in each.items()}
-        for name, each in found.items()
+    order = _order(names, count.sum(0))
+    counts = {
+        name: _with_all(found[name]["part"][..., order])
+        for name in ("correct", "offset", "right_branching")
     }
     there = head_mask(measures, [site.heads for site in sites])
     plain = np.array(
         [base_relation(name) != PUNCTUATION_RELATION for name in names[order]], dtype=float
     )
     sentences, words, cut, lost = map(int, tally["sentences"].compute()["total"])
-    result = xarray.Dataset(
-        _variables(sums, there[..., None, None], plain) | _same_part(whole),
-        coords={
-            "measure": list(measures),
-            "layer": [site.layer for site in sites],
-            "head": list(range(there.shape[2])),
-            "direction": list(DIRECTIONS),
-            "relation": [ALL, *names[order]],
-            "offset": list(OFFSETS[settings.offsets]),
-        },
-        attrs={"sentences": sentences, "words": words, "cut_words": cut, "lost_words": lost},
+    variables = _variables(
+        counts | {"count": _with_all(count[..., order])},
+        found["correct"]["units"],
+        there[..., None, None],
+        plain,
     )
-    return describe(result, VARIABLES)
+    variables |= with_slots(
+        "same_part", _CELL[:3], found["same_part"]["mean"], found["same_part_slots"]
+    )
+    variables["same_part_even"] = "layer", found["same_part_even"]["mean"]
+    coordinates = {
+        "measure": list(measures),
+        "layer": [site.layer for site in sites],
+        "head": list(range(there.shape[2])),
+        "direction": list(DIRECTIONS),
+        "relation": [ALL, *names[order]],
+        "offset": list(OFFSETS[settings.offsets]),
+    }
+    numbers = {"sentences": sentences, "words": words, "cut_words": cut, "lost_words": lost}
+    return described(variables, coordinates, VARIABLES).assign_attrs(numbers)
 
 
 def _variables(
-    sums: Mapping[str, Mapping[str, np.ndarray]],
+    counts: Mapping[str, np.ndarray],
+    units: Float64[np.ndarray, " slot"],
     there: Bool[np.ndarray, "measure layer head 1 1"],
     plain: Float64[np.ndarray, " relation"],
 ) -> dict[str, Any]:
     """All arrays, with their axes.
 
     Args:
-        sums: Of every count, as it is and resampled; the first relation is all words.
+        counts: Of every block of the corpus; the first relation is all words.
+        units: Documents or sentences in each block.
         there: Which heads there are.
         plain: 1 for every relation but the first that is not punctuation.
     """
-    count, offset = sums["count"]["total"], sums["offset"]["total"]
-    correct = np.where(there, sums["correct"]["total"], np.nan)
-    low, high = share_interval(sums["correct"]["replicates"], sums["count"]["replicates"])
-    of_offsets = share_interval(sums["offset"]["replicates"], sums["count"]["replicates"])
-    gain = _gain(sums)
+    totals = {name: each.sum(0) for name, each in counts.items()}
+    count, offset = totals["count"], totals["offset"]
+    correct = np.where(there, totals["correct"], np.nan)
     accuracy, of_offset = share(correct, count), share(offset, count)
     unpunctuated = share(correct[..., 1:] @ plain, np.asarray(count[1:] @ plain))
+    of_heads = np.where(there, counts["correct"], np.nan)
+    whole = counts["count"][:, None]
+    of_words = whole[:, None, None, None]
+    axes = (*_CELL, "relation")
     return {
-        "correct": ((*_CELL, "relation"), correct),
-        "accuracy": ((*_CELL, "relation"), accuracy),
-        "low": ((*_CELL, "relation"), np.where(there, low, np.nan)),
-        "high": ((*_CELL, "relation"), np.where(there, high, np.nan)),
+        "correct": (axes, correct),
+        **with_slots("accuracy", axes, accuracy, of_sums(of_heads, of_words, units)),
         "uas_without_punctuation": (_CELL, unpunctuated),
         "count": ("relation", count),
         "offset_correct": (("offset", "relation"), offset),
-        "offset_accuracy": (("offset", "relation"), of_offset),
-        "offset_accuracy_low": (("offset", "relation"), of_offsets[0]),
-        "offset_accuracy_high": (("offset", "relation"), of_offsets[1]),
-        "gain": ((*_CELL, "relation"), accuracy - of_offset.max(axis=0)),
-        "gain_low": ((*_CELL, "relation"), np.where(there, gain[0], np.nan)),
-        "gain_high": ((*_CELL, "relation"), np.where(there, gain[1], np.nan)),
-        "right_branching": ("relation", share(sums["right_branching"]["total"], count)),
-    }
-
-
-def _gain(
-    sums: Mapping[str, Mapping[str, np.ndarray]],
-) -> tuple[
-    Float64[np.ndarray, "measure layer head direction relation"],
-    Float64[np.ndarray, "measure layer head direction relation"],
-]:
-    """Ends of the interval of what heads find beyond the best offset, on the same sentences."""
-    best = sums["offset"]["total"].argmax(axis=0)
-    of_best = np.take_along_axis(sums["offset"]["replicates"], best[None, None], axis=1)
-    beyond = sums["correct"]["replicates"] - of_best[:, :, None, None, None]
-    return share_interval(beyond, sums["count"]["replicates"])
-
-
-def _same_part(found: Mapping[str, Mapping[str, np.ndarray]]) -> dict[str, Any]:
-    """Means over sentences of what goes to words of the same part of speech."""
-    given = found["same_part"]
-    number = np.where(given["count"] > 1, given["count"], np.nan)
-    return {
-        "same_part": (_CELL[:3], given["mean"]),
-        "same_part_error": (_CELL[:3], given["std"] / np.sqrt(number - 1)),
-        "same_part_even": ("layer", found["same_part_even"]["mean"]),
-    }
+        **with_slots("offset_accuracy", ("offset", "relation"), of_offset,
+                     of_sums(counts["offset"], whole, units)),
+        "gain": (axes, accuracy - of_offset.max(axis=0)),
+        "right_branching": ("relation", share(totals["right_branching"], count)),
+    }  # fmt: skip
 
 
 def _order(names: np.ndarray, count: np.ndarray) -> np.ndarray:
@@ -179,8 +143,8 @@ class DependencyStudy(WordStudy[DependencySettings]):
     The treebank is read twice, once for its relations and once through the model; a third time, and
     backward, for the ``gradient``.
 
-    Its result has the accuracy of every measure, layer, head, direction and relation with its
-    interval, the baselines, and the counts; `headlight.findings.dependency.best_heads` makes
+    Its result has the accuracy of every measure, layer, head, direction and relation, the
+    baselines, and the counts; `headlight.findings.dependency.best_heads` makes
     Table 1 of it.
 
     Args:

@@ -130,7 +130,7 @@ def _relations(result: xr.Dataset, part: Mapping[str, Any]) -> list[dict[str, An
 def _better_direction(result: xr.Dataset) -> xr.Dataset:
     """How often each head is right in its better direction, and the interval of that."""
     better = result["accuracy"].fillna(-1).argmax("direction")
-    found = {"accuracy": "accuracy", "low": "accuracy_low", "high": "accuracy_high"}
-    known = {new: result[name].isel(direction=better)
-             for name, new in found.items() if name in result}  # fmt: skip
-    return xr.Dataset(known)
+    if "low" in result:
+        result = result.rename(low="accuracy_low", high="accuracy_high")
+    kept = ("accuracy", "accuracy_low", "accuracy_high")
+    return result.drop_vars([each for each in result if each not in kept]).isel(direction=better)

@@ -61,9 +61,7 @@ def from_files(reproduction: Reproduction[Settings]) -> list[OtherAligner]:
     found = []
     for path in reproduction.sources.links:
         links = open_links(path, sentences=len(aligned.pairs))
-        score = score_links(
-            aligned.gold, (each.possible for each in links), seed=reproduction.settings.seed
-        )
+        score = score_links(aligned.gold, (each.possible for each in links))
         found.append(OtherAligner(*link_file_name(path), _rate(score)))
     return found
 
@@ -111,7 +109,7 @@ def _load_aligner(reproduction: Reproduction[Settings], aligner: str) -> xarray.
             aligner, aligned.words, training=_training(reproduction), longest=LONGEST
         )
         links = (found.forward, found.reverse, found.together(SYMMETRIZATION))
-        rates = [_rate(score_links(aligned.gold, each, seed=settings.seed)) for each in links]
+        rates = [_rate(score_links(aligned.gold, each)) for each in links]
         return xarray.Dataset(
             {
                 f"error_rate{bound}": (

@@ -8,6 +8,7 @@ import numpy as np
 import xarray
 
 from headlight import Model
+from headlight.findings.estimates import estimates
 from headlight_papers.papers.kobayashi2020.settings import Settings
 from headlight_papers.papers.reproduction import Reproduction
 from headlight_papers.papers.text import model_name
@@ -58,8 +59,8 @@ class Rate:
     @classmethod
     def of(cls, cell: xarray.Dataset, prefix: str = "") -> "Rate":
         """That of one cell of a result."""
-        found = (float(cell[f"{prefix}error_rate{bound}"]) for bound in ("", "_low", "_high"))
-        return cls(*(100 * each for each in found))
+        rate = estimates(cell, f"{prefix}error_rate", ())
+        return cls(*(100 * float(each) for each in (rate.value, rate.low, rate.high)))
 
     def __str__(self) -> str:
         """``44.7 (43.2–46.0)``."""
@@ -123,7 +124,6 @@ def _load(reproduction: Reproduction[Settings], name: str, **settings: Any) -> x
         model=translator_of(reproduction),
         target=sources.translations_target,
         gold=sources.gold,
-        seed=reproduction.settings.seed,
         **settings,
     )
 
