@@ -692,10 +692,10 @@ def test_check_says_of_which_layers_the_whole_cannot_be_had(headlight, tmp_path)
 
 def test_eighty_columns_hold_the_modules_of_bert(headlight, monkeypatch, bert):
     monkeypatch.setenv("COLUMNS", "80")
-    *lines, _, _, _ = headlight("check", bert)[1].splitlines()  # the last are sentences
+    _, *lines, _, _, _ = headlight("check", bert)[1].splitlines()  # the others are sentences
     assert max(map(len, lines)) <= 80
     (row,) = [line for line in lines if "encoder.layer.*.attention.self " in line]
-    assert row.startswith("encoder 0, 1 ")
+    assert row.startswith("encoder 0–1 ")
 
 
 def test_reading_offers_only_measures_that_it_has(headlight):

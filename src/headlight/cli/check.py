@@ -126,7 +126,7 @@ def _likeness(site: "AttentionSite", residual: "ResidualSite | NoResidualSite") 
 def _numbers(layers: list[int]) -> str:
     """Return numbers of layers, in few characters: ``0–5``, ``0, 2, 4``."""
     first, last = layers[0], layers[-1]
-    if len(layers) > 2 and layers == list(range(first, last + 1)):
+    if len(layers) > 1 and layers == list(range(first, last + 1)):
         return f"{first}–{last}"
     return ", ".join(map(str, layers))
 
@@ -143,4 +143,4 @@ def _beside(module: str, projection: str) -> str:
     pairs = zip(parts, module.split("."), strict=False)
     same = itertools.takewhile(lambda pair: pair[0] == pair[1], pairs)
     rest = ".".join(parts[len(list(same)) :])
-    return f"….{rest}" if rest != projection else projection
+    return f"…{rest}" if rest != projection else projection
