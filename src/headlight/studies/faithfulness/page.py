@@ -87,8 +87,11 @@ QUESTIONS = {
     ),
 }
 
-LOST = {"lost": "most important", "lost_least": "least important"}
-"""Variables of what is lost, by the tokens without which it is."""
+LOST = {
+    "tenths": {"lost": "without the most important", "lost_least": "without the least important"},
+    "eraser": {"lost": "without the most important", "lost_least": "with these alone"},
+}
+"""Variables of what is lost, by the shares that are removed: how the tokens are called."""
 
 PREDICTS = {
     "class": "the class that the model chooses for the whole text",
@@ -183,6 +186,7 @@ def _asked(result: xr.Dataset) -> str:
 
 
 def _curves(result: xr.Dataset, names: dict[str, str]) -> Section:
+    labels = LOST[settings_of(result).get("shares", "tenths")]
     others = [name for name in names if name != RANDOM]
     random = result["lost"].sel(map=RANDOM).variable
     shared: dict[str, Any] = {
@@ -196,8 +200,8 @@ def _curves(result: xr.Dataset, names: dict[str, str]) -> Section:
     draw = curves(
         result.sel(map=others).assign(random=random),
         *(
-            Curve(name, f"without the {which}", interval=True, colour=CYCLE[at], **shared)
-            for at, (name, which) in enumerate(LOST.items())
+            Curve(name, which, interval=True, colour=CYCLE[at], **shared)
+            for at, (name, which) in enumerate(labels.items())
         ),
         Curve("random", "random order", colour=CYCLE[6], dashed=True, **shared),
         columns=4,
@@ -206,9 +210,8 @@ def _curves(result: xr.Dataset, names: dict[str, str]) -> Section:
     return Section(
         "curves",
         "What is lost, by the share of tokens",
-        "The more a map says of the prediction, the faster p falls without the most important "
-        "tokens, and the later without the least important. Shares go from "
-        f"{low:.0%} to {high:.0%}.",
+        "The more a map says of the prediction, the more p falls without the most important "
+        f"tokens, and the less {labels['lost_least']}. Shares go from {low:.0%} to {high:.0%}.",
         "",
         [Drawing("curves", "", f"p lost by {listed(list(names.values()))}.", draw)],
         [
@@ -217,17 +220,14 @@ def _curves(result: xr.Dataset, names: dict[str, str]) -> Section:
                 "p lost",
                 result,
                 (By("map", names, "map"), By("share", format=".0%")),
-                *(
-                    Columns(name, ".3f", f"without the {which}", interval=True)
-                    for name, which in LOST.items()
-                ),
+                *(Columns(name, ".3f", which, interval=True) for name, which in labels.items()),
             )
         ],
     )
 
 
 def _range(result: xr.Dataset) -> tuple[float, float]:
-    known = [estimates(result, name, ("map", "share")) for name in LOST]
+    known = [estimates(result, name, ("map", "share")) for name in LOST["tenths"]]
     ends = [end for each in known for end in (each.value, each.low, each.high)]
     values = np.concatenate([each.ravel() for each in ends])
     values = values[np.isfinite(values)] if np.isfinite(values).any() else np.zeros(1)
