@@ -90,7 +90,8 @@ def test_help_has_examples_first_and_every_option(name: str) -> None:
     env = {"TERM": "dumb", "COLUMNS": "80"}
     text = CliRunner().invoke(app, [*name.split(), "--help"], env=env).stdout
     assert text.index("Examples") < text.index("Options") < text.index("The model")
-    flags = {flag for each in COMMANDS[name].params for flag in each.opts if flag[:2] == "--"}
+    listed = [each for each in COMMANDS[name].params if not each.hidden]
+    flags = {flag for each in listed for flag in each.opts if flag[:2] == "--"}
     shown = set(re.findall(r"--[a-z-]+", text[text.index("Options") :]))
     assert flags <= shown
     lines = text.splitlines()
@@ -105,3 +106,12 @@ def test_help_names_the_value_of_an_option_and_keeps_brackets() -> None:
     assert "hf:NAME[:CONFIG][:SPLIT][:COLUMN]" in text
     assert "<encoder|decoder|cross|all>" in text
     assert "[default: auto]" in text
+
+
+def test_settings_that_are_not_listed_can_be_set_all_the_same() -> None:
+    command = PROGRAM.commands["parser-probes"]
+    hidden = {each.name for each in command.params if each.hidden}
+    assert {"training_epochs", "align_root"} <= hidden
+    parse(["parser-probes", "--training-epochs", "1"])
+    shown = CliRunner().invoke(app, ["parser-probes", "--help"], env={"TERM": "dumb"}).stdout
+    assert "--training-epochs" not in shown

@@ -4,7 +4,6 @@ from dataclasses import dataclass
 from typing import Annotated, Literal
 
 from headlight.settings.base import UNLISTED, AtLeast0, AtLeast1, Range, Settings
-from headlight.vocabulary import Kind
 
 Share = Annotated[float, Range(above=0, maximum=1)]
 
@@ -36,7 +35,7 @@ class AlternativeSettings(Settings):
     layer: AtLeast0 = 0
     head: AtLeast0 = 0
     number: AtLeast1 = 1
-    kind: Kind | None = None
+    kind: Literal["encoder", "decoder", "cross"] | None = None
     method: Literal["random", "farthest"] = "random"
     distance: Share = 1.0
     total_variation: Annotated[Share | None, UNLISTED] = None

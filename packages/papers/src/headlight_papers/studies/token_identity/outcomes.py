@@ -184,7 +184,7 @@ def _with_best_rate(
 
 def _dependencies(settings: TokenIdentitySettings, training: MapTrainingSettings) -> dict[str, Any]:
     """What the map of a case depends on besides the case and the tokens."""
-    names = ("solver", "target", "ridges", "seed")
+    names = ("solver", "target", "seed")
     return {**{name: getattr(settings, name) for name in names}, "training": training.signature()}
 
 
