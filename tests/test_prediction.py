@@ -1,6 +1,7 @@
 """What a prediction is made of, against models that run again without a part."""
 
 import json
+import re
 from functools import cache
 from pathlib import Path
 from typing import Any
@@ -214,6 +215,17 @@ def test_refusals() -> None:
         predict(subject("t5"), TEXT)
     with pytest.raises(UnsupportedModelError, match="moved by one place"):
         predict(twice("bart"), TEXT)
+
+
+def test_the_largest_token_of_a_decoder_is_named_beside_its_first() -> None:
+    said = str(explained("llama"))
+    tokens = explained("llama").to_dataframe("token")
+    first = explained("llama").dataset["token_text"].values[0]
+    assert re.search(r"Beside the first token, “[^”]+” adds most", said)
+    assert f"the first, “{first}”, which heads attend to for want of others, adds" in said
+    largest = re.search(r"Beside the first token, “([^”]+)” adds most", said)[1]
+    assert largest == next(name for name in tokens["token"] if name != first)
+    assert "Of the text, “" in str(explained("bert"))
 
 
 @pytest.mark.slow

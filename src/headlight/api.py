@@ -9,7 +9,7 @@ import xarray
 
 import headlight.views.accessor  # noqa: F401 - results can make their tables, pictures and pages
 from headlight.analysis.folder import RunFolder
-from headlight.catalogue import Study, find_study
+from headlight.catalogue import Study, find_study, register_measures
 from headlight.catalogue.arguments import RUN, arguments, documentation, objects, signature
 from headlight.errors import UnknownNameError, UsageError
 from headlight.files import Location
@@ -73,6 +73,7 @@ def study_function(name: str) -> Callable[..., xarray.Dataset]:
         UnknownNameError: there is no such study.
         UsageError: it is in another package, and cannot be loaded.
     """
+    register_measures()
     study = find_study(name)
 
     def function(*source: Any, **given: Any) -> xarray.Dataset:

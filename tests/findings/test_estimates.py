@@ -185,11 +185,13 @@ def test_sinks_are_counted_with_what_is_not_decided() -> None:
     result["first_share"] = ("measure", np.full(3, 0.4))
     for name in ("behaviour_share", "first_share"):
         result[f"{name}_low"], result[f"{name}_high"] = result[name] - 0.05, result[name] + 0.05
-    assert said(result, "first") == (
+    assert said(result, "first token") == (
         "The first token of a text gets 40% of the weight (95%: 35% to 45%) and 40% of the norm "
         "(95%: 35% to 45%), means over all heads. It gets more than 30% in 1 (2 inconclusive) by "
-        "weight and 1 (2 inconclusive) by norm of 4 heads, most in L0H0: 90% (95%: 85% to 95%)."
+        "weight and 1 (2 inconclusive) by norm of 4 heads."
     )
+    of_head = "Head L0H0 gives 90% of its weight (95%: 85% to 95%) to the first token."
+    assert said(result, "first") == of_head
 
 
 def test_what_is_out_of_reach_has_the_error_of_its_groups() -> None:

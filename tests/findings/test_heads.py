@@ -100,4 +100,4 @@ def test_a_decoder_begins_with_what_its_first_token_gets(result):
     assert induction.text.startswith("Head L1H2 gives 80% of its norm (95%: 70% to 90%) and ")
     assert (induction.layer, induction.head, induction.question) == (1, 2, "induction")
     encoder = result.assign_attrs(kind="encoder")
-    assert "first" not in {each.kind for each in highlights(encoder)}
+    assert "first token" not in {each.kind for each in highlights(encoder)}

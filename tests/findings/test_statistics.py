@@ -94,7 +94,8 @@ def test_what_cannot_be_is_no_row_of_a_decoder():
     assert "next" not in [name for name, _ in grid.questions]
     with pytest.raises(UsageError, match="'next'"):
         heads(result, "next")
-    assert highlights(result)[0].kind == "first"
+    assert highlights(result)[0].kind == "first token"
+    assert highlights(result)[0].head is None  # so that it stands above the page
 
 
 def test_of_an_encoder_the_first_token_is_its_cls_and_stands_once():

@@ -3,10 +3,12 @@
 from pathlib import Path
 
 import numpy as np
+import pytest
 
 import headlight
 from headlight.catalogue.statistics import FUNCTION_WORDS, behaviours
 from headlight.encode.categories import word_ids
+from headlight.findings.statistics import count_rows, numbers_of, statistics_of
 from headlight.vocabulary import CATEGORIES
 from real.models import MODELS, needs_models
 from studies import behaviours_naive as naive
@@ -53,3 +55,25 @@ def test_shares_are_those_of_loops_and_the_first_token_is_a_sink() -> None:
     ]
     best = headlight.heads(result, "induction", by="norm").head(5)
     assert (17, 5) in set(zip(best["layer"], best["head"], strict=True))
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("name", ["smollm2", "minilm"])
+def test_a_reading_has_the_statistics_of_a_survey_of_its_text(name: str) -> None:
+    assert MODELS is not None
+    model = headlight.load(Path(MODELS) / name)
+    layers = [0, 3, 5]
+    result = headlight.survey([TEXT], model=model, layers=layers, passages=False, progress=False)
+    reading = model.read(TEXT, layers=layers).dataset
+    names = []
+    for row, by in statistics_of(result):
+        if row.name == "particular_tokens":  # which compares with a corpus
+            continue
+        for measure, numbers in by.items():
+            here = numbers_of(reading, row, measure).value
+            np.testing.assert_allclose(here, numbers.value, rtol=1e-6, atol=1e-7, err_msg=row.name)
+        assert count_rows(reading, row) == count_rows(result, row), row.name
+        names.append(row.name)
+    assert {"induction", "duplicate", "subword", "previous", "entropy", "rank"} <= set(names)
+    assert ("first" in names) == (name == "smollm2")  # the first token of the other is its [CLS]
+    assert ("next" in names) == (name == "minilm")

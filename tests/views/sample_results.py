@@ -73,14 +73,45 @@ def reading_sample(
         "rank": (("layer", "head"), np.full((layers, heads), float(min(n, 32)))),
     }
     coordinates = _token_coordinates(layers, heads, tokens)
-    names = ["cls", "sep", "punctuation", "previous", "current", "induction", "entropy"]
-    coordinates |= {"statistic": names, "measure": [*MEASURES, ""]}
-    numbers = random.uniform(0, 1, (len(names), 4, layers, heads))
-    numbers[:, 3] = np.nan
-    data["head_number"] = (("statistic", "measure", "layer", "head"), numbers)
-    data["head_rows"] = (("statistic",), np.full(len(names), n))
     attributes = {**_attributes(""), "stage": "reading", "text": " ".join(tokens), "pair": ""}
-    return xr.Dataset(data, coords=coordinates, attrs=attributes)
+    return counted(xr.Dataset(data, coords=coordinates, attrs=attributes))
+
+
+def counted(reading: xr.Dataset) -> xr.Dataset:
+    """A reading with statistics of its heads, computed of what it holds."""
+    tokens = reading["key_token"].values.tolist()
+    categories = reading["key_category"].values
+    n = len(tokens)
+    before = [[j + 1 for j in range(i) if tokens[j] == tokens[i]] for i in range(n)]
+    rows: dict[str, list[tuple[int, list[int]]]] = {
+        name: [(i, np.flatnonzero(categories == name).tolist()) for i in range(n)]
+        for name in ("cls", "sep", "punctuation")
+        if (categories == name).any()
+    }
+    rows |= {
+        "first": [(i, [0]) for i in range(n)],
+        "previous": [(i, [i - 1]) for i in range(1, n)],
+        "current": [(i, [i]) for i in range(n)],
+        "induction": [(i, keys) for i, keys in enumerate(before) if keys],
+    }
+    if reading.attrs["kind"] != "decoder" and "cls" in rows:
+        del rows["first"]
+    layers, heads = reading.sizes["layer"], reading.sizes["head"]
+    numbers = np.full((len(rows) + 1, 4, layers, heads), np.nan)
+    for at, measure in enumerate(MEASURES):
+        sizes = np.maximum(reading[measure].values, 0)
+        shares = sizes / sizes.sum(-1, keepdims=True)
+        for row, cells in enumerate(rows.values()):
+            if cells:
+                given = [shares[:, :, query, keys].sum(-1) for query, keys in cells]
+                numbers[row, at] = np.mean(given, axis=0)
+        numbers[-1, at] = -(shares * np.log(shares + 1e-300)).sum(-1).mean(-1)
+    return reading.drop_dims(["statistic"], errors="ignore").assign_coords(
+        statistic=[*rows, "entropy"], measure=[*MEASURES, ""]
+    ).assign(
+        head_number=(("statistic", "measure", "layer", "head"), numbers),
+        head_rows=("statistic", [*map(len, rows.values()), n]),
+    )  # fmt: skip
 
 
 def _shares(random: np.random.Generator, layers: int, heads: int) -> NDArray[np.float64]:

@@ -15,7 +15,7 @@ from headlight.views.reading.format import pack
 from headlight.views.reading.in_corpus import InCorpus
 from headlight.views.result_page import result_page
 from views.browsers import needs_browser
-from views.sample_results import reading_sample, survey_sample
+from views.sample_results import counted, reading_sample, survey_sample
 from views.test_in_corpus import relations
 
 pytestmark = needs_browser
@@ -63,7 +63,8 @@ def test_effective_attention_that_is_the_weight_is_said_to_be_and_not_opened(sho
 
 
 def test_the_first_token_of_a_decoder_is_hidden_with_the_special_ones(show):
-    shown = show(reading_sample(2, 2, tuple("abcd")).assign_attrs(kind="decoder"), "#h=0-0&s=out")
+    decoder = counted(reading_sample(2, 2, tuple("abcd")).assign_attrs(kind="decoder"))
+    shown = show(decoder, "#h=0-0")
     assert shown.page.locator("#text button").all_inner_texts() == ["b", "c", "d"]
     assert shown.text("#special-of") == "First and special tokens"
     assert "the first token" in shown.text("#card")
@@ -72,13 +73,23 @@ def test_the_first_token_of_a_decoder_is_hidden_with_the_special_ones(show):
 
 
 def test_induction_heads_are_found_first(show):
-    reading = reading_sample(2, 2, tuple("abab")).assign_attrs(kind="decoder")
-    reading["weight"][:] = np.eye(4)
-    reading["weight"][1, 0, 2:] = [[0, 0.9, 0.1, 0], [0, 0, 0.7, 0.3]]
-    shown = show(reading, "#m=weight")
-    assert "induction heads" in shown.page.locator("#sort option").all_inner_texts()
+    reading = reading_sample(2, 2, tuple("abababa")).assign_attrs(kind="decoder")
+    reading["weight"][:] = np.eye(7)
+    reading["weight"][1, 0, 2:] = np.eye(7, k=-1)[2:] * 0.8 + np.eye(7)[2:] * 0.2
+    shown = show(counted(reading), "#m=weight")
+    options = shown.page.locator("#sort option").all_inner_texts()
+    assert "to what followed earlier equal tokens" in options
     shown.page.locator("#sort").select_option("induction")
     assert shown.page.locator("#leading button").first.inner_text() == "L1H0 80%"
+
+
+def test_what_few_rows_do_is_shown_and_not_ranked(show):
+    reading = counted(reading_sample(2, 2, tuple("abcda")).assign_attrs(kind="decoder"))
+    shown = show(reading, "#h=0-0&m=weight")
+    assert "to what followed earlier equal tokens (1 of 5 rows)" in shown.text("#card")
+    options = shown.page.locator("#sort option").all_inner_texts()
+    assert "to what followed earlier equal tokens" not in options
+    assert "to the first token" in options
 
 
 def test_words_are_sums_over_keys_and_means_over_queries(show):
@@ -143,7 +154,7 @@ def test_maps_of_forty_tokens_have_labels(show, number):
 def test_the_heads_that_come_first_are_named_with_their_numbers(show):
     reading = reading_sample(2, 3, tuple("abcdef"))
     reading["weight"][1, 1] = np.eye(6)
-    shown = show(reading, "#h=0-0")
+    shown = show(counted(reading), "#h=0-0")
     assert not shown.page.locator("#leading").is_visible()
     shown.page.select_option("#sort", "current")
     first = shown.page.locator("#leading button")
@@ -175,14 +186,15 @@ def test_hostile_tokens_are_text(show):
 def test_a_link_brings_the_state_back(show):
     reading = reading_sample(3, 4, tuple("abcdefgh"))
     address = (
-        "#h=2-3&m=norm&q=2,4&k=5&u=words&c=common&d=to&t=0.04&o=broad&p=weight,difference&l=weight"
+        "#h=2-3&m=norm&q=2,4&k=5&u=words&c=common&d=to&t=0.04&o=entropy"
+        "&p=weight,difference&l=weight"
     )
     shown = show(reading, address)
     shown.page.evaluate("document.getElementById('export-link').click()")
     link = shown.page.input_value("#taken").partition("#")[2]
     assert sorted(link.split("&")) == sorted(address[1:].split("&"))
     assert shown.text("#head-title") == "Head L2H3"
-    assert shown.page.input_value("#sort") == "broad"
+    assert shown.page.input_value("#sort") == "entropy"
 
 
 def test_a_head_leads_to_the_report_of_a_survey_and_shows_what_it_says(show, tmp_path):
@@ -201,7 +213,7 @@ def test_a_head_leads_to_the_report_of_a_survey_and_shows_what_it_says(show, tmp
         ]
     )
     low, high = (100 * max(share + by, 0) for by in (-0.0196, 0.0196))
-    assert f"corpus {100 * share:.1f}% ({low:.1f}% – {high:.1f}%)" in shown.text("#card")
+    assert f"corpus {100 * share:.1f}% {low:.1f}% to {high:.1f}%" in shown.text("#card")
     assert "nsubj, found in the corpus" in shown.text("#card")
     shown.page.click("#in-corpus a")
     shown.page.wait_for_selector("#detail h3")
@@ -277,7 +289,7 @@ def test_everything_by_the_keyboard(show):
 def test_heads_are_found_by_what_they_do(show):
     reading = reading_sample(2, 3, tuple("abcdef"))
     reading["weight"][1, 1] = np.eye(6)
-    shown = show(reading, "#h=0-0")
+    shown = show(counted(reading), "#h=0-0")
     shown.page.select_option("#sort", "current")
     box = shown.page.locator("#picker").bounding_box()
     shown.page.mouse.move(box["x"] + 40, box["y"] + 40)

@@ -182,12 +182,12 @@ def test_the_same_reading_gives_the_same_bytes():
 
 def test_statistics_are_those_of_the_reading_with_the_rows_that_they_rest_on():
     reading = reading_sample(2, 3)
-    reading["head_rows"][reading["statistic"].values == "induction"] = 1
+    reading["head_rows"][reading["statistic"].values == "previous"] = 1
     found = {row["name"]: row for row in pack(reading).header["kinds"]["encoder"]["statistics"]}
     sep = reading["head_number"].sel(statistic="sep", measure="weight")
     np.testing.assert_allclose(found["sep"]["by"]["weight"][0], sep.values.ravel(), rtol=1e-3)
     assert (found["sep"]["label"], found["entropy"]["unit"]) == ("to [SEP]", "nats")
-    assert (found["induction"]["rows"], found["induction"]["few"]) == ("1 of 6 rows", True)
+    assert (found["previous"]["rows"], found["previous"]["few"]) == ("1 of 6 rows", True)
     assert "few" not in found["sep"]
 
 

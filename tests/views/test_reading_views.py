@@ -15,7 +15,7 @@ from headlight.views.reading.format import header_text, pack
 from headlight.views.reading.page import AROUND
 from headlight.views.script import joined_script
 from views.pages import Page
-from views.sample_results import reading_sample
+from views.sample_results import counted, reading_sample
 
 HOSTILE = ("[CLS]", "</script><b>", "[bold]x[/bold]", "\x1b[31mred", "a\u2028b", "<!--", "[SEP]")
 PAIRS = ("weight", "norm", "effective", "merged_norm")
@@ -141,9 +141,7 @@ def test_of_many_heads_those_are_shown_that_stand_out_and_why():
     reading["weight"][:] = 1 / 8
     reading["weight"][2, 5] = np.eye(8, k=-1) * 0.9 + 0.1 / 8
     reading["weight"][1, 3, :, 2] = 0.95
-    reading["head_number"][:] = 0
-    here = {"statistic": "previous", "measure": "weight", "layer": 2, "head": 5}
-    reading["head_number"].loc[here] = 0.91
+    reading = counted(reading)
     text = printed(reading_terminal(reading, "weight", 1), width=120)
     heads = [line.split() for line in text.splitlines() if re.match(r" *L\dH\d (?!is)", line)]
     assert len(heads) == 20

@@ -15,6 +15,7 @@ from headlight.catalogue.registry import (
     find_ours,
     find_study,
     refused,
+    register_measures,
     studies,
 )
 from headlight.catalogue.sources import (
@@ -44,6 +45,7 @@ __all__ = [
     "find_ours",
     "find_study",
     "refused",
+    "register_measures",
     "statistic",
     "statistic_table",
     "studies",

@@ -19,6 +19,9 @@ if TYPE_CHECKING:
 GROUP = "headlight.studies"
 """Of entry points, and the package of our own studies."""
 
+MEASURES = "headlight.measures"
+"""Of entry points whose value registers a measure."""
+
 COMMANDS = "headlight.commands"
 """Of entry points whose value is a `Command`."""
 
@@ -174,6 +177,29 @@ def _commands() -> _Found[Command]:
     return _load_all(COMMANDS, Command, {})
 
 
+@cache
+def register_measures() -> None:
+    """Let other packages register their measures.
+
+    The value of an entry point of the group ``headlight.measures`` is a function without arguments
+    that calls `headlight.measures.register_measure`.
+
+    Warns:
+        HeadlightWarning: one cannot be loaded or registered; the sentence says of which package.
+    """
+    for entry in _entries(MEASURES):
+        package = entry.dist.name if entry.dist else entry.value
+        try:
+            entry.load()()
+        except Exception as problem:  # noqa: BLE001 - whatever the code of others raises
+            warnings.warn(
+                f"the measure {entry.name} of the package {package} is left out "
+                f"({_why(problem)}); update or remove that package.",
+                HeadlightWarning,
+                stacklevel=2,
+            )
+
+
 def rows_of_packages(group: str, kind: type[T], ours: Mapping[str, T]) -> dict[str, T]:
     """Return the rows of a table that other packages add to ours, by name.
 
@@ -219,6 +245,10 @@ def _is_ours(entry: "EntryPoint") -> bool:
     return entry.module.partition(".")[0] == PAPERS
 
 
+def _why(problem: Exception) -> str:
+    return " ".join(f"{type(problem).__name__}: {problem}".split()).rstrip(".:")
+
+
 def _load(entry: "EntryPoint", known: Mapping[str, T], kind: type[T]) -> T:
     """The row that an entry point names.
 
@@ -236,9 +266,8 @@ def _load(entry: "EntryPoint", known: Mapping[str, T], kind: type[T]) -> T:
     try:
         found = entry.load()
     except Exception as problem:
-        why = " ".join(f"{type(problem).__name__}: {problem}".split()).rstrip(".:")
         raise UsageError(
-            f"{what} cannot be loaded ({why}); update or remove that package."
+            f"{what} cannot be loaded ({_why(problem)}); update or remove that package."
         ) from problem
     if not isinstance(found, kind) or found.name != entry.name:
         raise UsageError(

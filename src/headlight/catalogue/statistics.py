@@ -386,7 +386,7 @@ _TABLE = (
              "The share of the weight that cannot change the head's output: what effective "
              "attention lacks to 100%.",
              unit="share", variable="", source=f"{BRUNNER}, Section 3"),
-    _of_head("effective_correlation", "A⊥ ~ α", "effective ~ weight",
+    _of_head("effective_correlation", "A⊥~α", "effective ~ weight",
              "Pearson's correlation of effective attention and weight: 1 where they are the same.",
              variable="effective_correlation_by_head", source=f"{BRUNNER}, Figure 1"),
     _of_head("rank", "rank of T", "rank of T",
@@ -397,7 +397,7 @@ _TABLE = (
              "How long the vector is that the head would move from a token at weight 1; the mean "
              "over tokens.",
              source=f"{KOBAYASHI}, Section 3"),
-    _of_head("vector_norm_cv", "CV of ‖f(x)‖", "CV of ‖f(x)‖",
+    _of_head("vector_norm_cv", "CV‖f‖", "CV of ‖f(x)‖",
              "The standard deviation of the lengths ‖f(x)‖ over their mean: 0 where all tokens "
              "have vectors of one length.",
              source=f"{KOBAYASHI}, Table 1"),
@@ -434,6 +434,12 @@ def statistic(name: str) -> Statistic:
     if also.get(name, name) not in known:
         raise UnknownNameError("statistic of heads", name, (*known, *also))
     return known[also.get(name, name)]
+
+
+def rows_of_others() -> list[str]:
+    """Return the names of the rows that other packages have added."""
+    own = {row.name for row in _TABLE}
+    return [name for name in _rows() if name not in own]
 
 
 def behaviours() -> tuple[str, ...]:

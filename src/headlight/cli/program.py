@@ -10,6 +10,7 @@ from typing import Any
 import typer
 
 from headlight.analysis.allocator import keep_freed_memory
+from headlight.catalogue import register_measures
 from headlight.cli.application import app
 from headlight.cli.printing import complain, exit_code, guarded_terminal
 from headlight.errors import (
@@ -29,6 +30,7 @@ def main() -> None:
     keep_freed_memory()
     warnings.showwarning = partial(_show_warning, warnings.showwarning)
     with safe_start(), guarded_terminal() as output:
+        register_measures()
         code = _run(sys.argv[1:] or ["--help"])
         output.flush()
         code = code or exit_code(output.failure)

@@ -83,7 +83,7 @@ def highlights(result: xr.Dataset) -> list[Highlight]:
             there at all, is not spoken of.
     """
     candidates = [
-        _first_token(result),
+        *_first_token(result),
         _massive(result),
         _special_tokens(result),
         *(_of_row(result, row) for row in statistic_table() if row.target and row.prominent),
@@ -173,34 +173,38 @@ def _special_tokens(result: xr.Dataset) -> Highlight | None:
     return Highlight(text, None, None, 1.0, "special tokens")
 
 
-def _first_token(result: xr.Dataset) -> Highlight | None:
+def _first_token(result: xr.Dataset) -> list[Highlight]:
     """What the first token of a decoder's text gets, and how many heads are sinks (Gu et al.)."""
     if result.attrs.get("kind") != "decoder":
-        return None
-    said, sinks, heads, measure = [], [], 0, ""
-    first = statistic("first")
-    for name in TOTALS:
-        shares = numbers_of(result, first, name)
-        mean = shares.mean()
-        if isfinite(float(mean.value)):
-            heads = int(np.isfinite(shares.value).sum())
-            measure = measure or name
-            said.append(f"{percent(float(mean.value))} of the {name}{around(mean)}")
-            sinks.append(f"{many(shares.compared(SINK))} by {name}")
-    if not said:
-        return None
+        return []
+    by = {name: numbers_of(result, statistic("first"), name) for name in TOTALS}
+    by = {name: each for name, each in by.items() if np.isfinite(each.value).any()}
+    if not by:
+        return []
+    means = [
+        f"{percent(float(mean.value))} of the {name}{around(mean)}"
+        for name, shares in by.items()
+        for mean in [shares.mean()]
+    ]
+    sinks = [f"{many(shares.compared(SINK))} by {name}" for name, shares in by.items()]
+    measure, numbers = next(iter(by.items()))
+    heads = int(np.isfinite(numbers.value).sum())
     text = (
-        f"The first token of a text gets {listed(said)}, means over all heads. It gets more than "
-        f"{percent(SINK)} in {listed(sinks)} of {heads} heads"
+        f"The first token of a text gets {listed(means)}, means over all heads. It gets more than "
+        f"{percent(SINK)} in {listed(sinks)} of {heads} heads."
     )
-    numbers = numbers_of(result, first, measure)
     place = numbers.first()
-    if place is None:
-        return Highlight(f"{text}.", None, None, 1.0, "first")
+    assert place is not None  # noqa: S101 - some number is known
     most = numbers.at(place)
-    text += f", most in {_name(result, place)}: {percent(float(most.value))}{around(most)}."
-    text += _of_most(result, numbers, "gives it most")
-    return Highlight(text, *_numbers(result, place), 1.0, "first", "first", measure)
+    of_head = (
+        f"Head {_name(result, place)} gives {percent(float(most.value))} of its {measure}"
+        f"{around(most)} to the first token.{_of_most(result, numbers, 'gives it most')}"
+    )
+    where = _numbers(result, place)
+    return [
+        Highlight(text, None, None, 1.0, "first token"),
+        Highlight(of_head, *where, 0.85, "first", "first", measure),
+    ]
 
 
 def _massive(result: xr.Dataset) -> Highlight | None:

@@ -15,7 +15,6 @@ from headlight.findings.observed import (
     surveyed,
     unit_of_keys,
 )
-from headlight.findings.special_tokens import shares_of
 from headlight.findings.wording import plural
 
 OF_READING, ROWS_OF_READING = "head_number", "head_rows"
@@ -74,8 +73,6 @@ def numbers_of(
         by = {"measure": measure} if row.per_measure else {}
         return estimates(result, row.rest, BY_HEAD, **row.rest_labels, **by)
     variable, labels = place_of(result, row, measure)
-    if variable == "share":
-        return shares_of(result, measure, row.category)
     numbers = estimates(result, variable, BY_HEAD, **labels)
     is_there = not row.category or occurs(result, row.category)
     if variable == "class_share" and row.category:  # whose only token may be the first

@@ -11,6 +11,7 @@ from jaxtyping import Float64
 
 import headlight.views.accessor  # noqa: F401 - readings can write their pages
 from headlight.capture import CapturedModel, Kind, Replacements, attention_replaced, load_model
+from headlight.catalogue import register_measures
 from headlight.corpora import TranslationPair
 from headlight.errors import UsageError
 from headlight.reading.alternatives import alternatives
@@ -223,6 +224,7 @@ def load(  # noqa: PLR0913 - each is a choice of its own
         ModelError: there is no such model, or its weights are neither safetensors nor GGUF.
         UsageError: unknown device, precision or head, or a library is missing.
     """
+    register_measures()
     captured = load_model(
         name_or_model,
         tokenizer,

@@ -18,20 +18,24 @@ from headlight.settings.flow import METHODS
 
 
 def flow(result: xr.Dataset) -> list[str]:
-    """What stays of a token after the last layer by each method, and which methods agree least."""
+    """Return what tokens come from after the last layer, and which methods agree least."""
     last = result.isel(layer=-1)
-    own = last.sel(token="all")
-    numbers = estimates(own, "own", ("map",))
-    shares = [
-        f"{percent(float(each.value))}{around(each)} by {_called(name)}"
-        for place, name in enumerate(own["map"].values)
-        for each in [numbers.at(place)]
-    ]
-    said = [
-        f"After layer {int(last['layer'])}, a token comes from the input token at its own place to "
-        f"{listed(shares)}, mean over texts."
-    ]
+    after = f"After layer {int(last['layer'])}, a token comes from"
+    said = [f"{after} the input token at its own place to {_by_map(last, 'own')}, mean over texts."]
+    if result.attrs.get("kind") == "decoder":  # which attends to its first token for want of others
+        said.insert(0, f"{after} the first token of the text to {_by_map(last, 'first')}.")
     return said + _agreement(last)
+
+
+def _by_map(last: xr.Dataset, name: str) -> str:
+    """A share of all tokens, by each method."""
+    every = last.sel(token="all")
+    numbers = estimates(every, name, ("map",))
+    return listed([
+        f"{percent(float(each.value))}{around(each)} by {_called(one)}"
+        for place, one in enumerate(every["map"].values)
+        for each in [numbers.at(place)]
+    ])  # fmt: skip
 
 
 def _agreement(last: xr.Dataset) -> list[str]:

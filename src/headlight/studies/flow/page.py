@@ -100,6 +100,8 @@ def _by_category(result: xr.Dataset) -> Section:
     last = result.isel(layer=-1)
     there = [each for each in names if last["by_category"].sel(category=each).notnull().any()]
     seen = last.sel(category=there)
+    # A decoder's first token, which most attend to, is a kind of its own; its category has it too.
+    first = [Columns("first", ".1%", "first token")] * (result.attrs.get("kind") == "decoder")
     return Section(
         "categories",
         "From which kinds of tokens",
@@ -114,6 +116,7 @@ def _by_category(result: xr.Dataset) -> Section:
                 "Share of the input tokens of each category",
                 seen,
                 (BY_TOKEN, BY_METHOD),
+                *first,
                 Columns("by_category", ".1%", by=By("category", names)),
             )
         ],

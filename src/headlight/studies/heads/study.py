@@ -16,7 +16,7 @@ from headlight.analysis.plan import (
 )
 from headlight.analysis.text_study import LossStudy
 from headlight.capture import CapturedModel, Kind, Objective, default_objective
-from headlight.catalogue import statistic_table
+from headlight.catalogue.statistics import rows_of_others, statistic_table
 from headlight.encode import Encoded
 from headlight.encode.batch import Batch
 from headlight.encode.categories import word_ids
@@ -40,6 +40,9 @@ class SurveyStudy(LossStudy[SurveySettings]):
 
     def prepare(self) -> None:
         """Read the corpus for what has to be known before ranks are compared."""
+        if others := rows_of_others():  # a run goes on with the rows that it began with
+            options = {**self.plan.options, "statistics": others}
+            self.plan = replace(self.plan, options=options)
         plan, settings = self.plan, self.settings
         kinds = plan.by_kind()
         self._known: dict[Kind, dict[str, Any]] = {kind: {} for kind in kinds}

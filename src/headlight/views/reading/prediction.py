@@ -140,9 +140,7 @@ def findings(prediction: xr.Dataset) -> list[str]:
         f"{asked(prediction)}: {what} is {_number(logit)}; the probability of "
         f"“{_target(prediction)}” is {float(attributes['probability']):.3g}.",
     ]
-    if len(tokens := frame_of(prediction, "token")):
-        row = tokens.iloc[0]
-        said.append(f"Of the text, “{row['token']}” adds most ({_number(row['sum'])}).")
+    said += _largest_token(prediction)
     heads = frame_of(prediction, "head")
     if len(heads):
         row = heads.iloc[0]
@@ -155,6 +153,36 @@ def findings(prediction: xr.Dataset) -> list[str]:
     if attributes["notes"]:
         said.append(str(attributes["notes"]))
     return said
+
+
+def first_of_decoder(prediction: xr.Dataset) -> int | None:
+    """Return the place of the first token, in a decoder, where it takes attention as a sink.
+
+    None for other models, and for a text of one token.
+    """
+    sides = prediction["token_side"].values.astype(str)
+    own = "target" if "target" in sides else "text"
+    places = np.flatnonzero(sides == own)
+    is_decoder = "decoder" in prediction["kind"].values.astype(str)
+    return int(places[0]) if is_decoder and len(places) > 1 else None
+
+
+def _largest_token(prediction: xr.Dataset) -> list[str]:
+    """What adds most, beside the first token of a decoder, and what that one adds."""
+    tokens, _ = _tokens(prediction)
+    if not len(tokens):
+        return []
+    first = first_of_decoder(prediction)
+    others = tokens if first is None else tokens.drop(index=first)
+    row = others.iloc[int(np.abs(others["sum"].to_numpy()).argmax())]
+    added = f"“{row['token']}” adds most ({_number(row['sum'])})"
+    if first is None:
+        return [f"Of the text, {added}."]
+    sink = tokens.iloc[first]
+    return [
+        f"Beside the first token, {added}; the first, “{sink['token']}”, which heads attend to for "
+        f"want of others, adds {_number(sink['sum'])}."
+    ]
 
 
 def _target(prediction: xr.Dataset) -> str:
@@ -185,6 +213,15 @@ def sections(prediction: xr.Dataset) -> list[Section]:
         frame_of(prediction, name) for name in ("token", "component", "head")
     )
     order = _tokens(prediction)[0]
+    first = first_of_decoder(prediction)
+    apart = ""
+    if first is not None:
+        sink = _tokens(prediction)[0].iloc[first]
+        apart = (
+            f" The first token, “{sink['token']}”, adds {_number(sink['sum'])}, as heads attend to "
+            "it for want of others; it stands in the table, and not among the bars."
+        )
+        order = order.drop(index=first, errors="ignore")
     order = order.loc[sorted(order["sum"].abs().sort_values(kind="stable").index[-MOST_TOKENS:])]
     # With the biases the sums of the table add up to the logit.
     whole = pd.DataFrame([{"token": "all biases", "sum": _biases(prediction)}])
@@ -199,7 +236,7 @@ def sections(prediction: xr.Dataset) -> list[Section]:
             "What each token adds",
             "Through all layers, with attention weights, statistics of norms and slopes of "
             "activations as constants of this text. Tokens, their positions and the biases add up "
-            "to the logit.",
+            f"to the logit.{apart}",
             "Modarressi et al. (2023), for one output",
             [_drawing("tokens", order["token"], order, ("embedding", "position"), unit)],
             [

@@ -18,7 +18,7 @@ export function said(value, unit) {
 export function table(caption, titles, rows) {
   const made = build("table");
   const top = made.createTHead().insertRow();
-  titles.forEach((title) => top.append(build("th", { scope: "col" }, title)));
+  titles.forEach((title) => top.append(title ? build("th", { scope: "col" }, title) : build("td")));
   const body = made.createTBody();
   rows.forEach(([first, ...cells]) => {
     const row = body.insertRow();

@@ -47,7 +47,7 @@ function drawCard() {
   if (byId("card").dataset.of === of) return; // it has all measures
   byId("card").dataset.of = of;
   const part = partOf(state.kind), index = headIndex(state.kind, state.layer, state.head);
-  const names = [...new Set(part.statistics.flatMap(({ by }) => Object.keys(by)))].filter((name) => name && endOf(name) !== `-${DIFFERENCE}`);
+  const names = [...new Set(part.statistics.flatMap(({ by }) => Object.keys(by)))].filter((name) => name in part.measures && endOf(name) !== `-${DIFFERENCE}`);
   const own = ({ by }) => by.weight?.[0][index] ?? 0;
   const related = part.statistics.filter(({ relation }) => relation).sort((one, other) => own(other) - own(one));
   const rows = [...part.statistics.filter(({ relation }) => !relation), ...related.slice(0, MOST_RELATIONS)];

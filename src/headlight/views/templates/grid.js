@@ -79,7 +79,7 @@ function showDetail() {
   inputs("question").forEach((input) => {
     const row = body.insertRow();
     if (input.checked) row.className = "current";
-    const label = input.nextElementSibling.textContent.replace(/^to (the )?/, "").replace(/ tokens?$/, "");
+    const label = input.nextElementSibling.textContent;
     row.append(build("th", label, { scope: "row" }));
     const plain = data.views[`${input.value}.`];
     if (plain) {
