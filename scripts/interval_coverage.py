@@ -1,6 +1,6 @@
 """How often intervals hold the truth: the table of docs/numbers.md, from simulated corpora.
 
-    python scripts/coverage.py [CORPORA]
+    python scripts/interval_coverage.py [CORPORA]
 
 A text has a length and numbers of its own; texts of one document are alike.  Of each number the
 truth is that of a corpus of a million texts.
