@@ -8,7 +8,7 @@ import pytest
 from scipy.stats import spearmanr
 
 from headlight.reduce import RankCorrelation
-from headlight.reduce.rank_correlation import BIN, BINS, ERROR, ROWS
+from headlight.reduce.rank_correlation import ERROR, ROWS
 
 
 def counted(first: np.ndarray, second: np.ndarray) -> RankCorrelation:
@@ -47,6 +47,7 @@ SHAPES: dict[str, Callable[[np.ndarray, np.ndarray], tuple[np.ndarray, np.ndarra
     "a third zeros": lambda x, y: (np.where(x < np.quantile(x, 0.33), 0, x), y),
     "zero norms": lambda x, y: (x, np.where(y < 2, 0, y)),
     "near one": lambda x, y: (1 - x, y),
+    "nearly even weights": lambda x, y: (0.05 + np.log(x) / 1e4, y),
     "narrow norms": lambda x, y: (x, 5 + y / 100),
     "some missing": lambda x, y: (np.where(x < 0.005, np.nan, x), y),
 }
@@ -67,8 +68,6 @@ def test_bins_keep_the_order_of_numbers_and_are_fine_near_0_and_1() -> None:
     values = ends.astype(np.float32)[:, None]
     result = counted(values, np.arange(len(values), dtype=np.float32))
     assert result.compute()["correlation"] == pytest.approx(1, abs=1e-12)
-    assert (np.diff(BIN) >= 0).all()
-    assert BIN.max() == BINS
 
 
 def test_few_values_are_exact() -> None:
@@ -133,7 +132,7 @@ def test_any_split_and_order_is_bit_identical() -> None:
         parts[-1].update(first[rows, 3:], second[rows], entry[rows])
     one, two, three, four, five = parts
     merged = five.merge(two.merge(four)).merge(one.merge(three))
-    assert whole.arrays()["level"].min() > 0
+    assert whole.arrays()["tables"][:, :2].min() > 0
     for name, array in whole.arrays().items():
         np.testing.assert_array_equal(merged.arrays()[name], array, err_msg=name)
 
@@ -175,7 +174,7 @@ def test_memory_does_not_grow_with_the_pairs() -> None:
     for seed in range(8):
         first, second = drawn(2000, 16, seed)
         made.update(first, second, np.zeros(2000, dtype=np.int64))
-        assert sum(array.nbytes for array in made.arrays().values()) <= 0.15e6
+        assert sum(array.nbytes for array in made.arrays().values()) <= 0.2e6
         assert len(made.arrays()["keys"]) <= ROWS
 
 

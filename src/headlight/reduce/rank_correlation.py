@@ -5,37 +5,22 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 import numpy as np
-from jaxtyping import Float, Float32, Int, Int64
+from jaxtyping import Float, Float32, Int, Int32, Int64
 
 from headlight.reduce.base import Accumulator, Array
 
-ROWS = 64
-"""Bins of the second number, at most."""
-EIGHTH = 20
-"""Bits of a float32 below the eight parts of an octave."""
-HALF, ONE = 1008, 2016
-"""The eighths at which 1/2 and 1 are, when those above 1/2 mirror those below it."""
-
-
-def _bin_of_eighth() -> Int64[np.ndarray, " eighth"]:
-    """Return the bin of each eighth: eighths within 12 octaves of 1/2, whole octaves beyond.
-
-    All below 2^-61 share the first bin, 1 has its own, and missing numbers have the last.
-    """
-    eighth = np.arange(2048)
-    away = eighth - HALF
-    starts = (abs(away) <= 96) | ((eighth % 8 == 0) & (away >= -480) & (away <= 184))
-    return np.cumsum(starts | (eighth == ONE) | (eighth == ONE + 1))
-
-
-BIN = _bin_of_eighth()
-BINS = int(BIN[-1])
-"""Bins of the first number; that of missing ones is the next."""
-
+ROWS, COLUMNS = 64, 384
+"""Bins of the second and of the first number, at most."""
 ROUNDING = 64
-"""Second numbers that differ by fewer steps of a float32 are equal."""
+"""Numbers that differ by fewer steps of a float32 are equal."""
+LEAST, NEAREST = np.float32(2.0**-62), np.float32(2.0**-25)
+"""First numbers below this are equal, and so are those that are nearer to 1."""
 ERROR = 0.005
 """Of ρ, at most, for weights and norms of trained models."""
+
+HALF = np.float32(0.5).view(np.int32)
+MISSING = np.iinfo(np.int32).max
+"""The code of a pair that is missing."""
 
 Keys = Int64[np.ndarray, " row"]
 Cells = Int64[np.ndarray, "row bin"]
@@ -45,16 +30,17 @@ class RankCorrelation(Accumulator):
     """Spearman's ρ of pairs of a number of 0 to 1 and one of at least 0, entry by entry.
 
     No pair is kept: they are counted in a joint histogram, and numbers of one bin are ties, which
-    share the mean of their ranks.  The first number has `BINS` bins, eighths of octaves of x and
-    1 - x.  The second has a bin for each of its values while these are at most `ROWS`; when there
-    are more, neighbouring bins are merged in pairs.  Counts are whole numbers, and which bins are
-    merged depends on all values together, so that neither the order of the pairs nor that of
-    merging matters.
+    share the mean of their ranks.  Bins are parts of octaves, of the first number x those of x and
+    of 1 - x.  The second has a bin for each of its values while these are at most `ROWS`; when
+    there are more, neighbouring bins are merged in pairs, and so are those of the first when more
+    than `COLUMNS` lie between its least and its largest value.  Counts are whole numbers, and which
+    bins are merged depends on all values together, so that neither the order of the pairs nor that
+    of merging matters.
 
     The error of ρ on weights and norms of trained models is at most `ERROR` for a single head, and
     0.001 for all heads of a layer (docs/numbers.md says how this was measured); it is larger, by
     hundredths, for a few hundred pairs, and for numbers that are almost constant.  Memory: at most
-    0.13 MB for each entry.
+    0.2 MB for each entry.
 
     Args:
         shape: The axes of one observation.
@@ -102,8 +88,8 @@ class RankCorrelation(Accumulator):
         first, second = first.astype(np.float32, copy=False), second.astype(np.float32)
         if any(np.fmin.reduce(each, axis=None, initial=0) < 0 for each in (first, second)):
             raise ValueError("numbers from 0 are needed, not negative ones")
-        codes = _first_bins(first)
-        kept = (entry >= 0) & ~np.isnan(second) & (codes < BINS).any(axis=1)
+        codes = _codes(first)
+        kept = (entry >= 0) & ~np.isnan(second) & (codes != MISSING).any(axis=1)
         keys = np.abs(second).view(np.int32).astype(np.int64)  # -0.0 is 0.0
         columns = np.flatnonzero(kept)
         columns = columns[np.lexsort((keys[columns], entry[columns]))]
@@ -125,8 +111,8 @@ class RankCorrelation(Accumulator):
     def compute(self) -> dict[str, Array]:
         """Return `count` of pairs and `correlation`, -1 to 1, each of ``shape``.
 
-        The correlation is NaN where all first numbers share a bin, or the second differ by rounding
-        alone, as the norm of a first token does that is the same in all texts.
+        The correlation is NaN where the first or the second numbers differ by rounding alone, as
+        the norm of a first token does that is the same in all texts.
         """
         values = np.array([table.spearman() for table in self._tables]).reshape(-1, 2)
         count, correlation = values.T
@@ -140,12 +126,13 @@ class RankCorrelation(Accumulator):
             table.absorb(more)
 
     def arrays(self) -> dict[str, Array]:
-        """Return the tables one after another, and how many rows each of them has."""
+        """Return the tables one after another, and how many rows and columns each of them has."""
+        tables = self._tables
+        about = [[each.level, each.first_level, each.start, *each.cells.shape] for each in tables]
         return {
-            "level": np.array([table.level for table in self._tables], dtype=np.int64),
-            "length": np.array([len(table.keys) for table in self._tables], dtype=np.int64),
-            "keys": np.concatenate([_Table().keys, *(table.keys for table in self._tables)]),
-            "cells": np.concatenate([_Table().cells, *(table.cells for table in self._tables)]),
+            "tables": np.array(about, dtype=np.int64).reshape(-1, 5),
+            "keys": np.concatenate([_Table().keys, *(each.keys for each in tables)]),
+            "cells": np.concatenate([_Table().keys, *(each.cells.ravel() for each in tables)]),
         }
 
     @classmethod
@@ -154,53 +141,76 @@ class RankCorrelation(Accumulator):
     ) -> "RankCorrelation":
         """Return the accumulator that has these settings and this state."""
         made = cls(**settings)
-        ends = np.cumsum(arrays["length"])
-        for table, level, length, end in zip(
-            made._tables, arrays["level"], arrays["length"], ends, strict=True
-        ):
-            rows = slice(int(end - length), int(end))
-            table.level = int(level)
-            table.keys, table.cells = arrays["keys"][rows].copy(), arrays["cells"][rows].copy()
+        keys, cells = 0, 0
+        for table, about in zip(made._tables, arrays["tables"].tolist(), strict=True):
+            table.level, table.first_level, table.start, rows, columns = about
+            table.keys = arrays["keys"][keys : keys + rows].copy()
+            counts = arrays["cells"][cells : cells + rows * columns]
+            table.cells = counts.reshape(rows, columns).copy()
+            keys, cells = keys + rows, cells + rows * columns
         return made
 
 
 class _Table:
     """The joint histogram of one entry: a row holds the second numbers with one key.
 
-    A key is the bits of a float32, which keep the order of numbers, shifted right by ``level``.
+    Keys of second numbers and codes of first ones keep the order of numbers, and are shifted right
+    by ``level`` and ``first_level``.  The first column has the code ``start``.
     """
 
     def __init__(self) -> None:
-        self.level = 0
+        self.level = self.first_level = self.start = 0
         self.keys: Keys = np.zeros(0, dtype=np.int64)
-        self.cells: Cells = np.zeros((0, BINS), dtype=np.int64)
+        self.cells: Cells = np.zeros((0, 0), dtype=np.int64)
 
-    def count(self, codes: Int64[np.ndarray, "column pair"], keys: Keys) -> None:
-        """Count columns of first bins by their second number, whose bits do not fall."""
+    def count(self, codes: Int32[np.ndarray, "column pair"], keys: Keys) -> None:
+        """Count columns of first numbers by their second number, whose bits do not fall."""
+        valid = codes != MISSING
+        ends = int(codes.min()), int(codes.max(where=valid, initial=0))
+        begin, first_level = _fitting(*ends, self.first_level)
+        width = (ends[1] >> first_level) - begin + 1
+        bins = np.where(valid, (codes >> first_level) - begin, width)
         rows, level = _merged(np.unique(keys >> self.level), self.level, ROWS)
-        place = np.searchsorted(rows, keys >> level)[:, None] * (BINS + 1)
-        cells = np.bincount((codes + place).ravel(), minlength=len(rows) * (BINS + 1))
-        self._add(level, rows, cells.reshape(len(rows), -1)[:, :BINS], ROWS)
+        bins += np.searchsorted(rows, keys >> level)[:, None] * (width + 1)
+        counts = np.bincount(bins.ravel(), minlength=len(rows) * (width + 1))
+        made = _Table()
+        made.level, made.first_level, made.start, made.keys = level, first_level, begin, rows
+        made.cells = counts.reshape(len(rows), -1)[:, :width]
+        self.absorb(made)
 
     def absorb(self, other: "_Table", most: int = ROWS) -> None:
-        """Add the counts of another table."""
-        self._add(other.level, other.keys, other.cells, most)
-
-    def _add(self, level: int, keys: Keys, cells: Cells, most: int) -> None:
-        both = ((self.level, self.keys, self.cells), (level, keys, cells))
-        target = max(self.level, level)
-        union = np.unique(np.concatenate([rows >> (target - at) for at, rows, _ in both]))
-        union, target = _merged(union, target, most)
-        total = np.zeros((len(union), BINS), dtype=np.int64)
-        for at, rows, counts in both:
-            np.add.at(total, np.searchsorted(union, rows >> (target - at)), counts)
-        self.level, self.keys, self.cells = target, union, total
+        """Add the counts of another table, in as many rows at most."""
+        both = [each for each in (self, other) if len(each.keys)]
+        if not both:
+            return
+        level = max(each.level for each in both)
+        keys, level = _merged(_union([t.keys >> (level - t.level) for t in both]), level, most)
+        first_level = max(each.first_level for each in both)
+        ends = [
+            (each.start + place) >> (first_level - each.first_level)
+            for each in both
+            for place in (0, each.cells.shape[1] - 1)
+        ]
+        start, raised = _fitting(min(ends), max(ends), 0)
+        first_level += raised
+        total = np.zeros((len(keys), (max(ends) >> raised) - start + 1), dtype=np.int64)
+        for each in both:
+            rows = np.searchsorted(keys, each.keys >> (level - each.level))
+            columns = each.start + np.arange(each.cells.shape[1])
+            columns = (columns >> (first_level - each.first_level)) - start
+            np.add.at(total, np.ix_(rows, columns), each.cells)
+        self.level, self.first_level, self.start = level, first_level, start
+        self.keys, self.cells = keys, total
 
     def spearman(self) -> tuple[float, float]:
         """Return how many pairs were counted, and ρ of their bins."""
         cells = self.cells.astype(np.float64)
         total = float(cells.sum())
-        if not total or (self.keys[-1] - self.keys[0]) << self.level < ROUNDING:
+        spans = (
+            (len(self.keys) and self.keys[-1] - self.keys[0]) << self.level,
+            max(self.cells.shape[1] - 1, 0) << self.first_level,
+        )
+        if min(spans) < ROUNDING:
             return total, np.nan
         ranks = []
         for counts in (cells.sum(1), cells.sum(0)):
@@ -211,13 +221,28 @@ class _Table:
         return total, float(np.clip(second @ cells @ first, -1, 1))
 
 
-def _first_bins(first: Float32[np.ndarray, "column pair"]) -> Int64[np.ndarray, "column pair"]:
-    """Return the bin of each number of 0 to 1; `BINS` for NaN."""
-    numbers = np.minimum(np.abs(first), np.float32(1))
-    below = numbers.view(np.int32) >> EIGHTH
-    above = ONE - ((np.float32(1) - numbers).view(np.int32) >> EIGHTH)
-    bins: Int64[np.ndarray, "column pair"] = BIN.take(np.where(numbers > 0.5, above, below))
-    return bins
+def _codes(first: Float32[np.ndarray, "column pair"]) -> Int32[np.ndarray, "column pair"]:
+    """Return whole numbers in the order of numbers of 0 to 1, as fine near 1 as near 0.
+
+    Below 1/2 they are the bits of x, above the mirror of the bits of 1 - x; `MISSING` for NaN.
+    """
+    below = np.maximum(first, LEAST).view(np.int32)
+    above = HALF - np.maximum(np.float32(1) - first, NEAREST).view(np.int32) + HALF
+    codes = np.where(first > 0.5, above, below)
+    codes[np.isnan(first)] = MISSING
+    return codes
+
+
+def _fitting(least: int, largest: int, level: int) -> tuple[int, int]:
+    """Return the code of the first column and the level at which there are not too many."""
+    while (largest >> level) - (least >> level) >= COLUMNS:
+        level += 1
+    return least >> level, level
+
+
+def _union(keys: Sequence[Keys]) -> Keys:
+    union: Keys = np.unique(np.concatenate(keys))
+    return union
 
 
 def _merged(keys: Keys, level: int, most: int) -> tuple[Keys, int]:
