@@ -136,9 +136,7 @@ def test_words_and_tags_are_columns(tmp_path: Path) -> None:
     path.write_text(CHUNKS)
     found = list(open_tagged(path))
     assert found == [
-        TaggedSentence(
-            f"{path}:3", ("He", "runs"), tags=("B-NP", "B-VP"), document=f"{path}:1"
-        ),
+        TaggedSentence(f"{path}:3", ("He", "runs"), tags=("B-NP", "B-VP"), document=f"{path}:1"),
         TaggedSentence(f"{path}:6", ("It",), tags=("B-NP",), document=f"{path}:1"),
     ]
     assert [each.tags for each in open_tagged(path, columns=("1", "2"))] == [
