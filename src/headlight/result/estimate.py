@@ -6,23 +6,41 @@ documents or texts moves it by (``NAME_by_slot``), and how much there is of it i
 computed when it is asked for: the delete-a-group jackknife with Student's t, on the scale of the
 number.
 
-Source: Shao and Tu (1995), "The Jackknife and Bootstrap", Section 2.3; of shares Wilson (1927),
-"Probable inference, the law of succession, and statistical inference", with the effective size of
-Korn and Graubard (1998).
+Source: Shao and Tu (1995), "The Jackknife and Bootstrap", Section 2.3.
 """
 
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, replace
-from typing import Any, overload
+from typing import Any
 
 import numpy as np
 import xarray
 from numpy.typing import NDArray
 
+from headlight.result.blocks import (
+    LEVEL as LEVEL,
+    added,
+    coarser,
+    cross_fit,
+    largest_t,
+    slots_apart,
+)
+from headlight.result.interval_ends import (
+    SCALED_ENDS,
+    average as average,
+    chosen_ends as chosen_ends,
+    decided as decided,
+)
+from headlight.result.slot_coordinates import (
+    MOVED as MOVED,
+    UNITS as UNITS,
+    WEIGHTS as WEIGHTS,
+    slot_coordinates as slot_coordinates,
+    slots_of,
+)
 from headlight.vocabulary import FEWEST_FREEDOM
 
-MOVED, WEIGHTS, UNITS = "_by_slot", "_slot_weights", "slot_units"
-"""Ends of the coordinates that intervals are computed from; and the units of each slot."""
+Array = NDArray[np.float64]
 
 FEWEST_SLOTS = 5
 """Slots that must hold something of a number, or move a difference, for it to have an interval."""
@@ -35,74 +53,6 @@ FEWEST_TESTED, FEWEST_FILLED = 20, 16
 
 ROUNDING = 1e-12
 """Numbers that differ by a smaller part of their sizes are the same."""
-
-LEVEL = 0.95
-SIGNS = 1000
-"""Draws of random signs by which the largest of many is judged."""
-
-Array = NDArray[np.float64]
-
-
-@overload
-def decided(value: float, low: float, high: float, other: float) -> str: ...
-
-
-@overload
-def decided(value: Array, low: Array, high: Array, other: Array | float) -> NDArray[Any]: ...
-
-
-def decided(
-    value: Array | float, low: Array | float, high: Array | float, other: Array | float
-) -> NDArray[Any] | str:
-    """Return whether numbers are ``above`` or ``below`` others, or their intervals reach these.
-
-    Args:
-        value: a number, or an array of them.
-        low: the lower ends of their intervals.
-        high: the upper ends.
-        other: what they are compared with.
-
-    Returns:
-        ``above``, ``below``, or ``inconclusive``, also where there is no interval, or no number.
-    """
-    known = np.isfinite(low) & np.isfinite(high)
-    above = known & (np.minimum(value, low) > other)
-    below = known & (np.maximum(value, high) < other)
-    verdict: NDArray[Any] | str = np.select([above, below], ["above", "below"], "inconclusive")[()]
-    return verdict
-
-
-def chosen_ends(
-    value: Array, low: Array, high: Array, *, candidates: int, units: int
-) -> tuple[Any, Any]:
-    """Return the ends of the interval of a number that was chosen among several on the same data.
-
-    The largest of many is too large by chance.  Intervals of 95% are moved apart to the width at
-    which all candidates together lie in theirs in 95% of samples (Bonferroni, by Student's t), so
-    that the ends hold whichever was chosen.
-
-    Args:
-        value: the chosen number, or an array of them.
-        low: the lower end of its interval of 95%.
-        high: the upper end.
-        candidates: among how many it was chosen, such as heads times directions.
-        units: texts, sentences or documents; below 2 the ends are NaN.
-
-    Source: Dunn (1961), "Multiple comparisons among means".
-    """
-    from scipy.stats import t
-
-    freedom = units - 1 if units > 1 else np.nan
-    wider = t.ppf(1 - 0.025 / max(candidates, 1), freedom) / t.ppf(0.975, freedom)
-    return value - wider * (value - low), value + wider * (high - value)
-
-
-def average(values: Array, axis: int | tuple[int, ...] | None = None) -> Array:
-    """Return the mean of what was observed; NaN, without a warning, where nothing was."""
-    seen = np.isfinite(values)
-    count = seen.sum(axis=axis)
-    total = np.where(seen, values, 0.0).sum(axis=axis)
-    return np.asarray(np.where(count > 0, total / np.maximum(count, 1), np.nan), dtype=np.float64)
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -237,10 +187,10 @@ class Estimate:
             t = stdtrit(self.freedom, (1 + level) / 2)
             half = t * error
             low, high = value - half, value + half
-            for kind, ends in _ENDS.items():
+            for kind, ends in SCALED_ENDS.items():
                 at = self.scale == kind
                 if np.any(at):
-                    below, above = ends(self, value, half, t)
+                    below, above = ends(value, half, t, self.units_of)
                     low, high = np.where(at, below, low), np.where(at, above, high)
         return np.asarray(low), np.asarray(high)
 
@@ -329,19 +279,8 @@ class Estimate:
             np.maximum(one.units, two.units),
             np.broadcast_to(np.asarray("difference"), value.shape),
             np.asarray(np.where(less, one.freedom, two.freedom)),
-            differing=one._differing(two),
+            differing=slots_apart(*((each.value, each.moved, each.weights) for each in (one, two))),
         )
-
-    def _differing(self, other: "Estimate") -> Array:
-        """Return in how many slots the two are not the same, up to the rounding of `moved`."""
-        parts, sizes = [], []
-        for each in (self, other):
-            spread = np.sqrt(np.maximum(1 - np.nansum(each.weights**2, axis=0), 0))
-            mean, own = each.weights * each.value, spread * np.nan_to_num(each.moved)
-            parts.append(np.nan_to_num(mean) - own)
-            sizes.append(np.nan_to_num(np.abs(mean)) + np.abs(own))
-        rounding = 8 * np.finfo(np.float32).eps * (sizes[0] + sizes[1])
-        return np.asarray((np.abs(parts[0] - parts[1]) > rounding).sum(0))
 
     def _independent(self, other: "Estimate", value: Array) -> "Estimate":
         """Return a difference with the errors of both, by Welch's degrees of freedom."""
@@ -365,18 +304,11 @@ class Estimate:
         times = int(size // max(self.units[0], 1)) if len(self.units) else 1
         if times <= 1:
             return self
-        slots = len(self.units)
-
-        def added(each: Array) -> Array:
-            blocks = np.nan_to_num(each).reshape(slots // times, times, *each.shape[1:]).sum(1)
-            return np.concatenate([blocks, np.zeros((slots - len(blocks), *each.shape[1:]))])
-
-        weights = added(self.weights)
+        moved, weights = coarser(self.moved, self.weights, times)
         with np.errstate(all="ignore"):
-            scale = np.sqrt((1 - (self.weights**2).sum(0)) / (1 - (weights**2).sum(0)))
             freedom = np.asarray(1 / (weights**2).sum(0) - 1)
-        moved = np.where(weights > 0, added(self.moved) * scale, np.nan)
-        return replace(self, moved=moved, weights=weights, units=added(self.units), freedom=freedom)
+        units = added(self.units, times)
+        return replace(self, moved=moved, weights=weights, units=units, freedom=freedom)
 
     def times(self, factor: Any) -> "Estimate":
         """Return a multiple, whose interval has no bounds but those of a positive number."""
@@ -460,15 +392,7 @@ class Estimate:
         with np.errstate(all="ignore"):
             unit = np.nan_to_num(self.moved / self.error).reshape(len(self.moved), -1)
         known = np.isfinite(self.error).ravel() & (self.error.ravel() > 0)
-        unit = unit[:, known]
-        unit = unit[unit.any(1)]
-        slots = len(unit)
-        if not slots:
-            return np.inf
-        signs = np.random.default_rng(0).choice([-1.0, 1.0], (SIGNS, slots))
-        z = signs @ unit
-        z /= np.sqrt(np.maximum(1 - z**2 / slots, 1e-12) * slots / max(slots - 1, 1))
-        return float(np.quantile((np.abs(z) if two_sided else z).max(1), LEVEL))
+        return largest_t(unit[:, known], two_sided=two_sided)
 
     def largest(self) -> "Estimate":
         """Return the largest number without the luck of having been chosen, by cross-fit.
@@ -479,23 +403,11 @@ class Estimate:
         flat = self.at(np.isfinite(self.value))
         if self.ends is not None or not flat.value.size:
             return self.at(self.first() or (0,) * self.value.ndim)
-        p, u = np.nan_to_num(flat.weights), np.nan_to_num(flat.moved)
-        spread = np.sqrt(np.maximum(1 - (p**2).sum(0), 0))
-        halves = [np.arange(len(p)) % 2 == half for half in (0, 1)]
-        with np.errstate(all="ignore"):
-            values = [flat.value - spread * u[h].sum(0) / p[h].sum(0) for h in halves]
-        if not all(np.isfinite(each).any() for each in values):
+        fitted = cross_fit(flat.value, flat.moved, flat.weights)
+        if fitted is None:
             return self.at(self.first())
-        chosen = [int(np.nanargmax(each)) for each in values]
-        moved = np.full(len(p), np.nan)
-        estimates = []
-        for half, other in ((0, 1), (1, 0)):
-            best, slots = chosen[half], halves[other]
-            estimates.append(values[other][best])
-            centre = (values[other][best] - flat.value[best]) / spread[best]
-            moved[slots] = (flat.moved[:, best] + p[:, best] * centre)[slots]
-        one = flat.at(chosen[0])
-        return replace(one, value=np.asarray(np.mean(estimates)), moved=moved)
+        value, moved, place = fitted
+        return replace(flat.at(place), value=value, moved=moved)
 
     def best(self) -> "Estimate":
         """Return the largest number, with a lower end that holds although it was chosen.
@@ -526,38 +438,6 @@ class Estimate:
         )
 
 
-def _share_ends(of: Estimate, value: Array, half: Array, t: Array) -> tuple[Array, Array]:
-    """Return Wilson's ends with the effective size; of 0 and 1 with the number of units."""
-    rate = np.clip(value, 0, 1)
-    spread = rate * (1 - rate)
-    inside = (rate > 0) & (rate < 1)
-    # q / ν, where ν = T (1 - T) / V: nothing but the half width where it is wanted.
-    inverse = np.where(inside, half**2 / np.where(inside, spread, 1), t**2 / of.units_of + 0 * half)
-    middle = (rate + inverse / 2) / (1 + inverse)
-    around = np.sqrt(spread * inverse + inverse**2 / 4) / (1 + inverse)
-    return np.maximum(middle - around, 0), np.minimum(middle + around, 1)
-
-
-def _correlation_ends(of: Estimate, value: Array, half: Array, t: Array) -> tuple[Array, Array]:
-    inside = np.abs(value) < 1
-    within = np.where(inside, value, 0)
-    z, apart = np.arctanh(within), half / (1 - within**2)
-    return (
-        np.where(inside, np.tanh(z - apart), np.clip(value - half, -1, 1)),
-        np.where(inside, np.tanh(z + apart), np.clip(value + half, -1, 1)),
-    )
-
-
-def _positive_ends(of: Estimate, value: Array, half: Array, t: Array) -> tuple[Array, Array]:
-    above = value > 0
-    ratio = half / np.where(above, value, 1)
-    low, high = value * np.exp(-ratio), value * np.exp(ratio)
-    return np.where(above, low, np.maximum(value - half, 0)), np.where(above, high, value + half)
-
-
-_ENDS = {"share": _share_ends, "correlation": _correlation_ends, "positive": _positive_ends}
-
-
 def estimate_of(
     result: xarray.Dataset,
     name: str,
@@ -574,43 +454,7 @@ def estimate_of(
     """
     if f"{name}{MOVED}" not in result.variables:
         return None
-    at = dict(places or {})
-    variable = result.variables[name]
-    value = variable.isel(at)
-    axes = tuple(map(str, value.dims)) if dims is None else dims
-    moved = result.variables[f"{name}{MOVED}"].isel(at).transpose("slot", *axes)
-    weights = result.variables[f"{name}{WEIGHTS}"]
-    weights = weights.isel({dim: n for dim, n in at.items() if dim in weights.dims})
-    weights = weights.set_dims(dict(moved.sizes)).transpose("slot", *axes)  # type: ignore[no-untyped-call]
-    scale: Any = str(variable.attrs.get("scale", "signed"))
-    if scale.startswith("row_"):
-        scale = _scales_of_rows(result, variable, scale.removeprefix("row_"), at, axes)
-    units = result.variables[UNITS]
-    sizes = units.max([dim for dim in units.dims if dim != "slot"]).values
-    return Estimate.of_slots(value.transpose(*axes).values, moved, weights.values, sizes, scale)
-
-
-def _scales_of_rows(
-    result: xarray.Dataset, variable: xarray.Variable, scale: str, at: dict[str, int], axes: Any
-) -> Any:
-    """Return the scale of each number; measures with a sign make signed shares and means."""
-    from headlight.vocabulary import measure
-
-    names = np.atleast_1d(result.variables["measure"].values)
-    scales = np.array(["signed" if measure(str(name)).signed else scale for name in names])
-    if "measure" not in variable.dims:
-        return scales[0]
-    along = xarray.Variable("measure", scales)
-    if "measure" in at:
-        return along.values[at["measure"]]
-    sizes = {dim: variable.sizes[dim] for dim in axes}
-    return along.set_dims(sizes).transpose(*axes).values  # type: ignore[no-untyped-call]
-
-
-def slot_coordinates(result: xarray.Dataset) -> list[str]:
-    """Return the names of the coordinates that intervals are computed from."""
-    names = map(str, result.variables)
-    return [each for each in names if each == UNITS or each.endswith((MOVED, WEIGHTS))]
+    return Estimate.of_slots(*slots_of(result, name, dims, dict(places or {})))
 
 
 def with_ends(

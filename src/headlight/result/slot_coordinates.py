@@ -1,0 +1,58 @@
+"""What a result keeps of its numbers along ``slot``, as coordinates that slice with them."""
+
+from typing import Any
+
+import numpy as np
+import xarray
+
+MOVED, WEIGHTS, UNITS = "_by_slot", "_slot_weights", "slot_units"
+"""Ends of the coordinates that intervals are computed from; and the units of each slot."""
+
+
+def slot_coordinates(result: xarray.Dataset) -> list[str]:
+    """Return the names of the coordinates that intervals are computed from."""
+    names = map(str, result.variables)
+    return [each for each in names if each == UNITS or each.endswith((MOVED, WEIGHTS))]
+
+
+def slots_of(
+    result: xarray.Dataset, name: str, dims: tuple[str, ...] | None, at: dict[str, int]
+) -> tuple[Any, Any, Any, Any, Any]:
+    """Return a number, what blocks move it by, its weights, their units, and its scale.
+
+    Args:
+        result: of any study, or a part of one.
+        name: of the variable.
+        dims: its axes, in this order; all by default.
+        at: places along its other axes.
+    """
+    variable = result.variables[name]
+    value = variable.isel(at)
+    axes = tuple(map(str, value.dims)) if dims is None else dims
+    moved = result.variables[f"{name}{MOVED}"].isel(at).transpose("slot", *axes)
+    weights = result.variables[f"{name}{WEIGHTS}"]
+    weights = weights.isel({dim: n for dim, n in at.items() if dim in weights.dims})
+    weights = weights.set_dims(dict(moved.sizes)).transpose("slot", *axes)  # type: ignore[no-untyped-call]
+    scale: Any = str(variable.attrs.get("scale", "signed"))
+    if scale.startswith("row_"):
+        scale = _scales_of_rows(result, variable, scale.removeprefix("row_"), at, axes)
+    units = result.variables[UNITS]
+    sizes = units.max([dim for dim in units.dims if dim != "slot"]).values
+    return value.transpose(*axes).values, moved.values, weights.values, sizes, scale
+
+
+def _scales_of_rows(
+    result: xarray.Dataset, variable: xarray.Variable, scale: str, at: dict[str, int], axes: Any
+) -> Any:
+    """Return the scale of each number; measures with a sign make signed shares and means."""
+    from headlight.vocabulary import measure
+
+    names = np.atleast_1d(result.variables["measure"].values)
+    scales = np.array(["signed" if measure(str(name)).signed else scale for name in names])
+    if "measure" not in variable.dims:
+        return scales[0]
+    along = xarray.Variable("measure", scales)
+    if "measure" in at:
+        return along.values[at["measure"]]
+    sizes = {dim: variable.sizes[dim] for dim in axes}
+    return along.set_dims(sizes).transpose(*axes).values  # type: ignore[no-untyped-call]
