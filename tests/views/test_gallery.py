@@ -30,7 +30,7 @@ def hostile(survey) -> xr.Dataset:
     for name in ("token_text", "top_token"):
         texts = np.full(changed[name].shape, HOSTILE, dtype=object)
         changed[name] = changed[name].dims, texts
-    changed["relative_share"] = changed["relative_share"] / 2
+    changed["neighbour"] = changed["neighbour"] / 2
     changed.attrs |= {"model": f"evil{HOSTILE}", "corpus": HOSTILE}
     return changed
 
@@ -124,7 +124,7 @@ class TestInABrowser:
         shown.page.fill("#search", "previous in layer > 2")
         shown.page.wait_for_selector("#results tbody tr")
         rows = shown.page.locator("#results tbody tr").all_inner_texts()
-        value = survey["relative_share"].sel(relative=-1, measure="weight", layer=3, head=0)
+        value = survey["neighbour"].sel(offset=-1, measure="weight", layer=3, head=0)
         assert [row.split("\t")[0] for row in rows] == ["L3H0", "L3H0"]
         assert [row.split("\t")[2] for row in rows] == [
             f"{100 * float(value):.1f}%",
@@ -164,7 +164,7 @@ class TestInABrowser:
         assert [Path(each).name for each in scripts] == ["heads.js", "L1H1.js"]  # on demand
         card = shown.text("[data-part=card]")
         assert "alert(1)" in card  # a text, which did not run
-        value = hostile["relative_share"].sel(relative=-1, measure="weight", layer=1, head=1)
+        value = hostile["neighbour"].sel(offset=-1, measure="weight", layer=1, head=1)
         assert f"{100 * float(value):.1f}%" in card
         shown.page.keyboard.press(".")
         shown.page.wait_for_selector("[data-part=card][data-head=L3H0]")
