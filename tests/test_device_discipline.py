@@ -66,13 +66,13 @@ def test_a_study_gives_the_same_numbers_on_a_device_and_never_leaves_it_by_accid
             xarray.testing.assert_equal(found[variable], expected[variable])
 
 
-WAITS = {"survey": 4, "distances": 3, "coreference": 5}
+WAITS = {"survey": 5, "distances": 3, "coreference": 5}
 NARROW = {"survey": {"measures": ["weight", "gradient"], "numbers": ["importance"]}}
 """How often the host may wait within one layer's visit, at most.
 
-Three times to check what was captured (two masks, finite numbers), once more for a gradient,
-twice for the pairs that `coreference` asks for.  Ranks are the host's, and effective attention
-asks after every repair of a basis: a survey is measured without either.
+Three times to check what was captured (two masks, finite numbers), once more for a gradient and
+for its importance, twice for the pairs that `coreference` asks for.  Ranks are the host's, and
+effective attention asks after every repair of a basis: a survey is measured without either.
 """
 
 

@@ -77,7 +77,7 @@ CASES = [
     Case(
         "survey",
         {**FEW, "measures": ["weight", "norm"], "numbers": ["ranks"], "sample": 5},
-        {"frequency_ranks": "ids"},
+        {"sink_multiple": 3.0},
         title="ranks",
     ),
     Case("attribution", EXACT, {"reach": 3}),

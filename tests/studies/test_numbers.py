@@ -60,7 +60,7 @@ def without_passages(result: xarray.Dataset) -> xarray.Dataset:
 
 
 def assert_same(result: xarray.Dataset, expected: dict[str, np.ndarray]) -> None:
-    elsewhere = [*long_names(OF_BEHAVIOURS), *OF_TOKENS, *long_names(OF_RESIDUAL)]
+    elsewhere = ["class_share", *long_names(OF_BEHAVIOURS), *OF_TOKENS, *long_names(OF_RESIDUAL)]
     result = without_passages(result).drop_vars(elsewhere, errors="ignore")
     for name, labels in NAMES_OF_AXES.items():
         assert list(result[name].values) == labels

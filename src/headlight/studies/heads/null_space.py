@@ -12,6 +12,7 @@ from headlight.analysis.positions import LENGTH_BIN, array, stacked
 from headlight.analysis.variables import Variable, of_mean
 from headlight.measures import Scores
 from headlight.measures.effective_correlation import comoments, correlation
+from headlight.measures.precision import double
 from headlight.reduce import Accumulator, Count, Grouped, Moments, Sample
 from headlight.studies.heads.part import Outcome, PartObserver, Variables
 
@@ -132,12 +133,12 @@ class NullSpaceObserver(PartObserver):
         found = {"comoments": comoments(scores, present, self._key_counts)}
         spaces = scores.null_spaces
         for name in RANKS:
-            found[name] = getattr(spaces, name).amax(-1).double()
+            found[name] = double(getattr(spaces, name).amax(-1))
         for name in BOUNDS:
-            found[name] = getattr(spaces, name).amax(-1).double()
+            found[name] = double(getattr(spaces, name).amax(-1))
         for dimension, bound, equal in zip(RANKS[1:], BOUNDS, EQUAL, strict=True):
             same = getattr(spaces, dimension) == getattr(spaces, bound)[:, None]
-            found[equal] = same.all(-1).double()
+            found[equal] = double(same.all(-1))
         return found
 
     def members(self) -> dict[str, Accumulator]:

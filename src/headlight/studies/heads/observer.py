@@ -245,7 +245,7 @@ class HeadsObserver:
         if "norm" in self._measures:
             seen |= self._norms(scores, rows["merged"])
         if "effective" in self._measures:
-            seen["rank"] = rows["rank"].amax(-1).double()
+            seen["rank"] = double(rows["rank"].amax(-1))
             seen["comoments"] = summed(rows["comoments"], self._present)
         return seen
 
