@@ -36,6 +36,7 @@ from benchmarks import (
     memory,
     norms,
     one_text,
+    own_code,
     pretrained,
     readers,
     shares,
@@ -65,6 +66,7 @@ PARTS: dict[str, tuple[str, ModuleType]] = {
     "cluster": ("Workers", cluster),
     "shares": ("Where the time goes", shares),
     "memory": ("Memory", memory),
+    "own_code": ("Attention in code of a model's own", own_code),
     "long": ("Long texts", long),
     "startup": ("Starting", startup),
 }

@@ -150,11 +150,20 @@ VARIANTS: tuple[dict[str, int], ...] = (
 
 # Reasons that differ in names alone are one.
 REASONS: tuple[tuple[str, str], ...] = (
-    (r"nothing was captured", "computes attention in its own code, not by the interface"),
-    (r"only \d+ of its \d+", "a part of its layers attends in code of its own"),
+    (r"only \d+ of its \d+", "a part of its layers attends in code that cannot be followed"),
     (r"queries attend to \d+ keys", "attends to other than the tokens of its texts"),
     (r"otherwise than alone|attends to padding", "reads a text in a batch otherwise than alone"),
-    (r"its (\w+) attention does not go", "its {0} attention is in code of its own"),
+    (r"its (\w+) attention does not go", "its {0} attention is in code that cannot be followed"),
+    (
+        r"code of its own has no softmax",
+        "attends in code of its own by no softmax that is multiplied by values and then projected",
+    ),
+    (r"products of weights and values", "has two products of weights and values in one module"),
+    (
+        r"code of its own could not be followed",
+        "attends in code of its own that cuts, joins or changes what heads compute before "
+        "W<sup>O</sup>",
+    ),
     (
         r"what the heads compute is changed",
         "what the heads compute is changed before W<sup>O</sup> by more than a gate, or not "

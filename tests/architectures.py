@@ -588,65 +588,6 @@ JETMOE = {
 
 REFUSED = [
     Refused(
-        "BLOOM",
-        "bloom",
-        "outside",
-        {**GPT2, "hidden_size": 32},
-    ),
-    Refused(
-        "DeBERTa",
-        "deberta",
-        "outside",
-        {**WIDE, "relative_attention": True},
-    ),
-    Refused(
-        "DeBERTa-v2",
-        "deberta-v2",
-        "outside",
-        {**WIDE, "relative_attention": True},
-    ),
-    Refused(
-        "XLNet",
-        "xlnet",
-        "outside",
-        {"vocab_size": VOCABULARY, "d_model": 32, "n_layer": 2, "n_head": 4, "d_inner": 48},
-    ),
-    Refused(
-        "XLM",
-        "xlm",
-        "outside",
-        {"emb_dim": 32, "n_layers": 2, "n_heads": 4, "n_words": 99},
-    ),
-    Refused("MPNet", "mpnet", "outside", WIDE),
-    Refused(
-        "RoFormer",
-        "roformer",
-        "outside",
-        {**WIDE, "embedding_size": 32},
-    ),
-    Refused("GPT-J", "gptj", "outside", {**GPT2, "rotary_dim": 4}),
-    Refused(
-        "GPT-Neo",
-        "gpt_neo",
-        "outside",
-        {
-            "vocab_size": VOCABULARY,
-            "hidden_size": 32,
-            "num_layers": 2,
-            "num_heads": 4,
-            "attention_types": [[["global", "local"], 1]],
-            "window_size": 4,
-            "max_position_embeddings": 64,
-        },
-    ),
-    Refused("Falcon", "falcon", "outside", WIDE),
-    Refused(
-        "MPT",
-        "mpt",
-        "outside",
-        {"d_model": 32, "n_layers": 2, "n_heads": 4, "vocab_size": 99},
-    ),
-    Refused(
         "Longformer",
         "longformer",
         "outside",

@@ -116,7 +116,7 @@ OBJECTS: dict[str, tuple[Callable[[Any], Any], str]] = {
     "adapter": (lambda model: Adapted(base=model), "merge_and_unload returns"),
     "pipeline": (Pipeline, "model.model"),
     "trainer of a wrapper": (lambda model: Pipeline(Holder(net=model)), "model.model.net"),
-    "nothing": (lambda _: nn.Linear(2, 2), "give one that is."),
+    "nothing": (lambda _: nn.Linear(2, 2), "give one that is, or make it"),
     "number": (lambda _: 3, "or a model of transformers."),
 }
 

@@ -63,7 +63,9 @@ def _cure(given: nn.Module) -> str:
     if any(hasattr(module, "merge_and_unload") for module in given.modules()):
         return "give what its method merge_and_unload returns, with its adapter merged"
     place = holder_of_model(given)
-    return f"give the model inside it, {place}" if place else "give one that is"
+    if place:
+        return f"give the model inside it, {place}"
+    return "give one that is, or make it a PreTrainedModel, as the page Models supported shows"
 
 
 def _check_loaded(network: PreTrainedModel) -> None:

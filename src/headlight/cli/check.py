@@ -1,6 +1,7 @@
 """The command `check`."""
 
 import itertools
+import re
 from collections.abc import Iterable, Iterator, Mapping
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -78,24 +79,29 @@ def _about_residuals(
 
 
 def _sites_table(residuals: "Mapping[AttentionSite, ResidualSite | NoResidualSite]") -> Any:
-    """Return a row for each attention module."""
+    """Return a row for attention modules that are alike, with the largest error of them."""
     import pandas as pd
 
     from headlight.capture import NoResidualSite
     from headlight.views.parts import Table
 
-    rows = []
+    rows: list[dict[str, Any]] = []
+    groups: dict[tuple[str, ...], list[tuple[AttentionSite, NoResidualSite | ResidualSite]]] = {}
     for site, residual in residuals.items():
-        shared = "" if site.kv_heads == site.heads else f"/{site.kv_heads}"
+        groups.setdefault(_likeness(site, residual), []).append((site, residual))
+    for group in groups.values():
+        (first, residual), (last, _) = group[0], group[-1]
+        shared = "" if first.kv_heads == first.heads else f"/{first.kv_heads}"
+        errors = [each.error for _, each in group if not isinstance(each, NoResidualSite)]
         rows.append(
             {
-                "kind, layer": f"{site.kind} {site.layer}",
-                "module": site.name,
-                "W^O": _beside(site.name, site.projection.name),
-                "heads": f"{site.heads}{shared}×{site.head_dim}",
-                "gate": site.gate or "–",
-                "error": f"{site.error:.0e}",
-                "layer": "–" if isinstance(residual, NoResidualSite) else f"{residual.error:.0e}",
+                "kind, layer": f"{first.kind} {_numbers([site.layer for site, _ in group])}",
+                "module": _between(first.name, last.name),
+                "W^O": _beside(first.name, first.projection.name),
+                "heads": f"{first.heads}{shared}×{first.head_dim}",
+                "gate": first.gate or "–",
+                "error": f"{max(site.error for site, _ in group):.0e}",
+                "layer": f"{max(errors):.0e}" if errors else "–",
             }
         )
     caption = (
@@ -110,10 +116,31 @@ def _sites_table(residuals: "Mapping[AttentionSite, ResidualSite | NoResidualSit
     return Table("modules", "", frame, note=caption)
 
 
+def _likeness(site: "AttentionSite", residual: "ResidualSite | NoResidualSite") -> tuple[str, ...]:
+    """Return what modules of one row have in common."""
+    sizes = (site.heads, site.kv_heads, site.head_dim, site.gate, hasattr(residual, "error"))
+    name, projection = re.sub(r"\d+", "#", site.name), _beside(site.name, site.projection.name)
+    return (site.kind, name, re.sub(r"\d+", "#", projection), *map(str, sizes))
+
+
+def _numbers(layers: list[int]) -> str:
+    """Return numbers of layers, in few characters: ``0–5``, ``0, 2, 4``."""
+    first, last = layers[0], layers[-1]
+    if len(layers) > 1 and layers == list(range(first, last + 1)):
+        return f"{first}–{last}"
+    return ", ".join(map(str, layers))
+
+
+def _between(first: str, last: str) -> str:
+    """Return the names of modules that differ in numbers alone: ``layer.*.attention``."""
+    pairs = zip(first.split("."), last.split("."), strict=True)
+    return ".".join(one if one == other else "*" for one, other in pairs)
+
+
 def _beside(module: str, projection: str) -> str:
     """The name of a projection, without what it shares with that of its attention module."""
     parts = projection.split(".")
     pairs = zip(parts, module.split("."), strict=False)
     same = itertools.takewhile(lambda pair: pair[0] == pair[1], pairs)
     rest = ".".join(parts[len(list(same)) :])
-    return f"….{rest}" if rest != projection else projection
+    return f"…{rest}" if rest != projection else projection
