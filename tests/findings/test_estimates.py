@@ -19,7 +19,6 @@ from headlight.findings.estimates import (
     undecided,
     unreached,
 )
-from headlight.findings.rules import rivals
 from headlight.findings.special_tokens import weight_and_norm
 from headlight.views.grid import head_grid
 from headlight.views.result_page import answers
@@ -249,7 +248,7 @@ def test_rivals_are_all_whose_interval_reaches_the_largest(
 
 def test_nothing_rivals_a_number_without_an_interval() -> None:
     nothing = np.full(2, np.nan)
-    assert rivals(np.array([0.9, 0.8]), nothing, nothing, first=0) == []
+    assert Estimate.with_ends(np.array([0.9, 0.8]), nothing, nothing).rivals() == []
     assert many(np.array(["above", "inconclusive", "below", ""])) == "1 (1 inconclusive)"
     assert between(["L0H1", "L1H0"]) == "L0H1 and L1H0"
     assert between(list("abcde")) == "a, b, c and 2 other heads"
@@ -294,7 +293,7 @@ def test_models_that_differ_in_their_seed_have_students_interval() -> None:
 
 def test_what_has_no_interval_of_its_own_may_be_first() -> None:
     value, half = np.array([0.6, 0.1]), np.array([0.01, np.nan])
-    assert rivals(value, value - half, value + half, first=0) == [1]
+    assert Estimate.with_ends(value, value - half, value + half).rivals() == [(1,)]
 
 
 def test_the_grid_shows_half_the_interval() -> None:

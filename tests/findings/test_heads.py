@@ -8,12 +8,14 @@ import pytest
 from typer.testing import CliRunner
 
 import headlight
-from headlight.catalogue import behaviours
+from headlight.catalogue import behaviours, statistic, statistic_table
 from headlight.cli.application import app
 from headlight.errors import UnknownNameError, UsageError
 from headlight.findings import head_scores, heads, highlights
+from headlight.findings.estimates import undecided
+from headlight.findings.statistics import numbers_of
 from headlight.studies.heads.study import run as survey
-from headlight.vocabulary import CATEGORIES
+from headlight.vocabulary import CATEGORIES, head_name
 from studies.models import subject, texts
 
 
@@ -84,9 +86,15 @@ def test_the_command_says_the_same(result, tmp_path):
     np.testing.assert_allclose([row["weight"] for row in rows], table["weight"])
     unnamed = CliRunner().invoke(app, ["heads", str(tmp_path)])
     assert unnamed.exit_code == 0
-    assert unnamed.stdout.split()[5:] == list(head_scores())
+    listed = [line.split(":")[0].split(",")[0].strip() for line in unnamed.stdout.splitlines()]
+    assert listed[1:] == [row.name for row in statistic_table()]
     drawn = CliRunner().invoke(app, ["heads", str(tmp_path), "previous", "--top", "1"]).stdout
     assert f"L{rows[0]['layer']}H{rows[0]['head']}" in drawn
+    numbers = numbers_of(again, statistic("previous"), "weight")
+    every = [head_name(*at) for at in np.ndindex(numbers.value.shape)]
+    inconclusive = undecided(numbers, every, "which is first")
+    assert inconclusive
+    assert " ".join(drawn.split()).endswith(inconclusive)
 
 
 def test_a_decoder_begins_with_what_its_first_token_gets(result):

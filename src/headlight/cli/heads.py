@@ -1,5 +1,6 @@
 """The command `heads`."""
 
+from itertools import product
 from typing import Annotated
 
 import typer
@@ -33,11 +34,11 @@ def heads(
     import pandas as pd
 
     from headlight.api import open as open_result
-    from headlight.catalogue import statistic_table
+    from headlight.catalogue import statistic, statistic_table
     from headlight.findings import heads as ranked
-    from headlight.findings.estimates import between
-    from headlight.findings.rules import rivals
-    from headlight.findings.statistics import row_label
+    from headlight.findings.estimates import undecided
+    from headlight.findings.head_ranking import VALUE
+    from headlight.findings.statistics import numbers_of, row_label
     from headlight.result.kinds import of_kind
     from headlight.views.parts import Table
     from headlight.views.terminal_table import terminal
@@ -66,10 +67,9 @@ def heads(
         for row in table.head(top).to_dict("records")
     ]
     show(terminal(Table("heads", "", pd.DataFrame(rows))))
-    ends = (
-        table[f"{names[0] if by is None else by}{end}"].to_numpy() for end in ("", "_low", "_high")
-    )
-    if others := rivals(*ends, first=0):
-        places = table.iloc[[0, *others]][["layer", "head"]].itertuples(index=False)
-        rival_heads = between([head_name(*at) for at in places])
-        show(f"Which is first is inconclusive between {rival_heads}.")
+    first = by or names[0]
+    measure = "" if first == VALUE else first
+    numbers = numbers_of(found, statistic(behaviour), measure, without_first=without_first)
+    every = [head_name(*at) for at in product(found["layer"].values, found["head"].values)]
+    if said := undecided(numbers, every, "which is first"):
+        show(said.strip())

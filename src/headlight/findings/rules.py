@@ -4,14 +4,7 @@ The papers give no such rules; these are ours.  What a sentence or a verdict cla
 numbers beside it by one of them, so that two places cannot judge the same numbers differently.
 """
 
-from math import isfinite
-
-import numpy as np
-from numpy.typing import NDArray
-
 from headlight.result.estimate import chosen_ends as chosen_ends, decided as decided
-
-Numbers = NDArray[np.float64]
 
 MOST = 0.5
 """A head that gives a target more than this share of its weight is a head for it."""
@@ -81,27 +74,6 @@ MANY_UNKNOWN = 0.1
 OF_THE_REST = 0.25
 """A classifier is near the most frequent class if it finds less than this share of what that class
 alone leaves wrong."""
-
-
-def rivals(value: Numbers, low: Numbers, high: Numbers, *, first: int) -> list[int]:
-    """Numbers of which one may be the largest instead of the first: their intervals reach its own.
-
-    So may one be that has no interval.
-
-    Args:
-        value: numbers; NaN for what is missing.
-        low: the lower ends of their intervals.
-        high: the upper ends.
-        first: the place of the largest.
-
-    Returns:
-        their places, the largest before others; none where the first has no interval.
-    """
-    if not isfinite(low[first] + high[first]):
-        return []
-    reach = np.isfinite(value) & ~(high < low[first])
-    order = np.argsort(-np.where(np.isfinite(value), value, -np.inf), kind="stable")
-    return [int(at) for at in order if reach[at] and at != first]
 
 
 def is_near_majority(accuracy: float, low: float, majority: float) -> bool:
