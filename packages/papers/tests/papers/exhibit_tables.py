@@ -558,9 +558,7 @@ def _own(pairs: str) -> Told:
         {
             **{c: percent("own_box", {**every, "mark": mark}) for c, mark in marks.items()},
             "mean": percent("own_mean", every),
-            "s.e. of mean": percent("own_standard_error", every),
             "not largest": percent("not_largest"),
-            "s.e. of share": percent("not_largest_standard_error"),
         },
     )
 

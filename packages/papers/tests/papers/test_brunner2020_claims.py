@@ -18,6 +18,7 @@ from headlight_papers.papers.brunner2020.claims import (
     peak_vanishes,
     still_largest,
 )
+from papers.material import ended
 
 
 def test_alternatives_hold_if_they_change_no_more_than_rounding_does():
@@ -104,9 +105,8 @@ def test_contributions_fall_stay_largest_and_are_local():
         return xarray.Dataset(
             {
                 "own_box": (("group", "layer", "mark"), np.array(medians)[None, :, None]),
-                "own_standard_error": (("group", "layer"), [[0.001, 0.001]]),
-                "not_largest": ("layer", [0.0, last]),
-                "not_largest_standard_error": ("layer", [0.0, 0.01]),
+                **ended("own_mean", ("group", "layer"), [[0.3, 0.1]], 0.002),
+                **ended("not_largest", ("layer",), [0.0, last], 0.02),
                 "neighbour_share": (("layer", "offset"), neighbours),
                 "by_distance_share": (("distance", "layer"), [near, far]),
             },

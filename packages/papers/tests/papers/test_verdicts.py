@@ -28,6 +28,7 @@ from headlight_papers.papers.verdicts import (
     some,
     verdict_of,
 )
+from papers.material import ended
 
 NAN = float("nan")
 MODULES = {
@@ -274,9 +275,8 @@ def contributions() -> xarray.Dataset:
     return xarray.Dataset(
         {
             "own_box": (("group", "layer", "mark"), [[[0.3], [0.1]]]),
-            "own_standard_error": (("group", "layer"), [[0.001, 0.001]]),
-            "not_largest": ("layer", [0.0, 0.3]),
-            "not_largest_standard_error": ("layer", [0.0, 0.01]),
+            **ended("own_mean", ("group", "layer"), [[0.3, 0.1]], 0.002),
+            **ended("not_largest", ("layer",), [0.0, 0.3], 0.02),
             "neighbour_share": (("layer", "offset"), share),
             "by_distance_share": (("distance", "layer"), [[0.6, 0.4], [0.2, 0.8]]),
         },

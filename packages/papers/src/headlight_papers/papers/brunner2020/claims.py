@@ -5,14 +5,12 @@ from itertools import pairwise
 import numpy as np
 import xarray
 
+from headlight.findings.estimates import estimates
 from headlight.findings.rules import FAR_BELOW, IDENTIFIED, MOST, UNCHANGED
 from headlight.reduce.intervals import moments_interval
 from headlight_papers.papers.brunner2020 import published
 from headlight_papers.papers.claims import Claim
 from headlight_papers.papers.verdicts import Bounds, every, lies, mean_of
-
-TWO_SIDED = 1.96
-"""Standard errors of a mean over very many tokens to the end of its interval."""
 
 
 def not_identifiable(tried: xarray.Dataset) -> Claim:
@@ -145,13 +143,13 @@ def directions(rates: xarray.DataArray) -> tuple[float, float]:
 def mixes(found: xarray.Dataset) -> Claim:
     """Section 5.2, Figure 3a."""
     medians = found["own_box"].sel(group="all", mark="median").values
-    errors = TWO_SIDED * found["own_standard_error"].sel(group="all").values
-    layers = [Bounds.around(*each) for each in zip(medians, errors, strict=True)]
+    means = estimates(found, "own_mean", ("layer",), group="all")
+    halves = (means.high - means.low) / 2
+    layers = [Bounds.around(*each) for each in zip(medians, halves, strict=True)]
     first, *_, last = published.OWN_MEDIANS.values()
     return Claim(
         "7. Own contribution falls with depth",
-        "the median is smaller in every layer than in the one before, by the standard errors of "
-        "means",
+        "the median is smaller in every layer than in the one before, by the intervals of means",
         f"{first:g}% to {last:g}% (Figure 3a)",
         ", ".join(f"{100 * median:.1f}%" for median in medians),
         every(*(lies(after - before, below=0) for before, after in pairwise(layers))),
@@ -160,9 +158,8 @@ def mixes(found: xarray.Dataset) -> Claim:
 
 def still_largest(found: xarray.Dataset) -> Claim:
     """Section 5.2, Figure 3b."""
-    at = found.isel(layer=-1)
-    error = TWO_SIDED * float(at["not_largest_standard_error"])
-    last = Bounds.around(float(at["not_largest"]), error)
+    one = estimates(found, "not_largest", ("layer",)).at(-1)
+    last = Bounds(float(one.value), float(one.low), float(one.high))
     return Claim(
         "8. A token is mostly its largest contributor",
         "in the last layer another one contributes more for less than half of the tokens",

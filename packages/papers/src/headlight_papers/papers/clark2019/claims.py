@@ -162,16 +162,16 @@ def not_all_syntax(result: xarray.Dataset, name: str) -> Claim:
 
 def finds_antecedents(result: xarray.Dataset, name: str) -> Claim:
     """Section 4.3, Table 2: one head finds antecedents better than simple rules do."""
-    best = best_resolvers(result, str(result["measure"].values[0]))
-    rows = best[best.mention_kind == ALL] if len(best) else best
-    heads = _chosen(result, rows, ENDS)
-    known = result.sel(mention_kind=ALL)
+    every_mention = result.isel(measure=0).sel(mention_kind=ALL)
+    heads = estimates(every_mention, "accuracy", ("layer", "head", "direction"))
+    baselines = estimates(every_mention, "baseline_accuracy", ("baseline",))
+    best, units = heads.first(), independent_units(result)
     answers, said = [], []
-    for baseline in [str(one) for one in result["baseline"].values[:2]]:
-        cell = known.sel(baseline=baseline)
-        number = Bounds.resampled(*(100 * float(cell[f"baseline_{key}"]) for key in ENDS))
-        said.append(f"{baseline} {number:.1f}")
-        answers += [lies(head - number, above=0) for head in heads]
+    for at, baseline in enumerate(map(str, result["baseline"].values[:2])):
+        said.append(f"{baseline} {baselines.at(at):.1%}")
+        if best is not None:
+            beyond = heads.minus(baselines.at(at)).simultaneous(units)
+            answers.append(lies(beyond.at(best), above=0))
     row = published.TABLE_2
     return Claim(
         f"7. A head resolves coreference ({name})",
