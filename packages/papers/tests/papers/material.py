@@ -7,6 +7,7 @@ from typing import Any
 import numpy as np
 import torch
 import transformers
+import xarray
 
 from studies.command import done
 
@@ -114,3 +115,17 @@ def ended(name: str, dims: Sequence[str], values: Any, half: float) -> dict[str,
     every = np.asarray(values, dtype=np.float64)
     offsets = {"": 0.0, "_low": -half, "_high": half}
     return {f"{name}{end}": (tuple(dims), every + off) for end, off in offsets.items()}
+
+
+def separators(share: Any, half: float) -> xarray.Dataset:
+    """Return the part of a survey that says what goes to [SEP], ``[measure, layer, head]``."""
+    dims = ("query_category", "key_category", "measure", "layer", "head")
+    return xarray.Dataset(
+        ended("share", dims, np.asarray(share)[None, None], half),
+        {
+            "query_category": ["all"],
+            "key_category": ["sep"],
+            "measure": ["weight", "effective"],
+        },
+        {"examples": 100},
+    )

@@ -33,15 +33,15 @@ VARIABLES: dict[str, Description] = {
     "by_distance_share": ("share of a layer in what a distance contributes", "1"),
     "by_distance_count": ("tokens", "1"),
     **{
-        f"{name}_{suffix}": (words + more, "1", *scale)
+        f"{name}_{suffix}": (words + more, "1")
         for name, words in OTHERS.items()
-        for suffix, more, *scale in (
+        for suffix, more in (
             ("total", ", sum over tokens"),
             ("share", ", share of all within reach"),
-            ("mean", ", mean", "share"),
             ("count", ", pairs of tokens"),
         )
     },
+    **{f"{name}_mean": (f"{words}, mean", "1", "share") for name, words in OTHERS.items()},
     "exact_difference": ("|estimate − exact|, mean over pairs", "1"),
     "exact_relative": ("|estimate − exact| / exact, mean over pairs", "1"),
     "exact_inside": ("share of pairs that two standard errors reach", "1"),

@@ -48,9 +48,8 @@ class Row:
 
     def together(self) -> Float64[np.ndarray, "2 sentence metric"]:
         """Return what was right and what there was, by sentence, of all seeds."""
-        return np.sum(
-            [np.stack([counts.of(metric) for metric in METRICS], -1) for counts in self.counts], 0
-        ).astype(np.float64)
+        of_seeds = [[counts.of(metric) for metric in METRICS] for counts in self.counts]
+        return np.asarray(np.moveaxis(np.sum(of_seeds, 0), 0, -1), dtype=np.float64)
 
     def by_seed(self) -> list[list[float]]:
         """Share for each seed and metric."""
