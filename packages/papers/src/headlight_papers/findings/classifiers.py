@@ -92,8 +92,8 @@ def guided(result: xr.Dataset) -> list[str]:
     if "uniform" in names and "uniform" not in given:
         uniform = estimates(result, "accuracy", (), guide="uniform")
         weights = f"the {number_text(uniform, (), percent)} of uniform weights"
-        best = every.at(place).chosen(len(given), independent_units(result))
-        said += f", {beside(best, uniform, weights)}"
+        beyond = every.minus(uniform).simultaneous(independent_units(result)).at(place)
+        said += f", {beside(every.at(place), uniform, weights, beyond)}"
     said += "." + undecided(every, labels, "what is worth most", "kind")
     own = estimates(result, "own_accuracy", ())
     return [said, f"The model that reads whole texts has {number_text(own, (), percent)}."]

@@ -7,7 +7,7 @@ import numpy as np
 import pandas
 import xarray
 
-from headlight.findings.dependency import ALL, best_heads
+from headlight.findings.dependency import ALL, best_heads, gains
 from headlight.findings.estimates import Estimate, estimates
 from headlight.findings.rules import MOST
 from headlight.findings.what_was_read import independent_units
@@ -235,18 +235,15 @@ def _any_lies(numbers: Estimate, result: xarray.Dataset, **where: float) -> Answ
 def _largest(numbers: Estimate, result: xarray.Dataset) -> str:
     """Return the largest share, and what it is without the luck of having been chosen."""
     chosen = numbers.largest()
-    beside = f"; by halves {chosen.value:.1%}" if numbers.known else ""
+    beside = f"; by cross-fit {chosen.value:.1%}" if numbers.known else ""
     return f"{largest(numbers, independent_units(result)):.1%}{beside}"
 
 
 def _of_best(result: xarray.Dataset, row: Mapping[Hashable, Any], name: str) -> Estimate:
     """Return a number of the best head of a relation, which was chosen among all heads."""
-    if "low" in result:
-        result = result.rename(low="accuracy_low", high="accuracy_high")
-    dims = ("layer", "head", "direction")
-    where = {"measure": row["measure"], "relation": row["relation"]}
-    numbers = estimates(result, name, dims, **where).simultaneous(independent_units(result))
-    return numbers.at(tuple(result.get_index(dim).tolist().index(row[dim]) for dim in dims))
+    one = result.sel(measure=row["measure"], relation=row["relation"])
+    accuracy = estimates(one, "accuracy", ("layer", "head", "direction"))
+    return largest(gains(one) if name == "gain" else accuracy, independent_units(result))
 
 
 def _best(result: xarray.Dataset) -> pandas.DataFrame:
