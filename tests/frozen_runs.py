@@ -46,7 +46,7 @@ class StudyRun:
 
 
 def labelled_run(study: str, **settings: Any) -> StudyRun:
-    return StudyRun(study, {"bootstrap": 8, **settings}, "labelled", "classifier")
+    return StudyRun(study, settings, "labelled", "classifier")
 
 
 RUNS = {

@@ -240,8 +240,12 @@ def test_results_keep_what_intervals_are_made_of(tmp_path) -> None:
     assert list(xarray.load_dataset(tmp_path / "result.nc").variables) == ["ratio", "axis_0"]
     group = xarray.load_dataset(tmp_path / "result.nc", group="slots", engine="h5netcdf")
     assert group["ratio_by_slot"].dims == ("slot", "axis_0", "axis_1")
-    part = estimate_of(again.sel(axis_0="b"), "ratio")
-    np.testing.assert_array_equal(part.low, estimate(rows, scale="share").low[1])
+    part = again.sel(axis_0="b")
+    np.testing.assert_array_equal(
+        estimate_of(part, "ratio").low, estimate(rows, scale="share").low[1]
+    )
+    named = estimate_of(part.expand_dims(text=["all"]), "ratio")
+    np.testing.assert_array_equal(named.low[0], low)
     ended = with_ends(again, "ratio", {"axis_0"})
     assert ended["ratio_low"].dims == ("axis_0",)
     interval = again.headlight.interval("ratio", 0.8)

@@ -857,8 +857,6 @@ def coreference(
     measures: str | Path | Iterable[str | Path] = ('weight', 'norm', 'effective'),
     attribution: AttributionSettings | Mapping[str, Any] | None = None,
     value_bias: Literal['include', 'exclude'] = 'include',
-    bootstrap: int = 200,
-    seed: int = 0,
     singletons: bool = False,
     nested: Literal['include', 'exclude'] = 'include',
     evaluated: Literal['resolvable', 'all'] = 'resolvable',
@@ -871,6 +869,7 @@ def coreference(
     candidates: Literal['mentions', 'words'] = 'mentions',
     preceding: bool = True,
     sentences: bool = True,
+    seed: int = 0,
     objective: Objective | None = None,
 ) -> xarray.Dataset:
     """How well single heads find antecedents of mentions.
@@ -909,9 +908,6 @@ def coreference(
             is one row for each layer, at the place of its first head.
         attribution: how contributions are computed, if they are among the measures.
         value_bias: whether T of effective attention has the value bias in it.
-        bootstrap: how often sentences or documents are resampled for the intervals; 0 for none.
-            Each resample costs four bytes per number of the result.
-        seed: of the resampling.
         singletons: whether mentions that are alone in their chain may be picked; OntoNotes,
             which the paper used, has none.
         nested: whether a mention may be picked for one that it contains or that contains it:
@@ -934,6 +930,7 @@ def coreference(
         preceding: pick only among what comes before the mention.
         sentences: keep for each kind of mention a stretch of text in which the best head finds
             antecedents, for the report; leave it out where texts are private.
+        seed: of what a loss draws at random.
         objective: whose gradient or predictions are looked at, where they are; by default that
             of what the model was trained for.
 
@@ -1147,14 +1144,13 @@ def permutation(
     kind: Literal['encoder', 'decoder', 'cross'] | None = None,
     layers: int | Iterable[int] | None = None,
     batch_tokens: int = 2048,
-    bootstrap: int = 200,
-    seed: int = 0,
     format: str | Path | None = None,
     columns: str | Path | Iterable[str | Path] | None = None,
     label_column: str | Path | None = None,
     class_names: str | Path | Iterable[str | Path] | None = None,
     max_length: int | None = None,
     max_examples: int | None = None,
+    seed: int = 0,
     keep: bool = False,
     changes: Literal['permuted', 'uniform', 'largest', 'random'] | Iterable[Literal['permuted', 'uniform', 'largest', 'random']] = ('permuted', 'uniform', 'largest', 'random'),
     by: Literal['all', 'layer', 'head'] | Iterable[Literal['all', 'layer', 'head']] = ('all', 'layer'),
@@ -1188,9 +1184,6 @@ def permutation(
         kind: which attention; by default the first that the model has.
         layers: which layers, from 0; by default all. The others keep their fast attention.
         batch_tokens: tokens in a batch, padding included. The last bits depend on it.
-        bootstrap: how often sentences or documents are resampled for the intervals; 0 for none.
-            Each resample costs four bytes per number of the result.
-        seed: of the resampling.
         format: of the files; by default what their suffix or first line says. Texts: ``tsv``,
             ``csv``, ``jsonl``, ``sst``, ``ag_news``, ``imdb``, ``newsgroups``, ``cola``,
             ``mrpc``, ``mnli``; sentences of a tagger: ``columns``.
@@ -1203,6 +1196,7 @@ def permutation(
         max_length: tokens per example, special ones included; by default what the model takes,
             at most 512. Texts that are longer are cut.
         max_examples: stop after this many.
+        seed: of all that is drawn at random.
         keep: write for each text the numbers of its random draws, and the predictions after
             each, into ``kept`` of the run's folder.
         changes: what attention is replaced by: its own weights ``permuted`` over the keys that
@@ -1350,14 +1344,13 @@ def instance_adversary(
     kind: Literal['encoder', 'decoder', 'cross'] | None = None,
     layers: int | Iterable[int] | None = None,
     batch_tokens: int = 512,
-    bootstrap: int = 200,
-    seed: int = 0,
     format: str | Path | None = None,
     columns: str | Path | Iterable[str | Path] | None = None,
     label_column: str | Path | None = None,
     class_names: str | Path | Iterable[str | Path] | None = None,
     max_length: int | None = None,
     max_examples: int | None = 40,
+    seed: int = 0,
     keep: bool = False,
     by: Literal['all', 'layer', 'head'] | Iterable[Literal['all', 'layer', 'head']] = ('all',),
     rows: Literal['all', 'first', 'last'] = 'all',
@@ -1395,9 +1388,6 @@ def instance_adversary(
         kind: which attention; by default the first that the model has.
         layers: which layers, from 0; by default all. The others keep their fast attention.
         batch_tokens: tokens in a batch, padding included; all candidates of them run at once.
-        bootstrap: how often sentences or documents are resampled for the intervals; 0 for none.
-            Each resample costs four bytes per number of the result.
-        seed: of the resampling.
         format: of the files; by default what their suffix or first line says. Texts: ``tsv``,
             ``csv``, ``jsonl``, ``sst``, ``ag_news``, ``imdb``, ``newsgroups``, ``cola``,
             ``mrpc``, ``mnli``; sentences of a tagger: ``columns``.
@@ -1410,6 +1400,7 @@ def instance_adversary(
         max_length: tokens per example, special ones included; by default what the model takes,
             at most 512. Texts that are longer are cut.
         max_examples: stop after this many.
+        seed: of all that is drawn at random.
         keep: write the attention that was found for each text, and the model's own, into
             ``kept`` of the run's folder.
         by: whose attention is changed at once: of ``all`` layers that are looked at, of each
@@ -1451,14 +1442,13 @@ def adversary(
     kind: Literal['encoder', 'decoder', 'cross'] | None = None,
     layers: int | Iterable[int] | None = None,
     batch_tokens: int = 2048,
-    bootstrap: int = 200,
-    seed: int = 0,
     format: str | Path | None = None,
     columns: str | Path | Iterable[str | Path] | None = None,
     label_column: str | Path | None = None,
     class_names: str | Path | Iterable[str | Path] | None = None,
     max_length: int | None = None,
     max_examples: int | None = None,
+    seed: int = 0,
     start: str | Path | None = None,
     held_out: str | Path | None = None,
     heads: int | Iterable[int] | None = None,
@@ -1499,9 +1489,6 @@ def adversary(
         kind: which attention; by default the first that the model has.
         layers: which layers, from 0; by default all. The others keep their fast attention.
         batch_tokens: tokens in a batch, padding included. The last bits depend on it.
-        bootstrap: how often sentences or documents are resampled for the intervals; 0 for none.
-            Each resample costs four bytes per number of the result.
-        seed: of the resampling.
         format: of the files; by default what their suffix or first line says. Texts: ``tsv``,
             ``csv``, ``jsonl``, ``sst``, ``ag_news``, ``imdb``, ``newsgroups``, ``cola``,
             ``mrpc``, ``mnli``; sentences of a tagger: ``columns``.
@@ -1514,6 +1501,7 @@ def adversary(
         max_length: tokens per example, special ones included; by default what the model takes,
             at most 512. Texts that are longer are cut.
         max_examples: stop after this many.
+        seed: of all that is drawn at random.
         start: where students begin: name or folder of the checkpoint before fine-tuning, whose
             head is then random; ``scratch``, random weights; or ``base``, the weights of the
             model itself. It has to be named, but for the embedded classifier, of which it is
@@ -1564,14 +1552,13 @@ def guided(
     kind: Literal['encoder', 'decoder', 'cross'] | None = None,
     layers: int | Iterable[int] | None = None,
     batch_tokens: int = 2048,
-    bootstrap: int = 200,
-    seed: int = 0,
     format: str | Path | None = None,
     columns: str | Path | Iterable[str | Path] | None = None,
     label_column: str | Path | None = None,
     class_names: str | Path | Iterable[str | Path] | None = None,
     max_length: int | None = None,
     max_examples: int | None = None,
+    seed: int = 0,
     keep: bool = False,
     measures: Literal['weight', 'norm', 'effective', 'attribution', 'gradient_input'] | Iterable[Literal['weight', 'norm', 'effective', 'attribution', 'gradient_input']] = ('weight', 'norm', 'effective', 'gradient_input'),
     rows: Literal['mean', 'first', 'last'] = 'mean',
@@ -1608,9 +1595,6 @@ def guided(
         kind: which attention; by default the first that the model has.
         layers: which layers, from 0; by default all. The others keep their fast attention.
         batch_tokens: tokens in a batch, padding included. The last bits depend on it.
-        bootstrap: how often sentences or documents are resampled for the intervals; 0 for none.
-            Each resample costs four bytes per number of the result.
-        seed: of the resampling.
         format: of the files; by default what their suffix or first line says. Texts: ``tsv``,
             ``csv``, ``jsonl``, ``sst``, ``ag_news``, ``imdb``, ``newsgroups``, ``cola``,
             ``mrpc``, ``mnli``; sentences of a tagger: ``columns``.
@@ -1623,6 +1607,7 @@ def guided(
         max_length: tokens per example, special ones included; by default what the model takes,
             at most 512. Texts that are longer are cut.
         max_examples: stop after this many.
+        seed: of all that is drawn at random.
         keep: write the models, what each text was given and the predictions into ``kept`` of
             the run's folder.
         measures: what of the model is given: of attention ``weight``, ``norm`` and

@@ -10,7 +10,6 @@ from headlight.reduce.intervals import (
     moments_interval,
     percentiles,
     student as t_interval,
-    with_interval,
 )
 
 
@@ -24,11 +23,6 @@ def test_resamples_without_a_value_are_left_out_cell_by_cell() -> None:
         expected = np.quantile(there, [0.025, 0.975]) if len(there) else [np.nan, np.nan]
         np.testing.assert_allclose([low[cell], high[cell]], expected, rtol=1e-12)
     assert all(np.isnan(each).all() for each in percentiles(values[:0]))
-
-
-def test_the_first_value_is_that_of_the_sample_itself() -> None:
-    values = np.array([5.0, *range(101), np.nan])
-    np.testing.assert_allclose(with_interval(values), [5, 2.5, 97.5])
 
 
 @pytest.mark.parametrize("count", [2, 3, 30])

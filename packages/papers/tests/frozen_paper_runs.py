@@ -34,7 +34,7 @@ STUDY_RUNS: Mapping[str, StudyRun] = {
         "token_identity",
         {"folds": 2, "maps": ["naive", "linear"], "losses": ["l2"], "solver": "ridge"},
     ),
-    "coreference": StudyRun("coreference", {"bootstrap": 2}, "coreference"),
+    "coreference": StudyRun("coreference", {}, "coreference"),
     "parser_probes": StudyRun(
         "parser_probes",
         {

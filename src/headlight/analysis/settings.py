@@ -223,7 +223,7 @@ class BootstrapSettings(StudySettings):
 
 
 @dataclass(frozen=True, kw_only=True)
-class ClassifierSettings(BootstrapSettings, ModelSettings):
+class ClassifierSettings(ModelSettings):
     """How the texts of a classifier, or the sentences of a tagger, are read.
 
     Attributes:
@@ -240,6 +240,7 @@ class ClassifierSettings(BootstrapSettings, ModelSettings):
         max_length: tokens per example, special ones included; by default what the model takes, at
             most 512. Texts that are longer are cut.
         max_examples: stop after this many.
+        seed: of all that is drawn at random.
     """
 
     format: str | None = None
@@ -249,6 +250,7 @@ class ClassifierSettings(BootstrapSettings, ModelSettings):
     kind: Kind | None = None
     max_length: AtLeast1 | None = None
     max_examples: AtLeast1 | None = None
+    seed: AtLeast0 = 0
 
     @property
     def required_head(self) -> str:

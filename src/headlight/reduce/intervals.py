@@ -3,7 +3,7 @@
 from dataclasses import dataclass
 
 import numpy as np
-from jaxtyping import Float64, Int64
+from jaxtyping import Float64
 from numpy.typing import ArrayLike
 
 from headlight.vocabulary import FEWEST_FREEDOM
@@ -11,9 +11,6 @@ from headlight.vocabulary import FEWEST_FREEDOM
 LEVEL = 0.95
 TAILS = ((1 - LEVEL) / 2, (1 + LEVEL) / 2)
 """The quantiles between which a share of `LEVEL` lies."""
-RESAMPLES = 1000
-"""Those that `resampled_share` draws."""
-_AT_ONCE = 64
 
 
 def share(
@@ -54,35 +51,6 @@ def share_interval(
     """
     sizes = whole.reshape(len(whole), *(1,) * (part.ndim - 2), whole.shape[-1])
     return percentiles(share(part, sizes))
-
-
-def with_interval(values: Float64[np.ndarray, "sample *cell"]) -> Float64[np.ndarray, "3 *cell"]:
-    """The first value, which is that of the sample itself, and the `percentiles` of the others."""
-    return np.stack([values[0, ...], *percentiles(values[1:])])
-
-
-def resampled_share(
-    correct: Int64[np.ndarray, " cluster"], total: Int64[np.ndarray, " cluster"], *, seed: int = 0
-) -> tuple[float, float]:
-    """The `percentiles` of a share of counts that are all at hand, over 1000 ordinary resamples.
-
-    Args:
-        correct: Of each cluster, such as a sentence.
-        total: What there is of each.
-        seed: Of the resamples.
-    """
-    clusters = len(total)
-    if not total.sum():
-        return np.nan, np.nan
-    generator = np.random.default_rng(seed)
-    parts, wholes = correct.astype(np.float64), total.astype(np.float64)
-    shares = []
-    for first in range(0, RESAMPLES, _AT_ONCE):
-        draws = min(_AT_ONCE, RESAMPLES - first)
-        times = generator.multinomial(clusters, np.full(clusters, 1 / clusters), size=draws)
-        shares.append(share(times @ parts, times @ wholes))
-    low, high = percentiles(np.concatenate(shares))
-    return float(low), float(high)
 
 
 @dataclass(frozen=True, slots=True)

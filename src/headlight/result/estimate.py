@@ -125,6 +125,15 @@ class Estimate:
             np.concatenate([each.freedom.ravel() for each in numbers]),
         )
 
+    def __format__(self, form: str) -> str:
+        """Write one number: ``0.36 (0.32 to 0.40)``; without an interval the number alone."""
+        if np.isnan(self.value):
+            return "not measured"
+        low, high = map(float, self.interval())
+        known = np.isfinite(low + high) and low != high
+        ends = f" ({low:{form}} to {high:{form}})" if known else ""
+        return f"{float(self.value):{form}}{ends}".replace("-", "\u2212")
+
     @property
     def low(self) -> Array:
         """The lower ends of the intervals of 95%; NaN where there is none."""
@@ -180,11 +189,30 @@ class Estimate:
         """
         from scipy.special import stdtrit
 
+        return self._interval(stdtrit(self.freedom, (1 + level) / 2))
+
+    def simultaneous(self, units: int) -> "Estimate":
+        """Return the same numbers with ends that hold for all of them in 95% of corpora.
+
+        So they hold for one that was chosen because it is the largest.  By max-t, see `critical`;
+        of numbers of which the ends alone are known by Bonferroni, see `chosen_ends`.
+
+        Args:
+            units: texts or documents, for numbers of which the ends alone are known.
+        """
+        if self.ends is None:
+            ends = self._interval(np.where(np.isfinite(self.freedom), self.critical(), np.nan))
+        else:
+            seen = int(np.isfinite(self.value).sum())
+            ends = chosen_ends(self.value, *self.ends, candidates=seen, units=units)
+        return Estimate.with_ends(self.value, *ends)
+
+    def _interval(self, t: Array) -> tuple[Array, Array]:
+        """Return the ends that are so many errors from the numbers, on their scale."""
         if self.ends is not None:
             return self.ends
         value, error = self.value, self.error
         with np.errstate(all="ignore"):
-            t = stdtrit(self.freedom, (1 + level) / 2)
             half = t * error
             low, high = value - half, value + half
             for kind, ends in SCALED_ENDS.items():

@@ -29,7 +29,10 @@ def slots_of(
     variable = result.variables[name]
     value = variable.isel(at)
     axes = tuple(map(str, value.dims)) if dims is None else dims
-    moved = result.variables[f"{name}{MOVED}"].isel(at).transpose("slot", *axes)
+    moved = result.variables[f"{name}{MOVED}"].isel(at)
+    # Axes that were added to the result with `expand_dims` are not those of its coordinates.
+    sizes = {"slot": moved.sizes["slot"], **value.sizes}
+    moved = moved.set_dims(sizes).transpose("slot", *axes)  # type: ignore[no-untyped-call]
     weights = result.variables[f"{name}{WEIGHTS}"]
     weights = weights.isel({dim: n for dim, n in at.items() if dim in weights.dims})
     weights = weights.set_dims(dict(moved.sizes)).transpose("slot", *axes)  # type: ignore[no-untyped-call]
@@ -37,8 +40,8 @@ def slots_of(
     if scale.startswith("row_"):
         scale = _scales_of_rows(result, variable, scale.removeprefix("row_"), at, axes)
     units = result.variables[UNITS]
-    sizes = units.max([dim for dim in units.dims if dim != "slot"]).values
-    return value.transpose(*axes).values, moved.values, weights.values, sizes, scale
+    counts = units.max([dim for dim in units.dims if dim != "slot"]).values
+    return value.transpose(*axes).values, moved.values, weights.values, counts, scale
 
 
 def _scales_of_rows(

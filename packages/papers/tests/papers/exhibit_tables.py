@@ -14,7 +14,7 @@ from headlight.catalogue import EMBEDDED_TRANSLATOR
 from headlight.corpora import SAMPLE_LINKS, SAMPLE_TRANSLATIONS, TranslationPair, open_parallel
 from headlight.findings.clusters import embedding
 from headlight.findings.dependency import best_heads
-from headlight.findings.estimates import estimates
+from headlight.findings.estimates import Estimate, estimates
 from headlight.links import open_links
 from headlight.word_alignment.aligner import Aligner
 from headlight.word_alignment.settings import AlignerSettings
@@ -160,6 +160,10 @@ def _score(variable: str, metric: str) -> Any:
     return lambda found, frame: list(100 * found[variable].sel(metric=metric).values)
 
 
+def _uas(found: xarray.Dataset) -> Estimate:
+    return estimates(found, "score", ("row",), metric="uas")
+
+
 def _pairs_of_heads(within: bool) -> Any:
     def column(found: xarray.Dataset, frame: Frame) -> list[float]:
         same = (found["layer"] == found["second_layer"]).values
@@ -271,8 +275,10 @@ CLARK: dict[str, Told] = {
         {
             "probe": _probes,
             "measure": lambda found, frame: list(map(str, found["measure"].values)),
-            "UAS": _score("score", "uas"), "low": _score("low", "uas"),
-            "high": _score("high", "uas"), "UAS, best tree": _score("score", "uas_tree"),
+            "UAS": _score("score", "uas"),
+            "low": lambda found, frame: list(100 * _uas(found).low),
+            "high": lambda found, frame: list(100 * _uas(found).high),
+            "UAS, best tree": _score("score", "uas_tree"),
             "UUAS": _score("score", "uuas"),
             "parameters": lambda found, frame: list(found["parameters"].values),
             "epochs": lambda found, frame: list(found["epochs"].mean("seed").values),
@@ -502,18 +508,20 @@ _INPUTS = {
     "SmoothGrad (Ding et al. 2019)": "smoothgrad-input",
     "difference (Li et al. 2019)": "difference",
 }
-_BOUNDS = {"AER": "", "low": "_low", "high": "_high"}
+_BOUNDS = {"AER": "value", "low": "low", "high": "high"}
 
 
 def _rate(results: Results, attention: xarray.Dataset, method: str) -> dict[str, float]:
     if method in _METHODS:
         found = attention.sel(_METHODS[method])
         place = int(found["error_rate"].argmin("layer"))
-        best = {key: 100 * float(found[f"error_rate{end}"][place]) for key, end in _BOUNDS.items()}
+        one = estimates(found, "error_rate", ("layer",)).at(place)
+        best = {key: 100 * float(getattr(one, end)) for key, end in _BOUNDS.items()}
         mean = 100 * float(found["error_rate"].mean())
         return {"best layer": place + 1, **best, "mean of layers": mean}
     found = results[f"alignment-{_INPUTS[method]}"]
-    return {key: 100 * found[f"input_error_rate{end}"].item() for key, end in _BOUNDS.items()}
+    one = estimates(found.squeeze(drop=True), "input_error_rate", ())
+    return {key: 100 * float(getattr(one, end)) for key, end in _BOUNDS.items()}
 
 
 def _other_aligners(results: Results, frame: Frame) -> list[float]:
@@ -558,9 +566,7 @@ def _own(pairs: str) -> Told:
         {
             **{c: percent("own_box", {**every, "mark": mark}) for c, mark in marks.items()},
             "mean": percent("own_mean", every),
-            "s.e. of mean": percent("own_standard_error", every),
             "not largest": percent("not_largest"),
-            "s.e. of share": percent("not_largest_standard_error"),
         },
     )
 

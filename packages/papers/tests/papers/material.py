@@ -1,9 +1,13 @@
 """A tiny model with its head, and small data of our own in the formats that are read."""
 
+from collections.abc import Sequence
 from pathlib import Path
+from typing import Any
 
+import numpy as np
 import torch
 import transformers
+import xarray
 
 from studies.command import done
 
@@ -104,3 +108,24 @@ def _paragraphs() -> str:
 def _write(path: Path, text: str) -> None:
     path.parent.mkdir(parents=True, exist_ok=True)
     path.write_text(text, encoding="utf-8")
+
+
+def ended(name: str, dims: Sequence[str], values: Any, half: float) -> dict[str, Any]:
+    """Return variables of a number and the ends of its interval, as results without blocks have."""
+    every = np.asarray(values, dtype=np.float64)
+    offsets = {"": 0.0, "_low": -half, "_high": half}
+    return {f"{name}{end}": (tuple(dims), every + off) for end, off in offsets.items()}
+
+
+def separators(share: Any, half: float) -> xarray.Dataset:
+    """Return the part of a survey that says what goes to [SEP], ``[measure, layer, head]``."""
+    dims = ("query_category", "key_category", "measure", "layer", "head")
+    return xarray.Dataset(
+        ended("share", dims, np.asarray(share)[None, None], half),
+        {
+            "query_category": ["all"],
+            "key_category": ["sep"],
+            "measure": ["weight", "effective"],
+        },
+        {"examples": 100},
+    )

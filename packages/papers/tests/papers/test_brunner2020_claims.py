@@ -18,6 +18,7 @@ from headlight_papers.papers.brunner2020.claims import (
     peak_vanishes,
     still_largest,
 )
+from papers.material import ended, separators
 
 
 def test_alternatives_hold_if_they_change_no_more_than_rounding_does():
@@ -38,8 +39,8 @@ def test_correlation_must_be_one_in_short_texts_and_fall(correlation, holds):
     lengths = xarray.Dataset(
         {
             "effective_correlation": ("length", correlation),
-            "effective_correlation_std": ("length", [0.0, 0.0, 0.0]),
-            "effective_correlation_count": ("length", [9, 9, 9]),
+            "effective_correlation_low": ("length", correlation),
+            "effective_correlation_high": ("length", correlation),
             "keys_mean": ("length", [8.0, 16.0, 64.0]),
             "head_dim": ("layer", [32]),
         }
@@ -48,13 +49,11 @@ def test_correlation_must_be_one_in_short_texts_and_fall(correlation, holds):
 
 
 def test_a_peak_vanishes_if_less_than_half_of_it_is_left():
-    values = [[[0.1, 0.1], [0.6, 0.4]], [[0.1, 0.1], [0.2, 0.2]]]
-    share = xarray.DataArray(values, dims=("measure", "layer", "head"))
-    share = share.assign_coords(measure=["weight", "effective"])
-    error = 0.01 * xarray.ones_like(share)
-    assert peak_vanishes(share, error, 100).answer is True
-    assert peak_vanishes(share * [[[1]], [[1.3]]], error, 100).answer is None  # 0.26 ± 0.02
-    assert peak_vanishes(share * [[[1]], [[1.5]]], error, 100).answer is False
+    share = np.array([[[0.1, 0.1], [0.6, 0.4]], [[0.1, 0.1], [0.2, 0.2]]])
+    assert peak_vanishes(separators(share, 0.01)).answer is True
+    near = separators(share * [[[1]], [[1.3]]], 0.01)
+    assert peak_vanishes(near).answer is None  # 0.26 ± 0.02
+    assert peak_vanishes(separators(share * [[[1]], [[1.5]]], 0.01)).answer is False
 
 
 def test_identity_is_judged_in_the_last_layer():
@@ -104,9 +103,8 @@ def test_contributions_fall_stay_largest_and_are_local():
         return xarray.Dataset(
             {
                 "own_box": (("group", "layer", "mark"), np.array(medians)[None, :, None]),
-                "own_standard_error": (("group", "layer"), [[0.001, 0.001]]),
-                "not_largest": ("layer", [0.0, last]),
-                "not_largest_standard_error": ("layer", [0.0, 0.01]),
+                **ended("own_mean", ("group", "layer"), [[0.3, 0.1]], 0.002),
+                **ended("not_largest", ("layer",), [0.0, last], 0.02),
                 "neighbour_share": (("layer", "offset"), neighbours),
                 "by_distance_share": (("distance", "layer"), [near, far]),
             },

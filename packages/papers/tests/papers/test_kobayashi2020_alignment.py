@@ -13,6 +13,7 @@ import xarray
 from frozen_paper_runs import PAPER_RUNS, SECTION_5, PaperMaterial
 from headlight.capture import load_model
 from headlight.errors import UsageError
+from headlight.result.estimate import Estimate
 from headlight.studies.alignment import AlignmentSettings, study as alignment
 from headlight_papers.papers import find_paper
 from headlight_papers.papers.kobayashi2020.alignment import claims
@@ -26,7 +27,7 @@ from headlight_papers.papers.kobayashi2020.alignment.heads import (
     highest_layer,
     spearman,
 )
-from headlight_papers.papers.kobayashi2020.alignment.results import SMOOTHGRADS, Rate
+from headlight_papers.papers.kobayashi2020.alignment.results import SMOOTHGRADS
 from headlight_papers.papers.kobayashi2020.settings import Settings as Kobayashi2020Settings
 from headlight_papers.papers.reproduction import Reproduction, open_reproduction
 from headlight_papers.papers.sources import Sources
@@ -187,7 +188,7 @@ def test_aligners_learn_on_the_spot(tmp_path, translations):
 @pytest.mark.skipif("HEADLIGHT_DATA" not in os.environ, reason="HEADLIGHT_DATA is not set")
 def test_released_links_have_their_published_error_rates(tmp_path):
     found = from_files(opened(tmp_path, Path(os.environ["HEADLIGHT_DATA"])))
-    rates = {each.published: each.rate.value for each in found if each.published}
+    rates = {each.published: float(100 * each.rate.value) for each in found if each.published}
     assert rates == pytest.approx({"fast_align": 28.81, "GIZA++": 21.20}, abs=0.005)
     assert len(found) == 12
 
@@ -247,7 +248,9 @@ def test_norms_must_be_clearly_better_than_weights():
     close = planted(norm=[0.4, 0.49, 0.5], weight=[0.7, 0.41, 0.5])
     first, second = claims.norms_above_weights(close)
     assert (first.answer, second.answer) == (None, True)
-    assert first.ours == "40.0 (38.8–41.2); weights 41.0 (39.8–42.2)", "wider, for three layers"
+    assert first.ours == "40.0% (38.8% to 41.2%); weights 41.0% (39.8% to 42.2%)", (
+        "wider, for three layers"
+    )
 
 
 def test_the_step_that_reads_must_be_clearly_better():
@@ -259,12 +262,13 @@ def test_the_step_that_reads_must_be_clearly_better():
 def test_the_second_layer_is_counted_from_one():
     assert claims.second_layer(HELD).answer is True
     other = claims.second_layer(planted([0.1, 0.2], [0.3, 0.3]))
-    assert (other.answer, other.ours) == (False, "layer 1 of 2, 10.0 (9.0–11.0)")
+    assert (other.answer, other.ours) == (False, "layer 1 of 2, 10.0% (9.0% to 11.0%)")
 
 
 def test_competitive_with_fast_align_is_not_clearly_worse():
     def judged(*low_and_high: float, links: str = "forward") -> list[bool]:
-        rate = Rate(sum(low_and_high) / 2, *low_and_high)
+        low, high = (each / 100 for each in low_and_high)
+        rate = Estimate.with_ends((low + high) / 2, low, high)
         others = [OtherAligner("fastalign", links, rate)]
         return [each.answer for each in claims.as_good_as_fast_align(HELD, others)]
 
@@ -277,7 +281,10 @@ def test_competitive_with_fast_align_is_not_clearly_worse():
 
 def test_norms_must_be_clearly_better_than_either_gradient():
     first, second = SMOOTHGRADS
-    rates = {first: Rate(30.0, 29.0, 31.0), second: Rate(20.0, 18.0, 22.0)}
+    rates = {
+        first: Estimate.with_ends(0.3, 0.29, 0.31),
+        second: Estimate.with_ends(0.2, 0.18, 0.22),
+    }
     assert [each.answer for each in claims.norms_above_gradients(HELD, rates)] == [True, None]
 
 
@@ -287,7 +294,7 @@ def test_the_layer_and_the_heads_of_the_highest_norm():
     falling = planted([0.4, 0.3, 0.2], [0.5, 0.5, 0.5])
     assert claims.norm_finds_layer(falling).answer is True
     head, rate = highest_head(falling, "input")
-    assert (head, str(rate)) == ("L2H1 (3-2)", "20.0 (19.0–21.0)")
+    assert (head, f"{rate:.1%}") == ("L2H1 (3-2)", "20.0% (19.0% to 21.0%)")
     assert spearman(falling, "input") < -0.8
     assert claims.norms_of_heads(falling).answer is None, "nothing speaks of AWO"
     rising = planted([0.8, 0.7, 0.6, 0.5, 0.4, 0.3, 0.2], [0.9] * 7)

@@ -15,7 +15,7 @@ VICTIMS = {
     "permutation": Victim({}, lambda: labelled(14), classifies=True),
     "adversary": Victim({"repeats": 2, "keep_models": True}, lambda: labelled(14), classifies=True),
     "instance_adversary": Victim(
-        {"bootstrap": 5, "steps": 3, "by": ["all"]},
+        {"steps": 3, "by": ["all"]},
         lambda: labelled(14),
         classifies=True,
     ),

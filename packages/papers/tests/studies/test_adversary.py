@@ -27,11 +27,12 @@ from headlight.errors import CorpusError, HeadlightError, MissingHeadError, Mode
 from headlight_papers.studies.adversary.page import growth
 from headlight_papers.studies.adversary.students import StudentTrainer
 from studies.classifiers import classifier, labelled, tagged
+from studies.intervals import agrees
 from studies.models import model, texts, tokenizer
 from tiny_models import randomise
 
 QUICK: dict[str, Any] = {
-    "start": "base", "lambdas": [0.3], "repeats": 1, "epochs": 2, "batch_size": 8, "bootstrap": 2,
+    "start": "base", "lambdas": [0.3], "repeats": 1, "epochs": 2, "batch_size": 8,
     "learning_rate": 3e-3, "processes": 1, "progress": False,
 }  # fmt: skip
 TAGS = ("O", "B-X", "I-X")
@@ -117,10 +118,12 @@ def test_numbers_are_those_of_the_model_that_is_kept(tmp_path: Path) -> None:
     for name, values in expected.items():
         found = cell["taught_nll" if name == "taught" else name]
         assert float(found) == pytest.approx(np.mean(values), rel=1e-4)
+        agrees(cell, found.name, np.array(values, float), np.ones(len(values)))
     for name, values in far.items():
         by_head = np.mean(values, axis=0)
         np.testing.assert_allclose(cell[f"head_{name}"].values[0], by_head, rtol=1e-3)
         assert float(cell[name]) == pytest.approx(by_head.mean(), rel=1e-3)
+        agrees(cell, name, np.mean(values, axis=1), np.ones(len(values)))
 
 
 def BertForSequence(network: Any, tokens: Any = None) -> Any:  # noqa: N802
@@ -196,7 +199,7 @@ def test_uniform_attention_is_that_of_the_study_of_permutation(tmp_path: Path) -
             labelled(12), model=teacher, held_out=str(place), **QUICK, **more
         )
         alone = headlight.permutation(
-            place, model=teacher, changes=["uniform"], by=["all"], bootstrap=0, progress=False,
+            place, model=teacher, changes=["uniform"], by=["all"], progress=False,
             **more,
         )  # fmt: skip
         found = of_kind(result, "uniform").isel(run=0)
@@ -346,7 +349,7 @@ def test_the_command_and_its_report(tmp_path: Path) -> None:
     words = [
         "adversary", str(tmp_path / SOURCES["labelled"]), "--model", str(place), "--start", "base",
         "--lambdas", "0.1,1", "--repeats", "1", "--epochs", "1", "--processes", "1", "--out",
-        str(out), "--keep-models", "--bootstrap", "3",
+        str(out), "--keep-models",
     ]  # fmt: skip
     found = CliRunner().invoke(app, words)
     assert found.exit_code == 0, found.output
@@ -430,7 +433,6 @@ def test_whether_kl_levels_off_is_said_by_its_rule(kl: Any, says: str) -> None:
         ([("", "good")] * 6, {}, CorpusError, "holds only blanks; complete the line"),
         (labelled(6), {"heads": [7]}, UsageError, "no head 7: heads are 0 to 3"),
         (labelled(6), {"keep_models": True}, UsageError, "in a folder of this machine"),
-        (labelled(6), {"bootstrap": 0}, UsageError, "at least 1 resample"),
         (labelled(6), {"lambdas": [-1.0]}, UsageError, "lambdas"),
     ],
 )

@@ -19,7 +19,7 @@ from studies.classifiers import sequence_classifier
 from studies.models import VOCABULARY, texts, tokenizer
 
 FAMILIES = ("bart", "t5")
-QUICK: dict[str, Any] = {"bootstrap": 0, "progress": False}
+QUICK: dict[str, Any] = {"progress": False}
 
 
 def labelled(count: int) -> list[tuple[str, str]]:
@@ -131,7 +131,7 @@ def test_every_study_runs(family: str, tmp_path: Path) -> None:
     assert float(near.moved) <= 0.05
     trained = headlight.adversary(
         data, model=made, start="base", lambdas=(0.1,), repeats=1, epochs=1, processes=1,
-        bootstrap=2, progress=False,
+        progress=False,
     )  # fmt: skip
     assert {"base", "adversary", "seed", "uniform"} == set(trained.kind.values.tolist())
     assert bool(trained.jsd.sel(run=trained.kind == "adversary").notnull().all())

@@ -8,8 +8,9 @@ from headlight.settings.attribution import AttributionSettings
 from headlight_papers.studies.attribution import AttributionStudySettings
 from headlight_papers.studies.attribution.study import run as attribution
 from headlight_papers.studies.token_identity.result import _over_folds
+from studies.intervals import agrees as ratio_agrees
 from studies.models import model, texts
-from studies.test_intervals import TEXTS, agrees, of_mean, of_ratio, singles, values
+from studies.test_intervals import TEXTS, agrees, of_mean, singles, values
 
 
 @pytest.mark.slow
@@ -22,20 +23,13 @@ def test_contributions_of_tokens_of_a_text_belong_together():
     whole = attribution(corpus, found, settings, progress=False)
     runs = singles(attribution, corpus, found, settings)
     counts = values(runs, "own_count").astype(float)[..., None]
-    counts[counts == 0] = np.nan
-    own = values(runs, "own_mean")
-    agrees(whole, "own_mean", *of_ratio(own * counts, counts * np.ones_like(own)))
-    others = values(runs, "not_largest")
-    agrees(whole, "not_largest", *of_ratio(others * counts[:, 0], counts[:, 0] + 0 * others))
-    near = values(runs, "by_distance")
+    ratio_agrees(whole, "own_mean", values(runs, "own_mean") * counts, counts)
+    ratio_agrees(whole, "not_largest", values(runs, "not_largest") * counts[:, 0], counts[:, 0])
     there = values(runs, "by_distance_count").astype(float)[:, None]
-    agrees(whole, "by_distance", *of_ratio(near * there, there + 0 * near))
+    ratio_agrees(whole, "by_distance", values(runs, "by_distance") * there, there)
     for name in ("neighbour", "cls", "sep"):
-        means, pairs = values(runs, f"{name}_mean"), values(runs, f"{name}_count")[:, None]
-        parts = np.where(pairs > 0, np.nan_to_num(means) * pairs, np.nan)
-        agrees(
-            whole, f"{name}_mean", *of_ratio(parts, np.where(pairs > 0, pairs, np.nan) + 0 * parts)
-        )
+        pairs = values(runs, f"{name}_count").astype(float)[:, None]
+        ratio_agrees(whole, f"{name}_mean", values(runs, f"{name}_mean") * pairs, pairs)
 
 
 def test_rates_have_the_interval_of_their_folds():

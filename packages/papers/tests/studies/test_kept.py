@@ -21,7 +21,7 @@ from studies.test_instance_adversary import calm
 
 pytestmark = pytest.mark.usefixtures("undrawn")
 
-QUICK: dict[str, Any] = {"bootstrap": 0, "progress": False, "keep": True}
+QUICK: dict[str, Any] = {"progress": False, "keep": True}
 
 
 def kept_texts(run: Path) -> list[Any]:
@@ -120,7 +120,7 @@ def test_models_that_were_guided_predict_the_same_with_what_texts_were_given(
 ) -> None:
     """What they were given is what they were trained with, and it did not change."""
     options = {
-        **QUICK, "bootstrap": 2, "repeats": 2, "epochs": 2, "width": 8, "processes": 1,
+        **QUICK, "repeats": 2, "epochs": 2, "width": 8, "processes": 1,
         "measures": ["weight"],
     }  # fmt: skip
     result = headlight.guided(labelled(15), model=classifier(), out=tmp_path, **options)

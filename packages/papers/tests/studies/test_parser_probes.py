@@ -79,7 +79,7 @@ def test_there_is_a_row_for_each_probe_and_measure(result):
     expected = [("right_branching", ""), ("distances_and_words", "")]
     expected += [(probe, measure) for probe in PROBES[2:] for measure in measures]
     assert list(zip(result.probe.values, result.measure.values, strict=True)) == expected
-    assert result.sizes == {"row": 11, "metric": 3, "seed": 2}
+    assert result.sizes == {"row": 11, "metric": 3, "seed": 2, "slot": 32}
 
 
 def test_right_branching_is_right_about_this_bank(result):
@@ -92,7 +92,8 @@ def test_right_branching_is_right_about_this_bank(result):
 
 
 def test_scores_lie_within_their_intervals_and_are_means_over_seeds(result):
-    assert ((result.low <= result.score) & (result.score <= result.high)).all()
+    interval = result.headlight.interval("score")
+    assert ((interval.low <= result.score) & (result.score <= interval.high)).all()
     np.testing.assert_allclose(result.by_seed.mean("seed"), result.score)
 
 

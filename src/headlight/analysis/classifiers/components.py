@@ -1,6 +1,6 @@
 """Whose attention is replaced at once, and which of its rows and keys take part."""
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -73,6 +73,20 @@ class ByComponent:
             return np.asarray(np.concatenate(list(self.layers.values()), -1).mean(-1))
         values = self.layers[layer]
         return np.asarray(values.mean(-1) if head is None else values[:, head])
+
+
+def slots_by_scope(
+    slots: Mapping[str, Float64[np.ndarray, "..."]],
+    components: Sequence[Component],
+    sites: Sequence[AttentionSite],
+) -> dict[str, tuple[tuple[str, ...], dict[str, np.ndarray]]]:
+    """Return `by_scope` of what `headlight.reduce.Slots` computes, with the components last."""
+    names = ("mean", "without", "whole")
+    parts = {name: by_scope(slots[name], components, sites) for name in names}
+    return {
+        prefix: (axes, {"units": slots["units"]} | {name: parts[name][prefix][1] for name in names})
+        for prefix, (axes, _) in parts["mean"].items()
+    }
 
 
 def by_scope(

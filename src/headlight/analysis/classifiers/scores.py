@@ -1,6 +1,6 @@
-"""Scores of classifiers, of all texts and of resamples of them."""
+"""Scores of classifiers, of all texts and without blocks of them."""
 
-from collections.abc import Sequence
+from collections.abc import Callable, Mapping, Sequence
 
 import numpy as np
 from jaxtyping import Float64
@@ -19,6 +19,21 @@ def class_shares(
 def majority_accuracy(labels: Sequence[Sequence[int]], classes: int) -> float:
     """The share of correct predictions of who always says the most frequent class."""
     return float(class_shares(labels, classes).mean(0).max())
+
+
+def derived_slots(
+    slots: Mapping[str, Float64[np.ndarray, "..."]],
+    function: Callable[[Float64[np.ndarray, "sample cell"]], Float64[np.ndarray, " sample"]],
+) -> dict[str, np.ndarray]:
+    """Return a function of several means, of all texts and without each slot.
+
+    Args:
+        slots: what `headlight.reduce.Slots` computes of cells along one axis.
+        function: of the means of several corpora, one number each.
+    """
+    mean, *without = function(np.concatenate([slots["mean"][None], slots["without"]]))
+    rest = {"whole": slots["whole"][:, 0], "units": slots["units"]}
+    return {"mean": np.asarray(mean), "without": np.array(without), **rest}
 
 
 def macro_f1(counts: Float64[np.ndarray, "sample cell"]) -> Float64[np.ndarray, " sample"]:

@@ -9,7 +9,7 @@ import xarray
 from jaxtyping import Float64, Int64
 
 from headlight.analysis.batch_runner import Observer
-from headlight.analysis.batch_texts import Texts
+from headlight.analysis.batch_texts import Texts, units_of
 from headlight.analysis.classifiers.kept import KeptFiles, kept_files
 from headlight.analysis.classifiers.plan import (
     Classified,
@@ -22,10 +22,10 @@ from headlight.analysis.folder import RunFolder
 from headlight.analysis.runner import run_study
 from headlight.analysis.settings import ClassifierSettings, KeepSettings
 from headlight.analysis.study import CorpusStudy
-from headlight.analysis.variables import BOUNDS, Variable, described, long_names
+from headlight.analysis.variables import Variable, described, long_names, with_slots
 from headlight.capture import CapturedModel
 from headlight.encode.batch import Batch
-from headlight.reduce import Accumulator, Moments, ResampledMean, Tally
+from headlight.reduce import Accumulator, Moments, Slots, Tally
 
 S = TypeVar("S", bound=ClassifierSettings)
 
@@ -92,9 +92,9 @@ class ClassifierStudy(CorpusStudy[S]):
         if tally.get("classes") is None:
             return self.dataset(tally)
         accuracy, classes = (tally[name].compute() for name in ("accuracy", "classes"))
-        scores = {f"own_accuracy{end}": ((), accuracy[name]) for end, name in BOUNDS.items()}
-        scores[MAJORITY] = ((), classes["mean"].max())
-        return self.dataset(tally).merge(described(scores, {}, SCORES))
+        scores = with_slots("own_accuracy", (), accuracy["mean"], accuracy)
+        scores[MAJORITY] = xarray.DataArray(classes["mean"].max())
+        return self.dataset(tally).merge(described(scores, {}, SCORES), compat="equals")
 
     def result(
         self, *, folder: RunFolder | None, command: str | None, progress: bool
@@ -142,9 +142,8 @@ class ClassifierObserver(ABC, Generic[S]):
         """How often the model is right, by text, and which class would be: of every tally."""
         classes = Moments(self._shares.shape[1:])
         classes.update(self._shares)
-        return {"accuracy": self._resampled(right), "classes": classes}
+        return {"accuracy": self._slots(right), "classes": classes}
 
-    def _resampled(self, rows: Float64[np.ndarray, "text *cell"]) -> ResampledMean:
-        """Means over texts, and over resamples of them."""
-        asked = self._settings
-        return ResampledMean.of(self._text_ids, rows, replicates=asked.bootstrap, seed=asked.seed)
+    def _slots(self, rows: Float64[np.ndarray, "text *cell"]) -> Slots:
+        """Return means over texts, and what blocks of the corpus add to them."""
+        return Slots.of(units_of(self._examples), rows)

@@ -76,8 +76,6 @@ def head_of_row(result: xr.Dataset, row: Mapping[Hashable, Any]) -> str:
 
 def undecided_heads(found: xr.Dataset) -> str:
     """Return a sentence where other heads, by any measure, may find most as well, or nothing."""
-    if "low" in found:
-        found = found.rename(low="accuracy_low", high="accuracy_high")
     dims = ("measure", "layer", "head")
     numbers = estimates(found, "accuracy", (*dims, "direction"))
     better = np.nan_to_num(numbers.value, nan=-1).argmax(-1)  # direction of each

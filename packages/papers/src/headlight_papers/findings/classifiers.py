@@ -7,9 +7,10 @@ import xarray as xr
 
 from headlight.findings.answers.faithfulness import called
 from headlight.findings.estimates import Estimate, around, beside, estimates, means, undecided
+from headlight.findings.observed import observed
 from headlight.findings.rules import is_near_majority
 from headlight.findings.what_was_read import independent_units
-from headlight.findings.wording import interval, number, percent
+from headlight.findings.wording import number, percent
 
 CHANGES = {
     "permuted": "permuted weights",
@@ -57,21 +58,21 @@ def instance_adversary(result: xr.Dataset) -> list[str]:
     """How different attention can be with nearly, and with exactly, the same prediction."""
     prefix = _widest(result, "jsd")
 
-    def mean(name: str) -> float:
-        return float(result[f"{prefix}{name}"].mean())
+    def mean(name: str) -> Estimate:
+        return means(result, f"{prefix}{name}")
 
+    apart, exact, rows = mean("jsd"), mean("exact_jsd"), float(mean("exact_rows").value)
     said = [
-        f"With nearly the same prediction (moved by TVD {number(mean('moved'))}), attention "
-        f"{WHERE[prefix]} can be {number(mean('jsd'))} nats away"
-        f"{interval(mean('jsd_low'), mean('jsd_high'), number)} of 0.69 at most; in "
-        f"{percent(mean('near'))} of texts it is 0.6 or more."
+        f"With nearly the same prediction (moved by TVD {number(float(mean('moved').value))}), "
+        f"attention {WHERE[prefix]} can be {number(float(apart.value))} nats away"
+        f"{around(apart, number, share=False)} of 0.69 at most; in "
+        f"{percent(float(mean('near').value))} of texts it is 0.6 or more."
     ]
-    exact, rows = mean("exact_jsd"), mean("exact_rows")
-    if np.isfinite(exact + rows):
+    if np.isfinite(exact.value + rows):
         said.append(
             f"{percent(rows)} of rows have other attention with exactly the same output, which is "
-            f"{number(exact)} nats away on average"
-            f"{interval(mean('exact_jsd_low'), mean('exact_jsd_high'), number)}."
+            f"{number(float(exact.value))} nats away on average"
+            f"{around(exact, number, share=False)}."
         )
     return [*said, *accuracy_sentence(result)]
 
@@ -91,8 +92,8 @@ def guided(result: xr.Dataset) -> list[str]:
     if "uniform" in names and "uniform" not in given:
         uniform = estimates(result, "accuracy", (), guide="uniform")
         weights = f"the {number_text(uniform, (), percent)} of uniform weights"
-        best = every.at(place).chosen(len(given), independent_units(result))
-        said += f", {beside(best, uniform, weights)}"
+        beyond = every.minus(uniform).simultaneous(independent_units(result)).at(place)
+        said += f", {beside(every.at(place), uniform, weights, beyond)}"
     said += "." + undecided(every, labels, "what is worth most", "kind")
     own = estimates(result, "own_accuracy", ())
     return [said, f"The model that reads whole texts has {number_text(own, (), percent)}."]
@@ -100,9 +101,9 @@ def guided(result: xr.Dataset) -> list[str]:
 
 def accuracy_sentence(result: xr.Dataset) -> list[str]:
     """Return how good the model is, unless a caution has said that it is not."""
-    names = ("own_accuracy", "own_accuracy_low", "majority_accuracy")
-    own, low, majority = (float(result[name]) if name in result else np.nan for name in names)
-    if not np.isfinite(own) or is_near_majority(own, low, majority):
+    accuracy = estimates(result, "own_accuracy", ())
+    own, majority = float(accuracy.value), float(observed(result, "majority_accuracy", ()))
+    if not np.isfinite(own) or is_near_majority(own, float(accuracy.low), majority):
         return []
     return [
         f"{percent(own)} of the model's predictions are correct; always predicting the most "

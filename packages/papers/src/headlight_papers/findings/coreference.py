@@ -3,6 +3,7 @@
 import pandas
 import xarray
 
+from headlight.findings.estimates import estimates
 from headlight.settings import require_choice
 
 ALL = "all"
@@ -78,9 +79,10 @@ def _best(result: xarray.Dataset, measure: str) -> list[dict[str, object]]:
         "head": int(best["head"]),
         "direction": str(best["direction"].item()),
     }
+    numbers = estimates(best, "accuracy", ("mention_kind",))
+    found = {"accuracy": numbers.value, "low": numbers.low, "high": numbers.high}
     return [
-        {"measure": measure, "mention_kind": kind, "count": int(cell["count"]), **head}
-        | {name: float(cell[name]) for name in ("accuracy", "low", "high")}
-        for kind in map(str, result.mention_kind.values)
-        for cell in [best.sel(mention_kind=kind)]
+        {"measure": measure, "mention_kind": kind, "count": int(best["count"][at]), **head}
+        | {name: float(values[at]) for name, values in found.items()}
+        for at, kind in enumerate(map(str, result.mention_kind.values))
     ]

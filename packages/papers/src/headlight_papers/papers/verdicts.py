@@ -7,14 +7,12 @@ significant proves no equality, rules of equality have a margin, in which the wh
 lie.
 """
 
-from dataclasses import dataclass
 from math import inf, isnan, nan
 from typing import Literal
 
 import numpy as np
 from numpy.typing import ArrayLike
 
-from headlight.findings.rules import chosen_ends
 from headlight.reduce.intervals import (
     MeanInterval,
     correlation_interval,
@@ -22,102 +20,58 @@ from headlight.reduce.intervals import (
     mean_interval,
     median_interval,
 )
+from headlight.result.estimate import Estimate
 
 Verdict = Literal["holds", "does not hold", "inconclusive"]
 Answer = bool | None
 """Whether a rule holds; None where the numbers do not decide."""
 
 
-@dataclass(frozen=True, slots=True)
-class Bounds:
-    """A number, and the ends of its interval of 95%.
+def exact(value: float) -> Estimate:
+    """Return a number of everything that is asked about, which therefore is off by nothing."""
+    return around(value, 0.0)
 
-    Attributes:
-        value: the number; NaN where nothing was measured.
-        low: the lower end; NaN where it is not known how far off the number may be.
-        high: the upper end, likewise.
+
+def around(value: float, half: float) -> Estimate:
+    """Return a number with ends at this distance."""
+    return Estimate.with_ends(value, value - half, value + half)
+
+
+def largest(numbers: Estimate, units: int) -> Estimate:
+    """Return the largest number, with ends that hold although it was chosen.
+
+    Args:
+        numbers: all among which it is chosen.
+        units: texts or documents, see `Estimate.simultaneous`.
     """
-
-    value: float
-    low: float
-    high: float
-
-    @classmethod
-    def around(cls, value: float, half: float) -> "Bounds":
-        """With ends at this distance."""
-        return cls(float(value), float(value - half), float(value + half))
-
-    @classmethod
-    def exact(cls, value: float) -> "Bounds":
-        """A number of everything that is asked about, which therefore has no interval."""
-        return cls.around(float(value), 0.0)
-
-    @classmethod
-    def resampled(cls, value: float, low: float, high: float) -> "Bounds":
-        """With percentiles; if resamples are all the same, as of one document, there are none."""
-        return cls(value, low, high) if low != high else cls(value, nan, nan)
-
-    @classmethod
-    def of(cls, found: MeanInterval, *, equal: bool = False) -> "Bounds":
-        """Of a mean.
-
-        Values that are all the same do not tell how far off it may be, unless they are known to be
-        ``equal`` where nothing is off.
-        """
-        return cls.around(found.mean, found.half if equal else found.half or nan)
-
-    def chosen(self, candidates: int, units: int) -> "Bounds":
-        """Return the number with the ends that hold although it was chosen; see `chosen_ends`."""
-        ends = chosen_ends(
-            np.asarray(self.value),
-            np.asarray(self.low),
-            np.asarray(self.high),
-            candidates=candidates,
-            units=units,
-        )
-        return Bounds(self.value, *map(float, ends))
-
-    def within(self, least: float, most: float) -> "Bounds":
-        """Return the number with ends no further out than it can be, such as 0 and 100 percent."""
-        return Bounds(self.value, *(float(np.clip(e, least, most)) for e in (self.low, self.high)))
-
-    def __sub__(self, other: "Bounds") -> "Bounds":
-        """Between what the difference lies, whatever the two have to do with one another."""
-        return Bounds(self.value - other.value, self.low - other.high, self.high - other.low)
-
-    def __mul__(self, factor: float) -> "Bounds":
-        """Times a factor; a negative one makes the lower end the upper."""
-        low, high = sorted((self.low * factor, self.high * factor))
-        return Bounds(self.value * factor, low, high)
-
-    def __format__(self, form: str) -> str:
-        """``0.36 (0.32–0.40)``; without an interval the number alone."""
-        if isnan(self.value):
-            return "not measured"
-        ends = "" if isnan(self.low) or self.low == self.high else f" ({self.low:{form}} to "
-        ends += f"{self.high:{form}})" if ends else ""
-        return f"{self.value:{form}}{ends}".replace("-", "−")
+    place = numbers.first()
+    return exact(nan) if place is None else numbers.simultaneous(units).at(place)
 
 
-def mean_of(values: ArrayLike) -> Bounds:
+def mean_of(values: ArrayLike) -> Estimate:
     """The mean over seeds, splits or texts; those without a number are left out."""
-    return Bounds.of(mean_interval(_measured(values)))
+    return _of_mean(mean_interval(_measured(values)))
 
 
-def difference(first: ArrayLike, second: ArrayLike) -> Bounds:
+def difference(first: ArrayLike, second: ArrayLike) -> Estimate:
     """The mean of one group minus that of another; see `mean_difference`."""
-    return Bounds.of(mean_difference(_measured(first), _measured(second)))
+    return _of_mean(mean_difference(_measured(first), _measured(second)))
 
 
-def median_of(values: ArrayLike) -> Bounds:
+def median_of(values: ArrayLike) -> Estimate:
     """The median over texts; see `median_interval`."""
     value, low, high = median_interval(_measured(values))
-    return Bounds(value, *((low, high) if low != high else (nan, nan)))
+    return Estimate.with_ends(value, *((low, high) if low != high else (nan, nan)))
 
 
-def correlation(rho: float, count: int) -> Bounds:
+def correlation(rho: float, count: int) -> Estimate:
     """Spearman's ρ of this many pairs; see `correlation_interval`."""
-    return Bounds(rho, *correlation_interval(rho, count))
+    return Estimate.with_ends(rho, *correlation_interval(rho, count))
+
+
+def _of_mean(found: MeanInterval) -> Estimate:
+    """Values that are all the same do not tell how far off their mean may be."""
+    return around(found.mean, found.half or nan)
 
 
 def _measured(values: ArrayLike) -> np.ndarray:
@@ -126,7 +80,7 @@ def _measured(values: ArrayLike) -> np.ndarray:
 
 
 def lies(
-    number: Bounds,
+    number: Estimate,
     *,
     least: float = -inf,
     most: float = inf,
@@ -146,7 +100,7 @@ def lies(
         True where the whole interval lies there, False where none of it does, None otherwise, and
         of a number that was not measured or has no interval.
     """
-    low, high = number.low, number.high
+    low, high = map(float, number.interval())
     if isnan(number.value) or isnan(low) or isnan(high):
         return None
     if least <= low and high <= most and above < low and high < below:

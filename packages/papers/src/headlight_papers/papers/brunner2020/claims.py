@@ -5,14 +5,13 @@ from itertools import pairwise
 import numpy as np
 import xarray
 
+from headlight.findings.estimates import estimates
 from headlight.findings.rules import FAR_BELOW, IDENTIFIED, MOST, UNCHANGED
-from headlight.reduce.intervals import moments_interval
+from headlight.findings.what_was_read import independent_units
+from headlight.result.estimate import Estimate
 from headlight_papers.papers.brunner2020 import published
 from headlight_papers.papers.claims import Claim
-from headlight_papers.papers.verdicts import Bounds, every, lies, mean_of
-
-TWO_SIDED = 1.96
-"""Standard errors of a mean over very many tokens to the end of its interval."""
+from headlight_papers.papers.verdicts import around, every, exact, largest, lies, mean_of
 
 
 def not_identifiable(tried: xarray.Dataset) -> Claim:
@@ -25,8 +24,8 @@ def not_identifiable(tried: xarray.Dataset) -> Claim:
         "proven (Section 3.3)",
         f"change {most:.0e}, rounding {rounding:.0e}; {100 * moved:.0f}% of a row moved",
         every(
-            lies(Bounds.exact(most - UNCHANGED * rounding), most=0),
-            lies(Bounds.exact(moved), above=0),
+            lies(exact(most - UNCHANGED * rounding), most=0),
+            lies(exact(moved), above=0),
         ),
     )
 
@@ -34,15 +33,8 @@ def not_identifiable(tried: xarray.Dataset) -> Claim:
 def less_correlated(lengths: xarray.Dataset) -> Claim:
     """Section 3.5, Figure 1a: the longer the text, the less is effective."""
     name = "effective_correlation"
-    short, long = (
-        Bounds.of(
-            moments_interval(
-                *(float(lengths[f"{name}{of}"].isel(length=at)) for of in ("", "_std", "_count"))
-            ),
-            equal=True,
-        )
-        for at in (0, -1)
-    )
+    by_length = estimates(lengths, name, ("length",))
+    short, long = by_length.at(0), by_length.at(-1)
     width = int(lengths["head_dim"].max())
     below = lengths[name].where(lengths["keys_mean"] < width, drop=True).values
     return Claim(
@@ -51,39 +43,29 @@ def less_correlated(lengths: xarray.Dataset) -> Claim:
         f"1 below {published.HEAD_DIM} tokens, then falling (Section 3.5)",
         f"{short:.3f} in the shortest, {long:.3f} in the longest",
         every(
-            *(lies(Bounds.exact(float(one)), above=1 - 1e-6) for one in below),
-            lies(short - long, above=1e-3),
+            *(lies(exact(float(one)), above=1 - 1e-6) for one in below),
+            lies(short.minus(long), above=1e-3),
         ),
     )
 
 
-def peak_vanishes(share: xarray.DataArray, half: xarray.DataArray, units: int) -> Claim:
-    """Section 3.5, Figures 1b, 1c and 5: much of what goes to [SEP] moves nothing.
-
-    Args:
-        share: by measure, layer and head.
-        half: half the widths of its intervals.
-        units: texts, or groups of them, from which these are estimated.
-    """
-    raw, effective = (
-        _largest_layer(share.sel(measure=measure), half.sel(measure=measure), units)
-        for measure in ("weight", "effective")
-    )
+def peak_vanishes(survey: xarray.Dataset) -> Claim:
+    """Section 3.5, Figures 1b, 1c and 5: much of what goes to [SEP] moves nothing."""
+    raw, effective = (_largest_layer(survey, measure) for measure in ("weight", "effective"))
     return Claim(
         "3. The peak of [SEP] is not effective",
         f"largest mean of a layer at most {FAR_BELOW} times as large in effective attention",
         "it disappears",
         f"raw {raw:.1%}, effective {effective:.1%}",
-        lies(effective - raw * FAR_BELOW, most=0),
+        lies(effective.minus(raw.times(FAR_BELOW)), most=0),
     )
 
 
-def _largest_layer(share: xarray.DataArray, half: xarray.DataArray, units: int) -> Bounds:
-    """The largest mean of a layer; errors of its heads may all go in one direction."""
-    means = share.mean("head").fillna(-np.inf)
-    layer = int(means.argmax("layer"))
-    ends = (float(each.isel(layer=layer).mean("head")) for each in (share, half))
-    return Bounds.around(*ends).chosen(share.sizes["layer"], units)
+def _largest_layer(survey: xarray.Dataset, measure: str) -> Estimate:
+    """Return the largest mean share of a layer, with ends that hold for all layers."""
+    where = {"measure": measure, "query_category": "all", "key_category": "sep"}
+    means = estimates(survey, "share", ("layer", "head"), **where).mean(1)
+    return largest(means, independent_units(survey))
 
 
 def keeps_identity(rates: xarray.DataArray) -> Claim:
@@ -129,7 +111,7 @@ def easier_downwards(rates: xarray.DataArray, maps: str = "linear maps") -> Clai
         f"{maps} find more in layers below theirs than in those above, on average over pairs of "
         "layers",
         "so in its figures (Section 4.2, Figures 2b and 8 to 10)",
-        f"below {100 * down:.1f}%, above {100 * up:.1f}%; more by {gain * 100:.1f}",
+        f"below {100 * down:.1f}%, above {100 * up:.1f}%; more by {gain.times(100):.1f}",
         lies(gain, above=0),
     )
 
@@ -145,24 +127,22 @@ def directions(rates: xarray.DataArray) -> tuple[float, float]:
 def mixes(found: xarray.Dataset) -> Claim:
     """Section 5.2, Figure 3a."""
     medians = found["own_box"].sel(group="all", mark="median").values
-    errors = TWO_SIDED * found["own_standard_error"].sel(group="all").values
-    layers = [Bounds.around(*each) for each in zip(medians, errors, strict=True)]
+    means = estimates(found, "own_mean", ("layer",), group="all")
+    halves = (means.high - means.low) / 2
+    layers = [around(*each) for each in zip(medians, halves, strict=True)]
     first, *_, last = published.OWN_MEDIANS.values()
     return Claim(
         "7. Own contribution falls with depth",
-        "the median is smaller in every layer than in the one before, by the standard errors of "
-        "means",
+        "the median is smaller in every layer than in the one before, by the intervals of means",
         f"{first:g}% to {last:g}% (Figure 3a)",
         ", ".join(f"{100 * median:.1f}%" for median in medians),
-        every(*(lies(after - before, below=0) for before, after in pairwise(layers))),
+        every(*(lies(after.minus(before), below=0) for before, after in pairwise(layers))),
     )
 
 
 def still_largest(found: xarray.Dataset) -> Claim:
     """Section 5.2, Figure 3b."""
-    at = found.isel(layer=-1)
-    error = TWO_SIDED * float(at["not_largest_standard_error"])
-    last = Bounds.around(float(at["not_largest"]), error)
+    last = estimates(found, "not_largest", ("layer",)).at(-1)
     return Claim(
         "8. A token is mostly its largest contributor",
         "in the last layer another one contributes more for less than half of the tokens",
@@ -185,7 +165,7 @@ def local(found: xarray.Dataset) -> Claim:
         "in every layer the two places that contribute most are those beside the token",
         "so in its figure (Section 5.3, Figure 4b)",
         f"in {near} of {layers} layers",
-        every(*(lies(Bounds.exact(float(lead)), above=0) for lead in leads)),
+        every(*(lies(exact(float(lead)), above=0) for lead in leads)),
     )
 
 

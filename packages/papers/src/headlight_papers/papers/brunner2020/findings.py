@@ -1,7 +1,5 @@
 """What the paper concludes from its figures, and whether it is so here."""
 
-from headlight.findings.observed import half_width
-from headlight.findings.what_was_read import independent_units
 from headlight.views.parts import Section
 from headlight_papers.papers.brunner2020 import claims
 from headlight_papers.papers.brunner2020.attention.results import (
@@ -23,16 +21,13 @@ from headlight_papers.papers.writer import ExhibitWriter
 def findings(reproduction: Reproduction, writer: ExhibitWriter) -> Section:
     """The findings of Sections 3 to 5, each with the rule by which it holds or not."""
     pairs = find_pair_set(reproduction)
-    survey = load_survey(reproduction).sel(key_category="sep", query_category="all")
     linear = load_same_layer(reproduction, pairs, "linear").squeeze(("map", "offset", "fraction"))
     across = load_across_layers(reproduction, pairs, "linear", "cosine")
     contributions = load_contributions(reproduction, pairs)
     judged = [
         claims.not_identifiable(load_alternatives(reproduction)),
         claims.less_correlated(load_identifiability(reproduction)),
-        claims.peak_vanishes(
-            survey["share"], half_width(survey, "share"), independent_units(survey)
-        ),
+        claims.peak_vanishes(load_survey(reproduction)),
         claims.keeps_identity(linear["rate"]),
         claims.in_the_angle(linear["rate"].isel(layer=-1)),
         claims.easier_downwards(across["rate_across_mean"].squeeze(drop=True)),

@@ -4,6 +4,7 @@ import numpy as np
 import pandas
 import xarray
 
+from headlight.findings.estimates import estimates
 from headlight.views.parts import Comparison, Drawing, Map, Section, Table, bars
 from headlight_papers.findings.coreference import systems_table
 from headlight_papers.papers.clark2019 import published
@@ -86,7 +87,8 @@ def _accuracies(
                 head=int(row["head"]),
                 direction=row["direction"],
             )
-            numbers = {key: float(cell[key]) for key in ("accuracy", "low", "high")}
+            one = estimates(cell, "accuracy", ())
+            numbers = {"accuracy": one.value, "low": one.low, "high": one.high}
             rows.append({"kind": label, "measure": measure, **numbers, **ticks})
     return writer.picture(
         bars(

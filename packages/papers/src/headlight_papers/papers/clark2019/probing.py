@@ -6,6 +6,7 @@ import pandas
 import xarray
 
 from headlight.corpora import open_treebank
+from headlight.findings.estimates import estimates
 from headlight.views.parts import Comparison, Section, bars
 from headlight_papers.papers.clark2019 import published
 from headlight_papers.papers.clark2019.results import stem
@@ -72,13 +73,15 @@ def table_3(reproduction: Reproduction, writer: ExhibitWriter) -> Section:
 def load_probe_table(reproduction: Reproduction[Settings]) -> pandas.DataFrame:
     """A line for each probe and measure, shares in percent; low and high are of UAS."""
     found = load_probes(reproduction)
-    shares = 100 * found[["score", "low", "high"]]
+    shares = 100 * found["score"]
+    uas = estimates(found, "score", ("row",), metric="uas")
     return pandas.DataFrame(
         {
             "probe": found["probe"].values,
             "measure": found["measure"].values,
-            **{label: shares["score"].sel(metric=name).values for name, label in METRICS.items()},
-            **{end: shares[end].sel(metric="uas").values for end in ("low", "high")},
+            **{label: shares.sel(metric=name).values for name, label in METRICS.items()},
+            "low": 100 * uas.low,
+            "high": 100 * uas.high,
             "parameters": found["parameters"].values,
             "epochs": found["epochs"].mean("seed").values,
         }

@@ -4,6 +4,7 @@ from collections.abc import Callable, Iterable, Mapping
 
 import pandas
 
+from headlight.result.estimate import Estimate
 from headlight.views.parts import Section
 from headlight_papers.papers.claims import Claim, claims_content
 from headlight_papers.papers.exhibit import exhibit
@@ -12,7 +13,7 @@ from headlight_papers.papers.jain2019.figures import between, gain
 from headlight_papers.papers.jain2019.results import frame_of, load_all
 from headlight_papers.papers.jain2019.tables import SOURCE, notes_of
 from headlight_papers.papers.reproduction import Reproduction
-from headlight_papers.papers.verdicts import Answer, Bounds, every, lies, mean_of, median_of, some
+from headlight_papers.papers.verdicts import Answer, every, lies, mean_of, median_of, some
 from headlight_papers.papers.writer import ExhibitWriter
 from headlight_papers.training.text_classifier import Encoder
 
@@ -123,7 +124,7 @@ def transformer_alike(frames: Frames) -> Claim:
     )
 
 
-def _by_set(frames: Frames, number: Callable[[str], Bounds]) -> dict[str, Bounds]:
+def _by_set(frames: Frames, number: Callable[[str], Estimate]) -> dict[str, Estimate]:
     return {title: number(title) for title in _titles(frames)}
 
 
@@ -131,7 +132,7 @@ def _titles(frames: Frames) -> list[str]:
     return list(dict.fromkeys(title for title, _ in frames))
 
 
-def _gains(frames: Frames, encoder: Encoder) -> dict[str, list[Bounds]]:
+def _gains(frames: Frames, encoder: Encoder) -> dict[str, list[Estimate]]:
     """By how much τ (gradient, left out) is above either τ of attention."""
     pairs = ("attention_gradient", "attention_left_out")
     return {
@@ -140,7 +141,7 @@ def _gains(frames: Frames, encoder: Encoder) -> dict[str, list[Bounds]]:
     }
 
 
-def _least_gains(frames: Frames, encoder: Encoder) -> dict[str, Bounds]:
+def _least_gains(frames: Frames, encoder: Encoder) -> dict[str, Estimate]:
     return {
         title: min(both, key=lambda one: one.value)
         for title, both in _gains(frames, encoder).items()
@@ -158,7 +159,7 @@ def _least(known: published.Released) -> float:
     return known.gradient_left_out.mean - max(others)
 
 
-def _written(found: Mapping[str, Bounds]) -> str:
+def _written(found: Mapping[str, Estimate]) -> str:
     return ", ".join(f"{title} {number:.3f}" for title, number in found.items())
 
 

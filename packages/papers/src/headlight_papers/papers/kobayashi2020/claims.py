@@ -4,6 +4,7 @@ import xarray
 
 from headlight.findings import mean_shares, weight_and_norm
 from headlight.findings.rules import FAR_BELOW, RELATED, VARIES
+from headlight.result.estimate import Estimate
 from headlight.views.parts import Section
 from headlight_papers.papers.claims import Claim, claims_content
 from headlight_papers.papers.exhibit import exhibit
@@ -11,7 +12,7 @@ from headlight_papers.papers.kobayashi2020 import published
 from headlight_papers.papers.kobayashi2020.results import LABELS, categories, load_norms
 from headlight_papers.papers.reproduction import Reproduction
 from headlight_papers.papers.text import text_notes
-from headlight_papers.papers.verdicts import Bounds, every, lies
+from headlight_papers.papers.verdicts import around, every, exact, lies
 from headlight_papers.papers.writer import ExhibitWriter
 
 BINNED = 0.005
@@ -41,7 +42,7 @@ def _lengths_vary(found: xarray.Dataset) -> Claim:
         f"average CV of at least {VARIES}",
         f"CV {published.TABLE_1['average'][1].variation:.2f} (Table 1)",
         f"CV {variation:.3f}",
-        lies(Bounds.exact(variation), least=VARIES),
+        lies(exact(variation), least=VARIES),
     )
 
 
@@ -60,7 +61,7 @@ def _cancelled(found: xarray.Dataset) -> list[Claim]:
                 f"{FAR_BELOW} times that of α",
                 "not asked" if there is None else f"ρ {there[1]:.2f} (Table 2)",
                 f"ρ {rho:.3f}; {weight:.1%} of α, {norm:.1%} of ‖αf(x)‖",
-                every(lies(rho, most=-RELATED), lies(Bounds.exact(left), most=FAR_BELOW)),
+                every(lies(rho, most=-RELATED), lies(exact(left), most=FAR_BELOW)),
                 extension=there is None,
             )
         )
@@ -93,7 +94,8 @@ def _more_frequency(found: xarray.Dataset) -> Claim:
         f"{PUBLISHED_FREQUENCY} (Figure 6)",
         f"ρ {norm:.3f}; of α {weight:.3f}",
         every(
-            lies(norm, least=RELATED), *(lies(norm - weight * sign, above=0) for sign in (1, -1))
+            lies(norm, least=RELATED),
+            *(lies(norm.minus(weight.times(sign)), above=0) for sign in (1, -1)),
         ),
     )
 
@@ -101,12 +103,12 @@ def _more_frequency(found: xarray.Dataset) -> Claim:
 PUBLISHED_FREQUENCY = f"ρ {published.FIGURE_6['norm']:.2f}; of α {published.FIGURE_6['weight']:.2f}"
 
 
-def _of_frequency(found: xarray.Dataset) -> list[Bounds]:
+def _of_frequency(found: xarray.Dataset) -> list[Estimate]:
     """ρ of the frequency rank and α, and ‖f(x)‖."""
     names = ("weight", "norm")
     return [_counted(found.sel(quantity=name), "frequency_spearman") for name in names]
 
 
-def _counted(found: xarray.Dataset, name: str) -> Bounds:
+def _counted(found: xarray.Dataset, name: str) -> Estimate:
     """Return ρ of all pairs, which is off by no more than their bins allow."""
-    return Bounds.around(float(found[name]), BINNED)
+    return around(float(found[name]), BINNED)

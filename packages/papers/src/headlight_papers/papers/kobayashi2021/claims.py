@@ -2,6 +2,7 @@
 
 import xarray
 
+from headlight.result.estimate import Estimate
 from headlight.views.parts import Section
 from headlight_papers.papers.claims import Claim, claims_content
 from headlight_papers.papers.exhibit import exhibit
@@ -15,7 +16,7 @@ from headlight_papers.papers.kobayashi2021.results import (
 )
 from headlight_papers.papers.kobayashi2021.tables import GROUPS, present
 from headlight_papers.papers.reproduction import Reproduction
-from headlight_papers.papers.verdicts import Answer, Bounds, deny, lies
+from headlight_papers.papers.verdicts import Answer, deny, lies
 from headlight_papers.papers.writer import ExhibitWriter
 
 HALF = 0.5
@@ -29,8 +30,6 @@ def findings(reproduction: Reproduction, writer: ExhibitWriter) -> Section:
     """Each with the rule by which it holds or not."""
     found = load_mixing(reproduction)
     notes = [
-        "Intervals of means over layers are the means of the intervals of the layers, those of "
-        "differences the widest that go with them; both are wider than they need be.",
         "Of the paper's figures no numbers were at hand: of frequency and masks it is asked, by "
         "questions of ours, whether there is a difference; they are no findings of the paper.",
     ]
@@ -67,14 +66,14 @@ def _there(*scopes: str) -> str:
     return f"{numbers} (Table 2)"
 
 
-def _less(ratios: dict[str, Bounds], claim: str, less: str, more: str) -> Claim:
+def _less(ratios: dict[str, Estimate], claim: str, less: str, more: str) -> Claim:
     """That one way of looking sees less than another."""
     return Claim(
         claim,
         f"{METHODS[less]} below {METHODS[more]}, means over layers",
         _there(less, more),
         f"{ratios[less]:.1%} and {ratios[more]:.1%}",
-        lies(ratios[less] - ratios[more], below=0),
+        lies(ratios[less].minus(ratios[more]), below=0),
     )
 
 
@@ -116,6 +115,6 @@ def _of_masks(found: xarray.Dataset) -> list[Claim]:
     ]
 
 
-def _differ(first: Bounds, second: Bounds) -> Answer:
+def _differ(first: Estimate, second: Estimate) -> Answer:
     """Whether two numbers are apart; that they are equal no interval can show."""
-    return deny(lies(first - second, least=0, most=0))
+    return deny(lies(first.minus(second), least=0, most=0))

@@ -2,10 +2,10 @@
 
 import xarray
 
+from headlight.findings.estimates import Estimate, estimates
 from headlight_papers.papers.kobayashi2021.settings import Settings
 from headlight_papers.papers.reproduction import Reproduction
 from headlight_papers.papers.text import text_notes, text_settings, text_source
-from headlight_papers.papers.verdicts import Bounds
 
 METHODS = {
     "weight": "ATTN-W",
@@ -28,15 +28,9 @@ def load_mixing(reproduction: Reproduction[Settings]) -> xarray.Dataset:
     )
 
 
-def over_layers(found: xarray.Dataset, variable: str = "mixing", **where: object) -> Bounds:
-    """The mean over layers, between the means of their ends.
-
-    Where these means are near to normal, no interval of their mean over the same texts is wider.
-    """
-    mean, low, high = (
-        float(found[f"{variable}{end}"].sel(where).mean()) for end in ("", "_low", "_high")
-    )
-    return Bounds.resampled(mean, low, high)
+def over_layers(found: xarray.Dataset, variable: str = "mixing", **where: str | int) -> Estimate:
+    """Return the mean over layers of the same texts."""
+    return estimates(found, variable, ("layer",), **where).mean()
 
 
 def notes_of(reproduction: Reproduction[Settings], found: xarray.Dataset) -> list[str]:

@@ -123,7 +123,7 @@ def of_group(reproduction: Reproduction, writer: ExhibitWriter, name: str) -> Se
     return Section(
         explanation=group.explanation
         + (f" All by {method}." if method else "")
-        + " Intervals: 95%, bootstrap over texts.",
+        + " Intervals: 95%, over documents or texts.",
         drawings=[
             writer.curves(
                 seen.sel({group.by.dim: list(labels)}),

@@ -8,7 +8,6 @@ from headlight.views.parts import settings_of
 from headlight_papers.papers.reproduction import Reproduction
 from headlight_papers.papers.text import model_name, text_name, text_source
 from headlight_papers.papers.token_maps.settings import MapPaperSettings
-from headlight_papers.papers.verdicts import Bounds
 
 PREDICTS = {
     "class": "the class that it chooses for a text",
@@ -37,21 +36,14 @@ def load_maps(reproduction: Reproduction[MapPaperSettings]) -> xarray.Dataset:
     )
 
 
-def score(found: xarray.Dataset, question: str, name: str) -> Bounds:
+def score(found: xarray.Dataset, question: str, name: str) -> Estimate:
     """Of a map, by a question."""
-    return _bounds(estimates(found, "score", (), question=question, map=name))
+    return estimates(found, "score", (), question=question, map=name)
 
 
-def ahead(found: xarray.Dataset, question: str, first: str, second: str) -> Bounds:
+def ahead(found: xarray.Dataset, question: str, first: str, second: str) -> Estimate:
     """By how much one map is ahead of another on the same texts."""
-    one, other = (
-        estimates(found, "score", (), question=question, map=name) for name in (first, second)
-    )
-    return _bounds(one.minus(other))
-
-
-def _bounds(number: Estimate) -> Bounds:
-    return Bounds(float(number.value), float(number.low), float(number.high))
+    return score(found, question, first).minus(score(found, question, second))
 
 
 def caveat_of(reproduction: Reproduction[MapPaperSettings]) -> str:

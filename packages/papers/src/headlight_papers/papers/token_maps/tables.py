@@ -8,13 +8,13 @@ from math import isnan
 import pandas
 import xarray
 
+from headlight.result.estimate import Estimate
 from headlight.views.numbers import MISSING
 from headlight.views.parts import By, Comparison, Curve, Drawing, Section
 from headlight_papers.papers.exhibit import ExhibitSpec
 from headlight_papers.papers.reproduction import Reproduction
 from headlight_papers.papers.token_maps.results import caveat_of, load_maps, notes_of, score
 from headlight_papers.papers.token_maps.settings import MapTable
-from headlight_papers.papers.verdicts import Bounds
 from headlight_papers.papers.writer import ExhibitWriter
 
 LABELS = {
@@ -114,7 +114,7 @@ def _table(
     )
 
 
-def _shown(number: Bounds) -> str:
+def _shown(number: Estimate) -> str:
     """With its interval; a map has no agreement with itself."""
     return MISSING if isnan(number.value) else f"{number:.3f}"
 

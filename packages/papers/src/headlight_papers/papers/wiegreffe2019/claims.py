@@ -5,16 +5,17 @@ from collections.abc import Callable, Iterable, Mapping
 import pandas
 from numpy.typing import ArrayLike
 
+from headlight.result.estimate import Estimate
 from headlight.views.parts import Section
 from headlight_papers.papers.claims import Claim, claims_content
 from headlight_papers.papers.exhibit import exhibit
 from headlight_papers.papers.reproduction import Reproduction
 from headlight_papers.papers.verdicts import (
     Answer,
-    Bounds,
     deny,
     difference,
     every,
+    exact,
     given,
     lies,
     mean_of,
@@ -33,14 +34,14 @@ SAME = 0.1
 LEARNT = 0.6
 """Accuracy from which on a base has learnt to tell two classes apart."""
 
-Rule = Callable[[pandas.DataFrame], tuple[Bounds | str, Answer]]
+Rule = Callable[[pandas.DataFrame], tuple[Estimate | str, Answer]]
 """The number of one set, or the numbers for which there is none, and what it says."""
 
 
 def needs_attention(rows: pandas.DataFrame) -> Claim:
     """Table 2: on some sets a model with uniform attention is as good."""
 
-    def judge(models: pandas.DataFrame) -> tuple[Bounds, Answer]:
+    def judge(models: pandas.DataFrame) -> tuple[Estimate, Answer]:
         lost = difference(_f1(models, "base", "lstm"), _f1(models, "guided", "lstm"))
         return lost, given(learnt(models, "lstm"), lies(lost, most=AS_GOOD))
 
@@ -58,7 +59,7 @@ def needs_attention(rows: pandas.DataFrame) -> Claim:
 def carries_over(rows: pandas.DataFrame) -> Claim:
     """Table 3: the attention of the LSTM helps a model without context."""
 
-    def judge(models: pandas.DataFrame) -> tuple[Bounds, Answer]:
+    def judge(models: pandas.DataFrame) -> tuple[Estimate, Answer]:
         of_base, even = (_f1(models, "guided", "average", guide) for guide in ("base", "uniform"))
         gain = difference(of_base, even)
         return gain, given(learnt(models, "lstm"), lies(gain, above=0))
@@ -77,7 +78,7 @@ def carries_over(rows: pandas.DataFrame) -> Claim:
 def adversaries_do_not(rows: pandas.DataFrame) -> Claim:
     """Table 3: that of adversaries does not."""
 
-    def judge(models: pandas.DataFrame) -> tuple[Bounds, Answer]:
+    def judge(models: pandas.DataFrame) -> tuple[Estimate, Answer]:
         misled = models[(models.guide == "adversary") & (models.weight > 0)]
         largest = misled[misled.weight == misled.weight.max()]
         found = difference(largest.f1, _f1(models, "guided", "average", "base"))
@@ -99,7 +100,7 @@ def adversaries_do_not(rows: pandas.DataFrame) -> Claim:
 def adversaries_exist(rows: pandas.DataFrame, encoder: Encoder = "lstm") -> Claim:
     """Section 4: a trained model can predict the same and attend otherwise than seeds do."""
 
-    def judge(models: pandas.DataFrame) -> tuple[Bounds | str, Answer]:
+    def judge(models: pandas.DataFrame) -> tuple[Estimate | str, Answer]:
         seeds, taught = _seeds(models, encoder), _adversaries(models, encoder)
         further = {at: difference([jsd], seeds.jsd) for at, jsd in taught.jsd.items()}
         kept = {at: _is_kept(tvd, models, encoder) for at, tvd in taught.tvd.items()}
@@ -131,14 +132,14 @@ def harder_than_single_texts(
 ) -> Claim:
     """Figure 5: adversaries of a whole model cost more than those of single texts."""
 
-    def judge(models: pandas.DataFrame) -> tuple[Bounds | str, Answer]:
+    def judge(models: pandas.DataFrame) -> tuple[Estimate | str, Answer]:
         of_set = instances[str(models.set.iloc[0])]
         single = {name: mean_of(of_set[name]) for name in ("tvd", "jsd")}
         answers, near = [], []
         taught = _adversaries(models, "lstm")
         for of_predictions, of_attention in zip(taught.tvd, taught.jsd, strict=True):
-            tvd = Bounds.exact(of_predictions) - single["tvd"]
-            jsd = single["jsd"] - Bounds.exact(of_attention)
+            tvd = exact(of_predictions).minus(single["tvd"])
+            jsd = single["jsd"].minus(exact(of_attention))
             worse = every(lies(tvd, above=0), lies(jsd, above=0))
             as_good = every(lies(tvd, most=0), lies(jsd, most=0))
             answers.append(True if worse else deny(as_good) if as_good else None)
@@ -171,12 +172,12 @@ def control_keeps(models: pandas.DataFrame, encoder: Encoder) -> Answer:
     """Whether a student that is asked for nothing else (λ = 0) predicts as its base does."""
     control = _adversaries(models, encoder, control=True)
     limit = _kept_up_to(models, encoder)
-    return every(*(lies(Bounds.exact(tvd), most=limit) for tvd in control.tvd))
+    return every(*(lies(exact(tvd), most=limit) for tvd in control.tvd))
 
 
 def _is_kept(tvd: float, models: pandas.DataFrame, encoder: Encoder) -> Answer:
     """Whether a run predicts as its base does; not if its TVD is clearly above that of seeds."""
-    if lies(Bounds.exact(tvd), most=_kept_up_to(models, encoder)):
+    if lies(exact(tvd), most=_kept_up_to(models, encoder)):
         return True
     above = lies(difference([tvd], _seeds(models, encoder).tvd), above=0)
     return False if above else None
@@ -205,7 +206,7 @@ def _nearest(taught: pandas.DataFrame) -> str:
     return f"(none with such a TVD: {smallest}"
 
 
-def _by_set(rows: pandas.DataFrame, judge: Rule) -> tuple[dict[str, Bounds | str], list[Answer]]:
+def _by_set(rows: pandas.DataFrame, judge: Rule) -> tuple[dict[str, Estimate | str], list[Answer]]:
     judged = {str(title): judge(rows[rows.set == title]) for title in rows.set.unique()}
     return (
         {title: number for title, (number, _) in judged.items()},
@@ -234,7 +235,7 @@ def _without_control(
     return said
 
 
-def _written(found: Mapping[str, Bounds | str], reasons: Mapping[str, str] | None = None) -> str:
+def _written(found: Mapping[str, Estimate | str], reasons: Mapping[str, str] | None = None) -> str:
     """The number of each set, and why it does not count if there is such a reason."""
     numbers = {
         title: number if isinstance(number, str) else f"{number:+.3f}"

@@ -66,8 +66,6 @@ class AdversarySettings(ClassifierSettings):
         super().__post_init__()
         if self.heads is not None:
             require_distinct("heads", self.heads)
-        if not self.bootstrap:
-            raise UsageError("bootstrap is 0, and intervals need at least 1 resample.")
 
     def start_for(self, name: str) -> str:
         """Where students of a model begin: those of the embedded classifier with its weights.
@@ -106,7 +104,6 @@ STUDY = Study(
     ),
     smallest={
         "start": "base",
-        "bootstrap": 2,
         "lambdas": [0.1],
         "repeats": 1,
         "epochs": 1,

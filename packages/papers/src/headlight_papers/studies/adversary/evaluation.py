@@ -41,7 +41,7 @@ def evaluate(
 
     Returns:
         ``means``, see `MEANS`; ``kl`` and ``jsd`` of the attention of each place, as means over
-        rows; ``counts``, see `counts`; ``streams``, a number of its own for each text.
+        rows; ``counts``, see `counts`; ``units``, the document, or text, of each.
     """
     chosen = length_batches(examples, selection.settings.batch_tokens)
     reads = (selection.read(teacher, [examples[at] for at in batch]) for batch in chosen)
@@ -51,7 +51,7 @@ def evaluate(
             {
                 **_compared(read, one, other),
                 "counts": counts(read, one, classes),
-                "streams": torch.tensor(read.text_ids),
+                "units": torch.tensor(read.units),
             }
         )
     return {name: torch.cat([part[name] for part in parts]) for name in parts[0]}
@@ -139,7 +139,7 @@ def counts(read: ReadBatch, seen: ModelOutputs, classes: Classes) -> Tensor:
     if classes.task == "sequence":
         return torch.from_numpy(np.eye(number**2)[gold * number + predictions])
     rows = []
-    for text in range(len(read.text_ids)):
+    for text in range(len(read)):
         right, found = (
             [classes.names[tag] for tag in tags[owners == text]] for tags in (gold, predictions)
         )

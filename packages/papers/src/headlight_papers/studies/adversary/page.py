@@ -131,7 +131,7 @@ def _every(result: xr.Dataset) -> Table:
     seeds = pd.array(result["seed"].values, "Int64")
     table = columns(
         "runs",
-        "Every model, with 95% intervals (bootstrap over texts)",
+        "Every model, with 95% intervals over texts",
         result,
         By("run", heading=""),
         Columns("kind", label="model"),

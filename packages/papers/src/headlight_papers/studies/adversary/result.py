@@ -9,14 +9,25 @@ import numpy as np
 import xarray
 from jaxtyping import Float64
 
-from headlight.analysis.classifiers.scores import macro_f1, majority_accuracy, span_f1
+from headlight.analysis.classifiers.scores import (
+    derived_slots,
+    macro_f1,
+    majority_accuracy,
+    span_f1,
+)
 from headlight.analysis.classifiers.study import MAJORITY, SCORES
-from headlight.analysis.variables import BOUNDS, LongNames, Variable, long_names
+from headlight.analysis.variables import (
+    LongNames,
+    Variable,
+    described,
+    long_names,
+    slots_at,
+    with_slots,
+)
 from headlight.capture import CapturedModel, Classes
 from headlight.errors import UsageError
-from headlight.reduce.bootstrap import resampled
-from headlight.reduce.intervals import with_interval
-from headlight.result import describe, load, refusing_incomplete
+from headlight.reduce import Slots
+from headlight.result import load, refusing_incomplete
 from headlight_papers.studies.adversary.evaluation import MEANS, Tables
 from headlight_papers.studies.adversary.selection import AttentionSelection
 
@@ -132,20 +143,17 @@ def dataset(
     labels: Sequence[Sequence[int]],
     instances: Instances | None = None,
 ) -> xarray.Dataset:
-    """Named arrays of all runs, with intervals by resampling texts; and single texts beside."""
+    """Named arrays of all runs, and single texts beside."""
     settings = selection.settings
-    text_ids = runs[0].tables["streams"].numpy()
-    taken = resampled(text_ids, settings.bootstrap, settings.seed).astype(np.float64)
-    found = [_numbers(run.tables, taken, classes) for run in runs]
+    found = [_numbers(run.tables, classes) for run in runs]
     variables: dict[str, Any] = {}
     for name in found[0]:
-        cells = np.stack([with_interval(each[name]) for each in found])
-        for at, bound in enumerate(BOUNDS):
-            variables[f"{name}{bound}"] = (
-                (("run", "layer", "head"), _by_head(cells[:, at], selection))
-                if name in OF_HEADS
-                else ("run", cells[:, at])
-            )
+        dims, slots = ["run"], {"units": found[0][name]["units"]}
+        for part, axis in (("mean", 0), ("without", 1), ("whole", 1)):
+            cells = np.stack([each[name][part] for each in found], axis)
+            slots[part] = _by_head(cells, selection) if name in OF_HEADS else cells
+        dims += ["layer", "head"] if name in OF_HEADS else []
+        variables |= with_slots(name, dims, slots["mean"], slots)
     losses = np.full((len(runs), settings.epochs), np.nan)
     for row, run in zip(losses, runs, strict=True):
         row[: len(run.losses)] = run.losses
@@ -154,50 +162,42 @@ def dataset(
     if instances is not None:
         variables["instance_jsd"] = ("instance", instances.jsd)
         variables["instance_tvd"] = ("instance", instances.tvd)
-    made = xarray.Dataset(
-        {name: variables[name] for name in VARIABLES if name in variables},
-        coords={
-            "kind": ("run", [run.kind for run in runs]),
-            "weight": ("run", [np.nan if run.weight is None else run.weight for run in runs]),
-            "seed": ("run", [-1 if run.seed is None else run.seed for run in runs]),
-            "layer": selection.layers,
-            "head": sorted({head for _, head in selection.places}),
-            "epoch": list(range(1, settings.epochs + 1)),
-        },
-    )
-    described = describe(made, {name: each for name, each in VARIABLES.items() if name in made})
+    coordinates = {
+        "kind": ("run", [run.kind for run in runs]),
+        "weight": ("run", [np.nan if run.weight is None else run.weight for run in runs]),
+        "seed": ("run", [-1 if run.seed is None else run.seed for run in runs]),
+        "layer": selection.layers,
+        "head": sorted({head for _, head in selection.places}),
+        "epoch": list(range(1, settings.epochs + 1)),
+    }
     about = {} if instances is None else {"instance_corpus": instances.corpus}
-    return described.assign_attrs(task=classes.task, **about)
+    made = described(variables, coordinates, VARIABLES)
+    return made.assign_attrs(task=classes.task, **about)
 
 
-def _numbers(
-    tables: Tables, taken: Float64[np.ndarray, "text sample"], classes: Classes
-) -> dict[str, Float64[np.ndarray, "sample *cell"]]:
-    """Of the texts as they are, and of every resample."""
-    texts = np.maximum(taken.sum(0), 1)[:, None]
-
-    def mean(name: str) -> Float64[np.ndarray, "sample cell"]:
-        found: Float64[np.ndarray, "sample cell"] = taken.T @ tables[name].numpy() / texts
-        return found
-
-    means, kl, jsd = mean("means"), mean("kl"), mean("jsd")
-    counts = taken.T @ tables["counts"].numpy()
+def _numbers(tables: Tables, classes: Classes) -> dict[str, dict[str, np.ndarray]]:
+    """Return each number over all texts, and without each block of them."""
+    # Held-out texts are numbered one after the other, whichever were drawn.
+    _, units = np.unique(tables["units"].numpy(), return_inverse=True)
+    means, kl, jsd, counts = (
+        Slots.of(units, tables[name].numpy()).compute() for name in ("means", "kl", "jsd", "counts")
+    )
     return {
-        **{name: means[:, at] for at, name in enumerate(MEANS)},
-        "f1": macro_f1(counts) if classes.task == "sequence" else span_f1(counts),
-        "kl": kl.mean(-1),
-        "jsd": jsd.mean(-1),
+        **{name: slots_at(means, at) for at, name in enumerate(MEANS)},
+        "f1": derived_slots(counts, macro_f1 if classes.task == "sequence" else span_f1),
+        "kl": derived_slots(kl, lambda rows: rows.mean(-1)),
+        "jsd": derived_slots(jsd, lambda rows: rows.mean(-1)),
         "head_kl": kl,
         "head_jsd": jsd,
     }
 
 
 def _by_head(
-    cells: Float64[np.ndarray, "run place"], selection: AttentionSelection
-) -> Float64[np.ndarray, "run layer head"]:
+    cells: Float64[np.ndarray, "*run place"], selection: AttentionSelection
+) -> Float64[np.ndarray, "*run layer head"]:
     """Cells of places as a table; NaN where a layer has no such head."""
     heads = sorted({head for _, head in selection.places})
-    found = np.full((len(cells), len(selection.layers), len(heads)), np.nan)
+    found = np.full((*cells.shape[:-1], len(selection.layers), len(heads)), np.nan)
     for at, (layer, head) in enumerate(selection.places):
-        found[:, selection.layers.index(layer), heads.index(head)] = cells[:, at]
+        found[..., selection.layers.index(layer), heads.index(head)] = cells[..., at]
     return found

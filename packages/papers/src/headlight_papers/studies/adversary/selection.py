@@ -7,7 +7,7 @@ import torch
 from jaxtyping import Bool, Float, Int64
 from torch import Tensor
 
-from headlight.analysis.batch_texts import Texts
+from headlight.analysis.batch_texts import Texts, units_of
 from headlight.analysis.classifiers.plan import Classified, LabelPositions
 from headlight.capture import AttentionSite, CapturedModel, LayerRecord
 from headlight.capture.interventions.graph import attention_with_graph
@@ -27,13 +27,13 @@ class ReadBatch:
         batch: their tokens.
         positions: where the predictions are.
         valid: which predictions, rows and keys count.
-        text_ids: a number of its own for each text.
+        units: the document, or text, that each row is of.
     """
 
     batch: Batch
     positions: LabelPositions
     valid: ValidMask
-    text_ids: tuple[int, ...]
+    units: tuple[int, ...]
 
     @property
     def labels(self) -> Int64[Tensor, " prediction"]:
@@ -41,7 +41,7 @@ class ReadBatch:
         return torch.tensor(self.positions.labels, device=self.valid.predictions.device)
 
     def __len__(self) -> int:
-        return len(self.text_ids)
+        return len(self.units)
 
 
 @dataclass(frozen=True, eq=False)
@@ -110,7 +110,7 @@ class AttentionSelection:
             keys = keys & (batch.word >= 0)
         predictions = torch.ones(len(positions.labels), dtype=torch.bool, device=device)
         valid = ValidMask(predictions, texts.rows(self.settings.rows), keys)
-        return ReadBatch(batch, positions, valid, texts.text_ids)
+        return ReadBatch(batch, positions, valid, tuple(units_of(examples).tolist()))
 
     def attention(
         self, records: Mapping[AttentionSite, LayerRecord], keys: Bool[Tensor, "batch key"]

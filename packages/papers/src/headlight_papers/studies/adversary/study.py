@@ -154,5 +154,5 @@ def _about(plan: StudyPlan[Classified], digest: str) -> dict[str, Any]:
     """What a student depends on besides seed and λ, so that a longer sweep uses it again."""
     settings = plan.settings
     assert isinstance(settings, AdversarySettings)  # noqa: S101
-    alike = settings.replace(lambdas=(), repeats=1, bootstrap=1, instances=None, keep_models=False)
+    alike = settings.replace(lambdas=(), repeats=1, instances=None, keep_models=False)
     return replace(plan, settings=alike).signature() | {"texts": digest}

@@ -8,6 +8,7 @@ import torch
 from jaxtyping import Float64, Int64
 from torch import Tensor
 
+from headlight.analysis.batch_texts import units_of
 from headlight.analysis.positions import Positions, array, moments
 from headlight.capture import Kind
 from headlight.capture.attribution import Attribution
@@ -15,7 +16,7 @@ from headlight.encode import Encoded
 from headlight.encode.batch import Batch
 from headlight.encode.categories import CLS, SEP
 from headlight.pool import Words
-from headlight.reduce import Accumulator, Grouped, Histogram, Moments, Ratio, Tally
+from headlight.reduce import Accumulator, Grouped, Histogram, Moments, Slots, Tally
 from headlight_papers.studies.attribution import AttributionStudySettings
 from headlight_papers.studies.attribution.statistics import (
     Contribution,
@@ -59,6 +60,7 @@ class AttributionObserver:
     def __init__(self, batch: Batch, examples: Sequence[Encoded], spec: AttributionSpec) -> None:
         self._batch = batch
         self._examples = examples
+        self._units = units_of(examples)
         self._spec = spec
         self._category = Positions.for_kind(batch, spec.kind)[0].category
         self._present = self._category >= 0
@@ -108,17 +110,15 @@ class AttributionObserver:
         text: Int64[np.ndarray, " token"],
         group: Int64[np.ndarray, " token"] | None = None,
         groups: int = 1,
-    ) -> Ratio:
+    ) -> Slots:
         """Sums of each text over its tokens, by group, to their number; NaN is no token."""
         place = text * groups + (0 if group is None else group)
         shape = (len(self._present) * groups, *values.shape[1:])
         sums, counts = np.zeros(shape), np.zeros(shape)
         np.add.at(sums, place, np.nan_to_num(values))
         np.add.at(counts, place, np.isfinite(values))
-        found = Ratio((groups, *shape[1:]) if group is not None else shape[1:])
-        seen = np.where(counts > 0, counts, np.nan)
-        found.update(*(each.reshape(-1, *found.shape) for each in (sums, seen)))
-        return found
+        cells = (groups, *shape[1:]) if group is not None else shape[1:]
+        return Slots.of(self._units, *(each.reshape(-1, *cells) for each in (sums, counts)))
 
     def _tagged(
         self, contribution: Contribution
@@ -144,7 +144,7 @@ class AttributionObserver:
         self._found["distance_of_texts"] = self._of_texts(near, self._text)
         self._found["offset"] = _summed(by_offset(contribution, present, reach))
         each = [slice(at, at + 1) for at in range(len(present))]
-        self._found["offset_of_texts"] = _ratio(
+        self._found["offset_of_texts"] = self._pairs(
             [by_offset(contribution[:, one], present[one], reach) for one in each]
         )
         classes, separators = (first_of(self._category, code) for code in (CLS, SEP))
@@ -154,9 +154,14 @@ class AttributionObserver:
         for name, centre in (("cls", classes), ("sep", separators)):
             there = others & (classes >= 0)[:, None]
             self._found[name] = _summed(centred(received, there, centre, reach))
-            self._found[f"{name}_of_texts"] = _ratio(
+            self._found[f"{name}_of_texts"] = self._pairs(
                 [centred(received[:, one], there[one], centre[one], reach) for one in each]
             )
+
+    def _pairs(self, texts: Sequence[Sums]) -> Slots:
+        """Return what is contributed in each text, to the pairs of tokens that it has."""
+        totals = np.stack([each.total for each in texts])
+        return Slots.of(self._units, totals, np.stack([each.count for each in texts])[:, None])
 
     def _tokens(self, values: Tensor) -> np.ndarray:
         """All tokens of the batch in one row, padding left out."""
@@ -166,15 +171,6 @@ class AttributionObserver:
 def _rows(values: PerToken | Tensor, there: Tensor) -> np.ndarray:
     """Tokens along the first axis, layers along the second."""
     return array(values.movedim(0, 2)[there])
-
-
-def _ratio(texts: Sequence[Sums]) -> Ratio:
-    """What is contributed in each text, to the pairs of tokens that it has."""
-    totals = np.stack([each.total for each in texts])
-    counts = np.stack([np.broadcast_to(each.count, each.total.shape) for each in texts])
-    found = Ratio(totals.shape[1:])
-    found.update(totals, np.where(counts > 0, counts, np.nan))
-    return found
 
 
 def _summed(sums: Sums) -> Moments:

@@ -6,9 +6,9 @@ from typing import Any
 import numpy as np
 import xarray
 
-from headlight.analysis.variables import of_ratio
+from headlight.analysis.variables import described, with_slots
 from headlight.reduce import Tally
-from headlight.result import Description, describe
+from headlight.result import Description
 from headlight_papers.studies.attribution.observer import EDGES
 from headlight_papers.studies.attribution.statistics import GROUPS as DISTANCES, MARKS, boxes
 from headlight_papers.studies.attribution.tags import GROUPS
@@ -24,15 +24,12 @@ OTHERS = {
 VARIABLES: dict[str, Description] = {
     "own_mean": (f"{OWN}, mean", "1", "share"),
     "own_std": (f"{OWN}, standard deviation", "1"),
-    "own_standard_error": (f"{OWN}, standard error of the mean", "1"),
     "own_count": ("tokens", "1"),
     "own_box": (f"{OWN}, marks of a box plot", "1"),
     "own_histogram": ("tokens by what they contribute to themselves", "1"),
     "own_estimate_error": (f"{OWN}, standard error of one estimate", "1"),
     "not_largest": ("share of tokens of which another contributes most", "1", "share"),
-    "not_largest_standard_error": ("its standard error", "1"),
     "by_distance": ("what tokens at a distance contribute", "1", "share"),
-    "by_distance_standard_error": ("its standard error", "1"),
     "by_distance_share": ("share of a layer in what a distance contributes", "1"),
     "by_distance_count": ("tokens", "1"),
     **{
@@ -41,16 +38,10 @@ VARIABLES: dict[str, Description] = {
         for suffix, more in (
             ("total", ", sum over tokens"),
             ("share", ", share of all within reach"),
-            ("mean", ", mean"),
-            ("standard_error", ", standard error of the mean"),
             ("count", ", pairs of tokens"),
         )
     },
-    **{
-        f"{name}_{end}": (f"{which} end of the 95% interval of it, over texts", "1", "share")
-        for name in ("own_mean", "not_largest", "by_distance", *(f"{each}_mean" for each in OTHERS))
-        for end, which in (("low", "lower"), ("high", "upper"))
-    },
+    **{f"{name}_mean": (f"{words}, mean", "1", "share") for name, words in OTHERS.items()},
     "exact_difference": ("|estimate − exact|, mean over pairs", "1"),
     "exact_relative": ("|estimate − exact| / exact, mean over pairs", "1"),
     "exact_inside": ("share of pairs that two standard errors reach", "1"),
@@ -87,24 +78,18 @@ def dataset(
     spread = _all_groups(found["own_spread"], len(groups))
     by_group = ("group", "layer")
     variables: dict[str, Any] = {
-        "own_mean": (by_group, own["mean"]),
+        **with_slots("own_mean", by_group, own["mean"], found["own_of_texts"]),
         "own_std": (by_group, own["std"]),
-        "own_standard_error": (by_group, _standard_error(own)),
         "own_count": ("group", np.nan_to_num(own["count"].max(axis=1))),
         "own_box": ((*by_group, "mark"), boxes(np.nan_to_num(spread["counts"]), np.array(EDGES))),
         "own_histogram": (("layer", "bin"), spread["counts"][0]),
-        "not_largest": ("layer", found["not_largest"]["mean"]),
-        "not_largest_standard_error": ("layer", _standard_error(found["not_largest"])),
-        **_ends("own_mean", by_group, found["own_of_texts"]),
-        **_ends("not_largest", ("layer",), found["not_largest_of_texts"]),
-        **_ends("by_distance", ("layer", "distance"), found["distance_of_texts"]),
-        **_by_distance(found["distance"]),
-        **_by_offset("neighbour", found["offset"], reach, without_own=True),
-        **_by_offset("cls", found["cls"], reach),
-        **_by_offset("sep", found["sep"], reach),
-        **_ends("neighbour_mean", ("layer", "offset"), found["offset_of_texts"]),
-        **_ends("cls_mean", ("layer", "offset"), found["cls_of_texts"]),
-        **_ends("sep_mean", ("layer", "offset"), found["sep_of_texts"]),
+        **with_slots(
+            "not_largest", ("layer",), found["not_largest"]["mean"], found["not_largest_of_texts"]
+        ),
+        **_by_distance(found),
+        **_by_offset("neighbour", found, "offset", reach, without_own=True),
+        **_by_offset("cls", found, "cls", reach),
+        **_by_offset("sep", found, "sep", reach),
         **agreed,
     }
     if "own_error" in found:
@@ -117,12 +102,7 @@ def dataset(
         "offset": list(range(-reach, reach + 1)),
         "bin": np.array(EDGES[:-1]),
     }
-    return describe(xarray.Dataset(variables, coords=coordinates), VARIABLES)
-
-
-def _ends(name: str, dims: tuple[str, ...], found: Statistics) -> dict[str, Any]:
-    """The ends of the interval of a mean over tokens, of which those of a text belong together."""
-    return {end: each for end, each in of_ratio(name, dims, found).items() if end != name}
+    return described(variables, coordinates, VARIABLES)
 
 
 def _all_groups(found: Statistics, groups: int) -> dict[str, np.ndarray]:
@@ -135,32 +115,30 @@ def _all_groups(found: Statistics, groups: int) -> dict[str, np.ndarray]:
     return filled
 
 
-def _standard_error(found: Statistics) -> np.ndarray:
-    """Of a mean over tokens, as if these were independent."""
-    with np.errstate(invalid="ignore", divide="ignore"):
-        return np.asarray(found["std"] / np.sqrt(found["count"]))
-
-
-def _by_distance(found: Statistics) -> dict[str, Any]:
+def _by_distance(found: Mapping[str, Statistics]) -> dict[str, Any]:
     """Neighbours by distance: means, and how each group is spread over the layers (Figure 4a)."""
     dims = ("layer", "distance")
-    mean = found["mean"]
+    mean = found["distance"]["mean"]
     whole = mean.sum(axis=0, keepdims=True)
     return {
-        "by_distance": (dims, mean),
-        "by_distance_standard_error": (dims, _standard_error(found)),
+        **with_slots("by_distance", dims, mean, found["distance_of_texts"]),
         "by_distance_share": (dims, mean / np.where(whole > 0, whole, np.nan)),
-        "by_distance_count": ("distance", found["count"].max(axis=0)),
+        "by_distance_count": ("distance", found["distance"]["count"].max(axis=0)),
     }
 
 
 def _by_offset(
-    name: str, found: Statistics, reach: int, *, without_own: bool = False
+    name: str,
+    found: Mapping[str, Statistics],
+    seen: str,
+    reach: int,
+    *,
+    without_own: bool = False,
 ) -> dict[str, Any]:
     """Totals by relative position, their share of all within reach, and pairs that there are."""
     dims = ("layer", "offset")
-    count = found["count"]
-    total = np.where(count > 0, np.nan_to_num(found["mean"]) * count, np.nan)
+    count, mean = found[seen]["count"], found[seen]["mean"]
+    total = np.where(count > 0, np.nan_to_num(mean) * count, np.nan)
     counted = total.copy()
     if without_own:
         counted[:, reach] = np.nan
@@ -168,7 +146,6 @@ def _by_offset(
     return {
         f"{name}_total": (dims, total),
         f"{name}_share": (dims, counted / np.where(whole > 0, whole, np.nan)),
-        f"{name}_mean": (dims, found["mean"]),
-        f"{name}_standard_error": (dims, _standard_error(found)),
+        **with_slots(f"{name}_mean", dims, mean, found[f"{seen}_of_texts"]),
         f"{name}_count": ("offset", count.max(axis=0)),
     }

@@ -3,7 +3,7 @@
 from dataclasses import dataclass
 from typing import Annotated, Literal, get_args
 
-from headlight.analysis.settings import BootstrapSettings, MeasureSettings, WordSettings
+from headlight.analysis.settings import MeasureSettings, WordSettings
 from headlight.catalogue import Study
 from headlight.settings import UNLISTED, AtLeast0, AtLeast1, Settings
 
@@ -38,7 +38,7 @@ class TaskSettings(Settings):
 
 
 @dataclass(frozen=True, kw_only=True)
-class CoreferenceSettings(TaskSettings, BootstrapSettings, MeasureSettings, WordSettings):
+class CoreferenceSettings(TaskSettings, MeasureSettings, WordSettings):
     """Everything that the result depends on besides model, loss and corpus.
 
     What concerns the mentions themselves is in `TaskSettings`.
@@ -57,6 +57,7 @@ class CoreferenceSettings(TaskSettings, BootstrapSettings, MeasureSettings, Word
         preceding: pick only among what comes before the mention.
         sentences: keep for each kind of mention a stretch of text in which the best head finds
             antecedents, for the report; leave it out where texts are private.
+        seed: of what a loss draws at random.
     """
 
     kind: Literal["encoder", "decoder"] | None = None
@@ -66,6 +67,7 @@ class CoreferenceSettings(TaskSettings, BootstrapSettings, MeasureSettings, Word
     candidates: Candidates = "mentions"
     preceding: Annotated[bool, UNLISTED] = True
     sentences: bool = True
+    seed: AtLeast0 = 0
 
     def check_source(self, source: str | None) -> None:
         """The first document is read."""
@@ -85,6 +87,5 @@ STUDY = Study(
         ("litbank/conll/", ""),
         ("ontonotes/ --model bert-base-uncased --overlap 32", "whole documents, in windows"),
     ),
-    smallest={"bootstrap": 2},
     order=10,
 )

@@ -8,11 +8,12 @@ import torch
 from jaxtyping import Bool, Float, Int64
 from torch import Tensor
 
+from headlight.analysis.batch_texts import units_of
 from headlight.capture import AttentionSite, LayerRecord
 from headlight.encode.batch import Batch
 from headlight.measures import Scores, word_score
 from headlight.pool import Words
-from headlight.reduce import Bootstrap, Tally
+from headlight.reduce import Slots, Tally
 from headlight_papers.studies.coreference import Candidates, CoreferenceSettings
 from headlight_papers.studies.coreference.baselines import BASELINES, baseline_picks, is_correct
 from headlight_papers.studies.coreference.task import KINDS, AntecedentExample, AntecedentTask
@@ -153,16 +154,15 @@ class AntecedentObserver:
 
     def tally(self) -> Tally:
         """Right answers of heads and baselines, and the number of questions, by document."""
-        settings = self.settings
-        keys = np.array([example.number for example in self.examples], dtype=np.int64)
         counts = np.stack([kind_members(example.task).sum(0) for example in self.examples])
-        baselines = np.stack([_baseline_counts(each, settings) for each in self.examples])
-        found = {"correct": self._correct, "count": counts, "baseline": baselines}
-        tally = {
-            name: Bootstrap.of(keys, rows, replicates=settings.bootstrap, seed=settings.seed)
-            for name, rows in found.items()
-        }
-        return Tally(tally)
+        baselines = np.stack([_baseline_counts(each, self.settings) for each in self.examples])
+        units = units_of(self.examples)
+        return Tally(
+            {
+                "correct": Slots.of(units, self._correct, counts[:, None, None, None, None]),
+                "baseline": Slots.of(units, baselines, counts[:, None]),
+            }
+        )
 
     def _count_by_kind(
         self, correct: Bool[Tensor, "mention head direction"]

@@ -6,6 +6,7 @@ from typing import Any
 import pandas as pd
 import xarray as xr
 
+from headlight.findings.estimates import estimates
 from headlight.findings.what_was_read import has_interval
 from headlight.views.parts import (
     Drawing,
@@ -41,12 +42,11 @@ def summary(result: xr.Dataset) -> Summary:
 def _systems(result: xr.Dataset) -> pd.DataFrame:
     """The baselines, and of each measure the head that is right most often over all mentions."""
     rows = []
-    for name in map(str, result["baseline"].values):
-        here = result.sel(baseline=name)
-        shares = here["baseline_accuracy"].to_series()
-        every = here.sel(mention_kind=ALL)
-        interval = {end: float(every[f"baseline_{end}"]) for end in ("low", "high")}
-        ends = {ALL: shares[ALL], **interval}
+    baselines = estimates(result, "baseline_accuracy", ("baseline",), mention_kind=ALL)
+    for at, name in enumerate(map(str, result["baseline"].values)):
+        shares = result["baseline_accuracy"].sel(baseline=name).to_series()
+        one = baselines.at(at)
+        ends = {ALL: shares[ALL], "low": float(one.low), "high": float(one.high)}
         rows.append({"who": name, "head": "", "attending": "", **ends, **shares})
     for measure, best in best_heads(result).groupby("measure", sort=False):
         by_kind = best.set_index("mention_kind")
@@ -106,7 +106,7 @@ def sections(result: xr.Dataset) -> list[Section]:
         "Heads that find the antecedent",
         "A head is right about a mention if the word that gets most of its attention, among "
         "candidates, belongs to the same entity. Low and high: the 95% interval of all mentions, "
-        "by a bootstrap over documents, of a head that was chosen beforehand.",
+        "over documents, of a head that was chosen beforehand.",
         "Clark et al. (2019), Table 2",
         [
             Drawing("accuracy", "", "Accuracy of baselines and best heads.", draw),

@@ -6,14 +6,16 @@ from typing import Any
 
 import numpy as np
 import xarray
+from jaxtyping import Float64
 
 from headlight.analysis.plan import Pass, check_repeatable
 from headlight.analysis.positions import head_mask
+from headlight.analysis.variables import described, with_slots
 from headlight.analysis.word_study import WordStudy
 from headlight.capture import AttentionSite, CapturedModel, Objective
 from headlight.encode.batch import Batch
-from headlight.reduce import Tally, share, share_interval
-from headlight.result import Description, describe
+from headlight.reduce import Tally
+from headlight.result import Description
 from headlight.run import State
 from headlight_papers.corpora import CoreferenceDocument, open_coreference
 from headlight_papers.corpora.spans import documents
@@ -33,8 +35,6 @@ _BASELINES = ("baseline", "mention_kind")
 VARIABLES: dict[str, Description] = {
     "correct": ("mentions whose antecedent is found", "1"),
     "accuracy": ("share of the mentions whose antecedent is found", "1", "share"),
-    "low": ("lower end of the 95% interval of the accuracy", "1", "share"),
-    "high": ("upper end of the 95% interval of the accuracy", "1", "share"),
     "count": ("mentions asked about", "1"),
     "baseline_correct": ("mentions whose antecedent the baseline finds", "1"),
     "baseline_accuracy": (
@@ -42,8 +42,6 @@ VARIABLES: dict[str, Description] = {
         "1",
         "share",
     ),
-    "baseline_low": ("lower end of the 95% interval of the baseline's accuracy", "1", "share"),
-    "baseline_high": ("upper end of the 95% interval of the baseline's accuracy", "1", "share"),
 }
 """Long name and unit of every variable."""
 
@@ -61,22 +59,16 @@ def to_dataset(
         measures: In the order in which they were observed.
     """
     found = tally.compute()
-    count, resampled = (found["count"][name] for name in ("total", "replicates"))
+    correct, baseline = found["correct"], found["baseline"]
+    count = baseline["whole"].sum(0)[0]
     there = head_mask(measures, [site.heads for site in sites])[..., None, None]
-    correct = {name: np.where(there, sums, np.nan) for name, sums in found["correct"].items()}
-    baseline = found["baseline"]
-    low, high = share_interval(correct["replicates"], resampled)
-    baseline_low, baseline_high = share_interval(baseline["replicates"], resampled)
+    accuracy = np.where(there, correct["mean"], np.nan)
     variables = {
-        "correct": (_HEADS, correct["total"]),
-        "accuracy": (_HEADS, share(correct["total"], count)),
-        "low": (_HEADS, low),
-        "high": (_HEADS, high),
+        "correct": (_HEADS, np.where(there, _counted(accuracy, count), np.nan)),
         "count": ("mention_kind", count),
-        "baseline_correct": (_BASELINES, baseline["total"]),
-        "baseline_accuracy": (_BASELINES, share(baseline["total"], count)),
-        "baseline_low": (_BASELINES, baseline_low),
-        "baseline_high": (_BASELINES, baseline_high),
+        "baseline_correct": (_BASELINES, _counted(baseline["mean"], count)),
+        **with_slots("accuracy", _HEADS, accuracy, {**correct, "mean": accuracy}),
+        **with_slots("baseline_accuracy", _BASELINES, baseline["mean"], baseline),
     }
     coordinates = {
         "measure": list(measures),
@@ -86,7 +78,15 @@ def to_dataset(
         "mention_kind": list(MENTION_KINDS),
         "baseline": list(BASELINES),
     }
-    return describe(xarray.Dataset(variables, coords=coordinates), VARIABLES)
+    return described(variables, coordinates, VARIABLES)
+
+
+def _counted(
+    accuracy: Float64[np.ndarray, "*cell kind"], count: Float64[np.ndarray, " kind"]
+) -> Float64[np.ndarray, "*cell kind"]:
+    """Return how many are right of this many."""
+    right: Float64[np.ndarray, "*cell kind"] = np.rint(np.nan_to_num(accuracy) * count)
+    return right
 
 
 class CoreferenceStudy(WordStudy[CoreferenceSettings]):
@@ -97,10 +97,10 @@ class CoreferenceStudy(WordStudy[CoreferenceSettings]):
     whole words (Section 4.1), special tokens left out.  What the paper leaves open is in the
     settings; by default heads and baselines are on a par: both pick among the mentions before.
 
-    Its result has ``correct``, ``accuracy`` and its 95% interval ``low`` to ``high`` by measure,
-    layer, head, direction (who attends: the ``mention`` or the ``antecedent``) and kind of mention;
-    ``count``; and the same of the baselines.  Accuracies are between 0 and 1, intervals from
-    resampled documents.  Attributes count documents, windows and mentions, also those left out.
+    Its result has ``correct`` and ``accuracy`` by measure, layer, head, direction (who attends: the
+    ``mention`` or the ``antecedent``) and kind of mention; ``count``; and the same of the
+    baselines.  Accuracies are between 0 and 1, intervals over documents.  Attributes count
+    documents, windows and mentions, also those left out.
     `headlight_papers.findings.coreference.systems_table` makes Table 2 of it.
 
     Args:

@@ -237,11 +237,9 @@ class AntecedentExample(Encoded):
 
     Attributes:
         task: What is asked.
-        number: Of the document in the corpus, from 0.
     """
 
     task: AntecedentTask = field(kw_only=True)
-    number: int = field(kw_only=True)
 
 
 @dataclass(slots=True)
@@ -320,7 +318,7 @@ class AntecedentExamples:
                 reading = _Reading(span, self._settings, counts)
             task = reading.task(span)
             if len(task):
-                yield annotate(span, AntecedentExample, task=task, number=reading.number)
+                yield annotate(span, AntecedentExample, task=task)
         if reading:
             reading.close()
 
@@ -329,7 +327,6 @@ class _Reading:
     """One document, window by window."""
 
     def __init__(self, span: EncodedSpan, settings: TaskSettings, counts: AntecedentCounts) -> None:
-        self.number = counts.documents
         self._table = MentionTable.of(span.document, settings)
         self._counts = counts
         self._first, self._done, self._met, self._asked = -1, 0, 0, 0

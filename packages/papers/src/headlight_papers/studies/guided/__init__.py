@@ -5,7 +5,6 @@ from typing import Annotated, Literal
 
 from headlight.analysis.settings import KeepSettings, RowsOfText, check_attribution
 from headlight.catalogue import Study
-from headlight.errors import UsageError
 from headlight.settings import NO_EFFECT, UNLISTED, AtLeast1, Range, require_distinct
 from headlight.settings.attribution import AttributionSettings
 
@@ -56,8 +55,6 @@ class GuidedSettings(KeepSettings):
         require_distinct("measures", self.measures)
         if self.also:
             require_distinct("also", self.also)
-        if not self.bootstrap:
-            raise UsageError("bootstrap is 0, and intervals need at least 1 resample.")
 
     def check_command(self) -> None:
         """Contributions are not told how to be computed where nobody asks for them."""
@@ -87,7 +84,7 @@ STUDY = Study(
         ("reviews.tsv --model ./my-classifier --also run/models/adversary-0-1.0", ""),
         ("chunks.txt --model ./my-tagger", "each word by its row of attention"),
     ),
-    smallest={"bootstrap": 2, "repeats": 1, "epochs": 1, "processes": 1},
+    smallest={"repeats": 1, "epochs": 1, "processes": 1},
     order=18,
     on_shards=False,
     no_sentence="it compares models without context by their predictions over a whole corpus",

@@ -2,6 +2,7 @@
 
 import xarray as xr
 
+from headlight.result.estimate import with_ends
 from headlight.views.parts import (
     By,
     Columns,
@@ -49,6 +50,8 @@ def sections(result: xr.Dataset) -> list[Section]:
 def _with_the_model(result: xr.Dataset) -> xr.Dataset:
     """The numbers by guide, and after them those of the model that reads whole texts."""
     names = [f"{name}{end}" for name in COLUMNS for end in ("", "_low", "_high")]
+    for name in COLUMNS:
+        result = with_ends(with_ends(result, name), f"own_{name}")
     own = result[[f"own_{name}" for name in names]].rename({f"own_{name}": name for name in names})
     return xr.concat([result[names], own.expand_dims(guide=[WHOLE])], "guide")
 
@@ -70,7 +73,7 @@ def _guides(result: xr.Dataset) -> Section:
         "the tokens that does not depend on this model. Gradients and predictions of the model may "
         "carry its decision into the weights, which is no proof of anything about attention. Means "
         f"over {result.sizes['seed']} seeds on {result.attrs.get('held_out', 'the')} held-out "
-        "texts; intervals: 95%, bootstrap over texts. F1 is the mean over classes, NLL the mean "
+        "texts; intervals: 95%, over these texts. F1 is the mean over classes, NLL the mean "
         "negative log-likelihood of the gold labels, in nats.",
         "Wiegreffe and Pinter (2019), Section 3.4 and Table 3",
         [Drawing("guides", "", "Correct predictions by guide.", draw)],

@@ -10,6 +10,7 @@ import torch
 import xarray
 from jaxtyping import Float64, Int64
 
+from headlight.analysis.batch_texts import text_id
 from headlight.analysis.classifiers.kept import kept_files
 from headlight.analysis.classifiers.plan import (
     Classified,
@@ -17,19 +18,22 @@ from headlight.analysis.classifiers.plan import (
     LabelPositions,
     plan_classifier_study,
 )
-from headlight.analysis.classifiers.scores import macro_f1, majority_accuracy, span_f1
+from headlight.analysis.classifiers.scores import (
+    derived_slots,
+    macro_f1,
+    majority_accuracy,
+    span_f1,
+)
 from headlight.analysis.classifiers.study import MAJORITY, SCORES
 from headlight.analysis.folder import RunFolder
 from headlight.analysis.runner import Origin, keep_result
-from headlight.analysis.variables import BOUNDS, LongNames, Variable, long_names
+from headlight.analysis.variables import LongNames, Variable, described, long_names, with_slots
 from headlight.analysis.work_folders import work_place
 from headlight.capture import CapturedModel, Classes
 from headlight.encode import length_batches
 from headlight.errors import UsageError
 from headlight.files import Location
-from headlight.reduce.bootstrap import resampled
-from headlight.reduce.intervals import with_interval
-from headlight.result import describe
+from headlight.reduce import Slots
 from headlight_papers.spans import span_score
 from headlight_papers.studies.guided import GuidedSettings
 from headlight_papers.studies.guided.guides import guided_texts
@@ -66,8 +70,9 @@ class Evaluation:
 
     Attributes:
         labels: gold classes.
-        text_ids: a number of its own for each text, from which it is resampled; words of a sentence
-            follow each other and share one.
+        text_ids: a number of its own for each text; words of a sentence follow each other and share
+            one.
+        units: the document, or text, that each is of.
         settings: see `GuidedSettings`.
         guides: where attention comes from, by name.
         tags: names of the classes, if they are tags of words.
@@ -75,6 +80,7 @@ class Evaluation:
 
     labels: Int64[np.ndarray, " label"]
     text_ids: Int64[np.ndarray, " label"]
+    units: Int64[np.ndarray, " label"]
     settings: GuidedSettings
     guides: tuple[str, ...]
     tags: tuple[str, ...] = ()
@@ -84,35 +90,24 @@ class Evaluation:
         """Where each text begins."""
         return np.flatnonzero(np.diff(self.text_ids, prepend=-1))
 
-    @cached_property
-    def _samples(self) -> Float64[np.ndarray, "text sample"]:
-        settings = self.settings
-        taken = resampled(self.text_ids[self._starts], settings.bootstrap, settings.seed)
-        return taken.astype(np.float64)
-
-    def numbers(self, probability: Probabilities) -> dict[str, Float64[np.ndarray, " sample"]]:
-        """Of the texts as they are, and of every resample."""
-        samples, predictions = self._samples, probability.argmax(-1)
-        number = probability.shape[-1]
+    def numbers(self, probability: Probabilities) -> dict[str, dict[str, np.ndarray]]:
+        """Return each number over all texts, and without each block of them."""
+        predictions, number = probability.argmax(-1), probability.shape[-1]
         right = (predictions == self.labels).astype(np.float64)
         lost = -np.log(np.maximum(probability[np.arange(len(right)), self.labels], 1e-300))
-        whole = np.maximum(self._sums(np.ones(len(right))) @ samples, 1)
+        # Held-out texts are numbered one after the other, whichever were drawn.
+        _, units = np.unique(self.units, return_inverse=True)
         if any(tag.startswith("B-") for tag in self.tags):
-            f1 = span_f1(samples.T @ self._spans(predictions))
+            spans = Slots.of(units[self._starts], self._spans(predictions)).compute()
+            f1 = derived_slots(spans, span_f1)
         else:
             cells = np.eye(number**2)[self.labels * number + predictions]
-            f1 = macro_f1(samples.T @ self._sums(cells))
+            f1 = derived_slots(Slots.of(units, cells).compute(), macro_f1)
         return {
-            "accuracy": self._sums(right) @ samples / whole,
+            "accuracy": Slots.of(units, right).compute(),
             "f1": f1,
-            "nll": self._sums(lost) @ samples / whole,
+            "nll": Slots.of(units, lost).compute(),
         }
-
-    def _sums(
-        self, values: Float64[np.ndarray, "label *cell"]
-    ) -> Float64[np.ndarray, "text *cell"]:
-        found: Float64[np.ndarray, "text *cell"] = np.add.reduceat(values, self._starts)
-        return found
 
     def _spans(self, predictions: Int64[np.ndarray, " label"]) -> Float64[np.ndarray, "text count"]:
         """Spans that are correct, found, and there, by sentence."""
@@ -141,12 +136,19 @@ def dataset(
     itself = evaluation.numbers(own)
     variables: dict[str, Any] = {}
     for name in SCORES_OF_MODELS:
-        cells = np.array([[each[name] for each in seeds] for seeds in values])
-        means = np.stack([with_interval(each) for each in cells.mean(1)])
-        for at, bound in enumerate(BOUNDS):
-            variables[f"{name}{bound}"] = ("guide", means[:, at])
-            variables[f"own_{name}{bound}"] = ((), with_interval(itself[name])[at])
-        variables[f"seed_{name}"] = (("guide", "seed"), cells[:, :, 0])
+        by_seed, without, whole = (
+            np.array([[each[name][part] for each in seeds] for seeds in values])
+            for part in ("mean", "without", "whole")
+        )
+        slots = {
+            "mean": by_seed.mean(1),
+            "without": without.mean(1).T,
+            "whole": whole[:, 0].T,
+            "units": itself[name]["units"],
+        }
+        variables |= with_slots(name, ("guide",), slots["mean"], slots)
+        variables |= with_slots(f"own_{name}", (), itself[name]["mean"], itself[name])
+        variables[f"seed_{name}"] = (("guide", "seed"), by_seed)
     labels = evaluation.labels[:, None].tolist()
     variables[MAJORITY] = ((), majority_accuracy(labels, own.shape[-1]))
     variables["loss"] = (
@@ -154,15 +156,12 @@ def dataset(
         np.array([[losses for _, losses in seeds] for seeds in found]),
     )
     settings = evaluation.settings
-    made = xarray.Dataset(
-        {name: variables[name] for name in VARIABLES},
-        coords={
-            "guide": list(evaluation.guides),
-            "seed": list(range(settings.repeats)),
-            "epoch": list(range(1, settings.epochs + 1)),
-        },
-    )
-    return describe(made, VARIABLES)
+    coordinates = {
+        "guide": list(evaluation.guides),
+        "seed": list(range(settings.repeats)),
+        "epoch": list(range(1, settings.epochs + 1)),
+    }
+    return described(variables, coordinates, VARIABLES)
 
 
 RUNS = "runs"
@@ -185,9 +184,9 @@ def run(
     words.  What is finished of a run on this machine is used again.
 
     Returns:
-        Over ``guide``, on the held-out texts: ``accuracy``, ``f1`` and ``nll`` as means over seeds
-        with their intervals; by ``seed`` with the prefix ``seed_``, of the model itself with
-        ``own_``; ``loss`` by epoch.
+        Over ``guide``, on the held-out texts: ``accuracy``, ``f1`` and ``nll`` as means over
+        seeds; by ``seed`` with the prefix ``seed_``, of the model itself with ``own_``; ``loss`` by
+        epoch.
 
     Raises:
         UsageError: a further model reads other tokens.
@@ -214,7 +213,7 @@ def run(
     def compute(place: Location | None) -> xarray.Dataset:
         model.verify_on(training)
         with work_place(place, [RUNS], overwrite=bool(folder and folder.overwrite)) as own:
-            alike = replace(plan, settings=settings.replace(bootstrap=1, repeats=1))
+            alike = replace(plan, settings=settings.replace(repeats=1))
             about = alike.signature() | {"texts": digest}
             tagger = classes.task == "token"
             guided = partial(guided_texts, tagger=tagger)
@@ -256,9 +255,12 @@ def _trained(
         ]
         for seeds in jobs
     ]
+    units = {text_id(example): example.unit for example in held_out}
+    streams = [text.stream for text in trainer.held_out]
     evaluation = Evaluation(
         np.array([text.label for text in trainer.held_out]),
-        np.array([text.stream for text in trainer.held_out], dtype=np.int64),
+        np.array(streams, dtype=np.int64),
+        np.array([units[each] for each in streams]),
         settings,
         trainer.guides,
         tuple(classes.names) if trainer.tagger else (),

@@ -79,7 +79,7 @@ STUDY = Study(
         ("reviews.tsv --model ./my-classifier", "40 texts"),
         ("reviews.tsv --model ./my-classifier --by layer --rows first", "each layer alone"),
     ),
-    smallest={"bootstrap": 2, "by": ["all", "layer", "head"], "steps": 2},
+    smallest={"by": ["all", "layer", "head"], "steps": 2},
     order=16,
     no_sentence=(
         "the other weights of a text are found by a search; `what_if` reads a text with other "

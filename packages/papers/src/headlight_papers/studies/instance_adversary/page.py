@@ -111,7 +111,7 @@ def _all(result: xr.Dataset) -> Section:
     return Section(
         "all",
         "Other attention in all layers at once",
-        f"{_settings(result)}{certificate} Intervals: 95%, bootstrap over texts.",
+        f"{_settings(result)}{certificate} Intervals: 95%, over documents or texts.",
         JAIN.format("Section 4.2.2"),
         tables=[
             _table(

@@ -12,17 +12,17 @@ from torch import Tensor
 from headlight.analysis.classifiers.components import (
     ByComponent,
     Component,
-    by_scope,
     components_of,
     key_mask,
     mean_largest,
     name_of,
+    slots_by_scope,
 )
 from headlight.analysis.classifiers.importance import random_source
 from headlight.analysis.classifiers.plan import Classified, Outputs, by_predicted_class
 from headlight.analysis.classifiers.study import ClassifierObserver, ClassifierStudy
 from headlight.analysis.positions import array
-from headlight.analysis.variables import BOUNDS, Variable, described, long_names
+from headlight.analysis.variables import Variable, described, long_names, slots_at, with_slots
 from headlight.capture import (
     AttentionSite,
     LayerRecord,
@@ -110,8 +110,8 @@ class InstanceAdversaryStudy(ClassifierStudy[InstanceAdversarySettings]):
 
     Its result has, of all layers at once, and with the prefixes ``layer_`` and ``head_`` where
     these are asked for: ``jsd``, the share ``near`` the bound of ln 2, by how much predictions have
-    ``moved``, the ``steps``, ``exact_jsd`` and ``exact_rows``, all with their intervals; by the
-    predicted class with the prefix ``predicted_class_``; ``exact_moved``, and ``points``.
+    ``moved``, the ``steps``, ``exact_jsd`` and ``exact_rows``; by the predicted class with the
+    prefix ``predicted_class_``; ``exact_moved``, and ``points``.
 
     Source: Jain and Wallace (2019), Section 4.2.2, Figures 8 and 9, where a text has one row; exact
         alternatives: Brunner et al. (2020), Section 3.3.
@@ -131,21 +131,18 @@ class InstanceAdversaryStudy(ClassifierStudy[InstanceAdversarySettings]):
         classes = self.classes.names if self.classes.task == "sequence" else ()
         components = components_of(self.settings.by, sites)
         variables: dict[str, Any] = {}
-        for bound, statistic in BOUNDS.items():
-            for at, name in enumerate(STATISTICS):
-                values = found["found"][statistic][:, at]
-                for prefix, (axes, cells) in by_scope(values, components, sites).items():
-                    variables[f"{prefix}{name}{bound}"] = (axes, cells[0])
-                    if classes and name in BY_ANSWER:
-                        variables[f"predicted_class_{prefix}{name}{bound}"] = (
-                            ("predicted_class", *axes),
-                            cells[1:],
-                        )
+        for at, name in enumerate(STATISTICS):
+            groups = {"": (0, ()), "predicted_class_": (slice(1, None), ("predicted_class",))}
+            for group, (place, of_group) in groups.items():
+                if group and not (classes and name in BY_ANSWER):
+                    continue
+                sums = slots_at(found["found"], (place, at))
+                for prefix, (axes, slots) in slots_by_scope(sums, components, sites).items():
+                    dims = (*of_group, *axes)
+                    variables |= with_slots(f"{group}{prefix}{name}", dims, slots["mean"], slots)
         if classes:
-            variables["predicted_class_texts"] = (
-                "predicted_class",
-                found["found"]["count"][1:, 0, 0],
-            )
+            texts = found["found"]["whole"].sum(0)[1:, 0, 0]
+            variables["predicted_class_texts"] = ("predicted_class", texts)
         variables["exact_moved"] = ((), found["exact"]["mean"])
         (points,) = found["points"]["rows"]
         kept = points[np.isfinite(points[:, -1])]
@@ -206,8 +203,8 @@ class InstanceObserver(ClassifierObserver[InstanceAdversarySettings]):
         return Tally(
             {
                 **self._scores(self._positions.by_text(right)),
-                "found": self._resampled(grouped),
-                "exact": self._resampled(self._moved_exactly(before)),
+                "found": self._slots(grouped),
+                "exact": self._slots(self._moved_exactly(before)),
                 "points": points,
             }
         )

@@ -161,11 +161,6 @@ class Counts:
             raise UnknownNameError("score", metric, METRICS)
         return getattr(self, metric), self.edges if metric == "uuas" else self.words
 
-    def __add__(self, other: "Counts") -> "Counts":
-        """The same sentences once more, parsed by another probe."""
-        names = [each.name for each in fields(self)]
-        return Counts(**{name: getattr(self, name) + getattr(other, name) for name in names})
-
 
 @torch.inference_mode()
 def evaluate(model: Parser, data: ParserData, *, symmetry: Symmetry = "max") -> Counts:

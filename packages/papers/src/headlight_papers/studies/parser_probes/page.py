@@ -2,6 +2,7 @@
 
 import xarray as xr
 
+from headlight.result.estimate import with_ends
 from headlight.views.parts import (
     By,
     Columns,
@@ -29,7 +30,8 @@ def summary(result: xr.Dataset) -> Summary:
 def sections(result: xr.Dataset) -> list[Section]:
     """The scores of all probes."""
     names = [str(name).replace("_", " ") for name in result["probe"].values]
-    ends = {end: result[end].sel(metric="uas", drop=True) for end in ("low", "high")}
+    ended = with_ends(result, "score")
+    ends = {end: ended[f"score_{end}"].sel(metric="uas", drop=True) for end in ("low", "high")}
     scores = {name: result["score"].sel(metric=name, drop=True) for name in result["metric"].values}
     found = result.assign(ends | scores).assign_coords(probe=("row", names))
     table = columns(
@@ -58,8 +60,8 @@ def sections(result: xr.Dataset) -> list[Section]:
         "How much of the tree attention knows",
         "UAS (unlabelled attachment score): the share of words whose governor is found, each on "
         "its own, or as the tree of the largest sum of scores (best tree). UUAS (undirected): the "
-        "same, whichever way an edge points. Low and high: the 95% interval of UAS, by a "
-        "bootstrap over sentences. The first probes see no attention; random attention is that of "
+        "same, whichever way an edge points. Low and high: the 95% interval of UAS, over "
+        "sentences. The first probes see no attention; random attention is that of "
         "a model whose weights are random but for its embeddings. Parameters are those that are "
         "trained, epochs the mean over seeds.",
         "Clark et al. (2019), Table 3",

@@ -8,9 +8,11 @@ from typing import Any
 import numpy as np
 import torch
 import xarray
+from jaxtyping import Float64
 
-from headlight.reduce.intervals import resampled_share
-from headlight.result import Description, describe
+from headlight.analysis.variables import described, with_slots
+from headlight.reduce import Slots
+from headlight.result import Description
 from headlight_papers.studies.parser_probes import RANDOM, ParserProbeSettings
 from headlight_papers.studies.parser_probes.batches import ParserData, Table
 from headlight_papers.studies.parser_probes.evaluation import METRICS, Counts, evaluate, share
@@ -21,8 +23,6 @@ from headlight_papers.training import ModelStore
 
 VARIABLES: dict[str, Description] = {
     "score": ("share of words, or edges, that are found", "1", "share"),
-    "low": ("percentile 2.5 of the score over resampled sentences", "1", "share"),
-    "high": ("percentile 97.5 of the score over resampled sentences", "1", "share"),
     "by_seed": ("score for each seed", "1"),
     "parameters": ("numbers that are learned", "1"),
     "epochs": ("epochs trained", "1"),
@@ -46,16 +46,10 @@ class Row:
         """What stands for it, unique among rows."""
         return f"{self.probe}/{self.measure}" if self.measure else self.probe
 
-    def scores(self) -> list[tuple[float, float, float]]:
-        """Share, and between what it lies, for each metric; over all seeds together."""
-        together = self.counts[0]
-        for counts in self.counts[1:]:
-            together = together + counts
-        found = []
-        for metric in METRICS:
-            correct, total = together.of(metric)
-            found.append((share(correct, total), *resampled_share(correct, total)))
-        return found
+    def together(self) -> Float64[np.ndarray, "2 sentence metric"]:
+        """Return what was right and what there was, by sentence, of all seeds."""
+        of_seeds = [[counts.of(metric) for metric in METRICS] for counts in self.counts]
+        return np.asarray(np.moveaxis(np.sum(of_seeds, 0), 0, -1), dtype=np.float64)
 
     def by_seed(self) -> list[list[float]]:
         """Share for each seed and metric."""
@@ -66,27 +60,24 @@ def dataset(
     rows: Sequence[Row], seeds: Sequence[int], attributes: Mapping[str, Any]
 ) -> xarray.Dataset:
     """Named arrays of what the probes achieved."""
-    scores = np.array([row.scores() for row in rows])
-    result = xarray.Dataset(
-        {
-            "score": (("row", "metric"), scores[..., 0]),
-            "low": (("row", "metric"), scores[..., 1]),
-            "high": (("row", "metric"), scores[..., 2]),
-            "by_seed": (("row", "seed", "metric"), np.array([row.by_seed() for row in rows])),
-            "parameters": ("row", np.array([row.parameters for row in rows])),
-            "epochs": (("row", "seed"), _of_histories(rows, lambda history: history.epochs)),
-            "best_epoch": (("row", "seed"), _of_histories(rows, lambda history: history.best)),
-            "loss": (("row", "seed"), _of_histories(rows, _best_loss)),
-        },
-        coords={
-            "row": [row.label for row in rows],
-            "probe": ("row", [row.probe for row in rows]),
-            "measure": ("row", [row.measure for row in rows]),
-            "metric": list(METRICS),
-            "seed": list(seeds),
-        },
-    )
-    return describe(result, VARIABLES).assign_attrs(attributes)
+    correct, total = np.stack([row.together() for row in rows], 2)
+    scores = Slots.of(np.arange(len(correct)), correct, total).compute()
+    variables: dict[str, Any] = {
+        **with_slots("score", ("row", "metric"), scores["mean"], scores),
+        "by_seed": (("row", "seed", "metric"), np.array([row.by_seed() for row in rows])),
+        "parameters": ("row", np.array([row.parameters for row in rows])),
+        "epochs": (("row", "seed"), _of_histories(rows, lambda history: history.epochs)),
+        "best_epoch": (("row", "seed"), _of_histories(rows, lambda history: history.best)),
+        "loss": (("row", "seed"), _of_histories(rows, _best_loss)),
+    }
+    coordinates = {
+        "row": [row.label for row in rows],
+        "probe": ("row", [row.probe for row in rows]),
+        "measure": ("row", [row.measure for row in rows]),
+        "metric": list(METRICS),
+        "seed": list(seeds),
+    }
+    return described(variables, coordinates, VARIABLES).assign_attrs(attributes)
 
 
 def _best_loss(history: TrainingHistory) -> float:

@@ -62,7 +62,7 @@ STUDY = Study(
         ("reviews.tsv --model ./my-classifier --by head --changes uniform", "each head alone"),
         ("chunks.txt --model ./my-tagger --keep-special", "words and tags in columns"),
     ),
-    smallest={"bootstrap": 2, "by": ["all", "layer", "head"], "shuffles": 2, "sample": 5},
+    smallest={"by": ["all", "layer", "head"], "shuffles": 2, "sample": 5},
     order=13,
     no_sentence="weights are exchanged at random, and no text stands for all the draws",
 )

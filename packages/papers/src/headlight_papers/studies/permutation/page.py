@@ -96,7 +96,7 @@ def _changes(result: xr.Dataset) -> Section:
         "model's own attention: 0 where nothing changes, 1 where all probability goes to other "
         f"classes. With its own attention the model is right in {own:.1%}; the mean largest weight "
         f"of a row is {largest:.2f}. {_settings(result)} The model was not trained again. "
-        "Intervals: 95%, bootstrap over texts.",
+        "Intervals: 95%, over documents or texts.",
         JAIN.format("Section 4.2.1"),
         [Drawing("changes", "", "Change of the predictions by other attention.", draw)],
         [table],

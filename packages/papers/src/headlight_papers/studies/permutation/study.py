@@ -14,17 +14,17 @@ from torch import Tensor
 from headlight.analysis.classifiers.components import (
     ByComponent,
     Component,
-    by_scope,
     components_of,
     key_mask,
     mean_largest,
     name_of,
+    slots_by_scope,
 )
 from headlight.analysis.classifiers.importance import random_source
 from headlight.analysis.classifiers.plan import Classified, Outputs
 from headlight.analysis.classifiers.predictor import CapturedPredictor, median_change
 from headlight.analysis.classifiers.study import ClassifierObserver, ClassifierStudy
-from headlight.analysis.variables import BOUNDS, Variable, described, long_names
+from headlight.analysis.variables import Variable, described, long_names, slots_at, with_slots
 from headlight.capture import LayerRecord
 from headlight.encode.batch import Batch
 from headlight.reduce import Sample, Tally
@@ -65,8 +65,8 @@ class PermutationStudy(ClassifierStudy[PermutationSettings]):
     the mean over the words of a sentence.  Random draws depend on the text and the seed alone.
 
     Its result has, over ``change``, and ``layer`` and ``head`` where these are asked for: ``tvd``,
-    ``agreement`` and ``accuracy`` with their intervals, of all layers at once, and the same with
-    the prefixes ``layer_`` and ``head_``; the largest weights, and ``points``.
+    ``agreement`` and ``accuracy`` of all layers at once, and the same with the prefixes ``layer_``
+    and ``head_``; the largest weights, and ``points``.
 
     Source: Jain and Wallace (2019), Section 4.2.1, Figures 6 and 7, where one layer of attention
         stands above an encoder; uniform weights: Wiegreffe and Pinter (2019), Section 3.1.
@@ -85,15 +85,12 @@ class PermutationStudy(ClassifierStudy[PermutationSettings]):
         found, sites = tally.compute(), self.plan.sites
         components = components_of(self.settings.by, sites)
         variables: dict[str, Any] = {}
-        for bound, statistic in BOUNDS.items():
-            changed, largest = found["changed"][statistic], found["largest"][statistic]
-            rows = {name: changed[at] for at, name in enumerate(STATISTICS)}
-            rows["largest_weight"] = largest[None]
-            for name, values in rows.items():
-                of_change = ("change",) if name in STATISTICS else ()
-                for prefix, (axes, cells) in by_scope(values, components, sites).items():
-                    shaped = cells if of_change else cells[0]
-                    variables[f"{prefix}{name}{bound}"] = ((*of_change, *axes), shaped)
+        rows = {name: slots_at(found["changed"], at) for at, name in enumerate(STATISTICS)}
+        for name, sums in {**rows, "largest_weight": found["largest"]}.items():
+            of_change = ("change",) if name in STATISTICS else ()
+            for prefix, (axes, slots) in slots_by_scope(sums, components, sites).items():
+                dims = (*of_change, *axes)
+                variables |= with_slots(f"{prefix}{name}", dims, slots["mean"], slots)
         (points,) = found["points"]["rows"]
         kept = points[np.isfinite(points[:, -1])]
         variables["points"] = (
@@ -159,8 +156,8 @@ class PermutationObserver(ClassifierObserver[PermutationSettings]):
         return Tally(
             {
                 **self._scores(self._positions.by_text(right.astype(np.float64))),
-                "changed": self._resampled(after),
-                "largest": self._resampled(largest),
+                "changed": self._slots(after),
+                "largest": self._slots(largest),
                 "points": points,
             }
         )

@@ -60,11 +60,11 @@ def own_contribution(
                 name="a",
             ),
             writer.curves(
-                found.assign(band=2 * found["not_largest_standard_error"]),
+                found,
                 Curve(
                     "not_largest",
                     panel="Not the main contributor",
-                    error="band",
+                    interval=True,
                     percent=True,
                     colour="attribution",
                     marked=True,
@@ -78,7 +78,7 @@ def own_contribution(
         tables=[
             writer.table(
                 frame,
-                "By layer, in percent; s.e. is the standard error over tokens",
+                "By layer, in percent",
                 formats=".2f",
             )
         ],
@@ -106,9 +106,7 @@ def _by_layer(found: xarray.Dataset) -> pandas.DataFrame:
             "1st quartile": box.sel(mark="first").values,
             "3rd quartile": box.sel(mark="third").values,
             "mean": 100 * every["own_mean"].values,
-            "s.e. of mean": 100 * every["own_standard_error"].values,
             "not largest": 100 * found["not_largest"].values,
-            "s.e. of share": 100 * found["not_largest_standard_error"].values,
         }
     )
 

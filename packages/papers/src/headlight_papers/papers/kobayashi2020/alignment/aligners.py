@@ -10,8 +10,9 @@ import xarray
 
 from headlight.corpora import open_parallel
 from headlight.errors import UsageError
+from headlight.findings.estimates import Estimate, estimates
 from headlight.links import Aligner, LinkScore, baseline_links, open_links, score_links
-from headlight_papers.papers.kobayashi2020.alignment.results import Rate, aligned_of
+from headlight_papers.papers.kobayashi2020.alignment.results import aligned_of
 from headlight_papers.papers.kobayashi2020.settings import Settings
 from headlight_papers.papers.reproduction import Reproduction, states_of
 from headlight_papers.papers.translations import link_file_name
@@ -40,7 +41,7 @@ class OtherAligner:
 
     name: str
     links: str
-    rate: Rate
+    rate: Estimate
 
     @property
     def is_forward(self) -> bool:
@@ -82,8 +83,11 @@ def trained_on_the_spot(
         except UsageError as missing:
             notes.append(f"{aligner} is missing: {missing}")
             continue
-        rates = {direction: Rate.of(result.sel(direction=direction)) for direction in DIRECTIONS}
-        found += [OtherAligner(aligner + HERE, *each) for each in rates.items()]
+        rates = estimates(result, "error_rate", ("direction",))
+        found += [
+            OtherAligner(aligner + HERE, direction, rates.at(at))
+            for at, direction in enumerate(DIRECTIONS)
+        ]
     if found:
         notes.insert(
             0,
@@ -112,11 +116,8 @@ def _load_aligner(reproduction: Reproduction[Settings], aligner: str) -> xarray.
         rates = [_rate(score_links(aligned.gold, each)) for each in links]
         return xarray.Dataset(
             {
-                f"error_rate{bound}": (
-                    "direction",
-                    [getattr(rate, bound.removeprefix("_") or "value") / 100 for rate in rates],
-                )
-                for bound in ("", "_low", "_high")
+                f"error_rate{end}": ("direction", [float(getattr(rate, of)) for rate in rates])
+                for end, of in (("", "value"), ("_low", "low"), ("_high", "high"))
             },
             coords={"direction": list(DIRECTIONS)},
         )
@@ -147,8 +148,8 @@ def _training(
         yield pair.source.lower().split(), pair.target.lower().split()
 
 
-def _rate(score: LinkScore) -> Rate:
-    return Rate(*(100 * each for each in (score.error_rate, *score.intervals["error_rate"])))
+def _rate(score: LinkScore) -> Estimate:
+    return Estimate.with_ends(score.error_rate, *score.intervals["error_rate"])
 
 
 def all_others(reproduction: Reproduction) -> tuple[list[OtherAligner], list[str]]:

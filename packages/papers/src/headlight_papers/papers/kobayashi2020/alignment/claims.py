@@ -2,8 +2,10 @@
 
 from collections.abc import Mapping
 
+import numpy as np
 import xarray
 
+from headlight.findings.estimates import Estimate
 from headlight.findings.rules import RELATED
 from headlight.findings.what_was_read import independent_units
 from headlight.views.parts import Section
@@ -16,20 +18,21 @@ from headlight_papers.papers.kobayashi2020.alignment.results import (
     SMOOTHGRADS,
     STEPS,
     InputMethod,
-    Rate,
     alignment_notes,
     best_layer,
+    layer_rates,
     load_attention,
     load_inputs,
+    lowest,
     max_gradients,
 )
 from headlight_papers.papers.reproduction import Reproduction
-from headlight_papers.papers.verdicts import Answer, Bounds, correlation, every, lies
+from headlight_papers.papers.verdicts import Answer, correlation, every, lies
 from headlight_papers.papers.writer import ExhibitWriter
 
 FAST_ALIGN = KNOWN["fastalign"]
-COMPETITIVE = 1.0
-"""Points of AER within which aligners compete."""
+COMPETITIVE = 0.01
+"""AER within which aligners compete: one point."""
 EMNLP = "(EMNLP 2020)"
 ARXIV = "(arXiv v1, Table 3)"
 
@@ -57,10 +60,10 @@ def findings_5(reproduction: Reproduction, writer: ExhibitWriter) -> Section:
         norms_of_heads(found),
     ]
     notes = [
-        "Where nothing else is said, numbers are AER in percent with their intervals; each is that "
-        "of another exhibit on this page, where it is explained. That of a best layer is wider "
-        "here: it holds for all layers, of which the best was chosen by the same gold links "
-        "(Bonferroni).",
+        "Where nothing else is said, numbers are AER with their intervals; each is that of another "
+        "exhibit on this page, where it is explained. That of a best layer is wider here: it holds "
+        "for all layers, of which the best was chosen by the same gold links. Layers are compared "
+        "by their differences over the same sentences.",
         *alignment_notes(reproduction),
     ]
     if most is not None:
@@ -77,10 +80,10 @@ def norms_above_weights(found: xarray.Dataset) -> list[Claim]:
         claims.append(
             Claim(
                 f"Norms align better than weights ({name})",
-                "of the best layers, the interval of norms lies below that of weights",
+                "of the best layers, the rate of norms lies below that of weights",
                 f"{there[1]}; weights {there[0]} {EMNLP}",
-                f"{norm}; weights {weight}",
-                _is_below(norm, weight),
+                f"{norm:.1%}; weights {weight:.1%}",
+                _is_below(found, ("norm", step), ("weight", step)),
             )
         )
     return claims
@@ -92,10 +95,10 @@ def input_above_output(found: xarray.Dataset) -> Claim:
     there = [published.FIVE_SEEDS["norm", step][0] for step in STEPS]
     return Claim(
         "AWI is better than AWO",
-        "of the best layers by norms, the interval of AWI lies below that of AWO",
+        "of the best layers by norms, the rate of AWI lies below that of AWO",
         f"{there[0]}; AWO {there[1]} {EMNLP}",
-        f"{reads}; AWO {predicts}",
-        _is_below(reads, predicts),
+        f"{reads:.1%}; AWO {predicts:.1%}",
+        _is_below(found, ("norm", "input"), ("norm", "output")),
     )
 
 
@@ -104,9 +107,9 @@ def second_layer(found: xarray.Dataset) -> Claim:
     layer, rate = best_layer(found, "norm", "input")
     return Claim(
         "The best layer is the second (AWI)",
-        f"by norms, the interval of layer {published.BEST_LAYER} lies below those of all others",
+        f"by norms, the rate of layer {published.BEST_LAYER} lies below those of all others",
         f"layer {published.BEST_LAYER} of {len(published.FIGURE_7['norm'])} (Figure 7)",
-        f"layer {layer + 1} of {found.sizes['layer']}, {rate}",
+        f"layer {layer + 1} of {found.sizes['layer']}, {rate:.1%}",
         _is_best(found, published.BEST_LAYER - 1),
     )
 
@@ -121,28 +124,28 @@ def as_good_as_fast_align(found: xarray.Dataset, others: list[OtherAligner]) -> 
     return [
         Claim(
             "Norms are competitive with fast_align",
-            f"the AER of the best layer by norms (AWI) is at most {COMPETITIVE:g} point above that "
+            f"the AER of the best layer by norms (AWI) is at most {COMPETITIVE:.0%} above that "
             "of fast_align",
             f"{there[0]}; fast_align {there[1]} {ARXIV}",
-            f"{norm}; it {aligner.rate}",
-            lies(_bounds(norm) - _bounds(aligner.rate), most=COMPETITIVE),
+            f"{norm:.1%}; it {aligner.rate:.1%}",
+            lies(norm.minus(aligner.rate), most=COMPETITIVE),
         )
     ]
 
 
 def norms_above_gradients(
-    found: xarray.Dataset, gradients: Mapping[InputMethod, Rate]
+    found: xarray.Dataset, gradients: Mapping[InputMethod, Estimate]
 ) -> list[Claim]:
     """Section 5: and a better one than gradients."""
-    norm = _best_rate(found, "norm", "input")
-    there = published.TABLE_3["norm", "best"]
+    rates, units = layer_rates(found, "norm", "input"), independent_units(found)
+    best, there = lowest(rates), published.TABLE_3["norm", "best"]
     return [
         Claim(
             f"Norms beat {method.label}",
-            "the interval of the best layer by norms (AWI) lies below that of gradients",
+            "the rate of the best layer by norms (AWI) lies below that of gradients",
             f"{there}; SmoothGrad {published.TABLE_3_OTHERS[method.form]} {ARXIV}",
-            f"{norm}; it {rate}",
-            _is_below(norm, rate),
+            f"{_best_rate(found, 'norm', 'input'):.1%}; it {rate:.1%}",
+            lies(rates.minus(rate).simultaneous(units).at(best), below=0),
         )
         for method, rate in gradients.items()
     ]
@@ -151,14 +154,14 @@ def norms_above_gradients(
 def norm_finds_layer(found: xarray.Dataset) -> Claim:
     """EMNLP: the best layer can be found without gold links."""
     layer, rate = highest_layer(found, "input")
-    best, lowest = best_layer(found, "norm", "input")
+    best, least = best_layer(found, "norm", "input")
     there = published.HIGHEST_NORM["layer", "input"]
     return Claim(
         "The layer of the highest norm is the best",
-        "by norms (AWI), the interval of the layer of the highest mean norm lies below those of "
+        "by norms (AWI), the rate of the layer of the highest mean norm lies below those of "
         "all others",
         f"{there}; best layer {published.FIVE_SEEDS['norm', 'input'][0]} {EMNLP}",
-        f"layer {layer + 1}: {rate}; best layer {best + 1}: {lowest}",
+        f"layer {layer + 1}: {rate:.1%}; best layer {best + 1}: {least:.1%}",
         _is_best(found, layer),
     )
 
@@ -180,25 +183,28 @@ def norms_of_heads(found: xarray.Dataset) -> Claim:
     )
 
 
-def _bounds(rate: Rate) -> Bounds:
-    return Bounds.resampled(rate.value, rate.low, rate.high)
-
-
-def _best_rate(found: xarray.Dataset, measure: str, step: str) -> Rate:
+def _best_rate(found: xarray.Dataset, measure: str, step: str) -> Estimate:
     """Return the rate of the best layer, with ends that hold although it was chosen."""
-    best = _bounds(best_layer(found, measure, step)[1])
-    chosen = best.chosen(found.sizes["layer"], independent_units(found)).within(0, 100)
-    return Rate(chosen.value, chosen.low, chosen.high)
+    rates = layer_rates(found, measure, step)
+    return rates.simultaneous(independent_units(found)).at(lowest(rates))
 
 
-def _is_below(one: Rate, other: Rate) -> Answer:
-    return lies(_bounds(one) - _bounds(other), below=0)
+def _is_below(found: xarray.Dataset, one: tuple[str, str], other: tuple[str, str]) -> Answer:
+    """Return whether the best layer by a measure and step is better than that by another.
+
+    Both were chosen, and so the interval of their difference holds for all pairs of layers.
+    """
+    rates = [layer_rates(found, *each) for each in (one, other)]
+    rows, columns = np.indices([each.value.size for each in rates])
+    apart = rates[0].at(rows).minus(rates[1].at(columns))
+    pair = lowest(rates[0]), lowest(rates[1])
+    return lies(apart.simultaneous(independent_units(found)).at(pair), below=0)
 
 
 def _is_best(found: xarray.Dataset, layer: int) -> Answer:
     """Whether a layer, by its place, has the lowest rate by norms (AWI)."""
-    cells = found.sel(measure="norm", step="input")
-    rates = [Rate.of(cells.isel(layer=place)) for place in range(found.sizes["layer"])]
-    if layer >= len(rates):
+    rates = layer_rates(found, "norm", "input")
+    if layer >= rates.value.size:
         return None
-    return every(*(_is_below(rates[layer], other) for at, other in enumerate(rates) if at != layer))
+    others = [at for at in range(rates.value.size) if at != layer]
+    return every(*(lies(rates.at(layer).minus(rates.at(at)), below=0) for at in others))

@@ -6,13 +6,13 @@ import numpy as np
 import pandas
 import xarray
 
+from headlight.findings.estimates import Estimate, estimates
 from headlight.views.parts import By, Comparison, Curve, Section, Table
 from headlight_papers.papers.exhibit import exhibit
 from headlight_papers.papers.kobayashi2020 import published
 from headlight_papers.papers.kobayashi2020.alignment.results import (
     LABELS,
     STEPS,
-    Rate,
     alignment_notes,
     load_attention,
 )
@@ -33,7 +33,7 @@ def head_aer(reproduction: Reproduction, writer: ExhibitWriter) -> Section:
     titles = {step: f"{name}: ρ = {spearman(found, step):.2f}" for step, name in STEPS.items()}
     said = [
         f"with {name} ρ = {spearman(found, step):.2f}, and layer {highest_layer(found)[0] + 1}, "
-        f"which has the highest mean norm, an error rate of {highest_layer(found, step)[1]}"
+        f"which has the highest mean norm, an error rate of {highest_layer(found, step)[1]:.1%}"
         for step, name in STEPS.items()
     ]
     note = f"Over {_count(found)} heads, {'; '.join(said)}."
@@ -79,18 +79,18 @@ def spearman(found: xarray.Dataset, step: str) -> float:
     return float(ranks["norm"].corr(ranks["rate"]))
 
 
-def highest_layer(found: xarray.Dataset, step: str = "input") -> tuple[int, Rate]:
+def highest_layer(found: xarray.Dataset, step: str = "input") -> tuple[int, Estimate]:
     """The layer with the highest mean norm, from 0, and its error rate."""
     highest = int(found["mean_norm"].fillna(-np.inf).argmax("layer"))
     cell = found.sel(measure="norm", step=step).isel(layer=highest)
-    return int(cell["layer"]), Rate.of(cell)
+    return int(cell["layer"]), estimates(cell, "error_rate", ())
 
 
-def highest_head(found: xarray.Dataset, step: str) -> tuple[str, Rate]:
+def highest_head(found: xarray.Dataset, step: str) -> tuple[str, Estimate]:
     """The head with the highest mean norm, by the paper's name, and its error rate."""
     place = found["head_mean_norm"].argmax(("layer", "head"))
     cell = found.sel(measure="norm", step=step).isel(place)
-    return head_name(int(cell["layer"]), int(cell["head"])), Rate.of(cell, "head_")
+    return head_name(int(cell["layer"]), int(cell["head"])), estimates(cell, "head_error_rate", ())
 
 
 def _count(found: xarray.Dataset) -> int:
@@ -126,7 +126,7 @@ def _comparisons(found: xarray.Dataset) -> Iterator[Comparison]:
         yield Comparison(
             f"AER of the layer of the highest mean norm, {name}",
             published.HIGHEST_NORM["layer", step],
-            rate.value,
+            100 * float(rate.value),
             note=f"{five}, here layer {layer + 1}",
         )
     for step, name in STEPS.items():
@@ -134,6 +134,6 @@ def _comparisons(found: xarray.Dataset) -> Iterator[Comparison]:
         yield Comparison(
             f"AER of the head of the highest mean norm, {name}",
             published.HIGHEST_NORM["head", step],
-            rate.value,
+            100 * float(rate.value),
             note=f"{five}, here head {head}",
         )

@@ -37,7 +37,7 @@ def figure_7(reproduction: Reproduction, writer: ExhibitWriter) -> Section:
     """Weights against norms, layer by layer."""
     found = load_attention(reproduction)
     best = [
-        f"{LABELS[measure]}, {name}: layer {layer + 1}, {rate}"
+        f"{LABELS[measure]}, {name}: layer {layer + 1}, {rate:.1%}"
         for step, name in STEPS.items()
         for measure in MEASURES
         for layer, rate in [best_layer(found, measure, step)]

@@ -8,7 +8,7 @@ import numpy as np
 import xarray
 
 from headlight import Model
-from headlight.findings.estimates import estimates
+from headlight.findings.estimates import Estimate, estimates
 from headlight_papers.papers.kobayashi2020.settings import Settings
 from headlight_papers.papers.reproduction import Reproduction
 from headlight_papers.papers.text import model_name
@@ -48,25 +48,6 @@ INPUT_METHODS = (
 )
 
 
-@dataclass(frozen=True)
-class Rate:
-    """An alignment error rate in percent, with its interval of 95%."""
-
-    value: float
-    low: float
-    high: float
-
-    @classmethod
-    def of(cls, cell: xarray.Dataset, prefix: str = "") -> "Rate":
-        """That of one cell of a result."""
-        rate = estimates(cell, f"{prefix}error_rate", ())
-        return cls(*(100 * float(each) for each in (rate.value, rate.low, rate.high)))
-
-    def __str__(self) -> str:
-        """``44.7 (43.2–46.0)``."""
-        return f"{self.value:.1f} ({self.low:.1f}–{self.high:.1f})"
-
-
 def translator_of(reproduction: Reproduction) -> Model:
     """The translation model, which is there if an exhibit that needs one is made."""
     found = reproduction.translator
@@ -87,7 +68,7 @@ def load_attention(reproduction: Reproduction, max_pairs: int | None = None) -> 
     return _load(reproduction, name, measures=tuple(LABELS), max_examples=max_pairs)
 
 
-def load_inputs(reproduction: Reproduction[Settings], method: InputMethod) -> Rate:
+def load_inputs(reproduction: Reproduction[Settings], method: InputMethod) -> Estimate:
     """The error rate of a measure of the input.
 
     Of gradients as Ding et al. link: each piece of the target to one of the source, words by all
@@ -104,7 +85,7 @@ def load_inputs(reproduction: Reproduction[Settings], method: InputMethod) -> Ra
             settings["inputs"] |= {"samples": asked.samples, "seed": asked.seed}
     name = "-".join(filter(None, ("alignment", method.measure, method.form)))
     found = _load(reproduction, name, **settings)
-    return Rate.of(found.sel(input_measure=method.measure), "input_")
+    return estimates(found, "input_error_rate", (), input_measure=method.measure)
 
 
 def max_gradients(reproduction: Reproduction[Settings]) -> int | None:
@@ -128,12 +109,21 @@ def _load(reproduction: Reproduction[Settings], name: str, **settings: Any) -> x
     )
 
 
-def best_layer(found: xarray.Dataset, measure: str, step: str) -> tuple[int, Rate]:
+def layer_rates(found: xarray.Dataset, measure: str, step: str) -> Estimate:
+    """Return the error rates of all layers."""
+    return estimates(found, "error_rate", ("layer",), measure=measure, step=step)
+
+
+def lowest(rates: Estimate) -> int:
+    """Return where the lowest rate stands."""
+    return int(np.nan_to_num(rates.value, nan=np.inf).argmin())
+
+
+def best_layer(found: xarray.Dataset, measure: str, step: str) -> tuple[int, Estimate]:
     """The layer with the lowest error rate by the gold links, from 0, and that rate."""
-    cell = found.sel(measure=measure, step=step)
-    place = int(cell["error_rate"].fillna(np.inf).argmin("layer"))
-    best = cell.isel(layer=place)
-    return int(best["layer"]), Rate.of(best)
+    rates = layer_rates(found, measure, step)
+    place = lowest(rates)
+    return int(found["layer"][place]), rates.at(place)
 
 
 def mean_of_layers(found: xarray.Dataset, measure: str, step: str) -> float:

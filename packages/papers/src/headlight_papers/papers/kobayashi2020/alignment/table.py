@@ -5,6 +5,7 @@ from collections.abc import Mapping
 import pandas
 import xarray
 
+from headlight.findings.estimates import Estimate
 from headlight.views.parts import Comparison, Drawing, Section, Table, bars
 from headlight_papers.papers.exhibit import exhibit
 from headlight_papers.papers.kobayashi2020 import published
@@ -18,7 +19,6 @@ from headlight_papers.papers.kobayashi2020.alignment.results import (
     LABELS,
     SMOOTHGRADS,
     STEPS,
-    Rate,
     aligned_of,
     alignment_notes,
     best_layer,
@@ -88,7 +88,7 @@ def _directions(others: list[OtherAligner], writer: ExhibitWriter) -> list[Table
         for other in others
     }
     for other in others:
-        rows[other.name][other.links or FORWARD] = other.rate.value
+        rows[other.name][other.links or FORWARD] = 100 * float(other.rate.value)
     return [
         writer.table(
             pandas.DataFrame(list(rows.values())),
@@ -99,14 +99,14 @@ def _directions(others: list[OtherAligner], writer: ExhibitWriter) -> list[Table
     ]
 
 
-def _row(approach: str, method: str, rate: Rate, **more: object) -> dict[str, object]:
+def _row(approach: str, method: str, rate: Estimate, **more: object) -> dict[str, object]:
     return {
         "method": method,
         "approach": approach,
         "best layer": more.get("layer", ""),
-        "AER": rate.value,
-        "low": rate.low,
-        "high": rate.high,
+        "AER": 100 * float(rate.value),
+        "low": 100 * float(rate.low),
+        "high": 100 * float(rate.high),
         "mean of layers": more.get("mean", float("nan")),
     }
 
@@ -126,7 +126,7 @@ def attention_comparisons(found: xarray.Dataset) -> list[Comparison]:
     comparisons = []
     for measure in ("weight", "norm"):
         numbers = {
-            "best": best_layer(found, measure, "input")[1].value,
+            "best": 100 * float(best_layer(found, measure, "input")[1].value),
             "mean": mean_of_layers(found, measure, "input"),
         }
         comparisons += [
@@ -143,7 +143,7 @@ def attention_comparisons(found: xarray.Dataset) -> list[Comparison]:
         layer, rate = best_layer(found, measure, step)
         note = f"there five translators (EMNLP 2020), here layer {layer + 1}"
         comparisons += [
-            Comparison(f"{label}, {_WHICH['best']}", best, rate.value, note=note),
+            Comparison(f"{label}, {_WHICH['best']}", best, 100 * float(rate.value), note=note),
             Comparison(
                 f"{label}, {_WHICH['mean']}",
                 mean,
@@ -157,12 +157,12 @@ def attention_comparisons(found: xarray.Dataset) -> list[Comparison]:
 _WHICH = {"best": "best layer", "mean": "mean of layers"}
 
 
-def _other_comparisons(inputs: dict[str, Rate], others: list[OtherAligner]) -> list[Comparison]:
+def _other_comparisons(inputs: dict[str, Estimate], others: list[OtherAligner]) -> list[Comparison]:
     gradients = [
         Comparison(
             method.label,
             published.TABLE_3_OTHERS[method.form],
-            inputs[method.label].value,
+            100 * float(inputs[method.label].value),
             note="published as Ding et al. (2019) report it",
         )
         for method in SMOOTHGRADS
@@ -171,7 +171,7 @@ def _other_comparisons(inputs: dict[str, Rate], others: list[OtherAligner]) -> l
         Comparison(
             other.published,
             published.TABLE_3_OTHERS[other.published],
-            other.rate.value,
+            100 * float(other.rate.value),
             note=f"{other.name}; published as Zenkel et al. (2019) report it",
         )
         for other in others
