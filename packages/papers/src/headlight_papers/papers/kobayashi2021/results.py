@@ -1,7 +1,11 @@
 """The mixing ratios of which all exhibits are made."""
 
+from typing import Any
+
+import numpy as np
 import xarray
 
+from headlight.findings.estimates import estimates
 from headlight_papers.papers.kobayashi2021.settings import Settings
 from headlight_papers.papers.reproduction import Reproduction
 from headlight_papers.papers.text import text_notes, text_settings, text_source
@@ -23,19 +27,17 @@ WHOLE = "norm_residual_norm"
 def load_mixing(reproduction: Reproduction[Settings]) -> xarray.Dataset:
     """The mixing ratios of the text."""
     settings = text_settings(reproduction)
-    return reproduction.run(
-        "mixing", text_source(reproduction), masks=reproduction.masks, **settings
-    )
+    settings |= {"methods": ("mixing",), "masks": reproduction.masks}
+    return reproduction.run("flow", text_source(reproduction), **settings)
 
 
-def over_layers(found: xarray.Dataset, variable: str = "mixing", **where: object) -> Bounds:
+def over_layers(found: xarray.Dataset, variable: str = "mixing", **where: Any) -> Bounds:
     """The mean over layers, between the means of their ends.
 
     Where these means are near to normal, no interval of their mean over the same texts is wider.
     """
-    mean, low, high = (
-        float(found[f"{variable}{end}"].sel(where).mean()) for end in ("", "_low", "_high")
-    )
+    numbers = estimates(found, variable, ("layer",), **where)
+    mean, low, high = (float(np.mean(each)) for each in (numbers.value, numbers.low, numbers.high))
     return Bounds.resampled(mean, low, high)
 
 
