@@ -51,7 +51,7 @@ STUDIES: Mapping[str, Mapping[str, Any]] = {
     "ablation": {"max_examples": 6},
     "circuits": {},
     "identifiability": {"max_examples": 20, "numbers": ("null_space",)},
-    "mixing": {"max_examples": 20, "feed_forward": True},
+    "flow": {"max_examples": 20, "methods": ("mixing_feed_forward",)},
     "token_identity": {
         "max_examples": 60,
         "max_length": 64,

@@ -58,7 +58,7 @@ RUNS = {
     ),
     "distances": StudyRun("distances"),
     "ablation": StudyRun("ablation", {"max_examples": 4}),
-    "mixing": StudyRun("mixing", {"bootstrap": 8}),
+    "flow-mixing": StudyRun("flow", {"methods": ["mixing"]}),
     "flow": StudyRun("flow", {"methods": list(METHODS), "max_examples": 3}),
     "circuits": StudyRun(
         "circuits",

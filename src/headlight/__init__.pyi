@@ -475,89 +475,6 @@ def circuits(
     """
     ...
 
-def mixing(
-    source: Any = None,
-    *,
-    model: Any = None,
-    tokenizer: Any = None,
-    name: str | None = None,
-    out: str | Path | UPath | None = None,
-    resume: bool = False,
-    overwrite: bool = False,
-    workers: int | str | None = None,
-    corpus_name: str | None = None,
-    progress: bool = True,
-    kind: Literal['encoder', 'decoder', 'cross', 'all'] | None = None,
-    layers: int | Iterable[int] | None = None,
-    batch_tokens: int = 2048,
-    format: str | Path | None = None,
-    column: str | Path | None = None,
-    pairs: bool = False,
-    max_length: int | None = None,
-    overflow: Literal['truncate', 'split', 'error'] = 'truncate',
-    segment_ids: Literal['pair', 'zeros'] = 'pair',
-    lone_units: Literal['join', 'discard'] = 'join',
-    max_examples: int | None = None,
-    seed: int = 0,
-    bootstrap: int = 200,
-    feed_forward: bool = False,
-    slope: Literal['zero_origin', 'chord', 'derivative'] = 'chord',
-    masks: float = 0.0,
-) -> xarray.Dataset:
-    """How much a layer mixes into a token from its context, and how much the token keeps.
-
-    Settings are those of `headlight.studies.mixing.MixingSettings`.
-
-    Args:
-        source: a path, a glob, ``hf:NAME``, ``-``, texts, an open corpus, or examples that are
-            made already; for a model of speech recordings; by default the sample corpus.
-        model: its name or folder, a loaded `Model`, or a model of transformers in memory (then
-            with ``tokenizer=``); by default the embedded one.
-        tokenizer: of a model that comes without one.
-        name: what titles call the model, in place of the end of its path.
-        out: a folder, which makes the run resumable and keeps result, report and tables.
-        resume: go on with the run in `out`.
-        overwrite: remove the run in `out` first.
-        workers: processes that share the run: a number, ``"auto"``, ``"ray"`` or
-            ``"ray://HOST:PORT"`` for those of a cluster, or ``"join"`` for one of any number
-            that were started elsewhere.
-        corpus_name: what titles call the corpus, in place of the end of its path.
-        progress: show a bar on standard error.
-        kind: which attention; by default the first of encoder, decoder and cross-attention that
-            the model has, given the inputs; ``all`` looks at all of them in one pass.
-        layers: which layers, from 0; by default all. The others keep their fast attention.
-        batch_tokens: tokens in a batch, padding included. The last bits depend on it.
-        format: of the corpus; by default what its suffix or beginning says; plain text in which
-            no line is blank, and that is not wrapped prose, is read as ``lines``. ``pairs`` are
-            sentence pairs, such as those of MRPC, CoLA or MNLI, ``translations`` the pairs that
-            headlight align reads, for models with a decoder.
-        column: key or column that holds the text; by default ``text``, or the only one.
-        pairs: two adjacent segments per example (Clark et al. 2019) instead of one text.
-        max_length: tokens per example, special ones included; by default 128 for pairs, else
-            what the model takes, at most 512.
-        overflow: what becomes of a text that is too long.
-        segment_ids: with pairs, segment ids 0 and 1, or ``zeros`` (the released maps of Clark
-            et al.).
-        lone_units: with pairs, a paragraph that fills the room alone waits for the next, or
-            ends its document (``discard``, the released code of Clark et al.).
-        max_examples: stop after this many.
-        seed: of the resampling, of pairs and of masks.
-        bootstrap: how often texts are resampled for the intervals; 0 for none. Each resample
-            costs four bytes per number of the result.
-        feed_forward: also behind the feed-forward network, whose activations are straight
-            lines; costs five passes more.
-        slope: of these: ``chord`` from the bias (Kobayashi et al. 2024), ``zero_origin`` or
-            ``derivative``.
-        masks: share of the tokens of each text that the mask token stands in place of, which
-            one depends on the text; 0.12 in the code of Kobayashi et al. (2021).
-
-    Raises:
-        HeadlightError: something is wrong with the request, the model, or what is read.
-
-    Source: Kobayashi et al. 2021 and 2024.
-    """
-    ...
-
 def flow(
     source: Any = None,
     *,
@@ -582,10 +499,13 @@ def flow(
     lone_units: Literal['join', 'discard'] = 'join',
     max_examples: int | None = None,
     seed: int = 0,
-    methods: Literal['rollout', 'rollout_norm', 'rollout_block_norm', 'rollout_layer_norm', 'globenc', 'alti', 'value_zeroing', 'decompx', 'attribution', 'gradient_hidden'] | Iterable[Literal['rollout', 'rollout_norm', 'rollout_block_norm', 'rollout_layer_norm', 'globenc', 'alti', 'value_zeroing', 'decompx', 'attribution', 'gradient_hidden']] = ('rollout', 'rollout_layer_norm', 'globenc', 'alti'),
+    methods: Literal['rollout', 'rollout_norm', 'rollout_block_norm', 'rollout_layer_norm', 'globenc', 'alti', 'value_zeroing', 'decompx', 'attribution', 'gradient_hidden', 'mixing', 'mixing_feed_forward'] | Iterable[Literal['rollout', 'rollout_norm', 'rollout_block_norm', 'rollout_layer_norm', 'globenc', 'alti', 'value_zeroing', 'decompx', 'attribution', 'gradient_hidden', 'mixing', 'mixing_feed_forward']] = ('rollout', 'rollout_layer_norm', 'globenc', 'alti'),
+    slope: Literal['zero_origin', 'chord', 'derivative'] = 'chord',
+    masks: float = 0.0,
 ) -> xarray.Dataset:
     """How much of a token after each layer comes from itself, from the first token, from special
-    tokens and from others near or far, and whether methods agree.
+    tokens and from others near or far, whether methods agree, and how much a layer mixes in from
+    the context.
 
     Settings are those of `headlight.studies.flow.FlowSettings`.
 
@@ -628,12 +548,19 @@ def flow(
             ``rollout_layer_norm`` of norms, ``globenc``, ``alti`` and ``value_zeroing``.
             Through all layers at once: ``decompx``, ``attribution`` and ``gradient_hidden``.
             The last four run a layer, or the model, once for each token or more, and are slow.
+            Of each layer by itself: ``mixing``, how much other tokens give beside the token, as
+            a mixing ratio; ``mixing_feed_forward`` has it behind the feed-forward network too,
+            whose activations are straight lines, and costs five passes more.
+        slope: of these lines: ``chord`` from the bias (Kobayashi et al. 2024), ``zero_origin``
+            or ``derivative``.
+        masks: share of the tokens of each text that the mask token stands in place of, which
+            one depends on the text; 0.12 in the code of Kobayashi et al. (2021).
 
     Raises:
         HeadlightError: something is wrong with the request, the model, or what is read.
 
-    Source: Abnar and Zuidema 2020; Modarressi et al. 2022, 2023; Ferrando et al. 2022; Mohebbi et
-        al. 2023.
+    Source: Abnar and Zuidema 2020; Kobayashi et al. 2021, 2024; Modarressi et al. 2022, 2023;
+        Ferrando et al. 2022; Mohebbi et al. 2023.
     """
     ...
 

@@ -172,7 +172,7 @@ def test_it_is_checked_once(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("study", ["adversary", "guided", "permutation", "ablation", "mixing"])
+@pytest.mark.parametrize("study", ["adversary", "guided", "permutation", "ablation", "flow"])
 def test_every_kind_of_study_is_held_to_it(
     study: str, study_runs: StudyRuns, tmp_path: Path
 ) -> None:

@@ -31,6 +31,9 @@ FollowedMap = Literal[
 MethodName = Literal[FollowedMap, "attribution", "gradient_hidden"]
 """Of `METHODS`: the same, and two derivatives."""
 
+FlowName = Literal[MethodName, "mixing", "mixing_feed_forward"]
+"""The same, and how much of a token comes from others in each layer by itself: mixing ratios."""
+
 
 @dataclass(frozen=True)
 class Method:

@@ -1293,24 +1293,24 @@ def _mixing(variable: str, dimension: str, names: Mapping[str, Any]) -> Told:
     """A column for each label of a dimension, behind all that follows the attention."""
     whole = {} if dimension == "scope" else {"scope": "norm_residual_norm"}
     return Told(
-        "mixing",
+        "flow",
         {name: percent(variable, {**whole, dimension: key}) for name, key in names.items()},
     )
 
 
 MIXING: dict[str, Told] = {
     "table-2": Told(
-        "mixing",
+        "flow",
         {
-            name: percent(f"token_{name}", over=["layer"], how=name)
+            name: percent(f"mixing_{name}", over=["layer"], how=name)
             for name in ("mean", "max", "min")
         },
         {"method": named("scope", METHODS)},
     ),
     "layers": _mixing("mixing", "scope", METHODS),
-    "frequency": _mixing("by_frequency", "frequency", {"1 to 9 times": 1, "10 to 99": 10}),
-    "masks": _mixing("by_state", "state", {"masked": "masked", "not masked": "given"}),
-    "categories": _mixing("by_category", "category", KINDS),
+    "frequency": _mixing("mixing_by_frequency", "frequency", {"1 to 9 times": 1, "10 to 99": 10}),
+    "masks": _mixing("mixing_by_state", "state", {"masked": "masked", "not masked": "given"}),
+    "categories": _mixing("mixing_by_category", "category", KINDS),
 }
 
 # ---------------------------------------------------------- abnar2020 and others on maps

@@ -398,8 +398,8 @@ def mixing() -> xarray.Dataset:
     scopes = dict(zip(METHODS, (0.97, 0.85, 0.48, 0.22, 0.18), strict=True))
     groups = {
         "mixing": ((), [0.0]),
-        "by_frequency": (("frequency", [1, 10]), [0.04, -0.04]),
-        "by_state": (("state", ["masked", "given"]), [0.05, -0.01]),
+        "mixing_by_frequency": (("frequency", [1, 10]), [0.04, -0.04]),
+        "mixing_by_state": (("state", ["masked", "given"]), [0.05, -0.01]),
     }
     found = {}
     for name, (axis, shifts) in groups.items():

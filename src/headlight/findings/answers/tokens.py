@@ -1,4 +1,4 @@
-"""The answers of the studies of what hidden tokens come from, and of mixing ratios."""
+"""The answers of the study of what hidden tokens come from, and of mixing ratios."""
 
 from itertools import combinations
 
@@ -13,11 +13,17 @@ from headlight.findings.estimates import (
     pairwise,
     undecided,
 )
-from headlight.findings.wording import interval, listed, number, percent
+from headlight.findings.wording import listed, number, percent
 from headlight.settings.flow import METHODS
 
 
 def flow(result: xr.Dataset) -> list[str]:
+    """Return what is said of tokens that were followed, and of mixing ratios."""
+    said = _followed(result) if "own" in result else []
+    return said + _mixing(result) if "mixing" in result else said
+
+
+def _followed(result: xr.Dataset) -> list[str]:
     """Return what tokens come from after the last layer, and which methods agree least."""
     last = result.isel(layer=-1)
     after = f"After layer {int(last['layer'])}, a token comes from"
@@ -70,7 +76,7 @@ def _called(name: str) -> str:
 ALONE, WHOLE = "norm", "norm_residual_norm"
 
 
-def mixing(result: xr.Dataset) -> list[str]:
+def _mixing(result: xr.Dataset) -> list[str]:
     """How much comes from the context, without and with the residual, and where most does."""
     alone, kept = (means(result.sel(scope=each), "mixing") for each in (ALONE, WHOLE))
     said = [
@@ -81,39 +87,46 @@ def mixing(result: xr.Dataset) -> list[str]:
     by_layer = estimates(result.sel(scope=WHOLE), "mixing", ("layer",))
     if len(by_layer.value) > 1 and np.isfinite(by_layer.value).all():
         names = [f"layer {layer}" for layer in result["layer"].values]
+        ends = [
+            f"{names[place]}: {percent(float(each.value))}{around(each)}"
+            for place in (int(by_layer.value.argmax()), int(by_layer.value.argmin()))
+            for each in [by_layer.at((place,))]
+        ]
         said.append(
-            f"Most is mixed in {_at(result, int(by_layer.value.argmax()))}, least in "
-            f"{_at(result, int(by_layer.value.argmin()))}."
+            f"Most is mixed in {ends[0]}, least in {ends[1]}."
             + undecided(by_layer, names, "in which layer most is mixed", "layer")
             + undecided(by_layer.times(-1.0), names, "in which layer least is mixed", "layer")
         )
     return said + _frequency(result)
 
 
-def _at(result: xr.Dataset, place: int) -> str:
-    found = result.sel(scope=WHOLE).isel(layer=place)
-    ends = interval(float(found["mixing_low"]), float(found["mixing_high"]))
-    return f"layer {int(found['layer'])}: {percent(float(found['mixing']))}{ends}"
-
-
 def _frequency(result: xr.Dataset) -> list[str]:
     """Rare types against frequent ones, in the layers in which intervals tell them apart."""
     found = result.sel(scope=WHOLE)
-    seen = [each for each in found["frequency"].values if found["by_frequency"].sel(
+    seen = [each for each in found["frequency"].values if found["mixing_by_frequency"].sel(
         frequency=each).notnull().all()]  # fmt: skip
     if len(seen) < 2:
         return []
-    rare, frequent = (estimates(found, "by_frequency", ("layer",), frequency=seen[at])
+    rare, frequent = (estimates(found, "mixing_by_frequency", ("layer",), frequency=seen[at])
                       for at in (0, -1))  # fmt: skip
     verdicts = rare.against(frequent)
     more, less = (int((verdicts == each).sum()) for each in ("above", "below"))
     layers = len(verdicts)
+    counts = [
+        f"{words} in {'all' if count == layers else f'{count} of'} {layers} layers"
+        for count, words in ((more, "more"), (less, "less"))
+        if count
+    ]
     said = (
-        f"Rare types (fewer than 10 occurrences) mix more than the most frequent ones in {more} of "
-        f"{layers} layers"
+        f"Rare types (fewer than 10 occurrences) mix {listed(counts)} than the most frequent ones"
     )
-    said += f", and less in {less}" if less else ""
-    if more + less < layers:
+    if not counts:
+        said = (
+            "Whether rare types (fewer than 10 occurrences) mix more than the most frequent ones "
+            f"is inconclusive in all {layers} layers"
+        )
+    elif more + less < layers:
         said += "; in the others it is inconclusive"
-        said += "" if rare.known and frequent.known else f": {NO_INTERVAL}"
+    if more + less < layers and not (rare.known and frequent.known):
+        said += f": {NO_INTERVAL}"
     return [f"{said}."]

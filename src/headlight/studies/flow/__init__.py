@@ -1,11 +1,13 @@
 """Where the vectors of tokens come from, by several ways of following input tokens."""
 
 from dataclasses import dataclass
+from typing import Annotated
 
 from headlight.analysis.settings import TextSettings
 from headlight.catalogue import Study
-from headlight.settings import require_distinct
-from headlight.settings.flow import MethodName
+from headlight.settings import Range, require_distinct
+from headlight.settings.flow import METHODS, FlowName
+from headlight.settings.slopes import Slope
 from headlight.vocabulary import Kind
 
 
@@ -18,33 +20,64 @@ class FlowSettings(TextSettings):
             ``rollout`` of weights, ``rollout_norm``, ``rollout_block_norm`` and
             ``rollout_layer_norm`` of norms, ``globenc``, ``alti`` and ``value_zeroing``. Through
             all layers at once: ``decompx``, ``attribution`` and ``gradient_hidden``. The last four
-            run a layer, or the model, once for each token or more, and are slow.
+            run a layer, or the model, once for each token or more, and are slow. Of each layer by
+            itself: ``mixing``, how much other tokens give beside the token, as a mixing ratio;
+            ``mixing_feed_forward`` has it behind the feed-forward network too, whose activations
+            are straight lines, and costs five passes more.
+        slope: of these lines: ``chord`` from the bias (Kobayashi et al. 2024), ``zero_origin`` or
+            ``derivative``.
+        masks: share of the tokens of each text that the mask token stands in place of, which one
+            depends on the text; 0.12 in the code of Kobayashi et al. (2021).
         kind: which attention, of ``encoder`` and ``decoder``; by default the first that the model
             has.
     """
 
-    methods: tuple[MethodName, ...] = ("rollout", "rollout_layer_norm", "globenc", "alti")
+    methods: tuple[FlowName, ...] = (
+        "rollout",
+        "rollout_layer_norm",
+        "globenc",
+        "alti",
+    )
+    slope: Slope = "chord"
+    masks: Annotated[float, Range(minimum=0, maximum=1)] = 0.0
     kind: Kind | None = None
 
     def __post_init__(self) -> None:
         super().__post_init__()
         require_distinct("methods", self.methods)
 
+    @property
+    def followed(self) -> tuple[str, ...]:
+        """Return the methods that follow input tokens."""
+        return tuple(name for name in self.methods if name in METHODS)
+
+    @property
+    def mixes(self) -> bool:
+        """Return whether mixing ratios are among the methods."""
+        return len(self.followed) < len(self.methods)
+
 
 STUDY = Study(
     name="flow",
     title="what hidden tokens come from, by several methods",
     question="how much of a token after each layer comes from itself, from the first token, from"
-    " special tokens and from others near or far, and whether methods agree",
-    papers="Abnar and Zuidema 2020; Modarressi et al. 2022, 2023; Ferrando et al. 2022;"
-    " Mohebbi et al. 2023",
+    " special tokens and from others near or far, whether methods agree, and how much a layer mixes"
+    " in from the context",
+    papers="Abnar and Zuidema 2020; Kobayashi et al. 2021, 2024; Modarressi et al. 2022, 2023;"
+    " Ferrando et al. 2022; Mohebbi et al. 2023",
     reads="text",
     settings=FlowSettings,
     examples=(
         ("wiki/ --max-length 64", ""),
         ("wiki/ --model gpt2 --methods rollout,alti,decompx --max-examples 20", ""),
+        ("wiki/ --pairs --methods mixing --masks 0.12", "mixing ratios, as Kobayashi (2021) has"),
+        ("wiki/ --methods mixing_feed_forward", "mixing ratios through the whole layer"),
     ),
-    smallest={"max_length": 16, "max_examples": 4},
+    smallest={
+        "methods": ("rollout", "alti", "mixing"),
+        "max_length": 16,
+        "max_examples": 4,
+    },
     order=8,
     no_sentence="it speaks of whole layers; of one text, `headlight.analysis.flow` has the maps",
 )

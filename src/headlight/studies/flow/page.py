@@ -1,5 +1,8 @@
 """The page of what hidden tokens come from."""
 
+from collections.abc import Mapping
+from typing import Any
+
 import xarray as xr
 
 from headlight.findings.answers import tokens
@@ -17,7 +20,9 @@ from headlight.views.parts import (
     columns,
     curves,
     maps,
+    mean_of,
     rounded,
+    settings_of,
 )
 
 findings = tokens.flow
@@ -27,17 +32,71 @@ NAMES = {name: method.label for name, method in METHODS.items()}
 BY_METHOD = By("map", NAMES, heading="method")
 TOKENS = {"all": "all tokens", "first": "the first token", "last": "the last token"}
 BY_TOKEN = By("token", TOKENS)
+SCOPES = {
+    "weight": "weights",
+    "norm": "norms",
+    "weight_residual": "weights, residual",
+    "norm_residual": "norms, residual",
+    "norm_residual_norm": "norms, residual, norm",
+    "feed_forward_residual": "the same, feed-forward, residual",
+    "feed_forward_residual_norm": "the same, feed-forward, residual, norm",
+}
+BY_SCOPE = By("scope", SCOPES)
+STATES = {"masked": "masked", "given": "not masked"}
+BANDS = {1: "1 to 9 times", 10: "10 to 99", 100: "100 to 999", 1000: "1,000 and more"}
+MIXING_PAPER = "Kobayashi et al. (2021)"
 
 
 def summary(result: xr.Dataset) -> Summary:
-    """The own share after the last layer, by each method."""
-    last = result["own"].sel(token="all").isel(layer=-1)
-    return rounded({f"own_{name}": float(last.sel(map=name)) for name in result["map"].values})
+    """The own share after the last layer, by each method, and mixing ratios, means over layers."""
+    numbers: dict[str, float] = {}
+    if "own" in result:
+        last = result["own"].sel(token="all").isel(layer=-1)
+        numbers |= {f"own_{name}": float(last.sel(map=name)) for name in result["map"].values}
+    if "mixing" in result:
+        ratios = result["mixing"]
+        numbers |= {f"mixing_{each}": mean_of(ratios.sel(scope=each)) for each in scopes(result)}
+    return rounded(numbers)
+
+
+def scopes(result: xr.Dataset) -> list[str]:
+    """Return how mixing ratios were looked at."""
+    return list(map(str, result["scope"].values))
 
 
 def sections(result: xr.Dataset) -> list[Section]:
-    """By layer, by kind of input token, by distance, and whether methods agree."""
-    return [_by_layer(result), _by_category(result), _by_distance(result), _agreement(result)]
+    """By layer, by kind of input token, by distance, whether methods agree; and mixing ratios."""
+    shown = []
+    if "own" in result:
+        shown += [_by_layer(result), _by_category(result), _by_distance(result), _agreement(result)]
+    if "mixing" in result:
+        shown += [_mixing_by_layer(result), *_mixing_by_groups(result)]
+    return shown
+
+
+def _mixing_by_groups(result: xr.Dataset) -> list[Section]:
+    """Return the ratios of some tokens; of masks where there are any."""
+    groups: dict[str, tuple[Mapping[Any, str], str, str]] = {
+        "category": (
+            categories(result, "category"),
+            "Mixing by category of tokens",
+            "The same for the tokens of each category.",
+        ),
+        "frequency": (
+            BANDS,
+            "Mixing by frequency",
+            "The same for tokens whose type occurs so often in the very corpus.",
+        ),
+        "state": (
+            STATES,
+            "Mixing of masks",
+            "The same for mask tokens, which have nothing of their own to keep but their position, "
+            "and for all others but special ones.",
+        ),
+    }
+    if not result["mixing_by_state"].sel(state="masked").notnull().any():
+        del groups["state"]
+    return [_mixing_by_group(result, group, *about) for group, about in groups.items()]
 
 
 def _by_layer(result: xr.Dataset) -> Section:
@@ -187,3 +246,73 @@ def _agreement(result: xr.Dataset) -> Section:
             )
         ],
     )
+
+
+def _mixing_by_layer(result: xr.Dataset) -> Section:
+    asked = Curve(
+        "mixing", panel="Mixing ratio", by=BY_SCOPE, interval=True, percent=True, limits=(0.0, 1.0)
+    )
+    table = columns(
+        "mixing",
+        "Mixing ratio by layer",
+        result,
+        "layer",
+        Columns("mixing", ".1%", by=BY_SCOPE),
+    )
+    tokens = columns(
+        "mixing_tokens",
+        "With intervals, and over single tokens",
+        result,
+        ("layer", BY_SCOPE),
+        Columns("mixing", ".1%", "mixing", interval=True),
+        Columns("mixing_mean", ".1%", "mean of tokens"),
+        Columns("mixing_std", ".1%", "standard deviation"),
+        Columns("mixing_min", ".1%", "smallest"),
+        Columns("mixing_max", ".1%", "largest"),
+    )
+    return Section(
+        "mixing",
+        "What a layer mixes into a token",
+        "The mixing ratio is how long the vector is that other tokens give, as a share of that and "
+        "of what the token gives itself: 0 keeps the token as it is, 1 replaces it by its context. "
+        "Seen by weights or norms alone, attention mixes; the residual connection keeps the token, "
+        "and so does the norm behind it where there is one. In the paper these are ATTN-W, ATTN-N, "
+        f"ATTNRES-W, ATTNRES-N and ATTNRESLN-N. {_behind_feed_forward(result)}"
+        "Intervals: 95%, over documents or texts.",
+        MIXING_PAPER,
+        [Drawing("mixing", "", "Mixing ratios by layer.", curves(result, asked))],
+        [table, tokens],
+    )
+
+
+def _behind_feed_forward(result: xr.Dataset) -> str:
+    """What is said of the feed-forward network, where it was looked through."""
+    if result.sizes["scope"] < len(SCOPES):
+        return ""
+    return (
+        "Through the feed-forward network each part has the share that its activations, as straight"
+        f" lines ({str(settings_of(result)['slope']).replace('_', ' ')}), give it (Kobayashi et "
+        "al. 2024); biases belong to no token. "
+    )
+
+
+def _mixing_by_group(
+    result: xr.Dataset, group: str, names: Mapping[Any, str], title: str, explanation: str
+) -> Section:
+    """The ratio with everything around the attention, by a group of tokens that there are."""
+    name = f"mixing_{group}"
+    variable, by = f"mixing_by_{group}", By(group, names)
+    last = str(result["scope"].values[-1])
+    whole = result.sel(scope=last)
+    there = [each for each in names if whole[variable].sel({group: each}).notnull().any()]
+    seen = whole.sel({group: there})
+    asked = Curve(variable, panel=SCOPES[last], by=by, interval=True, percent=True)
+    table = columns(
+        name,
+        f"{title}: {SCOPES[last]}",
+        seen,
+        ("layer", by),
+        Columns(variable, ".1%", "mixing", interval=True),
+    )
+    drawing = Drawing(name, "", f"{title}.", curves(seen, asked))
+    return Section(name, title, explanation, MIXING_PAPER, [drawing], [table])

@@ -1,6 +1,7 @@
 """Where hidden tokens come from over a corpus, by method, and how far methods agree."""
 
 from collections.abc import Sequence
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -8,16 +9,18 @@ import xarray
 from jaxtyping import Float64
 from scipy.stats import rankdata
 
-from headlight.analysis.batch_texts import units_of
+from headlight.analysis.batch_texts import Texts, units_of
 from headlight.analysis.flow import METHODS, input_maps
 from headlight.analysis.plan import Pass, StudyPlan
 from headlight.analysis.text_study import TextStudy
 from headlight.analysis.variables import Variable, described, long_names, with_slots
-from headlight.capture import Objective
+from headlight.capture import LayerRecord, Objective
 from headlight.encode import Encoded
 from headlight.encode.batch import Batch
-from headlight.reduce import Slots, Tally
-from headlight.studies.flow import FlowSettings
+from headlight.measures.mixing import BEHIND_FEED_FORWARD, SCOPES
+from headlight.reduce import Accumulator, Slots, Tally
+from headlight.studies.flow import FlowSettings, mixing
+from headlight.studies.flow.mixing import MixingObserver
 from headlight.vocabulary import CATEGORIES
 
 DISTANCES = (0, 1, 2, 4, 8, 16, 32, 64, 128)
@@ -29,7 +32,7 @@ TOKENS = ("all", "first", "last")
 COMPARED = 3
 """The order of input tokens is compared where there are as many of them, or more."""
 
-VARIABLES = long_names(
+VARIABLES = mixing.VARIABLES | long_names(
     {
         "own": Variable("share of the input token at the same place", interval="share"),
         "first": Variable("share of the first token of the text", interval="share"),
@@ -62,8 +65,19 @@ class FlowStudy(TextStudy[FlowSettings]):
     shares of input tokens, mean over the tokens that at least three are compared for.  A text
     counts once.
 
+    ``mixing[scope, layer]`` is the mixing ratio of a layer, between 0 and 1: the length of what the
+    other tokens give, over that and the length of what the token gives itself.  Scopes are
+    attention weights and norms, alone, with the residual connection, and for norms with the norm
+    behind it (`headlight.measures.mixing.SCOPES`); with ``mixing_feed_forward`` also behind the
+    feed-forward network, without and with the norm that follows.  ``mixing_by_category`` and
+    ``mixing_by_frequency`` are of some tokens, and ``mixing_by_state`` of mask tokens and of the
+    others but special ones; a mask token is of the category ``other``, and of no frequency.
+    ``mixing_mean``, ``mixing_std``, ``mixing_min`` and ``mixing_max`` are over single tokens.
+
     Raises:
-        UsageError: cross-attention is asked for, or a length that the model does not take.
+        UsageError: cross-attention is asked for, or a length that the model does not take; or
+            mixing ratios of a corpus that cannot be read again; or tokens are to be masked, and
+            there is no mask token.
         UnsupportedModelError: a method cannot be used with this model.
     """
 
@@ -71,32 +85,51 @@ class FlowStudy(TextStudy[FlowSettings]):
     title = "What hidden tokens come from"
     settings_class = FlowSettings
 
+    def prepare(self) -> None:
+        """Mask tokens, and count types for mixing ratios."""
+        settings = self.settings
+        if settings.masks:
+            examples = mixing.masked(self.plan, settings.masks, settings.seed)
+            self.plan = replace(self.plan, examples=examples)
+        self._counts = mixing.count_of_types(self.plan) if settings.mixes else None
+
     def choose_pass(self, objective: Objective | None) -> Pass:
         """The residual is looked at, and verified, where a method needs it."""
-        needs = {METHODS[name].layer_map for name in self.settings.methods}
-        return Pass(residual=bool(needs - {None, "weight", "merged_norm"}))
+        needs = {METHODS[name].layer_map for name in self.settings.followed}
+        residual = self.settings.mixes or bool(needs - {None, "weight", "merged_norm"})
+        return Pass(residual=residual)
 
     def observe(
         self, plan: StudyPlan[Encoded], batch: Batch, examples: Sequence[Encoded]
     ) -> "FlowObserver":
-        """Runs each text by itself."""
-        return FlowObserver(plan, examples, self.settings)
+        """Follow tokens in each text by itself, and look at mixing ratios in the whole batch."""
+        if self._counts is None:
+            return FlowObserver(plan, examples, self.settings)
+        mask = getattr(plan.model.tokenizer, "mask_token_id", None)
+        ratios = MixingObserver(Texts.of(batch, examples, plan.kind), self._counts, mask)
+        if "mixing_feed_forward" not in self.settings.methods:
+            return MixingFlowObserver(plan, examples, self.settings, ratios)
+        mixing.visit_behind_feed_forward(ratios, plan, batch, self.settings.slope)
+        return FlowObserver(plan, examples, self.settings, ratios)
 
     def dataset(self, plan: StudyPlan[Encoded], tally: Tally) -> xarray.Dataset:
         """Means with intervals."""
         found = tally.compute()
-        variables: dict[str, xarray.DataArray] = {}
-        for name, axes in AXES.items():
-            variables |= with_slots(name, axes, found[name]["mean"], found[name])
-        methods = list(self.settings.methods)
-        coordinates = {
-            "token": list(TOKENS),
-            "map": methods,
-            "other": methods,
-            "layer": plan.layers,
-            "category": list(CATEGORIES),
-            "distance": list(DISTANCES),
-        }
+        variables: dict[str, Any] = {}
+        for name, axes in (AXES | mixing.AXES).items():
+            if name in found:
+                variables |= with_slots(name, axes, found[name]["mean"], found[name])
+        coordinates: dict[str, Any] = {"layer": plan.layers, "category": list(CATEGORIES)}
+        methods = list(self.settings.followed)
+        if methods:
+            coordinates |= {"token": list(TOKENS), "map": methods, "other": methods}
+            coordinates["distance"] = list(DISTANCES)
+        if self.settings.mixes:
+            for name, statistic in mixing.OF_TOKENS.items():
+                variables[f"mixing_{name}"] = (mixing.AXES["mixing"], found["tokens"][statistic])
+            behind = "mixing_feed_forward" in self.settings.methods
+            coordinates["scope"] = [*SCOPES, *(BEHIND_FEED_FORWARD if behind else ())]
+            coordinates |= {"frequency": list(mixing.BANDS), "state": list(mixing.STATES)}
         return described(variables, coordinates, VARIABLES)
 
 
@@ -110,25 +143,45 @@ class FlowObserver:
         plan: which layers of which model.
         examples: the texts.
         settings: which methods.
+        ratios: those of the batch, where mixing ratios are looked at.
     """
 
     def __init__(
-        self, plan: StudyPlan[Encoded], examples: Sequence[Encoded], settings: FlowSettings
+        self,
+        plan: StudyPlan[Encoded],
+        examples: Sequence[Encoded],
+        settings: FlowSettings,
+        ratios: MixingObserver | None = None,
     ) -> None:
-        rows: dict[str, list[Any]] = {name: [] for name in AXES}
-        for example in examples:
+        self._examples, self._settings, self._ratios = examples, settings, ratios
+        self._rows: dict[str, list[Any]] = {name: [] for name in AXES if settings.followed}
+        for example in examples if settings.followed else ():
             found = input_maps(
-                plan.model, example, settings.methods, kind=plan.kind, layers=plan.layers
+                plan.model, example, settings.followed, kind=plan.kind, layers=plan.layers
             )
-            maps = np.stack([found[name].numpy() for name in settings.methods])
+            maps = np.stack([found[name].numpy() for name in settings.followed])
             for name, row in of_text(maps, example, causal=plan.kind == "decoder").items():
-                rows[name].append(row)
-        units = units_of(examples)
-        self._found = {name: Slots.of(units, np.stack(row)) for name, row in rows.items()}
+                self._rows[name].append(row)
 
     def tally(self) -> Tally:
-        """Means over texts."""
-        return Tally(dict(self._found))
+        """Means over texts, and over single tokens."""
+        rows = {name: np.stack(of_texts) for name, of_texts in self._rows.items()}
+        if self._ratios is not None:
+            rows |= self._ratios.rows()
+        units = units_of(self._examples)
+        members: dict[str, Accumulator] = {name: Slots.of(units, row) for name, row in rows.items()}
+        if self._ratios is not None:
+            members["tokens"] = self._ratios.tokens()
+        return Tally(members)
+
+
+class MixingFlowObserver(FlowObserver):
+    """Sees mixing ratios in the pass of the batch as well."""
+
+    def visit(self, record: LayerRecord) -> None:
+        """Look at the mixing ratios of one layer."""
+        assert self._ratios is not None  # noqa: S101 - it is made with them
+        self._ratios.visit(record)
 
 
 def of_text(maps: Maps, example: Encoded, *, causal: bool) -> dict[str, np.ndarray]:

@@ -37,7 +37,7 @@ def findings(reproduction: Reproduction, writer: ExhibitWriter) -> Section:
 
 
 def judge_claims(found: xarray.Dataset) -> list[Claim]:
-    """Every claim about a result of the study of mixing."""
+    """Every claim about a result of the study of flow."""
     ratios = {scope: over_layers(found, scope=scope) for scope in METHODS}
     return [
         Claim(
@@ -83,7 +83,9 @@ def _by_frequency(found: xarray.Dataset) -> list[Claim]:
     bands = list(present(seen, GROUPS["frequency"]))
     if len(bands) < 2:
         return []
-    rare, frequent = (over_layers(seen, "by_frequency", frequency=bands[at]) for at in (0, -1))
+    rare, frequent = (
+        over_layers(seen, "mixing_by_frequency", frequency=bands[at]) for at in (0, -1)
+    )
     return [
         Claim(
             "5. Rare types mix otherwise than frequent ones",
@@ -102,7 +104,9 @@ def _of_masks(found: xarray.Dataset) -> list[Claim]:
     seen = found.sel(scope=WHOLE)
     if len(present(seen, GROUPS["masks"])) < 2:
         return []
-    masked, given = (over_layers(seen, "by_state", state=state) for state in ("masked", "given"))
+    masked, given = (
+        over_layers(seen, "mixing_by_state", state=state) for state in ("masked", "given")
+    )
     return [
         Claim(
             "6. Masked tokens mix otherwise than the rest",

@@ -1,5 +1,7 @@
 """The mixing ratios of which all exhibits are made."""
 
+from typing import Any
+
 import xarray
 
 from headlight.findings.estimates import Estimate, estimates
@@ -23,12 +25,11 @@ WHOLE = "norm_residual_norm"
 def load_mixing(reproduction: Reproduction[Settings]) -> xarray.Dataset:
     """The mixing ratios of the text."""
     settings = text_settings(reproduction)
-    return reproduction.run(
-        "mixing", text_source(reproduction), masks=reproduction.masks, **settings
-    )
+    settings |= {"methods": ("mixing",), "masks": reproduction.masks}
+    return reproduction.run("flow", text_source(reproduction), **settings)
 
 
-def over_layers(found: xarray.Dataset, variable: str = "mixing", **where: str | int) -> Estimate:
+def over_layers(found: xarray.Dataset, variable: str = "mixing", **where: Any) -> Estimate:
     """Return the mean over layers of the same texts."""
     return estimates(found, variable, ("layer",), **where).mean()
 

@@ -52,9 +52,9 @@ def overall(found: xarray.Dataset) -> pandas.DataFrame:
     return pandas.DataFrame(
         {
             "method": list(METHODS.values()),
-            "mean": 100 * seen["token_mean"].mean("layer").values,
-            "max": 100 * seen["token_max"].max("layer").values,
-            "min": 100 * seen["token_min"].min("layer").values,
+            "mean": 100 * seen["mixing_mean"].mean("layer").values,
+            "max": 100 * seen["mixing_max"].max("layer").values,
+            "min": 100 * seen["mixing_min"].min("layer").values,
         }
     )
 
@@ -85,7 +85,7 @@ GROUPS: Mapping[str, Group] = {
         scope="",
     ),
     "frequency": Group(
-        "by_frequency",
+        "mixing_by_frequency",
         By(
             "frequency",
             {1: "1 to 9 times", 10: "10 to 99", 100: "100 to 999", 1000: "1,000 and more"},
@@ -93,13 +93,13 @@ GROUPS: Mapping[str, Group] = {
         "By how often the type of the token occurs in this text, without masks.",
     ),
     "masks": Group(
-        "by_state",
+        "mixing_by_state",
         By("state", {"masked": "masked", "given": "not masked"}),
         "A mask token has to take from its context what the model is to predict there. Special "
         "tokens are on neither side.",
     ),
     "categories": Group(
-        "by_category",
+        "mixing_by_category",
         By(
             "category",
             {"cls": "[CLS]", "sep": "[SEP]", "punctuation": ". or ,", "other": "other tokens"},

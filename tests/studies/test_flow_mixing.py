@@ -14,14 +14,17 @@ from headlight.analysis.text_plan import plan_text_study
 from headlight.capture import CapturedModel
 from headlight.encode import Encoded
 from headlight.errors import UnsupportedModelError, UsageError
-from headlight.studies.mixing import MixingSettings
-from headlight.studies.mixing.page import sections
-from headlight.studies.mixing.study import BANDS, MixingStudy, run
+from headlight.findings.estimates import estimates
+from headlight.studies.flow import FlowSettings
+from headlight.studies.flow.mixing import BANDS
+from headlight.studies.flow.page import sections
+from headlight.studies.flow.study import FlowStudy, run
 from headlight.views.result_page import answers
 from studies.models import documents, model, texts, tokenizer
 from studies.naive import MAPS, layers_of
 from tiny_models import build
 
+MIXING, BEHIND = ("mixing",), ("mixing_feed_forward",)
 SCOPES = ("weight", "norm", "weight_residual", "norm_residual", "norm_residual_norm")
 NORMS = {"bert": "encoder.layer.{}.attention.output.LayerNorm"}
 """The norm behind the sum, where there is one."""
@@ -41,7 +44,7 @@ def residuals(made: Any, family: str, example: Encoded) -> list[np.ndarray]:
     ]
     inputs = {"input_ids": torch.tensor([example.ids])}
     if family == "bert":
-        inputs["token_type_ids"] = torch.tensor([example.segments])
+        inputs["mixing_type_ids"] = torch.tensor([example.segments])
     with torch.no_grad():
         made(**inputs)
     for hook in hooks:
@@ -89,18 +92,18 @@ def naive(example: Encoded, made: Any, family: str, kind: str) -> np.ndarray:
 @pytest.mark.parametrize(("family", "kind"), [("bert", "encoder"), ("llama", "decoder")])
 def test_ratios_are_as_defined(family: str, kind: str) -> None:
     found, corpus = model(family), texts(7, longest=20)
-    settings = MixingSettings(batch_tokens=60, bootstrap=20)
+    settings = FlowSettings(methods=MIXING, batch_tokens=60)
     result = run(corpus, found, settings, progress=False)
-    plan = plan_text_study("mixing", "", corpus, found, settings)
+    plan = plan_text_study("flow", "", corpus, found, settings)
     examples = list(plan.examples)
     counts = np.bincount(np.concatenate([each.ids for each in examples]))
     by_text = [naive(each, found.transformer, family, kind) for each in examples]
     near(result["mixing"], np.mean([each.mean(-1) for each in by_text], 0))
     tokens = np.concatenate(by_text, -1)
-    near(result["token_mean"], tokens.mean(-1))
-    near(result["token_std"], tokens.std(-1, ddof=0), rtol=1e-3)
-    near(result["token_min"], tokens.min(-1))
-    near(result["token_max"], tokens.max(-1))
+    near(result["mixing_mean"], tokens.mean(-1))
+    near(result["mixing_std"], tokens.std(-1, ddof=0), rtol=1e-3)
+    near(result["mixing_min"], tokens.min(-1))
+    near(result["mixing_max"], tokens.max(-1))
     for place in range(4):
         means = [
             each[..., np.array(text.categories) == place].mean(-1)
@@ -108,9 +111,9 @@ def test_ratios_are_as_defined(family: str, kind: str) -> None:
             if place in text.categories
         ]
         if means:
-            near(result["by_category"][:, place], np.mean(means, 0))
+            near(result["mixing_by_category"][:, place], np.mean(means, 0))
         else:
-            assert result["by_category"][:, place].isnull().all()
+            assert result["mixing_by_category"][:, place].isnull().all()
     for place, least in enumerate(BANDS):
         last = [*BANDS, 10**9][place + 1]
         means = []
@@ -120,9 +123,10 @@ def test_ratios_are_as_defined(family: str, kind: str) -> None:
             if chosen.any():
                 means.append(each[..., chosen].mean(-1))
         if means:
-            near(result["by_frequency"][:, place], np.mean(means, 0))
-    assert (result["mixing_low"] <= result["mixing"]).all()
-    assert (result["mixing"] <= result["mixing_high"]).all()
+            near(result["mixing_by_frequency"][:, place], np.mean(means, 0))
+    ends = estimates(result, "mixing", ("scope", "layer"))
+    assert (ends.low <= ends.value).all()
+    assert (ends.value <= ends.high).all()
     assert any("mixes" in said for said in answers(result))
 
 
@@ -210,12 +214,12 @@ class _Block:
 def test_ratios_behind_the_feed_forward_network(family: str, kind: str) -> None:
     """By its definition: of each part what slopes of the whole give it."""
     found, corpus = model(family), texts(4, longest=12)
-    settings = MixingSettings(batch_tokens=60, bootstrap=20, feed_forward=True)
+    settings = FlowSettings(methods=BEHIND, batch_tokens=60)
     result = run(corpus, found, settings, progress=False)
-    examples = list(plan_text_study("mixing", "", corpus, found, settings).examples)
+    examples = list(plan_text_study("flow", "", corpus, found, settings).examples)
     wanted = [naive_behind(each, found.transformer, family, kind).mean(-1) for each in examples]
     near(result["mixing"][5:], np.mean(wanted, 0))
-    without = run(corpus, found, settings.replace(feed_forward=False), progress=False)
+    without = run(corpus, found, settings.replace(methods=MIXING), progress=False)
     near(result["mixing"][:5], without["mixing"].values)
     with_it, alone = sections(result), sections(without)
     assert [each.name for each in with_it] == [each.name for each in alone]
@@ -227,9 +231,7 @@ def test_a_feed_forward_network_beside_the_attention_is_refused() -> None:
     network = build("gpt_neox", WIDE, seed=7)
     found = CapturedModel(network, tokenizer("llama"), "gpt_neox", "1")
     with pytest.raises(UnsupportedModelError, match="beside it, so that nothing can be followed"):
-        run(texts(2), found, MixingSettings(feed_forward=True), progress=False)
-    with pytest.raises(UsageError, match="one kind of attention"):
-        run(texts(2), model("bert"), MixingSettings(feed_forward=True, kind="all"), progress=False)
+        run(texts(2), found, FlowSettings(methods=BEHIND), progress=False)
 
 
 def near(found: xarray.DataArray, wanted: np.ndarray, rtol: float = 2e-5) -> None:
@@ -240,10 +242,10 @@ def near(found: xarray.DataArray, wanted: np.ndarray, rtol: float = 2e-5) -> Non
 def test_masks_are_a_state_of_their_own_and_of_no_frequency() -> None:
     found, corpus = model("bert"), texts(5, longest=20)
     found.tokenizer.mask_token = "<unk>"
-    settings = MixingSettings(masks=0.3, bootstrap=4)
+    settings = FlowSettings(methods=MIXING, masks=0.3)
     result = run(corpus, found, settings, progress=False)
-    given = list(plan_text_study("mixing", "", corpus, found, settings).examples)
-    examples = list(MixingStudy(corpus, found, settings).plan.examples)
+    given = list(plan_text_study("flow", "", corpus, found, settings).examples)
+    examples = list(FlowStudy(corpus, found, settings).plan.examples)
     masked = [np.array(each.ids) == found.tokenizer.mask_token_id for each in examples]
     special = [np.isin(each.ids, [0, 1, 2]) for each in given]
     for one, other, hidden, kept in zip(given, examples, masked, special, strict=True):
@@ -257,20 +259,20 @@ def test_masks_are_a_state_of_their_own_and_of_no_frequency() -> None:
         ("given", [~hidden & ~kept for hidden, kept in zip(masked, special, strict=True)]),
     ):
         means = [each[..., one].mean(-1) for each, one in zip(ratios, chosen, strict=True)]
-        near(result["by_state"].sel(state=state), np.mean(means, 0))
+        near(result["mixing_by_state"].sel(state=state), np.mean(means, 0))
     assert sum(each.sum() for each in masked) >= 10  # a type of the second band, were it one
-    assert result["by_frequency"].sel(frequency=10).isnull().all()
+    assert result["mixing_by_frequency"].sel(frequency=10).isnull().all()
     means = [each[..., ~hidden].mean(-1) for each, hidden in zip(ratios, masked, strict=True)]
-    near(result["by_frequency"].sel(frequency=1), np.mean(means, 0))
-    assert [each.name for each in sections(result)][-1] == "states"
-    again = run(corpus, model("bert"), MixingSettings(bootstrap=4), progress=False)
-    assert "states" not in [each.name for each in sections(again)]
+    near(result["mixing_by_frequency"].sel(frequency=1), np.mean(means, 0))
+    assert [each.name for each in sections(result)][-1] == "mixing_state"
+    again = run(corpus, model("bert"), FlowSettings(methods=MIXING), progress=False)
+    assert "mixing_state" not in [each.name for each in sections(again)]
     with pytest.raises(UsageError, match="no mask token"):
         run(corpus, model("llama"), settings, progress=False)
 
 
 def test_where_no_norm_follows_the_last_scope_is_the_one_before() -> None:
-    result = run(texts(3, longest=12), model("llama"), progress=False)
+    result = run(texts(3, longest=12), model("llama"), FlowSettings(methods=MIXING), progress=False)
     last = result["mixing"].sel(scope="norm_residual_norm").values
     np.testing.assert_array_equal(last, result["mixing"].sel(scope="norm_residual").values)
 
@@ -278,14 +280,24 @@ def test_where_no_norm_follows_the_last_scope_is_the_one_before() -> None:
 def test_batches_and_cross_attention() -> None:
     corpus, found = texts(6, longest=16), model("bert")
     one, many = (
-        run(corpus, found, MixingSettings(batch_tokens=size, bootstrap=2), progress=False)
+        run(
+            corpus,
+            found,
+            FlowSettings(methods=MIXING, batch_tokens=size),
+            progress=False,
+        )
         for size in (16, 4096)
     )
     for name in one:
         np.testing.assert_allclose(one[name].values, many[name].values, rtol=1e-4, atol=1e-6)
     pairs = [" \n\n ".join(document.paragraphs) for document in documents(3)]
     with pytest.raises(UsageError, match="the residual belongs to no key"):
-        run(pairs, model("bart"), MixingSettings(pairs=True, kind="cross"), progress=False)
+        run(
+            pairs,
+            model("bart"),
+            FlowSettings(methods=MIXING, pairs=True, kind="cross"),
+            progress=False,
+        )
 
 
 def test_layers_that_cannot_be_followed_are_refused_in_a_sentence() -> None:
@@ -295,4 +307,4 @@ def test_layers_that_cannot_be_followed_are_refused_in_a_sentence() -> None:
 
     found.residuals[site] = NoResidualSite("layer 0: it cannot be followed.")
     with pytest.raises(UnsupportedModelError, match=r"^layer 0: it cannot be followed\.$"):
-        run(texts(3), found, progress=False)
+        run(texts(3), found, FlowSettings(methods=MIXING), progress=False)
