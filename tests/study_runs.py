@@ -51,12 +51,10 @@ class StudyRuns:
         """Those of all studies by name, and alignments by an encoder and of speech."""
         pairs, gold = self.data / example_data.SOURCES["parallel"], self.data / "gold.talp"
         encoded = headlight.alignment(
-            pairs, model=self.data / "model", gold=str(gold), bootstrap=2, progress=False
+            pairs, model=self.data / "model", gold=str(gold), progress=False
         )
         whisper, sounds = self._spoken
-        spoken = headlight.alignment(
-            sounds, model=whisper, chosen_heads=["L1H0"], bootstrap=2, progress=False
-        )
+        spoken = headlight.alignment(sounds, model=whisper, chosen_heads=["L1H0"], progress=False)
         found = {name: self.result(name) for name in studies()}
         return {**found, ENCODED: encoded, SPOKEN: spoken}
 
