@@ -169,7 +169,6 @@ def test_its_induction_heads_are_named() -> None:
         parts=["copying", "repeated"],
         sequences=4,
         tokens=50,
-        bootstrap=50,
         progress=False,
     )
     scores = result.repeated.sel(behaviour="prefix_matching")
