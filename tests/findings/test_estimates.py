@@ -7,6 +7,7 @@ import numpy as np
 import pytest
 import xarray as xr
 from hypothesis import given, strategies as st
+from scipy import stats
 
 from headlight.findings import highlights
 from headlight.findings.answers.heads import importance
@@ -19,10 +20,11 @@ from headlight.findings.estimates import (
     undecided,
     unreached,
 )
+from headlight.findings.rules import FEWEST_TEXTS
 from headlight.findings.special_tokens import weight_and_norm
+from headlight.result.estimate import MOVED, UNITS, WEIGHTS
 from headlight.views.grid import head_grid
 from headlight.views.result_page import answers
-from headlight.vocabulary import CATEGORIES
 from views.sample_results import survey_sample
 
 BOUNDED = ("share", "neighbour", "entropy", "vector_norm_cv", "effective_correlation_by_head",
@@ -166,6 +168,11 @@ def test_both_ends_of_the_dispersion_have_rivals(half: float, words: str) -> Non
 def test_longer_texts_and_the_last_layer_are_compared_by_intervals(half: float, word: str) -> None:
     result = plain(half)
     result["effective_correlation"].loc[{"length": 112}] = 0.7
+    count = result["effective_correlation_count"]
+    result["effective_correlation_count"] = count.where(count < FEWEST_TEXTS, 40)
+    freedom = result["effective_correlation_count"] - 1
+    deviation = half * np.sqrt(freedom) / stats.t.ppf(0.975, freedom)
+    result["effective_correlation_std"] = deviation
     result["entropy"].loc[{"measure": "weight", "query_category": "cls", "layer": 1}] = 2.35
     if not word:
         kinds = [each.kind for each in highlights(around(result, half))]
@@ -193,33 +200,31 @@ def test_sinks_are_counted_with_what_is_not_decided() -> None:
     assert said(result, "first") == of_head
 
 
-def test_what_is_out_of_reach_has_the_error_of_its_groups() -> None:
-    """Of each head: Σ over categories of the weight less effective attention, group by group."""
-    random, groups = np.random.default_rng(0), 7
+def test_what_is_out_of_reach_has_the_error_of_its_blocks() -> None:
+    """Of each head: Σ over categories of the weight less effective attention, block by block."""
+    random = np.random.default_rng(0)
     result = survey_sample(2, 3)
-    axes = ("group", "layer", "head", "measure", "key_category")
-    moved = random.normal(0, 0.01, (groups, 2, 3, 3, 4))
-    result["share_by_group"] = axes, moved
-    result["share_freedom"] = axes[1:], np.full((2, 3, 3, 4), 6.0)
+    share = result["share"]
+    moved = random.normal(0, 0.01, (32, *share.shape))
+    result = result.assign_coords({
+        f"share{MOVED}": (("slot", *share.dims), moved),
+        f"share{WEIGHTS}": ("slot", np.ones(32)),
+        UNITS: ("slot", np.ones(32)),
+    })  # fmt: skip
     found = unreached(result)
-    for layer in range(2):
-        for head in range(3):
-            of_all = result["share"].sel(query_category="all").isel(layer=layer, head=head)
-            parts = of_all.transpose("measure", "key_category").values
-            error = (
-                sum(
-                    sum(moved[g, layer, head, 0, k] - moved[g, layer, head, 2, k] for k in range(4))
-                    ** 2
-                    for g in range(groups)
-                )
-                ** 0.5
-            )
-            value = parts[0].sum() - parts[2].sum()
-            ends = [each[layer, head] for each in (found.value, found.low, found.high)]
-            half = 2.4469118511449692 * error  # Student's t of 6 degrees of freedom
-            assert ends == pytest.approx([value, value - half, value + half])
-    assert list(map(str, result["key_category"].values)) == list(CATEGORIES)
-    nothing = unreached(result.drop_vars(["share_by_group", "share_freedom"]))
+    parts = share.sel(query_category="all")
+    blocks = result[f"share{MOVED}"].sel(query_category="all")
+    apart, change = (
+        (each.sel(measure="weight") - each.sel(measure="effective")).sum("key_category")
+        for each in (parts, blocks)
+    )
+    error = np.sqrt((change**2).sum("slot")).transpose("layer", "head").values
+    value = apart.transpose("layer", "head").values
+    half = stats.t.ppf(0.975, 31) * error
+    np.testing.assert_allclose(found.value, value)
+    np.testing.assert_allclose(found.low, value - half, rtol=1e-6)
+    np.testing.assert_allclose(found.high, value + half, rtol=1e-6)
+    nothing = unreached(result.drop_vars([f"share{MOVED}", f"share{WEIGHTS}", UNITS]))
     np.testing.assert_array_equal(nothing.value, found.value)
     assert np.isnan(nothing.low).all()
 

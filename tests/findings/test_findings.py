@@ -90,6 +90,7 @@ def test_bins_of_one_or_two_documents_do_not_count():
     result["effective_correlation"][:] = np.nan
     result["effective_correlation"][2:5] = [0.9, 0.8, 0.1]
     result["effective_correlation_count"][:] = np.array([0, 0, 9, 9, 1, 0, 0, 0, 0])
+    result["effective_correlation_std"][:] = np.nan
     assert "correlation 0.90 below 48 tokens, 0.80 from 48" in by_kind(result)["length"]
 
 

@@ -59,8 +59,6 @@ def with_intervals(result: xr.Dataset, half: float, value: float | None = None) 
             UNITS: ("slot", np.full(32, 40)),
         })  # fmt: skip
     found = found.assign(gains(found, half) if "gain" in found else {})
-    if "share_by_group" in found:  # of which the error is made that sentences look at
-        found["share_by_group"] = found["share_by_group"] * half
     if "score" in found and "difference" in found:
         ahead = found["score"] - found["score"].rename(map="other")
         ahead = ahead.transpose(*found["difference"].dims)

@@ -40,4 +40,4 @@ def only(name: str, result: xr.Dataset) -> xr.Dataset:
     """Those numbers of a result, and what every survey has to do with them."""
     also = {f"{each}{end}" for each in ALSO[name] for end in ("", "_low", "_high")}
     kept = [each for each in result.data_vars if each in NAMES[name] | also]
-    return result[kept].assign_attrs(result.attrs)
+    return result.drop_vars([each for each in result.data_vars if each not in kept])

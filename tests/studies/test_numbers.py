@@ -13,16 +13,16 @@ from headlight.encode import adjacent_segments, texts as encode_texts
 from headlight.errors import UnknownNameError, UsageError
 from headlight.findings import highlights
 from headlight.studies.heads import SurveySettings
-from headlight.studies.heads.by_group import VARIABLES as BY_GROUP
 from headlight.studies.heads.deciles import VARIABLES as DECILES
 from headlight.studies.heads.residual import VARIABLES as OF_RESIDUAL
-from headlight.studies.heads.result import OF_BEHAVIOURS, OF_LENGTHS
+from headlight.studies.heads.result import OF_BEHAVIOURS
 from headlight.studies.heads.study import run as survey
 from headlight.studies.heads.token_types import VARIABLES as OF_TOKENS
 from headlight.views.result_page import result_page
 from studies import naive
 from studies.models import documents, subject, texts, transformer, uneven
 
+ENDS = ("_low", "_high")
 NAMES_OF_AXES = {
     "measure": ["weight", "norm", "effective"],
     "query_category": ["all", "cls", "sep", "punctuation", "other", "not_sep"],
@@ -47,16 +47,10 @@ def without_passages(result: xarray.Dataset) -> xarray.Dataset:
     """What is counted; `test_passages` holds passages against their definition.
 
     So do `test_behaviours` with what heads are known to do, `test_token_types`, `test_residual`,
-    and `test_by_group` with what groups of texts say.
+    and `test_intervals` with what blocks of the corpus say.
     """
-    of_groups = [
-        *BY_GROUP,
-        *(f"{name}_{end}" for name in OF_LENGTHS for end in ("low", "high")),
-    ]
     counted = result.drop_dims(["does", "token"], errors="ignore")
-    return counted.drop_vars([*of_groups, *DECILES], errors="ignore").drop_vars(
-        "decile", errors="ignore"
-    )
+    return counted.drop_vars(DECILES, errors="ignore").drop_vars("decile", errors="ignore")
 
 
 def assert_same(result: xarray.Dataset, expected: dict[str, np.ndarray]) -> None:
@@ -65,6 +59,7 @@ def assert_same(result: xarray.Dataset, expected: dict[str, np.ndarray]) -> None
     for name, labels in NAMES_OF_AXES.items():
         assert list(result[name].values) == labels
     np.testing.assert_array_equal(result["length"], expected.pop("length"))
+    expected = {name: each for name, each in expected.items() if not name.endswith(ENDS)}
     assert set(result.data_vars) == set(expected)
     for name, values in expected.items():
         assert result[name].shape == values.shape, name

@@ -14,7 +14,6 @@ from headlight.analysis.settings import Rows, RowsOfText
 from headlight.capture import Kind
 from headlight.encode import Encoded
 from headlight.encode.batch import Batch
-from headlight.reduce.group_means import GROUPS
 
 
 @dataclass(frozen=True, eq=False)
@@ -72,16 +71,6 @@ def text_id(example: Encoded) -> int:
 def units_of(examples: Sequence[Encoded]) -> Int64[np.ndarray, " text"]:
     """Return the number in the corpus of the unit that each text is of: a document, or the text."""
     return np.array([each.unit for each in examples], dtype=np.int64)
-
-
-def groups_of(examples: Sequence[Encoded]) -> Int64[np.ndarray, " text"]:
-    """Of each text the group in which it is left out, from 0 to `GROUPS` less one.
-
-    It depends on the tokens alone, so that texts that several models have read with one tokenizer
-    are in the same groups, wherever they stand.
-    """
-    numbers = [_number([each.ids, each.target]) % GROUPS for each in examples]
-    return np.array(numbers, dtype=np.int64)
 
 
 def _number(content: list[object]) -> int:

@@ -160,21 +160,19 @@ def dispersion(name: str, found: dict[str, Any], dims: tuple[str, ...]) -> dict[
     statistics = found[name]
     with np.errstate(invalid="ignore", divide="ignore"):
         variation = statistics["std"] / statistics["mean"]
-    variables = {
+    variables: dict[str, Any] = {
         f"{name}_mean": (dims, statistics["mean"]),
         f"{name}_std": (dims, statistics["std"]),
         f"{name}_cv": (dims, variation),
         f"{name}_min": (dims, statistics["minimum"]),
         f"{name}_max": (dims, statistics["maximum"]),
     }
-    if f"by_group_{name}_powers" in found:
-        of = found[f"by_group_{name}_powers"]
-        replicates = of_lengths(name, (of["mean"], of["without"], of["whole"]))
-        for each, (value, without, whole) in replicates.items():
-            moved, freedom = deviations(value, without, whole)
-            ends = student(value, np.sqrt((moved**2).sum(0)), freedom)
-            for end, values in zip(("low", "high"), ends, strict=True):
-                variables[f"{each}_{end}"] = dims, values
+    sums = found[f"slots_{name}_powers"]
+    replicates = of_lengths(name, (sums["mean"], sums["without"], sums["whole"]))
+    for each, of in replicates.items():
+        slots = dict(zip(("mean", "without", "whole"), of, strict=True))
+        value = variables[each][1]
+        variables |= with_slots(each, dims, value, {**slots, "units": sums["units"]})
     return variables
 
 

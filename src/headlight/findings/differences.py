@@ -1,14 +1,13 @@
 """What differs between surveys: the heads of one beside those of another, number by number.
 
-Each survey keeps what groups of texts move its numbers by (`headlight.reduce.GroupMeans`).  A text
-that two surveys have read is in the same group of both, and moves both alike: the difference of
-what the groups do is the error of the difference, smaller than those of the two.  Where the texts
-are others nothing cancels, and the same sum is the error of two independent numbers.
+Each survey keeps what blocks of its corpus move its numbers by (`headlight.result.estimate`).
+Where two surveys have read the same texts, a block moves both alike: the error of the difference is
+smaller than those of the two.  Where the texts are others, the errors are independent.
 """
 
 import json
-from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import asdict
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import asdict, replace
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -17,15 +16,15 @@ from numpy.typing import NDArray
 
 from headlight.catalogue import statistic_table
 from headlight.errors import UsageError
-from headlight.findings.observed import observed
+from headlight.findings.estimates import estimates
 from headlight.findings.passages import Attended, Passage, passage_of
 from headlight.findings.piece_text import PieceText
 from headlight.findings.rules import WORTH_SAYING
 from headlight.findings.statistics import applies, measures_of, place_of
-from headlight.findings.what_was_read import which_texts
+from headlight.findings.what_was_read import same_texts, which_texts
 from headlight.findings.wording import listed
 from headlight.result import describe, refusing_incomplete
-from headlight.vocabulary import FEWEST_FREEDOM
+from headlight.result.estimate import MOVED, UNITS, Estimate
 
 LEVEL = 0.05
 """The share of false alarms that is allowed among what is said to differ."""
@@ -79,24 +78,6 @@ class _Statistic(NamedTuple):
         return f"{self.behaviour} by {self.measure}" if self.measure else self.behaviour
 
 
-class _Numbers(NamedTuple):
-    """Those of one survey, ``[statistic, head of all layers]``; of `moved` groups come first."""
-
-    value: Array
-    value_low: Array
-    value_high: Array
-    moved: Array
-    freedom: Array
-
-    def at(self, heads: NDArray[np.int64]) -> "_Numbers":
-        """Of some heads, in this order; NaN where the number is -1."""
-        return _Numbers(*(np.where(heads >= 0, each[..., heads], np.nan) for each in self))
-
-    def of(self, statistics: Sequence[int]) -> "_Numbers":
-        """Return those of some statistics, by their places."""
-        return _Numbers(*(each[..., statistics, :] for each in self))
-
-
 def shares() -> list[str]:
     """Return the names of numbers that are shares of a row, and so can be compared in size."""
     return [row.name for row in statistic_table() if row.target]
@@ -119,7 +100,7 @@ def differences(
     Returns:
         ``value`` of each ``run``, ``statistic``, ``layer`` and ``head`` of the first run, and for
         each run but the first, along ``other``, the ``difference`` from the first, with their
-        intervals of 95%; the ``p_value`` of Student's t over groups of texts, and
+        intervals of 95%; the ``p_value`` of Student's t over blocks of the corpus, and
         ``false_discovery``, adjusted for all numbers of all heads of that run (Benjamini and
         Hochberg 1995): what is at most 0.05 differs, with 5% of false alarms among all that does;
         all else is inconclusive.  Of numbers that are equal for all heads of all runs one is kept;
@@ -138,10 +119,10 @@ def differences(
     equal = _equal(statistics, numbers)
     kept = [at for at, each in enumerate(statistics) if each.label not in equal]
     statistics = [statistics[at] for at in kept]
-    numbers = [each.of(kept) for each in numbers]
+    numbers = [each.at(np.array(kept, dtype=int)) for each in numbers]
     matches = [_partners(numbers[0], other, match) for other in numbers[1:]]
     partners = [each for each, _ in matches]
-    beside = [numbers[0], *(each.at(of) for each, of in zip(numbers[1:], partners, strict=True))]
+    beside = [numbers[0], *map(_of_heads, numbers[1:], partners)]
     heads = (runs[0].sizes["layer"], runs[0].sizes["head"])
 
     def by_head(parts: Sequence[Array]) -> Array:
@@ -150,10 +131,13 @@ def differences(
 
     dims = ("statistic", "layer", "head")
     variables: dict[str, Any] = {
-        name: (("run", *dims), by_head([getattr(each, name) for each in beside]))
-        for name in _Numbers._fields[:3]
+        f"value{end}": (("run", *dims), by_head([_ENDS[end](each) for each in beside]))
+        for end in _ENDS
     }
-    tested = [_tested(beside[0], each) for each in beside[1:]]
+    paired = [same_texts([runs[0], run]) for run in runs[1:]]
+    tested = [
+        _tested(beside[0], each, paired=same) for each, same in zip(beside[1:], paired, strict=True)
+    ]
     for name in tested[0]:
         variables[name] = ("other", *dims), by_head([each[name] for each in tested])
     for at, name in enumerate(("layer", "head")):
@@ -223,10 +207,10 @@ def _check(runs: Sequence[xr.Dataset], match: str) -> None:
             raise UsageError(
                 f"run {number} holds several kinds of attention; choose one of them with kind."
             )
-        if "group_texts" not in run:
+        if UNITS not in run.variables:
             raise UsageError(
-                f"run {number} is of an earlier version of Headlight, which kept nothing of groups "
-                "of texts; survey again."
+                f"run {number} is of an earlier version of Headlight, which kept nothing of blocks "
+                "of the corpus; survey again."
             )
     if match == "place":
         _check_places(runs)
@@ -249,33 +233,43 @@ def _common(runs: Sequence[xr.Dataset]) -> list[_Statistic]:
 
 
 def _known(run: xr.Dataset) -> Iterator[_Statistic]:
-    """All rows of the table of whose numbers groups of texts are known."""
+    """All rows of the table of whose numbers a survey knows what blocks move them by."""
     for row in statistic_table():
         for measure in measures_of(run, row) if applies(run, row) else ():
             variable, where = place_of(run, row, measure)
-            if f"{variable}_by_group" in run:
+            if f"{variable}{MOVED}" in run.variables:
                 yield _Statistic(row.name, measure, variable, where)
 
 
-def _numbers(run: xr.Dataset, statistics: Sequence[_Statistic]) -> _Numbers:
+def _numbers(run: xr.Dataset, statistics: Sequence[_Statistic]) -> Estimate:
+    """Return the numbers of a survey, ``[statistic, head of all layers]``."""
     by_head = ("layer", "head")
+    every = [estimates(run, each.variable, by_head, **each.where) for each in statistics]
 
-    def read(each: _Statistic, end: str) -> Array:
-        name = f"{each.variable}{end}"
-        where = dict(each.where)
-        dims: tuple[str, ...] = by_head
-        if end in ("_by_group", "_freedom"):  # of all queries
-            where.pop("query_category", None)
-            dims = ("group", *by_head) if end == "_by_group" else by_head
-        values = observed(run, name, dims, **where)
-        return values.reshape(*values.shape[:-2], -1)
+    def stacked(name: str) -> NDArray[Any]:
+        parts = [np.asarray(getattr(each, name)) for each in every]
+        return np.stack([part.reshape(*part.shape[:-2], -1) for part in parts], -2)
 
-    ends = ("", "_low", "_high", "_by_group", "_freedom")
-    parts = [np.stack([read(each, end) for each in statistics], -2) for end in ends]
-    return _Numbers(*parts)
+    value, moved, weights = (stacked(name) for name in ("value", "moved", "weights"))
+    units, scale, freedom = every[0].units, stacked("scale"), stacked("freedom")
+    return Estimate(value, moved, weights, units, scale, freedom)
 
 
-def _equal(statistics: Sequence[_Statistic], numbers: Sequence[_Numbers]) -> dict[str, str]:
+def _of_heads(numbers: Estimate, heads: NDArray[np.int64]) -> Estimate:
+    """Return those of some heads, in this order; NaN where the number is -1."""
+    chosen = numbers.at((slice(None), np.maximum(heads, 0)))
+    return replace(chosen, value=np.where(heads >= 0, chosen.value, np.nan))
+
+
+_ENDS: Mapping[str, Callable[[Estimate], Array]] = {
+    "": lambda numbers: numbers.value,
+    "_low": lambda numbers: numbers.low,
+    "_high": lambda numbers: numbers.high,
+}
+"""Numbers and the ends of their intervals, by what their names end with."""
+
+
+def _equal(statistics: Sequence[_Statistic], numbers: Sequence[Estimate]) -> dict[str, str]:
     """Return the labels of numbers that are another under a second name, and that other's.
 
     They are equal for all heads of all runs; what is the same for all heads tells no names apart.
@@ -299,7 +293,7 @@ def _equal(statistics: Sequence[_Statistic], numbers: Sequence[_Numbers]) -> dic
     return equal
 
 
-def _partners(first: _Numbers, other: _Numbers, match: str) -> tuple[NDArray[np.int64], Array]:
+def _partners(first: Estimate, other: Estimate, match: str) -> tuple[NDArray[np.int64], Array]:
     """Of each head of the first run the number of a head of the other, and how far it is away.
 
     By behaviour -1 for none: the nearest head of the other run is a partner only if no head of the
@@ -324,27 +318,21 @@ def _partners(first: _Numbers, other: _Numbers, match: str) -> tuple[NDArray[np.
     return found, distance
 
 
-def _tested(first: _Numbers, other: _Numbers) -> dict[str, Array]:
+def _tested(first: Estimate, other: Estimate, *, paired: bool) -> dict[str, Array]:
     """The difference, its interval, and whether it is one."""
-    from scipy.special import stdtr, stdtrit
     from scipy.stats import false_discovery_control
 
-    difference = other.value - first.value
-    error = np.sqrt(((other.moved - first.moved) ** 2).sum(0))
-    freedom = np.fmin(first.freedom, other.freedom)
-    freedom = np.where(freedom >= FEWEST_FREEDOM, freedom, np.nan)
-    with np.errstate(divide="ignore", invalid="ignore"):
-        p_value = 2 * stdtr(freedom, -np.abs(difference) / error)
+    difference = other.minus(first, paired=paired)
+    low, high = difference.interval()
     # Of pairs even rounding would be certain.
-    same = np.abs(difference) <= SAME * np.maximum(1, np.abs(first.value))
-    p_value = np.where(same, 1.0, p_value)
-    half = stdtrit(freedom, 0.975) * error
+    same = np.abs(difference.value) <= SAME * np.maximum(1, np.abs(first.value))
+    p_value = np.where(same, 1.0, difference.p_value())
     adjusted, known = np.full_like(p_value, np.nan), np.isfinite(p_value)
     adjusted[known] = false_discovery_control(p_value[known])
     return {
-        "difference": difference,
-        "difference_low": difference - half,
-        "difference_high": difference + half,
+        "difference": difference.value,
+        "difference_low": low,
+        "difference_high": high,
         "p_value": p_value,
         "false_discovery": adjusted,
     }
@@ -361,25 +349,23 @@ def _place(heads: NDArray[np.int64], run: xr.Dataset) -> tuple[Array, Array]:
 
 
 def _of_runs(
-    numbers: Sequence[_Numbers], runs: Sequence[xr.Dataset], statistics: Sequence[_Statistic]
+    numbers: Sequence[Estimate], runs: Sequence[xr.Dataset], statistics: Sequence[_Statistic]
 ) -> dict[str, Any]:
     """The highest number of each run, and where shares first are certainly high."""
     best = [np.where(np.isfinite(each.value), each.value, -np.inf).argmax(-1) for each in numbers]
     every = np.arange(len(statistics))
     found: dict[str, Any] = {
-        f"strongest{name.removeprefix('value')}": (
+        f"strongest{end}": (
             ("run", "statistic"),
-            np.stack(
-                [getattr(one, name)[every, at] for one, at in zip(numbers, best, strict=True)]
-            ),
+            np.stack([read(one)[every, at] for one, at in zip(numbers, best, strict=True)]),
         )
-        for name in _Numbers._fields[:3]
+        for end, read in _ENDS.items()
     }
     places = [_place(at, run) for at, run in zip(best, runs, strict=True)]
     for at, name in enumerate(("layer", "head")):
         found[f"strongest_{name}"] = ("run", "statistic"), np.stack([each[at] for each in places])
     of_shares = np.array([each.behaviour in shares() for each in statistics])
-    high = np.stack([(each.value_low > WORTH_SAYING).any(-1) for each in numbers]) & of_shares
+    high = np.stack([(each.low > WORTH_SAYING).any(-1) for each in numbers]) & of_shares
     found["arises"] = "statistic", np.where(high.any(0), high.argmax(0), -1)
     return found
 

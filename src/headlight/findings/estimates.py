@@ -49,41 +49,31 @@ def estimates(
 
 
 def unreached(result: xr.Dataset) -> Estimate:
-    """The share of the weight that cannot change the head's output, [layer, head].
+    """Return the share of the weight that cannot change the head's output, [layer, head]."""
+    dims, value = ("layer", "head"), out_of_reach(result)
+    if f"share{MOVED}" not in result.variables:
+        return Estimate.with_ends(value, *(np.full_like(value, np.nan) for _ in range(2)))
+    weights, effective = (
+        estimates(result, "share", ("key_category", *dims), measure=by, query_category="all")
+        for by in ("weight", "effective")
+    )
+    apart = weights.minus(effective).at(np.isin(result["key_category"], CATEGORIES))
+    part = apart.mean(0).times(np.maximum(np.isfinite(apart.value).sum(0), 1))
+    return replace(part, value=value)
 
-    Its error is what groups of texts move it by.
+
+def by_length(result: xr.Dataset) -> Estimate:
+    """Return the correlation of raw and effective attention by the length of texts.
+
+    Its ends are those of Student's t over the texts of each length.
     """
     from scipy.special import stdtrit
 
-    value = out_of_reach(result)
-    dims = ("layer", "head")
-
-    def each(name: str, *before: str) -> Array:
-        weight, effective = (
-            np.stack([observed(result, name, (*before, *dims), measure=by, key_category=category)
-                      for category in CATEGORIES])
-            for by in ("weight", "effective")
-        )  # fmt: skip
-        together: Array = np.stack([weight, effective])
-        return together
-
-    if f"share{MOVED}" in result:
-        weights, effective = (
-            estimates(result, "share", ("key_category", *dims), measure=by, query_category="all")
-            for by in ("weight", "effective")
-        )
-        apart = weights.minus(effective).at(np.isin(result["key_category"], CATEGORIES))
-        part = apart.mean(0).times(np.maximum(np.isfinite(apart.value).sum(0), 1))
-        return replace(part, value=value)
-
-    moved, freedom = each("share_by_group", "group"), each("share_freedom")
-    if not moved.shape[2]:
-        return Estimate.with_ends(value, *(np.full_like(value, np.nan) for _ in range(2)))
-    error = np.sqrt((np.nansum(moved[0] - moved[1], axis=0) ** 2).sum(0))
-    fewest = np.where(freedom > 0, freedom, np.inf).min((0, 1))
-    known = np.isfinite(fewest) & (fewest >= FEWEST_FREEDOM)
-    half = stdtrit(np.where(known, fewest, np.nan), 0.975) * error
-    return Estimate.with_ends(value, value - half, value + half)
+    name, dims = "effective_correlation", ("length",)
+    value, deviation, count = (observed(result, name + end, dims) for end in ("", "_std", "_count"))
+    freedom = np.where(count - 1 >= FEWEST_FREEDOM, count - 1, np.nan)
+    half = stdtrit(freedom, 0.975) * deviation / np.sqrt(freedom)
+    return Estimate.with_ends(value, np.maximum(value - half, -1), np.minimum(value + half, 1))
 
 
 def means(result: xr.Dataset, name: str, *dims: str) -> Estimate:

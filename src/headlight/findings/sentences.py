@@ -14,6 +14,7 @@ from headlight.findings.estimates import (
     Estimate,
     around,
     between,
+    by_length,
     estimates,
     many,
     unreached,
@@ -520,7 +521,7 @@ def _effective(result: xr.Dataset) -> Highlight | None:
 
 def _length(result: xr.Dataset) -> Highlight | None:
     """Whether effective attention leaves the weights in longer texts (Brunner, Figure 1a)."""
-    correlation = estimates(result, "effective_correlation", ("length",))
+    correlation = by_length(result)
     count = observed(result, "effective_correlation_count", ("length",))
     # A bin of one or two documents says nothing about its length.
     seen = np.flatnonzero(np.isfinite(correlation.value) & ~(count < rules.FEWEST_TEXTS))

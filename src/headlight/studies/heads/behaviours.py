@@ -15,7 +15,7 @@ import torch
 from jaxtyping import Bool, Float, Int64
 from torch import Tensor
 
-from headlight.analysis.batch_texts import groups_of
+from headlight.analysis.batch_texts import units_of
 from headlight.analysis.positions import Positions, filled, moments, stacked
 from headlight.analysis.sentences import rank_of
 from headlight.capture import LayerRecord
@@ -25,11 +25,18 @@ from headlight.encode.batch import Batch
 from headlight.errors import UsageError
 from headlight.measures.precision import double, single
 from headlight.pool import Groups, Pairs, at_pairs, over_offsets, over_pairs
-from headlight.reduce import Accumulator, Count, GroupMeans, Ratio, Strongest
+from headlight.reduce import Accumulator, Count, Ratio, Slots, Strongest
 from headlight.reduce.base import Array
 from headlight.shapes import Score
 from headlight.studies.heads.one_pass import GROUPS, Sums, listed
-from headlight.studies.heads.part import PartObserver, SeenLayer, SeenMeasure, inputs_of
+from headlight.studies.heads.part import (
+    PartObserver,
+    SeenLayer,
+    SeenMeasure,
+    inputs_of,
+    means,
+    ratios,
+)
 from headlight.studies.heads.row_loops import Asked
 from headlight.vocabulary import (
     CATEGORIES,
@@ -132,7 +139,7 @@ class BehaviourCounter(PartObserver):
         queries, keys = Positions.for_kind(batch, kind)
         self._measures = measures
         self._ranks = np.array([rank_of(example, kind) for example in examples])
-        self._groups = groups_of(examples)
+        self._units = units_of(examples)
         self._own = kind != "cross"
         self._there = queries.category >= 0
         self._key_there = keys.category >= 0
@@ -277,14 +284,20 @@ class BehaviourCounter(PartObserver):
         share = np.divide(given, queries, out=np.full_like(given, np.nan), where=queries > 0)
         first = share[..., 0]
         sink = np.where(np.isnan(first), np.nan, first > SINK)
+        # Sums in blocks of all numbers would take too much memory.
+        with_interval = slice(len(behaviours()))
         found: dict[str, Accumulator] = {
             "behaviour_rows": _rows_asked(queries),
             "behaviour": moments(share),
             "behaviour_rest": _ratio(seen["given_rest"], seen["rest"]),
-            "distance": _ratio(*_distances(seen["powers"])),
-            "first": moments(_mean_over_heads(first)),
-            "by_group_behaviour": GroupMeans.of(self._groups, share[..., : len(behaviours())]),
-            "by_group_distance": GroupMeans.of(self._groups, *_distances(seen["powers"])),
+            "slots_behaviour": Slots.of(self._units, share[..., with_interval]),
+            "slots_behaviour_rest": Slots.of(
+                self._units,
+                seen["given_rest"][..., with_interval],
+                seen["rest"][..., with_interval],
+            ),
+            **ratios("distance", *_distances(seen["powers"]), self._units),
+            **means("first", _mean_over_heads(first), self._units),
         }
         of_heads = {"sink": sink}
         if {"weight", "norm"} <= set(self._measures):
@@ -293,11 +306,10 @@ class BehaviourCounter(PartObserver):
         if "drain" in seen:
             of_heads["drain"] = seen["drain"]
         for name, rows in of_heads.items():
-            found[name] = moments(rows)
-            found[f"by_group_{name}"] = GroupMeans.of(self._groups, rows)
+            found |= means(name, rows, self._units)
         if "activation" in seen:
             activation = seen["activation"]
-            found["activation"] = moments(activation[..., :2])
+            found |= means("activation", activation[..., :2], self._units)
             largest = Strongest(activation.shape[1:2], width=2)
             ranks = np.broadcast_to(self._ranks[:, None], activation.shape[:2])
             largest.update(activation[..., 0], ranks, activation[..., 2:])

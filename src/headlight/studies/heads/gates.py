@@ -1,11 +1,12 @@
 """How far the gates of heads are open, and where norms are taken if a gate is a vector."""
 
+import numpy as np
 import torch
-from jaxtyping import Bool
+from jaxtyping import Bool, Int64
 from torch import Tensor
 
-from headlight.analysis.positions import Positions, moments, stacked
-from headlight.analysis.variables import Variable, of_mean
+from headlight.analysis.positions import Positions, stacked
+from headlight.analysis.variables import Variable
 from headlight.measures import Scores
 from headlight.measures.precision import single
 from headlight.pool import over_queries
@@ -17,6 +18,8 @@ from headlight.studies.heads.part import (
     PartObserver,
     SeenLayer,
     Variables,
+    means,
+    number,
 )
 
 NEARLY_CLOSED = 0.1
@@ -47,9 +50,11 @@ class GateObserver(PartObserver):
 
     Args:
         queries: their positions.
+        units: the unit of the corpus that each text is of.
     """
 
-    def __init__(self, queries: Positions) -> None:
+    def __init__(self, queries: Positions, units: Int64[np.ndarray, " text"]) -> None:
+        self._units = units
         self._members = query_members(queries)
         self._blocks = BlockRows()
         self._means: dict[int, Tensor] = {}
@@ -73,7 +78,8 @@ class GateObserver(PartObserver):
 
     def members(self) -> dict[str, Accumulator]:
         """Return the statistics of the batch, by name."""
-        return {"gate": moments(stacked([self._means[layer] for layer in sorted(self._means)]))}
+        rows = stacked([self._means[layer] for layer in sorted(self._means)])
+        return means("gate", rows, self._units)
 
 
 def gates(outcome: Outcome) -> Variables:
@@ -82,6 +88,5 @@ def gates(outcome: Outcome) -> Variables:
         return {}
     variables: Variables = {}
     for at, name in enumerate(VARIABLES):
-        of = {part: values[..., at] for part, values in outcome.found["gate"].items()}
-        variables |= of_mean(name, ("layer", "head"), of)
+        variables |= number(name, ("layer", "head"), outcome.found, "gate", at)
     return variables

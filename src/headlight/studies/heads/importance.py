@@ -3,19 +3,27 @@
 import json
 from typing import Any
 
+import numpy as np
 import torch
 from jaxtyping import Bool, Float, Int64
 from torch import Tensor
 
-from headlight.analysis.positions import Positions, array, moments, stacked
-from headlight.analysis.variables import Variable, of_mean
+from headlight.analysis.positions import Positions, array, stacked
+from headlight.analysis.variables import Variable
 from headlight.capture import Kind, LayerRecord, Prepared, Reduction
 from headlight.errors import CaptureError, CorpusError
 from headlight.measures import Scores
 from headlight.measures.precision import double
 from headlight.pool import Membership, membership, over_keys
 from headlight.reduce import Accumulator, Count
-from headlight.studies.heads.part import Outcome, PartObserver, SeenLayer, Variables
+from headlight.studies.heads.part import (
+    Outcome,
+    PartObserver,
+    SeenLayer,
+    Variables,
+    means,
+    number,
+)
 from headlight.vocabulary import CATEGORIES
 
 VARIABLES = {
@@ -61,8 +69,8 @@ def importance(outcome: Outcome) -> Variables:
     return {
         "importance_query": list(QUERY_CATEGORIES),
         "importance_key": list(KEY_CATEGORIES),
-        **of_mean("importance", dims, found["importance"]),
-        **of_mean("loss", (), found["loss"]),
+        **number("importance", dims, found, "importance"),
+        **number("loss", (), found, "loss"),
         "predicted_tokens": ((), found["predicted"]["total"]),
         "masked_tokens": ((), found["masked"]["total"]),
     }
@@ -87,9 +95,17 @@ class ImportanceObserver(PartObserver):
         batch: what the model is given.
         kind: which attention is looked at.
         reduction: how the loss of a document was made.
+        units: the unit of the corpus that each text is of; by default each is one.
     """
 
-    def __init__(self, batch: Prepared, kind: Kind, reduction: Reduction) -> None:
+    def __init__(
+        self,
+        batch: Prepared,
+        kind: Kind,
+        reduction: Reduction,
+        units: Int64[np.ndarray, " text"] | None = None,
+    ) -> None:
+        self._units = np.arange(len(batch.lengths)) if units is None else units
         queries, keys = Positions.for_kind(batch, kind)
         of_source = batch.masked
         none_masked = torch.zeros_like(queries.category, dtype=torch.bool)
@@ -138,10 +154,11 @@ class ImportanceObserver(PartObserver):
         counted = torch.ones_like(losses, dtype=torch.bool) if predicted is None else predicted > 0
         if predicted is not None and self._reduction == "sum":
             losses = losses / predicted.clamp_min(1)
+        predicting = array(counted) > 0
         layers = stacked([self._means[layer] for layer in sorted(self._means)])
         return {
-            "importance": moments(layers[array(counted) > 0]),
-            "loss": moments(array(losses[counted])),
+            **means("importance", layers[predicting], self._units[predicting]),
+            **means("loss", array(losses[counted]), self._units[predicting]),
             "predicted": _count(torch.zeros_like(counted) if predicted is None else predicted),
             "masked": _count(self._masked),
             "unpredicted": _count(~counted),

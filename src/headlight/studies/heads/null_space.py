@@ -1,6 +1,6 @@
 """How much of attention is identifiable (Brunner et al. 2020, Sections 3.2 to 3.5)."""
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable
 
 import numpy as np
 import torch
@@ -9,7 +9,7 @@ from torch import Tensor
 
 from headlight.analysis.batch_texts import Texts
 from headlight.analysis.positions import LENGTH_BIN, array, stacked
-from headlight.analysis.variables import Variable, of_mean
+from headlight.analysis.variables import Variable, with_slots
 from headlight.measures import Scores
 from headlight.measures.effective_correlation import comoments, correlation
 from headlight.measures.precision import double
@@ -36,15 +36,13 @@ NAMES = dict(
 
 _OF_BOUND = "what the dimension of the null space of {} cannot be below"
 VARIABLES = {
-    "rank_by_length": Variable("rank of T", interval="positive"),
-    "null_dimension": Variable("dimension of the left null space of T", interval="positive"),
+    "rank_by_length": Variable("rank of T"),
+    "null_dimension": Variable("dimension of the left null space of T"),
     "null_dimension_min": Variable("smallest dimension of the left null space of T"),
     "null_dimension_max": Variable("largest dimension of the left null space of T"),
-    "null_dimension_with_ones": Variable(
-        "dimension of the left null space of [T, 1]", interval="positive"
-    ),
-    "bound": Variable(_OF_BOUND.format("T"), interval="positive"),
-    "bound_with_ones": Variable(_OF_BOUND.format("[T, 1]"), interval="positive"),
+    "null_dimension_with_ones": Variable("dimension of the left null space of [T, 1]"),
+    "bound": Variable(_OF_BOUND.format("T")),
+    "bound_with_ones": Variable(_OF_BOUND.format("[T, 1]")),
     "equal_count": Variable("texts whose null space of T is no larger than its bound"),
     "equal_with_ones_count": Variable("texts whose null space of [T, 1] is no larger"),
     "effective_correlation_whole": Variable(
@@ -72,14 +70,15 @@ def null_space(outcome: Outcome) -> Variables:
         return {}
     variables: Variables = {"point_field": list(POINT)}
     for name, variable in NAMES.items():
-        variables |= of_mean(variable, HEAD, found[f"null_{name}"])
+        variables[variable] = (HEAD, found[f"null_{name}"]["mean"])
     for end in ("minimum", "maximum"):
         variables[f"null_dimension_{end[:3]}"] = (HEAD, found["null_dimension"][end])
     for name in BOUNDS:
-        variables |= of_mean(name, HEAD[:2], found[f"null_{name}"])
+        variables[name] = (HEAD[:2], found[f"null_{name}"]["mean"])
     for name in EQUAL:
         variables[f"{name}_count"] = (HEAD, found[f"null_{name}"]["total"])
-    variables |= of_mean("effective_correlation_whole", (), _of_all(found["correlation"]))
+    sums = found["slots_correlation"]
+    variables |= with_slots("effective_correlation_whole", (), sums["mean"], sums)
     (points,) = found["null_points"]["rows"]
     variables["points"] = (("point", "point_field"), points[np.isfinite(points[:, 0])])
     sizes = {site.layer: site.head_dim for site in outcome.plan.sites}
@@ -87,17 +86,6 @@ def null_space(outcome: Outcome) -> Variables:
     variables["keys_mean"] = (HEAD[:1], found["null_keys"]["mean"])
     variables["text_count"] = (HEAD[:1], found["null_keys"]["count"])
     return variables
-
-
-def _of_all(by_length: Mapping[str, np.ndarray]) -> dict[str, np.ndarray]:
-    """Count, mean and standard deviation of the texts of all lengths together."""
-    count, mean, std = (by_length[name] for name in ("count", "mean", "std"))
-    texts = count.sum(0)
-    there = np.where(texts > 0, texts, np.nan)
-    whole = np.nansum(count * mean, 0) / there
-    squares = np.nansum(count * std**2, 0) + np.nansum(count * (mean - whole) ** 2, 0)
-    found = {"count": texts, "mean": whole, "std": np.sqrt(squares / there)}
-    return {name: np.asarray(value) for name, value in found.items()}  # of one head a number
 
 
 class NullSpaceObserver(PartObserver):

@@ -23,11 +23,10 @@ from headlight.pool import (
     to_neighbours,
     with_all,
 )
-from headlight.reduce import Accumulator, Grouped, Moments, Ratio, Tally
+from headlight.reduce import Accumulator, Grouped, Moments, Ratio, Slots, Tally
 from headlight.reduce.base import Array
 from headlight.shapes import Score
 from headlight.studies.heads.behaviours import BehaviourCounter
-from headlight.studies.heads.by_group import POWERS, members
 from headlight.studies.heads.one_pass import OnePass, Sums
 from headlight.studies.heads.part import (
     BlockRows,
@@ -35,11 +34,15 @@ from headlight.studies.heads.part import (
     SeenLayer,
     SeenMeasure,
     inputs_of,
+    means,
+    ratios,
 )
 from headlight.vocabulary import CATEGORIES, MEASURES, NEIGHBOURS, Measure, ValueBias, measure
 
 OF_ALL_QUERIES = ("weight", "effective", "gradient", "attribution")
 """Measures that cost no more where a gate makes f another for each query."""
+POWERS = ("vector_norm_powers", "input_norm_powers")
+"""What is known of lengths of each text: how many, their sum, that of their squares."""
 OFFSETS = tuple(NEIGHBOURS.values())
 ROUNDING = 1e-6
 """Sums of weights that are smaller are what rounding leaves of 0."""
@@ -60,7 +63,7 @@ class HeadsObserver:
         value_bias: whether T of effective attention has the value bias in it.
         measures: that are looked at.
         parts: other observers, which are handed measures, blocks and layers as they are seen.
-        groups: of the texts, in which they are left out; see `headlight.studies.heads.by_group`.
+        units: the unit of the corpus that each text is of; by default each is one.
         sampled: queries at which norms are taken where a gate is a vector; None for all.
     """
 
@@ -73,7 +76,7 @@ class HeadsObserver:
         measures: Sequence[str] = MEASURES,
         parts: Sequence[PartObserver] = (),
         *,
-        groups: Int64[np.ndarray, " text"] | None = None,
+        units: Int64[np.ndarray, " text"] | None = None,
         sampled: Bool[Tensor, "batch query"] | None = None,
     ) -> None:
         self._kind = kind
@@ -81,7 +84,7 @@ class HeadsObserver:
         self._measures = measures
         self._parts = parts
         self._counter = next((each for each in parts if isinstance(each, BehaviourCounter)), None)
-        self._groups = groups
+        self._units = np.arange(len(keys.lengths)) if units is None else units
         self._sampled = sampled
         self._sample: Tensor | None = None
         self._keys = keys
@@ -126,18 +129,24 @@ class HeadsObserver:
         powers = {name: seen.pop(name) for name in POWERS if name in seen}
         if (first := seen.pop("first", None)) is not None:
             seen["class"] = self._beside_first(seen["total"], first)
-        found: dict[str, Accumulator] = {name: moments(rows) for name, rows in seen.items()}
+        found: dict[str, Accumulator] = {}
+        for name, rows in seen.items():
+            per_token = name in ("vector_norm", "input_norm")
+            found |= {name: moments(rows)} if per_token else means(name, rows, self._units)
+        for name, rows in powers.items():
+            counts = np.broadcast_to(rows[..., :1], rows[..., 1:].shape)
+            found[f"slots_{name}"] = Slots.of(self._units, rows[..., 1:], counts)
         found |= self._beside_whole(seen)
         for part in self._parts:
             found |= part.members()
         if sums is not None:
-            seen["correlation_by_head"] = correlation(sums)
-            found["correlation_by_head"] = moments(seen["correlation_by_head"])
-            found["correlation"] = self._by_length(correlation(np.nansum(sums, axis=(1, 2))))
-        found["token_share"] = self._token_shares()
-        found["entropy_uniform"] = moments(np.log(array(self._key_lengths)))
-        if self._groups is not None:
-            found |= members(self._groups, seen, powers)
+            found |= means("correlation_by_head", correlation(sums), self._units)
+            whole = correlation(np.nansum(sums, axis=(1, 2)))
+            found["correlation"] = self._by_length(whole)
+            found["slots_correlation"] = Slots.of(self._units, whole)
+        counts = array(self._key_members.sum(1))
+        found |= ratios("token_share", counts, counts.sum(-1, keepdims=True), self._units)
+        found |= means("entropy_uniform", np.log(array(self._key_lengths)), self._units)
         return Tally(found)
 
     def _beside_whole(self, seen: dict[str, Array]) -> dict[str, Accumulator]:
@@ -290,13 +299,6 @@ class HeadsObserver:
         each = double(length.masked_fill(~there, 0))
         counts = double(there).expand_as(each)
         return torch.stack([counts.sum(-1), each.sum(-1), each.square().sum(-1)], -1)
-
-    def _token_shares(self) -> Ratio:
-        """How many tokens of each text are of each category, of all of them."""
-        counts = array(self._key_members.sum(1))
-        found = Ratio(counts.shape[1:])
-        found.update(counts, np.broadcast_to(counts.sum(-1, keepdims=True), counts.shape))
-        return found
 
     def _tokens(self, per_key: Float[Tensor, "batch key *rest"]) -> Float[Tensor, "token *rest"]:
         """The keys of all documents in one row, padding left out."""

@@ -246,7 +246,7 @@ def _null_spaces(result: xr.Dataset) -> Section:
                 Columns("bound", ".4g", "at least"),
                 Columns("null_dimension_with_ones", ".4g", "null space, rows keep their sum"),
                 Columns("bound_with_ones", ".4g", "at least, rows keep their sum"),
-                Columns("effective_correlation", label="correlation", interval=True),
+                Columns("effective_correlation", label="correlation"),
                 Columns("effective_correlation_std", label="σ"),
             )
         ],

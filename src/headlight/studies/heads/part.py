@@ -5,17 +5,20 @@ from dataclasses import dataclass, field
 from functools import cached_property
 from typing import Any, NamedTuple, TypeAlias
 
-from jaxtyping import Float
+import numpy as np
+from jaxtyping import Float, Int64
 from torch import Tensor
 
+from headlight.analysis.batch_texts import units_of
 from headlight.analysis.plan import Pass, StudyPlan
-from headlight.analysis.positions import Positions
-from headlight.analysis.variables import Variable
+from headlight.analysis.positions import Positions, moments
+from headlight.analysis.variables import Variable, with_slots
 from headlight.capture import Kind, LayerRecord
 from headlight.encode import Encoded
 from headlight.encode.batch import Batch
 from headlight.measures import Scores
-from headlight.reduce import Accumulator, Tally
+from headlight.reduce import Accumulator, Ratio, Slots, Tally
+from headlight.reduce.base import Array
 from headlight.shapes import Score
 from headlight.studies.heads import SurveySettings
 from headlight.studies.heads.one_pass import Sums
@@ -111,6 +114,46 @@ class BlockRows:
             self.rows[name][:, :, first : first + each.shape[2]] = each
 
 
+def means(name: str, rows: Array, units: Array) -> dict[str, Accumulator]:
+    """Return the means of rows over texts, and their sums in blocks of the corpus.
+
+    Args:
+        name: of the member of a tally; the sums are in ``slots_NAME``.
+        rows: texts along the first axis.
+        units: the unit of the corpus that each text is of.
+    """
+    return {name: moments(rows), f"slots_{name}": Slots.of(units, rows)}
+
+
+def ratios(name: str, parts: Array, wholes: Array, units: Array) -> dict[str, Accumulator]:
+    """Return ratios of means over texts, and both sums in blocks of the corpus; as `means`."""
+    ratio, wholes = Ratio(parts.shape[1:]), np.broadcast_to(wholes, parts.shape)
+    ratio.update(parts, wholes)
+    return {name: ratio, f"slots_{name}": Slots.of(units, parts, wholes)}
+
+
+def number(
+    name: str,
+    dims: Sequence[str],
+    found: Mapping[str, Any],
+    member: str,
+    at: int | None = None,
+) -> Variables:
+    """Return a number over texts, and what its interval is computed from.
+
+    Args:
+        name: of the variable.
+        dims: its axes.
+        found: the statistics of the tally.
+        member: of the tally, as `means` or `ratios` made it.
+        at: a place along its last axis; all by default.
+    """
+    place: Any = () if at is None else (..., at)
+    value, slots = found[member].get("mean", found[member].get("ratio")), found[f"slots_{member}"]
+    placed = {part: slots[part][place] for part in ("mean", "without", "whole")}
+    return dict(with_slots(name, dims, value[place], {**placed, "units": slots["units"]}))
+
+
 def inputs_of(record: LayerRecord) -> Float[Tensor, "batch key d_input"] | None:
     """Return the vectors that values are made from, of all keys; None where they are unknown."""
     return record.input if record.block is None else record.block.input
@@ -144,6 +187,11 @@ class Subject:
     def sides(self) -> tuple[Positions, Positions]:
         """Positions of queries and keys."""
         return Positions.for_kind(self.batch, self.plan.kind)
+
+    @cached_property
+    def units(self) -> Int64[np.ndarray, " text"]:
+        """The unit of the corpus that each text is of."""
+        return units_of(self.examples)
 
     @property
     def texts(self) -> tuple[Batch, Sequence[Encoded], Kind]:

@@ -5,15 +5,15 @@ from typing import Any
 
 import xarray
 
-from headlight.analysis.batch_texts import Texts, groups_of
+from headlight.analysis.batch_texts import Texts
 from headlight.analysis.plan import StudyPlan
 from headlight.analysis.variables import Variable, long_names
 from headlight.capture import Prepared
 from headlight.encode import Encoded
 from headlight.reduce import Sample
 from headlight.result import describe
+from headlight.result.estimate import slot_coordinates
 from headlight.studies.heads import (
-    by_group,
     deciles,
     gates,
     importance,
@@ -42,7 +42,7 @@ def _plain(table: Mapping[str, tuple[str, str]]) -> dict[str, Variable]:
 
 def _observe_gates(subject: Subject) -> PartObserver | None:
     gated = any(site.gate for site in subject.plan.sites)
-    return GateObserver(subject.sides[0]) if gated else None
+    return GateObserver(subject.sides[0], subject.units) if gated else None
 
 
 def _gate_attributes(outcome: Outcome) -> dict[str, Any]:
@@ -87,7 +87,7 @@ def _observe_importance(subject: Subject) -> PartObserver:
     batch, objective = subject.batch, subject.one.objective
     assert isinstance(batch, Prepared)  # noqa: S101 - its pass has an objective
     assert objective is not None  # noqa: S101
-    return ImportanceObserver(batch, subject.plan.kind, objective.reduction)
+    return ImportanceObserver(batch, subject.plan.kind, objective.reduction, subject.units)
 
 
 def _observe_null_space(subject: Subject) -> PartObserver:
@@ -195,7 +195,6 @@ PARTS = (
         chosen=True,
         of_loss=True,
     ),
-    Part(name="groups", variables=_plain(by_group.VARIABLES), compute=result.groups),
     Part(
         name="deciles",
         variables=_plain(deciles.VARIABLES),
@@ -233,7 +232,7 @@ def observe(subject: Subject) -> HeadsObserver:
         subject.settings.value_bias,
         subject.one.measures,
         tuple(subject.observers.values()),
-        groups=groups_of(subject.examples) if subject.one.measures else None,
+        units=subject.units,
         sampled=query_sample(queries.category >= 0, most) if gated else None,
     )
 
@@ -247,6 +246,7 @@ def dataset(outcome: Outcome) -> xarray.Dataset:
         variables |= part.compute(outcome)
         attributes |= part.attributes(outcome)
     made = xarray.Dataset(variables)
+    made = made.set_coords(slot_coordinates(made))
     made = made.assign_coords(head=range(made.sizes["head"]))
     for part in PARTS:
         for name in part.compressed:

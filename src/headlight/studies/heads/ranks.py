@@ -7,26 +7,33 @@ from itertools import islice
 from typing import Any
 
 import numpy as np
-from jaxtyping import Bool, Float, Float64
+from jaxtyping import Bool, Float, Float64, Int64
 from torch import Tensor
 
 from headlight.analysis.batch_texts import Texts
 from headlight.analysis.plan import StudyPlan
-from headlight.analysis.positions import array, moments, stacked
-from headlight.analysis.variables import Variable, of_mean
+from headlight.analysis.positions import array, stacked
+from headlight.analysis.variables import Variable
 from headlight.capture import AttentionSite
 from headlight.encode import Encoded
 from headlight.encode.examples import count_types
 from headlight.errors import UsageError
 from headlight.measures import Scores
 from headlight.pool import membership
-from headlight.reduce import Accumulator, Count, RankCorrelation, Sample
+from headlight.reduce import Accumulator, Count, RankCorrelation, Sample, Tally
 from headlight.reduce.rank_correlation import ERROR
 from headlight.studies.heads import SurveySettings
 from headlight.studies.heads.frequency import FrequencyRanks, Occurrences
 from headlight.studies.heads.occurrences import correlations, seen_with
 from headlight.studies.heads.pairs import PairRanks, PairSample, occurrence_sample
-from headlight.studies.heads.part import Outcome, PartObserver, Subject, Variables
+from headlight.studies.heads.part import (
+    Outcome,
+    PartObserver,
+    Subject,
+    Variables,
+    means,
+    number,
+)
 from headlight.studies.heads.sinks import Sinks, find_sinks, looks_for_sinks
 from headlight.vocabulary import CATEGORIES
 
@@ -48,7 +55,7 @@ def _described(name: str, words: str) -> dict[str, Variable]:
 
 VARIABLES = {
     "group_total": Variable(
-        "sum that keys of a category receive, sinks being one of their own", "", interval="positive"
+        "sum that keys of a category receive, sinks being one of their own", ""
     ),
     "vector_norm_by_category": Variable(
         "mean ‖f(x)‖ of the keys of a category", "", interval="positive"
@@ -116,6 +123,7 @@ class RankObserver(PartObserver):
         sites: the attention modules that will be seen.
         pairs: what keeps a sample of pairs for each category; empty.
         tokens: what keeps a sample of occurrences, four numbers each; empty.
+        units: the unit of the corpus that each text is of; by default each is one.
     """
 
     def __init__(
@@ -125,7 +133,9 @@ class RankObserver(PartObserver):
         sites: Sequence[AttentionSite],
         pairs: Sample,
         tokens: Sample,
+        units: Int64[np.ndarray, " text"] | None = None,
     ) -> None:
+        self._units = np.arange(len(texts.text_ids)) if units is None else units
         self._texts = texts if known.sinks is None else known.sinks.apart(texts)
         self._known, self._tokens = known, tokens
         groups = len(known.groups)
@@ -163,9 +173,16 @@ class RankObserver(PartObserver):
             "ranks": self._ranks.found(),
             "pairs": self._pairs.found(),
             **frequency,
-            **{name: moments(values) for name, values in rows.items()},
+            **self._of_texts(rows),
             "group_tokens": tokens,
         }
+
+    def _of_texts(self, rows: dict[str, Float64[np.ndarray, "text layer *rest"]]) -> Tally:
+        """Means over texts, and their sums in blocks of the corpus."""
+        found: dict[str, Accumulator] = {}
+        for name, each in rows.items():
+            found |= means(name, each, self._units)
+        return Tally(found)
 
     def _of_frequency(
         self,
@@ -207,6 +224,7 @@ def observe(subject: Subject) -> PartObserver:
         subject.plan.sites,
         Sample(drawn, len(QUANTITIES), len(known.groups), seed=settings.seed),
         Sample(settings.sample, len(FIELDS), seed=settings.seed),
+        subject.units,
     )
 
 
@@ -222,7 +240,7 @@ def ranks(outcome: Outcome) -> Variables:
         "key_group": list(known.groups),
         "quantity": list(QUANTITIES),
         "field": list(FIELDS),
-        **of_mean("vector_norm_by_category", by_key, found["category_norm"]),
+        **number("vector_norm_by_category", by_key, found, "category_norm"),
         "token_count": ("key_group", found["group_tokens"]["total"]),
         **_correlation("weight_norm_spearman", ("key_group",), pooled, found["ranks"]),
     }
@@ -231,8 +249,11 @@ def ranks(outcome: Outcome) -> Variables:
         "frequency_spearman", ("quantity",), of["frequency"], of["frequency_by_head"]
     )
     if "group_weight" in found:
-        totals = [of_mean("group_total", by_key, found[f"group_{name}"]) for name in QUANTITIES]
-        variables |= _by_measure(totals, outcome.measures)
+        shape = found["group_weight"]["mean"].shape
+        totals = np.full((len(outcome.measures), *shape), np.nan)
+        for name in QUANTITIES:
+            totals[outcome.measures.index(name)] = found[f"group_{name}"]["mean"]
+        variables["group_total"] = (("measure", *by_key), totals)
     (occurred,) = found["occurrences"]["rows"]
     pairs = _visible(found["pairs"]["rows"], outcome.settings.sample)
     variables["pairs_sample"] = (("key_group", "sample", "quantity"), pairs)
@@ -263,17 +284,6 @@ def _correlation(
         f"{name}_count": (dims, whole["count"]),
         f"{name}_by_head": ((*HEAD, *dims), by_head["correlation"]),
     }
-
-
-def _by_measure(of: Sequence[Variables], measures: Sequence[str]) -> Variables:
-    """Variables of `QUANTITIES` as those of all measures, NaN for the others."""
-    found: Variables = {}
-    for name, first in of[0].items():
-        values = np.full((len(measures), *first.shape), np.nan)
-        for quantity, each in zip(QUANTITIES, of, strict=True):
-            values[list(measures).index(quantity)] = each[name].values
-        found[name] = (("measure", *first.dims), values)
-    return found
 
 
 def _visible(

@@ -10,15 +10,23 @@ import torch
 from jaxtyping import Int64
 from torch import Tensor
 
-from headlight.analysis.positions import moments, stacked
+from headlight.analysis.batch_texts import units_of
+from headlight.analysis.positions import stacked
 from headlight.analysis.sentences import rank_of
-from headlight.analysis.variables import Variable, of_mean, of_rate
+from headlight.analysis.variables import Variable
 from headlight.capture import LayerRecord
 from headlight.encode import Encoded, token_names
 from headlight.encode.batch import Batch
 from headlight.measures.precision import double, single
 from headlight.reduce import Accumulator, Strongest
-from headlight.studies.heads.part import Outcome, PartObserver, SeenLayer, Variables
+from headlight.studies.heads.part import (
+    Outcome,
+    PartObserver,
+    SeenLayer,
+    Variables,
+    means,
+    number,
+)
 from headlight.studies.heads.passages import sides
 from headlight.vocabulary import MASSIVE, MASSIVE_RATIO, Kind
 
@@ -57,6 +65,7 @@ class ResidualObserver(PartObserver):
         ids, categories = sides(batch, kind)
         self._ids, self._there = ids[0], categories[0] >= 0
         self._begin = self._there.int().argmax(1)
+        self._units = units_of(examples)
         self._ranks = np.array([rank_of(example, kind) for example in examples])
         self._sample = self._begin[:, None] + _spread(self._there.sum(1))
         self._found: dict[int, Tensor] = {}
@@ -93,7 +102,7 @@ class ResidualObserver(PartObserver):
         largest.update(
             seen[..., 0], np.broadcast_to(self._ranks[:, None], seen.shape[:2]), seen[..., 4:]
         )
-        return {"residual": moments(seen[..., :4]), "residual_largest": largest}
+        return {**means("residual", seen[..., :4], self._units), "residual_largest": largest}
 
 
 def _spread(lengths: Int64[Tensor, " batch"]) -> Int64[Tensor, "batch sampled"]:
@@ -112,9 +121,7 @@ def residual(outcome: Outcome) -> Variables:
     dimension, place, token = largest["rows"][0].T
     variables: Variables = {}
     for at, name in enumerate(BY_TEXT):
-        of = {part: each[:, at] for part, each in found["residual"].items()}
-        interval = of_rate if name == "residual_massive" else of_mean
-        variables |= interval(name, ("layer",), of)
+        variables |= number(name, ("layer",), found, "residual", at)
     variables["residual_highest"] = "layer", largest["score"][0]
     variables["residual_dimension"] = "layer", dimension
     variables["residual_place"] = "layer", place

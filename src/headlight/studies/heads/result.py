@@ -1,26 +1,27 @@
 """What is computed of what a survey has seen: statistics with named axes, part by part."""
 
+from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
-import xarray
 
 from headlight.analysis.variables import (
     Variable,
     describe_dispersion,
     dispersion,
-    of_mean,
-    of_rate,
-    of_ratio,
+    part,
+    standard_deviations,
+    with_slots,
 )
 from headlight.catalogue import behaviours as names_of_behaviours
 from headlight.catalogue.statistics import KEY_CLASSES
 from headlight.encode import token_names
 from headlight.reduce import Strongest
-from headlight.studies.heads.by_group import of_groups
+from headlight.reduce.base import Array
+from headlight.result import Scale
 from headlight.studies.heads.deciles import DECILES, DRAWN, of_deciles
 from headlight.studies.heads.observer import OFFSETS, QUERY_CATEGORIES
-from headlight.studies.heads.part import Outcome, Variables
+from headlight.studies.heads.part import Outcome, Variables, number
 from headlight.studies.heads.passages import BEFORE, STATISTICS
 from headlight.studies.heads.token_types import SIDES, of_token_types
 from headlight.vocabulary import CATEGORIES, DISTANCES, RELATIVE, measure
@@ -28,14 +29,13 @@ from headlight.vocabulary import CATEGORIES, DISTANCES, RELATIVE, measure
 GROUP = ("layer", "head", "measure")
 
 
-def _shares(name: str, keys: str) -> dict[str, Variable]:
+def _shares(name: str, keys: str, interval: Scale | None = None) -> dict[str, Variable]:
     """A share, with and without the first token."""
     said = f"share of a row that goes to {keys}"
+    rest = f"{said}, of all that does not go to the first token"
     return {
-        f"{name}_share": Variable(said, interval="row_share"),
-        f"{name}_rest": Variable(
-            f"{said}, of all that does not go to the first token", interval="row_share"
-        ),
+        f"{name}_share": Variable(said, interval=interval),
+        f"{name}_rest": Variable(rest, interval=interval),
     }
 
 
@@ -65,9 +65,7 @@ OF_MERGED_NORMS = {
 
 OF_EFFECTIVE = {
     "rank": Variable("rank of T", interval="positive"),
-    "effective_correlation": Variable(
-        "correlation (Pearson's r) of raw and effective attention", interval="correlation"
-    ),
+    "effective_correlation": Variable("correlation (Pearson's r) of raw and effective attention"),
     "effective_correlation_by_head": Variable(
         "correlation (Pearson's r) of raw and effective attention", interval="correlation"
     ),
@@ -88,7 +86,7 @@ OF_PASSAGES = {
 }
 
 OF_BEHAVIOURS = {
-    **_shares("behaviour", "what a behaviour looks at"),
+    **_shares("behaviour", "what a behaviour looks at", "row_share"),
     "behaviour_rows": Variable("rows of attention of which a behaviour is counted"),
     **_shares("relative", "the key at a place"),
     **_shares("distance", "keys at distances of a bin"),
@@ -139,31 +137,58 @@ def rows(outcome: Outcome) -> Variables:
     found, measures = outcome.found, outcome.measures
     if not measures:
         return {}
-    total = of_mean("total", (*GROUP, "query_category", "key_category"), found["total"])
-    share = {name.replace("total", "share"): each.copy() for name, each in total.items()}
-    neighbour = of_mean("neighbour", (*GROUP, "offset"), found["neighbour"])
-    shares = {"share": share, "neighbour": neighbour}
+    by_query = (*GROUP, "query_category")
+    variables = {
+        **number("total", (*by_query, "key_category"), found, "total"),
+        **_shares_of_rows("share", (*by_query, "key_category"), found, "total", measures),
+        **_shares_of_rows("neighbour", (*GROUP, "offset"), found, "neighbour", measures),
+        **number("entropy", by_query, found, "entropy"),
+    }
     if "class" in found:
-        dims = (*GROUP, "query_category", "key_class")
-        shares["class"] = of_mean("class_share", dims, found["class"])
-    sizes = [at for at, name in enumerate(measures) if not measure(name).share]
-    for name, of in shares.items() if sizes else ():
-        first = next(iter(of))
-        ratios = of_ratio(first, tuple(map(str, of[first].dims)), found[f"{name}_of_sizes"])
-        for end, each in ratios.items():
-            of[end][{"measure": sizes}] = each.values
-    entropy = of_mean("entropy", (*GROUP, "query_category"), found["entropy"])
-    all_of_them = total | share | neighbour | shares.get("class", {}) | entropy
+        by_class = (*by_query, "key_class")
+        variables |= _shares_of_rows("class_share", by_class, found, "class", measures)
     return {
         "measure": list(measures),
         "query_category": list(QUERY_CATEGORIES),
         "key_category": list(CATEGORIES),
         "offset": list(OFFSETS),
         **({"key_class": list(KEY_CLASSES)} if "class" in found else {}),
-        **{name: each.transpose("measure", ...) for name, each in all_of_them.items()},
-        **of_mean("entropy_uniform", (), found["entropy_uniform"]),
-        **of_ratio("token_share", ("key_category",), found["token_share"]),
+        **{
+            name: each.transpose("measure", ..., missing_dims="ignore")
+            for name, each in variables.items()
+        },
+        **number("entropy_uniform", (), found, "entropy_uniform"),
+        **number("token_share", ("key_category",), found, "token_share"),
     }
+
+
+_SIZES = {"total": "share", "neighbour": "neighbour", "class": "class"}
+"""What the ratios of each member to what a row gives are called."""
+
+
+def _shares_of_rows(
+    name: str, dims: tuple[str, ...], found: dict[str, Any], member: str, measures: Sequence[str]
+) -> Variables:
+    """Shares of rows; of measures that are no shares, ratios to what the row gives in all."""
+    value, slots = found[member]["mean"].copy(), dict(found[f"slots_{member}"])
+    sizes = [at for at, each in enumerate(measures) if not measure(each).share]
+    if sizes:
+        along = dims.index("measure")
+        value[(slice(None),) * along + (sizes,)] = found[f"{_SIZES[member]}_of_sizes"]["ratio"]
+        for part, at in (("mean", along), ("without", along + 1)):
+            whole = found["slots_total"][part]
+            if name == "neighbour":  # of all queries
+                whole = whole[..., 0, :]
+            inner = (slice(None),) * at + (sizes,)
+            slots[part] = slots[part].copy()
+            slots[part][inner] /= _whole(whole)[inner]
+    return dict(with_slots(name, dims, value, slots))
+
+
+def _whole(parts: Array) -> Array:
+    """What parts along the last axis give in all; NaN where that is nothing."""
+    whole = np.nansum(parts, -1, keepdims=True)
+    return np.where(whole > 0, whole, np.nan)
 
 
 def behaviours(outcome: Outcome) -> Variables:
@@ -177,45 +202,64 @@ def behaviours(outcome: Outcome) -> Variables:
         "distance": list(DISTANCES),
     }
     ends = np.cumsum([len(names_of_behaviours()), len(RELATIVE)])
-    share = of_mean("share", (*GROUP, "number"), found["behaviour"])
-    rest = of_ratio("rest", (*GROUP, "number"), found["behaviour_rest"])
-    for end, values in (share | rest).items():
-        for name, each in zip(
-            ("behaviour", "relative", "distance"), np.split(values.values, ends, -1), strict=True
-        ):
-            dims = ("measure", name, "layer", "head")
-            variables[f"{name}_{end}"] = dims, np.moveaxis(each, (2, 3), (0, 1))
-    by_measure, by_head = ("measure", "layer", "head"), ("layer", "head")
-    for end, at in (("", 0), ("_rest", 2)):
-        distance, squared = (
-            {part: np.moveaxis(each, 2, 0)[..., place] for part, each in found["distance"].items()}
-            for place in (at, at + 1)
-        )
-        variables |= of_ratio(f"distance_mean{end}", by_measure, distance)
-        variance = squared["ratio"] - distance["ratio"] ** 2
-        deviation = np.sqrt(np.where(variance >= 0, variance, np.nan))
-        variables[f"distance_std{end}"] = by_measure, deviation
+    for end, member, of in (("share", "behaviour", "mean"), ("rest", "behaviour_rest", "ratio")):
+        of_behaviours, *others = np.split(found[member][of], ends, -1)
+        dims = (*GROUP, "behaviour")
+        numbers = with_slots(f"behaviour_{end}", dims, of_behaviours, found[f"slots_{member}"])
+        variables |= {
+            name: each.transpose("measure", "behaviour", ..., missing_dims="ignore")
+            for name, each in numbers.items()
+        }
+        for name, each in zip(("relative", "distance"), others, strict=True):
+            moved = np.moveaxis(each, (2, 3), (0, 1))
+            variables[f"{name}_{end}"] = ("measure", name, "layer", "head"), moved
+    variables |= _distances(found)
     variables["behaviour_rows"] = "behaviour", found["behaviour_rows"]["total"]
-    variables |= of_mean("first_share", ("measure",), found["first"])
-    sink = of_rate("sink_rate", GROUP, found["sink"])
-    variables |= {name: each.transpose(*by_measure) for name, each in sink.items()}
-    for name, part in (("no_op", "no_op"), ("value_drain", "drain")):
-        if part in found:
-            variables |= of_mean(name, by_head, found[part])
+    variables |= number("first_share", ("measure",), found, "first")
+    sink = number("sink_rate", GROUP, found, "sink")
+    variables |= {
+        name: each.transpose("measure", ..., missing_dims="ignore") for name, each in sink.items()
+    }
+    for name, member in (("no_op", "no_op"), ("value_drain", "drain")):
+        if member in found:
+            variables |= number(name, ("layer", "head"), found, member)
     return variables | _activations(found)
+
+
+def _distances(found: dict[str, Any]) -> Variables:
+    """Mean and standard deviation of the distance of keys, with and without the first token."""
+    variables: Variables = {}
+    of_all, slots = found["distance"]["ratio"], found["slots_distance"]
+    parts = slots["mean"], slots["without"], slots["whole"]
+    for end, at in (("", 0), ("_rest", 2)):
+        distance, squared = of_all[..., at], of_all[..., at + 1]
+        variance = squared - distance**2
+        deviation = np.sqrt(np.where(variance >= 0, variance, np.nan))
+        means, squares = (part(parts, place) for place in (at, at + 1))
+        for name, value, of in (
+            (f"distance_mean{end}", distance, means),
+            (f"distance_std{end}", deviation, standard_deviations(means, squares)),
+        ):
+            made = dict(zip(("mean", "without", "whole"), of, strict=True))
+            numbers = with_slots(name, GROUP, value, {**made, "units": slots["units"]})
+            variables |= {
+                key: each.transpose("measure", ..., missing_dims="ignore")
+                for key, each in numbers.items()
+            }
+    return variables
 
 
 def _activations(found: dict[str, Any]) -> Variables:
     """The largest entries of what values are made from; nothing where that is not known."""
-    variables: Variables = {}
-    if "activation" in found:
-        for at, name in enumerate(("activation_max", "activation_ratio")):
-            of = {part: each[..., at] for part, each in found["activation"].items()}
-            variables |= of_mean(name, ("layer",), of)
-        largest = found["largest_activation"]["rows"][0]
-        variables["activation_dimension"] = "layer", largest[:, 0]
-        variables["activation_place"] = "layer", largest[:, 1]
-    return variables
+    if "activation" not in found:
+        return {}
+    largest = found["largest_activation"]["rows"][0]
+    return {
+        **number("activation_max", ("layer",), found, "activation", 0),
+        **number("activation_ratio", ("layer",), found, "activation", 1),
+        "activation_dimension": ("layer", largest[:, 0]),
+        "activation_place": ("layer", largest[:, 1]),
+    }
 
 
 def merged_norms(outcome: Outcome) -> Variables:
@@ -223,9 +267,12 @@ def merged_norms(outcome: Outcome) -> Variables:
     found = outcome.found
     if "merged" not in found:
         return {}
-    dims = ("layer", "query_category", "key_category")
-    shares = of_ratio("merged_share", dims, found["merged_share"])
-    return of_mean("merged_total", dims, found["merged"]) | shares
+    dims, slots = ("layer", "query_category", "key_category"), dict(found["slots_merged"])
+    slots |= {part: slots[part] / _whole(slots[part]) for part in ("mean", "without")}
+    return {
+        **number("merged_total", dims, found, "merged"),
+        **with_slots("merged_share", dims, found["merged_share"]["ratio"], slots),
+    }
 
 
 def effective(outcome: Outcome) -> Variables:
@@ -236,9 +283,9 @@ def effective(outcome: Outcome) -> Variables:
     correlation, by_head = found["correlation"], ("layer", "head")
     return {
         "length": correlation["key"],
-        **of_mean("rank", by_head, found["rank"]),
-        **of_mean("effective_correlation_by_head", by_head, found["correlation_by_head"]),
-        **of_mean("effective_correlation", ("length",), correlation),
+        **number("rank", by_head, found, "rank"),
+        **number("effective_correlation_by_head", by_head, found, "correlation_by_head"),
+        "effective_correlation": ("length", correlation["mean"]),
         "effective_correlation_std": ("length", correlation["std"]),
         "effective_correlation_count": ("length", correlation["count"]),
     }
@@ -256,18 +303,6 @@ def token_types(outcome: Outcome) -> Variables:
     """Tokens of the vocabulary by head; nothing if they were not looked at."""
     variables = of_token_types(outcome.found, outcome.tokenizer)
     return {"side": list(SIDES), **variables} if variables else {}
-
-
-def groups(outcome: Outcome) -> Variables:
-    """What each group of texts moves numbers by, and intervals of numbers that have none yet."""
-    known = outcome.variables
-    variables, intervals = of_groups(outcome.found, outcome.measures)
-    for name, (dims, *ends) in intervals.items():
-        if name in known and f"{name}_low" not in known:
-            for end, values in zip(("low", "high"), ends, strict=True):
-                moved = xarray.DataArray(values, dims=dims).transpose(*known[name][0])
-                variables[f"{name}_{end}"] = moved
-    return variables
 
 
 def deciles(outcome: Outcome) -> Variables:
