@@ -7,7 +7,7 @@ significant proves no equality, rules of equality have a margin, in which the wh
 lie.
 """
 
-from math import inf, isnan, nan
+from math import inf, isclose, isnan, nan
 from typing import Literal
 
 import numpy as np
@@ -103,7 +103,7 @@ def lies(
         same do not tell how far off it may be.
     """
     low, high = (number, number) if isinstance(number, float) else map(float, number.interval())
-    if isnan(low) or isnan(high) or (low == high and not isinstance(number, float)):
+    if isnan(low) or isnan(high) or (isclose(low, high) and not isinstance(number, float)):
         return None
     if least <= low and high <= most and above < low and high < below:
         return True
