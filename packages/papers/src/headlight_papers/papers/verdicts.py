@@ -26,6 +26,9 @@ Verdict = Literal["holds", "does not hold", "inconclusive"]
 Answer = bool | None
 """Whether a rule holds; None where the numbers do not decide."""
 
+ROUNDING = 1e-13
+"""An interval that is narrower, as a share of its end, is the rounding of equal numbers."""
+
 
 def exact(value: float) -> Estimate:
     """Return a number of everything that is asked about, which therefore is off by nothing."""
@@ -103,7 +106,11 @@ def lies(
         same do not tell how far off it may be.
     """
     low, high = (number, number) if isinstance(number, float) else map(float, number.interval())
-    if isnan(low) or isnan(high) or (isclose(low, high) and not isinstance(number, float)):
+    if (
+        isnan(low)
+        or isnan(high)
+        or (isclose(low, high, rel_tol=ROUNDING) and not isinstance(number, float))
+    ):
         return None
     if least <= low and high <= most and above < low and high < below:
         return True
