@@ -199,7 +199,7 @@ def jain() -> dict[tuple[str, str], pandas.DataFrame]:
         ("SST", encoder): pandas.DataFrame(
             {
                 "attention_gradient": first + noise,
-                "attention_left_out": second - noise / 2,
+                "attention_left_out": second - noise * second,
                 "gradient_left_out": both + noise / 3,
                 "jsd": 0.5 + noise,
                 "permuted": 0.03 + noise,

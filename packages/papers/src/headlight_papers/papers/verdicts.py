@@ -26,7 +26,7 @@ Verdict = Literal["holds", "does not hold", "inconclusive"]
 Answer = bool | None
 """Whether a rule holds; None where the numbers do not decide."""
 
-ROUNDING = 1e-13
+ROUNDING = 1e-12
 """An interval that is narrower, as a share of its end, is the rounding of equal numbers."""
 
 
