@@ -198,15 +198,13 @@ def assigned(node: Any) -> list[str]:
 @cache
 def tables() -> dict[str, tuple[frozenset[str], tuple[str, ...]]]:
     """Return the rows of each table, and where literals may list them."""
-    ends = ("_low", "_high", "_by_group", "_freedom")
-    survey = (name for name in variables()["survey"] if not name.endswith(ends))
     names = {
         "behaviours": (behaviours(), "catalogue/statistics.py"),
         "categories": (CATEGORIES, "vocabulary.py"),
         "measures": ((row.name for row in measure_table()), "vocabulary.py"),
         "methods": ((*METHODS, *get_args(LayerMapName)), "settings/flow.py"),
         "neighbours": (NEIGHBOURS, "vocabulary.py"),
-        "statistics": (survey, "studies/heads/", "catalogue/statistics.py"),
+        "statistics": (variables()["survey"], "studies/heads/", "catalogue/statistics.py"),
     }
     return {
         table: (frozenset(rows), tuple(f"{CORE}/{home}" for home in homes))
