@@ -39,8 +39,8 @@ def test_correlation_must_be_one_in_short_texts_and_fall(correlation, holds):
     lengths = xarray.Dataset(
         {
             "effective_correlation": ("length", correlation),
-            "effective_correlation_low": ("length", correlation),
-            "effective_correlation_high": ("length", correlation),
+            "effective_correlation_low": ("length", correlation - np.array([0, 0, 1e-4])),
+            "effective_correlation_high": ("length", correlation + np.array([0, 0, 1e-4])),
             "keys_mean": ("length", [8.0, 16.0, 64.0]),
             "head_dim": ("layer", [32]),
         }

@@ -7,7 +7,7 @@ significant proves no equality, rules of equality have a margin, in which the wh
 lie.
 """
 
-from math import inf, isnan, nan
+from math import inf, isclose, isnan, nan
 from typing import Literal
 
 import numpy as np
@@ -25,6 +25,9 @@ from headlight.result.estimate import Estimate
 Verdict = Literal["holds", "does not hold", "inconclusive"]
 Answer = bool | None
 """Whether a rule holds; None where the numbers do not decide."""
+
+ROUNDING = 1e-12
+"""An interval that is narrower, as a share of its end, is the rounding of equal numbers."""
 
 
 def exact(value: float) -> Estimate:
@@ -80,7 +83,7 @@ def _measured(values: ArrayLike) -> np.ndarray:
 
 
 def lies(
-    number: Estimate,
+    number: Estimate | float,
     *,
     least: float = -inf,
     most: float = inf,
@@ -90,7 +93,8 @@ def lies(
     """Whether a number lies where a rule wants it, to judge by its interval.
 
     Args:
-        number: with its ends.
+        number: with its interval; or one of everything that is asked about, which is off by
+            nothing.
         least: the smallest that the rule allows.
         most: the largest.
         above: the number has to be larger than this.
@@ -98,10 +102,15 @@ def lies(
 
     Returns:
         True where the whole interval lies there, False where none of it does, None otherwise, and
-        of a number that was not measured or has no interval.
+        of a number that was not measured or has no interval, or of which texts that are all the
+        same do not tell how far off it may be.
     """
-    low, high = map(float, number.interval())
-    if isnan(number.value) or isnan(low) or isnan(high):
+    low, high = (number, number) if isinstance(number, float) else map(float, number.interval())
+    if (
+        isnan(low)
+        or isnan(high)
+        or (isclose(low, high, rel_tol=ROUNDING) and not isinstance(number, float))
+    ):
         return None
     if least <= low and high <= most and above < low and high < below:
         return True

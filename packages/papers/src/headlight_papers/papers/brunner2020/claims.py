@@ -11,7 +11,7 @@ from headlight.findings.what_was_read import independent_units
 from headlight.result.estimate import Estimate
 from headlight_papers.papers.brunner2020 import published
 from headlight_papers.papers.claims import Claim
-from headlight_papers.papers.verdicts import around, every, exact, largest, lies, mean_of
+from headlight_papers.papers.verdicts import around, every, largest, lies, mean_of
 
 
 def not_identifiable(tried: xarray.Dataset) -> Claim:
@@ -24,8 +24,8 @@ def not_identifiable(tried: xarray.Dataset) -> Claim:
         "proven (Section 3.3)",
         f"change {most:.0e}, rounding {rounding:.0e}; {100 * moved:.0f}% of a row moved",
         every(
-            lies(exact(most - UNCHANGED * rounding), most=0),
-            lies(exact(moved), above=0),
+            lies(most - UNCHANGED * rounding, most=0),
+            lies(moved, above=0),
         ),
     )
 
@@ -43,7 +43,7 @@ def less_correlated(lengths: xarray.Dataset) -> Claim:
         f"1 below {published.HEAD_DIM} tokens, then falling (Section 3.5)",
         f"{short:.3f} in the shortest, {long:.3f} in the longest",
         every(
-            *(lies(exact(float(one)), above=1 - 1e-6) for one in below),
+            *(lies(float(one), above=1 - 1e-6) for one in below),
             lies(short.minus(long), above=1e-3),
         ),
     )
@@ -165,7 +165,7 @@ def local(found: xarray.Dataset) -> Claim:
         "in every layer the two places that contribute most are those beside the token",
         "so in its figure (Section 5.3, Figure 4b)",
         f"in {near} of {layers} layers",
-        every(*(lies(exact(float(lead)), above=0) for lead in leads)),
+        every(*(lies(float(lead), above=0) for lead in leads)),
     )
 
 

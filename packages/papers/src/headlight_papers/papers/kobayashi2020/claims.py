@@ -12,7 +12,7 @@ from headlight_papers.papers.kobayashi2020 import published
 from headlight_papers.papers.kobayashi2020.results import LABELS, categories, load_norms
 from headlight_papers.papers.reproduction import Reproduction
 from headlight_papers.papers.text import text_notes
-from headlight_papers.papers.verdicts import around, every, exact, lies
+from headlight_papers.papers.verdicts import around, every, lies
 from headlight_papers.papers.writer import ExhibitWriter
 
 BINNED = 0.005
@@ -42,7 +42,7 @@ def _lengths_vary(found: xarray.Dataset) -> Claim:
         f"average CV of at least {VARIES}",
         f"CV {published.TABLE_1['average'][1].variation:.2f} (Table 1)",
         f"CV {variation:.3f}",
-        lies(exact(variation), least=VARIES),
+        lies(variation, least=VARIES),
     )
 
 
@@ -61,7 +61,7 @@ def _cancelled(found: xarray.Dataset) -> list[Claim]:
                 f"{FAR_BELOW} times that of α",
                 "not asked" if there is None else f"ρ {there[1]:.2f} (Table 2)",
                 f"ρ {rho:.3f}; {weight:.1%} of α, {norm:.1%} of ‖αf(x)‖",
-                every(lies(rho, most=-RELATED), lies(exact(left), most=FAR_BELOW)),
+                every(lies(rho, most=-RELATED), lies(left, most=FAR_BELOW)),
                 extension=there is None,
             )
         )

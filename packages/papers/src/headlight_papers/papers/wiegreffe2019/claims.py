@@ -172,12 +172,12 @@ def control_keeps(models: pandas.DataFrame, encoder: Encoder) -> Answer:
     """Whether a student that is asked for nothing else (λ = 0) predicts as its base does."""
     control = _adversaries(models, encoder, control=True)
     limit = _kept_up_to(models, encoder)
-    return every(*(lies(exact(tvd), most=limit) for tvd in control.tvd))
+    return every(*(lies(tvd, most=limit) for tvd in control.tvd))
 
 
 def _is_kept(tvd: float, models: pandas.DataFrame, encoder: Encoder) -> Answer:
     """Whether a run predicts as its base does; not if its TVD is clearly above that of seeds."""
-    if lies(exact(tvd), most=_kept_up_to(models, encoder)):
+    if lies(tvd, most=_kept_up_to(models, encoder)):
         return True
     above = lies(difference([tvd], _seeds(models, encoder).tvd), above=0)
     return False if above else None
