@@ -12,6 +12,7 @@ from headlight.reduce import Slots
 from headlight.result import describe, load, save
 from headlight.result.estimate import Estimate, estimate_of, slot_coordinates, with_ends
 from headlight.result.kinds import concat_kinds, split_kinds
+from headlight.result.storage import joined
 
 SCALES = ("share", "correlation", "positive", "signed")
 
@@ -274,3 +275,17 @@ def test_differences_of_results(paired: bool) -> None:
     apart = estimate_of(one, "ratio").minus(estimate_of(two, "ratio"), paired=paired)
     np.testing.assert_array_equal(found["low"], apart.low)
     np.testing.assert_array_equal(found["p_value"], apart.p_value())
+
+
+def test_passes_of_which_blocks_hold_other_weights_are_joined() -> None:
+    rows = np.random.default_rng(12).uniform(0.2, 0.7, (40, 1, 3))
+    some = rows.copy()
+    some[:8, :, 1] = np.nan
+    parts = [
+        result_of(each, scale="share").rename(axis_0="measure").assign_coords(measure=[name])
+        for name, each in (("weight", rows), ("gradient", some))
+    ]
+    whole = joined(parts)
+    for part in parts:
+        one = whole.sel(measure=part["measure"].values)
+        np.testing.assert_array_equal(estimate_of(one, "ratio").low, estimate_of(part, "ratio").low)

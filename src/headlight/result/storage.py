@@ -26,7 +26,7 @@ import xarray
 from headlight import files
 from headlight.errors import ResultError
 from headlight.files import Location, location
-from headlight.result.estimate import slot_coordinates, with_ends
+from headlight.result.estimate import WEIGHTS, slot_coordinates, with_ends
 from headlight.version import __version__
 from headlight.vocabulary import measure
 
@@ -288,6 +288,7 @@ def joined(parts: Sequence[xarray.Dataset]) -> xarray.Dataset:
     attributes = {name: each for part in parts[::-1] for name, each in part.attrs.items()}
     slots = {name: None for part in parts for name in slot_coordinates(part)}
     parts = [part.reset_coords(slot_coordinates(part)) for part in parts]
+    parts = [_with_measures(part, parts) for part in parts]
     by_measure = [part for part in parts if "measure" in part.dims]
     found = xarray.merge(
         [part.drop_dims("measure", errors="ignore") for part in parts],
@@ -302,6 +303,20 @@ def joined(parts: Sequence[xarray.Dataset]) -> xarray.Dataset:
     ]
     together = xarray.concat(along, dim="measure", join="exact")
     return found.merge(together).assign_attrs(attributes).set_coords(slots)
+
+
+def _with_measures(part: xarray.Dataset, parts: Sequence[xarray.Dataset]) -> xarray.Dataset:
+    """Return a part whose weights of blocks have an axis of measures where others' differ."""
+    for name in [each for each in map(str, part.data_vars) if each.endswith(WEIGHTS)]:
+        known = [each[name].variable for each in parts if name in each]
+        of_measures = "measure" in part[name.removesuffix(WEIGHTS)].dims
+        if (
+            of_measures
+            and "measure" not in part[name].dims
+            and not all(each.equals(known[0]) for each in known)
+        ):
+            part = part.assign({name: part[name].expand_dims(measure=part["measure"])})
+    return part
 
 
 def calculated_with() -> dict[str, str]:
