@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from functools import cache
 from importlib import import_module
 from importlib.util import find_spec
-from typing import TYPE_CHECKING, Any, Generic, Protocol, TypeVar
+from typing import TYPE_CHECKING, Any, Generic, Protocol, TypeVar, runtime_checkable
 
 from headlight.catalogue.study import PAPERS, Study
 from headlight.errors import HeadlightWarning, UnknownNameError, UsageError
@@ -66,6 +66,7 @@ _NOT_INSTALLED = (
 )
 
 
+@runtime_checkable
 class _Row(Protocol):
     """What an entry point may name."""
 
