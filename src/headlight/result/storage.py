@@ -308,12 +308,12 @@ def joined(parts: Sequence[xarray.Dataset]) -> xarray.Dataset:
 def _with_measures(part: xarray.Dataset, parts: Sequence[xarray.Dataset]) -> xarray.Dataset:
     """Return a part whose weights of blocks have an axis of measures where others' differ."""
     for name in [each for each in map(str, part.data_vars) if each.endswith(WEIGHTS)]:
-        known = [each[name].variable for each in parts if name in each]
+        known = [each[name].reset_coords(drop=True) for each in parts if name in each]
         of_measures = "measure" in part[name.removesuffix(WEIGHTS)].dims
         if (
             of_measures
             and "measure" not in part[name].dims
-            and not all(each.equals(known[0]) for each in known)
+            and not all(each.identical(known[0]) for each in known)
         ):
             part = part.assign({name: part[name].expand_dims(measure=part["measure"])})
     return part

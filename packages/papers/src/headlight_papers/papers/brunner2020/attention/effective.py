@@ -69,7 +69,7 @@ def _correlations(found: xarray.Dataset, writer: ExhibitWriter) -> list[Drawing]
     points = found["points"].values
     if len(points) < 2:
         return []
-    fields = [str(name) for name in found["field"].values[:2]]
+    fields = [str(name) for name in found["point_field"].values[:2]]
     writer.keep(pandas.DataFrame(points[:, :2], columns=fields), "points")
     cloud = DensityPanel.of(
         "(a) one point per text",
