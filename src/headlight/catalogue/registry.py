@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from functools import cache
 from importlib import import_module
 from importlib.util import find_spec
-from typing import TYPE_CHECKING, Any, Generic, Protocol, TypeVar
+from typing import TYPE_CHECKING, Any, Generic, TypeVar
 
 from headlight.catalogue.study import PAPERS, Study
 from headlight.errors import HeadlightWarning, UnknownNameError, UsageError
@@ -65,15 +65,8 @@ _NOT_INSTALLED = (
     "pip install 'headlight-attention[papers]'."
 )
 
-
-class _Row(Protocol):
-    """What an entry point may name."""
-
-    @property
-    def name(self) -> str: ...
-
-
-T = TypeVar("T", bound=_Row)
+T = TypeVar("T")
+"""A kind of rows, which have names."""
 
 
 @dataclass(frozen=True)
@@ -269,7 +262,7 @@ def _load(entry: "EntryPoint", known: Mapping[str, T], kind: type[T]) -> T:
         raise UsageError(
             f"{what} cannot be loaded ({_why(problem)}); update or remove that package."
         ) from problem
-    if not isinstance(found, kind) or found.name != entry.name:
+    if not isinstance(found, kind) or getattr(found, "name", None) != entry.name:
         raise UsageError(
             f"{what} is no {noun} of that name: {entry.value} must be a "
             f"headlight.catalogue.{kind.__name__} with the name {entry.name!r}."
