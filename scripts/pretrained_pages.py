@@ -21,7 +21,7 @@ from reproduction import DOCS, LARGEST, escaped, write_page
 
 import headlight
 from headlight.corpora.samples import SAMPLE_TEXT
-from headlight.findings.observed import half_width
+from headlight.findings.estimates import estimates
 from headlight.findings.rules import FAR_BELOW, MOST
 from headlight.findings.what_was_read import independent_units, what_was_read
 from headlight.views.pictures import svg_text
@@ -30,7 +30,7 @@ from headlight_papers.papers.brunner2020 import claims as brunner
 from headlight_papers.papers.claims import Claim
 from headlight_papers.papers.clark2019 import claims as clark
 from headlight_papers.papers.kobayashi2020 import claims as kobayashi
-from headlight_papers.papers.verdicts import Bounds, lies, some
+from headlight_papers.papers.verdicts import largest, lies, some
 
 Results = Mapping[str, xarray.Dataset]
 
@@ -235,44 +235,33 @@ def _named(paper: str, claim: Claim) -> Claim:
 def _to_what_says_little(survey: xarray.Dataset) -> list[Claim]:
     """That much goes where there is little to take: [SEP], or the first token of a decoder."""
     if float(survey["token_share"].sel(key_category="sep")) > 0:
-        of_sep = survey.sel(key_category="sep", query_category="all")
-        peak = brunner.peak_vanishes(of_sep["share"], half_width(of_sep, "share"))
         return [
             _named("Clark 2019", clark.to_separators(survey)),
             _named("Clark 2019", clark.no_op(survey)),
-            _named("Brunner 2020", peak),
+            _named("Brunner 2020", brunner.peak_vanishes(survey)),
         ]
-    first = survey.sel(behaviour="first")
-    share, half = first["behaviour_share"], half_width(first, "behaviour_share")
-    deep = {"layer": slice(survey.sizes["layer"] // 2, None)}
-    weight, taken = (
-        Bounds.around(float(share.sel(measure=name).mean()), float(half.sel(measure=name).mean()))
-        for name in ("weight", "norm")
+    name, first, units = "behaviour_share", {"behaviour": "first"}, independent_units(survey)
+    weights, norms = (
+        estimates(survey, name, measure=measure, **first) for measure in ("weight", "norm")
     )
-    layers = [
-        Bounds.around(float(value), float(of_layer))
-        for value, of_layer in zip(
-            share.sel(measure="weight").isel(deep).mean("head"),
-            half.sel(measure="weight").isel(deep).mean("head"),
-            strict=True,
-        )
-    ]
-    most = max(layers, key=lambda one: one.value)
-    peak = brunner.peak_vanishes(share, half, independent_units(survey))
+    weight, taken = weights.mean(), norms.mean()
+    layers = weights.mean(1).at(slice(survey.sizes["layer"] // 2, None))
+    ends = layers.simultaneous(units)
+    peak = brunner.peak_vanishes(survey, name, first)
     return [
         Claim(
             "Clark 2019: Deep layers attend mostly to a token that says little (the first)",
             "in at least one layer of the deeper half more than half of the weight goes to it",
             "[SEP], layers 6 to 10 of 12 (Section 3.2)",
-            f"most of any such layer: {most:.1%}",
-            some(*(lies(layer, above=MOST) for layer in layers)),
+            f"most of any such layer: {largest(layers, units):.1%}",
+            some(*(lies(ends.at(at), above=MOST) for at in range(len(ends.value)))),
         ),
         Claim(
             "Kobayashi 2020: First token: weight is cancelled",
             f"its share of ‖αf(x)‖ is at most {FAR_BELOW} times that of α",
             "[CLS] and [SEP] (Figure 3)",
             f"{weight:.1%} of α, {taken:.1%} of ‖αf(x)‖",
-            lies(taken - weight * FAR_BELOW, most=0),
+            lies(taken.minus(weight.times(FAR_BELOW)), most=0),
         ),
         replace(peak, claim="Brunner 2020: The peak of the first token is not effective"),
     ]

@@ -19,8 +19,6 @@ LAYERS = (1, 3)
 HEADS = {(1, 0), (1, 1), (3, 0)}
 """Those that there are in these layers."""
 ENCODED, SPOKEN = "alignment_of_encoders", "alignment_of_speech"
-RESAMPLES = 100
-"""Of two, as in `smallest`, the percentiles often leave out the number itself."""
 FEW = {"text": {"max_examples": 12}, "treebank": {"max_examples": 12}}
 
 
@@ -72,8 +70,6 @@ class StudyRuns:
     def _run(self, name: str, out: Path) -> None:
         study = find_study(name)
         settings: dict[str, Any] = {**study.smallest, **FEW.get(study.reads, {})}
-        if "bootstrap" in settings:
-            settings["bootstrap"] = RESAMPLES
         if study.reads == "parallel":
             model, settings["gold"] = uneven_translator(), str(self.data / "gold.talp")
         elif study.reads == "haystack":

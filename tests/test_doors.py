@@ -47,7 +47,6 @@ WRITING = {
     "analysis/work_folders.py": "makes folders with a mark",
     "analysis/classifiers/kept.py": "a folder with a mark",
     "cli/align.py": "a page that is named by the user",
-    "cli/alternatives.py": "a file that is named by the user",
     "cli/compare.py": "the result, whose name the run has claimed",
     "output_folder.py": "the door to a folder",
     "headlight_papers/papers/reproduction.py": "a folder with a mark",

@@ -204,7 +204,7 @@ def test_workers_on_ray_run_nothing_beside_a_corpus(downloaded: Path) -> None:
         ["survey", "downloaded.txt", "--workers", "2", "--max-length", "16", "--no-passages"],
         [
             *("guided", "reviews.tsv", "--model", "classifier", "--processes", "2"),
-            *("--epochs", "1", "--repeats", "2", "--bootstrap", "2"),
+            *("--epochs", "1", "--repeats", "2"),
         ],
     ],
     ids=["workers", "training"],

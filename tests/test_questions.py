@@ -19,7 +19,7 @@ from headlight.reading.model import Model
 from headlight.result import load
 from headlight.settings import default_of
 from headlight.views.parts import Table
-from headlight.views.terminal_table import TOP, terminal
+from headlight.views.terminal_tables import TOP, terminal
 
 PROGRAM: Any = typer.main.get_command(app)
 TEXT = "The cat sat on the [MASK]."

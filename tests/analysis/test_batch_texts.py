@@ -57,8 +57,6 @@ def test_the_same_texts_give_the_same_numbers_from_any_source(
 ) -> None:
     study = studies()[name]
     settings: dict[str, Any] = {**study.smallest, **CHEAP.get(study.reads, {})}
-    if "bootstrap" in settings:
-        settings["bootstrap"] = 10
     head = study.settings.from_mapping(study.smallest).required_head
     kind = "decoder" if study.reads == "haystack" else "model"
     model = headlight.load(

@@ -209,20 +209,6 @@ class SentenceSettings(WordSettings):
 
 
 @dataclass(frozen=True, kw_only=True)
-class BootstrapSettings(StudySettings):
-    """How intervals are computed.
-
-    Attributes:
-        bootstrap: how often sentences or documents are resampled for the intervals; 0 for none.
-            Each resample costs four bytes per number of the result.
-        seed: of the resampling.
-    """
-
-    bootstrap: AtLeast0 = 200
-    seed: AtLeast0 = 0
-
-
-@dataclass(frozen=True, kw_only=True)
 class ClassifierSettings(ModelSettings):
     """How the texts of a classifier, or the sentences of a tagger, are read.
 

@@ -136,7 +136,7 @@ def aer(
     if json:
         say_json({"signature": signature, "files": [_numbers(*each) for each in scores]})
         return
-    from headlight.views.terminal_table import terminal
+    from headlight.views.terminal_tables import terminal
 
     show(terminal(_table(scores), len(scores)))
     say(signature)

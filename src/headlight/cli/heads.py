@@ -41,7 +41,7 @@ def heads(
     from headlight.findings.statistics import numbers_of, row_label
     from headlight.result.kinds import of_kind
     from headlight.views.parts import Table
-    from headlight.views.terminal_table import terminal
+    from headlight.views.terminal_tables import terminal
     from headlight.vocabulary import head_name
 
     found = open_result(result)

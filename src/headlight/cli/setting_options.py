@@ -36,7 +36,7 @@ COMMON = frozenset(
         "maps", "units", "probes", "candidates", "exact",
         # What is asked for besides.
         "gold", "start", "lambdas", "also", "keep", "keep_models", "pages", "word_vectors",
-        "frequency_ranks", "sinks", "bootstrap",
+        "frequency_ranks", "sinks",
     }
 )  # fmt: skip
 """Settings of the first rank, which stand first in the help."""

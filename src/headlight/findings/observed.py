@@ -8,7 +8,7 @@ import numpy as np
 import xarray as xr
 from numpy.typing import NDArray
 
-from headlight.result.estimate import average as average, with_ends
+from headlight.result.estimate import average as average
 from headlight.result.kinds import MULTI_KIND
 from headlight.vocabulary import CATEGORIES, CATEGORY_LABELS, Measure, head_name, measure_table
 
@@ -53,12 +53,6 @@ def places_of(
             return None
         places[dim] = int(at[0])
     return places
-
-
-def half_width(result: xr.Dataset, name: str) -> xr.DataArray:
-    """Half the width of the 95% interval of a variable, of every entry."""
-    ended = with_ends(result, name)
-    return (ended[f"{name}_high"] - ended[f"{name}_low"]) / 2
 
 
 def category_label(result: xr.Dataset, category: str, *, attending: bool = False) -> str:

@@ -208,7 +208,7 @@ class Estimate:
         return Estimate.with_ends(self.value, *ends)
 
     def _interval(self, t: Array) -> tuple[Array, Array]:
-        """Return the ends that are so many errors from the numbers, on their scale."""
+        """Return the ends that are this many errors from the numbers, on their scale."""
         if self.ends is not None:
             return self.ends
         value, error = self.value, self.error

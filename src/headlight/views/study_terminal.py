@@ -13,7 +13,7 @@ from headlight.result.kinds import split_for_display
 from headlight.views.parts import Table
 from headlight.views.result_page import findings, summary, tables
 from headlight.views.terminal import terminal_table
-from headlight.views.terminal_table import TOP, bullet, terminal
+from headlight.views.terminal_tables import TOP, bullet, terminal
 from headlight.views.words import Subject
 from headlight.vocabulary import NUMBERING
 

@@ -16,7 +16,7 @@ from headlight.findings.estimates import Estimate
 from headlight.findings.statistics import numbers_of, row_label, statistics_of
 from headlight.views.numbers import MISSING, two_decimals, whole_percent
 from headlight.views.parts import Comparison, Section, Table
-from headlight.views.terminal_table import bullet, terminal
+from headlight.views.terminal_tables import bullet, terminal
 from headlight.views.words import Subject
 from headlight.vocabulary import NUMBERING
 

@@ -19,7 +19,7 @@ from headlight.result.kinds import MULTI_KIND, split_for_display
 from headlight.views.numbers import MISSING, decimal, whole_percent
 from headlight.views.parts import Table
 from headlight.views.reading.head_statistics import shares_of_layer, special_places
-from headlight.views.terminal_table import terminal
+from headlight.views.terminal_tables import terminal
 from headlight.vocabulary import ATTENTION, NUMBERING, measure as row_of, measure_names
 
 SHOWN = 20

@@ -1,5 +1,6 @@
 """The rules by which the paper's conclusions hold, wherever they are shown."""
 
+from collections.abc import Mapping
 from itertools import pairwise
 
 import numpy as np
@@ -12,6 +13,9 @@ from headlight.result.estimate import Estimate
 from headlight_papers.papers.brunner2020 import published
 from headlight_papers.papers.claims import Claim
 from headlight_papers.papers.verdicts import around, every, largest, lies, mean_of
+
+SEP = {"query_category": "all", "key_category": "sep"}
+"""Labels of what all tokens together give to [SEP]."""
 
 
 def not_identifiable(tried: xarray.Dataset) -> Claim:
@@ -49,9 +53,20 @@ def less_correlated(lengths: xarray.Dataset) -> Claim:
     )
 
 
-def peak_vanishes(survey: xarray.Dataset) -> Claim:
-    """Section 3.5, Figures 1b, 1c and 5: much of what goes to [SEP] moves nothing."""
-    raw, effective = (_largest_layer(survey, measure) for measure in ("weight", "effective"))
+def peak_vanishes(
+    survey: xarray.Dataset, name: str = "share", token: Mapping[str, str] = SEP
+) -> Claim:
+    """Section 3.5, Figures 1b, 1c and 5: much of what goes to [SEP] moves nothing.
+
+    Args:
+        survey: of any model.
+        name: the variable whose shares are asked about.
+        token: labels in it of the token that much goes to.
+    """
+    raw, effective = (
+        _largest_layer(survey, name, {**token, "measure": measure})
+        for measure in ("weight", "effective")
+    )
     return Claim(
         "3. The peak of [SEP] is not effective",
         f"largest mean of a layer at most {FAR_BELOW} times as large in effective attention",
@@ -61,10 +76,9 @@ def peak_vanishes(survey: xarray.Dataset) -> Claim:
     )
 
 
-def _largest_layer(survey: xarray.Dataset, measure: str) -> Estimate:
+def _largest_layer(survey: xarray.Dataset, name: str, where: Mapping[str, str]) -> Estimate:
     """Return the largest mean share of a layer, with ends that hold for all layers."""
-    where = {"measure": measure, "query_category": "all", "key_category": "sep"}
-    means = estimates(survey, "share", ("layer", "head"), **where).mean(1)
+    means = estimates(survey, name, ("layer", "head"), **where).mean(1)
     return largest(means, independent_units(survey))
 
 
