@@ -8,21 +8,8 @@ from headlight.reduce.intervals import (
     deviations,
     mean_interval,
     moments_interval,
-    percentiles,
     student as t_interval,
 )
-
-
-def test_resamples_without_a_value_are_left_out_cell_by_cell() -> None:
-    values = np.random.default_rng(0).random((40, 2, 3))
-    values[:, 0, 0] = np.nan
-    values[3:9, 1, 2] = np.nan
-    low, high = percentiles(values)
-    for cell in np.ndindex(2, 3):
-        there = values[:, *cell][~np.isnan(values[:, *cell])]
-        expected = np.quantile(there, [0.025, 0.975]) if len(there) else [np.nan, np.nan]
-        np.testing.assert_allclose([low[cell], high[cell]], expected, rtol=1e-12)
-    assert all(np.isnan(each).all() for each in percentiles(values[:0]))
 
 
 @pytest.mark.parametrize("count", [2, 3, 30])

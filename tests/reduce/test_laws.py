@@ -11,17 +11,14 @@ from headlight.errors import ResultError
 from headlight.reduce import (
     ACCUMULATORS,
     Accumulator,
-    Bootstrap,
     Count,
     Grouped,
-    GroupMeans,
     Histogram,
     KeyedSums,
     Moments,
     Pearson,
     RankCorrelation,
     Ratio,
-    ResampledMean,
     Sample,
     Slots,
     Strongest,
@@ -54,10 +51,6 @@ def whole(n: int, generator: np.random.Generator, *shape: int) -> np.ndarray:
     return np.floor(numbers(n, generator, *shape))
 
 
-def counts(n: int, generator: np.random.Generator, *shape: int) -> np.ndarray:
-    return generator.integers(0, 9, (n, *shape))
-
-
 def sizes(n: int, generator: np.random.Generator, *shape: int) -> np.ndarray:
     return np.abs(numbers(n, generator, *shape))
 
@@ -87,13 +80,6 @@ CASES = {
     "pearson": Case(lambda: Pearson((2, 3)), lambda n, g: (numbers(n, g, 2, 3),) * 2),
     "pearson, one number": Case(lambda: Pearson(), lambda n, g: (numbers(n, g), numbers(n, g))),
     "ratio": Case(lambda: Ratio((2, 3)), lambda n, g: (numbers(n, g, 2, 3), numbers(n, g, 2, 3))),
-    "group means": Case(
-        lambda: GroupMeans((2, 3), 4),
-        lambda n, g: (keys(n, g) % 4, numbers(n, g, 2, 3), numbers(n, g, 2, 3)),
-    ),
-    "group means, one number": Case(
-        lambda: GroupMeans(groups=3), lambda n, g: (keys(n, g) % 3, numbers(n, g), numbers(n, g))
-    ),
     "slots": Case(
         lambda: Slots((2, 3)),
         lambda n, g: (own_numbers(n, g) * 7, numbers(n, g, 2, 3), numbers(n, g, 2, 3)),
@@ -104,21 +90,6 @@ CASES = {
     ),
     "slots, one number": Case(
         Slots, lambda n, g: (own_numbers(n, g) * 40, numbers(n, g), numbers(n, g))
-    ),
-    "bootstrap": Case(
-        lambda: Bootstrap((2, 3), replicates=5), lambda n, g: (keys(n, g), counts(n, g, 2, 3))
-    ),
-    "resampled mean": Case(
-        lambda: ResampledMean((2, 3), replicates=5), lambda n, g: (keys(n, g), numbers(n, g, 2, 3))
-    ),
-    "resampled mean, one number": Case(
-        lambda: ResampledMean(replicates=5), lambda n, g: (keys(n, g), numbers(n, g))
-    ),
-    "bootstrap, a few at a time": Case(
-        lambda: Bootstrap((2,), replicates=5, held=3), lambda n, g: (keys(n, g), counts(n, g, 2))
-    ),
-    "bootstrap, one number and no resamples": Case(
-        lambda: Bootstrap(replicates=0, held=2), lambda n, g: (keys(n, g), counts(n, g))
     ),
     "rank correlation": Case(
         lambda: RankCorrelation((2,)),

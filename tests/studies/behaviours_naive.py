@@ -5,7 +5,6 @@ from collections.abc import Sequence
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy import stats
 
 Array = NDArray[np.float64]
 
@@ -123,61 +122,46 @@ def _of_head(matrix, meant, hits, share) -> dict[str, dict[str, float]]:
 
 
 def joined(texts: list[dict[str, dict[str, Array]]]) -> dict[str, Array]:
-    """Means over texts, ratios of sums, with their intervals, by name and then head."""
+    """Means over texts, and ratios of sums, by name and then head."""
     found: dict[str, Array] = {}
     with np.errstate(invalid="ignore", divide="ignore"):
         for name in texts[0]["given"]:
             shares = np.array([text["given"][name] / text["queries"][name] for text in texts])
-            part, whole = (
-                np.array([text[each][name] for text in texts]) for each in ("given_rest", "rest")
-            )
-            _put(found, f"{name} share", *mean_and_error(shares))
-            _put(found, f"{name} rest", *ratio_and_error(part, whole))
+            found[f"{name} share"] = mean(shares)
+            found[f"{name} rest"] = ratio(*without_first(texts, name))
         sinks = np.array([text["given"]["first"] / text["queries"]["first"] for text in texts])
         rates = np.where(np.isnan(sinks), np.nan, sinks > 0.3)
-        found["sink"], _, count = mean_and_error(rates)
-        found |= {"sink_low": found["sink"] * np.nan, "sink_high": found["sink"] * np.nan}
-        for at in np.ndindex(found["sink"].shape):
-            if count[at]:
-                texts_of_sink = round(found["sink"][at] * count[at])
-                ends = stats.binomtest(texts_of_sink, int(count[at])).proportion_ci(method="wilson")
-                found["sink_low"][at], found["sink_high"][at] = ends
+        found["sink"] = mean(rates)
         for part in ("with", "without"):
-            zero, one, two = (
-                np.array([text["powers"][f"{part} {n}"] for text in texts]) for n in range(3)
-            )
-            mean, error, _ = ratio_and_error(one, zero)
-            _put(found, f"distance {part}", mean, error, len(texts))
-            squared, _, _ = ratio_and_error(two, zero)
-            found[f"deviation {part}"] = np.sqrt(squared - mean**2)
+            zero, one, two = (powers(texts, part, n) for n in range(3))
+            far = found[f"distance {part}"] = ratio(one, zero)
+            found[f"deviation {part}"] = np.sqrt(ratio(two, zero) - far**2)
     return found
 
 
-def _put(found: dict[str, Array], name: str, value: Array, error: Array, count: Array) -> None:
-    """With the ends of Student's interval."""
-    half = stats.t.ppf(0.975, np.where(np.asarray(count) > 3, count, np.nan) - 1) * error
-    found[name], found[f"{name}_low"], found[f"{name}_high"] = value, value - half, value + half
+def without_first(texts: list[dict[str, dict[str, Array]]], name: str) -> tuple[Array, Array]:
+    """What keys of this name get without the first, and what all keys get without it, by text."""
+    part, whole = (
+        np.array([text[each][name] for text in texts]) for each in ("given_rest", "rest")
+    )
+    return part, whole
 
 
-def mean_and_error(rows: Array) -> tuple[Array, Array, Array]:
-    """Over the first axis, without NaN; and of how many."""
-    mean, error = np.full(rows.shape[1:], np.nan), np.full(rows.shape[1:], np.nan)
-    for at in np.ndindex(mean.shape):
+def powers(texts: list[dict[str, dict[str, Array]]], part: str, power: int) -> Array:
+    """What is given, times a power of how far, text by text."""
+    return np.array([text["powers"][f"{part} {power}"] for text in texts])
+
+
+def mean(rows: Array) -> Array:
+    """Over the first axis, without NaN."""
+    found = np.full(rows.shape[1:], np.nan)
+    for at in np.ndindex(found.shape):
         seen = [row for row in rows[:, *at] if row == row]
         if seen:
-            mean[at] = math.fsum(seen) / len(seen)
-        if len(seen) > 1:
-            variance = math.fsum((row - mean[at]) ** 2 for row in seen) / (len(seen) - 1)
-            error[at] = math.sqrt(variance / len(seen))
-    return mean, error, (~np.isnan(rows)).sum(0)
+            found[at] = math.fsum(seen) / len(seen)
+    return found
 
 
-def ratio_and_error(part: Array, whole: Array) -> tuple[Array, Array, int]:
-    """The ratio of means over the first axis (Cochran 1977, Eq. 2.46)."""
-    texts = len(part)
-    with np.errstate(invalid="ignore", divide="ignore"):
-        ratio = part.sum(0) / whole.sum(0)
-        if texts < 2:
-            return ratio, np.full_like(ratio, np.nan), texts
-        left = ((part - ratio * whole) ** 2).sum(0) / (texts - 1)
-        return ratio, np.sqrt(left / texts) / abs(whole.mean(0)), texts
+def ratio(part: Array, whole: Array) -> Array:
+    """Of sums over the first axis."""
+    return np.asarray(part.sum(0) / whole.sum(0))

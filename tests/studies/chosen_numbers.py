@@ -18,7 +18,7 @@ ALSO = {
     "importance": set[str](),
     "null_space": {"rank", "effective_correlation", "effective_correlation_by_head"},
 }  # fmt: skip
-"""Variables of every survey that have to do with them, intervals included."""
+"""Variables of every survey that have to do with them."""
 
 
 def settings_for(name: str, **settings: Any) -> SurveySettings:
@@ -38,6 +38,5 @@ def survey_with(
 
 def only(name: str, result: xr.Dataset) -> xr.Dataset:
     """Those numbers of a result, and what every survey has to do with them."""
-    also = {f"{each}{end}" for each in ALSO[name] for end in ("", "_low", "_high")}
-    kept = [each for each in result.data_vars if each in NAMES[name] | also]
+    kept = [each for each in result.data_vars if each in NAMES[name] | ALSO[name]]
     return result.drop_vars([each for each in result.data_vars if each not in kept])

@@ -12,7 +12,6 @@ from dataclasses import dataclass
 import numpy as np
 import torch
 from numpy.typing import NDArray
-from scipy import stats
 from transformers import PreTrainedModel
 
 import definitions
@@ -149,7 +148,6 @@ def survey(
     found: dict[str, list[Array]] = {}
     tokens: dict[str, list[Array]] = {"vector_norm": [], "input_norm": [], "token_share": []}
     by_length: dict[int, list[float]] = {}
-    counts: list[Array] = []
     for example in examples:
         source = list(example.categories), list(example.ids)
         target = list(example.target_categories), list(example.target)
@@ -163,81 +161,20 @@ def survey(
             found.setdefault(name, []).append(value)
         for name, rows in _tokens(seen, key_class, shape).items():
             tokens[name].extend(rows)
-        counts.append(np.bincount(key_class, minlength=4).astype(float))
         edge = len(key_class) // BIN * BIN
         by_length.setdefault(edge, []).append(_correlation_of_all(seen, scores))
     means = {name: nan_mean(values) for name, values in found.items()}
     result = {
         **means,
         **_shares(means),
-        **_intervals(found),
         **_dispersion(tokens),
         "token_share": np.mean(tokens["token_share"], axis=0),
     }
-    lengths = np.sum(counts, axis=1, keepdims=True)
-    ends = interval(np.array(counts), np.broadcast_to(lengths, (len(counts), 4)))
-    result |= {f"token_share_{end}": np.clip(ends[at], 0, 1) for at, end in ENDS}
     edges = sorted(by_length)
-    for at, end in ENDS:
-        rows = [np.array(by_length[edge])[:, None] for edge in edges]
-        each = [interval(row, np.ones_like(row))[at, 0] for row in rows]
-        result[f"effective_correlation_{end}"] = np.clip(each, -1, 1)
     result["length"] = np.array(edges)
     result["effective_correlation"] = np.array([np.mean(by_length[edge]) for edge in edges])
     result["effective_correlation_std"] = np.array([np.std(by_length[edge]) for edge in edges])
     result["effective_correlation_count"] = np.array([len(by_length[edge]) for edge in edges])
-    return result
-
-
-def _intervals(found: dict[str, list[Array]]) -> dict[str, Array]:
-    """Over documents; norms are divided by what all keys together receive."""
-    total = np.array(found["total"])
-    whole = np.nansum(total, axis=-1, keepdims=True)
-    whole[:, [MEASURES.index(name) for name in MEASURES if name != "norm"]] = 1
-    neighbour, merged = np.array(found["neighbour"]), np.array(found["merged_total"])
-    everything = np.nansum(merged, axis=-1, keepdims=True)
-    parts = {
-        "total": (total, np.ones_like(total)),
-        "share": (total, np.broadcast_to(whole, total.shape)),
-        "neighbour": (neighbour, np.broadcast_to(whole[..., 0, :], neighbour.shape)),
-        "merged_share": (merged, np.broadcast_to(everything, merged.shape)),
-    }
-    for name in (
-        "entropy", "entropy_uniform", "merged_total", "rank", "effective_correlation_by_head"
-    ):  # fmt: skip
-        rows = np.array(found[name])
-        parts[name] = rows, np.ones_like(rows)
-    ends = {name: interval(*of) for name, of in parts.items()}
-    signed = MEASURES.index("effective")
-    for name, each in ends.items():
-        own = each[:, signed].copy() if name in BY_MEASURE else None
-        np.clip(each, *BOUNDS.get(name, (0, np.inf)), out=each)
-        if own is not None:
-            each[:, signed] = own
-    return {f"{name}_{end}": each[at] for name, each in ends.items() for at, end in ENDS}
-
-
-ENDS = ((0, "low"), (1, "high"))
-BY_MEASURE = ("total", "share", "neighbour")
-BOUNDS = {
-    **dict.fromkeys(("share", "neighbour", "merged_share"), (0, 1)),
-    "effective_correlation_by_head": (-1, 1),
-}
-"""Of intervals of numbers that may be less than 0, or not more than 1."""
-
-
-def interval(part: Array, whole: Array) -> Array:
-    """Student's interval of the mean of a part divided by that of the whole, entry by entry."""
-    result = np.full((2, *part.shape[1:]), np.nan)
-    for at in np.ndindex(part.shape[1:]):
-        pairs = [(p, w) for p, w in zip(part[:, *at], whole[:, *at], strict=True) if p == p]
-        if len(pairs) < 4:
-            continue
-        ratio = math.fsum(p for p, _ in pairs) / math.fsum(w for _, w in pairs)
-        spread = math.fsum((p - ratio * w) ** 2 for p, w in pairs) / (len(pairs) - 1)
-        mean = math.fsum(w for _, w in pairs) / len(pairs)
-        half = stats.t.ppf(0.975, len(pairs) - 1) * math.sqrt(spread / len(pairs)) / mean
-        result[:, *at] = ratio - half, ratio + half
     return result
 
 

@@ -20,6 +20,7 @@ from headlight.studies.heads.one_pass import OnePass
 from headlight.studies.heads.study import run as survey
 from headlight.vocabulary import CATEGORIES, DISTANCES, RELATIVE, measure
 from studies import behaviours_naive as naive
+from studies.intervals import agrees
 from studies.models import documents, subject, texts
 from studies.naive import layers_of
 from studies.test_numbers import _corpus, examples_of
@@ -196,6 +197,8 @@ def test_a_survey_has_these_numbers(family, kind):
             expected = naive.joined(alone)
             here = result.sel(layer=layer, measure=name)
             _assert_result(here, expected)
+            if name == "weight":
+                _assert_intervals(here, alone)
         drain = [
             [norms[0] / np.median(norms) for norms in _vector_norms(text[layer])] for text in seen
         ]
@@ -232,26 +235,26 @@ def _assert_result(here, expected):
         ("distance", {edge: f"from {edge}" for edge in DISTANCES}),
     ):
         for label, name in labels.items():
-            for end in ("share", "share_low", "share_high", "rest", "rest_low", "rest_high"):
+            for end in ("share", "rest"):
                 values, wanted = here[f"{dim}_{end}"].sel({dim: label}), expected[f"{name} {end}"]
-                if end.endswith(("low", "high")) and here["measure"] != "effective":
-                    wanted = np.clip(wanted, 0, 1)
                 np.testing.assert_allclose(values, wanted, err_msg=f"{name} {end}", **close)
     for name, wanted in {
         "distance_mean": "distance with",
-        "distance_mean_low": "distance with_low",
-        "distance_mean_high": "distance with_high",
         "distance_std": "deviation with",
         "distance_mean_rest": "distance without",
         "distance_std_rest": "deviation without",
         "sink_rate": "sink",
-        "sink_rate_low": "sink_low",
-        "sink_rate_high": "sink_high",
     }.items():
-        values = expected[wanted]
-        if name.startswith("distance") and name.endswith("low") and here["measure"] != "effective":
-            values = np.maximum(values, 0)
-        np.testing.assert_allclose(here[name], values, err_msg=name, **close)
+        np.testing.assert_allclose(here[name], expected[wanted], err_msg=name, **close)
+
+
+def _assert_intervals(here, alone):
+    """Those of ratios of sums over texts, of the weights of one layer."""
+    for name in names_of_behaviours():
+        agrees(here.sel(behaviour=name), "behaviour_rest", *naive.without_first(alone, name))
+    for end, part in (("", "with"), ("_rest", "without")):
+        zero, one = (naive.powers(alone, part, power) for power in range(2))
+        agrees(here, f"distance_mean{end}", one, zero)
 
 
 def test_between_two_texts_only_the_first_tokens_are_known():

@@ -21,6 +21,8 @@ importance, ranks, null_space = (
     partial(survey_with, name) for name in ("importance", "ranks", "null_space")
 )
 TEXTS = 5
+CLASSES: dict[str, list[str]] = {"bert": [], "llama": ["class_share"]}
+"""Shares to kinds of keys, which a decoder has."""
 
 
 def singles(study, corpus: Sequence[str], *given) -> list[xr.Dataset]:
@@ -78,7 +80,7 @@ def test_numbers_of_a_survey_are_moved_by_what_they_are_without_a_text(family):
     runs = [quiet([text], found, settings) for text in corpus]
     names = ["entropy", "no_op", "value_drain", "rank", "sink_rate", "residual_max", "first_share"]
     agrees_of_texts(whole, runs, names)
-    for name in ("behaviour_share", "share"):
+    for name in ("behaviour_share", "share", "neighbour", *CLASSES[family]):
         agrees_of_texts(
             whole.sel(measure=["weight"]), [run.sel(measure=["weight"]) for run in runs], [name]
         )

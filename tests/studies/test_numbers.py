@@ -22,7 +22,6 @@ from headlight.views.result_page import result_page
 from studies import naive
 from studies.models import documents, subject, texts, transformer, uneven
 
-ENDS = ("_low", "_high")
 NAMES_OF_AXES = {
     "measure": ["weight", "norm", "effective"],
     "query_category": ["all", "cls", "sep", "punctuation", "other", "not_sep"],
@@ -59,7 +58,6 @@ def assert_same(result: xarray.Dataset, expected: dict[str, np.ndarray]) -> None
     for name, labels in NAMES_OF_AXES.items():
         assert list(result[name].values) == labels
     np.testing.assert_array_equal(result["length"], expected.pop("length"))
-    expected = {name: each for name, each in expected.items() if not name.endswith(ENDS)}
     assert set(result.data_vars) == set(expected)
     for name, values in expected.items():
         assert result[name].shape == values.shape, name

@@ -7,10 +7,12 @@ import pytest
 import torch
 
 from headlight.findings import highlights
+from headlight.result.estimate import estimate_of
 from headlight.studies.heads import SurveySettings
 from headlight.studies.heads.residual import SAMPLED
 from headlight.studies.heads.study import run as survey
 from headlight.views.accessor import HeadlightAccessor
+from studies.intervals import agrees
 from studies.models import documents, subject, texts
 from studies.test_numbers import _corpus, examples_of
 
@@ -43,7 +45,7 @@ def of_text(state: np.ndarray) -> dict[str, float]:
 @pytest.mark.parametrize("family", ["bert", "llama"])
 @pytest.mark.parametrize("block", [None, 5])
 def test_a_survey_says_what_enters_blocks(family, block, monkeypatch):
-    found, corpus = subject(family), texts(4, longest=14, seed=1)
+    found, corpus = subject(family), texts(5, longest=14, seed=1)
     settings = SurveySettings(query_block=block) if block else SurveySettings()
     result = survey(corpus, found, settings, progress=False)
     encoded = examples_of(found, corpus)
@@ -53,11 +55,9 @@ def test_a_survey_says_what_enters_blocks(family, block, monkeypatch):
         for name in ("max", "ratio", "massive", "length"):
             values = [each[name] for each in seen]
             np.testing.assert_allclose(here[f"residual_{name}"], np.mean(values), rtol=1e-4)
-            half = 3.182446 * np.std(values, ddof=1) / len(values) ** 0.5  # t of 3 degrees
-            if name != "massive":
-                found_half = here[f"residual_{name}_high"] - here[f"residual_{name}"]
-                np.testing.assert_allclose(found_half, half, rtol=1e-3, atol=1e-12)
-        assert here["residual_massive_high"] == pytest.approx(0.4899, abs=1e-4)  # none of four
+            agrees(here, f"residual_{name}", np.array(values), np.ones(len(values)))
+        none_of_five = estimate_of(here, "residual_massive")
+        assert none_of_five.high == pytest.approx(0.6066, abs=1e-4)  # t² / (5 + t²)
         highest = max(range(len(seen)), key=lambda text: seen[text]["max"])
         best = seen[highest]
         np.testing.assert_allclose(here["residual_highest"], best["max"], rtol=1e-5)

@@ -9,18 +9,10 @@ import numpy as np
 import xarray
 
 from headlight.reduce.base import Array
-from headlight.reduce.intervals import deviations, student, wilson
+from headlight.reduce.intervals import deviations
 from headlight.result import Description, Scale, describe
 from headlight.result.estimate import MOVED, UNITS, WEIGHTS
 
-BOUNDS = {"": "mean", "_low": "low", "_high": "high"}
-"""Suffixes of a variable with an interval, and the statistics that they stand for."""
-
-_SAID = {
-    "": "",
-    "_low": "lower end of the 95% interval of the ",
-    "_high": "upper end of the 95% interval of the ",
-}
 _NOWHERE: Mapping[str, str] = MappingProxyType({"": ""})
 
 Replicates = tuple[Array, Array, Array]
@@ -37,8 +29,7 @@ class Variable:
     Attributes:
         meaning: its long name.
         unit: its unit; ``1`` of a pure number.
-        interval: the scale of the 95% interval that stands beside it, with ``_low`` and ``_high``;
-            None if there is none.
+        interval: the scale of the 95% interval that is computed when asked; None if there is none.
         by: prefixes of the names under which it stands; by default all that the table has.
     """
 
@@ -48,7 +39,7 @@ class Variable:
     by: Sequence[str] | None = None
 
     def described(self, meaning: str) -> Description:
-        """Return the description of the number, or of an end of its interval."""
+        """Return the description of the number under a longer name."""
         if self.interval is None:
             return meaning, self.unit
         return meaning, self.unit, self.interval
@@ -62,11 +53,10 @@ def long_names(table: Mapping[str, Variable], by: Mapping[str, str] = _NOWHERE) 
         by: prefixes of names, each with what it adds to the meaning.
     """
     return {
-        f"{prefix}{name}{bound}": one.described(f"{_SAID[bound]}{one.meaning}{of}")
+        f"{prefix}{name}": one.described(f"{one.meaning}{of}")
         for name, one in table.items()
         for prefix, of in by.items()
         if one.by is None or prefix in one.by
-        for bound in (BOUNDS if one.interval else ("",))
     }
 
 
@@ -104,44 +94,6 @@ def slots_at(slots: Mapping[str, Array], place: Any) -> dict[str, Array]:
     places = place if isinstance(place, tuple) else (place,)
     parts = {each: slots[each][:, *places] for each in ("without", "whole")}
     return {"mean": np.asarray(slots["mean"][place]), **parts, "units": slots["units"]}
-
-
-def of_mean(
-    name: str, dims: Sequence[str], moments: Mapping[str, Array]
-) -> dict[str, xarray.DataArray]:
-    """A mean over texts with its interval, by Student's t; NaN ends of fewer than four texts.
-
-    Args:
-        name: of the variable.
-        dims: its axes.
-        moments: what `headlight.reduce.Moments` computes, without Bessel's correction.
-    """
-    count = moments["count"]
-    error = np.asarray(moments["std"] / np.sqrt(np.where(count > 1, count - 1, np.nan)))
-    return _around(name, dims, moments["mean"], error, count)
-
-
-def of_rate(
-    name: str, dims: Sequence[str], moments: Mapping[str, Array]
-) -> dict[str, xarray.DataArray]:
-    """A share of texts, as above; which may be all of them, and still has an interval."""
-    rate = moments["mean"]
-    values = dict(zip(BOUNDS, (rate, *wilson(rate, moments["count"])), strict=True))
-    return {f"{name}{end}": xarray.DataArray(each, dims=dims) for end, each in values.items()}
-
-
-def of_ratio(
-    name: str, dims: Sequence[str], ratio: Mapping[str, Array]
-) -> dict[str, xarray.DataArray]:
-    """A ratio of means over texts with its interval; as above, of `headlight.reduce.Ratio`."""
-    return _around(name, dims, ratio["ratio"], ratio["error"], ratio["count"])
-
-
-def _around(
-    name: str, dims: Sequence[str], value: Array, error: Array, count: Array
-) -> dict[str, xarray.DataArray]:
-    values = dict(zip(BOUNDS, (value, *student(value, error, np.asarray(count - 1))), strict=True))
-    return {f"{name}{end}": xarray.DataArray(each, dims=dims) for end, each in values.items()}
 
 
 def described(

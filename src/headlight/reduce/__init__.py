@@ -1,17 +1,14 @@
 """Statistics over a corpus: streaming, mergeable, in float64, without torch."""
 
 from headlight.reduce.base import Accumulator
-from headlight.reduce.bootstrap import Bootstrap
 from headlight.reduce.count import Count
-from headlight.reduce.group_means import GroupMeans
 from headlight.reduce.grouped import Grouped
 from headlight.reduce.histogram import Histogram
-from headlight.reduce.intervals import share, share_interval
+from headlight.reduce.intervals import share
 from headlight.reduce.keyed_sums import KeyedSums
 from headlight.reduce.moments import Moments
 from headlight.reduce.pearson import Pearson, Ratio
 from headlight.reduce.rank_correlation import RankCorrelation
-from headlight.reduce.resampled_mean import ResampledMean
 from headlight.reduce.sample import Sample
 from headlight.reduce.slots import Slots, of_sums
 from headlight.reduce.strongest import Strongest
@@ -21,9 +18,7 @@ from headlight.reduce.tree import Tree
 __all__ = [
     "ACCUMULATORS",
     "Accumulator",
-    "Bootstrap",
     "Count",
-    "GroupMeans",
     "Grouped",
     "Histogram",
     "KeyedSums",
@@ -31,7 +26,6 @@ __all__ = [
     "Pearson",
     "RankCorrelation",
     "Ratio",
-    "ResampledMean",
     "Sample",
     "Slots",
     "Strongest",
@@ -39,5 +33,4 @@ __all__ = [
     "Tree",
     "of_sums",
     "share",
-    "share_interval",
 ]

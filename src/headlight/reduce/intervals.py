@@ -1,4 +1,4 @@
-"""Intervals of 95%: percentiles over resamples of clusters, and Student's t over seeds or texts."""
+"""Intervals of 95%, such as Student's t over seeds or folds, and what moves a statistic."""
 
 from dataclasses import dataclass
 
@@ -19,38 +19,6 @@ def share(
     """How much of the whole a part is; NaN where there is no whole."""
     found: np.ndarray = part / np.where(whole > 0, whole, np.nan)
     return found
-
-
-def percentiles(
-    values: Float64[np.ndarray, "replicate *cell"],
-) -> tuple[Float64[np.ndarray, "*cell"], Float64[np.ndarray, "*cell"]]:
-    """The percentile interval over resamples, of those that have a value; NaN where none has.
-
-    Source: Efron and Tibshirani (1993), Section 13.3.
-    """
-    bounds = np.full((2, *values.shape[1:]), np.nan)
-    if len(values):
-        missing = np.isnan(values)
-        every = ~missing.any(axis=0)
-        some = ~every & ~missing.all(axis=0)
-        for cells, quantile in ((every, np.quantile), (some, np.nanquantile)):
-            if cells.any():
-                bounds[:, cells] = quantile(values[:, cells], TAILS, axis=0)
-    return bounds[0, ...], bounds[1, ...]
-
-
-def share_interval(
-    part: Float64[np.ndarray, "replicate *cell group"],
-    whole: Float64[np.ndarray, "replicate group"],
-) -> tuple[Float64[np.ndarray, "*cell group"], Float64[np.ndarray, "*cell group"]]:
-    """The `percentiles` of a share over the resamples that have a whole.
-
-    Args:
-        part: The ``replicates`` of a `Bootstrap`.
-        whole: Those of what `part` is a share of, in the same resamples.
-    """
-    sizes = whole.reshape(len(whole), *(1,) * (part.ndim - 2), whole.shape[-1])
-    return percentiles(share(part, sizes))
 
 
 @dataclass(frozen=True, slots=True)
@@ -97,23 +65,6 @@ def student(
 
     half = stdtrit(np.where(freedom >= least, freedom, np.nan), TAILS[1]) * error
     return np.asarray(mean - half), np.asarray(mean + half)
-
-
-def wilson(
-    rate: Float64[np.ndarray, "*cell"], count: Float64[np.ndarray, "*cell"]
-) -> tuple[Float64[np.ndarray, "*cell"], Float64[np.ndarray, "*cell"]]:
-    """The ends of the interval of a share of texts, which all texts or none of them may be.
-
-    Source: Wilson (1927), "Probable inference, the law of succession, and statistical inference".
-    """
-    from scipy.special import ndtri
-
-    squared = ndtri(TAILS[1]) ** 2
-    texts = np.where(count > 0, count, np.nan)
-    middle = (rate + squared / (2 * texts)) / (1 + squared / texts)
-    spread = np.sqrt(rate * (1 - rate) * squared / texts + squared**2 / (4 * texts**2))
-    half = spread / (1 + squared / texts)
-    return np.asarray(middle - half), np.asarray(middle + half)
 
 
 def deviations(

@@ -7,13 +7,10 @@ from typing import Any
 from headlight.errors import HeadlightError, ResultError
 from headlight.files import Location
 from headlight.reduce.base import Accumulator, Array
-from headlight.reduce.bootstrap import Bootstrap
-from headlight.reduce.group_means import GroupMeans
 from headlight.reduce.grouped import PLAIN, Grouped
 from headlight.reduce.keyed_sums import KeyedSums
 from headlight.reduce.pearson import Ratio
 from headlight.reduce.rank_correlation import RankCorrelation
-from headlight.reduce.resampled_mean import ResampledMean
 from headlight.reduce.sample import Sample
 from headlight.reduce.slots import Slots
 from headlight.reduce.strongest import Strongest
@@ -22,12 +19,9 @@ from headlight.tensor_files import load_tensors, save_tensors
 ACCUMULATORS: Mapping[str, type[Accumulator]] = {
     **PLAIN,
     Grouped.kind: Grouped,
-    Bootstrap.kind: Bootstrap,
-    GroupMeans.kind: GroupMeans,
     KeyedSums.kind: KeyedSums,
     RankCorrelation.kind: RankCorrelation,
     Ratio.kind: Ratio,
-    ResampledMean.kind: ResampledMean,
     Sample.kind: Sample,
     Slots.kind: Slots,
     Strongest.kind: Strongest,
