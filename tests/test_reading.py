@@ -152,7 +152,7 @@ def test_a_model_without_a_tokenizer():
 def test_an_unsupported_model():
     found = model("bert")
     found.transformer = __import__("tiny_models").build(
-        "bloom", {"vocab_size": 99, "hidden_size": 32, "n_layer": 2, "n_head": 4}, seed=1
+        "rwkv", {"vocab_size": 99, "hidden_size": 32, "num_hidden_layers": 2}, seed=1
     )
     with pytest.raises(UnsupportedModelError, match="attention interface"):
         read(found, "the sea")

@@ -190,28 +190,28 @@ def test_another_origin_is_refused(client, origin):
     ["text/plain", "application/x-www-form-urlencoded", "multipart/form-data; boundary=x", ""],
 )
 def test_what_a_form_can_send_is_refused(client, kind):
-    answer = client.post("/functions/read", content=b"{}", headers={"Section-Type": kind})
+    answer = client.post("/functions/read", content=b"{}", headers={"Content-Type": kind})
     assert answer.status_code == 415
 
 
 def test_what_is_sent_has_a_length_and_is_short(client):
-    headers = {"Section-Type": "application/json"}
+    headers = {"Content-Type": "application/json"}
     long = client.post("/functions/read", content=b" " * 1_000_001, headers=headers)
     assert long.status_code == 413
     parts = client.post("/functions/read", content=iter([b"{}"]), headers=headers)
     assert parts.status_code == 411
-    lying = {**headers, "Section-Length": "5", "Transfer-Encoding": "chunked"}
+    lying = {**headers, "Content-Length": "5", "Transfer-Encoding": "chunked"}
     parts = client.post("/functions/read", content=iter([b"{}"]), headers=lying)
     assert parts.status_code == 411
 
 
 async def asked(made, messages):
     """Statuses that a request gets whose body comes in these messages."""
-    headers = {**OWN, "Host": "127.0.0.1:8000", "Section-Type": "application/json"}
+    headers = {**OWN, "Host": "127.0.0.1:8000", "Content-Type": "application/json"}
     scope = {
         "type": "http", "method": "POST", "path": "/functions/read", "scheme": "http",
         "headers": [(name.lower().encode(), value.encode())
-                    for name, value in (headers | {"Section-Length": "5"}).items()],
+                    for name, value in (headers | {"Content-Length": "5"}).items()],
     }  # fmt: skip
     coming, sent = iter(messages), []
 
@@ -247,7 +247,7 @@ def test_who_leaves_while_sending_is_no_news(model):
 
 @pytest.mark.parametrize("body", [b"", b"{", b"[]", b"7", b'"x"', b"\xff", b"[" * 5000])
 def test_what_is_no_object_is_refused(client, body):
-    headers = {"Section-Type": "application/json"}
+    headers = {"Content-Type": "application/json"}
     answer = client.post("/functions/read", content=body, headers=headers)
     assert answer.status_code == 400
     assert "load the page again" in answer.text
@@ -523,7 +523,7 @@ def test_numbers_that_are_none_are_refused(with_head):
             {"layer": 0, "query": 1, "change": "weights", "weights": [float("nan")] * 7}]}
     )  # fmt: skip
     answer = client.post(
-        "/functions/what_if", content=text, headers={"Section-Type": "application/json"}
+        "/functions/what_if", content=text, headers={"Content-Type": "application/json"}
     )
     assert "must be at least 0" in steps(answer)[-1]["refused"]
 

@@ -1,10 +1,13 @@
 """Help of commands: examples that can be copied first, then options under their headings."""
 
 import re
+import shutil
 from collections.abc import Iterable, Iterator
 from typing import Any
 
 from typer.core import TyperCommand
+
+from headlight.cli.printing import say, show
 
 WIDTH = 76
 """Columns of an example: help has a margin, and a terminal may have 80."""
@@ -47,23 +50,23 @@ class HelpfulCommand(TyperCommand):
 
     def format_help(self, ctx: Any, formatter: Any) -> None:
         """Print usage, summary, examples, arguments and options."""
-        from rich.console import Console
+        from rich import get_console
         from rich.padding import Padding
         from rich.text import Text
 
-        console = Console(highlight=False)
-        width = max(console.width - MARGIN, NAMES * 2)
+        console = get_console()  # which lays out; its width is that of the first time
+        width = max(shutil.get_terminal_size().columns - MARGIN, NAMES * 2)
         paragraphs = (self.help or "").split("\n\n")
         above = [Text.from_markup(" ".join(each.split())) for each in paragraphs if each]
         # A block of examples, in which no line is empty.
         below = [Text.from_markup("\n".join(self.epilog.split("\n\n")))] if self.epilog else []
         for text in (Text(self.get_usage(ctx)), *above, *below):
-            console.print(Padding(text, (1, 0, 0, MARGIN - 1)))
+            show(Padding(text, (1, 0, 0, MARGIN - 1)))
         for panel, parameters in self._panels(ctx).items():
-            console.print(Padding(Text(panel, style="bold"), (1, 0, 0, MARGIN - 1)))
+            show(Padding(Text(panel, style="bold"), (1, 0, 0, MARGIN - 1)))
             for line in _rows(parameters, ctx, console, width):
-                console.print(line, soft_wrap=True)
-        console.print()
+                show(line, soft_wrap=True)
+        say("")
 
     def _panels(self, ctx: Any) -> dict[str, list[Any]]:
         """Return what can be given by the heading it stands under, arguments first."""

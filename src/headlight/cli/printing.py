@@ -62,11 +62,11 @@ def say_lines(texts: Iterable[str]) -> None:
         print(shown, end="")  # noqa: T201
 
 
-def show(renderable: "RenderableType") -> None:
-    """Print a table or the like, as wide as the terminal is."""
+def show(renderable: "RenderableType", *, soft_wrap: bool = False) -> None:
+    """Print a table or the like, as wide as the terminal is, or with ``soft_wrap`` as it is."""
     from rich.console import Console
 
-    Console().print(_Harmless(renderable))
+    Console().print(_Harmless(renderable), soft_wrap=soft_wrap)
 
 
 class _Harmless:

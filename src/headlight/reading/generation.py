@@ -105,6 +105,7 @@ def _generated(
             queries=[len(example.ids) - 1],
             capture=cache.capture,
             left_out=LEFT_OUT,
+            statistics=False,
         )
         assert cache.logits is not None  # noqa: S101 - the model has run
         number = int(cache.logits.argmax())

@@ -419,12 +419,14 @@ def read_example(  # noqa: PLR0913 - each is a choice of its own
     progress: Callable[[int, int], None] | None = None,
     capture: Callable[..., object] = capture_one,
     left_out: Collection[str] = (),
+    statistics: bool = True,
 ) -> Reading:
     """Read an example that is made already, with the part of the model that reads it.
 
     What the reading says of its origin is in ``attributes``: ``text``, ``pair`` and ``command``.
     The model is run by ``capture``, as `capture_one` does, and measures that are ``left_out`` are
-    not computed; for the rest see `read`.
+    not computed; neither are the ``statistics`` of heads, where ``capture`` does not see all
+    queries.  For the rest see `read`.
     """
     kinds = model.kinds if kind == ALL else (kind or model.kinds[0],)
     layers = None if layers is None else list(layers)
@@ -446,7 +448,7 @@ def read_example(  # noqa: PLR0913 - each is a choice of its own
     layers_read = ReadLayers(parts, value_bias, contributions, counted, left_out)
     if residual:
         model.verify_residuals(model.collate([example.beginning(VERIFIED)]), sites)
-    statistics = {
+    of_text = {
         each: TextStatistics(
             model,
             example,
@@ -456,10 +458,12 @@ def read_example(  # noqa: PLR0913 - each is a choice of its own
             left_out,
         )
         for each in kinds
+        if statistics
     }
 
     def visit(record: LayerRecord) -> None:
-        statistics[record.site.kind].visit(record)
+        if statistics:
+            of_text[record.site.kind].visit(record)
         layers_read.visit(record)
 
     capture(model, example, sites, visit, query_block=None, residual=residual)
@@ -478,7 +482,7 @@ def read_example(  # noqa: PLR0913 - each is a choice of its own
                 parts[each],
                 *sides[each],
                 {**said, "kind": each, "head_dim": _head_dim(sites, each)},
-                statistics[each],
+                of_text.get(each),
             ),
             each,
         )
@@ -535,7 +539,7 @@ def _dataset(
     queries: Positions,
     keys: Positions,
     attributes: dict[str, Any],
-    statistics: TextStatistics,
+    statistics: TextStatistics | None,
 ) -> xarray.Dataset:
     layers, seen = list(by_layer), list(by_layer.values())
     variables = {
@@ -547,7 +551,7 @@ def _dataset(
         for row in measure_table()
         if all(row.name in each for each in seen)
     }
-    numbers, axes = statistics.variables(part.heads)
+    numbers, axes = statistics.variables(part.heads) if statistics else ({}, {})
     coordinates: dict[str, Any] = {"layer": layers, "head": part.heads, **axes}
     everything = range(len(keys["token"]))
     for side, positions, kept in (("query", queries, part.queries), ("key", keys, everything)):

@@ -102,7 +102,7 @@ class _Addresses:
         """Some cells of a reading, deflated; in a thread of its own, since they are packed now."""
         cached = self.workspace.readings[request.path_params["reading"]]
         blob = cached.view.blob(request.path_params["blob"])
-        return Response(blob, 200, {"Section-Encoding": "gzip"}, "application/octet-stream")
+        return Response(blob, 200, {"Content-Encoding": "gzip"}, "application/octet-stream")
 
     async def function(self, request: Request) -> Response:
         """A function of the model; its steps are sent while it works."""

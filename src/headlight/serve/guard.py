@@ -20,7 +20,7 @@ OPEN = ("/", "/health")
 """What needs no token, since it holds nothing: the page is empty until it has asked."""
 
 SAFE = {
-    "X-Section-Type-Options": "nosniff",
+    "X-Content-Type-Options": "nosniff",
     "Referrer-Policy": "no-referrer",
     "Cross-Origin-Opener-Policy": "same-origin",
     "Cross-Origin-Resource-Policy": "same-origin",
@@ -53,7 +53,7 @@ class Guard:
         token: that a request has to bring as ``Authorization: Bearer``.
         names: of the host, in small letters.
         any_address: whether all addresses in numbers are ours, and not loopback alone.
-        policy: the Section-Security-Policy of all answers.
+        policy: the Content-Security-Policy of all answers.
     """
 
     app: ASGIApp
@@ -71,7 +71,7 @@ class Guard:
         async def send_safely(message: Message) -> None:
             if message["type"] == "http.response.start":
                 headers = MutableHeaders(scope=message)
-                for name, value in {**SAFE, "Section-Security-Policy": self.policy}.items():
+                for name, value in {**SAFE, "Content-Security-Policy": self.policy}.items():
                     headers[name] = value
             await send(message)
 

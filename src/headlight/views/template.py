@@ -38,7 +38,7 @@ def fragment(template: str, **values: object) -> Markup:
 
 
 def script_hashes(text: str) -> str:
-    """The scripts of a page, as a Section-Security-Policy names them."""
+    """The scripts of a page, as a Content-Security-Policy names them."""
     digests = (sha256(script.encode()).digest() for script in _SCRIPT.findall(text))
     return " ".join(f"'sha256-{b64encode(digest).decode()}'" for digest in digests)
 

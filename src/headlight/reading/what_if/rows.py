@@ -113,19 +113,21 @@ def _typed(weights: Sequence[float], visible: VisibleKeys, query: int) -> Map:
 def _alternative(context: EditContext, edit: Edit) -> Map:
     """Shares of other attention of the same output."""
     assert edit.head is not None  # noqa: S101 - the edit was checked
-    place = (edit.layer, edit.head)
     found = alternatives(
         context.model,
         context.text,
         context.pair,
-        place=place,
-        kind=context.kind,
-        settings=AlternativeSettings(queries=None if edit.query is None else (edit.query,)),
+        settings=AlternativeSettings(
+            layer=edit.layer,
+            head=edit.head,
+            kind=context.kind,
+            queries=None if edit.query is None else (edit.query,),
+        ),
     )
     if not found.attention.sizes["alternative"]:
         raise UsageError(
-            f"no other attention of {head_name(*place)} gives the same output on this text; choose "
-            "a longer text, or another change."
+            f"no other attention of {head_name(edit.layer, edit.head)} gives the same output on "
+            "this text; choose a longer text, or another change."
         )
     rows = torch.from_numpy(found.attention.values[0]).double()
     return rows / rows.sum(-1, keepdim=True)
