@@ -3,14 +3,15 @@
 import numpy as np
 import pytest
 import xarray as xr
+from scipy import stats
 
 from headlight.settings.attribution import AttributionSettings
 from headlight_papers.studies.attribution import AttributionStudySettings
 from headlight_papers.studies.attribution.study import run as attribution
 from headlight_papers.studies.token_identity.result import _over_folds
-from studies.intervals import agrees as ratio_agrees
+from studies.intervals import agrees
 from studies.models import model, texts
-from studies.test_intervals import TEXTS, agrees, of_mean, singles, values
+from studies.test_intervals import TEXTS, singles, values
 
 
 @pytest.mark.slow
@@ -23,19 +24,22 @@ def test_contributions_of_tokens_of_a_text_belong_together():
     whole = attribution(corpus, found, settings, progress=False)
     runs = singles(attribution, corpus, found, settings)
     counts = values(runs, "own_count").astype(float)[..., None]
-    ratio_agrees(whole, "own_mean", values(runs, "own_mean") * counts, counts)
-    ratio_agrees(whole, "not_largest", values(runs, "not_largest") * counts[:, 0], counts[:, 0])
+    agrees(whole, "own_mean", values(runs, "own_mean") * counts, counts)
+    agrees(whole, "not_largest", values(runs, "not_largest") * counts[:, 0], counts[:, 0])
     there = values(runs, "by_distance_count").astype(float)[:, None]
-    ratio_agrees(whole, "by_distance", values(runs, "by_distance") * there, there)
+    agrees(whole, "by_distance", values(runs, "by_distance") * there, there)
     for name in ("neighbour", "cls", "sep"):
         pairs = values(runs, f"{name}_count").astype(float)[:, None]
-        ratio_agrees(whole, f"{name}_mean", values(runs, f"{name}_mean") * pairs, pairs)
+        agrees(whole, f"{name}_mean", values(runs, f"{name}_mean") * pairs, pairs)
 
 
 def test_rates_have_the_interval_of_their_folds():
     rates = np.array([[0.9, 0.8, 0.85], [0.5, 0.5, 0.5]])
     result = _over_folds(xr.Dataset({"rate": (("map", "fold"), rates)}))
-    value, half = of_mean(rates.T, fewest=2)
-    agrees(result, "rate_mean", value, half)
+    half = stats.t.ppf(0.975, 2) * stats.sem(rates, axis=1)
+    mean = rates.mean(1)
+    np.testing.assert_allclose(result["rate_mean"], mean)
+    np.testing.assert_allclose(result["rate_mean_low"], mean - half)
+    np.testing.assert_allclose(result["rate_mean_high"], np.minimum(mean + half, 1))
     alone = _over_folds(xr.Dataset({"rate": (("map", "fold"), rates[:, :1])}))
     assert np.isnan(alone["rate_mean_low"]).all()
