@@ -70,8 +70,8 @@ def student(
 def deviations(
     value: Float64[np.ndarray, "*cell"],
     without: Float64[np.ndarray, "group *cell"],
-    whole: Float64[np.ndarray, "group *cell"],
-) -> tuple[Float64[np.ndarray, "group *cell"], Float64[np.ndarray, "*cell"]]:
+    whole: Float64[np.ndarray, "group *#cell"],
+) -> tuple[Float64[np.ndarray, "group *cell"], Float64[np.ndarray, "*#cell"]]:
     """How far each group of texts moves a statistic, and the degrees of freedom of that.
 
     The squares of the first add up to the squared standard error, that of the delete-a-group
