@@ -142,7 +142,7 @@ def test_a_survey_of_contributions_and_gradients():
 
 
 def test_heads_as_parsers():
-    found, given = subject("bert"), trees(4, 7)
+    found, given = subject("bert"), trees(6, 7)
     result = evaluate(given, found, measures=(ATTRIBUTION, "weight"), **QUIET)
     layers = []
     for tree in given:
