@@ -15,6 +15,7 @@ from headlight.errors import CaptureError, UsageError
 from headlight.findings import average
 from headlight.measures import Scores
 from headlight.reading import read
+from headlight.result.estimate import with_ends
 from headlight.settings.attribution import AttributionSettings
 from headlight.studies.distances import DistanceSettings, study as distances
 from headlight.studies.heads import SurveySettings
@@ -162,7 +163,7 @@ def test_heads_as_parsers():
             given, lengths, predicted, rule=True
         ).items():
             assert cells.sel(relation=relation) == right
-    low = result.headlight.interval("accuracy")["low"]
+    low = with_ends(result, "accuracy")["accuracy_low"]
     names = ("correct", "accuracy", "uas_without_punctuation")
     for numbers in (low, *(result[name] for name in names)):
         assert numbers.sel(measure=ATTRIBUTION, head=[1, 2, 3]).isnull().all()
