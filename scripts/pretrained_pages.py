@@ -242,7 +242,8 @@ def _to_what_says_little(survey: xarray.Dataset) -> list[Claim]:
         ]
     name, first, units = "behaviour_share", {"behaviour": "first"}, independent_units(survey)
     weights, norms = (
-        estimates(survey, name, measure=measure, **first) for measure in ("weight", "norm")
+        estimates(survey, name, ("layer", "head"), measure=measure, **first)
+        for measure in ("weight", "norm")
     )
     weight, taken = weights.mean(), norms.mean()
     layers = weights.mean(1).at(slice(survey.sizes["layer"] // 2, None))

@@ -15,6 +15,7 @@ from headlight.errors import CaptureError, UsageError
 from headlight.findings import average
 from headlight.measures import Scores
 from headlight.reading import read
+from headlight.result.estimate import with_ends
 from headlight.settings.attribution import AttributionSettings
 from headlight.studies.distances import DistanceSettings, study as distances
 from headlight.studies.heads import SurveySettings
@@ -142,7 +143,7 @@ def test_a_survey_of_contributions_and_gradients():
 
 
 def test_heads_as_parsers():
-    found, given = subject("bert"), trees(4, 7)
+    found, given = subject("bert"), trees(6, 7)
     result = evaluate(given, found, measures=(ATTRIBUTION, "weight"), **QUIET)
     layers = []
     for tree in given:
@@ -162,7 +163,7 @@ def test_heads_as_parsers():
             given, lengths, predicted, rule=True
         ).items():
             assert cells.sel(relation=relation) == right
-    low = result.headlight.interval("accuracy")["low"]
+    low = with_ends(result, "accuracy")["accuracy_low"]
     names = ("correct", "accuracy", "uas_without_punctuation")
     for numbers in (low, *(result[name] for name in names)):
         assert numbers.sel(measure=ATTRIBUTION, head=[1, 2, 3]).isnull().all()

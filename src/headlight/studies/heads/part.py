@@ -148,7 +148,7 @@ def number(
         member: of the tally, as `means` or `ratios` made it.
         at: a place along its last axis; all by default.
     """
-    place: Any = () if at is None else (..., at)
+    place: Any = ... if at is None else (..., at)
     value, slots = found[member].get("mean", found[member].get("ratio")), found[f"slots_{member}"]
     placed = {part: np.asarray(slots[part][place]) for part in ("mean", "without", "whole")}
     here = np.asarray(value[place])
