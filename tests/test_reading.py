@@ -12,7 +12,7 @@ import definitions
 import headlight
 from headlight.encode import encode_one
 from headlight.errors import ResultError, UnsupportedModelError, UsageError
-from headlight.findings.statistics import OF_READING, ROWS_OF_READING
+from headlight.findings.statistics import OF_READING, ROWS_OF_READING, statistics_of
 from headlight.findings.what_was_read import notes_of_reading
 from headlight.reading import Reading, read
 from headlight.views import reading_page
@@ -242,12 +242,17 @@ def test_a_page_shows_what_a_run_says_and_links_to_its_report(tmp_path):
     found = model("bert")
     run, page = tmp_path / "some run", tmp_path / "pages" / "text.html"
     page.parent.mkdir()
-    headlight.survey(["the old mill", "a lake is full of mud"], model=found, out=run)
+    texts = ["the old mill", "a lake is full of mud"]
+    survey = headlight.survey(texts, model=found, out=run)
     (run / "report.html").write_text("a report")
     read(found, TEXT).save(page, survey=run)
     header = json.loads(Page(page.read_text(encoding="utf-8")).by_id("header").text)
     assert header["report"] == "../some%20run/report.html"
     statistics = header["kinds"]["encoder"]["statistics"]
-    assert all(row["corpus"]["weight"] for row in statistics)
+    of_run = {row.name: by for row, by in statistics_of(survey)}
+    assert {"other", "next", "entropy", "rank"} <= {*of_run}
+    for row in statistics:
+        assert {*row["corpus"]} == {*row["by"]} & {*of_run.get(row["name"], ())}
+        assert all(row["corpus"].values())
     with pytest.raises(ResultError):
         read(found, TEXT).save(page, survey=tmp_path)

@@ -21,7 +21,7 @@ def as_options(settings: Mapping[str, Any], before: str = "-") -> Iterator[str]:
         else:
             yield from (
                 option,
-                ",".join(map(str, value)) if isinstance(value, list) else str(value),
+                ",".join(map(str, value)) if isinstance(value, (list, tuple)) else str(value),
             )
 
 

@@ -106,7 +106,8 @@ class Estimate:
         """Return numbers of which only the ends of their intervals of 95% are known."""
         value, low, high = (np.asarray(each, dtype=np.float64) for each in (value, low, high))
         nothing = np.zeros((0, *value.shape))
-        scales, freedom = np.broadcast_to(np.asarray("signed"), value.shape), value * np.nan
+        scales = np.broadcast_to(np.asarray("signed"), value.shape)
+        freedom = np.full(value.shape, np.nan)
         return Estimate(value, nothing, nothing, np.zeros(0), scales, freedom, (low, high))
 
     @staticmethod
