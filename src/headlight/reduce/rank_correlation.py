@@ -22,7 +22,8 @@ HALF = np.float32(0.5).view(np.int32)
 MISSING = np.iinfo(np.int32).max
 """The code of a pair that is missing."""
 
-Keys = Int64[np.ndarray, " row"]
+Keys = Int64[np.ndarray, " _"]
+"""Of any length: rows of several tables are joined, and merged to fewer."""
 Cells = Int64[np.ndarray, "row bin"]
 
 
