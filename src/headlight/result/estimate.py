@@ -190,7 +190,7 @@ class Estimate:
         """
         from scipy.special import stdtrit
 
-        return self._interval(stdtrit(self.freedom, (1 + level) / 2))
+        return self._interval(np.asarray(stdtrit(self.freedom, (1 + level) / 2)))
 
     def simultaneous(self, units: int) -> "Estimate":
         """Return the same numbers with ends that hold for all of them in 95% of corpora.
@@ -214,7 +214,7 @@ class Estimate:
             return self.ends
         value, error = self.value, self.error
         with np.errstate(all="ignore"):
-            half = t * error
+            half = np.asarray(t * error)
             low, high = value - half, value + half
             for kind, ends in SCALED_ENDS.items():
                 at = self.scale == kind

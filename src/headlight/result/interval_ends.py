@@ -83,7 +83,7 @@ def _share_ends(value: Array, half: Array, t: Array, units: Array) -> tuple[Arra
     inverse = np.where(inside, half**2 / np.where(inside, spread, 1), t**2 / units + 0 * half)
     middle = (rate + inverse / 2) / (1 + inverse)
     around = np.sqrt(spread * inverse + inverse**2 / 4) / (1 + inverse)
-    return np.maximum(middle - around, 0), np.minimum(middle + around, 1)
+    return np.asarray(np.maximum(middle - around, 0)), np.asarray(np.minimum(middle + around, 1))
 
 
 def _correlation_ends(value: Array, half: Array, t: Array, units: Array) -> tuple[Array, Array]:
