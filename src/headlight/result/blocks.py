@@ -11,6 +11,7 @@ SIGNS = 1000
 """Draws of random signs by which the largest of many is judged."""
 
 Array = NDArray[np.float64]
+Counts = NDArray[np.int64]
 
 
 def added(each: Array, times: int) -> Array:
@@ -34,7 +35,7 @@ def coarser(moved: Array, weights: Array, times: int) -> tuple[Array, Array]:
     return np.where(sums > 0, added(moved, times) * scale, np.nan), sums
 
 
-def slots_apart(*numbers: tuple[Array, Array, Array]) -> Array:
+def slots_apart(*numbers: tuple[Array, Array, Array]) -> Counts:
     """Return in how many slots two numbers are not the same, up to the rounding of float32.
 
     Args:

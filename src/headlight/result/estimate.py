@@ -19,6 +19,7 @@ from numpy.typing import NDArray
 
 from headlight.result.blocks import (
     LEVEL as LEVEL,
+    Counts,
     added,
     coarser,
     cross_fit,
@@ -69,6 +70,8 @@ class Estimate:
             where they differ.
         freedom: degrees of freedom of the error, ``[*cell]``.
         ends: the ends of intervals of 95% that come from elsewhere, as of seeds; then nothing else
+            is known of them.
+        differing: of differences, in how many slots the two are not the same.
     """
 
     value: Array
@@ -78,7 +81,7 @@ class Estimate:
     scale: Any
     freedom: Array
     ends: tuple[Array, Array] | None = None
-    differing: Array | None = None
+    differing: Counts | None = None
 
     @staticmethod
     def of_slots(value: Any, moved: Any, weights: Any, units: Any, scale: Any) -> "Estimate":
@@ -274,7 +277,8 @@ class Estimate:
                                         for n in range(self.value.ndim))]),
             np.asarray(np.where(np.isfinite(freedom), freedom, np.nan)),
             None,
-            None if self.differing is None else np.where(seen, self.differing, 0).max(axes),
+            None if self.differing is None else
+            np.asarray(np.where(seen, self.differing, 0).max(axes)),
         )  # fmt: skip
 
     def minus(self, other: "Estimate", *, paired: bool = True) -> "Estimate":

@@ -150,9 +150,8 @@ def number(
     """
     place: Any = ... if at is None else (..., at)
     value, slots = found[member].get("mean", found[member].get("ratio")), found[f"slots_{member}"]
-    placed = {part: np.asarray(slots[part][place]) for part in ("mean", "without", "whole")}
-    here = np.asarray(value[place])
-    return dict(with_slots(name, dims, here, {**placed, "units": slots["units"]}))
+    placed = {part: slots[part][place] for part in ("mean", "without", "whole")}
+    return dict(with_slots(name, dims, value[place], {**placed, "units": slots["units"]}))
 
 
 def inputs_of(record: LayerRecord) -> Float[Tensor, "batch key d_input"] | None:
