@@ -34,7 +34,7 @@ def coarser(moved: Array, weights: Array, times: int) -> tuple[Array, Array]:
     return np.where(sums > 0, added(moved, times) * scale, np.nan), sums
 
 
-def slots_apart(*numbers: tuple[Array, Array, Array]) -> Array:
+def slots_apart(*numbers: tuple[Array, Array, Array]) -> NDArray[np.int64]:
     """Return in how many slots two numbers are not the same, up to the rounding of float32.
 
     Args:

@@ -78,7 +78,7 @@ class Estimate:
     scale: Any
     freedom: Array
     ends: tuple[Array, Array] | None = None
-    differing: Array | None = None
+    differing: NDArray[np.int64] | None = None
 
     @staticmethod
     def of_slots(value: Any, moved: Any, weights: Any, units: Any, scale: Any) -> "Estimate":
@@ -274,7 +274,9 @@ class Estimate:
                                         for n in range(self.value.ndim))]),
             np.asarray(np.where(np.isfinite(freedom), freedom, np.nan)),
             None,
-            None if self.differing is None else np.where(seen, self.differing, 0).max(axes),
+            None
+            if self.differing is None
+            else np.asarray(np.where(seen, self.differing, 0).max(axes)),
         )  # fmt: skip
 
     def minus(self, other: "Estimate", *, paired: bool = True) -> "Estimate":
