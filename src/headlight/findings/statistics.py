@@ -16,6 +16,7 @@ from headlight.findings.observed import (
     unit_of_keys,
 )
 from headlight.findings.wording import plural
+from headlight.vocabulary import KINDS
 
 OF_READING, ROWS_OF_READING = "head_number", "head_rows"
 """Variables of a reading: all statistics of its heads, and on how many rows each rests."""
@@ -105,8 +106,12 @@ def place_of(result: xr.Dataset, row: Statistic, measure: str) -> tuple[str, dic
 
 
 def applies(result: xr.Dataset, row: Statistic) -> bool:
-    """Return whether a row can be said of the kind of attention of a result."""
-    return (result.attrs.get("kind") or "encoder") in row.kinds
+    """Return whether a row can be said of the kind of attention of a result.
+
+    A kind that nobody knows, as in a file that somebody changed, is taken for an encoder's.
+    """
+    kind = result.attrs.get("kind")
+    return (kind if kind in KINDS else "encoder") in row.kinds
 
 
 def statistics_of(
