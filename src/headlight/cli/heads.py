@@ -39,6 +39,7 @@ def heads(
     from headlight.findings.estimates import undecided
     from headlight.findings.head_ranking import VALUE
     from headlight.findings.statistics import numbers_of, row_label
+    from headlight.result.estimate import Estimate
     from headlight.result.kinds import of_kind
     from headlight.views.parts import Table
     from headlight.views.terminal_tables import terminal
@@ -61,7 +62,9 @@ def heads(
     rows = [
         {"head": head_name(row["layer"], row["head"])}
         | {
-            name: f"{row[name]:.3f} ({row[f'{name}_low']:.3f} to {row[f'{name}_high']:.3f})"
+            name: format(
+                Estimate.with_ends(row[name], row[f"{name}_low"], row[f"{name}_high"]), ".3f"
+            )
             for name in names
         }
         for row in table.head(top).to_dict("records")
@@ -70,6 +73,9 @@ def heads(
     first = by or names[0]
     measure = "" if first == VALUE else first
     numbers = numbers_of(found, statistic(behaviour), measure, without_first=without_first)
-    every = [head_name(*at) for at in product(found["layer"].values, found["head"].values)]
+    every = [
+        head_name(*at)
+        for at in product(found["layer"].values.tolist(), found["head"].values.tolist())
+    ]
     if said := undecided(numbers, every, "which is first"):
         show(said.strip())
