@@ -65,7 +65,7 @@ def test_how_far_gates_are_open(family: str) -> None:
     lowest = np.unravel_index(int(result.gate.values.argmin()), result.gate.shape)
     assert (said.layer, said.head) == tuple(map(int, lowest))
     assert ("at most 32 queries" in said.text) == (family == "qwen3_5_text")
-    assert any("gate below 0.1" in table.frame for s in sections(result) for table in s.tables)
+    assert any("gate below 0.1 %" in table.frame for s in sections(result) for table in s.tables)
 
 
 def evenly_spread(count: int) -> list[int]:
