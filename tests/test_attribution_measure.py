@@ -114,13 +114,14 @@ def test_only_the_first_head_of_a_survey_has_contributions(ours):
 def test_a_report_has_contributions_by_layer(ours):
     result, _ = ours
     own = average(result["neighbour"].sel(measure=ATTRIBUTION, offset=0).values, axis=1)
-    shown = tables(result)["layers_beside"].frame["attribution: current %"]
+    shown = tables(result)["layers_beside"].frame["attribution: itself %"]
     assert shown.tolist() == pytest.approx((100 * own).tolist())
-    assert not any("contribution" in name for name in tables(result)["heads_beside"].frame)
+    assert not any(ATTRIBUTION in name for name in tables(result)["heads"].frame)
+    assert "heads_beside" not in tables(result)
     assert "own c" in rendered(terminal_table(result))
     alone = result.sel(measure=[ATTRIBUTION], head=[0])
     assert "own c" in rendered(terminal_table(alone))
-    assert "attribution: current %" in result_page(alone)
+    assert "attribution: itself %" in result_page(alone)
 
 
 def rendered(shown) -> str:

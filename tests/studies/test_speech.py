@@ -231,7 +231,7 @@ def test_the_command_says_it(
         "alignment", str(folder), "--model", str(whisper), "--out", str(tmp_path / "times")
     )
     assert code == 0, complained
-    assert "start error" in said
+    assert "Ways to link words to time" in said
     code, _, complained = command("survey", str(folder))
     assert code == 2
     assert "holds recordings" in complained

@@ -161,6 +161,9 @@ def _own(
 
 def _restored(part: xarray.Dataset, kind: str, own: Mapping[str, Any]) -> xarray.Dataset:
     chosen = part.drop_vars(own["lacks"])
+    used = {dim for name, each in chosen.variables.items() for dim in each.dims if name != dim}
+    lost = {dim for name in own["lacks"] for dim in part[name].dims} - used
+    chosen = chosen.drop_vars(lost & {*chosen.coords})
     for dim, labels in own["labels"].items():
         named = isinstance(labels, list)
         chosen = chosen.sel({dim: labels}) if named else chosen.isel({dim: slice(labels)})
