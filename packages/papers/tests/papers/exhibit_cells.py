@@ -15,6 +15,9 @@ import pandas
 import xarray
 from scipy import stats
 
+from headlight.result import joined, load
+from headlight.result.estimate import with_ends
+
 Where = Mapping[str, Any]
 NUMBER = re.compile(r"(?<![\w.])[-−+]?\d+(?:\.\d+)?(?:e[-+]?\d+)?|nan")
 
@@ -67,14 +70,10 @@ class Results:
         return self._found[name]
 
     def _load(self, name: str) -> xarray.Dataset:
-        found = xarray.load_dataset(self.folder / "results" / f"{name}.nc")
         more = self.folder / "results" / f"{name}-gradient.nc"
-        if not more.exists():
-            return found
-        other = xarray.load_dataset(more)
-        shared = [key for key in other.data_vars if "measure" in other[key].dims]
-        joined = xarray.concat([found[shared], other[shared]], "measure")
-        return found.drop_dims("measure").merge(joined, compat="override", join="override")
+        paths = [self.folder / "results" / f"{name}.nc", *([more] if more.exists() else [])]
+        found = joined([load(path) for path in paths])
+        return with_ends(found, "accuracy") if name.startswith("dependency") else found
 
 
 @dataclass(frozen=True)

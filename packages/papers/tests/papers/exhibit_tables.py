@@ -89,8 +89,8 @@ def _best(found: xarray.Dataset, measure: str) -> Frame:
                 "relation": relation,
                 "head": _name(of, place),
                 "accuracy": float(of.max()),
-                "low": float(cell["low"]),
-                "high": float(cell["high"]),
+                "low": float(cell["accuracy_low"]),
+                "high": float(cell["accuracy_high"]),
                 "baseline": float(offsets.max()),
                 "offset": f"{int(offsets['offset'][int(offsets.argmax('offset'))]):+d}",
                 "words": int(found["count"].sel(relation=relation)),
@@ -246,7 +246,10 @@ CLARK: dict[str, Told] = {
                 "relation": None,
                 "direction": None,
                 "count": Cells("count"),
-                **{name: Cells(name, {"measure": measure}) for name in ("accuracy", "low", "high")},
+                "accuracy": Cells("accuracy", {"measure": measure}),
+                **{
+                    end: Cells(f"accuracy_{end}", {"measure": measure}) for end in ("low", "high")
+                },
             },
             {"relation": itself("relation"), "direction": itself("direction")},
         )

@@ -81,7 +81,7 @@ def test_the_table_holds_what_the_study_finds(out, translations, translator):
         row = frame.loc[f"norms, {name}"]
         assert row["AER"] == pytest.approx(float(rates.sel(step=step).min()))
         assert row["mean of layers"] == pytest.approx(float(rates.sel(step=step).mean()))
-        assert row["low"] <= row["AER"] <= row["high"]
+        assert np.isnan([row["low"], row["high"]]).all(), "of so few pairs nothing is known"
     perfect = frame.loc["fast_align"]
     assert perfect["AER"] == 0, "these are the gold links"
     layers = pandas.read_csv(out / "figure-7.csv")
@@ -113,7 +113,7 @@ def test_a_pass_of_few_pairs_is_that_of_a_short_file(tmp_path, translations, tra
         return alignment.run(folder / "test.de", model, settings, progress=False)
 
     xarray.testing.assert_identical(
-        found(place, max_pairs=few).drop_attrs(), found(tmp_path).drop_attrs()
+        found(place, max_examples=few).drop_attrs(), found(tmp_path).drop_attrs()
     )
 
 

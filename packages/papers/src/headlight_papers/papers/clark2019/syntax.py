@@ -85,8 +85,8 @@ def _table(result: xarray.Dataset, name: str, writer: ExhibitWriter) -> Table:
             for row in range(len(frame))
             if frame["low"][row] > frame["baseline"][row]
         ],
-        note="Low and high: 95% interval, sentences resampled; it does not account for the choice "
-        "of the head. Highlighted: the interval lies above the baseline.",
+        note="Low and high: 95% interval from blocks of sentences; it does not account for the "
+        "choice of the head. Highlighted: the interval lies above the baseline.",
         name=name,
     )
 
