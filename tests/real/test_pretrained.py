@@ -167,7 +167,7 @@ def test_its_induction_heads_are_named() -> None:
     result = headlight.circuits(
         model=Path(MODELS) / SMOLLM2,
         parts=["copying", "repeated"],
-        sequences=4,
+        sequences=12,
         tokens=50,
         progress=False,
     )
