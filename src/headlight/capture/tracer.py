@@ -89,7 +89,7 @@ class Tracer:
         self._outputs.clear()
         return context, weight
 
-    def linear(self, module: nn.Module, inputs: tuple[Tensor, ...], output: Tensor) -> None:
+    def linear(self, module: nn.Module, inputs: tuple[Any, ...], output: Tensor) -> None:
         """A forward hook of every linear map."""
         self._outputs.append((module, output))
         if self.calls and self.calls[-1].projected is None and inputs:
