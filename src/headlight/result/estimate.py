@@ -99,7 +99,7 @@ class Estimate:
         total = np.asarray(sizes.sum(0))
         share = sizes / np.where(total > 0, total, np.nan)
         with np.errstate(divide="ignore"):
-            freedom = 1 / np.asarray((share**2).sum(0)) - 1
+            freedom = np.asarray(1 / (share**2).sum(0) - 1)
         empty = np.where(sizes > 0, np.asarray(moved, dtype=np.float64), np.nan)
         scales = np.broadcast_to(np.asarray(scale), value.shape)
         return Estimate(value, empty, share, np.asarray(units), scales, freedom)

@@ -163,7 +163,7 @@ class Layout:
         """Return how many heads there are, and their size."""
         return self._size("head"), self._size("feature")
 
-    def weight(self, operand: Tensor, letters: str = "") -> Weight:
+    def weight(self, operand: Tensor, letters: str = "") -> Tensor:
         """Return the weights of a record, or a mask of them whose axes have other letters."""
         groups = [self._ordered(role) for role in ("batch", "head", "query")]
         order: list[_Part | str] = [*groups[0], *groups[1], *groups[2], self.keys]
