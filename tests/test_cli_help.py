@@ -85,7 +85,9 @@ def test_common_options_come_first_and_all_are_there() -> None:
     assert sum(more) > 15
 
 
-@pytest.mark.parametrize("name", ["survey", "read", "reproduce clark2019"])
+@pytest.mark.parametrize(
+    "name", ["survey", "read", pytest.param("reproduce clark2019", marks=pytest.mark.papers)]
+)
 def test_help_has_examples_first_and_every_option(name: str) -> None:
     env = {"TERM": "dumb", "COLUMNS": "80"}
     text = CliRunner().invoke(app, [*name.split(), "--help"], env=env).stdout
@@ -108,6 +110,7 @@ def test_help_names_the_value_of_an_option_and_keeps_brackets() -> None:
     assert "[default: auto]" in text
 
 
+@pytest.mark.papers
 def test_settings_that_are_not_listed_can_be_set_all_the_same() -> None:
     command = PROGRAM.commands["parser-probes"]
     hidden = {each.name for each in command.params if each.hidden}

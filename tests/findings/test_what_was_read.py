@@ -94,6 +94,7 @@ def test_few_mentions_and_documents_of_coreference():
     assert interval.startswith("No interval is shown: it would be drawn from 2 documents")
 
 
+@pytest.mark.papers
 @pytest.mark.parametrize(
     ("accuracy", "low", "majority", "near"),
     [
