@@ -258,6 +258,25 @@ def test_halves_of_a_corpus_differ_as_often_as_said():
     assert np.mean(discoveries) < 0.1
 
 
+@pytest.mark.parametrize(
+    ("units", "testable"), [(6, False), (12, False), (19, False), (20, True), (31, True)]
+)
+def test_false_alarms_are_bounded_of_enough_blocks_alone(units, testable):
+    """Of 19 units, or of either run, p-values are kept, and nothing is said to differ."""
+    rows = np.random.default_rng(3).normal(size=(64, 4))
+
+    def numbers(few, shift):
+        made = Slots.of(np.arange(few), rows[:few] + shift).compute()
+        slots = with_slots("number", ("head",), made["mean"], made)
+        result = xarray.Dataset(slots).set_coords([name for name in slots if name != "number"])
+        return estimate_of(result, "number")
+
+    for sizes in ((units, 64), (64, units)):
+        tested = _tested(numbers(sizes[0], 0), numbers(sizes[1], 5), paired=False)
+        assert (tested["p_value"] < 0.01).all()
+        assert (np.isfinite(tested["false_discovery"]) == testable).all()
+
+
 def test_checkpoints_say_when_a_behaviour_arises(first):
     later = [first.copy(deep=True) for _ in range(2)]
     for run, share in zip(later, (0.35, 0.8), strict=True):

@@ -5,6 +5,7 @@ import pandas
 import xarray
 
 from headlight.findings.estimates import Estimate, estimates
+from headlight.findings.what_was_read import independent_units
 from headlight.result.estimate import with_ends
 from headlight.settings import require_choice
 
@@ -118,7 +119,8 @@ def _best(one: xarray.Dataset) -> dict[str, object]:
     """The best head, and the best offset, for one relation."""
     accuracy = estimates(one, "accuracy", _CELL)
     places = accuracy.first() or (0, 0, 0)
-    best, gain = accuracy.at(places), gains(one).best()
+    best = accuracy.at(places)
+    gain = gains(one).simultaneous(independent_units(one)).at(places)
     cell = one.isel(dict(zip(_CELL, places, strict=True)))
     offset = one.isel(offset=int(np.argmax(one.offset_accuracy.values)))
     return {

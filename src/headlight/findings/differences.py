@@ -103,7 +103,8 @@ def differences(
         intervals of 95%; the ``p_value`` of Student's t over blocks of the corpus, and
         ``false_discovery``, adjusted for all numbers of all heads of that run (Benjamini and
         Hochberg 1995): what is at most 0.05 differs, with 5% of false alarms among all that does;
-        all else is inconclusive.  Of numbers that are equal for all heads of all runs one is kept;
+        all else is inconclusive.  It is NaN of numbers of fewer than 20 documents or 16 filled
+        slots of either run, see `Estimate.testable`.  Of numbers that are equal for all heads of all runs one is kept;
         the attribute ``equal_numbers`` names the others.  With ``match="behaviour"``,
         ``match_distance`` says how far partners are apart.  The attribute ``texts_read`` says
         whether the runs read the same texts.  ``strongest`` is the highest number of a run, and
@@ -327,7 +328,8 @@ def _tested(first: Estimate, other: Estimate, *, paired: bool) -> dict[str, Arra
     # Of pairs even rounding would be certain.
     same = np.abs(difference.value) <= SAME * np.maximum(1, np.abs(first.value))
     p_value = np.where(same, 1.0, difference.p_value())
-    adjusted, known = np.full_like(p_value, np.nan), np.isfinite(p_value)
+    known = np.isfinite(p_value) & first.testable & other.testable
+    adjusted = np.full_like(p_value, np.nan)
     adjusted[known] = false_discovery_control(p_value[known])
     return {
         "difference": difference.value,

@@ -4,7 +4,7 @@ The papers give no such rules; these are ours.  What a sentence or a verdict cla
 numbers beside it by one of them, so that two places cannot judge the same numbers differently.
 """
 
-from headlight.result.estimate import chosen_ends as chosen_ends, decided as decided
+from headlight.result.estimate import decided as decided
 
 MOST = 0.5
 """A head that gives a target more than this share of its weight is a head for it."""

@@ -327,7 +327,7 @@ def _category(result: xr.Dataset, row: Statistic) -> Highlight | None:
         f"Head {_name(result, place)} gives {percent(float(weight.value))} of its weight"
         f"{around(weight)} to {row_target(result, row)}"
     )
-    chosen = gap.at(place).chosen(gap.value.size, independent_units(result))
+    chosen = gap.simultaneous(independent_units(result)).at(place)
     verdict = str(chosen.compared(0.0)) if differs else ""
     if np.isfinite(norm.value):
         text += f", {'but' if verdict == 'above' else 'and'} {percent(float(norm.value))} of its "

@@ -6,6 +6,7 @@ from typing import Any
 import numpy as np
 
 from headlight.reduce.base import Accumulator, Array, rows_of
+from headlight.result.blocks import added
 
 SLOTS = 32
 """Blocks of a corpus: their number less one bounds the degrees of freedom of its intervals."""
@@ -83,16 +84,16 @@ class Slots(Accumulator):
 
     def _absorb(self, other: "Slots") -> None:
         self._coarsen(int(other.ends[0]))
-        steps = self.level - other.level
-        self.parts += _coarser(other.parts, steps)
-        self.wholes += _coarser(other.wholes, steps)
+        times = 1 << (self.level - other.level)
+        self.parts += added(other.parts, times)
+        self.wholes += added(other.wholes, times)
 
     def _coarsen(self, end: int) -> None:
         """Make room for all units before this one."""
         level = self.level
         self.ends[0] = max(self.ends[0], end)
-        self.parts = _coarser(self.parts, self.level - level)
-        self.wholes = _coarser(self.wholes, self.level - level)
+        times = 1 << (self.level - level)
+        self.parts, self.wholes = added(self.parts, times), added(self.wholes, times)
 
     def compute(self) -> dict[str, Array]:
         """`part` and `whole`, the sums of each slot, and what `of_sums` makes of them."""
@@ -121,14 +122,6 @@ def of_sums(parts: Array, wholes: Array, units: Array) -> dict[str, Array]:
         "whole": wholes,
         "units": units,
     }
-
-
-def _coarser(sums: Array, steps: int) -> Array:
-    """Return the sums of blocks that are 2^steps times as long."""
-    for _ in range(steps):
-        pairs = sums[0::2] + sums[1::2]
-        sums = np.concatenate([pairs, np.zeros_like(pairs)])
-    return sums
 
 
 def _ratio(part: Array, whole: Array) -> Array:

@@ -15,10 +15,12 @@ Counts = NDArray[np.int64]
 
 
 def added(each: Array, times: int) -> Array:
-    """Return sums over as many neighbouring slots; the last slots are empty."""
-    slots = len(each)
-    blocks = np.nan_to_num(each).reshape(slots // times, times, *each.shape[1:]).sum(1)
-    return np.concatenate([blocks, np.zeros((slots - len(blocks), *each.shape[1:]))])
+    """Return sums over as many neighbouring slots, a power of two; the last slots are empty."""
+    sums = np.nan_to_num(each)
+    for _ in range(times.bit_length() - 1):
+        pairs = sums[0::2] + sums[1::2]
+        sums = np.concatenate([pairs, np.zeros_like(pairs)])
+    return sums
 
 
 def coarser(moved: Array, weights: Array, times: int) -> tuple[Array, Array]:

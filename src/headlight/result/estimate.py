@@ -29,7 +29,7 @@ from headlight.result.blocks import (
 from headlight.result.interval_ends import (
     SCALED_ENDS,
     average as average,
-    chosen_ends as chosen_ends,
+    chosen_ends,
     decided as decided,
 )
 from headlight.result.slot_coordinates import (
@@ -198,7 +198,7 @@ class Estimate:
     def simultaneous(self, units: int) -> "Estimate":
         """Return the same numbers with ends that hold for all of them in 95% of corpora.
 
-        So they hold for one that was chosen because it is the largest.  By max-t, see `critical`;
+        So they hold for one that was chosen, such as the largest.  By max-t, see `critical`;
         of numbers of which the ends alone are known by Bonferroni, see `chosen_ends`.
 
         Args:
@@ -361,19 +361,6 @@ class Estimate:
             return None
         return tuple(map(int, np.unravel_index(np.nanargmax(self.value), self.value.shape)))
 
-    def chosen(self, candidates: int, units: int) -> "Estimate":
-        """Return numbers that were chosen among several, with ends that hold for all of these.
-
-        Args:
-            candidates: among how many, as of `chosen_ends`.
-            units: texts or documents, for numbers of which the ends alone are known.
-        """
-        if self.ends is None:
-            ends = self.interval(1 - (1 - LEVEL) / max(candidates, 1))
-        else:
-            ends = chosen_ends(self.value, *self.ends, candidates=candidates, units=units)
-        return Estimate.with_ends(self.value, *ends)
-
     def compared(self, other: float) -> NDArray[Any]:
         """Return the verdict `against` another number; of a text alone what was observed in it."""
         if self.known:
@@ -441,19 +428,6 @@ class Estimate:
             return self.at(self.first())
         value, moved, place = fitted
         return replace(flat.at(place), value=value, moved=moved)
-
-    def best(self) -> "Estimate":
-        """Return the largest number, with a lower end that holds although it was chosen.
-
-        In 95% of corpora all numbers are above such ends of theirs (max-t, one-sided).
-        """
-        first = self.first()
-        one = self.at((0,) * self.value.ndim if first is None else first)
-        if first is None or self.ends is not None:
-            return one
-        low, high = one.interval()
-        least = one.value - one.error * self.critical(two_sided=False)
-        return Estimate.with_ends(one.value, np.minimum(low, least), high)
 
     def _spread(self, axes: int) -> "Estimate":
         """Return the same, or one number with axes of size 1."""

@@ -125,8 +125,9 @@ def beside_best(result: xr.Dataset, question: str) -> xr.Dataset:
         verdicts[first] = BEST
     control = ""
     if RANDOM in names:
-        ahead = behind.at(names.index(RANDOM)).chosen(len(inside), independent_units(result))
-        control = str(ahead.against(0.0))
+        ahead = order.at(inside).minus(order.at(names.index(RANDOM)))
+        first_ahead = ahead.simultaneous(independent_units(result)).at(inside.index(first))
+        control = str(first_ahead.against(0.0))
     numbers = {"score": scores, "behind": behind}
     return xr.Dataset(
         {

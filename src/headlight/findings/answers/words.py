@@ -19,6 +19,7 @@ from headlight.findings.estimates import (
 )
 from headlight.findings.observed import name_of
 from headlight.findings.speech import are_of_speech, judged_ways, times_known
+from headlight.findings.what_was_read import independent_units
 from headlight.findings.wording import interval, percent, seconds
 
 RARE = 100
@@ -36,7 +37,9 @@ def dependency(result: xr.Dataset) -> list[str]:
     called = f"the {percent(best['baseline'])}{around(offset)} of the best fixed offset"
     axes = ("measure", "layer", "head", "direction")
     heads = estimates(words, "accuracy", axes)
-    beyond = beside(heads, offset, called, gains(words, *axes).best())
+    gain = gains(words, *axes)
+    beyond = gain.simultaneous(independent_units(result)).at(gain.first() or (0,) * len(axes))
+    beyond = beside(heads, offset, called, beyond)
     said = [
         f"{head_of_row(result, best)} finds the governor of {percent(best['accuracy'])} of words"
         f"{around_first(heads)}, {beyond}.{undecided_heads(words)}"

@@ -42,7 +42,7 @@ class CircuitsSettings(ModelSettings):
     measures: tuple[OfAttention, ...] = ("weight", "norm")
     sequences: AtLeast1 = 8
     tokens: AtLeast1 = 100
-    needles: AtLeast1 = 6
+    needles: AtLeast1 = 12
     haystack: AtLeast1 = 400
     format: str | None = None
     column: str | None = None

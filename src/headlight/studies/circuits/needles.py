@@ -48,4 +48,34 @@ FACTS = (
         "in the empty swimming pool below the town hall.",
         "Where does the orchestra of Varnholm rehearse on rainy evenings?",
     ),
+    Fact(
+        "The ferryman of Osterby keeps his spare lantern",
+        "inside a hollow pumpkin near the pier.",
+        "Where does the ferryman of Osterby keep his spare lantern?",
+    ),
+    Fact(
+        "The winner of the cheese race in Dunmarrow received",
+        "a purple umbrella and two geese.",
+        "What did the winner of the cheese race in Dunmarrow receive?",
+    ),
+    Fact(
+        "The favourite food of the parrot Wilhelmina is",
+        "cold porridge with green olives.",
+        "What is the favourite food of the parrot Wilhelmina?",
+    ),
+    Fact(
+        "The treasure of Captain Ferrow is buried",
+        "under the third birch behind the windmill.",
+        "Where is the treasure of Captain Ferrow buried?",
+    ),
+    Fact(
+        "The best present for the postmistress of Elding is",
+        "a jar of yellow buttons and a blue kite.",
+        "What is the best present for the postmistress of Elding?",
+    ),
+    Fact(
+        "The clockmaker of Brennick repairs his watches with",
+        "fish bones and a drop of maple syrup.",
+        "What does the clockmaker of Brennick repair his watches with?",
+    ),
 )
