@@ -26,7 +26,6 @@ from studies.processes import start
 from tiny_models import randomise
 
 EXACT = AttributionSettings(method="exact")
-SUMMED = AttributionSettings(definition="summed")
 WATCHFUL = """
 import warnings
 
@@ -169,10 +168,6 @@ def contributions(derivative: Tensor) -> Tensor:
     return shares(derivative.square().sum((2, 4)).sqrt())
 
 
-def contributions_to_sums(derivative: Tensor) -> Tensor:
-    return shares(derivative.sum(2).square().sum(-1).sqrt())
-
-
 # Against them
 
 
@@ -180,23 +175,20 @@ def contributions_to_sums(derivative: Tensor) -> Tensor:
 @every_case
 def test_every_contribution_is_that_of_its_definition(case: Case) -> None:
     model, batch = known(case.name), batch_of(case.name)
-    found = [attribute(model, batch, settings, kind=case.kind) for settings in (EXACT, SUMMED)]
-    assert all(one.standard_error is None for one in found)
+    found = attribute(model, batch, EXACT, kind=case.kind)
+    assert found.standard_error is None
     for row, text in enumerate(texts(case.name in PAIRED)):
-        derivative = derivatives(model, text, case.kind)
-        for one, wanted in zip(
-            found, (contributions(derivative), contributions_to_sums(derivative)), strict=True
-        ):
-            layers, queries, keys = wanted.shape
-            torch.testing.assert_close(
-                one.contribution[:, row, :queries, :keys],
-                wanted.to(one.contribution),
-                rtol=0,
-                atol=case.tolerance,
-            )
-            assert one.contribution.shape[0] == layers == 2
-            assert not one.contribution[:, row, queries:].any()
-            assert not one.contribution[:, row, :, keys:].any()
+        wanted = contributions(derivatives(model, text, case.kind))
+        layers, queries, keys = wanted.shape
+        torch.testing.assert_close(
+            found.contribution[:, row, :queries, :keys],
+            wanted.to(found.contribution),
+            rtol=0,
+            atol=case.tolerance,
+        )
+        assert found.contribution.shape[0] == layers == 2
+        assert not found.contribution[:, row, queries:].any()
+        assert not found.contribution[:, row, :, keys:].any()
 
 
 def blocks_of_bert(model: Any) -> tuple[Callable[[Tensor], Tensor], list[Any]]:
@@ -256,12 +248,6 @@ def test_a_first_block_without_attention_is_found() -> None:
     output = attribute(model, batch_of("LFM2"), replace(EXACT, embeddings="output"))
     plain = attribute(model, batch_of("LFM2"), EXACT)  # nothing lies between the two in it
     torch.testing.assert_close(output.contribution, plain.contribution, rtol=0, atol=1e-6)
-
-
-def test_both_definitions_differ() -> None:
-    model, batch = known("BERT"), batch_of("BERT")
-    one, other = attribute(model, batch, EXACT), attribute(model, batch, SUMMED)
-    assert (one.contribution - other.contribution).abs().max() > 1e-2
 
 
 # The estimate
@@ -338,14 +324,11 @@ def test_probes_have_no_preferred_direction() -> None:
 # What changes nothing
 
 
-@pytest.mark.parametrize(
-    "settings", [AttributionSettings(directions=4), SUMMED], ids=["", "summed"]
-)
 @pytest.mark.parametrize("case", [case for case in CASES if case.name in PADDED], ids=str)
 def test_rows_sum_to_one_and_padding_and_batching_change_nothing(
-    case: Case, settings: AttributionSettings
+    case: Case,
 ) -> None:
-    model = known(case.name)
+    model, settings = known(case.name), AttributionSettings(directions=4)
     right = attribute(model, batch_of(case.name), settings, kind=case.kind)
     left = attribute(model, batch_of(case.name, side="left"), settings, kind=case.kind)
     for row, text in enumerate(texts(case.name in PAIRED)):
@@ -365,8 +348,8 @@ def test_rows_sum_to_one_and_padding_and_batching_change_nothing(
 @pytest.mark.slow
 @pytest.mark.parametrize(
     ("settings", "memory"),
-    [(EXACT, 250_000), (AttributionSettings(directions=5), 1), (SUMMED, 1)],
-    ids=["exact", "estimate", "summed"],
+    [(EXACT, 250_000), (AttributionSettings(directions=5), 1)],
+    ids=["exact", "estimate"],
 )
 def test_memory_only_decides_how_much_is_done_at_once(
     settings: AttributionSettings, memory: int
@@ -432,7 +415,7 @@ def state(model: CapturedModel) -> tuple[Any, ...]:
 def test_the_model_is_left_as_it_was(name: str, embeddings: Any) -> None:
     model, batch = warmed(name)
     before = state(model)
-    for settings in (EXACT, AttributionSettings(), SUMMED):
+    for settings in (EXACT, AttributionSettings()):
         attribute(model, batch, replace(settings, embeddings=embeddings))
     assert state(model) == before
     assert not _patched
@@ -457,11 +440,10 @@ def test_the_model_is_left_as_it_was_after_an_error() -> None:
 
 def test_inference_mode_around_it_does_not_matter() -> None:
     model, batch = known("BERT"), batch_of("BERT")
-    outside = [attribute(model, batch, settings) for settings in (EXACT, SUMMED)]
+    outside = attribute(model, batch, EXACT)
     with torch.inference_mode():
-        inside = [attribute(model, batch, settings) for settings in (EXACT, SUMMED)]
-    for one, other in zip(outside, inside, strict=True):
-        assert torch.equal(one.contribution, other.contribution)
+        inside = attribute(model, batch, EXACT)
+    assert torch.equal(outside.contribution, inside.contribution)
 
 
 def test_an_operation_without_forward_derivative_is_named() -> None:
@@ -478,12 +460,6 @@ def test_an_operation_without_forward_derivative_is_named() -> None:
     model.transformer.encoder.layer[1].intermediate.intermediate_act_fn = Fused().eval()
     with pytest.raises(UnsupportedModelError, match=r"BERT uses an operation .*scaled_dot_product"):
         attribute(model, batch_of("BERT"))
-
-
-def test_a_sum_that_never_changes_is_refused() -> None:
-    model = architecture("OLMo")
-    with pytest.raises(CaptureError, match="use 'jacobian'"):
-        attribute(model, batch_of("OLMo"), SUMMED)
 
 
 def test_requests_that_do_not_fit_are_refused() -> None:

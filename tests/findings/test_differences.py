@@ -277,6 +277,18 @@ def test_false_alarms_are_bounded_of_enough_blocks_alone(units, testable):
         assert (np.isfinite(tested["false_discovery"]) == testable).all()
 
 
+def test_a_comparison_of_few_texts_says_that_nothing_is_tested(first):
+    few = surveyed(read=TEXTS[:12])
+    found = differences([first, few])
+    assert found["p_value"].notnull().any()
+    assert found["false_discovery"].isnull().all()
+    assert findings(found)[-1].endswith(
+        "no number is tested, since that takes 20 documents of each run and 16 filled slots; "
+        "compare surveys of more texts."
+    )
+    assert result_page(found)
+
+
 def test_checkpoints_say_when_a_behaviour_arises(first):
     later = [first.copy(deep=True) for _ in range(2)]
     for run, share in zip(later, (0.35, 0.8), strict=True):

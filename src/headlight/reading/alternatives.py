@@ -29,18 +29,18 @@ from headlight.encode.batch import Batch
 from headlight.errors import UsageError
 from headlight.measures import Scores
 from headlight.measures.alternatives import (
-    SMALLEST,
     Matrix,
-    Row,
     RowAlternatives,
     column_basis,
-    total_variation,
 )
 from headlight.measures.null_space import with_ones
 from headlight.reading.saving import TextResult, answers, origin, sides_of
 from headlight.settings.alternatives import AlternativeSettings
 
 Map = Float64[np.ndarray, "query key"]
+
+STARTS = 4
+"""Starts of the search for the farthest, at least; the best are kept."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -130,15 +130,8 @@ class Search:
         if self._settings.method == "random":
             changes = [row.random(generator) for _ in range(n)]
         else:
-            changes = row.farthest(generator, max(self._settings.starts, n))[:n]
-        return np.stack([self._share(change) * change for change in changes])
-
-    def _share(self, change: Row) -> float:
-        """Of the way to the end."""
-        target = self._settings.total_variation
-        if target is None:
-            return self._settings.distance
-        return min(1.0, target / max(total_variation(change), SMALLEST))
+            changes = row.farthest(generator, max(STARTS, n))[:n]
+        return self._settings.distance * np.stack(changes)
 
     @cached_property
     def _visible(self) -> Bool[np.ndarray, "query key"]:

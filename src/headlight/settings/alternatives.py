@@ -21,10 +21,7 @@ class AlternativeSettings(Settings):
             ``farthest``: the largest total variation that repeated linear programs find.
         distance: how far to go, as a share of the way to the end: of λ_max, or to the farthest;
             above 0 and at most 1.
-        total_variation: go to this total variation in every row instead, or to the end where that
-            is nearer; above 0 and at most 1.
         queries: rows that change, by position; by default all.
-        starts: of the search for the farthest, at least; the best are kept.
         certify: also bound the total variation tightly, by two linear programs per key and row.
         precision: that of the ``model``, or ``float64`` for a copy of the model in it, in which
             equal outputs are equal to some 1e-12, unless the model takes its softmax in float32
@@ -38,9 +35,7 @@ class AlternativeSettings(Settings):
     kind: Literal["encoder", "decoder", "cross"] | None = None
     method: Literal["random", "farthest"] = "random"
     distance: Share = 1.0
-    total_variation: Annotated[Share | None, UNLISTED] = None
     queries: tuple[int, ...] | None = None
-    starts: Annotated[AtLeast1, UNLISTED] = 4
     certify: Annotated[bool, UNLISTED] = False
     precision: Literal["model", "float64"] = "model"
     seed: AtLeast0 = 0

@@ -18,8 +18,6 @@ class AttributionSettings(Settings):
 
     Attributes:
         method: ``exact``, or ``estimate`` from random directions with standard errors.
-        definition: of the size of a derivative: ``jacobian`` is the Frobenius norm of ∂e_j/∂x_i,
-            ``summed`` the L2 norm of the gradient of the sum of the dimensions of e_j.
         directions: random directions of the estimate, for every input token; at least two, so that
             their spread can be seen.
         seed: of the directions.
@@ -33,7 +31,6 @@ class AttributionSettings(Settings):
     """
 
     method: Literal["exact", "estimate"] = "estimate"
-    definition: Annotated[Literal["jacobian", "summed"], UNLISTED] = "jacobian"
     directions: Annotated[int, Range(minimum=2)] = 16
     seed: Annotated[int, UNLISTED] = 0
     embeddings: Annotated[Embeddings, UNLISTED] = "sum"

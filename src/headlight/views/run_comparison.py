@@ -18,6 +18,7 @@ from headlight.findings.differences import (
 from headlight.findings.rules import WORTH_SAYING
 from headlight.findings.statistics import row_target
 from headlight.findings.wording import interval, listed, percent, plural
+from headlight.result.estimate import FEWEST_FILLED, FEWEST_TESTED
 from headlight.views.markup import element, joined
 from headlight.views.numbers import points_text
 from headlight.views.parts import By, Curve, Drawing, Map, Section, Summary, Table, curves, maps
@@ -55,6 +56,13 @@ def findings(result: xr.Dataset) -> list[str]:
     for other in result["other"].values.tolist():
         differ, known = _differ(result, other), result["p_value"].sel(other=other).notnull()
         heads = int(known.any("statistic").sum())
+        if known.any() and result["false_discovery"].sel(other=other).isnull().all():
+            said.append(
+                f"{names[other]} beside {names[0]}: no number is tested, since that takes "
+                f"{FEWEST_TESTED} documents of each run and {FEWEST_FILLED} filled slots; compare "
+                "surveys of more texts."
+            )
+            continue
         said.append(
             f"{names[other]} beside {names[0]}: {int(differ.any('statistic').sum())} of "
             f"{plural(heads, 'head')} differ in some number, by {int(differ.sum()):,} of "

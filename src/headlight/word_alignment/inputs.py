@@ -7,6 +7,7 @@ where embeddings leave their table, and nothing of a particular model has to be 
 import hashlib
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
+from functools import partial
 from typing import Any
 
 import torch
@@ -22,6 +23,9 @@ from headlight.word_alignment.settings import InputMeasureSettings
 
 Embeddings = Float[Tensor, "row source size"]
 PieceMatrix = Float[Tensor, "batch 1 target source"]
+NOISE = 0.15
+"""Standard deviation of the noise of ``smoothgrad``, as a share of the range of the embeddings."""
+
 COPIES_AT_ONCE = 8192
 """Tokens of noisy or erased copies that run through the model together."""
 
@@ -46,8 +50,7 @@ def input_matrix(
     """What every source piece does for the prediction of every target piece.
 
     * ``gradient``: of log p(piece) by the embedding of the source piece; the inner product with the
-      embedding where it is positive (Ding et al. 2019), or the mean size of its numbers (Li et al.
-      2016); rows sum to 1, special tokens included;
+      embedding where it is positive (Ding et al. 2019); rows sum to 1, special tokens included;
     * ``smoothgrad``: the same, averaged over noisy copies of the source (Smilkov et al. 2017);
     * ``difference``: p(piece) less p(piece) without the source piece (Li et al. 2019); signed.
 
@@ -65,10 +68,10 @@ def input_matrix(
     """
     check_predicts(model, measure)
     if measure == "difference":
-        return _difference(model, batch, settings)
+        return _difference(model, batch)
     copies = settings.samples if measure == "smoothgrad" else 1
-    noise = settings.noise if measure == "smoothgrad" else 0.0
-    return _gradients(model, batch, settings, copies, noise)
+    noise = NOISE if measure == "smoothgrad" else 0.0
+    return _gradients(model, batch, copies, noise)
 
 
 # ---------------------------------------------------------------- the model in two parts
@@ -110,7 +113,6 @@ def _log_probabilities(
     batch: Batch,
     rows: Int64[Tensor, " row"],
     change: Callable[[Embeddings], Embeddings],
-    erased: Tensor | None = None,
 ) -> Float[Tensor, "row target"]:
     """Log p of the piece that the decoder reads at every place, given what it read before.
 
@@ -119,15 +121,13 @@ def _log_probabilities(
         batch: of translations.
         rows: which example each row is of.
         change: makes other embeddings of those of the source.
-        erased: source ids of the rows, where they are not those of the batch.
     """
     network: Any = model.transformer
     assert batch.target_ids is not None and batch.target_mask is not None  # noqa: S101, PT018
-    ids = batch.input_ids[rows] if erased is None else erased
     mask, target = batch.attention_mask[rows], batch.target_ids[rows]
     encoder = network.get_encoder()
     with _embeddings_changed(encoder, change):
-        read = encoder(input_ids=ids, attention_mask=mask)
+        read = encoder(input_ids=batch.input_ids[rows], attention_mask=mask)
     logits = network(
         encoder_outputs=read,
         attention_mask=mask,
@@ -152,23 +152,17 @@ def _runs(batch: Batch, per_example: int) -> Iterator[Int64[Tensor, " row"]]:
 # ---------------------------------------------------------------- gradients
 
 
-def _gradients(
-    model: CapturedModel,
-    batch: Batch,
-    settings: InputMeasureSettings,
-    copies: int,
-    noise: float,
-) -> PieceMatrix:
+def _gradients(model: CapturedModel, batch: Batch, copies: int, noise: float) -> PieceMatrix:
     """Each copy is normalised over the source, then the mean is taken over the copies."""
     assert batch.target_ids is not None  # noqa: S101
     examples, width = batch.input_ids.shape
     total = torch.zeros(examples, batch.target_ids.shape[1], width, device=batch.input_ids.device)
-    noises = _Noise(batch, copies, noise, settings.seed)
+    noises = _Noise(batch, copies, noise)
     with frozen(model.transformer), torch.inference_mode(mode=False), torch.enable_grad():
         done = 0
         for rows in _runs(batch, copies):
             wanted = slice(done, done + len(rows))
-            shares = _shares(model, batch, rows, settings.form, noises, wanted)
+            shares = _shares(model, batch, rows, noises, wanted)
             total.index_add_(0, rows, shares.float())
             done += len(rows)
     return (total / copies)[:, None]
@@ -178,7 +172,6 @@ def _shares(
     model: CapturedModel,
     batch: Batch,
     rows: Int64[Tensor, " row"],
-    form: str,
     noises: "_Noise",
     wanted: slice,
 ) -> Float[Tensor, "row target source"]:
@@ -201,26 +194,20 @@ def _shares(
         (gradient,) = torch.autograd.grad(
             states[:, place], leaf, of_states[:, place], retain_graph=place < predicted - 1
         )
-        found.append(_sizes(gradient, leaf.detach(), form).masked_fill(~mask, 0))
+        size = single(gradient * leaf.detach()).sum(-1).clamp_min(0)
+        found.append(size.masked_fill(~mask, 0))
     sizes = torch.stack(found, 1)
     return sizes / sizes.sum(-1, keepdim=True).clamp_min(torch.finfo(sizes.dtype).tiny)
-
-
-def _sizes(gradient: Embeddings, embedding: Embeddings, form: str) -> Float[Tensor, "row source"]:
-    if form == "size":
-        return single(gradient.abs()).mean(-1)
-    return single(gradient * embedding).sum(-1).clamp_min(0)
 
 
 class _Noise:
     """Noise of every copy, which depends on its example and not on the batch around it."""
 
-    def __init__(self, batch: Batch, copies: int, share: float, seed: int) -> None:
+    def __init__(self, batch: Batch, copies: int, share: float) -> None:
         self._lengths = batch.lengths.tolist()
         self._ids = batch.input_ids
         self._copies = copies
         self._share = share
-        self._seed = seed
 
     def of(self, embeddings: Embeddings, rows: Int64[Tensor, " row"], wanted: slice) -> Tensor:
         """Normal, with a share of the range of an example's embeddings as standard deviation."""
@@ -237,14 +224,14 @@ class _Noise:
 
     def _number(self, row: int, copy: int) -> int:
         ids = self._ids[row, : self._lengths[row]].tolist()
-        named = repr((self._seed, copy, ids)).encode()
+        named = repr((0, copy, ids)).encode()
         return int.from_bytes(hashlib.blake2b(named, digest_size=7).digest())
 
 
 # ---------------------------------------------------------------- differences
 
 
-def _difference(model: CapturedModel, batch: Batch, settings: InputMeasureSettings) -> PieceMatrix:
+def _difference(model: CapturedModel, batch: Batch) -> PieceMatrix:
     """One copy of every example without each of its pieces, and the example itself."""
     assert batch.target_ids is not None  # noqa: S101
     width = batch.input_ids.shape[1]
@@ -253,7 +240,10 @@ def _difference(model: CapturedModel, batch: Batch, settings: InputMeasureSettin
     with torch.inference_mode():
         for rows in _runs(batch, width + 1):
             at = torch.arange(done, done + len(rows), device=rows.device) % (width + 1)
-            chances.append(_without(model, batch, rows, at, settings.erase).exp())
+            # At a place behind the last, no piece is erased.
+            gone = (torch.arange(width, device=rows.device) == at[:, None])[..., None]
+            erase = partial(torch.Tensor.masked_fill, mask=gone, value=0)
+            chances.append(_log_probabilities(model, batch, rows, erase).exp())
             done += len(rows)
     by_erased = torch.cat(chances).view(-1, width + 1, *chances[0].shape[1:])
     whole, without = by_erased[:, -1:], by_erased[:, :-1]
@@ -261,26 +251,3 @@ def _difference(model: CapturedModel, batch: Batch, settings: InputMeasureSettin
     change = change.masked_fill(~batch.attention_mask[:, None].bool(), 0)
     change[:, 0] = 0
     return change[:, None]
-
-
-def _without(
-    model: CapturedModel,
-    batch: Batch,
-    rows: Int64[Tensor, " row"],
-    at: Int64[Tensor, " row"],
-    erase: str,
-) -> Float[Tensor, "row target"]:
-    """Log p where the piece at a place is erased; at a place behind the last, none is."""
-    places = torch.arange(batch.input_ids.shape[1], device=rows.device)
-    gone = places == at[:, None]
-    if erase == "zero":
-        return _log_probabilities(
-            model, batch, rows, lambda found: found.masked_fill(gone[..., None], 0)
-        )
-    tokenizer: Any = model.require_tokenizer("an unknown token is needed")
-    if tokenizer.unk_token_id is None:
-        raise UsageError(
-            f"the tokenizer of {model.name} has no unknown token; erase with zero instead."
-        )
-    ids = batch.input_ids[rows].masked_fill(gone, tokenizer.unk_token_id)
-    return _log_probabilities(model, batch, rows, lambda found: found, ids)

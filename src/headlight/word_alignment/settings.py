@@ -19,8 +19,6 @@ AlignmentMeasure = Literal[
 Extraction = Literal["argmax", "itermax", "match", "softmax", "forward", "reverse"]
 """How similarities of two sentences' hidden states become links."""
 Null = Literal["special", "exclude"]
-Erase = Literal["zero", "unknown"]
-GradientForm = Literal["input", "size"]
 
 STEPS: tuple[Step, ...] = get_args(Step)
 ATTENTION_MEASURES: tuple[AttentionMeasure, ...] = get_args(AttentionMeasure)
@@ -48,23 +46,13 @@ def check_measure(measure: AlignmentMeasure, name: str) -> None:
 
 @dataclass(frozen=True, kw_only=True)
 class InputMeasureSettings(Settings):
-    """How gradients and differences of predictions are computed.
+    """How gradients of predictions are computed.
 
     Attributes:
-        form: what is made of a gradient: ``input`` times gradient, where it is positive (Ding et
-            al. 2019), or the mean ``size`` of its numbers (Li et al. 2016).
         samples: noisy copies of a sentence over which ``smoothgrad`` takes the mean.
-        noise: their standard deviation, as a share of the range of the embeddings.
-        erase: what stands in the place of an erased piece: an embedding of ``zero``, or the
-            ``unknown`` token.
-        seed: of the noise.
     """
 
-    form: Annotated[GradientForm, UNLISTED] = "input"
     samples: AtLeast1 = 30
-    noise: Annotated[float, Range(above=0, maximum=1), UNLISTED] = 0.15
-    erase: Annotated[Erase, UNLISTED] = "zero"
-    seed: Annotated[AtLeast0, UNLISTED] = 0
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -134,7 +122,7 @@ class AlignerSettings(LinkSettings):
         layer: of cross-attention, from 0; of an encoder, how many layers have run. ``auto``: chosen
             without gold links; in encoders 8, or two thirds of fewer than 8.
         head: one head of the layer, from 0; by default all together.
-        inputs: how gradients and differences are computed.
+        inputs: how gradients are computed.
         prefix: what stands before every source, such as ``translate German to English:``.
         max_length: tokens of a sentence, special ones included; by default what the model takes.
         batch_tokens: tokens in a batch, padding included.

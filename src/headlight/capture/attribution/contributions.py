@@ -14,7 +14,6 @@ from headlight.capture.attribution.methods import (
     estimate,
     exact,
     generator_of,
-    summed,
 )
 from headlight.capture.attribution.model_run import prepared
 from headlight.capture.captured_model import CapturedModel
@@ -85,8 +84,6 @@ def _attribute_one(
         prepared(model, text, kind, settings.embeddings) as run,
         refusing(model.name),
     ):
-        if settings.definition == "summed":
-            return summed(run, settings.memory)
         if settings.method == "exact":
             return exact(run, settings.memory)
         generator = generator_of(text, settings.seed)

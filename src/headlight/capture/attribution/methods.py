@@ -1,4 +1,4 @@
-"""The contributions to one text: exact, estimated with standard errors, or by gradients of sums."""
+"""The contributions to one text: exact, or estimated with standard errors."""
 
 import hashlib
 from collections.abc import Iterator
@@ -10,22 +10,14 @@ from jaxtyping import Float, Float64, Int64
 from torch import Tensor
 
 from headlight.capture.attribution.forward import (
-    bytes_of_a_change,
     portions,
     squared_moves,
     token_maps,
 )
 from headlight.capture.attribution.model_run import Run
-from headlight.capture.backward import frozen
 from headlight.capture.finite import require_finite
 from headlight.encode.batch import Batch
 from headlight.errors import CaptureError
-
-NOISE = 1e-4
-"""Gradients of a sum that are not so large beside that of an alternating one are rounding error.
-
-Norms are computed in float32 by many models in float64, too.
-"""
 
 Contribution = Float[Tensor, "layer query key"]
 
@@ -116,50 +108,6 @@ def shares_of_samples(
     moved = moved / size.sum(-1)[..., None, None]
     variance = moved.var(-1) * left / samples.shape[-1]
     return TextContributions(contribution, variance.sqrt())
-
-
-def summed(run: Run, memory: int) -> TextContributions:
-    """Contributions from L2 norms of ∂(Σ_m e_jm)/∂x_i, exactly: one gradient for each j and block.
-
-    It gives all input tokens at once, where forward mode needs a pass for each of their dimensions.
-
-    Raises:
-        CaptureError: the sum is the same whatever the input is.
-    """
-    with frozen(run.model), torch.enable_grad():
-        change = torch.zeros_like(run.embedded).requires_grad_()
-        states = run.hidden(change)
-        sizes = [_gradients(run, state, change, memory) for state in states]
-    return TextContributions(shares(torch.stack(sizes).double()))
-
-
-def _gradients(run: Run, state: Tensor, change: Tensor, memory: int) -> Float[Tensor, "query key"]:
-    which = torch.eye(len(state)).to(state)
-    portion = max(1, memory // bytes_of_a_change(run))
-    rows = [_sizes(state.sum(-1), change, part) for part in torch.split(which, portion)]
-    size = torch.cat(rows)
-    _check_varying(state, change, size)
-    return size
-
-
-def _sizes(output: Tensor, change: Tensor, cotangents: Tensor) -> Tensor:
-    (gradient,) = torch.autograd.grad(
-        output, change, cotangents, is_grads_batched=True, retain_graph=True
-    )
-    size: Tensor = gradient[:, 0].norm(dim=-1)
-    return size
-
-
-def _check_varying(state: Tensor, change: Tensor, size: Tensor) -> None:
-    """A layer norm with equal weights makes the sum constant; what is left is rounding error."""
-    signs = 1 - 2 * (torch.arange(state.numel()) % 2).to(state).reshape(state.shape)
-    (gradient,) = torch.autograd.grad((state * signs).sum(), change, retain_graph=True)
-    if not bool(size.max() > NOISE * gradient.norm()):
-        raise CaptureError(
-            "the sum over the dimensions of a hidden token does not depend on the input (its layer "
-            "norm has equal weights everywhere), so the definition 'summed' says nothing about "
-            "this model; use 'jacobian'."
-        )
 
 
 def random_frame(
