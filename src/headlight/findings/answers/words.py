@@ -38,8 +38,8 @@ def dependency(result: xr.Dataset) -> list[str]:
     axes = ("measure", "layer", "head", "direction")
     heads = estimates(words, "accuracy", axes)
     gain = gains(words, *axes)
-    beyond = gain.simultaneous(independent_units(result)).at(gain.first() or (0,) * len(axes))
-    beyond = beside(heads, offset, called, beyond)
+    chosen = gain.simultaneous(independent_units(result)).at(gain.first() or (0,) * len(axes))
+    beyond = beside(heads, offset, called, chosen)
     said = [
         f"{head_of_row(result, best)} finds the governor of {percent(best['accuracy'])} of words"
         f"{around_first(heads)}, {beyond}.{undecided_heads(words)}"
