@@ -107,8 +107,9 @@ def differences(
         slots of either run, see `Estimate.testable`.  Of numbers that are equal for all heads of
         all runs one is kept; the attribute ``equal_numbers`` names the others.  With
         ``match="behaviour"``, ``match_distance`` says how far partners are apart.  The attribute
-        ``texts_read`` says whether the runs read the same texts.  ``strongest`` is the highest number of a run, and
-        ``arises`` the first run with a head that certainly gives more than 0.3.
+        ``texts_read`` says whether the runs read the same texts.  ``strongest`` is the highest
+        number of a run, and ``arises`` the first run with a head that certainly gives more than
+        0.3.
 
     Raises:
         UsageError: there are fewer than two runs, one is no survey or of an earlier version, or
