@@ -237,26 +237,9 @@ SENTENCE = (
 )
 
 
-@picture
 def first_look() -> Any:
     """One row of one head: to which tokens its weight goes, and from which its norm comes."""
-    reading = headlight.load().read(SENTENCE)
-    row = {"layer": 4, "head": 7, "query": reading.tokens.index("two")}
-    figure, (above, below) = panels_on(2, (7.6, 1.35), 1)
-    said = {"weight": "where “two” looks (attention weight)", "norm": "what it takes (norm)"}
-    for axes, (name, words) in zip((above, below), said.items(), strict=True):
-        values = reading[name].sel(row).values.astype(float)
-        shares = values / values.sum()
-        colours = np.where(shares > 0.1, colour_of(name, 0), "#c9d0d8")
-        axes.bar(range(len(shares)), shares, color=colours)
-        for at in np.flatnonzero(shares > 0.1):
-            axes.text(at, shares[at] + 0.02, f"{shares[at]:.0%}", ha="center", weight="bold")
-        axes.set(xlim=(-0.6, len(shares) - 0.4), ylim=(0, 0.68), yticks=[])
-        axes.spines["left"].set_visible(False)
-        axes.set_title(words)
-        axes.set_xticks(range(len(shares)), [])
-    below.set_xticks(range(len(shares)), reading.tokens, rotation=55, ha="right", size=8)
-    return figure
+    return headlight.load().read(SENTENCE).plot_row("two", layer=4, head=7, title="").figure
 
 
 def embedded_translator() -> Any:

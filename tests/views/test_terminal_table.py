@@ -3,8 +3,11 @@
 import pytest
 from rich.console import Console
 
-from headlight.findings import highlights
+from headlight.errors import UnknownNameError
+from headlight.findings import heads, highlights
 from headlight.views import terminal_table
+from headlight.views.accessor import HeadlightAccessor
+from headlight.views.result_page import findings
 from headlight.views.study_terminal import study_terminal
 from views.sample_results import survey_sample
 
@@ -63,3 +66,25 @@ def test_layers_have_the_numbers_of_the_model_where_a_survey_holds_some_only():
     text = printed(terminal_table(survey_sample(6, 8).isel(layer=[1, 4])))
     rows = [line for line in text.splitlines() if line[:5].strip().isdigit() and "/" in line]
     assert [line.split()[0] for line in rows] == ["1", "4"]
+
+
+def test_the_accessor_says_what_was_found_and_what_there_is():
+    accessor = HeadlightAccessor(survey_sample(6, 8, corpus="<b>a"))
+    text = repr(accessor)
+    said = findings(accessor._result)
+    assert said[0] in text
+    assert len(text.splitlines()) <= 6
+    assert "tables: " in text
+    assert "plots: " in text
+    page = accessor._repr_html_()
+    assert page.count("<table") == 1
+    assert "<b>" not in page
+    assert len(page) < 20_000
+
+
+def test_heads_are_ranked_by_the_accessor_as_by_the_function():
+    result = survey_sample(6, 8)
+    ranked = HeadlightAccessor(result).heads("entropy", by="norm")
+    assert ranked.equals(heads(result, "entropy", by="norm"))
+    with pytest.raises(UnknownNameError):
+        HeadlightAccessor(result).heads("entropi")

@@ -9,23 +9,7 @@ import xarray as xr
 
 from headlight.files import printable
 from headlight.result.kinds import MULTI_KIND
-from headlight.vocabulary import ATTENTION, CORPUS_LABEL, MODEL_LABEL
-
-_LOCAL = re.compile(r"([A-Za-z]:)?[\\/]|~|\.\.?[\\/]")
-"""How a path begins that is no name of a hub."""
-
-
-def base_name(name: object) -> str:
-    """What a model or a corpus is called in a title: of a local path the end, other names whole.
-
-    The end is the last part, or of a pattern the last folder with it; the whole path is in the
-    provenance.
-    """
-    text = str(name)
-    parts = [part for part in re.split(r"[\\/]+", text) if part]
-    if not _LOCAL.match(text) or not parts:
-        return text
-    return "/".join(parts[-2:] if "*" in parts[-1] else parts[-1:])
+from headlight.vocabulary import ATTENTION, CORPUS_LABEL, MODEL_LABEL, base_name
 
 
 def model_name(attributes: Mapping[str, object]) -> str:
