@@ -2,11 +2,13 @@
 
     python scripts/guide_pictures.py [NAME ...]
 
-Studies and drawings are of the models and samples that come with the package, and of what the pages
-say already; of the corpora of others there is nothing in them.
+Studies and drawings are of the models and samples that come with the package, one of the language
+model of ``make models``, and of what the pages say already; of the corpora of others there is
+nothing in them.
 """
 
 import heapq
+import os
 import re
 import sys
 from collections import Counter
@@ -242,6 +244,21 @@ def first_look() -> Any:
     return headlight.load().read(SENTENCE).plot_row("two", layer=4, head=7, title="").figure
 
 
+def pretrained(name: str, **options: Any) -> headlight.Model:
+    """Load a model of ``make models``."""
+    folder = Path(os.environ.get("HEADLIGHT_MODELS", DOCS.parent / "build" / "models"))
+    return headlight.load(folder / name, **options)
+
+
+def door_survey() -> Any:
+    """All heads of a language model: what goes to the first token by weight, and by norm."""
+    settings: dict[str, Any] = {"measures": ("weight", "norm"), "max_length": 128}
+    result = headlight.survey(
+        model=pretrained("smollm2"), max_examples=24, progress=False, **settings
+    )
+    return result.headlight.plot("weight_against_norm")
+
+
 def embedded_translator() -> Any:
     """Cross-attention of one layer: weight, and the length of what is moved."""
     model = headlight.load(EMBEDDED_TRANSLATOR)
@@ -371,6 +388,7 @@ DRAWN: Mapping[str, Callable[[], Any]] = {
         clusters,
         concepts,
         corpora,
+        door_survey,
         embedded_model,
         embedded_translator,
         first_look,

@@ -122,7 +122,7 @@ def token_bars(series: Sequence[TokenBars], tokens: Sequence[str], *, title: str
     named = places
     if len(tokens) * _LEAST > WIDEST:
         named = np.flatnonzero(np.any([each.shares >= least for each in series], axis=0))
-    names = [shortened(tokens[at], 20) for at in named]
+    names = [shortened(tokens[int(at)], 20) for at in named]
     panels[-1].set_xticks(named, names, rotation=55, ha="right", rotation_mode="anchor")
     return figure
 
