@@ -53,6 +53,10 @@ class Subject:
 LEAD = 2
 """Sentences above a picture."""
 
+SHORT = 150
+"""Letters of a finding where there is room for the strongest alone."""
+
+_INTERVAL = re.compile(r" \(95%: [^)]*\)")
 _END = re.compile(r"(?<=[.?!])(?<!al\.)(?<!e\.g\.)(?<!i\.e\.)(?<!Eq\.)(?<!cf\.) (?=\S)")
 """Where a sentence ends, and not an abbreviation."""
 
@@ -60,6 +64,13 @@ _END = re.compile(r"(?<=[.?!])(?<!al\.)(?<!e\.g\.)(?<!i\.e\.)(?<!Eq\.)(?<!cf\.) 
 def sentences_of(text: str) -> list[str]:
     """The sentences of a text of ours."""
     return [each for each in _END.split(text) if each]
+
+
+def short_sentence(text: str) -> str:
+    """Return the first sentence of a finding without its intervals, and of a long one the claim."""
+    first = _INTERVAL.sub("", (sentences_of(text) or [""])[0])
+    claim = re.split(r": | \(", first, maxsplit=1)[0]
+    return first if len(first) <= SHORT or claim == first else f"{claim}."
 
 
 def lead_and_rest(text: str) -> tuple[str, str]:
