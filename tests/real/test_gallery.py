@@ -82,7 +82,9 @@ def test_it_opens_from_disk_with_all_models(site: Path) -> None:
                 said = set(head.page.locator("[data-part=card] tbody th").all_inner_texts())
                 labels = SPEECH.get(folder.removeprefix("whisper-"), {"to the previous token"})
                 # A label may say of how few rows the number is.
-                assert all(any(each.startswith(label) for each in said) for label in labels), sorted(said)
+                assert all(any(each.startswith(label) for each in said) for label in labels), (
+                    sorted(said)
+                )
                 assert head.page.evaluate("document.documentElement.scrollWidth") <= width
                 assert head.complaints == []
                 assert all(url.startswith("file:") for url in head.requests)
