@@ -2,11 +2,13 @@
 
     python scripts/guide_pictures.py [NAME ...]
 
-Studies and drawings are of the models and samples that come with the package, and of what the pages
-say already; of the corpora of others there is nothing in them.
+Studies and drawings are of the models and samples that come with the package, one of the language
+model of ``make models``, and of what the pages say already; of the corpora of others there is
+nothing in them.
 """
 
 import heapq
+import os
 import re
 import sys
 from collections import Counter
@@ -237,26 +239,24 @@ SENTENCE = (
 )
 
 
-@picture
 def first_look() -> Any:
     """One row of one head: to which tokens its weight goes, and from which its norm comes."""
-    reading = headlight.load().read(SENTENCE)
-    row = {"layer": 4, "head": 7, "query": reading.tokens.index("two")}
-    figure, (above, below) = panels_on(2, (7.6, 1.35), 1)
-    said = {"weight": "where “two” looks (attention weight)", "norm": "what it takes (norm)"}
-    for axes, (name, words) in zip((above, below), said.items(), strict=True):
-        values = reading[name].sel(row).values.astype(float)
-        shares = values / values.sum()
-        colours = np.where(shares > 0.1, colour_of(name, 0), "#c9d0d8")
-        axes.bar(range(len(shares)), shares, color=colours)
-        for at in np.flatnonzero(shares > 0.1):
-            axes.text(at, shares[at] + 0.02, f"{shares[at]:.0%}", ha="center", weight="bold")
-        axes.set(xlim=(-0.6, len(shares) - 0.4), ylim=(0, 0.68), yticks=[])
-        axes.spines["left"].set_visible(False)
-        axes.set_title(words)
-        axes.set_xticks(range(len(shares)), [])
-    below.set_xticks(range(len(shares)), reading.tokens, rotation=55, ha="right", size=8)
-    return figure
+    return headlight.load().read(SENTENCE).plot_row("two", layer=4, head=7, title="").figure
+
+
+def pretrained(name: str, **options: Any) -> headlight.Model:
+    """Load a model of ``make models``."""
+    folder = Path(os.environ.get("HEADLIGHT_MODELS", DOCS.parent / "build" / "models"))
+    return headlight.load(folder / name, **options)
+
+
+def door_survey() -> Any:
+    """All heads of a language model: what goes to the first token by weight, and by norm."""
+    settings: dict[str, Any] = {"measures": ("weight", "norm"), "max_length": 128}
+    result = headlight.survey(
+        model=pretrained("smollm2"), max_examples=24, progress=False, **settings
+    )
+    return result.headlight.plot("weight_against_norm")
 
 
 def embedded_translator() -> Any:
@@ -388,6 +388,7 @@ DRAWN: Mapping[str, Callable[[], Any]] = {
         clusters,
         concepts,
         corpora,
+        door_survey,
         embedded_model,
         embedded_translator,
         first_look,

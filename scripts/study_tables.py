@@ -1,4 +1,4 @@
-"""Fill the tables of studies in README and documentation from the catalogue.
+"""Fill the tables of studies in the documentation from the catalogue.
 
     python scripts/study_tables.py
 
@@ -20,7 +20,7 @@ NAMES = (
     "reference/studies.md",
     "reference/papers.md",
 )
-PAGES = [ROOT / "README.md", *(ROOT / "docs" / name for name in NAMES)]
+PAGES = [ROOT / "docs" / name for name in NAMES]
 OURS = [study for study in studies().values() if study.is_ours]
 PAPERS = [study for study in OURS if study.name in IN_PAPERS]
 CORE = [study for study in OURS if study not in PAPERS]
@@ -43,12 +43,6 @@ def functions() -> str:
     return (
         f"::: headlight\n    options:\n      show_root_toc_entry: false\n      members:\n{members}"
     )
-
-
-def titles(of: Sequence[Study]) -> str:
-    """What each study is about."""
-    rows = [f"| `headlight.{study.name}` | {reads(study)} | {study.title} |\n" for study in of]
-    return "".join(["| study | reads | about |\n", "| --- | --- | --- |\n", *rows])
 
 
 def questions(of: Sequence[Study]) -> str:
@@ -76,7 +70,7 @@ def reference(of: Sequence[Study]) -> str:
     )
 
 
-PARTED = (titles, questions, reference)
+PARTED = (questions, reference)
 KINDS: Mapping[str, Callable[[], str]] = {
     "functions": functions,
     **{make.__name__: partial(make, CORE) for make in PARTED},

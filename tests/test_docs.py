@@ -370,10 +370,40 @@ def test_pictures_are_used_and_those_of_guides_are_small() -> None:
     assert [path.name for path in drawn if path.stat().st_size > 60_000] == []
 
 
+README = (ROOT / "README.md").read_text(encoding="utf-8")
+
+
 def test_the_readme_links_to_files_that_are_there() -> None:
-    links = re.findall(r"\]\(([^)#:]+)\)", (ROOT / "README.md").read_text(encoding="utf-8"))
+    links = re.findall(r"\]\(([^)#:]+)(?:#[^)]+)?\)", README)
+    pictures = re.findall(r'<img src="([^"]+)"', README)
     assert links
-    assert [link for link in links if not (ROOT / link).is_file()] == []
+    assert pictures
+    assert [name for name in [*links, *pictures] if not (ROOT / name).is_file()] == []
+
+
+def test_the_code_of_the_readme_fits_the_width_that_a_host_shows() -> None:
+    code = [line for block in blocks(ROOT / "README.md") for line in block.splitlines()]
+    assert [line for line in code if len(line) > 90] == []
+
+
+def test_the_readme_begins_with_what_makes_its_first_picture() -> None:
+    first = runpy.run_path(str(ROOT / "scripts" / "guide_pictures.py"))
+    code = blocks(ROOT / "README.md")[0]
+    assert 'plot_row("two", layer=4, head=7)' in code
+    assert "".join(re.findall(r'(?<=read\()"(.+?)" *\n *"(.+?)"', code)[0]) == first["SENTENCE"]
+    assert README.index("first-look.svg") < README.index(code) < 1200
+    assert "\npip install headlight-attention\n" in README
+
+
+def test_each_door_of_the_readme_has_a_picture_and_a_command_that_is_understood() -> None:
+    doors = [line for line in README.splitlines() if line.startswith("| ") and "<img " in line]
+    commands = [re.search(r"`headlight ([^`]+)`", door) for door in doors]
+    assert len(doors) == 4
+    assert all(commands)
+    program = typer.main.get_command(app)
+    for command in filter(None, commands):
+        name, *arguments = shlex.split(command[1])
+        program.commands[name].make_context(name, arguments)
 
 
 @pytest.mark.slow

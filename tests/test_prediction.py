@@ -248,4 +248,4 @@ def test_files_and_tables(tmp_path: Path) -> None:
         sizes = frame["sum" if name == "token" else "direct"].abs()
         assert sizes.is_monotonic_decreasing
         assert found.dataset.headlight.tables
-    assert "add up to it within" in str(found)
+    assert "add up to it within" in str(found) == repr(found)

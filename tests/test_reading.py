@@ -1,6 +1,7 @@
 """One text as a model reads it: numbers, refusals, files, pages."""
 
 import json
+import re
 import sys
 from types import SimpleNamespace
 
@@ -214,11 +215,56 @@ def test_show_gives_what_ipython_asks_for(reading, monkeypatch):
 def test_readings_and_models_are_short_where_they_are_printed(reading):
     assert repr(reading).startswith("<Reading of ")
     assert "2 layers of 4 heads" in repr(reading)
-    assert "weight, norm" in repr(reading)
-    assert len(repr(reading)) < 250
+    assert len(repr(reading)) < 120
     assert repr(model("bert")) == "<CapturedModel bert: BertModel, float32, cpu>"
     public = headlight.Model(model("bert").transformer, name="mine")
     assert repr(public) == "<Model mine: BertModel, float32, cpu>"
+    public = headlight.Model(model("bert").transformer, name="/home/me/models/mine")
+    assert repr(public) == "<Model mine: BertModel, float32, cpu>"
+    local = read(model("bert"), "the sea").dataset.assign_attrs(model="/home/me/models/mine")
+    assert " by mine: " in repr(Reading(local))
+
+
+def test_a_model_lists_the_questions_that_it_answers():
+    names = dir(headlight.Model(model("bert").transformer))
+    assert {"read", "predict", "routes", "generate"} <= set(names)
+    assert len(names) <= 12
+
+
+def byte_level(*pieces):
+    places = range(len(pieces))
+    coords = {"query": places, "query_token": ("query", list(pieces))}
+    coords |= {"key": places, "key_token": ("key", list(pieces))}
+    return Reading(xarray.Dataset(coords=coords, attrs={"pieces": "byte-level"}))
+
+
+def test_words_are_tokens_as_people_read_them():
+    made = byte_level("The", "Ġserver", "Ġrest", "arted", "Ġthe", "Ġserver", "Ċ")
+    assert made.words == ["The", "server", "rest", "arted", "the", "server", "↵"]
+    assert made.index("the") == made.index("Ġthe") == made.index("the", side="key") == 4
+
+
+@pytest.mark.parametrize(
+    ("word", "said"),
+    [
+        ("servr", "no token of this text is 'servr'; choose one, such as 'server' (1)."),
+        ("server", "'server' is the token at 1, 5 of this text; give one of these."),
+        ("restarted", "'restarted' is 2 tokens; choose one, such as 'rest' (2), 'arted' (3)."),
+        ("", "no token of this text is ''; choose one, such as 'The' (0), "),
+        ("x" * 9, "no token of this text is 'xxxxxxxxx'; choose one, such as 'The' (0), "),
+    ],
+)
+def test_a_word_that_is_no_token_of_its_own_is_refused_with_candidates(word, said):
+    made = byte_level("The", "Ġserver", "Ġrest", "arted", "Ġthe", "Ġserver")
+    with pytest.raises(UsageError, match=f"^{re.escape(said)}"):
+        made.index(word)
+
+
+def test_places_are_those_of_queries_that_were_kept():
+    made = read(model("bert"), "the old mill", queries=[2, 3])
+    assert made.index("mill") == 3
+    assert made.index("the", side="key") == 1
+    assert made.norm.sel(query=made.index("mill")).sizes["key"] == 5
 
 
 def test_several_texts_are_no_text(unchecked):

@@ -24,7 +24,7 @@ import headlight
 from headlight.corpora import open_corpus
 from headlight.errors import CorpusError, UsageError
 from headlight.reading.model import Model
-from headlight.reading.what_if import Edit
+from headlight.reading.what_if import Edit, each_head_removed
 from speech_material import tiny_whisper, wav
 from studies.command import Command
 
@@ -37,7 +37,7 @@ FUNCTIONS: dict[str, Callable[..., object]] = {
     "flow": lambda model, *texts: model.flow(*texts),
     "predict": lambda model, *texts: model.predict(*texts),
     "what_if": lambda model, *texts: model.what_if(*texts, edits=Edit(change="uniform", layer=0)),
-    "each_head_removed": lambda model, *texts: list(model.each_head_removed(*texts)),
+    "each_head_removed": lambda model, *texts: list(each_head_removed(model, *texts)),
 }
 COMMANDS = ("read", "routes", "explain", "alternatives", "predict")
 CHAT = [{"role": "user", "content": "Who sat?"}, {"role": "assistant", "content": "The cat."}]

@@ -172,7 +172,7 @@ def test_what_is_told() -> None:
     assert len(told["tokens"]) == len(told["kl"]) == len(told["before"]) == len(told["after"])
     assert all(len(row) == 3 for row in told["before"])
     assert "Predictions move by" in str(found)
-    effects = Model(made.transformer, made.tokenizer).each_head_removed(TEXT, layers=[1])
+    effects = each_head_removed(Model(made.transformer, made.tokenizer), TEXT, layers=[1])
     assert next(effects) == HeadEffect(1, 0, *(next_effect(made, 1))[2:])
 
 

@@ -6,6 +6,7 @@ pictures, terminal and command line.  `headlight.measures.register_measure` adds
 the function that computes it.
 """
 
+import re
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from typing import Literal
@@ -382,3 +383,20 @@ def remove_measure(name: str) -> None:
         UnknownNameError: there is none of that name.
     """
     del _TABLE[measure(name).name]
+
+
+_LOCAL = re.compile(r"([A-Za-z]:)?[\\/]|~|\.\.?[\\/]")
+"""How a path begins that is no name of a hub."""
+
+
+def base_name(name: object) -> str:
+    """What a model or a corpus is called in a title: of a local path the end, other names whole.
+
+    The end is the last part, or of a pattern the last folder with it; the whole path is in the
+    provenance.
+    """
+    text = str(name)
+    parts = [part for part in re.split(r"[\\/]+", text) if part]
+    if not _LOCAL.match(text) or not parts:
+        return text
+    return "/".join(parts[-2:] if "*" in parts[-1] else parts[-1:])

@@ -32,6 +32,7 @@ from headlight.capture.own_code.layout import NoLayoutError, Notation, Step, der
 from headlight.errors import HeadlightError, UnsupportedModelError
 from headlight.measures import Scores
 from headlight.reading.model import Model
+from headlight.reading.what_if import each_head_removed
 from headlight.reading.what_if.edits import Edit
 from headlight.settings.flow import METHODS
 from own_models import BY_HAND, HEADS, LAYERS, OF_TRANSFORMERS, WIDTH, Returning, own_model
@@ -322,7 +323,7 @@ def test_predictions_explanations_and_flow(name: str) -> None:
     methods = [each for each in METHODS if name != "bloom" or each not in DERIVATIVES]
     shares = model.flow(TEXT, methods=methods).dataset["share"]
     assert np.isfinite(shares.values[..., -1, :]).all()
-    assert model.each_head_removed(TEXT, layers=[1])
+    assert next(each_head_removed(model, TEXT, layers=[1]))
     assert model.what_if(TEXT, edits=Edit(layer=0, head=1), top=3) is not None
 
 

@@ -18,7 +18,8 @@ from headlight.findings.wording import interval, number, percent
 from headlight.views.parts import Drawing
 from headlight.views.result_page import findings, sections, study_page, summary, tables
 from headlight.views.study_terminal import study_terminal
-from headlight.views.words import LEAD, base_name, lead_and_rest, sentences_of
+from headlight.views.words import LEAD, lead_and_rest, sentences_of
+from headlight.vocabulary import base_name
 from study_runs import StudyRuns
 from views.pages import BLANK, undrawn_page
 

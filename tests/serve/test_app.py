@@ -19,7 +19,7 @@ import example_data
 import headlight
 from headlight.cli import app
 from headlight.errors import UsageError
-from headlight.reading.what_if import edits_of
+from headlight.reading.what_if import each_head_removed, edits_of
 from headlight.serve import make_app
 from headlight.serve.functions import FUNCTIONS, Workspace
 from headlight.serve.readings import KEPT, CachedReading, Readings
@@ -484,7 +484,7 @@ def test_predictions_with_other_attention(with_head):
     told = steps(client.post("/functions/each_head", json={**sent, "request": "three"}))
     parts = [step["part"] for step in told if "part" in step]
     assert parts == told[-1]["result"]["effects"]
-    expected = [(each.layer, each.head, each.changed) for each in made.each_head_removed(TEXT)]
+    expected = [(each.layer, each.head, each.changed) for each in each_head_removed(made, TEXT)]
     assert [(layer, head, changed) for layer, head, _, changed in parts] == expected
 
 

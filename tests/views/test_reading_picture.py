@@ -124,3 +124,58 @@ def test_titles_from_right_to_left_are_isolated(tmp_path, text, isolated):
     title = reading_page(read(model("bert"), text).dataset).partition("</title>")[0]
     assert title.endswith(" · Headlight")
     assert ("\u2068" in title) == isolated
+
+
+def test_cells_that_a_decoder_cannot_see_are_blank():
+    text = read(model("llama"), TEXT)
+    axes = text.plot(1, 2, "norm").figure.axes[0]
+    drawn = axes.collections[0].get_array().reshape(len(text.tokens), -1)
+    np.testing.assert_array_equal(drawn.mask, np.triu(np.ones(drawn.shape, dtype=bool), 1))
+    assert not [each for each in axes.patches if each.get_hatch()]
+    assert not np.ma.is_masked(read(model("bert"), TEXT).plot(1, 2).figure.axes[0].collections[0])
+
+
+def bar_heights(picture):
+    return [[bar.get_height() for bar in axes.patches] for axes in picture.figure.axes]
+
+
+def test_a_row_is_bars_over_the_tokens_weight_above_norm(reading):
+    place = reading.index("mill")
+    picture = reading.plot_row("mill", layer=1, head=2)
+    row = reading.dataset.sel(layer=1, head=2, query=place)
+    above, below = bar_heights(picture)
+    np.testing.assert_allclose(above, row.weight, rtol=1e-5)
+    np.testing.assert_allclose(below, row.norm / row.norm.sum(), rtol=1e-5)
+    titles = [axes.get_title("left") for axes in picture.figure.axes]
+    assert titles[0].startswith("L1H2 · where “mill” looks")
+    assert titles[1].startswith("L1H2 · what “mill” takes")
+    assert bar_heights(reading.plot_row(place, layer=1, head=2)) == [above, below]
+
+
+def test_a_row_of_a_decoder_ends_where_it_sees_nothing_more():
+    text = read(model("llama"), TEXT)
+    above, below = bar_heights(text.plot_row(4, layer=0, head=1))
+    assert len(above) == len(below) == 5
+    assert sum(above) == pytest.approx(1, abs=1e-5)
+
+
+@pytest.mark.parametrize(
+    ("asked", "said"),
+    [
+        (("mil", 1, 2), "no token of this text is 'mil'; choose one, such as 'mill' "),
+        ((99, 1, 2), "there is no token 99 in this reading, which has 0 to "),
+        (("mill", 9, 2), "there is no layer 9 in this reading"),
+        (("mill", 1, -1), "there is no head -1 in this reading"),
+    ],
+)
+def test_a_row_that_is_not_there_is_refused(reading, asked, said):
+    with pytest.raises(UsageError, match=f"^{said}"):
+        reading.plot_row(*asked)
+
+
+def test_a_row_of_several_kinds_and_one_of_a_very_long_text():
+    kinds = read(model("t5"), TEXT, "a river", kind="all")
+    with pytest.raises(UsageError, match="several kinds of attention"):
+        kinds.plot_row("mill", 1, 2)
+    with pytest.raises(UsageError, match="several kinds of attention"):
+        kinds.index("mill")

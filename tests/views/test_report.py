@@ -314,3 +314,19 @@ def test_layers_have_the_numbers_of_the_model_where_a_survey_holds_some_only():
     heads = re.findall(r'id="heads-[^."]*\.([^"]*)"', drawn)
     assert heads
     assert all(each.split(".") == names for each in heads)
+
+
+def test_the_first_screen_has_what_was_found_beside_all_heads_by_weight_and_norm():
+    page = report(survey_sample(6, 8))
+    start, end = page.index('aria-label="What was found"'), page.index('aria-label="Contents"')
+    assert start < page.index('data-name="weight_against_norm"') < end
+    assert page.count('data-name="weight_against_norm"') == 1
+    assert page.index("What the measures are</summary>") < end
+    drawn = pictures(survey_sample(6, 8))["weight_against_norm"].draw()
+    (axes,) = drawn.axes
+    share = survey_sample(6, 8)["share"].sel(query_category="all", key_category="sep")
+    weight, norm = (100 * share.sel(measure=name).values.ravel() for name in ("weight", "norm"))
+    np.testing.assert_allclose(points(line_named(axes, "a head")), np.stack([weight, norm], 1))
+    assert "to [SEP]" in axes.get_xlabel()
+    most = np.argsort(-np.abs(weight - norm), kind="stable")[:3]
+    assert {each.get_text() for each in axes.texts} <= {f"L{at // 8}H{at % 8}" for at in most}

@@ -1,11 +1,15 @@
-"""The survey's short table fits a narrow terminal and shows the layer means."""
+"""A survey in short fits a narrow terminal, and begins with what stands out most."""
 
 import pytest
 from rich.console import Console
 
-from headlight.findings import highlights
+from headlight.errors import UnknownNameError
+from headlight.findings import heads, highlights
 from headlight.views import terminal_table
+from headlight.views.accessor import HeadlightAccessor
+from headlight.views.result_page import findings
 from headlight.views.study_terminal import study_terminal
+from headlight.views.words import short_sentence
 from views.sample_results import survey_sample
 
 
@@ -22,9 +26,7 @@ def test_eighty_columns_are_enough(layers, heads, special):
     text = printed(terminal_table(survey_sample(layers, heads, special=special, pruned=True)))
     assert max(len(line) for line in text.splitlines()) <= 80
     assert "…" not in text
-    rows = [line for line in text.splitlines() if line[:5].strip().isdigit() and "/" in line]
-    assert len(rows) == layers
-    assert ("[SEP]" in text.splitlines()[1]) == special
+    assert len(text.splitlines()) <= 22, "with what was read above it, and the report below"
 
 
 @pytest.mark.slow
@@ -43,23 +45,69 @@ def test_tables_of_studies_leave_columns_out_rather_than_shorten(study_runs, stu
     assert all(word in " ".join(lines) for name in frame.columns[:3] for word in name.split())
 
 
-def test_cells_are_means_over_heads():
-    result = survey_sample(3, 4)
-    rows = printed(terminal_table(result)).splitlines()
-    shares = result["share"].sel(query_category="all", key_category="sep").mean("head")
-    weight, norm = (float(shares.sel(measure=m)[1]) for m in ("weight", "norm"))
-    assert rows[3].split()[2] == f"{100 * weight:.0f}/{100 * norm:.0f}"
+def test_a_row_has_the_shares_of_a_head_by_each_measure():
+    result = survey_sample(6, 8)
+    rows = [line.split() for line in printed(terminal_table(result)).splitlines()]
+    about = next(each for each in highlights(result) if each.question == "current")
+    row = next(each for each in rows if each and each[0] == f"L{about.layer}H{about.head}")
+    shares = result["neighbour"].sel(offset=0)[:, about.layer, about.head]
+    assert row[-len(shares) :] == [f"{100 * share:.1f}%" for share in shares.values]
 
 
-def test_findings_follow_and_names_are_plain_text():
+def test_the_strongest_findings_come_first_in_short_and_names_are_plain_text():
     result = survey_sample(6, 8, corpus="[red]a\x1b[0m")
     text = printed(terminal_table(result))
     assert "[red]a\\x1b[0m" in text
     flowing = " ".join(text.split())
-    assert all(highlight.text in flowing for highlight in highlights(result))
+    said = [short_sentence(each) for each in findings(result)[:3]]
+    places = [flowing.index(f"{place} {each}") for place, each in enumerate(said, 1)]
+    assert places == sorted(places)
+    assert max(places) < flowing.index("attends")
+    assert "95%" not in text
+    assert f"{len(highlights(result)) - 3} more findings in the report." in flowing
+
+
+@pytest.mark.parametrize(
+    ("text", "short"),
+    [
+        (
+            "30% (95%: 2% to 40%) goes there, but 8% (95%: 7% to 9%). More.",
+            "30% goes there, but 8%.",
+        ),
+        ("Layers 1 to 4 (above 100): " + "a" * 150 + ".", "Layers 1 to 4."),
+        ("It is in layer 1: 4%. More.", "It is in layer 1: 4%."),
+        ("a" * 200 + ".", "a" * 200 + "."),
+        ("", ""),
+    ],
+)
+def test_a_finding_in_short_has_no_interval_and_one_sentence(text, short):
+    assert short_sentence(text) == short
 
 
 def test_layers_have_the_numbers_of_the_model_where_a_survey_holds_some_only():
-    text = printed(terminal_table(survey_sample(6, 8).isel(layer=[1, 4])))
-    rows = [line for line in text.splitlines() if line[:5].strip().isdigit() and "/" in line]
-    assert [line.split()[0] for line in rows] == ["1", "4"]
+    part = survey_sample(6, 8).isel(layer=[1, 4])
+    about = [each for each in highlights(part) if each.question == "current"]
+    assert {each.layer for each in about} <= {1, 4}
+    assert all(f"L{each.layer}H{each.head}" in printed(terminal_table(part)) for each in about)
+
+
+def test_the_accessor_says_what_was_found_and_what_there_is():
+    accessor = HeadlightAccessor(survey_sample(6, 8, corpus="<b>a"))
+    text = repr(accessor)
+    said = findings(accessor._result)
+    assert said[0] in text
+    assert len(text.splitlines()) <= 6
+    assert "tables: " in text
+    assert "plots: " in text
+    page = accessor._repr_html_()
+    assert page.count("<table") == 1
+    assert "<b>" not in page
+    assert len(page) < 20_000
+
+
+def test_heads_are_ranked_by_the_accessor_as_by_the_function():
+    result = survey_sample(6, 8)
+    ranked = HeadlightAccessor(result).heads("entropy", by="norm")
+    assert ranked.equals(heads(result, "entropy", by="norm"))
+    with pytest.raises(UnknownNameError):
+        HeadlightAccessor(result).heads("entropi")

@@ -38,7 +38,7 @@ from headlight.encode.batch import Batch, collate
 from headlight.encode.examples import Encoded
 from headlight.encode.speech import EncodedSpeech
 from headlight.errors import HeadlightError, UnsupportedModelError, UsageError
-from headlight.vocabulary import MODEL_LABEL, Kind
+from headlight.vocabulary import MODEL_LABEL, Kind, base_name
 
 # Not Self, which the checker of types at run time knows in classes that it decorates as a whole.
 _Model = TypeVar("_Model", bound="CapturedModel")
@@ -89,7 +89,8 @@ class CapturedModel:
         """Short: a model and its tokenizer would print a hundred lines."""
         kind = type(self.transformer).__name__
         dtype = str(self.transformer.dtype).removeprefix("torch.")
-        return f"<{type(self).__name__} {self.name}: {kind}, {dtype}, {self.transformer.device}>"
+        name = self.label or base_name(self.name)
+        return f"<{type(self).__name__} {name}: {kind}, {dtype}, {self.transformer.device}>"
 
     @property
     def origin(self) -> dict[str, str]:

@@ -18,7 +18,14 @@ from headlight.findings.observed import (
     unit_of_keys,
 )
 from headlight.findings.passages import Attended, Passage, passage_of
-from headlight.findings.piece_text import PieceText, labels_of, piece_text, pieces_of, token_labels
+from headlight.findings.piece_text import (
+    PieceText,
+    labels_of,
+    piece_text,
+    pieces_of,
+    token_labels,
+    token_place,
+)
 from headlight.findings.sentences import Highlight, highlights
 from headlight.findings.special_tokens import mean_shares, weight_and_norm
 from headlight.findings.what_was_read import WhatWasRead, what_was_read
@@ -49,6 +56,7 @@ __all__ = [
     "share",
     "surveyed",
     "token_labels",
+    "token_place",
     "unit_of_keys",
     "weight_and_norm",
     "what_was_read",

@@ -6,11 +6,13 @@ what goes on with one, bytes as letters of their own, ``Ċ`` for the end of a li
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from difflib import get_close_matches
 from functools import cache
 from typing import Literal
 
 import xarray as xr
 
+from headlight.errors import UsageError
 from headlight.files import printable
 
 BLANK, INSIDE = " ", "##"
@@ -61,6 +63,43 @@ def token_labels(reading: xr.Dataset, side: str) -> list[str]:
     """
     places = reading[side].values.tolist()  # some queries may have been left out
     return labels_of(reading, f"{side}_token", places)
+
+
+def token_place(reading: xr.Dataset, word: str, side: str) -> int:
+    """Return the place of a token of a text, from 0.
+
+    Args:
+        reading: of one kind of attention.
+        word: the token as it is shown, or as the vocabulary writes it.
+        side: ``query`` or ``key``.
+
+    Raises:
+        UsageError: no token reads so, or several do, or the word is of several tokens.
+    """
+    tokens = f"{side}_token"
+    labels = [each.label for each in pieces_of(reading, tokens)]
+    written, places = reading[tokens].values.tolist(), reading[side].values.tolist()
+    at = [place for place, *names in zip(places, labels, written, strict=True) if word in names]
+    if len(at) == 1:
+        return int(at[0])
+    if at:
+        numbers = ", ".join(map(str, at))
+        raise UsageError(f"{word!r} is the token at {numbers} of this text; give one of these.")
+    bare = [label.removeprefix(INSIDE) for label in labels]
+    parts = next(
+        (
+            range(first, last)
+            for first in range(len(bare))
+            for last in range(first + 2, len(bare) + 1)
+            if "".join(bare[first:last]) == word
+        ),
+        None,
+    )
+    near = get_close_matches(word, dict.fromkeys(labels), n=5, cutoff=0.5)
+    candidates = parts or [labels.index(each) for each in near] or range(min(len(labels), 12))
+    named = ", ".join(f"{labels[each]!r} ({places[each]})" for each in candidates)
+    why = f"{word!r} is {len(parts)} tokens" if parts else f"no token of this text is {word!r}"
+    raise UsageError(f"{why}; choose one, such as {named}.")
 
 
 def labels_of(result: xr.Dataset, tokens: str, places: Sequence[int] | None = None) -> list[str]:

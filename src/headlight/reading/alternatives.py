@@ -198,6 +198,8 @@ class Alternatives(TextResult):
 
         return sentence(self.dataset)
 
+    __repr__ = __str__
+
 
 @answers("alternatives")
 def alternatives(

@@ -74,6 +74,8 @@ class Explanation(TextResult):
 
         return sentence(self.dataset)
 
+    __repr__ = __str__
+
 
 @answers("explain")
 def explain(

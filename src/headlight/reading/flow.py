@@ -11,6 +11,7 @@ from headlight.capture import CapturedModel
 from headlight.catalogue.questions import TextFlowSettings
 from headlight.reading.saving import TextResult, answers, origin, sides_of
 from headlight.result import describe
+from headlight.views.words import model_name
 
 
 class Flow(TextResult):
@@ -29,7 +30,7 @@ class Flow(TextResult):
         """Short: the text, the model and the methods."""
         attributes, sizes = self.dataset.attrs, self.dataset.sizes
         return (
-            f"<Flow of {attributes['text']!r} by {attributes['model']}: "
+            f"<Flow of {attributes['text']!r} by {model_name(attributes)}: "
             f"{', '.join(self.dataset['map'].values)}; {sizes['layer']} layers, {sizes['query']} "
             "tokens>"
         )

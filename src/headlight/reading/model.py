@@ -22,7 +22,7 @@ from headlight.reading.prediction import predict
 from headlight.reading.reading import FRAME_HEIGHT, Reading, read
 from headlight.reading.routes import routes
 from headlight.reading.speech import read_speech
-from headlight.reading.what_if import Edit, HeadEffect, WhatIf, each_head_removed, what_if
+from headlight.reading.what_if import Edit, WhatIf, what_if
 from headlight.reading.what_if.functions import FUNCTIONS
 from headlight.reading.word_map import word_map
 from headlight.settings.attribution import AttributionSettings
@@ -44,6 +44,10 @@ class Model(CapturedModel):
     flow = flow
     explain = explain
     alternatives = alternatives
+
+    def __dir__(self) -> list[str]:
+        """Return the questions that a model answers; of how it is captured it tells no name."""
+        return [name for name in vars(Model) if not name.startswith("_")]
 
     def read(  # noqa: PLR0913 - each is a choice of its own
         self,
@@ -178,17 +182,6 @@ class Model(CapturedModel):
     ) -> WhatIf:
         """What it would predict if it attended otherwise; see `what_if.what_if`."""
         return what_if(self, text, pair, edits=edits, kind=kind, top=top)
-
-    def each_head_removed(
-        self,
-        text: str,
-        pair: str | None = None,
-        *,
-        kind: Kind | None = None,
-        layers: Iterable[int] | None = None,
-    ) -> Iterator[HeadEffect]:
-        """What predictions lose with each head; see `what_if.each_head_removed`."""
-        return each_head_removed(self, text, pair, kind=kind, layers=layers)
 
 
 def load(  # noqa: PLR0913 - each is a choice of its own

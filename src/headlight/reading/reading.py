@@ -9,7 +9,7 @@ from html import escape
 from pathlib import Path
 from textwrap import shorten
 from types import MappingProxyType
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Literal
 from urllib.parse import quote
 
 import numpy as np
@@ -23,6 +23,7 @@ from headlight.capture.one_text import capture_one, one_text
 from headlight.encode import Encoded
 from headlight.encode.assembly import Assembly
 from headlight.errors import UsageError
+from headlight.findings import pieces_of, token_place
 from headlight.findings.wording import listed
 from headlight.reading.layers import Measured, Part, ReadLayers, part_of
 from headlight.reading.saving import Positions, origin, save_as, sides_of
@@ -30,6 +31,7 @@ from headlight.result import load, refusing_incomplete
 from headlight.result.kinds import ALL, KINDS, concat_kinds, of_kind, split_kinds
 from headlight.settings.attribution import AttributionSettings
 from headlight.studies.heads.one_text import TextStatistics
+from headlight.views.words import model_name
 from headlight.vocabulary import Kind, Kinds, ValueBias, measure, measure_table
 
 if TYPE_CHECKING:
@@ -123,24 +125,43 @@ class Reading:
         Raises:
             UsageError: it is of several kinds, of which each has its own.
         """
-        if KINDS in self.dataset.attrs:
-            raise UsageError(
-                f"this reading is of several kinds of attention ({', '.join(self.kinds)}); choose "
-                "one with of_kind."
-            )
+        self._require_one_kind()
         return [str(token) for token in self.dataset["query_token"].values]
+
+    @property
+    def words(self) -> list[str]:
+        """The tokens that attend as people read them, without the marks of the vocabulary.
+
+        Raises:
+            UsageError: it is of several kinds, of which each has its own.
+        """
+        self._require_one_kind()
+        return [each.label for each in pieces_of(self.dataset, "query_token")]
+
+    def index(self, word: str, *, side: Literal["query", "key"] = "query") -> int:
+        """Return the place of a token: ``reading.norm.sel(query=reading.index("cat"))``.
+
+        Args:
+            word: as in `words` or `tokens`.
+            side: of the tokens that attend, ``query``, or of those that are attended to, ``key``.
+
+        Raises:
+            UsageError: no token reads so, or several do, or the word is of several tokens; or the
+                reading is of several kinds of attention.
+        """
+        self._require_one_kind()
+        return token_place(self.dataset, word, side)
 
     def __repr__(self) -> str:
         """Short: the text, the model, and what there is of them."""
         sizes, attributes = self.dataset.sizes, self.dataset.attrs
-        measures = [row.name for row in measure_table() if row.name in self.dataset]
         text = shorten(attributes["text"], 40, placeholder=" …")
-        if KINDS in attributes:
-            return f"<Reading of {text!r} by {attributes['model']}: {', '.join(self.kinds)}>"
-        return (
-            f"<Reading of {text!r} by {attributes['model']}: {sizes['layer']} layers of "
-            f"{sizes['head']} heads, {sizes['query']} tokens; {', '.join(measures)}>"
+        holds = (
+            ", ".join(self.kinds)
+            if KINDS in attributes
+            else (f"{sizes['layer']} layers of {sizes['head']} heads, {sizes['query']} tokens")
         )
+        return f"<Reading of {text!r} by {model_name(attributes)}: {holds}>"
 
     def show(self) -> Any:
         """The heat-map page: inside a notebook, its display object; elsewhere, the HTML."""
@@ -188,6 +209,30 @@ class Reading:
         return reading_picture(
             self.dataset, layers, heads, measures, annotate=annotate, title=title
         )
+
+    def plot_row(
+        self, token: str | int, layer: int, head: int, *, title: str | None = None
+    ) -> "Picture":
+        """Return bars over the tokens: what one of them attends to, and what it takes from them.
+
+        Above stand the weights α of its row, below the norms ‖αf(x)‖, as shares of their sum.
+
+        Args:
+            token: that attends, as in `words`, or its place.
+            layer: by number, from 0.
+            head: by number, from 0.
+            title: over the bars; by default text and model.
+
+        Returns:
+            A picture; see `plot`.
+
+        Raises:
+            UsageError: there is no such token, layer or head, or several tokens read so; or the
+                reading is of several kinds of attention, of which one has to be chosen.
+        """
+        from headlight.views.reading.picture import row_picture
+
+        return row_picture(self.dataset, token, layer, head, title=title)
 
     def explore(
         self,
@@ -297,6 +342,13 @@ class Reading:
 
     def _escaped_page(self) -> str:
         return escape(self._page(IN_NOTEBOOK))
+
+    def _require_one_kind(self) -> None:
+        if KINDS in self.dataset.attrs:
+            raise UsageError(
+                f"this reading is of several kinds of attention ({', '.join(self.kinds)}); choose "
+                "one with of_kind."
+            )
 
     def _require_whole(self) -> None:
         """The view numbers heads and tokens from 0.

@@ -25,6 +25,7 @@ from headlight.measures.precision import single
 from headlight.reading.saving import TextResult, answers, origin, save_as, sides_of
 from headlight.result import describe
 from headlight.settings import require_place
+from headlight.views.words import model_name
 
 LEAST = 0.005
 """Parts of heads that are kept make up at least this share of their sum."""
@@ -63,8 +64,8 @@ class Routes(TextResult):
         """Short: the text, the model, and how many parts there are."""
         sizes, attributes = self.dataset.sizes, self.dataset.attrs
         return (
-            f"<Routes of {attributes['text']!r} by {attributes['model']}: {sizes['layer']} layers, "
-            f"{sizes['query']} tokens, {sizes['part']} parts of heads>"
+            f"<Routes of {attributes['text']!r} by {model_name(attributes)}: {sizes['layer']} "
+            f"layers, {sizes['query']} tokens, {sizes['part']} parts of heads>"
         )
 
     def save(self, path: str | Path, **shown: Any) -> Path:

@@ -5,6 +5,7 @@ a result has done.
 """
 
 from collections.abc import Callable
+from html import escape
 from pathlib import Path
 from typing import Any, TypeVar
 
@@ -14,13 +15,17 @@ import xarray as xr
 
 from headlight import files
 from headlight.errors import ResultError, UnknownNameError, UsageError
+from headlight.findings import heads
 from headlight.findings.what_was_read import same_texts
 from headlight.result import refusing_incomplete
 from headlight.result.estimate import LEVEL, MOVED, Estimate, estimate_of, slot_coordinates
 from headlight.result.kinds import of_kind
-from headlight.views.result_page import pictures, result_page, summary, tables
+from headlight.views.result_page import findings, pictures, result_page, summary, tables
 
 T = TypeVar("T")
+
+FINDINGS, ROWS = 3, 10
+"""Sentences and rows of a table that are shown where a result is printed."""
 
 
 @xr.register_dataset_accessor("headlight")  # type: ignore[no-untyped-call]
@@ -29,6 +34,34 @@ class HeadlightAccessor:
 
     def __init__(self, result: xr.Dataset) -> None:
         self._result = result
+
+    def __repr__(self) -> str:
+        """Return what was found, and the names of the tables and pictures that there are."""
+        return "\n".join(self._shown())
+
+    def _repr_html_(self) -> str:
+        """Return what was found and the main table, for a notebook."""
+        *said, names = map(escape, self._shown())
+        main = next(iter(self._whole(tables).values()), None)
+        table = "" if main is None else main.frame.head(ROWS).to_html(index=False, border=0)
+        return f"<p>{'<br>'.join(said)}</p>{table}<p>{names}</p>"
+
+    def _shown(self) -> list[str]:
+        """Return the first findings, and a last line of the names that it answers to."""
+        said = self._whole(findings)
+        more = [f"… and {len(said) - FINDINGS} more"] if len(said) > FINDINGS else []
+        title = str(self._result.attrs.get("title", self._result.attrs.get("stage", "")))
+        names = f"tables: {', '.join(self.tables)}; plots: {', '.join(self.plots)}"
+        return [title, *said[:FINDINGS], *more, names]
+
+    def heads(
+        self, behaviour: str, *, by: str | None = None, without_first: bool = False
+    ) -> pd.DataFrame:
+        """Return the heads of a survey, ranked by how much they do one thing.
+
+        See `headlight.findings.heads`, which says what can be asked for, and what is refused.
+        """
+        return heads(self._result, behaviour, by=by, without_first=without_first)
 
     def of_kind(self, kind: str) -> xr.Dataset:
         """One kind of attention of a result of all kinds, as if it had been asked for alone.

@@ -37,6 +37,9 @@ _NO_STUDIES: dict[object, Any] = {
 }
 """Results that are of no study, by their stage, and what shows them."""
 
+FIRST = "weight_against_norm"
+"""The picture beside what was found, where a study has it."""
+
 Named = TypeVar("Named", Drawing, Table)
 
 __all__ = [
@@ -179,6 +182,7 @@ def study_page(
             read=read.sentence,
             cautions=read.cautions,
             findings=list(_findings(result, "".join(section.html for section in shown))),
+            first="" if len(parts) > 1 else FIRST,
             terms=_terms(result),
             kinds=[str(part.attrs["kind"]) for part in parts] if len(parts) > 1 else [],
             sections=shown,

@@ -23,8 +23,7 @@ from headlight.views.markup import element, joined
 from headlight.views.numbers import points_text
 from headlight.views.parts import By, Curve, Drawing, Map, Section, Summary, Table, curves, maps
 from headlight.views.passages import drawn_passage, strongest
-from headlight.views.words import base_name
-from headlight.vocabulary import NUMBERING, head_name
+from headlight.vocabulary import NUMBERING, base_name, head_name
 
 COLUMNS = ["head", "number", "run", "beside", "distance", "first", "other", "difference", "low",
            "high", "false alarms"]  # fmt: skip

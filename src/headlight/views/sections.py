@@ -67,6 +67,7 @@ class SectionPage:
         read: How much was read, and why not all.
         cautions: What this cannot carry.
         findings: What was found, a sentence each.
+        first: The name of the picture beside them, which its section then does without.
         terms: What is measured: its name, what a number says, and where it is defined.
         sections: In the order of the page.
         facts: Label and value of the few numbers that say what was read.
@@ -90,6 +91,7 @@ class SectionPage:
     read: str = ""
     cautions: Sequence[str] = ()
     findings: Sequence[str] = ()
+    first: str = ""
 
     def __post_init__(self) -> None:
         names = [section.name for section in self.sections]
@@ -112,8 +114,11 @@ def section_page(page: SectionPage) -> str:
     colours, rings around the same head in all pictures, and pictures as files); all text from the
     outside is escaped, and pictures are images, in which nothing runs.
     """
+    pictures = [each for section in page.sections for each in section.drawings]
+    first = next((each for each in pictures if page.first and each.name == page.first), None)
     return render(
         "exhibits.html",
+        first=first and _pictured(first),
         title=page.title,
         kind=page.kind,
         introduction=page.introduction,
@@ -126,13 +131,13 @@ def section_page(page: SectionPage) -> str:
         surveyed=any(section.html for section in page.sections),
         of_heads=any("data-head-pages" in section.html for section in page.sections),
         head_script=Markup(joined_script(HEADS)),
-        exhibits=[_shown(section) for section in page.sections],
+        exhibits=[_shown(section, first) for section in page.sections],
         missing=page.missing,
         provenance=provenance(page.attributes, page.command or None),
     )
 
 
-def _shown(section: Section) -> dict[str, Any]:
+def _shown(section: Section, first: Drawing | None) -> dict[str, Any]:
     """A section as the template reads it."""
     lead, definitions = lead_and_rest(section.explanation)
     rows = [
@@ -148,7 +153,7 @@ def _shown(section: Section) -> dict[str, Any]:
         "definitions": definitions,
         "group": section.group,
         "html": section.html,
-        "pictures": list(map(_pictured, section.drawings)),
+        "pictures": [_pictured(each) for each in section.drawings if each is not first],
         "comparisons": rows,
         "comparison_notes": any(each.note for each in section.comparisons),
         "tables": [_sheet(table, f"{section.name}.{n}") for n, table in enumerate(section.tables)],

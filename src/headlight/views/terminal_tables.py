@@ -28,12 +28,12 @@ PLACES = frozenset({"layer", "head"})
 """Columns that say which head a row is of."""
 
 
-def bullet(words: str) -> RenderableType:
-    """Return a sentence of a list."""
+def bullet(words: str, mark: str = "•") -> RenderableType:
+    """Return a sentence of a list, behind its mark."""
     table = Grid.grid(padding=(0, 1))
     table.add_column()
     table.add_column(overflow="fold")
-    table.add_row(Text("•"), Text(printable(words)))
+    table.add_row(Text(mark), Text(printable(words)))
     return Padding(table, (0, 0, 0, 1))
 
 

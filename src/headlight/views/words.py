@@ -9,23 +9,7 @@ import xarray as xr
 
 from headlight.files import printable
 from headlight.result.kinds import MULTI_KIND
-from headlight.vocabulary import ATTENTION, CORPUS_LABEL, MODEL_LABEL
-
-_LOCAL = re.compile(r"([A-Za-z]:)?[\\/]|~|\.\.?[\\/]")
-"""How a path begins that is no name of a hub."""
-
-
-def base_name(name: object) -> str:
-    """What a model or a corpus is called in a title: of a local path the end, other names whole.
-
-    The end is the last part, or of a pattern the last folder with it; the whole path is in the
-    provenance.
-    """
-    text = str(name)
-    parts = [part for part in re.split(r"[\\/]+", text) if part]
-    if not _LOCAL.match(text) or not parts:
-        return text
-    return "/".join(parts[-2:] if "*" in parts[-1] else parts[-1:])
+from headlight.vocabulary import ATTENTION, CORPUS_LABEL, MODEL_LABEL, base_name
 
 
 def model_name(attributes: Mapping[str, object]) -> str:
@@ -69,6 +53,10 @@ class Subject:
 LEAD = 2
 """Sentences above a picture."""
 
+SHORT = 150
+"""Letters of a finding where there is room for the strongest alone."""
+
+_INTERVAL = re.compile(r" \(95%: [^)]*\)")
 _END = re.compile(r"(?<=[.?!])(?<!al\.)(?<!e\.g\.)(?<!i\.e\.)(?<!Eq\.)(?<!cf\.) (?=\S)")
 """Where a sentence ends, and not an abbreviation."""
 
@@ -76,6 +64,13 @@ _END = re.compile(r"(?<=[.?!])(?<!al\.)(?<!e\.g\.)(?<!i\.e\.)(?<!Eq\.)(?<!cf\.) 
 def sentences_of(text: str) -> list[str]:
     """The sentences of a text of ours."""
     return [each for each in _END.split(text) if each]
+
+
+def short_sentence(text: str) -> str:
+    """Return the first sentence of a finding without its intervals, and of a long one the claim."""
+    first = _INTERVAL.sub("", (sentences_of(text) or [""])[0])
+    claim = re.split(r": | \(", first, maxsplit=1)[0]
+    return first if len(first) <= SHORT or claim == first else f"{claim}."
 
 
 def lead_and_rest(text: str) -> tuple[str, str]:

@@ -19,13 +19,16 @@ from headlight.findings.wording import listed, number, percent, plural
 SAID = 3
 """Highlights of a survey that stand above its page; all of them stand on it."""
 
+NOTHING = "No head stands out by the rules of this page."
+"""Where there are none."""
+
 
 def survey(result: xr.Dataset) -> list[str]:
     """Return what stands out most, how much intervals leave open, and answers of numbers."""
     every = highlights(result)
     found = [each.text for each in every[:SAID]]
     found += [each.text for each in every[SAID:] if each.kind == "inconclusive"]
-    found = found or ["No head stands out by the rules of this page."]
+    found = found or [NOTHING]
     return [*found, *ranks(result), *importance(result), *null_space(result)]
 
 

@@ -84,6 +84,8 @@ class Prediction(TextResult):
 
         return sentence(self.dataset)
 
+    __repr__ = __str__
+
 
 @answers("predict")
 def predict(

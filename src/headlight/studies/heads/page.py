@@ -1,7 +1,7 @@
 """The survey: what weights, norms and effective attention say about every head."""
 
 from collections.abc import Mapping
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 import pandas as pd
@@ -55,7 +55,7 @@ from headlight.views.parts import (
     rounded,
 )
 from headlight.views.passages import NO_PAGES, PassagePages, drawn_passage, strongest
-from headlight.views.pictures import Reference, SlopePanel, slopes
+from headlight.views.pictures import Line, LinePanel, Reference, SlopePanel, lines, slopes
 from headlight.views.template import embedded, fragment
 from headlight.vocabulary import CATEGORIES, NEIGHBOURS, NUMBERING, head_name
 
@@ -66,6 +66,9 @@ OUT_OF_REACH = "out of reach"
 """What the weight is called that effective attention leaves out."""
 MANY_HEADS = 100
 """Above this many heads, shares of one kind of attending token are shown as means over heads."""
+EVEN: dict[str, Any] = {"colour": "#8a929c", "dashed": True}
+NAMED = 3
+"""Heads whose weight and norm are farthest apart, which are named where all are drawn."""
 STANDS_OUT = 0.1
 """A head whose share changes by so much is named; a kind of token that gets less is left out."""
 
@@ -321,8 +324,50 @@ def _from_weight_to_norm(result: xr.Dataset) -> Section:
         "are looked at, but little is moved from them, or little of it counts. The heads that "
         "change most are named.",
         "Kobayashi et al. (2020), Section 4",
-        [drawing] if panels and len(rows) > 1 else [],
+        [*_weight_against_norm(result), drawing] if panels and len(rows) > 1 else [],
     )
+
+
+def _weight_against_norm(result: xr.Dataset) -> list[Drawing]:
+    """Return all heads by what they look at and what they take from there, where these differ.
+
+    Of the kinds of attended token that one which loses or gains most; none without both measures.
+    """
+    if not {"weight", "norm"} <= set(map(str, result["measure"].values)):
+        return []
+    shares = {
+        row: [numbers_of(result, row, name).value.ravel() for name in ("weight", "norm")]
+        for row in map(statistic, KEY_CLASSES)
+        if row.name != "other" and applies(result, row)
+    }
+    shares = {row: each for row, each in shares.items() if np.isfinite(each).all(axis=0).any()}
+    if not shares:
+        return []
+    row = max(shares, key=lambda each: abs(np.nanmean(np.subtract(*shares[each]))))
+    weight, norm = (100 * each for each in shares[row])
+    names = [
+        head_name(int(layer), int(head))
+        for layer in result["layer"].values
+        for head in range(result.sizes["head"])
+    ]
+    apart = np.nan_to_num(np.abs(weight - norm))
+    named = {int(at): names[at] for at in np.argsort(-apart, kind="stable")[:NAMED]}
+    what = row_target(result, row)
+    most = float(np.nanmax([weight, norm]))
+    panel = LinePanel(
+        "",
+        [
+            Line("a head", weight, norm, joined=False, marked=True, heads=names, named=named),
+            Line("the same by both", np.array([0, most]), np.array([0, most]), **EVEN),
+        ],
+        x_label=f"to {what}, % of its weight",
+        y_label="… % of its norm",
+    )
+    caption = (
+        f"Each dot is a head: how much of its weight goes to {what}, and of its norm. Below the "
+        "dashed line a head looks there and takes less."
+    )
+    return [Drawing("weight_against_norm", caption, caption, lambda: lines([panel]))]
 
 
 def _matrices(result: xr.Dataset) -> Section:

@@ -4,7 +4,7 @@ Each function takes plain data and returns a matplotlib ``Figure``, which ``save
 SVG and PNG. Values that are not numbers are never drawn, and texts are shown as they are.
 """
 
-from headlight.views.pictures.bars import BarRow, Mark, bars
+from headlight.views.pictures.bars import BarRow, Mark, TokenBars, bars, token_bars
 from headlight.views.pictures.boxes import Box, BoxPanel, boxes
 from headlight.views.pictures.canvas import Reference
 from headlight.views.pictures.density import DensityPanel, density, weight_and_length
@@ -36,6 +36,7 @@ __all__ = [
     "Picture",
     "Reference",
     "SlopePanel",
+    "TokenBars",
     "attention_lines",
     "bars",
     "boxes",
@@ -51,6 +52,7 @@ __all__ = [
     "slopes",
     "svg_text",
     "table_picture",
+    "token_bars",
     "weight_and_length",
     "windowed",
 ]

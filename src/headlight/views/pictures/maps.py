@@ -62,6 +62,7 @@ class HeadMap:
         unit: Beside the scale of colours.
         named: Whether rows and columns are numbers of layers and heads, counted from 0.
         low_is_good: Whether the smallest value has the darkest colour, as of error rates.
+        hatched: Whether cells without a value are hatched, or left blank.
     """
 
     title: str
@@ -77,6 +78,7 @@ class HeadMap:
     unit: str = ""
     named: bool = False
     low_is_good: bool = False
+    hatched: bool = True
 
     @property
     def colours(self) -> Any:
@@ -179,12 +181,12 @@ def _range(one: HeadMap, together: Sequence[HeadMap]) -> tuple[Number, Number]:
 
 
 def _draw(axes: Axes, one: HeadMap, limits: tuple[Number, Number]) -> Any:
-    """The cells; one without a value is hatched."""
+    """The cells; one without a value is hatched, or blank."""
     from matplotlib.patches import Rectangle
 
     values = np.ma.masked_invalid(np.asarray(one.values, dtype=np.float64))
     rows, columns = values.shape
-    if values.mask.any():
+    if one.hatched and values.mask.any():
         hatched: dict[str, Any] = {
             "facecolor": FAINT,
             "edgecolor": LINE,

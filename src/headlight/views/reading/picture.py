@@ -8,15 +8,21 @@ import xarray as xr
 from numpy.typing import NDArray
 
 from headlight.errors import UsageError
-from headlight.findings import pieces_of
+from headlight.findings import pieces_of, token_place
 from headlight.findings.wording import listed
 from headlight.result.kinds import KINDS
-from headlight.views.pictures import HeadMap, Picture, head_map
+from headlight.views.pictures import HeadMap, Picture, TokenBars, head_map, token_bars
 from headlight.views.words import model_name
 from headlight.vocabulary import Measure, head_name, measure, measure_table
 
 MOST = 24
 """Maps of a picture; the page of a reading shows all heads."""
+
+ROW = {
+    "weight": "where {} looks (attention weight)",
+    "norm": "what {} takes (norm of what is moved)",
+}
+"""The bars over the tokens of one row, from above."""
 
 _BELOW = 0.01
 """Numbers below 0 that are larger than this share of the largest are shown on a two-sided scale."""
@@ -45,11 +51,7 @@ def reading_picture(
         UsageError: The reading is of several kinds, has not got what is named, or that is too much.
         UnknownNameError: There is no such measure.
     """
-    if KINDS in reading.attrs:
-        raise UsageError(
-            "this reading is of several kinds of attention, and a picture shows one; choose it "
-            "with of_kind."
-        )
+    _require_one_kind(reading)
     rows = [_row(reading, name) for name in measures]
     layers, heads = list(layers), None if heads is None else list(heads)
     chosen = [
@@ -66,11 +68,61 @@ def reading_picture(
             "choose fewer heads, or save the reading as .html, which shows all."
         )
     maps = [_map(reading, *each) for each in chosen]
-    if title is None:
-        texts = " ".join(filter(None, (reading.attrs["text"], reading.attrs["pair"])))
-        title = f"“{shorten(texts, 60, placeholder=' …')}”"
-        title += f" · {model_name(reading.attrs)}"
-    return Picture(head_map(maps, annotate=annotate, title=title))
+    return Picture(head_map(maps, annotate=annotate, title=_titled(reading, title)))
+
+
+def row_picture(
+    reading: xr.Dataset, token: str | int, layer: int, head: int, *, title: str | None = None
+) -> Picture:
+    """Return bars over the tokens of one row: its weights above, its norms below.
+
+    Args:
+        reading: One reading, of one kind of attention.
+        token: That attends, or its place.
+        layer: By number.
+        head: By number.
+        title: Over the bars; by default text and model.
+
+    Raises:
+        UsageError: The reading is of several kinds, or has no such token, layer or head.
+    """
+    _require_one_kind(reading)
+    place = token_place(reading, token, "query") if isinstance(token, str) else token
+    places = reading["query"].values.tolist()
+    if place not in places:
+        raise UsageError(
+            f"there is no token {place} in this reading, which has {_numbers(places)}."
+        )
+    labels, keys = (
+        [piece.label for piece in pieces_of(reading, f"{side}_token")] for side in ("query", "key")
+    )
+    at, rows = places.index(place), {}
+    for name in ROW:
+        row = _values(reading, _row(reading, name), layer, head)[at]
+        rows[name] = row / (row.sum() or 1.0)
+    last = int(np.flatnonzero(rows["weight"])[-1]) + 1  # a decoder sees nothing beyond it
+    word = f"“{labels[at]}”"
+    series = [
+        TokenBars(f"{head_name(layer, head)} · {said.format(word)}", name, rows[name][:last])
+        for name, said in ROW.items()
+    ]
+    return Picture(token_bars(series, keys[:last], title=_titled(reading, title)))
+
+
+def _require_one_kind(reading: xr.Dataset) -> None:
+    if KINDS in reading.attrs:
+        raise UsageError(
+            "this reading is of several kinds of attention, and a picture shows one; choose it "
+            "with of_kind."
+        )
+
+
+def _titled(reading: xr.Dataset, title: str | None) -> str:
+    """Return the title of a picture; without one text and model."""
+    if title is not None:
+        return title
+    texts = " ".join(filter(None, (reading.attrs["text"], reading.attrs["pair"])))
+    return f"“{shorten(texts, 60, placeholder=' …')}” · {model_name(reading.attrs)}"
 
 
 def _row(reading: xr.Dataset, name: str) -> Measure:
@@ -84,6 +136,7 @@ def _row(reading: xr.Dataset, name: str) -> Measure:
 
 def _map(reading: xr.Dataset, row: Measure, layer: int, head: int | None) -> HeadMap:
     values = _values(reading, row, layer, head)
+    values = np.where(_masked(reading, layer) & (values == 0), np.nan, values)
     queries, keys = (
         [piece.label for piece in pieces_of(reading, f"{side}_token")] for side in ("query", "key")
     )
@@ -97,7 +150,15 @@ def _map(reading: xr.Dataset, row: Measure, layer: int, head: int | None) -> Hea
         "attended token",
         "change" if _two_sided(reading[row.name].values) else row.name,
         unit=row.title,
+        hatched=False,
     )
+
+
+def _masked(reading: xr.Dataset, layer: int) -> NDArray[np.bool_]:
+    """Return which keys no head of a layer sees, [query, key], as those after a decoder's token."""
+    if "weight" not in reading:
+        return np.zeros(1, dtype=bool)
+    return np.asarray((reading["weight"].sel(layer=layer).fillna(0) == 0).all("head").values)
 
 
 def _values(reading: xr.Dataset, row: Measure, layer: int, head: int | None) -> NDArray[np.float64]:
