@@ -193,7 +193,7 @@ def test_every_figure_says_how_to_read_it_and_where_it_is_from():
     ):
         assert source in text
     page = Page(text)
-    assert len(page.all("img")) == 5 + 1 + 1 + 1 + 1 + 1 + 2
+    assert len(page.all("img")) == 1 + 5 + 1 + 1 + 1 + 1 + 1 + 2
     assert all(e.attributes["alt"] for e in page.all("img"))
 
 
