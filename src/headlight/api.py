@@ -39,7 +39,7 @@ def compare(
     kind: str | None = None,
     names: Sequence[str] = (),
 ) -> xarray.Dataset:
-    """What differs between surveys, head by head: models, checkpoints, corpora, precisions.
+    """Compare surveys head by head: models, checkpoints, corpora, precisions.
 
     Args:
         runs: two surveys and more, or their folders; each is compared with the first.
@@ -87,7 +87,7 @@ def study_function(name: str) -> Callable[..., xarray.Dataset]:
 
 
 def _call(study: Study, /, *source: Any, **given: Any) -> xarray.Dataset:
-    """What the functions of all studies do."""
+    """Run a study on a source; the functions of all studies call this."""
     # Torch is slow to come, and a wrong name or a folder that is taken needs none of it.
     _check_names(study, given)
     bound = signature(study).bind(*source, **given).arguments

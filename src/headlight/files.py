@@ -229,7 +229,7 @@ def _unreadable(path: Location, problem: Exception, error: type[HeadlightError])
 
 
 def standard_input() -> io.BufferedIOBase:
-    """What stands behind ``-``.
+    """Return the stream that ``-`` stands for.
 
     Raises:
         UsageError: the stream is closed.
@@ -349,7 +349,7 @@ def make_folder(path: L, *, error: type[HeadlightError] = ResultError) -> L:
 
 
 def partial_path(path: Path) -> Path:
-    """Where a file is written before it is given its name.
+    """Return the path at which a file is written before it is given its name.
 
     The numbers of process and thread keep apart those that write the same file at the same time.
     """
@@ -382,7 +382,7 @@ def is_link(path: Location) -> bool:
 
 
 def reason(problem: Exception) -> str:
-    """What an error of the operating system means, in plain words; what a driver says as it is."""
+    """Return an operating system's error in plain words; a driver's as it is."""
     if isinstance(problem, OSError):
         plain = _PLAIN.get(problem.errno or 0) or problem.strerror
         if plain:

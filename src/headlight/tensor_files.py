@@ -50,7 +50,7 @@ def load_tensors(
     own: bool = True,
     error: type[HeadlightError] = ResultError,
 ) -> tuple[dict[str, np.ndarray], dict[str, Any]]:
-    """What `save_tensors` wrote: arrays of their own, and the header.
+    """Load the tensors that `save_tensors` wrote: arrays of their own, and the header.
 
     Older files have no digest, and are read as they are.
 

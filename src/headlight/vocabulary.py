@@ -330,7 +330,7 @@ def measure_names() -> tuple[str, ...]:
 
 
 def reading_measures() -> tuple[str, ...]:
-    """Those of them that a reading has: it runs the model forward, and so has no gradient."""
+    """Return the measures that a reading has: it runs the model forward, and so has no gradient."""
     return tuple(name for name in measure_names() if _TABLE[name].needs != "gradient")
 
 
@@ -361,7 +361,7 @@ def check_measures(names: Sequence[str]) -> None:
 
 
 def measures_that_need(need: Need, names: Iterable[str]) -> tuple[str, ...]:
-    """Those of the measures that need a backward pass (``gradient``), and so on."""
+    """Return the measures that need a backward pass (``gradient``), and so on."""
     return tuple(name for name in names if measure(name).needs == need)
 
 
@@ -390,7 +390,7 @@ _LOCAL = re.compile(r"([A-Za-z]:)?[\\/]|~|\.\.?[\\/]")
 
 
 def base_name(name: object) -> str:
-    """What a model or a corpus is called in a title: of a local path the end, other names whole.
+    """Return the name of a model or corpus in a title: the end of a local path, other names whole.
 
     The end is the last part, or of a pattern the last folder with it; the whole path is in the
     provenance.

@@ -32,7 +32,7 @@ class Observer(Protocol):
     """A callback for one batch; what else it has says what it needs of the model."""
 
     def tally(self) -> Tally:
-        """What was seen in the batch, once the model has run."""
+        """Return the tally of the batch, once the model has run."""
 
 
 @runtime_checkable
@@ -63,7 +63,7 @@ class AttributionObserver(Observer, Protocol):
     """An observer of the contributions of all layers at once, and of their errors."""
 
     def note_attribution(self, attribution: Attribution) -> None:
-        """What input tokens contribute to the hidden tokens of the batch; before the layers."""
+        """Add the contributions of input tokens to the batch's hidden tokens; before the layers."""
 
 
 @dataclass(eq=False, repr=False)
@@ -109,7 +109,7 @@ class BatchRunner(Generic[E]):
 
     @property
     def device(self) -> torch.device:
-        """Where the model is."""
+        """Return the device of the model."""
         found: torch.device = self.model.transformer.device
         return found
 
@@ -137,7 +137,7 @@ class BatchRunner(Generic[E]):
         self._open.close()
 
     def __call__(self, examples: Sequence[E]) -> Tally:
-        """What is seen in one batch."""
+        """Run one batch and return its tally."""
         if self.sites and not self._verified:
             self._verify(examples)
         batch = self.model.collate(examples)

@@ -41,7 +41,7 @@ class Texts:
         return Texts(queries.category >= 0, keys.category, ids.cpu().numpy(), text_ids)
 
     def rows(self, which: Rows | RowsOfText) -> Bool[Tensor, "batch query"]:
-        """Where all tokens attend, the first one or the last one alone."""
+        """Return the rows of all tokens, or of the first or the last one alone."""
         if which in ("all", "mean"):
             return self.queries
         numbers = self.queries.cumsum(-1) * self.queries
@@ -49,7 +49,7 @@ class Texts:
 
     @property
     def category(self) -> Int64[np.ndarray, "batch key"]:
-        """Of the attended positions."""
+        """Return the categories of the attended positions."""
         found: Int64[np.ndarray, "batch key"] = self.keys.cpu().numpy()
         return found
 
@@ -74,6 +74,6 @@ def units_of(examples: Sequence[Encoded]) -> Int64[np.ndarray, " text"]:
 
 
 def _number(content: list[object]) -> int:
-    """The same for the same content, whatever runs it."""
+    """Return a number that depends on the content alone, on any machine."""
     digest = hashlib.sha256(json.dumps(content).encode()).digest()
     return int.from_bytes(digest[:8], "little") >> 1

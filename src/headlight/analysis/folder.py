@@ -39,7 +39,7 @@ WRITABLE = ".writable"
 
 @dataclass(frozen=True, kw_only=True)
 class RunFolder:
-    """Where a run keeps its state and its result.
+    """Folder of a run's state and result.
 
     Attributes:
         path: the folder, or its address in a store (``s3://bucket/folder``), where nothing keeps a
@@ -92,7 +92,7 @@ class RunFolder:
 
     @property
     def labels(self) -> dict[str, str]:
-        """What a result says of the names that users gave."""
+        """Return the names from users that a result shows."""
         return {CORPUS_LABEL: self.corpus_name} if self.corpus_name else {}
 
     @property
@@ -102,7 +102,7 @@ class RunFolder:
 
     @property
     def mode(self) -> Mode:
-        """How passes use the folder."""
+        """Return the mode in which passes use the folder."""
         return "share" if self.shared else "resume" if self.resume else "begin"
 
     @property
@@ -112,7 +112,7 @@ class RunFolder:
 
     @property
     def processes(self) -> int:
-        """How many are to work on this machine, this one included."""
+        """Return the number of processes on this machine, this one included."""
         if self.workers is None or self.workers == JOIN or self.on_ray:
             return 1
         return usable_cores() if self.workers == "auto" else int(self.workers)
@@ -144,12 +144,12 @@ class RunFolder:
 
     @property
     def place(self) -> Location | None:
-        """Where it is."""
+        """Return the place of the folder."""
         return None if self.path is None else location(self.path, error=RunError)
 
     @property
     def output(self) -> OutputFolder | None:
-        """What files are written through at the end of the run; None where nothing is kept."""
+        """Return the folder of the output at the end of the run; None where nothing is kept."""
         return None if self.place is None else OutputFolder(self.place)
 
     @contextmanager

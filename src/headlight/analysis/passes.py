@@ -134,7 +134,7 @@ class _FirstShards(Generic[E]):
 
 
 def hardware_of(device: torch.device) -> dict[str, str | int]:
-    """What the last bits of a result depend on besides versions and settings, in words."""
+    """Return a description of the hardware that the last bits of a result depend on."""
     if device.type == "cuda":
         return {"device": torch.cuda.get_device_name(device)}
     if device.type != "cpu":

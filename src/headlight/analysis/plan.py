@@ -1,4 +1,4 @@
-"""What a study runs: which attention of which model, on which examples, in which passes."""
+"""Plan of a study: which attention of which model, on which examples, in which passes."""
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
@@ -61,7 +61,7 @@ class Pass:
         return self.objective is None and self.attribution is None
 
     def signature(self) -> dict[str, Any]:
-        """What this pass depends on besides what all passes do, as JSON."""
+        """Return the dependencies of this pass besides those of all passes, as JSON."""
         found: dict[str, Any] = {}
         if self.measures:
             found["measures"] = list(self.measures)
@@ -74,7 +74,7 @@ class Pass:
 
 @dataclass(frozen=True, eq=False)
 class StudyPlan(Generic[E]):
-    """What is to be run.
+    """Plan of a study.
 
     Attributes:
         name: of the study, as in ``headlight.survey``; the result's ``stage``.
@@ -135,7 +135,7 @@ class StudyPlan(Generic[E]):
 
     @property
     def heads(self) -> dict[int, int]:
-        """How many heads each observed layer has."""
+        """Return the number of heads in each observed layer."""
         return {site.layer: site.heads for site in self.sites}
 
     @property
@@ -208,7 +208,7 @@ def plan_passes(
 def required_attribution(
     measures: Sequence[str], settings: AttributionSettings | None
 ) -> AttributionSettings | None:
-    """How contributions are computed if they are among the measures; else None."""
+    """Return the settings of contributions if they are among the measures; else None."""
     needed = measures_that_need("attribution", measures)
     return (settings or AttributionSettings()) if needed else None
 
@@ -262,7 +262,7 @@ def check_tokenizer(model: CapturedModel) -> Any:
 
 
 def encoder_for_one_text(model: CapturedModel, kind: Kind | None) -> CapturedModel:
-    """What of a model reads a single text: of an encoder-decoder the encoder.
+    """Return the part of a model that reads a single text: of an encoder-decoder the encoder.
 
     Raises:
         UsageError: attention of a decoder is asked for that reads a second text, or the model reads
@@ -280,7 +280,7 @@ def encoder_for_one_text(model: CapturedModel, kind: Kind | None) -> CapturedMod
 
 
 def choose_sites(model: CapturedModel, settings: ModelSettings) -> tuple[Kind, list[AttentionSite]]:
-    """Which attention is looked at, the first kind if it is several, and its modules.
+    """Return the selected kind of attention, the first if there are several, and its modules.
 
     Raises:
         UsageError: there is no such kind or layer, or no layer is asked for.

@@ -71,7 +71,7 @@ def moments(rows: np.ndarray) -> Moments:
 def head_mask(
     measures: Sequence[str], heads: Sequence[int]
 ) -> Bool[np.ndarray, "measure layer head"]:
-    """Which heads a measure has in each layer; one of the whole layer stands at the first.
+    """Return the mask of heads of a measure in each layer; one of the whole layer is the first.
 
     Args:
         measures: of one pass.

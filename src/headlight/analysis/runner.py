@@ -88,7 +88,7 @@ def run_study(
 
 @dataclass(frozen=True)
 class Origin:
-    """Where a result is from, as far as it is known before it is computed.
+    """Origin of a result, as far as it is known before it is computed.
 
     Attributes:
         name: of the study.
@@ -108,7 +108,7 @@ class Origin:
 
     @classmethod
     def of(cls, plan: StudyPlan[Any]) -> "Origin":
-        """Of a study that has a plan."""
+        """Return the origin of the result of a plan."""
         kind = ALL if plan.all_kinds else plan.kind
         return cls(plan.name, plan.title, plan.model, plan.signature(), kind, plan.source)
 
@@ -248,7 +248,7 @@ class _Watched(Iterable[E]):
 
 
 def _attributes_of_corpus(plan: StudyPlan[E], state: State) -> dict[str, Any]:
-    """What was read, and what was left out."""
+    """Return the attributes of what was read, and of what was left out."""
     counts = state.counts or asdict(plan.examples.counts)
     ended = plan.max_examples is not None and state.examples == plan.max_examples
     return {
@@ -268,7 +268,7 @@ def _attributes_of_corpus(plan: StudyPlan[E], state: State) -> dict[str, Any]:
 
 
 def _attributes(origin: Origin, command: str | None) -> dict[str, Any]:
-    """What would have to be repeated to get the same."""
+    """Return the attributes that are needed to reproduce a result."""
     return {
         "title": origin.title,
         **origin.model.origin,
@@ -282,7 +282,7 @@ def _attributes(origin: Origin, command: str | None) -> dict[str, Any]:
 
 
 def category_names(plan: StudyPlan[E]) -> dict[str, str]:
-    """How pieces are written, and what special tokens among the keys are called, and the queries.
+    """Return the style of pieces, and the names of special tokens among keys and queries.
 
     Cross-attention goes from a text that begins otherwise than the one that it goes to.
     """

@@ -23,7 +23,7 @@ _RANKS = 2**40
 
 
 def rank_of(example: Encoded, kind: Kind) -> float:
-    """Which of two examples is kept if all else is alike: the shorter one; then any, but the same.
+    """Return the rank by which one of two equal examples is kept: shorter first, then by hash.
 
     It depends on the tokens alone that attention of this kind sees, and so examples can be found
     again by it.
@@ -40,7 +40,7 @@ def hash_of(example: Encoded, kind: Kind) -> float:
 
 
 class Shown(NamedTuple):
-    """What a head predicts in a sentence; better ones are larger.
+    """Prediction of a head in a sentence; better ones are larger.
 
     Attributes:
         balance: Words asked about that are right, less those that are wrong.

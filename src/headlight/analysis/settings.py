@@ -44,7 +44,7 @@ RANDOM = "random"
 
 @dataclass(frozen=True, kw_only=True)
 class ModelSettings(StudySettings):
-    """Which attention of a model is looked at.
+    """Settings of the observed attention of a model.
 
     Attributes:
         kind: which attention; by default the first of encoder, decoder and cross-attention that the
@@ -90,7 +90,7 @@ class MeasureSettings(StudySettings):
 
 @dataclass(frozen=True, kw_only=True)
 class TextSettings(ModelSettings):
-    """How a corpus of texts is read.
+    """Settings of how a corpus of texts is read.
 
     Attributes:
         format: of the corpus; by default what its suffix or beginning says; plain text in which no
@@ -151,7 +151,7 @@ class TextSettings(ModelSettings):
 
 @dataclass(frozen=True, kw_only=True)
 class QueryBlockSettings(StudySettings):
-    """How much of a long text is in memory at a time.
+    """Settings of how much of a long text is in memory at a time.
 
     Attributes:
         query_block: compute attention for this many queries at a time, so that memory never holds
@@ -164,7 +164,7 @@ class QueryBlockSettings(StudySettings):
 
 @dataclass(frozen=True, kw_only=True)
 class WordSettings(ModelSettings):
-    """How annotated text is read, and how attention between pieces becomes one between words.
+    """Settings of annotated text, and of attention between words instead of pieces.
 
     Attributes:
         kind: which attention; by default the first that the model has.
@@ -189,7 +189,7 @@ class WordSettings(ModelSettings):
 
 @dataclass(frozen=True, kw_only=True)
 class SentenceSettings(WordSettings):
-    """How the sentences of a treebank are read.
+    """Settings of how the sentences of a treebank are read.
 
     Attributes:
         max_length: tokens per sentence, special ones included; by default what the model takes, at
@@ -210,7 +210,7 @@ class SentenceSettings(WordSettings):
 
 @dataclass(frozen=True, kw_only=True)
 class ClassifierSettings(ModelSettings):
-    """How the texts of a classifier, or the sentences of a tagger, are read.
+    """Settings of how the texts of a classifier, or the sentences of a tagger, are read.
 
     Attributes:
         format: of the files; by default what their suffix or first line says. Texts: ``tsv``,
@@ -240,11 +240,11 @@ class ClassifierSettings(ModelSettings):
 
     @property
     def required_head(self) -> str:
-        """That of a classifier, of texts or of tokens."""
+        """Return the head of a classifier, of texts or of tokens."""
         return "classification"
 
     def check_source(self, source: str | None) -> None:
-        """What is to be found in the files depends on the model; they must be there."""
+        """Check that the files exist; what must be in them depends on the model."""
         check_files(str(source))
 
 

@@ -1,4 +1,4 @@
-"""What studies that run a model over a corpus share: how they are asked for, and their passes."""
+"""Studies that run a model over a corpus: their arguments and their passes."""
 
 from abc import ABC, abstractmethod
 from collections.abc import Sequence

@@ -117,7 +117,7 @@ def plan_text_study(  # noqa: PLR0913 - each is a choice of its own
 
 
 def _why_empty(model: CapturedModel, settings: TextSettings) -> str:
-    """What to ask if no example can be made."""
+    """Return the question to ask if no example can be made."""
     if model.hears:
         return "are its recordings longer than the model hears at once?"
     return NO_PAIR if settings.pairs else StudyPlan.if_empty

@@ -1,4 +1,4 @@
-"""What studies of texts share: one pass over a corpus, each kind observed by itself."""
+"""Studies of texts: one pass over a corpus, each kind of attention observed by itself."""
 
 from abc import abstractmethod
 from collections.abc import Callable, Mapping, Sequence
@@ -100,7 +100,7 @@ class KindsObserver:
                 observer.note_losses(losses)
 
     def tally(self) -> Tally:
-        """What all of them saw."""
+        """Return the tally of all kinds."""
         return Tally(
             {
                 f"{kind}/{name}": member
@@ -111,7 +111,7 @@ class KindsObserver:
 
 
 def tally_of(tally: Tally, kind: Kind) -> Tally:
-    """What the observers of a kind saw."""
+    """Return the tally of the observers of a kind."""
     start = f"{kind}/"
     return Tally(
         {name.removeprefix(start): each for name, each in tally.items() if name.startswith(start)}
@@ -171,7 +171,7 @@ class TextStudy(CorpusStudy[S]):
         return ()
 
     def choose_pass(self, objective: Objective | None) -> Pass:
-        """What one pass over the corpus computes: attention alone, or gradients as well."""
+        """Return the pass over the corpus, for attention alone or with gradients."""
         return Pass(objective=objective)
 
     def choose_passes(self, objective: Objective | None) -> tuple[Pass, ...]:

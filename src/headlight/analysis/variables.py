@@ -24,7 +24,7 @@ LongNames = dict[str, Description]
 
 @dataclass(frozen=True)
 class Variable:
-    """What is known of a number over a corpus.
+    """Description of a number over a corpus.
 
     Attributes:
         meaning: its long name.
@@ -164,7 +164,7 @@ def _quotient(part: Array, whole: Array) -> Array:
 
 
 def describe_dispersion(name: str, symbol: str) -> dict[str, Variable]:
-    """What `dispersion` makes."""
+    """Describe the variables of `dispersion`."""
     statistics = {
         "mean": ("mean", ""),
         "std": ("standard deviation", ""),

@@ -1,4 +1,4 @@
-"""What studies of annotated words share: measures of attention between whole words."""
+"""Studies of annotated words: measures of attention between whole words."""
 
 from collections.abc import Callable
 from typing import Any, TypeVar

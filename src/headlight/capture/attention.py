@@ -214,7 +214,7 @@ def own_implementation(config: Any) -> str | None:
 
 
 def own_function(module: nn.Module) -> AttentionFunction:
-    """What `module` calls when it is not captured, if that takes masks that are added.
+    """Return the function that `module` calls when not captured, if it takes additive masks.
 
     Only sdpa is passed through: the masks that other kernels expect differ.
     """

@@ -99,7 +99,7 @@ def _records(model: Any, batch: Batch) -> list[LayerRecord]:
 
 
 def _mask(site: AttentionSite, batch: Batch) -> tuple[Tensor, Tensor]:
-    """Which queries and keys are tokens, as ``batch token``."""
+    """Return the masks of queries and keys that are tokens, as ``batch token``."""
     source, target = batch.attention_mask, batch.target_mask
     if target is None or site.kind == "encoder":
         return source, source
@@ -131,7 +131,7 @@ def _check_padding(name: str, record: LayerRecord, queries: Tensor, keys: Tensor
 
 
 def _difference(padded: LayerRecord, own: LayerRecord, queries: Tensor, keys: Tensor) -> float:
-    """How far the second text of a batch is from the same text alone."""
+    """Return the difference between the second text of a batch and the same text alone."""
     rows, columns = queries.bool().cpu(), keys.bool().cpu()
     weight, alone, value, wanted = (
         each.cpu().double()  # not every device has float64

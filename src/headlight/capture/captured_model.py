@@ -94,13 +94,13 @@ class CapturedModel:
 
     @property
     def origin(self) -> dict[str, str]:
-        """What a result says of the model that it is from."""
+        """Return the attributes by which a result names its model."""
         said = {"model": self.name, "revision": self.revision}
         more = {"quantisation": self.quantisation, MODEL_LABEL: self.label}
         return said | {name: value for name, value in more.items() if value}
 
     def called(self: _Model, label: str | None) -> _Model:
-        """The same model, with another name in titles; None leaves that as it is."""
+        """Return the model with another name in titles; None leaves that as it is."""
         return self if label is None else replace(self, label=label)
 
     @cached_property
@@ -130,7 +130,7 @@ class CapturedModel:
 
     @property
     def _trial_network(self) -> Any:
-        """What runs on trial inputs: a head that reads one text twice tells no kinds apart."""
+        """Return the module for trial inputs: a head that reads a text twice hides the kinds."""
         return self.transformer.base_model if self.reads_twice else self.transformer
 
     def trace(self, inputs: Mapping[str, Any]) -> list[AttentionSite]:
@@ -144,7 +144,7 @@ class CapturedModel:
 
     @cached_property
     def residuals(self) -> dict[AttentionSite, ResidualSite | NoResidualSite]:
-        """How the output of each of `sites` enters the residual stream; found when asked for.
+        """Return the site of each attention's output in the residual stream, traced on first use.
 
         Where the layer could not be followed there is the reason.
 
@@ -284,7 +284,7 @@ class CapturedModel:
 
     @cached_property
     def stream(self) -> StreamPlaces:
-        """Which modules are given what enters each block; none where that is not found."""
+        """Return the modules that receive the input of each block; empty where none is found."""
         network = self._trial_network
         try:
             with self.running(("a trial input",)):
@@ -356,7 +356,7 @@ class CapturedModel:
 
     @property
     def inputs_beside_text(self) -> list[str]:
-        """What a forward pass needs that no text gives, such as ``pixel_values``."""
+        """Return the inputs of a forward pass that no text gives, such as ``pixel_values``."""
         arguments = inspect.signature(self.transformer.forward).parameters
         main = self.transformer.main_input_name
         if "input_ids" not in arguments and main != "input_ids":
@@ -372,7 +372,7 @@ class CapturedModel:
 
     @cached_property
     def listener(self) -> Listener:
-        """What makes sound into what the model reads.
+        """Return the audio input, which turns sound into what the model reads.
 
         Raises:
             UsageError: it reads something else.
@@ -384,7 +384,7 @@ class CapturedModel:
         return Listener.of(self.transformer, self.name)
 
     def inputs(self, batch: Batch, *, side: str = "right") -> dict[str, Any]:
-        """What the forward pass takes, for a batch of texts padded on `side`.
+        """Return the arguments of the forward pass, for a batch of texts padded on `side`.
 
         Segments go to models that have more than one; positions are given where padding on the
         left would move them; nothing is cached.
@@ -484,7 +484,7 @@ class CapturedModel:
         return losses.detach()
 
     def base(self: _Model) -> _Model:
-        """The same model without its head, as a model of its own that shares the weights.
+        """Return the model without its head, as a model of its own that shares the weights.
 
         A model that is not built of a base and a head (T5, say) stays what it is.  Only one of the
         two can be captured at a time.

@@ -1,4 +1,4 @@
-"""What a classifier tells apart: its task, and the names of its classes."""
+"""Classes of a classifier: its task, and their names."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass

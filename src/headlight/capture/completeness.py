@@ -165,7 +165,7 @@ def check_all_found(
 
 
 def _promised(model: nn.Module) -> int | None:
-    """How many layers of self-attention the configuration speaks of, if it does."""
+    """Return the number of self-attention layers in the configuration, if it names one."""
     config: Any = getattr(model, "config", None)
     kinds = getattr(config, "layer_types", None) or getattr(config, "layers_block_type", None)
     if kinds:

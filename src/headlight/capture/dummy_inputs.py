@@ -98,7 +98,7 @@ def _features(config: Any) -> Tensor:
 
 
 def _bins(config: Any) -> int:
-    """Which axis of a spectrogram is not time: the last where it may be of any length."""
+    """Return the axis of a spectrogram that is not time: the last where its length may vary."""
     fixed = getattr(config, "max_source_positions", None)
     return 2 if not fixed or any(hasattr(config, each) for each in _BINS[:2]) else 1
 

@@ -39,7 +39,7 @@ class FrozenMap:
     eps: float | None = None
 
     def scale(self, given: Vectors) -> Float[Tensor, "*tokens"]:
-        """What each vector is divided by: s, or 1 for a scale."""
+        """Return the divisor of each vector: s, or 1 for a scale."""
         if self.eps is None:
             return given.new_ones(given.shape[:-1])
         return (self._from_mean(given).square().mean(-1) + self.eps).sqrt()
@@ -49,7 +49,7 @@ class FrozenMap:
         return self._from_mean(parts) * self.gain.to(parts)
 
     def __call__(self, given: Vectors) -> Vectors:
-        """What the module puts out."""
+        """Return the output of the module."""
         return self.linear(given) / self.scale(given)[..., None] + self.offset.to(given)
 
     def _from_mean(self, given: Vectors) -> Vectors:

@@ -163,7 +163,7 @@ def _sources(site: AttentionSite) -> list[nn.Module]:
 def _arrivals(
     model: CapturedModel, sources: dict[AttentionSite, list[nn.Module]], place: int | None
 ) -> list[tuple[Tensor, Tensor, Tensor]]:
-    """What arrives when all sources put out a digit of their numbers, or ones."""
+    """Return the arriving tensors when all sources put out a digit of their numbers, or ones."""
     hooks: list[Registration] = []
     for site, modules in sources.items():
         first = 0

@@ -1,4 +1,4 @@
-"""Which language-model head a model has, and what it was trained for."""
+"""Language-model head of a model, and its training objective."""
 
 from typing import Any, Literal
 
@@ -58,7 +58,7 @@ def head_of(config: Any, architecture: str) -> Head | None:
 def default_objective(
     model: CapturedModel, *, reduction: Reduction = "sum", seed: int = 0
 ) -> Objective:
-    """What the model was trained for, as its head says.
+    """Return the training objective of the model, by its head.
 
     Args:
         model: loaded with its language-model head.

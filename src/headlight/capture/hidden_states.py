@@ -18,7 +18,7 @@ States = Float[Tensor, "batch token size"]
 
 
 def all_hidden_states(model: CapturedModel, batch: Batch) -> tuple[States, ...]:
-    """What a model says of every token: its embeddings, and the output of each layer.
+    """Return the hidden states of every token: the embeddings, and the output of each layer.
 
     Args:
         model: any that reads one text.
@@ -32,7 +32,7 @@ def all_hidden_states(model: CapturedModel, batch: Batch) -> tuple[States, ...]:
 
 
 def trial_hidden_states(model: CapturedModel) -> tuple[States, ...]:
-    """Those of two short texts that differ in their last token alone.
+    """Return the hidden states of two short texts that differ in their last token alone.
 
     Raises:
         UnsupportedModelError: there is not one hidden state per token after each layer, or the
@@ -137,7 +137,7 @@ class HiddenStates:
         return states
 
     def _reached(self, batch: Batch) -> Tensor | None:
-        """What the module puts out, after which the pass ends."""
+        """Return the output of the module, after which the pass ends."""
         if self._place is None:
             return None
         module, last = self._place

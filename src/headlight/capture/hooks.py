@@ -26,7 +26,7 @@ def hooked(registrations: Iterable[Registration]) -> Iterator[None]:
 
 
 def _in_this_thread(hook: Callable[..., Any]) -> Callable[..., Any]:
-    """The same hook; in other threads it does nothing."""
+    """Return the hook restricted to this thread; in others it does nothing."""
     own = threading.get_ident()
 
     def guarded(*arguments: Any) -> Any:
@@ -36,7 +36,7 @@ def _in_this_thread(hook: Callable[..., Any]) -> Callable[..., Any]:
 
 
 def first_tensor(output: Any) -> Tensor | None:
-    """What a module puts out, or the first of several things."""
+    """Return the output of a module, or the first of several."""
     if isinstance(output, tuple) and output:
         output = output[0]
     return output if isinstance(output, Tensor) else None

@@ -1,4 +1,4 @@
-"""What of a model the numbers depend on, as digests that two runs can compare."""
+"""Identity of a model, as digests of all that the numbers depend on, for two runs to compare."""
 
 import hashlib
 import json

@@ -30,7 +30,7 @@ class Listener:
 
     @classmethod
     def of(cls, network: PreTrainedModel, name: str) -> "Listener":
-        """That of a model.
+        """Return the audio input of a model.
 
         Raises:
             UsageError: It does not say how sound becomes features, or hears no window of fixed
@@ -56,7 +56,7 @@ class Listener:
     def features(
         self, examples: Sequence[EncodedSpeech]
     ) -> tuple[Float[Tensor, "batch bin time"], Int64[Tensor, " batch"]]:
-        """What the encoder is given, and how many of its positions sound fills.
+        """Return the input of the encoder, and the number of its positions that sound fills.
 
         Raises:
             CorpusError: A file cannot be read any more.

@@ -383,7 +383,7 @@ def _splitting(tokenizer: Any, split_special_tokens: bool) -> Any:
 
 
 def _tokenizer_problem(source: str, problem: Exception) -> str:
-    """Why there is none; nothing where there is simply no file of one."""
+    """Return why there is no tokenizer; empty where there is simply no file of one."""
     if isinstance(problem, ImportError) and SENTENCE_PIECE in str(problem).lower():
         return f"its tokenizer needs the library {SENTENCE_PIECE}: pip install {SENTENCE_PIECE}"
     absent = isinstance(problem, OSError | ImportError)  # a gated repository, a library
@@ -426,7 +426,7 @@ def _device(name: str) -> torch.device:
 
 
 def _spread() -> str:
-    """What transformers calls it to spread layers evenly.
+    """Return the name by which transformers spreads layers evenly.
 
     Raises:
         UsageError: a library is missing for it.
@@ -440,13 +440,13 @@ def _spread() -> str:
 
 
 def _devices() -> list[str]:
-    """What can be asked for on this machine."""
+    """Return the devices that can be chosen on this machine."""
     there = {"cuda": torch.cuda.is_available(), "mps": torch.backends.mps.is_available()}
     return ["cpu", *(name for name, found in there.items() if found), AUTO, BALANCED]
 
 
 def _refusal(source: str, problem: Exception) -> ModelError:
-    """Why a model could not be loaded, in a sentence."""
+    """Return the error for a model that could not be loaded."""
     absent = isinstance(problem, OSError) and "safetensors" not in str(problem)
     if absent and not Path(source).exists():
         why = f"it cannot be fetched ({_first_sentence(problem)}); correct the name, or go online"

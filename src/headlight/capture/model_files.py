@@ -1,4 +1,4 @@
-"""What lies where a model is loaded from: a GGUF file, weights, or how they differ from others.
+"""Files that a model is loaded from: GGUF, weights, or their differences from others.
 
 A model may be kept as what differs from the embedded one.
 
@@ -30,7 +30,7 @@ def is_changed(place: str) -> bool:
 
 
 def weights_of(place: str) -> tuple[str | None, dict[str, Any]]:
-    """What transformers loads weights by: a folder or a name, or else the tensors themselves.
+    """Return the place that transformers loads weights from: a folder or a name, or the tensors.
 
     Raises:
         SafetensorError: a file is damaged.
@@ -61,7 +61,7 @@ def with_changes(
 
 
 def tokenizer_place(place: str) -> str:
-    """Where the tokenizer of a model is: that of the embedded one stays as it is."""
+    """Return the place of a model's tokenizer: that of the embedded one is unchanged."""
     return str(EMBEDDED) if is_changed(place) else place
 
 
@@ -77,13 +77,13 @@ _NOT_ROUNDED = "ALL_F32"
 
 
 def files_of(place: str) -> tuple[str, dict[str, str]]:
-    """What transformers loads a model by: a folder or a name, and the GGUF file if it is one."""
+    """Return what transformers loads: a folder or a name, and the GGUF file if it is one."""
     path = gguf_of(place)
     return (str(path.parent), {"gguf_file": path.name}) if path else (place, {})
 
 
 def quantisation_of(place: str) -> str:
-    """What most weights of a file were rounded to, such as ``Q4_1``; empty where they were not."""
+    """Return the format that most weights were rounded to, such as ``Q4_1``; empty if none."""
     path = gguf_of(place)
     if path is None:
         return ""
@@ -96,7 +96,7 @@ def quantisation_of(place: str) -> str:
 
 
 def unpacked(config: Any) -> dict[str, Any]:
-    """How weights are loaded as numbers, of which norms and gradients can be computed.
+    """Return the options that load weights as numbers, for norms and gradients.
 
     The configuration of a file does not say which head is in it; that of a decoder is.
     """

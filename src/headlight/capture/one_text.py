@@ -85,7 +85,7 @@ def capture_one(
     *,
     residual: bool = False,
 ) -> list[T]:
-    """What `visit` makes of the attention of each layer, on one text alone.
+    """Return the results of `visit` on the attention of each layer, for one text alone.
 
     Each layer is visited as soon as it has run, and let go before the next.
 

@@ -64,13 +64,13 @@ class MaskByRows(Tensor):
         return f"<{type(self).__name__} {tuple(self.shape)}>"
 
     def rows(self, first: int, end: int) -> Tensor:
-        """Those of the queries from `first` to before `end`."""
+        """Return the mask of the queries from `first` to before `end`."""
         offset = self._of["q_offset"] + first
         made: Tensor = eager_mask(**{**self._of, "q_offset": offset, "q_length": end - first})
         return made
 
     def for_sdpa(self) -> Tensor | None:
-        """The same for the fast kernel, which needs none where it is merely causal."""
+        """Return the mask for the fast kernel, which needs none where it is merely causal."""
         options = {name: value for name, value in self._of.items() if name != "dtype"}
         made: Tensor | None = sdpa_mask(**{**options, "allow_is_causal_skip": True})
         return made
@@ -107,7 +107,7 @@ def added_mask(
 def with_sdpa_mask(
     arguments: tuple[Any, ...], options: dict[str, Any]
 ) -> tuple[tuple[Any, ...], dict[str, Any]]:
-    """What the fast kernel is called with, in the place of a mask by rows."""
+    """Return the arguments of the fast kernel, in the place of a mask by rows."""
     mask = mask_of(arguments, options)
     if not isinstance(mask, MaskByRows):
         return arguments, options
@@ -128,12 +128,12 @@ def mask_rows(mask: Tensor, first: int, end: int) -> Tensor:
 
 
 def seen_in(mask: Tensor) -> Tensor:
-    """Where a mask lets a query see a key."""
+    """Return the mask of keys that each query sees."""
     return mask if mask.dtype == torch.bool else mask > torch.finfo(mask.dtype).min / 2
 
 
 def block_size(asked: int | None, heads: int, query: Tensor, key: Tensor) -> int | None:
-    """How many queries a block has; None for all at once.
+    """Return the number of queries in a block; None for all at once.
 
     Args:
         asked: this many; 0 for all; None chooses by the number of weights.
@@ -210,7 +210,7 @@ def can_be_blocked(
 
 
 def _seeing(mask: Tensor | None, weight: Tensor) -> Tensor:
-    """Which queries see any key; what others do is not looked at."""
+    """Return the mask of queries that see any key; others are not compared."""
     real = weight.new_ones(weight.shape[0], weight.shape[2], dtype=torch.bool)
     if mask is None:
         return real

@@ -1,4 +1,4 @@
-"""What one attention module did to one batch."""
+"""Record of one attention module on one batch."""
 
 from dataclasses import dataclass, field, replace
 from functools import cached_property
@@ -26,7 +26,7 @@ for each.  It does not depend on what the heads compute."""
 
 
 def as_context(given: Tensor, context: Tensor) -> Tensor:
-    """What a projection is given, in the form of a context: ``batch query head head_dim``."""
+    """Return the input of a projection, in the form of a context: ``batch query head head_dim``."""
     return given.reshape(context.shape)
 
 
@@ -151,7 +151,7 @@ class AttentionSite:
         return numbers[0] if len(numbers) == 1 else None
 
     def all_heads(self, part: Tensor, axis: int = 1) -> Tensor:
-        """What all heads made, of what those of this process did; heads are along `axis`."""
+        """Gather all heads from those of this process; heads are along `axis`."""
         return gathered(part, self.processes, axis)
 
     def require_head(self, head: int) -> None:
@@ -169,7 +169,7 @@ class AttentionSite:
 
 @dataclass(frozen=True, eq=False)
 class QueryBlock:
-    """Which queries of a text a record is about, where it is about a part of them.
+    """Block of queries of a text, where a record is about a part of them.
 
     Records of one layer come in the order of their queries, and hold the keys up to the last that
     one of these can see.
@@ -191,7 +191,7 @@ class QueryBlock:
 
 @dataclass(frozen=True, eq=False)
 class LayerRecord:
-    """What one attention module did to one batch; all that a measure may need.
+    """Record of one attention module on one batch; all that a measure may need.
 
     Attributes:
         site: where in the model.
@@ -233,7 +233,7 @@ class LayerRecord:
         return self.block is None or self.first + self.weight.shape[2] == self.block.queries
 
     def on(self, device: torch.device) -> "LayerRecord":
-        """The same with all of its numbers on one device, where the measures are computed."""
+        """Return the record with all its numbers on one device, where the measures are computed."""
         if self.weight.device == device:
             return self
         block = self.block and replace(self.block, **_moved(self.block, device))

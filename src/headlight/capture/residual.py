@@ -18,7 +18,7 @@ States = Float[Tensor, "*tokens d_model"]
 
 @dataclass(frozen=True)
 class Place:
-    """Where a tensor can be seen while the model runs.
+    """Site of a tensor that can be seen while the model runs.
 
     Attributes:
         module: that is given it, or puts it out.
@@ -59,7 +59,7 @@ def _tell_argument(
 
 @dataclass(frozen=True, eq=False)
 class FeedForwardSite:
-    """What is added behind an attention block: in most models the feed-forward network.
+    """Sum behind an attention block: in most models that of the feed-forward network.
 
     Attributes:
         sum: where the sum can be seen, after it was made: what left the attention block, plus this.
@@ -73,7 +73,7 @@ class FeedForwardSite:
 
 @dataclass(frozen=True, eq=False)
 class ResidualSite:
-    """Where and how the output of one attention module enters the residual stream.
+    """Site where the output of one attention module enters the residual stream.
 
     sum = branch(W^O output) + residual, and norm(sum) goes on where a norm follows.  With what the
     norms divide by frozen, that is linear in the vectors α f(x), b^O and the residual.
@@ -101,7 +101,7 @@ class ResidualSite:
 
 @dataclass(frozen=True, eq=False)
 class NoResidualSite:
-    """Why nothing is known of what follows an attention module.
+    """Reason why nothing is known of what follows an attention module.
 
     Attributes:
         problem: a sentence.
@@ -123,7 +123,7 @@ def followed(site: ResidualSite | NoResidualSite) -> ResidualSite:
 
 @dataclass(frozen=True, eq=False)
 class Residual:
-    """What one batch gave to the residual sum behind one attention module.
+    """Tensors of one batch at the residual sum behind one attention module.
 
     Attributes:
         site: where it is.
@@ -136,12 +136,12 @@ class Residual:
     written: Float[Tensor, "batch query d_model"]
 
     def to(self, form: torch.device | torch.dtype) -> "Residual":
-        """The same on another device, or in another precision."""
+        """Return the tensors on another device, or in another precision."""
         return replace(self, given=self.given.to(form), written=self.written.to(form))
 
     @cached_property
     def branched(self) -> Float[Tensor, "batch query d_model"]:
-        """What is added to the residual: `written`, behind the maps of the branch."""
+        """Return the addition to the residual: `written`, behind the maps of the branch."""
         written = self.written
         for each in self.site.branch:
             written = each(written)
@@ -149,7 +149,7 @@ class Residual:
 
     @cached_property
     def branch_scale(self) -> Float[Tensor, "batch query"]:
-        """What the parts of the output are divided by on the branch."""
+        """Return the divisor of the parts of the output on the branch."""
         written, product = self.written, self.written.new_ones(self.written.shape[:-1])
         for each in self.site.branch:
             product = product * each.scale(written)
@@ -163,7 +163,7 @@ class Residual:
 
     @cached_property
     def norm_scale(self) -> Float[Tensor, "batch query"]:
-        """What the norm behind the sum divides by; 1 where there is none."""
+        """Return the divisor of the norm behind the sum; 1 where there is none."""
         norm = self.site.norm
         return (
             self.given.new_ones(self.given.shape[:-1]) if norm is None else norm.scale(self.total)
@@ -171,10 +171,10 @@ class Residual:
 
     @property
     def output(self) -> Float[Tensor, "batch query d_model"]:
-        """What leaves the attention block."""
+        """Return the output of the attention block."""
         norm = self.site.norm
         return self.total if norm is None else norm(self.total)
 
     def detached(self) -> "Residual":
-        """The same without a graph."""
+        """Return the tensors without a graph."""
         return replace(self, given=self.given.detach(), written=self.written.detach())

@@ -28,7 +28,7 @@ _STACKS: Mapping[str, tuple[Kind, ...]] = {
 
 
 def find_stream(model: nn.Module, inputs: Mapping[str, Any]) -> StreamPlaces:
-    """Which modules are given hidden states: for each, the first, which is the block.
+    """Find the modules that receive hidden states: for each state, the first, which is the block.
 
     Args:
         model: a transformers model in evaluation mode.
@@ -64,7 +64,7 @@ def find_stream(model: nn.Module, inputs: Mapping[str, Any]) -> StreamPlaces:
 
 
 def stream_hooks(keeper: "StreamKeeper") -> list[Registration]:
-    """What has to hang on a model so that what enters its blocks is kept."""
+    """Return the hooks that keep what enters the blocks of a model."""
     return [(_before(module), keeper.keep) for module in keeper.places]
 
 
@@ -99,7 +99,7 @@ class StreamKeeper:
             self._latest = kinds, found.detach()
 
     def before(self, kind: Kind, batch: int, tokens: int) -> Stream | None:
-        """What entered the block in which attention of a kind runs now, where that is known.
+        """Return the input of the block in which attention of a kind runs now, where that is known.
 
         Args:
             kind: of the attention.

@@ -73,7 +73,7 @@ def check_replaced(
 
 
 def _uniform(weight: Weight) -> Weight:
-    """The same weight for every key that has any."""
+    """Return the same weight for every key that has any."""
     return (weight != 0).to(weight) / (weight != 0).sum(-1, keepdim=True).clamp_min(1)
 
 

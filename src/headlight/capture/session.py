@@ -65,7 +65,7 @@ def interface_hook(model: nn.Module, listener: Listener) -> Iterator[None]:
 
 
 def home_of(model: nn.Module) -> torch.device:
-    """Where inputs go, and measures are computed: the device of the first weights."""
+    """Return the device of the first weights, where inputs go and measures are computed."""
     return next(model.parameters()).device
 
 
@@ -241,7 +241,7 @@ class Recorder:
     def _residual(
         self, site: AttentionSite, written: Tensor, batch: int, queries: slice = slice(None)
     ) -> Residual:
-        """What W^O put out for these queries, and what that is added to.
+        """Return the output of W^O for these queries, and what it is added to.
 
         Some models have no axis for texts where W^O is.
         """
@@ -325,7 +325,7 @@ class Recorder:
         return whole_context
 
     def _new_keys(self, queries: int, keys: int) -> int:
-        """How many of the keys this pass has made: all, or where a cache has some, the queries."""
+        """Return the number of keys made in this pass: all, or with a cache the queries."""
         return keys if self.past is None else min(queries, keys)
 
     def _input_of(self, site: AttentionSite, batch: int, keys: int) -> Tensor | None:
@@ -363,7 +363,7 @@ class Recorder:
 
 
 def _projected(site: AttentionSite, context: Tensor, gate: GateValues | None) -> Tensor:
-    """What W^O makes of the contexts of some queries."""
+    """Return the projection by W^O of the contexts of some queries."""
     if gate is not None:
         context = context * gate.transpose(1, 2)
     output, bias = site.projection.weight.flatten(0, 1), site.projection.bias
@@ -443,7 +443,7 @@ def recording(
 def visible_keys(
     arguments: tuple[Any, ...], options: dict[str, Any], weight: Tensor, *, collapse: bool = True
 ) -> Visible | None:
-    """Which keys a query may attend to, from the mask that the model adds to its logits.
+    """Return the keys that a query may attend to, from the mask that the model adds to its logits.
 
     One row is enough where all queries see the same keys, as in an encoder.
 
@@ -472,7 +472,7 @@ def visible_keys(
 
 
 def real_keys(mask: Tensor | None, queries: int, value: Value) -> tuple[Tensor | None, bool]:
-    """Which keys the last query sees, if not all, and whether the first sees the same."""
+    """Return the keys that the last query sees, if not all, and whether the first sees the same."""
     if mask is None:
         return None, True
     batch, _, keys, _ = value.shape

@@ -1,4 +1,4 @@
-"""What classes of transformers classify, by their names."""
+"""Tasks of classifiers, by the names of their classes in transformers."""
 
 from typing import Any, Literal
 
@@ -18,7 +18,7 @@ CLASSIFIERS: dict[Task, Any] = {
 
 
 def task_of(architecture: str) -> Task | None:
-    """What a class of transformers classifies; None if it is no classifier.
+    """Return the task of a class of transformers; None if it is no classifier.
 
     Args:
         architecture: name of the class, as ``architectures`` of a configuration gives it.

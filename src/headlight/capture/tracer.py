@@ -220,7 +220,7 @@ def run_substituted(
 
 
 def output_of(model: nn.Module, inputs: Mapping[str, Any]) -> Tensor:
-    """What comes out of the last layer; of a backbone, which gives several layers, of the last."""
+    """Return the output of the last layer, of a model or of a backbone, which gives several."""
     output = model(**inputs)[0]
     last: Tensor = output[-1] if isinstance(output, tuple) else output
     return last

@@ -162,6 +162,6 @@ def _made(model: Any, names: set[str]) -> dict[str, Tensor]:
 
 
 def _placed(model: Any, given: Tensor) -> Tensor:
-    """Where the model is; vectors in its precision."""
+    """Move a tensor to the model's device; vectors to its precision as well."""
     given = given.to(model.device)
     return given.to(model.dtype) if given.is_floating_point() else given

@@ -51,7 +51,7 @@ def holder_of_model(given: Any) -> str | None:
 
 
 def _attributes(given: Any) -> Iterator[tuple[str, nn.Module]]:
-    """What an object that is no module holds: a pipeline, or a trainer."""
+    """Yield the modules that an object which is no module holds: a pipeline, or a trainer."""
     for name, value in getattr(given, "__dict__", {}).items():
         if isinstance(value, nn.Module):
             yield from (

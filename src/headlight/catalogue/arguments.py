@@ -75,7 +75,7 @@ def arguments(study: Study) -> list[Argument]:
 
 
 def objects(study: Study) -> dict[str, Argument]:
-    """What Python can hand to a study besides settings, such as an objective.
+    """Return the arguments of a study in Python besides settings, such as an objective.
 
     This imports the study, and so torch.
     """

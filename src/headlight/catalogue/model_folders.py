@@ -1,4 +1,4 @@
-"""What lies in a folder that holds no model of transformers, and where the model is instead."""
+"""Folders that hold no model of transformers: their contents, and where the model is instead."""
 
 from collections.abc import Iterable
 from pathlib import Path

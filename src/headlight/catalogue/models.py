@@ -1,4 +1,4 @@
-"""What can be said of a model by its name and folder, before anything slow is imported.
+"""Checks of a model by its name and folder, before anything slow is imported.
 
 `headlight.capture.load_model` refuses by the same rules; commands ask here first.
 """

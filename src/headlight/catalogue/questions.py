@@ -24,7 +24,7 @@ USUAL_METHODS = ("rollout", "globenc", "alti")
 
 @dataclass(frozen=True, kw_only=True)
 class PredictionSettings(Settings):
-    """Which prediction is taken apart.
+    """Settings of the prediction to explain.
 
     Attributes:
         target: a word as it goes on, such as " he", or fills the mask; or the name or number of a
@@ -44,7 +44,7 @@ class PredictionSettings(Settings):
 
 @dataclass(frozen=True, kw_only=True)
 class RouteSettings(Settings):
-    """Which routes are shown; all shares are computed.
+    """Settings of the routes to show; all shares are computed.
 
     Attributes:
         kind: which attention; by default the first that the model has.
@@ -61,7 +61,7 @@ class RouteSettings(Settings):
 
 @dataclass(frozen=True, kw_only=True)
 class ExplanationSettings(Settings):
-    """Which cell of an attention matrix is explained.
+    """Settings of the cell of an attention matrix to explain.
 
     Attributes:
         layer: which layer, from 0; by default that of the head with the largest weight.
@@ -81,7 +81,7 @@ class ExplanationSettings(Settings):
 
 @dataclass(frozen=True, kw_only=True)
 class TextFlowSettings(Settings):
-    """How tokens are followed.
+    """Settings of the flow of tokens.
 
     Attributes:
         methods: by which methods; see `headlight.settings.flow.METHODS`.

@@ -1,4 +1,4 @@
-"""Where studies and commands are found: in this package, and by entry points of other packages."""
+"""Registry of studies and commands, of this package and by entry points of other packages."""
 
 import pkgutil
 import warnings

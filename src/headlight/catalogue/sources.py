@@ -1,4 +1,4 @@
-"""What studies read, and how that is explained in Python and on the command line."""
+"""Sources of studies, and their explanation in Python and on the command line."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -61,7 +61,7 @@ class SourceKind:
     sample: str | None = None
 
     def or_sample(self, source: Any) -> Any:
-        """What is read: the source, or the sample where none is named and there is one for all."""
+        """Return the source, or the sample where none is named and there is one for all."""
         return source if source is not None or self.sample is None else str(ASSETS / self.sample)
 
 

@@ -101,7 +101,7 @@ class Statistic:
 
     @property
     def rest_labels(self) -> Where:
-        """Where in the variable without the first token."""
+        """Return the labels of the statistic in the variable without the first token."""
         return {"relative": self.labels["offset"]} if "offset" in self.labels else self.labels
 
     @property

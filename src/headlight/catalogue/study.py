@@ -62,17 +62,17 @@ class Study:
 
     @property
     def sentence(self) -> str:
-        """What it asks, as a sentence."""
+        """Return the question of the study, as a sentence."""
         return f"{self.question[:1].upper()}{self.question[1:]}."
 
     @property
     def source(self) -> SourceKind:
-        """What is said of the sources that it reads."""
+        """Return the kind of source that it reads."""
         return SOURCES[self.reads]
 
     @property
     def package(self) -> str:
-        """Where it lives: the package of its settings."""
+        """Return the package of the study: that of its settings."""
         return sys.modules[self.settings.__module__].__package__ or ""
 
     @property

@@ -43,7 +43,7 @@ AER_EXAMPLES = examples(
 
 @dataclass(frozen=True, kw_only=True)
 class Reading:
-    """How the files of links are read, and against what they are checked."""
+    """Settings of how the files of links are read, and against what they are checked."""
 
     gold: list[Gold]
     format: LinkFormat | None
@@ -143,7 +143,7 @@ def aer(
 
 
 def _lengths(source: str, target: str) -> list[tuple[int, int]]:
-    """How many words each sentence and its translation have."""
+    """Return the numbers of words in each sentence and its translation."""
     pairs = open_parallel(source, target)
     return [(len(pair.source.split()), len(pair.target.split())) for pair in pairs]
 
@@ -171,7 +171,7 @@ def _read(file: str, reading: Reading) -> list[Links]:
 
 
 def _cure(warning: FormatWarning, file: str, reading: Reading) -> str:
-    """What seems to be wrong, and the options for it."""
+    """Return the probable mistake, and the options that correct it."""
     wrong = []
     if warning.swapped:
         first = "source" if reading.swap else "target"

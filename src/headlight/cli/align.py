@@ -54,7 +54,7 @@ ALIGN_EXAMPLES = examples(
 
 @dataclass(frozen=True, kw_only=True)
 class Output:
-    """Where links go, and how they are written."""
+    """Output of links: its place and its format."""
 
     out: Path | None
     html: Path | None
@@ -175,7 +175,7 @@ def _loaded(load: LoadOptions, *, head: str, needs_head: bool) -> "CapturedModel
 
 @dataclass(frozen=True)
 class Job:
-    """What is aligned, and by what."""
+    """Job of an alignment: its pairs and models."""
 
     pairs: "Corpus[TranslationPair]"
     model: "CapturedModel"
@@ -185,7 +185,7 @@ class Job:
     choice: "Choice | None" = None
 
     def with_layers(self) -> "Job":
-        """The same with layers that are chosen once, by the first pairs, for all that is made.
+        """Return the job with layers that are chosen once, by the first pairs, for all directions.
 
         Raises:
             UsageError: The pairs can be read only once.
@@ -220,7 +220,7 @@ class Job:
         )
 
     def signature(self) -> dict[str, Any]:
-        """What the links depend on, as JSON."""
+        """Return the dependencies of the links, as JSON."""
         other = self.reverse_model
         return {
             "pairs": self.pairs.source,
@@ -382,7 +382,7 @@ def _measures(job: Job, shown: "Sequence[TranslationPair]") -> "dict[str, list[A
 
 
 def _measure(settings: AlignerSettings) -> AlignmentMeasure:
-    """That of settings `for_model`."""
+    """Return the measure of settings `for_model`."""
     assert settings.measure is not None  # noqa: S101
     return settings.measure
 

@@ -1,4 +1,4 @@
-"""What the words of a command line mean."""
+"""Arguments of a command line, and their meaning."""
 
 import os
 import shlex
@@ -18,7 +18,7 @@ def names(spec: str) -> list[str]:
 
 
 def command_line() -> str:
-    """What was typed, as it can be typed again."""
+    """Return the command as it was typed, and as it can be typed again."""
     return storable(shlex.join(["headlight", *sys.argv[1:]]))
 
 

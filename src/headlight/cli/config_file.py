@@ -64,7 +64,7 @@ ConfigFile = Annotated[
 
 
 def _read(path: Path) -> Mapping[str, Any]:
-    """What the file holds.
+    """Read the options of a file.
 
     Raises:
         UsageError: it cannot be read, or holds something else.

@@ -68,7 +68,7 @@ SplitSpecialTokens = Annotated[
 
 @dataclass(frozen=True, kw_only=True)
 class LoadOptions(Options):
-    """Which model a command loads, and how; each field is an option."""
+    """Options of which model a command loads, and how; each field is an option."""
 
     model: ModelName = None
     revision: Revision = None
@@ -120,14 +120,14 @@ class LoadOptions(Options):
         check_model(model, device=self.device, dtype=self.dtype, layers=layers)
 
     def compared(self, model: str | None, revision: str | None) -> "LoadOptions":
-        """Of the model that another is compared with: another, or another revision of it."""
+        """Return the options of a model to compare with: another, or another revision."""
         own = self.revision if model is None else None
         return replace(self, model=model or self.model, revision=revision or own)
 
 
 @dataclass(frozen=True, kw_only=True)
 class NamedLoadOptions(LoadOptions):
-    """The same of a model that titles have a name for."""
+    """Options of a model that has a display name in titles."""
 
     name: Annotated[
         str | None,
@@ -162,7 +162,7 @@ LOAD = LoadOptions()
 
 @dataclass(frozen=True, kw_only=True)
 class FolderOptions(Options):
-    """Where a run is kept, and what becomes of one that is there; each field is an option."""
+    """Options of a run's folder, and of how an existing one is treated; each field is an option."""
 
     out: Annotated[
         str, typer.Option(help="Folder of the run.", metavar="PATH", rich_help_panel=RUN)
@@ -178,7 +178,7 @@ class FolderOptions(Options):
 
 @dataclass(frozen=True, kw_only=True)
 class RunOptions(FolderOptions):
-    """The same of a run of a study, which workers may share."""
+    """Options of a run of a study, which workers may share."""
 
     out: Annotated[
         str,

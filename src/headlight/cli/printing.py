@@ -70,7 +70,7 @@ def show(renderable: "RenderableType", *, soft_wrap: bool = False) -> None:
 
 
 class _Harmless:
-    """What is drawn of a renderable, with the characters written out that a terminal obeys."""
+    """Renderable with its control characters written out, which a terminal would obey."""
 
     def __init__(self, renderable: "RenderableType") -> None:
         self._renderable = renderable

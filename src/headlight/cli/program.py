@@ -51,7 +51,7 @@ PLAIN = {"integer": "a whole number", "number": "a number", "boolean": "yes or n
 
 
 def _sentence(refusal: str) -> str:
-    """What the parser says, in our words, with what to do about it."""
+    """Return the parser's message in our words, with what to do about it."""
     said = refusal.rstrip(".").replace("Value error, ", "")
     said = said.replace("Input should be greater than or equal to", "it must be at least")
     said = re.sub(r"Input should be a valid (\w+)(, .*)?", lambda m: _wanted(m[1]), said)

@@ -54,7 +54,7 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, kw_only=True)
 class ReadingSettings(Settings):
-    """How a text is read.
+    """Settings of how a text is read.
 
     Attributes:
         kind: which attention; by default the first that the model has; ``all`` shows all of them.
@@ -289,10 +289,10 @@ def _demand_runs(html: Path | None, *runs: Path | None) -> None:
 
 
 def _attribution(measure: str, settings: ReadingSettings) -> AttributionSettings | bool:
-    """How contributions are computed; False if they are not shown.
+    """Return the settings of contributions; False if they are not shown.
 
     Raises:
-        UsageError: it is said how, and they are not shown; or there is no such measure.
+        UsageError: contributions are not shown and have settings, or there is no such measure.
     """
     require_choice("measure", measure, reading_measures())
     if measure == ATTRIBUTION:

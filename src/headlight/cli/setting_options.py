@@ -69,7 +69,7 @@ class SettingOption:
 
     @property
     def name(self) -> str:
-        """Of the parameter."""
+        """Return the name of the parameter."""
         return "_".join(self.path)
 
     @property
@@ -107,7 +107,7 @@ class SettingOption:
 
     @property
     def panel(self) -> str:
-        """Where the help has it, if it is not of the first rank: those of one thing together."""
+        """Return the panel of a secondary option in the help: options of one thing together."""
         return MORE if len(self.path) == 1 else f"{MORE}: {self.path[0]}"
 
     @property
@@ -127,7 +127,7 @@ class SettingOption:
 
     @property
     def help(self) -> str:
-        """What it means, which values there are, and the default."""
+        """Return the meaning of the option, its values, and its default."""
         text = re.sub(r"`+([^`]*)`+", r"\1", self.explanation)
         words = [f"{text[:1].upper()}{text[1:].rstrip('.')}."]
         known = KNOWN_NAMES[self.path[-1]]() if self.path[-1] in KNOWN_NAMES else ()
@@ -312,7 +312,7 @@ def _with_flags(sentence: str, flags: Mapping[str, str], known: str) -> str:
 
 
 def _gathered(options: list[SettingOption], given: dict[str, Any]) -> dict[str, Any]:
-    """What was given, taken out of `given` and nested as settings are."""
+    """Remove the settings from `given` and return them nested as settings are."""
     found: dict[str, Any] = {}
     for option in options:
         value = given.pop(option.name)

@@ -121,7 +121,7 @@ def _check(source: str | None, settings: StudySettings) -> None:
 
 
 def _for_machines(result: "xarray.Dataset", out: str) -> dict[str, Any]:
-    """What a program wants to know of a result."""
+    """Return the result in the form that programs read."""
     from headlight.findings.what_was_read import what_was_read
     from headlight.views.result_page import findings, summary
 

@@ -1,4 +1,4 @@
-"""What all corpora have in common: a source, an order, and elements that are read on the way."""
+"""Corpora: a source, an order, and elements that are read one by one."""
 
 from collections.abc import Callable, Iterable, Iterator, Sequence, Sized
 from contextlib import closing
@@ -47,7 +47,7 @@ Parsed = TypeVar("Parsed")
 
 @dataclass(slots=True)
 class CorpusCounts:
-    """What an iteration could not keep so far.
+    """Counts of elements that an iteration could not keep so far.
 
     Attributes:
         skipped: Invalid elements, which were left out.
@@ -67,7 +67,7 @@ Format = Callable[[Lines, CorpusCounts], Iterator[Element]]
 def unless_invalid(
     parse: Callable[[], Parsed], invalid: str, counts: CorpusCounts
 ) -> Parsed | None:
-    """What is parsed; None, and counted, if it turns out to be invalid and such are skipped.
+    """Parse an element; None, and counted, if it is invalid and such are skipped.
 
     Raises:
         CorpusError: It is invalid, and such are refused.
@@ -116,7 +116,7 @@ class Corpus(Generic[Element]):
 
     @property
     def skipped(self) -> int:
-        """How many invalid elements the latest iteration has left out so far."""
+        """Return the number of invalid elements that the latest iteration has left out so far."""
         return self.counts.skipped
 
     def take(self, number: int | None) -> "Corpus[Element]":

@@ -1,4 +1,4 @@
-"""Which files a path, a pattern, a folder or an address stands for."""
+"""Files that a path, a pattern, a folder or an address stands for."""
 
 import glob
 from collections.abc import Iterable, Iterator

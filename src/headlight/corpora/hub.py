@@ -95,7 +95,7 @@ def hub_splits(parts: HubSource, label: str) -> list[str]:
 
 
 def hub_revision(parts: HubSource, label: str) -> list[str]:
-    """What tells whether a data set of a hub has changed: its revision, and of which files it is.
+    """Return the revision and files of a hub's data set, which change as it does.
 
     Args:
         parts: What is read.

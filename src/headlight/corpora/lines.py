@@ -108,7 +108,7 @@ class Lines:
 
     @property
     def bytes_read(self) -> int:
-        """How far the file on the disk has been read; of packed ones `READ_AHEAD` too far at most.
+        """Return the bytes of the file read so far; of packed ones `READ_AHEAD` too many at most.
 
         Zero of a stream without a file.
         """

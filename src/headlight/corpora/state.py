@@ -1,4 +1,4 @@
-"""What tells whether a source has changed since it was read."""
+"""State of a source, which tells whether it has changed since it was read."""
 
 import hashlib
 from collections.abc import Iterator

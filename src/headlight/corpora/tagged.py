@@ -79,7 +79,7 @@ def open_tagged(
 
 
 def _places(columns: Iterable[str | int] | None) -> tuple[int, int]:
-    """Where in a row the word is, and where the tag, counted from 0."""
+    """Return the columns of the word and of the tag, counted from 0."""
     if columns is None:
         return 0, LAST
     asked = list(columns)

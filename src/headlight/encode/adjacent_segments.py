@@ -120,7 +120,7 @@ class SegmentPair:
 
 @dataclass(frozen=True, slots=True)
 class Chunking:
-    """How documents are cut.
+    """Settings of how documents are cut into chunks.
 
     Attributes:
         room: Tokens that close a chunk.

@@ -39,7 +39,7 @@ class WithSpecialTokens:
 
 @dataclass(frozen=True, slots=True)
 class Template:
-    """What stands before, between and after the texts: ids, each with its token type id.
+    """Template of special tokens before, between and after texts: ids, each with its token type id.
 
     A tokenizer that adds nothing (GPT-2) has three empty places: two texts then follow each other
     without a mark.
@@ -72,7 +72,7 @@ class Template:
         return len(self.before) + len(self.between) + len(self.after)
 
     def without_segments(self) -> "Template":
-        """The same, with all token type ids zero."""
+        """Return a copy with all token type ids zero."""
         marks = (self.before, self.between, self.after)
         before, between, after = (tuple((token, 0) for token, _ in mark) for mark in marks)
         return Template(before, between, after, (0, 0))
@@ -171,7 +171,7 @@ class Assembly:
         )
 
     def without_segments(self) -> "Assembly":
-        """The same, with all token type ids zero."""
+        """Return a copy with all token type ids zero."""
         return replace(
             self,
             single=self.single.without_segments(),
@@ -248,7 +248,7 @@ Names = dict[str, str]
 
 
 def special_tokens(tokenizer: Tokenizer, decoder_start: int | None = None) -> tuple[Names, Names]:
-    """What the special tokens around a text are called, and those around one for the decoder.
+    """Return the names of the special tokens around a text, and around one for the decoder.
 
     They are read off what the tokenizer itself puts there: of NLLB the source begins with
     ``deu_Latn``, and the target with ``</s> and eng_Latn``.  A category of which nothing is there
@@ -270,7 +270,7 @@ def special_tokens(tokenizer: Tokenizer, decoder_start: int | None = None) -> tu
 
 
 def _own_names(tokenizer: Any) -> Names:
-    """What the tokenizer calls the special tokens that begin and end a text."""
+    """Return the tokenizer's names of the special tokens that begin and end a text."""
     named = {
         "cls": tokenizer.cls_token or tokenizer.bos_token,
         "sep": tokenizer.sep_token or tokenizer.eos_token,

@@ -67,7 +67,7 @@ class Batch:
         return replace(self, **tensors, names=self.names * number)
 
     def source_alone(self) -> "Batch":
-        """The same without the target."""
+        """Return the batch without the target."""
         return replace(
             self,
             target_ids=None,

@@ -118,7 +118,7 @@ def annotate(example: Encoded, kind: type[Extended], **annotation: Any) -> Exten
 
 @dataclass(slots=True)
 class Counts:
-    """What became of the documents so far; where sentences are read, each counts as a document.
+    """Counts of documents by their outcome so far; where sentences are read, each is a document.
 
     Attributes:
         documents: Documents read.
@@ -154,14 +154,14 @@ class Counts:
     one_word: int = 0
 
     def not_read(self) -> dict[str, int]:
-        """What examples that are kept as a list do not say of their corpus."""
+        """Return the counts of a corpus that examples which are kept as a list lack."""
         names = ("truncated", "lost_tokens", "empty", "unknown")
         return {name: getattr(self, name) for name in names}
 
 
 @dataclass(frozen=True, slots=True)
 class Recipe(Generic[Item, Example]):
-    """How elements of a corpus become examples.
+    """Recipe by which elements of a corpus become examples.
 
     Attributes:
         items: The elements; they can be iterated again.
@@ -205,7 +205,7 @@ class Examples(Generic[Example]):
         return ExampleShards(self._recipe, self.counts, size)
 
     def changed(self, change: Callable[[Any], Extended]) -> "Examples[Extended]":
-        """The same, each of them changed as soon as it is made."""
+        """Return the examples with each of them changed as soon as it is made."""
         given = self._recipe
 
         def encode(items: list[Any], counts: Counts) -> Iterator[Extended]:
@@ -250,7 +250,7 @@ class ExampleShards(Generic[Example]):
 
     @property
     def digest(self) -> str:
-        """Of the texts that were read so far."""
+        """Return the digest of the texts that were read so far."""
         return self._read.hexdigest()
 
     def take(self, most: int | None = None) -> tuple[Sequence[Example], Mapping[str, int]]:
@@ -351,7 +351,7 @@ def length_batches(examples: Sequence[Encoded], token_budget: int) -> list[list[
 def count_types(
     examples: Iterable[Encoded], types: int, *, target: bool = False
 ) -> Int64[np.ndarray, " type"]:
-    """How often every type occurs, special tokens included; nothing but the tokenizer runs.
+    """Count each type, special tokens included; nothing but the tokenizer runs.
 
     Args:
         examples: what will be looked at.

@@ -1,4 +1,4 @@
-"""How a tokenizer's vocabulary writes the pieces of a text."""
+"""Style in which a tokenizer's vocabulary writes the pieces of a text."""
 
 from typing import Any
 

@@ -49,7 +49,7 @@ BREAK = re.compile(r"(?<=\S)(?=\s)")
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Encoding:
-    """What a tokenizer says of one text.
+    """Encoding of one text by a tokenizer.
 
     Attributes:
         ids: Vocabulary ids.
@@ -203,7 +203,7 @@ def _in_stretches(tokenizer: Tokenizer, text: str, target: bool) -> Encoding:
 
 
 def _stretches(text: str) -> Iterator[tuple[int, int]]:
-    """Where each stretch begins and ends: before a blank that follows a word."""
+    """Yield the start and end of each stretch: before a blank that follows a word."""
     start = 0
     while start < len(text):
         stop = _break(text, start + STRETCH)
@@ -298,7 +298,7 @@ class WordPieces:
         return len(self.ends)
 
     def begin(self, word: int) -> int:
-        """How many pieces there are before a word."""
+        """Return the number of pieces before a word."""
         return self.ends[word - 1] if word else 0
 
     def fault_within(self, stop: int) -> tuple[int, str] | None:

@@ -132,7 +132,7 @@ class _PairEncoder:
         return self.assembly.two(name, first, second.window(0, kept))
 
     def _fitting(self, first: Pieces, second: Pieces | None) -> tuple[int, int]:
-        """How many pieces of each fit."""
+        """Return the number of pieces of each that fit."""
         single = self.max_length - self.assembly.single.size
         if second is None:
             return min(len(first), single), 0

@@ -92,7 +92,7 @@ def sentences(
 
 
 def text_of_words(annotated: HasWords) -> tuple[str]:
-    """What of it is tokenised."""
+    """Return the text of the words, which is tokenised."""
     return (" ".join(annotated.words),)
 
 

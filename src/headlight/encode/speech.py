@@ -27,7 +27,7 @@ _MILLISECONDS = 1 << 20
 
 @dataclass(frozen=True, slots=True)
 class Hearing:
-    """How a model hears: a window of fixed length, filled up with silence.
+    """Window of sound that a model encodes: of fixed length, filled up with silence.
 
     Attributes:
         rate: Samples in a second.
@@ -44,7 +44,7 @@ class Hearing:
         return min(self.frames, ceil(seconds / self.window * self.frames))
 
     def begins(self, frame: int) -> float:
-        """When a frame begins, in seconds."""
+        """Return the time at which a frame begins, in seconds."""
         return frame * self.window / self.frames
 
 
@@ -143,12 +143,12 @@ def without_mark(numbers: Any) -> Any:
 
 
 def frame_time(number: int) -> float:
-    """When a frame begins, in seconds, by its number among `EncodedSpeech.ids`."""
+    """Return the start of a frame in seconds, by its number among `EncodedSpeech.ids`."""
     return (-1 - number) % _MILLISECONDS / 1000
 
 
 def token_names(tokenizer: Any, ids: Sequence[int]) -> list[str]:
-    """What tokens are called, and frames, which are by the time at which they begin."""
+    """Return the names of tokens, and of frames by the time at which they begin."""
     return [
         str(tokenizer.convert_ids_to_tokens(each)) if each >= 0 else f"{frame_time(each):.2f} s"
         for each in map(int, ids)

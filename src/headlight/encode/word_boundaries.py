@@ -22,7 +22,7 @@ TRIAL = "a b"
 
 @dataclass(frozen=True, slots=True)
 class MarkedEncoding:
-    """What a fast tokenizer would say of a text.
+    """Encoding of a text as a fast tokenizer would return it.
 
     Attributes:
         ids: Vocabulary ids.
@@ -148,7 +148,7 @@ def _counted(pieces: Sequence[str]) -> list[int]:
 
 
 def _place(inner: Sequence[int], whole: Sequence[int]) -> int:
-    """Where the pieces of the text begin, with what is put around them."""
+    """Return the index of the first piece of the text among those that are put around it."""
     size = len(inner)
     return next(
         (at for at in range(len(whole) - size + 1) if list(whole[at : at + size]) == list(inner)), 0

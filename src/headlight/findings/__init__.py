@@ -1,4 +1,4 @@
-"""What stands out in a survey, in plain words.
+"""Findings of a survey, in plain words.
 
 Every sentence is computed from the numbers of the result alone; no two say the same thing.
 """

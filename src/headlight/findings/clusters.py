@@ -1,4 +1,4 @@
-"""How heads resemble each other: distances to a map, a tree, and names for behaviours.
+"""Similarity of heads: distances to a map, a tree, and names for behaviours.
 
 Source: Clark et al. (2019), Section 6 and Figure 6, and their released code.
 """
@@ -107,7 +107,7 @@ def behaviours(
     measure: str = "weight",
     broad: float | None = BROAD,
 ) -> xarray.DataArray:
-    """What each head is known for, by the rules of the released code; later ones override earlier.
+    """Return the known behaviour of each head, by the released code; later rules override.
 
     More than half to the ``next`` or to the ``previous`` token; ``broad``; more than 60% to
     ``cls``, ``sep`` or ``punctuation``; what `linguistic` says of it.
@@ -177,7 +177,7 @@ def _needed(module: str, package: str) -> Any:
 
 
 def _precomputed(scaling: type) -> dict[str, Any]:
-    """How this version of scikit-learn is told that distances are given; 1.8 renamed it."""
+    """Return the options for precomputed distances in this scikit-learn; 1.8 renamed them."""
     if "metric_mds" in inspect.signature(scaling).parameters:
         return {"metric_mds": True, "metric": "precomputed", "init": "random"}
     return {"metric": True, "dissimilarity": "precomputed"}

@@ -1,4 +1,4 @@
-"""Which heads find which relations: tables of the best heads and of all."""
+"""Heads that find relations: tables of the best heads and of all."""
 
 import numpy as np
 import pandas

@@ -1,4 +1,4 @@
-"""What differs between surveys: the heads of one beside those of another, number by number.
+"""Differences between surveys: the heads of one beside those of another, number by number.
 
 Each survey keeps what blocks of its corpus move its numbers by (`headlight.result.estimate`).
 Where two surveys have read the same texts, a block moves both alike: the error of the difference is
@@ -74,7 +74,7 @@ class _Statistic(NamedTuple):
 
     @property
     def label(self) -> str:
-        """What it is called."""
+        """Return the label of the statistic."""
         return f"{self.behaviour} by {self.measure}" if self.measure else self.behaviour
 
 
@@ -165,7 +165,7 @@ def differences(
 
 
 def largest_changes(result: xr.Dataset, other: int) -> list[tuple[str, int, int]]:
-    """What differs, of numbers that are shares: statistic, layer and head, the largest first.
+    """Return the largest changes of shares: statistic, layer and head, the largest first.
 
     Args:
         result: of `differences`.
@@ -183,7 +183,7 @@ def largest_changes(result: xr.Dataset, other: int) -> list[tuple[str, int, int]
 
 
 def passages_kept(result: xr.Dataset) -> Iterator[tuple[str, int, int, int, Passage]]:
-    """Of heads that differ most: statistic, layer, head, and where the head of a run does it."""
+    """Yield the passages of the heads that differ most: statistic, layer, head, run and passage."""
     for each in json.loads(str(result.attrs.get("passages", "[]"))):
         told = each["passage"]
         tokens = [
@@ -229,7 +229,7 @@ def _check_places(runs: Sequence[xr.Dataset]) -> None:
 
 
 def _common(runs: Sequence[xr.Dataset]) -> list[_Statistic]:
-    """What all of them say of heads."""
+    """Return the statistics of heads that all runs have."""
     found = [{each.label: each for each in _known(run)} for run in runs]
     return [each for label, each in found[0].items() if all(label in other for other in found)]
 
@@ -296,7 +296,7 @@ def _equal(statistics: Sequence[_Statistic], numbers: Sequence[Estimate]) -> dic
 
 
 def _partners(first: Estimate, other: Estimate, match: str) -> tuple[NDArray[np.int64], Array]:
-    """Of each head of the first run the number of a head of the other, and how far it is away.
+    """Return the matched head of the other run for each head of the first, and its distance.
 
     By behaviour -1 for none: the nearest head of the other run is a partner only if no head of the
     first run is nearer to it, so that nothing is put beside a head that is merely left over.
@@ -391,7 +391,7 @@ def _attributes(runs: Sequence[xr.Dataset], names: Sequence[str], match: str) ->
 
 
 def _names(runs: Sequence[xr.Dataset]) -> list[str]:
-    """Of their models, or corpora, whichever tells them apart; else numbers."""
+    """Return the names of the runs: models, or corpora, whichever differ; else numbers."""
     for name in ("model", "corpus", "revision"):
         called = [str(run.attrs.get(f"{name}_label") or run.attrs.get(name, "")) for run in runs]
         if len(set(called)) == len(called):
@@ -400,7 +400,7 @@ def _names(runs: Sequence[xr.Dataset]) -> list[str]:
 
 
 def _passages(runs: Sequence[xr.Dataset], result: xr.Dataset) -> Iterator[dict[str, Any]]:
-    """Of the heads that differ most, one number of each: where both runs do it."""
+    """Yield passages of both runs for the heads that differ most, one number of each."""
     for other in range(1, len(runs)):
         shown = set[tuple[int, int]]()
         for statistic, layer, head in largest_changes(result, other):

@@ -11,7 +11,7 @@ _BOTH = ("weight", "effective")
 
 
 def equal_to_weight(result: xr.Dataset) -> str:
-    """Why effective attention equals the weight, if it does; empty if not, or if one is missing.
+    """Return why effective attention equals the weight; empty if it does not, or if one is missing.
 
     T of a text with no more tokens than the head has dimensions has no left null space
     (Brunner et al. 2020, Section 3.2), so that all of the weight can change the output; unless
@@ -31,7 +31,7 @@ def equal_to_weight(result: xr.Dataset) -> str:
 
 
 def equal_layers(reading: xr.Dataset) -> list[bool]:
-    """Of each layer of a reading with both, whether effective attention is the weight there."""
+    """Return, for each layer of a reading with both, whether effective attention is the weight."""
     return [
         _is_same(*(reading[name].isel(layer=layer).values for name in _BOTH))
         for layer in range(reading.sizes["layer"])

@@ -122,7 +122,7 @@ def undecided(numbers: Estimate, names: Sequence[str], which: str, noun: str = "
 
 
 def beside(one: Estimate, other: Estimate, called: str, difference: Estimate | None = None) -> str:
-    """How a number stands to another: ``which is more than the best baseline (50%)``.
+    """Compare a number with another: ``which is more than the best baseline (50%)``.
 
     Args:
         one: The number.
@@ -169,7 +169,7 @@ def around_first(
 
 
 def many(verdicts: NDArray[Any], noun: str = "") -> str:
-    """How many are certainly so: ``7``, or ``7 heads (2 inconclusive)``."""
+    """Count the certain verdicts: ``7``, or ``7 heads (2 inconclusive)``."""
     open_ones = int((verdicts == "inconclusive").sum())
     above = int((verdicts == "above").sum())
     said = plural(above, noun) if noun else str(above)
@@ -177,7 +177,7 @@ def many(verdicts: NDArray[Any], noun: str = "") -> str:
 
 
 def between(names: list[str], noun: str = "head") -> str:
-    """Those of which one is first: ``L4H7 and L2H1``, ``L4H7, L2H1, L0H3 and 5 other heads``."""
+    """List names that tie for the first: ``L4H7 and L2H1``, ``L4H7, L2H1 and 5 other heads``."""
     if len(names) <= NAMED:
         return listed(names)
     rest = len(names) - NAMED

@@ -1,4 +1,4 @@
-"""Which heads do nothing: much weight where little norm follows (Kobayashi et al. 2020, 4.2)."""
+"""Heads that do nothing: much weight where little norm follows (Kobayashi et al. 2020, 4.2)."""
 
 from collections.abc import Sequence
 

@@ -56,7 +56,7 @@ def places_of(
 
 
 def category_label(result: xr.Dataset, category: str, *, attending: bool = False) -> str:
-    """How a token category is called in a text, e.g. ``[SEP]``.
+    """Return the name of a token category in a text, e.g. ``[SEP]``.
 
     A result may bring its tokenizer's own names as JSON in the attribute ``category_names``, and in
     ``query_category_names`` those of the attending text, where that is another.
@@ -72,7 +72,7 @@ def category_label(result: xr.Dataset, category: str, *, attending: bool = False
 
 
 def unit_of_keys(result: xr.Dataset) -> str:
-    """What one attended position is: a ``token``, or a ``frame`` of sound."""
+    """Return the unit of one attended position: a ``token``, or a ``frame`` of sound."""
     heard = "recordings" in result.attrs and result.attrs.get("kind") != "decoder"
     return "frame" if heard else "token"
 

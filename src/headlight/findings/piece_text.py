@@ -38,7 +38,7 @@ class PieceText:
 
     @property
     def label(self) -> str:
-        """What the piece is called where it stands by itself, safe for a terminal."""
+        """Return the label of a piece that stands by itself, safe for a terminal."""
         return printable(f"{INSIDE if self.mark == INSIDE else ''}{self.text}")
 
 
@@ -55,7 +55,7 @@ def pieces_of(result: xr.Dataset, tokens: str) -> list[PieceText]:
 
 
 def token_labels(reading: xr.Dataset, side: str) -> list[str]:
-    """What the tokens of a side are called; a place, from 0, tells those apart that are alike.
+    """Return the labels of the tokens of a side; a place, from 0, tells those apart that are alike.
 
     Args:
         reading: of one kind of attention.
@@ -103,7 +103,7 @@ def token_place(reading: xr.Dataset, word: str, side: str) -> int:
 
 
 def labels_of(result: xr.Dataset, tokens: str, places: Sequence[int] | None = None) -> list[str]:
-    """What the tokens of a coordinate are called; a place tells those apart that are alike.
+    """Return the labels of the tokens of a coordinate; a place tells those apart that are alike.
 
     Args:
         result: see `pieces_of`.
@@ -118,7 +118,7 @@ def labels_of(result: xr.Dataset, tokens: str, places: Sequence[int] | None = No
 
 
 def piece_text(piece: str, style: str = "") -> PieceText:
-    """What a piece stands for.
+    """Return the text of a piece.
 
     Args:
         piece: as the vocabulary writes it.

@@ -77,7 +77,7 @@ class Highlight:
 
 
 def highlights(result: xr.Dataset) -> list[Highlight]:
-    """What stands out in a survey: at most twelve sentences, the most important first.
+    """Return the highlights of a survey: at most twelve sentences, the most important first.
 
     Args:
         result: A survey's result, of one kind of attention. What was not observed (NaN), or is not
@@ -118,7 +118,7 @@ def _left_out(result: xr.Dataset, number: int) -> list[Highlight]:
 
 
 def _of_row(result: xr.Dataset, row: Statistic) -> Highlight | None:
-    """What is said of a share of the table, of the head that has most of it."""
+    """Return the highlight of a share of the table, for the head that has most of it."""
     has_own_sentence = row.name == "first" and result.attrs.get("kind") == "decoder"
     if has_own_sentence or row.name == "other" or not applies(result, row):
         return None
@@ -175,7 +175,7 @@ def _special_tokens(result: xr.Dataset) -> Highlight | None:
 
 
 def _first_token(result: xr.Dataset) -> list[Highlight]:
-    """What the first token of a decoder's text gets, and how many heads are sinks (Gu et al.)."""
+    """Return highlights of a decoder's first token: its share, and heads that are sinks."""
     if result.attrs.get("kind") != "decoder":
         return []
     by = {name: numbers_of(result, statistic("first"), name) for name in TOTALS}
@@ -209,7 +209,7 @@ def _first_token(result: xr.Dataset) -> list[Highlight]:
 
 
 def _massive(result: xr.Dataset) -> Highlight | None:
-    """Where the residual stream has massive activations (Sun et al. 2024, Section 2)."""
+    """Return the highlight of massive activations (Sun et al. 2024, Section 2)."""
     share = estimates(result, "residual_massive", ("layer",))
     most = share.value > rules.MOST
     layers, open_ones = (
@@ -366,7 +366,7 @@ def _neighbour(result: xr.Dataset, row: Statistic) -> Highlight | None:
 
 
 def _heads(verdicts: NDArray[Any], one: str, several: str) -> str:
-    """How many heads, with the verb."""
+    """Return the number of heads, with the verb."""
     verb = one if int((verdicts == "above").sum()) == 1 else several
     return f"{many(verdicts, 'head')} {verb}"
 
@@ -460,7 +460,7 @@ def _breadth_from_cls(result: xr.Dataset) -> Highlight | None:
 
 
 def _unreached(result: xr.Dataset) -> Highlight | None:
-    """How much of the weight cannot change the output at all (Brunner et al. 2020, Section 3)."""
+    """Return the highlight of weight that changes no output (Brunner et al. 2020, Section 3)."""
     missing = unreached(result)
     place, mean = missing.first(), missing.mean()
     part = float(mean.value)
@@ -576,7 +576,7 @@ def _dispersion(result: xr.Dataset) -> Highlight | None:
 
 
 def _gates(result: xr.Dataset) -> Highlight | None:
-    """How far the gates between heads and W^O are open, and where norms were taken."""
+    """Return the highlight of open gates between heads and W^O, and where norms were taken."""
     gate, closed = (estimates(result, name) for name in ("gate", "gate_closed"))
     place = gate.times(-1.0).first()
     if place is None:

@@ -1,4 +1,4 @@
-"""What a category of tokens gets by weight and by norm (Kobayashi et al. 2020, Section 4.2)."""
+"""Share of a category by weight and by norm (Kobayashi et al. 2020, Section 4.2)."""
 
 import numpy as np
 import xarray as xr
@@ -26,7 +26,7 @@ def mean_shares(result: xr.Dataset, category: str) -> tuple[float, float]:
 
 
 def weight_and_norm(result: xr.Dataset, category: str) -> str | None:
-    """What a category gets, and whether its norm is far below its weight, in one sentence.
+    """Return the share of a category, and whether its norm is far below its weight.
 
     Args:
         result: a survey.
@@ -53,7 +53,7 @@ def weight_and_norm(result: xr.Dataset, category: str) -> str | None:
 
 
 def shares_of(result: xr.Dataset, measure: str, category: str) -> Estimate:
-    """What a category gets by a measure, [layer, head].
+    """Return the share of a category by a measure, [layer, head].
 
     Args:
         result: a survey.

@@ -1,4 +1,4 @@
-"""Which ways to link words to time find them best."""
+"""Accuracy of the ways to link words to time."""
 
 from collections.abc import Iterator
 from typing import Any

@@ -66,7 +66,7 @@ def ways_to(
 
 
 def _taken(routes: xr.Dataset) -> dict[tuple[int, int], dict[int, list[tuple[int, float]]]]:
-    """What heads give, by the place of the layer and the token that is given it, and by source."""
+    """Return the shares that heads give, by layer and receiving token, and by source."""
     found: dict[tuple[int, int], dict[int, list[tuple[int, float]]]]
     found = defaultdict(lambda: defaultdict(list))
     names = ("part_layer", "part_query", "part_key", "part_head", "share")

@@ -1,4 +1,4 @@
-"""What a result is of: how much was read, what was not and why, and what so little can carry.
+"""Summary of the corpus of a result: what was read, what was not and why, and what it can support.
 
 Pages, the terminal and JSON say it first, in these sentences and no others.
 """
@@ -59,7 +59,7 @@ class WhatWasRead:
 
 
 def what_was_read(result: xr.Dataset) -> WhatWasRead:
-    """How much was read, and what has to be known before anything is believed."""
+    """Return the summary of how much was read, with cautions."""
     if "texts_read" in result.attrs:  # a comparison
         return WhatWasRead(str(result.attrs["texts_read"]))
     said = [*_read(result), *_left_out(result), *written_special(result)]
@@ -99,14 +99,14 @@ def _agree(runs: Sequence[xr.Dataset], name: str) -> bool:
 
 
 def _read_by(run: xr.Dataset) -> str:
-    """How many texts of which corpus."""
+    """Return the number of texts, and the name of their corpus."""
     corpus = run.attrs.get(CORPUS_LABEL) or PurePath(str(run.attrs.get("corpus", ""))).name
     number = number_of_texts(run)
     return f"{number} of {corpus}" if corpus else number
 
 
 def counted(result: xr.Dataset) -> list[tuple[str, int]]:
-    """How much was read, as labels and numbers."""
+    """Return the counts of what was read, as labels and numbers."""
     attributes = result.attrs
     if "held_out" in attributes:
         labels = {"examples": "texts, trained on", "held_out": "texts, held out"}
@@ -180,7 +180,7 @@ def is_of_single_words(result: xr.Dataset) -> bool:
 
 
 def notes_of_reading(reading: xr.Dataset) -> list[str]:
-    """What has to be known of a reading: unknown and special tokens, and attention not shown."""
+    """Return notes on a reading: unknown and special tokens, and attention not shown."""
     notes = [*unknown_tokens(reading), *written_special(reading)]
     if others := str(reading.attrs.get("other_kinds", "")):
         notes.append(
@@ -191,7 +191,7 @@ def notes_of_reading(reading: xr.Dataset) -> list[str]:
 
 
 def _read(result: xr.Dataset) -> Iterator[str]:
-    """What was read, and how much of it was cut."""
+    """Yield sentences on what was read, and how much of it was cut."""
     attributes, settings = result.attrs, _settings(result)
     if "held_out" in attributes:
         learned, tested = _count(result, "examples"), _count(result, "held_out")
@@ -237,7 +237,7 @@ def share_of_corpus(result: xr.Dataset) -> float:
 
 
 def _share(result: xr.Dataset) -> str:
-    """The same in words; nothing where all was read, or nothing is known."""
+    """Return the share of the corpus in words; empty where all was read, or nothing is known."""
     share = share_of_corpus(result)
     if not share < 1:
         return ""
@@ -248,7 +248,7 @@ def _share(result: xr.Dataset) -> str:
 
 
 def _cut(result: xr.Dataset) -> str:
-    """Which part of the tokens was read, where it is not all of them."""
+    """Return the share of tokens that was read, where it is not all of them."""
     truncated, tokens = _count(result, "truncated"), _count(result, "tokens")
     lost = _count(result, "lost_tokens") + _count(result, "discarded_tokens")
     if not lost:
@@ -264,7 +264,7 @@ def _cut(result: xr.Dataset) -> str:
 
 
 def _mentions(result: xr.Dataset) -> Iterator[str]:
-    """Of how many mentions an antecedent was asked, and of how many not, and why."""
+    """Yield sentences on mentions with an antecedent to find, and on those without, and why."""
     names = ("answerable", "mentions", "cut", "opening", "without_antecedent")
     asked, mentions, cut, opening, apart = (_count(result, name) for name in names)
     documents = examples(result)
@@ -298,7 +298,7 @@ def _left_out(result: xr.Dataset) -> Iterator[str]:
 
 
 def _cautions(result: xr.Dataset) -> Iterator[str]:
-    """What has to be known before anything is believed."""
+    """Yield cautions on what the result can support."""
     yield from _majority(result)
     number = examples(result)
     if "answerable" in result.attrs:
@@ -377,7 +377,7 @@ def _majority(result: xr.Dataset) -> Iterator[str]:
 
 
 def _noun(result: xr.Dataset, *, whole: bool = False) -> str:
-    """What is counted: what the source is of, or examples, where they are not the same."""
+    """Return the unit that is counted: that of the source, or examples, where they differ."""
     if "recordings" in result.attrs:
         return "recording"
     try:
@@ -413,7 +413,7 @@ def _count(result: xr.Dataset, name: str) -> int:
 
 
 def _banks(result: xr.Dataset) -> list[dict[str, int]]:
-    """What was left out of each of two treebanks; nothing where that is not said."""
+    """Return the counts of items left out of each of two treebanks; empty where not noted."""
     try:
         said = json.loads(str(result.attrs["left_out"]))
     except (ValueError, RecursionError):

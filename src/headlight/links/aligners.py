@@ -46,7 +46,7 @@ _MODELS = {
 
 @dataclass(frozen=True, slots=True)
 class Directions:
-    """What an aligner found in both directions; links have the word of the source first.
+    """Links of an aligner in both directions; each has the word of the source first.
 
     Attributes:
         forward: Of each sentence, for each word of the target at most one of the source.

@@ -21,7 +21,7 @@ Interval = tuple[float, float]
 
 @dataclass(frozen=True, slots=True)
 class LinkCounts:
-    """What precision, recall and error rate of some sentences are made of; counts add up.
+    """Counts behind precision, recall and error rate of some sentences; counts add up.
 
     Attributes:
         sure: Sure links of the gold, |S|.
@@ -41,13 +41,13 @@ class LinkCounts:
 
     @classmethod
     def of(cls, gold: Gold, links: Iterable[Link]) -> "LinkCounts":
-        """Those of one sentence."""
+        """Return the counts of one sentence."""
         found = frozenset(links)
         hits = len(found & gold.sure), len(found & gold.possible)
         return cls(len(gold.sure), len(gold.possible), len(found), *hits, 1)
 
     def __add__(self, other: "LinkCounts") -> "LinkCounts":
-        """Those of the sentences of both."""
+        """Return the counts of the sentences of both."""
         both = zip(astuple(self), astuple(other), strict=True)
         return LinkCounts(*(one + another for one, another in both))
 
@@ -104,7 +104,7 @@ def _fractions(
 
 @dataclass(frozen=True, slots=True)
 class LinkScore:
-    """How well links agree with a gold.
+    """Agreement of links with a gold.
 
     Attributes:
         counts: Sums over all sentences.
@@ -141,7 +141,7 @@ class LinkScore:
     def signature(
         self, gold: str = "pharaoh0", symmetrization: str = "none", **more: object
     ) -> str:
-        """What the numbers depend on, in one line, to be quoted with them.
+        """Return the dependencies of the numbers in one line, to be quoted with them.
 
         Args:
             gold: Format and base of the gold, such as ``talp1``.
@@ -162,7 +162,7 @@ class LinkScore:
 
 
 def score_links(gold: Iterable[Gold], links: Iterable[Iterable[Link]]) -> LinkScore:
-    """How well links agree with the gold of the same sentences.
+    """Compute the agreement of links with the gold of the same sentences.
 
     Args:
         gold: The gold of each sentence.

@@ -1,4 +1,4 @@
-"""What links words of a sentence to words of its translation."""
+"""Links between the words of a sentence and of its translation."""
 
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass

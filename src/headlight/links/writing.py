@@ -44,7 +44,7 @@ class LinkWriter:
 
     @property
     def header(self) -> str:
-        """What stands before the first sentence."""
+        """Return the text before the first sentence."""
         if self.format != "tsv":
             return ""
         names = [*COLUMNS, *(["score"] if self.scores else [])]

@@ -1,4 +1,4 @@
-"""What attention does, as numbers: pure functions of captured tensors, and `Scores` over them."""
+"""Measures of attention: pure functions of captured tensors, and `Scores` over them."""
 
 from headlight.measures.agreement import kendall
 from headlight.measures.divergence import (

@@ -33,7 +33,7 @@ NOTICED = 1e-3
 
 @dataclass(frozen=True, kw_only=True)
 class AdversarySearch:
-    """How the most different attention is looked for; see `RELEASED` for that of the authors.
+    """Settings of the search for the most different attention; `RELEASED` are those of the authors.
 
     Attributes:
         epsilon: how far the prediction may be from what it was.
@@ -61,7 +61,7 @@ RELEASED = AdversarySearch(steps=500, learning_rate=0.01, patience=None, take="l
 
 @dataclass(frozen=True, eq=False)
 class Adversaries:
-    """What was found for each text.
+    """Result of the search for each text.
 
     Attributes:
         weight: the most different attention, or the model's own where none is allowed.
@@ -139,7 +139,7 @@ def _candidates(logits: Candidates, weight: Weights, free: Keys) -> Candidates:
 def _divergences(
     candidates: Candidates, weight: Weights, rows: Bool[Tensor, "text row"]
 ) -> tuple[Float[Tensor, "candidate text"], PerText]:
-    """How far candidates are from the model's attention, and the mean over pairs of candidates.
+    """Return the candidates' divergence from the model's attention, and the mean of their pairs.
 
     With N(p) = Σ p ln p, JSD(p, q) = (N(p) + N(q)) / 2 − N((p + q) / 2): of each row but one
     logarithm is taken, and not three for each pair of rows.  In a pair a candidate may meet itself.
@@ -221,5 +221,5 @@ class _Best:
             self._active &= self._waited < self._search.patience
 
     def found(self) -> Adversaries:
-        """What there is at the end."""
+        """Return the best candidates at the end."""
         return Adversaries(self._weight, self._jsd, self._moved, self._steps)

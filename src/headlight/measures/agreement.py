@@ -1,4 +1,4 @@
-"""How far two measures agree on which words matter (Jain and Wallace 2019, Section 4.1)."""
+"""Agreement of two measures on which words matter (Jain and Wallace 2019, Section 4.1)."""
 
 import math
 from dataclasses import dataclass
@@ -123,7 +123,7 @@ def top_overlap(first: Importance, second: Importance, number: int) -> float:
 
 
 def top_number(words: int, share: float = TOP_SHARE) -> int:
-    """How many words are the most important: a share of them, rounded up."""
+    """Return the number of most important words: a share of all, rounded up."""
     return math.ceil(share * words - 1e-9)
 
 

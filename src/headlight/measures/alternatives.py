@@ -82,7 +82,7 @@ class RowAlternatives:
         return self._minimum(self.row) - self.row if self.exist else np.zeros_like(self.row)
 
     def bound(self, *, tight: bool = False) -> float:
-        """What the total variation of no alternative exceeds, by linear programming.
+        """Return an upper bound of every alternative's total variation, by linear programming.
 
         TV = Σ max(a − x, 0), and over l ≤ x ≤ u each summand lies below the chord between its ends.
         Maximising the sum of the chords is one linear program.  l and u are 0 and the sum of the

@@ -43,7 +43,7 @@ def is_causal(visible: Visible, real: Bool[Tensor, "batch key_of_text"], first: 
 
 
 def _places(chosen: Bool[Tensor, "matrix"]) -> Members:
-    """Where something is; a slice, which copies nothing, if that is everywhere."""
+    """Return the index of chosen entries; a slice, which copies nothing, if all are chosen."""
     return slice(None) if bool(chosen.all()) else chosen.nonzero()[:, 0]
 
 
@@ -115,7 +115,7 @@ class CausalSpaces:
 
     @cached_property
     def _beginnings(self) -> Certain:
-        """Where a query sees at most head_dim distinct rows, which are certainly independent."""
+        """Return the mask of queries with at most head_dim distinct rows, certainly independent."""
         certain = self._short.flatten(0, 1).clone()
         quick, _ = self._null_vectors
         if not bool(quick.all()):
@@ -149,7 +149,7 @@ class CausalSpaces:
 
     @cached_property
     def _null_vectors(self) -> tuple[Bool[Tensor, "matrix"], NullVectors | None]:
-        """Which matrices project by null vectors: their first head_dim rows are independent."""
+        """Return the matrices with null vectors: their first head_dim rows are independent."""
         size, keys = self._spanning.shape[3], LONGEST * self._spanning.shape[3]
         starts = self._short.sum(-1).flatten()
         real = self._real.sum(-1).repeat_interleave(self._spanning.shape[1])
@@ -178,7 +178,7 @@ class CausalSpaces:
         return found
 
     def _merge(self, weights: Weights, results: Weights, settled: Settled, first: int) -> None:
-        """Where equal rows are seen, or rows of zeros, of few others."""
+        """Merge equal rows, or rows of zeros, where few others are seen."""
         part = slice(first, first + weights.shape[2])
         merges = settled & self._merges[:, :, part].flatten(0, 1)
         some = merges.any(-1).nonzero()[:, 0]

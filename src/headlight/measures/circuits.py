@@ -1,4 +1,4 @@
-"""What the weights of heads say without a text (Elhage et al. 2021).
+"""Circuits in the weights of heads, without a text (Elhage et al. 2021).
 
 A head moves x W_V W_O to where x W_Q W_Kᵀ x'ᵀ is large.  These products, as wide as a model or a
 vocabulary, have the rank of a head: all numbers are computed from matrices of that size.
@@ -23,7 +23,7 @@ PerPair = Float64[Tensor, "head later_head"]
 
 
 class Compositions(NamedTuple):
-    """How much of what an earlier head writes a later head reads; NaN where that is not known.
+    """Composition of heads: how much a later one reads of what an earlier writes; NaN if not known.
 
     Attributes:
         q: to make its queries.
@@ -91,7 +91,7 @@ def _positive_share(matrices: Float64[Tensor, "head size size"]) -> PerHead:
 
 
 class _Factors(NamedTuple):
-    """Of the products of a layer's heads, what their Frobenius norms depend on, of unit norm.
+    """Factors of a layer's products of heads that determine their Frobenius norms; of unit norm.
 
     ‖Q M‖ is ‖M‖ where the columns of Q are orthonormal, so one factor of each product is replaced
     by the R of its QR decomposition, which is as small as a head.

@@ -1,4 +1,4 @@
-"""How far distributions are apart, and how differently heads attend (Clark et al. 2019, Section 6).
+"""Divergence of distributions, and of heads (Clark et al. 2019, Section 6).
 
 `total_variation`, `kullback_leibler` and `jensen_shannon` compare rows with rows, and can be
 differentiated; `divergence` compares all pairs of heads, and is made for many.
@@ -190,7 +190,7 @@ def _by_reference(
 def _of_pairs(
     block: Float[Tensor, "head cell"], share: Float[Tensor, " cell"], scratch: Tensor
 ) -> Float[Tensor, "head head"]:
-    """What `_sums` gives, of a block of cells.
+    """Return the sums of `_sums` for a block of cells.
 
     Many pairs at once, few enough that sums and logarithms stay in the cache: `scratch` holds both.
     """

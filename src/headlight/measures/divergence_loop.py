@@ -44,7 +44,7 @@ Sums = Callable[[Tensor, Tensor], Float64[Tensor, "head head"]]
 
 
 def compiled_for(ratio: Tensor) -> Sums | None:
-    """What sums float32 on the CPU some five times as fast; None where that is not worth it.
+    """Return a loop that sums float32 on the CPU some five times as fast, where worth it.
 
     Args:
         ratio: [head, cell], of the text.

@@ -68,12 +68,12 @@ def effective(
 def effective_of_rows(
     weight: Weight, rows: Rows, width: int, visible: Visible | None = None
 ) -> Effective:
-    """The same from the rows of T in `compressed` coordinates, where they are known already."""
+    """Compute effective attention from the rows of T in `compressed` coordinates."""
     return RowSpaces(rows, width, real_keys(visible)).effective(weight, visible)
 
 
 def real_keys(visible: Visible | None) -> Bool[Tensor, "batch key"] | None:
-    """Which keys the last query sees, if there are as many queries as keys."""
+    """Return the keys that the last query sees, if there are as many queries as keys."""
     if visible is None or visible.shape[1] != visible.shape[2]:
         return None
     return visible[:, -1]

@@ -1,4 +1,4 @@
-"""How effective attention goes together with raw attention (Brunner et al. 2020, Figure 1a)."""
+"""Correlation of effective attention with raw attention (Brunner et al. 2020, Figure 1a)."""
 
 import numpy as np
 import torch
@@ -36,7 +36,7 @@ def comoments(
 def moments_by_row(
     scores: Scores, lengths: Int64[Tensor, " batch"]
 ) -> Float[Tensor, "batch head query sum=5"]:
-    """The same five sums of each row."""
+    """Return the five sums of each row."""
     raw, effective, visible = scores.weight.float(), scores.effective, scores.record.visible
     seen = lengths[:, None] if visible is None else visible.sum(-1)
     sums = (
@@ -52,7 +52,7 @@ def moments_by_row(
 def summed(
     rows: Float[Tensor, "batch head query sum=5"], present: Float[Tensor, "batch query"]
 ) -> Float[Tensor, "batch head sum=5"]:
-    """Those of all rows that are not padding."""
+    """Return the sums of all rows that are not padding."""
     return (rows * present.to(rows.device)[:, None, :, None]).sum(2)
 
 

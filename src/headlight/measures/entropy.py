@@ -26,7 +26,7 @@ def entropy(score: Score) -> Float[Tensor, "batch head query"]:
 
 
 def entropy_of_sizes(size: Score) -> Float[Tensor, "batch head query"]:
-    """The same for numbers that are not negative, as weights and norms are."""
+    """Compute the entropy of numbers that are not negative, as weights and norms are."""
     tiny = torch.finfo(size.dtype).tiny
     total = size.sum(-1).clamp_min(tiny)
     # A zero adds 0 · ln 0 = 0; the floor keeps its logarithm finite, and from taking ten times as

@@ -14,7 +14,7 @@ Rows = Float[Tensor, "*batch key head_dim"]
 
 
 class DistinctRows(NamedTuple):
-    """Which rows are equal, bit by bit."""
+    """Groups of rows that are equal, bit by bit."""
 
     number: Int[Tensor, "*batch key"]
     """Of the row among the distinct ones, in the order in which they come first."""

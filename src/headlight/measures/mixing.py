@@ -1,4 +1,4 @@
-"""How much of what a layer puts out for a token comes from other tokens.
+"""Mixing ratio of a layer: how much of its output for a token comes from other tokens.
 
 Kobayashi et al. (2021); with the feed-forward network Kobayashi et al. (2024).
 """
@@ -64,7 +64,7 @@ def mixing_ratios(record: LayerRecord) -> Float[Tensor, "scope batch query"]:
 def parts_of_block(
     record: LayerRecord,
 ) -> tuple[Float[Tensor, "batch query d_model"], Float[Tensor, "batch query d_model"]]:
-    """What others give to a token in what leaves the attention block, and what it gives itself.
+    """Return what others, and the token itself, give to the output of the attention block.
 
     Args:
         record: of self-attention, with its residual.

@@ -115,7 +115,7 @@ def heads_together(
     dtype: torch.dtype,
     device: torch.device,
 ) -> HeadsTogether:
-    """What the merged norms of all queries share.
+    """Return the terms that the merged norms of all queries share.
 
     Args:
         rows: f(x), `compressed`.

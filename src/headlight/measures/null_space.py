@@ -1,4 +1,4 @@
-"""How much of attention the output of a head cannot tell (Brunner et al. 2020, Section 3).
+"""Null spaces of a head: attention that its output does not show (Brunner et al. 2020, Section 3).
 
 The output is A T, with T = [f(x_1); …] of at most head_dim independent rows.  A change of a row of
 A by anything in the left null space LN(T) goes unnoticed.  A change by anything in LN([T, 1]), T
@@ -33,12 +33,12 @@ class NullSpaces:
 
     @property
     def dimension(self) -> Int[Tensor, "batch head #query"]:
-        """Of LN(T): d_s − rank(T)."""
+        """Return the dimension of LN(T): d_s − rank(T)."""
         return self.keys[:, None] - self.rank
 
     @property
     def dimension_with_ones(self) -> Int[Tensor, "batch head #query"]:
-        """Of LN([T, 1]): the dimensions in which alternatives within the simplex lie."""
+        """Return the dimension of LN([T, 1]), in which alternatives within the simplex lie."""
         return self.keys[:, None] - self.rank_with_ones
 
     @property
@@ -94,7 +94,7 @@ def null_spaces_of(
     first: int = 0,
     rank: Int[Tensor, "batch head #query"] | None = None,
 ) -> NullSpaces:
-    """The same of some queries, from the spaces of a layer.
+    """Return the null spaces of some queries, from the spaces of a layer.
 
     Args:
         spaces: those that the rows of T span.

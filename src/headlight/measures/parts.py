@@ -1,4 +1,4 @@
-"""How much of a sum each of its parts makes up, by what is missed without it."""
+"""Parts of a sum: how much each makes up, by what is missed without it."""
 
 from dataclasses import dataclass
 from functools import cached_property
@@ -49,7 +49,7 @@ class BlockSum:
 
     @classmethod
     def of(cls, record: LayerRecord, residual: Residual) -> "BlockSum":
-        """That of the first text of a record, float32 or better.
+        """Return the sum of the first text of a record, float32 or better.
 
         Raises:
             UnsupportedModelError: f depends on the query.
@@ -103,7 +103,7 @@ def missed_without_heads(
     weight: Float[Tensor, "head query key"],
     vectors: Float[Tensor, "head key d_model"],
 ) -> Float[Tensor, "head query key"]:
-    """The same of the parts α f(x) that each head takes from each key.
+    """Compute what is missed without each part α f(x) that a head takes from a key.
 
     What keys with a weight of 0 give is not formed, so that of causal attention half is.
 

@@ -98,7 +98,7 @@ def project_singly(
     settled: Settled,
     first: int,
 ) -> None:
-    """The same for single queries, each with a factor of its own, in two passes where one is poor.
+    """Project single queries, each with a factor of its own, in two passes where one is poor.
 
     Args:
         rows: as of `Prefixes`, of all matrices.

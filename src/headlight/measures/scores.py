@@ -257,7 +257,7 @@ class Scores:
 
     @cached_property
     def null_spaces(self) -> NullSpaces:
-        """How many dimensions of attention change nothing in the output.
+        """Return the dimensions of attention that change nothing in the output.
 
         Raises:
             CaptureError: some queries have a T of their own, as a gate of them is zero.

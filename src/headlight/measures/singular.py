@@ -11,7 +11,7 @@ from headlight.shapes import OutputWeight
 
 
 def singular_values_of(model: CapturedModel, site: AttentionSite) -> Float[Tensor, "head value"]:
-    """The same of the heads of one attention module; see `singular_values`.
+    """Return the singular values of the heads of one attention module; see `singular_values`.
 
     Raises:
         UnsupportedModelError: it was not found what the values of this model are made from.

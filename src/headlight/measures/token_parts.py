@@ -1,4 +1,4 @@
-"""How much of what leaves an attention block comes from each token, by what is missed without it.
+"""Share of each token in the output of an attention block, by what is missed without it.
 
 The part z of a token is formed only where it can count.  With y the sum of all parts,
 
@@ -62,7 +62,7 @@ def missed_without_tokens(block: BlockSum) -> Missed:
 
 
 def token_shares(block: BlockSum) -> Missed:
-    """The same, as shares of its sum over the tokens: each row sums to 1.
+    """Compute what is missed without each token, as shares of its sum: each row sums to 1.
 
     A row that nothing is missed of (which no model seen has) is the token itself.
     """
@@ -87,7 +87,7 @@ def _one_key_at_a_time(
 
 
 def _loop_for(weight: Tensor, numbers: int) -> Callable[..., Missed] | None:
-    """What does the same some five times as fast on the CPU; None where that is not worth it."""
+    """Return a loop some five times as fast on the CPU; None where that is not worth it."""
     if weight.device.type != "cpu" or numbers < WORTH_IT:
         return None
     loop = _compiled()
@@ -117,7 +117,7 @@ def _in_threads(
 def _loop(  # noqa: PLR0913, PLR0917 - arrays of one loop
     weight, vectors, counts, sign, size, found, step, start
 ):
-    """Of the queries start, start + step, ...: Σ_d min(p_d, 2|y_d| − p_d) where it counts."""
+    """Sum Σ_d min(p_d, 2|y_d| − p_d) where it counts, for the queries start, start + step, ..."""
     queries, keys, heads = weight.shape
     width = sign.shape[1]
     part = np.empty(width, sign.dtype)

@@ -1,4 +1,4 @@
-"""What all queries of a layer share: the transformed vectors, and what is derived of them once."""
+"""Vectors that all queries of a layer share: transformed ones, and what is derived of them once."""
 
 from functools import cached_property
 from typing import NamedTuple
@@ -114,7 +114,7 @@ class Vectors:
         return self._together
 
     def behind(self, folded: FoldedOutput, dtype: torch.dtype) -> "Behind":
-        """The same of the vectors behind what follows W^O, and their lengths."""
+        """Return the vectors behind the maps that follow W^O, and their lengths."""
         if folded not in self._behind:
             device = self._value.device
             rows = norms.compressed(self._value, folded.factor)
@@ -146,7 +146,7 @@ class Vectors:
 
 
 def _real_keys(record: LayerRecord) -> Bool[Tensor, "batch key"] | None:
-    """Which keys the last query of the text sees, if there are as many queries as keys."""
+    """Return the keys that the text's last query sees, if there are as many queries as keys."""
     block, visible = record.block, record.visible
     if block is not None:
         return block.real if block.queries == block.value.shape[2] else None

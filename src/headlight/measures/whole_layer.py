@@ -1,4 +1,4 @@
-"""What a token gives to another behind the residual connection, and behind the norm that follows.
+"""Contribution of a token to another behind the residual connection, and behind the next norm.
 
 The part of key j in what leaves the attention block for query i is F_ij = Σ_h α_hij f_h(x_j) behind
 what stands on the branch (mostly nothing), for j = i together with the residual x_i, and behind the
@@ -94,12 +94,12 @@ class WholeLayer:
 
     @property
     def site(self) -> ResidualSite:
-        """What follows the attention."""
+        """Return the site that follows the attention."""
         return self._residual.site
 
     @property
     def residual(self) -> Residual:
-        """What the output is added to, float32 or better."""
+        """Return the residual that the output is added to, float32 or better."""
         return self._residual
 
     @cached_property
@@ -145,12 +145,12 @@ class WholeLayer:
 
     @property
     def norm_scale(self) -> OfQueries:
-        """What the norm behind the sum divides by; 1 where there is none."""
+        """Return the divisor of the norm behind the sum; 1 where there is none."""
         return self._residual.norm_scale
 
     @property
     def branch_scale(self) -> OfQueries:
-        """What the maps of the branch divide by."""
+        """Return the divisor of the maps of the branch."""
         return self._residual.branch_scale
 
     def with_own(self, others: Pairs, behind: Callable[[Parts], Parts]) -> Pairs:

@@ -22,7 +22,7 @@ WordScore = Float[Tensor, "batch head word other_word"]
 
 @runtime_checkable
 class Pooling(Protocol):
-    """Which tokens are pieces of which word: `headlight.pool.Words`, `headlight.pool.WordPair`."""
+    """Pooling of pieces into words: `headlight.pool.Words`, `headlight.pool.WordPair`."""
 
     @property
     def members(self) -> Float[Tensor, "batch word token"]:
@@ -41,7 +41,7 @@ class Pooling(Protocol):
     def over_queries(
         self, rows: Float[Tensor, "batch head query kind"], score: Score
     ) -> Float[Tensor, "batch head word kind"]:
-        """What each word gives, of what its pieces give."""
+        """Pool the rows of pieces into rows of words."""
 
 
 def word_score(scores: Scores, measure: str, words: Pooling, pooling: str = "norms") -> WordScore:

@@ -55,7 +55,7 @@ def to_neighbours(
     first: int = 0,
     keys: int | None = None,
 ) -> Float[Tensor, "batch head query offset"]:
-    """What each query gives to the key at each offset; NaN where the text has no such key.
+    """Return each query's score for the key at each offset; NaN where there is no such key.
 
     Args:
         score: of some queries, with the keys up to the last that one of them sees.

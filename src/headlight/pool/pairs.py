@@ -21,7 +21,7 @@ class Pairs(NamedTuple):
     key: Int64[Tensor, " pair"]
 
     def moved(self, query: int = 0, key: int = 0) -> "Pairs":
-        """The same pairs, shifted."""
+        """Return the pairs, shifted."""
         return Pairs(self.text, self.query + query, self.key + key)
 
     def where(self, kept: Bool[Tensor, " pair"]) -> "Pairs":
@@ -29,13 +29,13 @@ class Pairs(NamedTuple):
         return Pairs(*(each[kept] for each in self))
 
     def on(self, device: torch.device) -> "Pairs":
-        """The same on a device."""
+        """Return the pairs on a device."""
         return Pairs(*(each.to(device) for each in self))
 
 
 @dataclass(frozen=True, eq=False)
 class Groups:
-    """Which positions of a text have the same label, such as the same token or the same word.
+    """Groups of positions of a text with the same label, such as the same token or the same word.
 
     Memory is that of the positions; pairs are made for some queries at a time, best on the CPU,
     since how many there are depends on the labels.

@@ -21,7 +21,7 @@ WordRows = Float[Tensor, "batch head word kind"]
 
 @dataclass(frozen=True, eq=False)
 class Words:
-    """Which tokens of a batch are pieces of which word; made by `of`.
+    """Words of a batch, and the tokens that are their pieces; made by `of`.
 
     What goes to a word is the sum of what goes to its pieces; what a word gives is the mean of what
     its pieces give, or one of the alternatives of `of`.  So rows of attention weights sum to 1
@@ -84,12 +84,12 @@ class Words:
 
     @cached_property
     def present(self) -> Bool[Tensor, "batch word"]:
-        """Which words there are."""
+        """Return the mask of words."""
         return self.count > 0
 
     @cached_property
     def number(self) -> Int64[Tensor, "batch word"]:
-        """Which word of its text each unit is; -1 for a special token, -2 where there is no unit.
+        """Return the unit's number in its text; -1 for a special token, -2 for no unit.
 
         With special tokens as units of their own, this tells them from words.
         """
@@ -122,7 +122,7 @@ class Words:
         return rows.view(batch, heads, queries, self.width)
 
     def over_queries(self, rows: Rows, score: Score) -> WordRows:
-        """What each word gives, of what its pieces give.
+        """Pool the rows of pieces into rows of words.
 
         Args:
             rows: One row for every token.
@@ -154,7 +154,7 @@ class Words:
 
     @cached_property
     def _block(self) -> slice | None:
-        """Where the words are, if each is one piece and all texts have word n at the same place."""
+        """Return the block of words, if each is one piece at the same place in all texts."""
         pieces = self.unit >= 0
         start = int(pieces.any(0).int().argmax())
         block = slice(start, start + self.width)
@@ -245,7 +245,7 @@ class WordPair:
         return self.attended.over_keys(score)
 
     def over_queries(self, rows: Rows, score: Score) -> WordRows:
-        """What each word gives, of what its pieces give; see `Words.over_queries`."""
+        """Pool the rows of pieces into rows of words; see `Words.over_queries`."""
         return self.attending.joined(rows, score, self.attended.special)
 
 

@@ -45,7 +45,7 @@ STARTS = 4
 
 @dataclass(frozen=True, eq=False)
 class SearchResult:
-    """What was found for one head, as arrays.
+    """Result of the search for one head, as arrays.
 
     Attributes:
         original: the head's own attention.
@@ -144,7 +144,7 @@ class Search:
         return seen
 
     def _basis(self, seen: Bool[np.ndarray, " key"]) -> Float64[np.ndarray, "seen column"]:
-        """Of the columns of [T, 1] on the keys that are seen; most queries share theirs."""
+        """Return the basis of [T, 1]'s columns on the visible keys; most queries share it."""
         name = seen.tobytes()
         if name not in self._bases:
             self._bases = {name: column_basis(self._columns[seen], self._width)}
@@ -264,7 +264,7 @@ def _prepare(
 def _try_on_model(
     model: CapturedModel, batch: Batch, site: AttentionSite, head: int, found: SearchResult
 ) -> dict[str, Any]:
-    """How much the outputs of the model change: with each alternative, and by rounding alone."""
+    """Measure the change of the model's outputs: with each alternative, and by rounding alone."""
     name, output = _output(model, batch)
 
     def difference(attention: Map) -> float:

@@ -1,4 +1,4 @@
-"""Why a head attends from one token to another: what was written there by the layers below."""
+"""Explanation of a head's attention from one token to another: what lower layers wrote there."""
 
 from collections.abc import Iterator
 from dataclasses import dataclass
@@ -35,7 +35,7 @@ NAMES = {
 
 @dataclass(frozen=True, eq=False)
 class Explanation(TextResult):
-    """What the score of one query and one key is the sum of, on either side.
+    """Explanation of the score of one query and one key: its addends on either side.
 
     Attributes:
         dataset: ``part``, over ``part_number``: what embeddings, earlier heads, feed-forward layers
@@ -64,7 +64,7 @@ class Explanation(TextResult):
         return frame_of(self.dataset, side)
 
     def as_json(self) -> dict[str, Any]:
-        """What it is of, the score, and the parts of both sides."""
+        """Return the text, the score, and the parts of both sides."""
         numbers = {name: float(self.dataset[name]) for name in ("score", "weight")}
         parts = {side: self.to_dataframe(side).to_dict("records") for side in SIDES}
         return super().as_json() | numbers | parts
@@ -86,7 +86,7 @@ def explain(
     *,
     command: str | None,
 ) -> Explanation:
-    """What the score of a query and a key is made of.
+    """Explain the score of a query and a key.
 
     The statistics of norms are taken as constants of the text.  The score is then a sum of what
     embeddings, heads, feed-forward layers and biases wrote into the residual stream of the query,

@@ -1,4 +1,4 @@
-"""What the tokens of one text come from, after every layer and by several methods."""
+"""Flow of the tokens of one text, after every layer and by several methods."""
 
 from typing import Any, ClassVar
 
@@ -15,7 +15,7 @@ from headlight.views.words import model_name
 
 
 class Flow(TextResult):
-    """What the tokens of one text come from.
+    """Flow of the tokens of one text.
 
     `dataset` has ``share[map, layer, query, key]``: the share of the input token ``key`` in the
     token ``query`` after each layer, by each method ``map``; rows sum to 1.
@@ -36,7 +36,7 @@ class Flow(TextResult):
         )
 
     def as_json(self) -> dict[str, Any]:
-        """What was read, the tokens and layers, and by each method rows of shares."""
+        """Return the text, the tokens and layers, and by each method rows of shares."""
         shares = self.dataset["share"]
         names = [str(name) for name in self.dataset["map"].values]
         return super().as_json() | {

@@ -21,7 +21,7 @@ Measured = dict[str, NDArray[np.float32]]
 
 @dataclass(frozen=True)
 class Part:
-    """Which heads and queries of one kind of attention are kept."""
+    """Part of one kind of attention that is kept: heads and queries."""
 
     heads: list[int]
     queries: list[int]
@@ -33,7 +33,7 @@ def part_of(
     heads: Sequence[int] | None,
     queries: Sequence[int] | None,
 ) -> Part:
-    """What is kept of layers that a text runs through; None keeps all.
+    """Return the part of layers that is kept while a text runs through them; None keeps all.
 
     Args:
         sites: the layers.
@@ -131,7 +131,7 @@ class ReadLayers:
 
 
 class _Cut(NamedTuple):
-    """What is taken of an axis, and its place among the `size` numbers that are kept."""
+    """Cut of an axis, and its place among the `size` numbers that are kept."""
 
     size: int
     place: slice

@@ -131,7 +131,7 @@ class Model(CapturedModel):
         layers: Iterable[int] | None = None,
         heads: Iterable[int] | None = None,
     ) -> Iterator[GeneratedToken]:
-        """What a decoder says next, token by token, each with the reading of where it came from.
+        """Generate text with a decoder, token by token, each with its reading.
 
         ``for each in model.generate("The capital of France is"): each.token, each.reading.norm``
         wants a model that was loaded with ``head="any"``; see
@@ -180,7 +180,7 @@ class Model(CapturedModel):
         kind: Kind | None = None,
         top: int = 5,
     ) -> WhatIf:
-        """What it would predict if it attended otherwise; see `what_if.what_if`."""
+        """Predict with changed attention; see `what_if.what_if`."""
         return what_if(self, text, pair, edits=edits, kind=kind, top=top)
 
 

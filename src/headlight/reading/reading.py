@@ -369,7 +369,7 @@ class Reading:
 
 
 def _in_corpus(page: Path, survey: str | Path | None, dependency: str | Path | None) -> Any:
-    """What runs over a corpus say, for a page that is written to a path; None without any."""
+    """Return the findings of runs over a corpus, for a page at a path; None without any."""
     if survey is None and dependency is None:
         return None
     from headlight.views.reading.in_corpus import InCorpus
@@ -382,7 +382,7 @@ def _in_corpus(page: Path, survey: str | Path | None, dependency: str | Path | N
 
 
 def _address(target: str | Path | None, page: Path) -> str:
-    """Of a file as a page leads to it; nothing where there is none."""
+    """Return the address of a file from a page; empty where there is none."""
     if target is None:
         return ""
     return quote(Path(os.path.relpath(target, page.parent)).as_posix())
@@ -551,7 +551,7 @@ def _head_dim(sites: Iterable[AttentionSite], kind: Kind) -> int:
 def _contributions(
     model: CapturedModel, example: Encoded, kind: Kinds | None, settings: AttributionSettings | None
 ) -> Any:
-    """What input tokens contribute, computed before the model is captured, if it was asked for."""
+    """Compute the contributions of input tokens, before the model is captured, if requested."""
     if settings is None:
         return None
     if kind == ALL:

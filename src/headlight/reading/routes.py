@@ -1,4 +1,4 @@
-"""What every token after every layer is made of: the routes from the input to it, by heads."""
+"""Routes from the input to every token after every layer, by heads."""
 
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
@@ -44,7 +44,7 @@ NAMES = {
 
 
 class Routes(TextResult):
-    """What every token after every layer is made of, for one text.
+    """Routes from the input to every token after every layer, for one text.
 
     `dataset` has, over ``layer`` and ``query`` (the token), the shares of the sum after the
     attention: ``residual`` (the token before the layer), ``bias`` (of the output projection) and
@@ -120,7 +120,7 @@ def routes(
     *,
     command: str | None,
 ) -> Routes:
-    """What every token after every layer is made of, by the residual stream, heads and tokens.
+    """Compute the routes to every token after every layer, by residual stream, heads, tokens.
 
     The share of a part p in a sum y is max(0, ‖y‖₁ − ‖y − p‖₁) over the sum of that of all parts.
     Parts of the sum after the attention are the residual, α f(x) of each head and key, and the
@@ -226,7 +226,7 @@ class _Layers:
 def attention_parts(
     record: LayerRecord, residual: Residual
 ) -> tuple[Float[Tensor, "head query key"], Float[Tensor, " query"], Float[Tensor, " query"]]:
-    """What is missed in the sum after the attention without each part; not normalised.
+    """Compute what is missed in the sum after the attention without each part; not normalised.
 
     Args:
         record: of one text.

@@ -23,7 +23,7 @@ Positions = dict[str, list[Any]]
 
 
 class TextResult:
-    """What was found of one text, as a dataset that can be written."""
+    """Result on one text, as a dataset that can be written."""
 
     dataset: xarray.Dataset
     called: ClassVar[str]
@@ -40,7 +40,7 @@ class TextResult:
         return save_as(path, self.dataset, self.called, makers)
 
     def as_json(self) -> dict[str, Any]:
-        """What is said of it, as JSON can hold it."""
+        """Return the attributes of the result, as JSON can hold them."""
         return {
             name: value.item() if isinstance(value, np.generic) else value
             for name, value in self.dataset.attrs.items()

@@ -96,7 +96,7 @@ def read_speech(  # noqa: PLR0913 - each is a choice of its own
 
 
 def _transcript(model: CapturedModel, example: EncodedSpeech) -> str:
-    """What the model hears.
+    """Return the transcript of the model.
 
     Raises:
         UsageError: it was loaded without its head, or hears nothing.

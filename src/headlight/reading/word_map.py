@@ -1,4 +1,4 @@
-"""What one head does between the words of one sentence."""
+"""Map of one head between the words of one sentence."""
 
 from collections.abc import Sequence
 from typing import Any
@@ -79,6 +79,6 @@ def word_map(
 
 
 def _measures() -> list[str]:
-    """Of single heads, between a query and a key, of one forward pass."""
+    """Return the measures of single heads, between a query and a key, of one forward pass."""
     rows = (row for row in measure_table() if row.per_head and row.pairwise)
     return [row.name for row in rows if row.needs is None]

@@ -1,4 +1,4 @@
-"""What every accumulator is, and the laws that it keeps."""
+"""Accumulators, and the laws that they keep."""
 
 from abc import ABC, abstractmethod
 from collections.abc import Mapping, Sequence
@@ -42,7 +42,7 @@ class Accumulator(ABC):
 
     @abstractmethod
     def settings(self) -> dict[str, Any]:
-        """What the constructor needs to make an empty twin; values that JSON can hold."""
+        """Return the arguments of the constructor of an empty twin; values that JSON can hold."""
 
     @abstractmethod
     def update(self, *observations: Any, **options: Any) -> None:

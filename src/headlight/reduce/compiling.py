@@ -40,7 +40,7 @@ def _note(problem: str) -> None:
 
 
 def compile_loop(loop: Callable[..., Any], **options: Any) -> Callable[..., Any] | None:
-    """What does as the function does, many times as fast; None without numba.
+    """Compile a function, which then runs many times as fast; None without numba.
 
     It is compiled when first called, which takes about a second; so a function should be given to
     this once.  Decorate it with ``no_type_check``: what wraps a function to check its types cannot
@@ -60,7 +60,7 @@ def compile_loop(loop: Callable[..., Any], **options: Any) -> Callable[..., Any]
 def compile_together(
     loop: Callable[..., Any], helpers: Sequence[Callable[..., Any]], **options: Any
 ) -> Callable[..., Any] | None:
-    """The same for a loop that calls other functions, each of which may call those before it.
+    """Compile a loop that calls other functions, each of which may call those before it.
 
     What was compiled is kept on the disk, where that can be written: a long loop takes seconds.
     Numbers that the loops name are part of what is kept; those of other modules must never change.

@@ -1,4 +1,4 @@
-"""How many."""
+"""Counts."""
 
 from collections.abc import Sequence
 from typing import Any

@@ -10,7 +10,7 @@ from headlight.reduce.base import Accumulator, Array, rows_of
 
 
 class Histogram(Accumulator):
-    """How many observations of each entry fall between edges that are known beforehand.
+    """Counts of the observations of each entry between edges that are known beforehand.
 
     As in `numpy.histogram`, a bin holds its lower edge, and the last one its upper edge too. What
     lies outside is counted as well, below and above.

@@ -16,7 +16,7 @@ TAILS = ((1 - LEVEL) / 2, (1 + LEVEL) / 2)
 def share(
     part: Float64[np.ndarray, "*cell"], whole: Float64[np.ndarray, "..."]
 ) -> Float64[np.ndarray, "*cell"]:
-    """How much of the whole a part is; NaN where there is no whole."""
+    """Return the share of a part in the whole; NaN where there is no whole."""
     found: np.ndarray = part / np.where(whole > 0, whole, np.nan)
     return found
 
@@ -39,7 +39,7 @@ class MeanInterval:
 
 
 def mean_interval(values: ArrayLike) -> MeanInterval:
-    """Of values that are independent, such as one number of each seed; NaN of none."""
+    """Return the interval of independent values, such as one number of each seed; NaN of none."""
     found = np.asarray(values, dtype=np.float64)
     if len(found) < 2:
         return MeanInterval(float(found.mean()) if len(found) else np.nan, np.nan)
@@ -72,7 +72,7 @@ def deviations(
     without: Float64[np.ndarray, "group *cell"],
     whole: Float64[np.ndarray, "group *#cell"],
 ) -> tuple[Float64[np.ndarray, "group *cell"], Float64[np.ndarray, "*#cell"]]:
-    """How far each group of texts moves a statistic, and the degrees of freedom of that.
+    """Return the effect of each group of texts on a statistic, and its degrees of freedom.
 
     The squares of the first add up to the squared standard error, that of the delete-a-group
     jackknife (Shao and Tu 1995) where groups are of one size.  A group of a share p of all texts
@@ -96,7 +96,7 @@ def deviations(
 def moments_interval(
     mean: float, deviation: float, count: int | float, *, least: int = FEWEST_FREEDOM
 ) -> MeanInterval:
-    """The same from moments, the standard deviation without Bessel's correction.
+    """Return the interval from moments, with the standard deviation without Bessel's correction.
 
     Args:
         mean: of the values.

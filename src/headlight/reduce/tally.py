@@ -51,7 +51,7 @@ class Tally(Mapping[str, Accumulator]):
         return len(self._members)
 
     def empty(self) -> "Tally":
-        """The same names and settings, nothing seen."""
+        """Return an empty tally with the same names and settings."""
         return Tally({name: member.empty() for name, member in self.items()})
 
     def merge(self, other: "Tally", /) -> "Tally":

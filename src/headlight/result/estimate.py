@@ -164,12 +164,12 @@ class Estimate:
 
     @property
     def filled(self) -> NDArray[np.int64]:
-        """How many slots hold something of each number."""
+        """Return the number of filled slots of each number."""
         return np.asarray(np.isfinite(self.moved).sum(0))
 
     @property
     def units_of(self) -> Array:
-        """How many documents or texts are in these slots."""
+        """Return the number of documents or texts in these slots."""
         return np.asarray(np.tensordot(self.units, np.isfinite(self.moved).astype(float), 1))
 
     @property

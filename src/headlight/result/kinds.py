@@ -57,7 +57,7 @@ def concat_kinds(parts: Mapping[str, xarray.Dataset]) -> xarray.Dataset:
 
 
 def split_kinds(result: xarray.Dataset) -> dict[str, xarray.Dataset]:
-    """What each kind would have given alone, by its name; a result of one kind is given back.
+    """Return the result of each kind alone, by its name; a result of one kind is returned as it is.
 
     Args:
         result: of any study, or a reading; also one of which a kind was selected with ``sel``.
@@ -73,7 +73,7 @@ def split_kinds(result: xarray.Dataset) -> dict[str, xarray.Dataset]:
 
 
 def of_kind(result: xarray.Dataset, kind: str) -> xarray.Dataset:
-    """What one kind would have given alone.
+    """Return the result of one kind alone.
 
     Raises:
         UnknownNameError: the result has no such kind.
@@ -109,7 +109,7 @@ def _union(parts: Iterable[xarray.Dataset], dim: Hashable) -> list[Any]:
 
 
 def _spread(part: xarray.Dataset, labels: Mapping[Hashable, list[Any]]) -> xarray.Dataset:
-    """The same over all labels."""
+    """Return the result of one kind over all labels."""
     named = part.assign_coords({dim: part[dim].values for dim in part.sizes})
     words = {name: "" for name, variable in named.variables.items() if variable.dtype.kind in "UO"}
     wanted = {dim: labels[dim] for dim in part.sizes}
@@ -119,7 +119,7 @@ def _spread(part: xarray.Dataset, labels: Mapping[Hashable, list[Any]]) -> xarra
 def _missing(
     part: xarray.Dataset, models: Mapping[Hashable, xarray.DataArray]
 ) -> dict[Hashable, xarray.DataArray]:
-    """What other kinds have, with no number in it."""
+    """Return the variables that other kinds have, without a number."""
     return {
         name: xarray.full_like(model, np.nan, dtype=np.float64)
         for name, model in models.items()
@@ -142,7 +142,7 @@ def _own(
     common: Mapping[str, Any],
     joined: xarray.Dataset,
 ) -> dict[str, Any]:
-    """What distinguishes the result of a kind from the joined one, as JSON."""
+    """Return the differences between the result of a kind and the joined one, as JSON."""
     return {
         "attributes": {name: value for name, value in part.attrs.items() if name not in common},
         "labels": {

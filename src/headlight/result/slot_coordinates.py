@@ -1,4 +1,4 @@
-"""What a result keeps of its numbers along ``slot``, as coordinates that slice with them."""
+"""Numbers of a result along ``slot``, as coordinates that slice with them."""
 
 from typing import Any
 

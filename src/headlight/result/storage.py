@@ -179,7 +179,7 @@ def refusing_incomplete(what: str = "the result") -> Iterator[None]:
 
 
 def describe(dataset: xarray.Dataset, variables: Mapping[str, Description]) -> xarray.Dataset:
-    """The same result, whose variables say what they are, and whose intervals stay in bounds.
+    """Describe the variables of a result, and clip its intervals to their bounds.
 
     Args:
         dataset: The result.
@@ -359,7 +359,7 @@ def _beside(group: xarray.Dataset, dims: tuple[str, ...]) -> list[str]:
 
 
 def _seal(content: bytes) -> bytes:
-    """What stands behind the content and says what it was."""
+    """Return the seal behind the content, which is its digest."""
     return b"\nheadlight sha256 %s\n" % sha256(content).hexdigest().encode()
 
 

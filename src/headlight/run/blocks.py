@@ -64,7 +64,7 @@ class Block:
 
     @property
     def shards(self) -> int:
-        """How many it has, which depends on where it begins alone.
+        """Return the number of shards, which depends on where the block begins alone.
 
         Small at first, so that short runs keep all workers busy; a power of two that divides
         `first`, so that it is a subtree of `headlight.reduce.Tree`.
@@ -75,7 +75,7 @@ class Block:
 
     @property
     def name(self) -> str:
-        """Of its file."""
+        """Return the name of its file."""
         return f"{self.first:09d}-{self.digest[:16]}"
 
 
@@ -144,7 +144,7 @@ class BlockFolder:
         save_state(self._path(block), state, {"begins": block.digest})
 
     def read(self, block: Block) -> State:
-        """What was measured.
+        """Read the measured state of a block.
 
         Raises:
             RunError: it cannot be read.
@@ -223,7 +223,7 @@ def blocks_done(folder: Location) -> Sequence[str]:
 
 
 def examples_in(folder: Location, name: str) -> int:
-    """How many examples a block has that is measured; 0 where nobody can tell."""
+    """Return the number of examples in a measured block; 0 where it is not known."""
     try:
         return int(files.read_json(_counts_of(folder, name))["examples"])
     except (ResultError, KeyError, TypeError, ValueError, OverflowError):
@@ -275,12 +275,12 @@ def plans(folder: Location) -> Iterator[Location]:
 
 
 def workers_at(folder: Location) -> int:
-    """How many processes are at a block now, as far as their signs of life tell."""
+    """Count the processes that are at a block now, as far as their signs of life tell."""
     return sum(map(workers_in, plans(folder)))
 
 
 def workers_in(place: Location) -> int:
-    """The same of one pass."""
+    """Count the processes that are at a block of one pass."""
     claims = [path for path in (place / CLAIMS).glob("*.json") if _OWN.fullmatch(path.name)]
     return sum(not _is_stale(path) for path in claims)
 
@@ -310,7 +310,7 @@ def remove_passes(folder: Location) -> None:
 
 
 def _remove_files(folder: Location) -> None:
-    """Those of blocks, and the folder if it holds nothing else."""
+    """Remove the files of blocks, and the folder if it holds nothing else."""
     if files.is_link(folder):
         return
     for path in [each for each in folder.glob("*") if _OWN.fullmatch(each.name)]:
@@ -355,7 +355,7 @@ def refuse_link(place: Location, use: str = "keeps files of its own") -> None:
 
 
 def _counts_of(folder: Location, name: str) -> Location:
-    """Where it stands how many examples a block has, for bars, without its state."""
+    """Return the file with the number of examples of a block, for bars, without its state."""
     return folder / COUNTS / f"{name}.json"
 
 

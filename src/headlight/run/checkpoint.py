@@ -29,7 +29,7 @@ ROUNDING = "rounding"
 
 @dataclass(frozen=True, slots=True)
 class State:
-    """How far a run has come, and what it has found."""
+    """State of a run: its progress and its tally."""
 
     tally: Tally = field(default_factory=Tally)
     """Everything that was seen, once the corpus is at its end."""
@@ -132,7 +132,7 @@ def save_state(path: Location, state: State, notes: Mapping[str, Any]) -> None:
 
 
 def load_state(path: Location) -> tuple[State, dict[str, Any]]:
-    """What `save_state` wrote: the state, and the notes.
+    """Load a state that `save_state` wrote, and its notes.
 
     Raises:
         RunError: if the file was written by a version that cut the corpus into other shards.
@@ -153,7 +153,7 @@ def load_state(path: Location) -> tuple[State, dict[str, Any]]:
 
 
 def _counters_of(state: State) -> dict[str, Any]:
-    """How far a state has come, without what it has found, as JSON."""
+    """Return the progress of a state, without its tally, as JSON."""
     return {name: getattr(state, name) for name in _COUNTERS}
 
 
@@ -167,7 +167,7 @@ def _state_of(counters: Mapping[str, Any]) -> State:
 
 
 def from_earlier_version(path: Location) -> RunError:
-    """What is said of a state that cannot be gone on from."""
+    """Return the error for a state that cannot be resumed."""
     return RunError(
         f"{path} is of an earlier version of Headlight, which cut the corpus into other shards; "
         "finish the run with that version, or start over with --overwrite."

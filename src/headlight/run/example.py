@@ -1,4 +1,4 @@
-"""What a run needs to know of an example, the digest of many, and a corpus shard by shard."""
+"""Example of a run, the digest of many, and a corpus shard by shard."""
 
 import hashlib
 from collections.abc import Iterable, Iterator, Mapping, Sequence
@@ -49,7 +49,7 @@ class ShardReader(Protocol[E_co]):
 
     @property
     def digest(self) -> str:
-        """Of what was read so far, whether examples were made of it or not."""
+        """Return the digest of what was read so far, whether examples were made of it or not."""
 
     def take(self, most: int | None = None) -> tuple[Sequence[E_co], Mapping[str, int]]:
         """The examples of the next shard, or the first of them, and what became of its elements.

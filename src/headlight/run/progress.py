@@ -85,7 +85,7 @@ class Bar(tqdm):  # type: ignore[type-arg]  # nothing is iterated over
 
     @property
     def format_dict(self) -> MutableMapping[str, Any]:
-        """What `layout` may hold: all that tqdm knows, and the tokens per second."""
+        """Return the values for `layout`: all that tqdm knows, and the tokens per second."""
         shown = super().format_dict
         speed = self.tokens / shown["elapsed"] if shown["elapsed"] else 0
         slow = f", {max(60 * speed, 1):,.0f} tokens/min" if speed else ""

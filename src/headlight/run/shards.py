@@ -14,7 +14,7 @@ E = TypeVar("E", bound=Example)
 
 @dataclass(frozen=True, slots=True)
 class BatchJob(Generic[E]):
-    """What is done with the examples; it must not depend on anything else than its arguments.
+    """Job that is done with the examples; it must not depend on anything else than its arguments.
 
     Attributes:
         measure: One batch in, what was seen in it out, as a new tally.
@@ -41,7 +41,7 @@ class ShardRunner(Generic[E]):
         self._told: int | None = None
 
     def measure(self, shard: Sequence[E]) -> Tally:
-        """What is seen in a shard.
+        """Measure a shard.
 
         Raises:
             RunError: memory does not even suffice for one example.
@@ -53,7 +53,7 @@ class ShardRunner(Generic[E]):
         return seen
 
     def tokens(self, shard: Sequence[E]) -> int:
-        """How many it has."""
+        """Return the number of tokens in a shard."""
         return sum(map(self.work.length, shard))
 
     def _batches(self, shard: Sequence[E]) -> Iterator[Sequence[E]]:
@@ -85,7 +85,7 @@ class ShardRunner(Generic[E]):
         return max(map(self.work.length, batch))
 
     def _attempt(self, batch: Sequence[E]) -> Tally | None:
-        """What is seen in the batch, or None if memory ran out.
+        """Measure a batch; None if memory ran out.
 
         The error must be gone before the next attempt: its traceback keeps the tensors alive.
         """

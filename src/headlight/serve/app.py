@@ -75,7 +75,7 @@ def make_app(
 
 @dataclass(frozen=True)
 class _Addresses:
-    """What each address answers."""
+    """Handlers of each address."""
 
     shell: str
     workspace: Workspace

@@ -1,4 +1,4 @@
-"""How many connections the app keeps, and how long it waits for what they send."""
+"""Limits of connections to the app: their number, and how long it waits for what they send."""
 
 import asyncio
 from typing import Any

@@ -1,4 +1,4 @@
-"""What the browser may ask the model for: the table of functions.
+"""Functions that the browser may call: their table.
 
 A function takes the `Workspace`, with the model and the readings that are held, the object that
 the browser sent, and a callback for its progress. It runs in the one thread that works with the
@@ -29,12 +29,12 @@ class OnProgress(Protocol):
     """Called at each step of the work; raises where the request has been cancelled."""
 
     def __call__(self, what: str, done: int = 0, of: int = 0, part: Any = None) -> None:
-        """What is done, how much of how much, and a part of the result that is there already."""
+        """Report what is done, how much of it, and the part of the result so far."""
 
 
 @dataclass(frozen=True)
 class Workspace:
-    """What functions work with.
+    """Workspace of the functions.
 
     Attributes:
         model: the model of the app.
@@ -177,5 +177,5 @@ FUNCTIONS: Mapping[str, Function] = {
 
 
 def functions_of_view() -> list[str]:
-    """Those that the page of a view may ask for."""
+    """Return the functions that the page of a view may call."""
     return list(what_if.FUNCTIONS)

@@ -1,4 +1,4 @@
-"""Who may talk to the app: what comes before any of its work."""
+"""Guard of the app: the checks of a request before any work on it."""
 
 import asyncio
 import ipaddress
@@ -126,7 +126,7 @@ def _same_site(path: str, headers: Headers) -> bool:
 
 
 async def _body(receive: Receive) -> bytes | Refusal | None:
-    """What was sent, or why it is not taken; None where the client has left."""
+    """Return the body of a request, or why it is refused; None where the client has left."""
     found = bytearray()
     try:
         async with asyncio.timeout(PATIENCE):
@@ -158,7 +158,7 @@ def _already(body: bytes, receive: Receive) -> Receive:
 
 
 def _refused_body(headers: Headers, scheme: str) -> Refusal | None:
-    """Why what was sent is not looked at."""
+    """Return why the body of a request is refused."""
     kind = headers.get("content-type", "").partition(";")[0].strip().lower()
     if kind != "application/json":
         return 415, "the app takes application/json only."

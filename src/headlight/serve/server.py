@@ -114,7 +114,7 @@ class _Server(uvicorn.Server):
         self._work = work
 
     def handle_exit(self, sig: int, frame: FrameType | None) -> None:
-        """Of Ctrl-C and of being asked to end."""
+        """Handle Ctrl-C and requests to end."""
         self._work.cancel_all()
         super().handle_exit(sig, frame)
 

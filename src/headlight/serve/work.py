@@ -16,7 +16,7 @@ Step = dict[str, Any]
 
 
 class Work:
-    """What was asked for, one after the other; each can be cancelled by its name."""
+    """Queue of requests, one after the other; each can be cancelled by its name."""
 
     def __init__(self) -> None:
         self._thread = ThreadPoolExecutor(max_workers=1, thread_name_prefix="headlight")

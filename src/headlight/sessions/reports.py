@@ -1,4 +1,4 @@
-"""What lies beside the result of a run: the report, the tables, and how to run it again."""
+"""Files beside the result of a run: the report, the tables, and how to run it again."""
 
 from collections.abc import Mapping
 from typing import Any

@@ -161,7 +161,7 @@ def configuration(
 
 
 def _name_of_another(model: CapturedModel) -> str | None:
-    """Where the tokenizer is from, if it did not come with the model."""
+    """Return the source of the tokenizer, if it did not come with the model."""
     named = str(getattr(model.tokenizer, "name_or_path", ""))
     own = {"", model.name, str(EMBEDDED_MODELS.get(model.name, ""))}
     return None if named in own else named

@@ -194,7 +194,7 @@ def _copy_state(place: Location, to: Path) -> None:
 
 
 def _why(log: Path, code: int) -> str:
-    """Why a worker ended early: what it said last, or what is known of one that was killed."""
+    """Return why a worker ended early: its last line, or what is known of one that was killed."""
     if code == KILLED:
         return (
             "it was killed, as systems do when memory is exhausted; start fewer workers, or allow "
@@ -205,7 +205,7 @@ def _why(log: Path, code: int) -> str:
 
 
 def device_of(device: torch.device, number: int) -> str:
-    """Where the model of a worker is: of several GPUs each in turn has one."""
+    """Return the device of a worker's model: workers take several GPUs in turn."""
     if device.type != "cuda":
         return device.type
     return f"cuda:{((device.index or 0) + number) % torch.cuda.device_count()}"

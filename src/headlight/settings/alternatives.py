@@ -1,4 +1,4 @@
-"""Which other attention of the same output is looked for; without torch."""
+"""Settings of the search for other attention of the same output; without torch."""
 
 from dataclasses import dataclass
 from typing import Annotated, Literal
@@ -10,7 +10,7 @@ Share = Annotated[float, Range(above=0, maximum=1)]
 
 @dataclass(frozen=True, kw_only=True)
 class AlternativeSettings(Settings):
-    """Which alternatives are looked for.
+    """Settings of the search for alternatives.
 
     Attributes:
         layer: which layer, from 0.

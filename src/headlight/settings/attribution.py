@@ -1,4 +1,4 @@
-"""How contributions of input tokens are computed; without torch."""
+"""Settings of the contributions of input tokens; without torch."""
 
 from dataclasses import dataclass
 from typing import Annotated, Literal
@@ -14,7 +14,7 @@ MatrixPrecision = Literal["highest", "medium"]
 
 @dataclass(frozen=True, kw_only=True)
 class AttributionSettings(Settings):
-    """How contributions are computed.
+    """Settings of how contributions are computed.
 
     Attributes:
         method: ``exact``, or ``estimate`` from random directions with standard errors.

@@ -1,4 +1,4 @@
-"""What all settings share: choices and ranges that are checked, explanations, and a signature.
+"""Base of all settings: choices and ranges that are checked, explanations, and a signature.
 
 A field is declared once: its type says which values it may have, the ``Attributes`` section of the
 class what it means.  The command line, config files and refusals are made from these.
@@ -126,7 +126,7 @@ class Settings:
     @classmethod
     @cache
     def explanations(cls) -> dict[str, str]:
-        """What each field means: its text in the docstring of the class that declares it."""
+        """Return the meaning of each field, from the docstring of the class that declares it."""
         found: dict[str, str] = {}
         for base in reversed(cls.__mro__):
             found |= entries(base.__doc__ or "", "Attributes")
@@ -160,7 +160,7 @@ class Settings:
         return dict(json.loads(json.dumps(plain)))
 
     def replace(self: S, **changes: Any) -> S:
-        """The same settings but for these."""
+        """Return the settings with these changed."""
         return dataclasses.replace(self, **changes)
 
 
@@ -180,7 +180,7 @@ class StudySettings(Settings):
 
     @property
     def pages(self) -> int | None:
-        """How many texts of the report get a page of their own; None in a study without pages."""
+        """Return the number of texts with a page in the report; None in a study without pages."""
         return None
 
     def check_command(self) -> None:
@@ -272,7 +272,7 @@ def _parts(hint: Any) -> Iterator[Any]:
 
 
 def _notes(hint: Any) -> tuple[Any, ...]:
-    """What is noted beside a type in ``Annotated``."""
+    """Return the annotations beside a type in ``Annotated``."""
     return get_args(hint)[1:] if get_origin(hint) is Annotated else ()
 
 

@@ -37,7 +37,7 @@ FlowName = Literal[MethodName, "mixing", "mixing_feed_forward"]
 
 @dataclass(frozen=True)
 class Method:
-    """How the share of an input token in a hidden token is found.
+    """Method to find the share of an input token in a hidden token.
 
     Attributes:
         label: what it is called.

@@ -1,4 +1,4 @@
-"""How activations are made linear, where a model is taken for a linear network."""
+"""Slopes by which activations are made linear, where a model is taken for a linear network."""
 
 from typing import Literal
 

@@ -1,4 +1,4 @@
-"""What a result can do by itself: ``result.headlight.interval(name)``, ``.table()``, ``.plot()``.
+"""Accessor of a result: ``result.headlight.interval(name)``, ``.table()``, ``.plot()``.
 
 xarray finds the accessor once this module has been imported, which whatever of Headlight hands out
 a result has done.
@@ -183,7 +183,7 @@ class HeadlightAccessor:
         return path
 
     def _whole(self, make: Callable[[xr.Dataset], T]) -> T:
-        """What is made of the result.
+        """Return the output of `make` for the whole result.
 
         Raises:
             UsageError: it cannot be made, since only a part of the result is there.

@@ -38,7 +38,7 @@ THEMES: dict[Theme, dict[str, _Stops]] = {"light": _LIGHT, "dark": _DARK}
 
 @dataclass(frozen=True, slots=True)
 class SeriesStyle:
-    """How a series is drawn: its colour on light and on dark pages, and its marker."""
+    """Style of a series: its colour on light and on dark pages, and its marker."""
 
     light: str
     dark: str
@@ -140,7 +140,7 @@ def text_in_figures(colour: str) -> str:
 
 
 def on_dark(colour: str) -> str:
-    """What dark pages make of a colour of a figure, by the filter of `palette.css`.
+    """Return the colour of a figure on dark pages, by the filter of `palette.css`.
 
     Lightness is turned round, and then hue by half a circle, as the Filter Effects Module defines
     ``invert(1)`` and ``hue-rotate(180deg)``.

@@ -61,7 +61,7 @@ def frame_cells(
 
 
 def numeric_columns(cells: list[list[FrameCell]], count: int) -> list[bool]:
-    """Which columns hold numbers, and so are set flush right."""
+    """Return the columns that hold numbers, and so are set flush right."""
     return [
         any(row[column].order is not None for row in cells)
         and all(row[column].order is not None or row[column].text == MISSING for row in cells)

@@ -54,7 +54,7 @@ class _Entry:
 
     @property
     def link(self) -> str:
-        """What leads to its heads."""
+        """Return the text of the link to its heads."""
         size = f"{self.part.sizes['layer']} × {self.part.sizes['head']} heads"
         return f"{self.part.attrs['kind']}: {size}" if MULTI_KIND in self.part.attrs else size
 

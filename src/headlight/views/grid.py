@@ -44,7 +44,7 @@ _FORMATS: dict[str, tuple[Format, Format]] = {"rank": (rank_text, rank_text)}
 
 
 class _Margins(NamedTuple):
-    """Where the squares begin, and the line on which the word above them stands."""
+    """Margins of the grid: the start of the squares, and the line of the word above them."""
 
     left: int
     top: int
@@ -181,7 +181,7 @@ def _cell(view: View, index: int, name: str, corner: tuple[int, int], *, dense: 
 
 
 def anchor(name: str) -> str:
-    """Where a head is on the page, by its name: ``cross L0H1`` is at ``cross-L0H1``."""
+    """Return the anchor of a head by its name: ``cross L0H1`` is at ``cross-L0H1``."""
     return name.replace(" ", "-")
 
 

@@ -70,7 +70,7 @@ def _within(row: Statistic, name: str, numbers: Estimate) -> tuple[NDArray[np.fl
 
 
 def all_heads(result: xr.Dataset) -> dict[str, Any]:
-    """What the script of the pages needs of a survey of one kind; texts are data, not markup.
+    """Return the data for the script of a survey's pages, of one kind; texts are data, not markup.
 
     Heads are in the order of layers; a number that is missing is null.
     """
@@ -122,7 +122,7 @@ def texts_of(result: xr.Dataset, name: str) -> list[list[str]]:
 
 
 def _tokens(result: xr.Dataset) -> dict[int, str]:
-    """What stands for each number of the vocabulary that passages and drawn texts hold."""
+    """Return the labels of the tokens that passages and drawn texts hold, by vocabulary number."""
     if "token_text" not in result:
         return {}
     ids = result["token"].values.astype(int).tolist()
@@ -135,7 +135,7 @@ def _token(piece: PieceText) -> str:
 
 
 class HeadDetails:
-    """What the page of one head has beside the numbers that all have.
+    """Details of one head for its page, beside the numbers that all heads have.
 
     Args:
         result: of a survey, of one kind of attention.
@@ -182,7 +182,7 @@ class HeadDetails:
         return np.asarray(self._result[name].transpose(*dims).values)
 
     def of(self, layer: int, head: int) -> dict[str, Any]:
-        """That of a head, by the number of the layer as the model counts it."""
+        """Return the details of a head, by the number of the layer as the model counts it."""
         at = self._layers.index(layer), head
         by = list(zip(self._measures, self._order, strict=True))
         return {
@@ -225,12 +225,12 @@ class HeadDetails:
                 yield [decile, _short(here["score"][place]), text, query, keys, values]
 
     def _named(self, does: str) -> str:
-        """What a head does, by the label of its row."""
+        """Return the label of a behaviour's row."""
         known = {row.name: row for row in statistic_table()}
         return row_label(self._result, known[does]) if does in known else does.replace("_", " ")
 
     def _passages(self, at: tuple[int, int]) -> Iterator[dict[str, Any]]:
-        """Where in the whole corpus the head does most of what it does more than most heads."""
+        """Yield the passages for the behaviours in which the head exceeds most heads."""
         if not self._passage:
             return
         scores = self._passage["score"]

@@ -141,7 +141,7 @@ def _config(result: xr.Dataset, scatter: list[dict[str, Any]]) -> dict[str, Any]
 
 
 def _head(details: dict[str, Any], texts: list[list[str]]) -> dict[str, Any]:
-    """What is known of one head; texts from the weakest to the strongest."""
+    """Return the statistics of one head; texts from the weakest to the strongest."""
     deciles = sorted(details["deciles"][MEASURE])
     strengths = [score for _, score, *_ in deciles]
     counts, edges = np.histogram(strengths, BINS, (0, 1))

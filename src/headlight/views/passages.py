@@ -58,7 +58,7 @@ def drawn_passage(passage: Passage, *, own: bool) -> Markup:
 
 
 def strongest(passage: Passage) -> str:
-    """What is said under the line: who attends to what, and what the head does on average."""
+    """Return the caption of a line: who attends most to what, and by how much."""
     best = max(passage.tokens, key=lambda token: token.weight)
     names = (printable(shown.text) for shown in (passage.query, best.shown))
     return f"{' → '.join(names)} {percent_text(best.weight)}"

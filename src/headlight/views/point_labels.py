@@ -48,7 +48,7 @@ class Box:
 def placed_names(
     spots: Iterable[LabelPosition], room: Box, most: int = MOST
 ) -> list[tuple[LabelPosition, Box]]:
-    """Those that stand out most, each once, and free places for their names.
+    """Place the names of the points that stand out most, each once, where there is room.
 
     Args:
         spots: of all series; the one that is furthest from the others is named first.

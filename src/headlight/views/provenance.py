@@ -1,4 +1,4 @@
-"""Where a result is from, as a page says it at its foot."""
+"""Provenance of a result, as a page lists it at its foot."""
 
 import json
 from collections.abc import Mapping
@@ -50,7 +50,7 @@ class Provenance:
 
 
 def provenance(attributes: Mapping[str, object], command: str | None = None) -> Provenance:
-    """What the attributes of a result say about its origin.
+    """Return the origin of a result by its attributes.
 
     Args:
         attributes: Of a result; ``versions`` and ``settings`` hold JSON objects.
@@ -102,7 +102,7 @@ def _said(value: object) -> str:
 
 
 def _parsed(value: object) -> object:
-    """What an attribute of a file says: a JSON object or list, an array, or itself."""
+    """Parse an attribute of a file: a JSON object or list, an array, or itself."""
     if isinstance(value, np.ndarray):
         return value.tolist()
     if isinstance(value, str) and value.startswith(("{", "[")):

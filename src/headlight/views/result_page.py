@@ -1,4 +1,4 @@
-"""How the result of each study is shown: its tables, its pictures, its summary and its page.
+"""Page of the result of each study: its tables, its pictures, its summary.
 
 There is one module for each study, with ``sections(result)``, ``summary(result)`` and, if it likes,
 ``findings(result)``; everything else is made of these.
@@ -88,7 +88,7 @@ def summary(result: xr.Dataset) -> Summary:
 
 
 def findings(result: xr.Dataset) -> list[str]:
-    """What was found, a sentence each; of several kinds of attention with the kind before it.
+    """Return the findings, a sentence each; of several kinds of attention with the kind before it.
 
     Raises:
         UnknownNameError: it is the result of no study.
@@ -97,14 +97,14 @@ def findings(result: xr.Dataset) -> list[str]:
 
 
 def _findings(result: xr.Dataset, shown: str = "") -> Iterator[str]:
-    """Those that elements shown do not say themselves."""
+    """Yield the findings that the shown elements do not contain."""
     for part in split_for_display(result):
         kind = f"{ATTENTION[part.attrs['kind']]}: " if MULTI_KIND in part.attrs else ""
         yield from (kind + said for said in answers(part) if escape(said) not in shown)
 
 
 def answers(result: xr.Dataset) -> list[str]:
-    """What was found, a sentence each; none where the page of the study has no ``findings``.
+    """Return the findings, a sentence each; none where the page of the study has no ``findings``.
 
     Args:
         result: Of any study, of one kind of attention.
@@ -197,7 +197,7 @@ def study_page(
 
 
 def _introduced(result: xr.Dataset) -> Markup:
-    """Which model read what; names from the outside have a direction of their own."""
+    """Return the model and the corpus in a sentence; each name has a direction of its own."""
     about = Subject.of(result)
     name = Markup("<bdi>{}</bdi>").format
     read = "" if about.corpus is None else Markup(" reading {}").format(name(about.corpus))
@@ -217,7 +217,7 @@ def _terms(result: xr.Dataset) -> list[tuple[str, str, str]]:
 
 
 def _sizes(result: xr.Dataset) -> list[tuple[str, str]]:
-    """How many layers and heads, and of which attention."""
+    """Return the numbers of layers and heads, and the kind of attention."""
     found = []
     if {"layer", "head"} <= set(result.sizes):
         found.append(("layers × heads", f"{result.sizes['layer']} × {result.sizes['head']}"))

@@ -34,7 +34,7 @@ SAID = 3
 
 
 def summary(result: xr.Dataset) -> Summary:
-    """How much differs from the first run."""
+    """Return the number of differences from the first run."""
     found: Summary = {"texts": str(result.attrs["texts_read"])}
     names = _names(result)
     for other in result["other"].values.tolist():
@@ -49,7 +49,7 @@ def summary(result: xr.Dataset) -> Summary:
 
 
 def findings(result: xr.Dataset) -> list[str]:
-    """How much differs, which heads most, and when what they do arises."""
+    """Return findings on how much differs, in which heads, and when behaviours arise."""
     names, said = _names(result), _arisen(result)
     spoken_of = SAID if result.sizes["other"] == 1 else 1
     for other in result["other"].values.tolist():
@@ -81,7 +81,7 @@ def findings(result: xr.Dataset) -> list[str]:
 
 
 def sections(result: xr.Dataset) -> list[Section]:
-    """When behaviours arise, which heads differ, texts that show it, and all that differs."""
+    """Return the sections: when behaviours arise, heads that differ, texts, all differences."""
     found = [_strip(result), _heads(result), _texts(result), _table(result), _places(result)]
     return [each for each in found if each.drawings or each.tables or each.html]
 
@@ -138,12 +138,12 @@ def _distance(here: xr.Dataset) -> str:
 
 
 def _target(result: xr.Dataset, behaviour: str) -> str:
-    """What a head gives a share to, in words."""
+    """Return the target of a head's share, in words."""
     return row_target(result, row_of(behaviour))
 
 
 def _arisen(result: xr.Dataset) -> list[str]:
-    """Of three runs and more: where each behaviour first is strong, in the order of the runs."""
+    """Return sentences on where each behaviour first is strong, for three or more runs."""
     if result.sizes["run"] < 3:
         return []
     shown = _own_shares(result)

@@ -1,4 +1,4 @@
-"""What is said of a result in its title, and texts from the outside in the room there is."""
+"""Titles of results, and texts from outside shortened to the room there is."""
 
 import re
 from collections.abc import Mapping
@@ -13,13 +13,13 @@ from headlight.vocabulary import ATTENTION, CORPUS_LABEL, MODEL_LABEL, base_name
 
 
 def model_name(attributes: Mapping[str, object]) -> str:
-    """What the model of a result is called in a title: as users say, or by its `base_name`."""
+    """Return the name of a result's model in a title: as users named it, or its `base_name`."""
     return str(attributes.get(MODEL_LABEL) or base_name(attributes.get("model", "a model")))
 
 
 @dataclass(frozen=True, slots=True)
 class Subject:
-    """Which model read what, and by which attention if there is more to tell than one text.
+    """Subject of a result: the model, the corpus, and the kind of attention if it is worth naming.
 
     Attributes:
         model: what it is called.
@@ -33,7 +33,7 @@ class Subject:
 
     @classmethod
     def of(cls, result: xr.Dataset) -> "Subject":
-        """That of a result."""
+        """Return the subject of a result."""
         attributes = result.attrs
         kind = str(attributes.get("kind", ""))
         told = MULTI_KIND in attributes or kind == "cross"

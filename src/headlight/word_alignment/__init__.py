@@ -1,4 +1,4 @@
-"""Which words of a sentence and its translation belong together, as a model sees it.
+"""Alignment of the words of a sentence and its translation, as a model links them.
 
 `soft` makes matrices between target and source words of cross-attention, and links of them;
 `inputs` makes such matrices of gradients and of predictions without a word.  `aligner` does all of

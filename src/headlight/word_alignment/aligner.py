@@ -55,7 +55,7 @@ class Alignment:
 
     @property
     def scores(self) -> dict[tuple[int, int], float]:
-        """What `soft` says of every link."""
+        """Return the score of every link in `soft`."""
         if self.soft is None:
             return {}
         return {(i, j): float(self.soft[j, i]) for i, j in sorted(self.links)}
@@ -226,5 +226,5 @@ def _units(words: Sequence[int]) -> list[int]:
 
 
 def reversed_pairs(pairs: Iterable[TranslationPair]) -> Iterator[TranslationPair]:
-    """The same with source and target exchanged."""
+    """Return the pairs with source and target exchanged."""
     return (replace(pair, source=pair.target, target=pair.source) for pair in pairs)

@@ -27,7 +27,7 @@ USUAL_LAYER = 8
 
 
 def encoder_of(model: CapturedModel) -> CapturedModel:
-    """What of a model reads one sentence: an encoder, without its head or its decoder.
+    """Return the part of a model that reads one sentence: an encoder, without head or decoder.
 
     Raises:
         UsageError: The model reads from left to right alone.

@@ -47,7 +47,7 @@ def check_predicts(model: CapturedModel, measure: str) -> None:
 def input_matrix(
     model: CapturedModel, batch: Batch, measure: str, settings: InputMeasureSettings
 ) -> PieceMatrix:
-    """What every source piece does for the prediction of every target piece.
+    """Return the effect of every source piece on the prediction of every target piece.
 
     * ``gradient``: of log p(piece) by the embedding of the source piece; the inner product with the
       embedding where it is positive (Ding et al. 2019); rows sum to 1, special tokens included;

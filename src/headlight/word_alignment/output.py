@@ -17,7 +17,7 @@ EVERY = 256
 
 @dataclass(frozen=True)
 class LinkFile:
-    """Where links go, and what is half done until all are there.
+    """File of links, and its unfinished state until all are there.
 
     Until the end, lines stand in ``NAME.partial``, and ``NAME.state`` says how many pairs they are
     of; then the first takes the final name, and the other goes.
@@ -41,7 +41,7 @@ class LinkFile:
 
     @property
     def state(self) -> Path:
-        """How many pairs they are of."""
+        """Return the path of the file that counts the finished pairs."""
         return self.path.with_name(f"{self.path.name}.state")
 
     def check_free(self) -> None:
@@ -122,7 +122,7 @@ class OpenLinkFile:
         self._stream = stream
 
     def begin(self, text: str) -> None:
-        """What stands before the first pair."""
+        """Write the text before the first pair."""
         self._stream.write(text.encode())
 
     def write(self, text: str) -> None:

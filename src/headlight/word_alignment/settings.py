@@ -1,4 +1,4 @@
-"""How links between words are found; without torch."""
+"""Settings of links between words; without torch."""
 
 from dataclasses import dataclass, field
 from typing import Annotated, Literal, get_args
@@ -57,7 +57,7 @@ class InputMeasureSettings(Settings):
 
 @dataclass(frozen=True, kw_only=True)
 class SimilaritySettings(Settings):
-    """How similarities of hidden states are computed and become links.
+    """Settings of how similarities of hidden states are computed and become links.
 
     Attributes:
         iterations: of ``itermax``, the first included.
@@ -73,7 +73,7 @@ class SimilaritySettings(Settings):
 
 @dataclass(frozen=True, kw_only=True)
 class LinkSettings(Settings):
-    """How matrices between pieces become links between words.
+    """Settings of how matrices between pieces become links between words.
 
     Attributes:
         null: whether special tokens of the source may win (``special``: the word then has no link,
@@ -165,7 +165,7 @@ class AlignerSettings(LinkSettings):
             )
 
     def for_model(self, name: str, *, translates: bool) -> "AlignerSettings":
-        """The same with the measure that suits a model, where none is named.
+        """Return the settings with the measure that suits a model, where none is named.
 
         Args:
             name: of the model.

@@ -31,7 +31,7 @@ SHORT = 2
 
 @dataclass(frozen=True, eq=False)
 class Units:
-    """What is linked on one side of a batch.
+    """Units that are linked on one side of a batch.
 
     Attributes:
         states: A hidden state for every unit; that of a word is the mean of its pieces.
@@ -45,7 +45,7 @@ class Units:
 
     @classmethod
     def of(cls, states: States, batch: Batch, unit: str | None) -> "Units":
-        """Those of a batch.
+        """Return the units of a batch.
 
         Args:
             states: Of its tokens.
@@ -71,7 +71,7 @@ class SentencePairs:
 
     @property
     def there(self) -> UnitLinks:
-        """Where both units are."""
+        """Return the mask of pairs where both units are real."""
         return self.target.there[:, :, None] & self.source.there[:, None]
 
     def links_of_words(self, links: UnitLinks) -> Bool[Tensor, "batch target_word source_word"]:
@@ -200,7 +200,7 @@ def softmax(similarity: Similarity, there: UnitLinks, threshold: float = 0.001) 
 
 
 def chances(similarity: Similarity, there: UnitLinks) -> Similarity:
-    """How likely two units are a link: the harmonic mean of the two probabilities of `softmax`.
+    """Return the probability of links: the harmonic mean of the two of `softmax`.
 
     Each is computed of inner products divided by √(units of the side), as in awesome-align.
     """
@@ -213,7 +213,7 @@ def chances(similarity: Similarity, there: UnitLinks) -> Similarity:
 
 
 def _sizes(there: UnitLinks, axis: int) -> Int64[Tensor, "batch 1 1"]:
-    """How many units there are along an axis."""
+    """Return the largest number of units along an axis."""
     return there.sum(axis).amax(-1).clamp_min(1)[:, None, None]
 
 

@@ -32,7 +32,7 @@ class Sides:
 
     @classmethod
     def of(cls, batch: Batch) -> "Sides":
-        """Those of a batch with a target.
+        """Return the sides of a batch with a target.
 
         What a place predicts is what the next one reads; the end of the sentence, which the last
         one predicts, belongs to no word.
@@ -65,7 +65,7 @@ class Sides:
 def layer_matrix(
     scores: Scores, measure: str, words: WordPair, pooling: str = "norms"
 ) -> WordMatrix:
-    """What all heads of a layer together say of every pair of words, in one row for the heads.
+    """Return the scores of every pair of words by all heads of a layer, in one row for the heads.
 
     * ``weight``, ``effective``: the mean over the heads;
     * ``norm``: ‖Σ_h α f(x)‖, the norm of the sum over the heads.
@@ -80,7 +80,7 @@ def layer_matrix(
 def head_matrices(
     scores: Scores, measure: str, words: WordPair, pooling: str = "norms"
 ) -> WordMatrix:
-    """What each head says of every pair of words."""
+    """Return the scores of every pair of words by each head."""
     return word_score(scores, measure, words, pooling)
 
 

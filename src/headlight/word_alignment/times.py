@@ -1,4 +1,4 @@
-"""When words are said, by a matrix between the pieces of a transcript and frames of sound.
+"""Times of words, by a matrix between the pieces of a transcript and frames of sound.
 
 Source: Radford et al. (2022), "Robust speech recognition via large-scale weak supervision", and the
 word timing of its published code: what a piece gives to the frames that are heard, standardised

@@ -103,7 +103,7 @@ def _flags(command: Any) -> set[str]:
 
 
 def _place_of_paper(args: Sequence[str]) -> int:
-    """Where the first argument stands that is no option, nor the value of one."""
+    """Return the index of the first argument that is no option, nor the value of one."""
     place = 0
     while place < len(args) and args[place].startswith("-"):
         has_value = "=" in args[place] or args[place] in (*SWITCHES, "-h", "--help")

@@ -21,7 +21,7 @@ BEHIND = 2.0
 
 
 def permuted(weight: Weight, keys: Keys, noise: Noise) -> Weight:
-    """The same weights on the same keys, in the random order of the noise."""
+    """Return the weights permuted over the same keys, in the random order of the noise."""
     wide = keys.expand(weight.shape)
     places = (~wide).byte().argsort(dim=-1, stable=True)
     drawn = noise.masked_fill(~wide, BEHIND).argsort(dim=-1, stable=True)
@@ -29,7 +29,7 @@ def permuted(weight: Weight, keys: Keys, noise: Noise) -> Weight:
 
 
 def uniform(weight: Weight, keys: Keys) -> Weight:
-    """The same weight on every key."""
+    """Return the same weight for every key."""
     share = _mass(weight, keys) / keys.sum(-1, keepdim=True).clamp_min(1)
     return torch.where(keys, share, weight)
 
@@ -43,6 +43,6 @@ def on_one(weight: Weight, keys: Keys, order: Float[Tensor, "batch head query ke
 
 
 def _mass(weight: Weight, keys: Keys) -> Float[Tensor, "batch head query 1"]:
-    """What a row gives to the keys that take part."""
+    """Return the total weight of a row on the keys that take part."""
     found: Float[Tensor, "batch head query 1"] = (weight * keys).sum(-1, keepdim=True)
     return found

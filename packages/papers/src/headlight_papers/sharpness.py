@@ -1,4 +1,4 @@
-"""What happens to texts by how sharp attention is: bins of the largest weight."""
+"""Change of texts by how sharp attention is: bins of the largest weight."""
 
 from collections.abc import Mapping, Sequence
 from itertools import pairwise
@@ -20,7 +20,7 @@ Points = NDArray[np.float64]
 
 
 def place_label(name: str) -> str:
-    """Whose attention was replaced at once."""
+    """Return the label of the place whose attention was replaced at once."""
     if name == "all":
         return "all layers"
     return name if "H" in name else name.replace("L", "layer ")
@@ -33,7 +33,7 @@ def places_of(result: xr.Dataset) -> list[str]:
 
 
 def by_sharpness(points: Mapping[str, Points]) -> pd.DataFrame:
-    """Of each place, how many texts each bin has, and the quartiles of their values."""
+    """Return, by place, the number of texts in each bin, and the quartiles of their values."""
     return pd.DataFrame(
         [
             {
@@ -80,7 +80,7 @@ def _in_bins(points: Points) -> list[tuple[str, Points]]:
 
 
 def quartiles(seen: Points) -> dict[str, float]:
-    """Of values by name; NaN where there are none."""
+    """Return the quartiles of values by name; NaN where there are none."""
     names = ("lower quartile", "median", "upper quartile")
     values: Sequence[float] = (
         np.percentile(seen, [25, 50, 75]).tolist() if len(seen) else [np.nan] * 3

@@ -37,7 +37,7 @@ def spans_of(tags: Sequence[str], reading: Reading = "strict") -> list[Span]:
 
 @dataclass(frozen=True, slots=True)
 class SpanScore:
-    """How many spans there are and are found; scores of parts add up.
+    """Counts of gold, predicted and correct spans; scores of parts add up.
 
     Attributes:
         correct: spans that were found with their exact place and type.

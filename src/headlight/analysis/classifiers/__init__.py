@@ -1,1 +1,1 @@
-"""What studies of classifiers share: the plan, scores, the effect of removing words and heads."""
+"""Classifiers in studies: the plan, scores, the effect of removing words and heads."""

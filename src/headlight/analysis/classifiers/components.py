@@ -1,4 +1,4 @@
-"""Whose attention is replaced at once, and which of its rows and keys take part."""
+"""Components of attention that are replaced at once, and which of their rows and keys take part."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
@@ -21,7 +21,7 @@ KeyMask = Bool[Tensor, "batch 1 query key"]
 
 
 def components_of(by: Sequence[Scope], sites: Sequence[AttentionSite]) -> list[Component]:
-    """Whose attention is replaced at once, in the order in which results have it."""
+    """Return the components whose attention is replaced at once, in the order of results."""
     found: list[Component] = []
     if "all" in by:
         found.append((None, None))

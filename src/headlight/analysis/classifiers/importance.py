@@ -1,4 +1,4 @@
-"""How important each word of a text is to a prediction, by each measure."""
+"""Importance of each word of a text for a prediction, by each measure."""
 
 from collections.abc import Sequence
 
@@ -50,9 +50,9 @@ class AttentionImportance:
 def share_of_rows(
     size: Float[Tensor, "batch query key"], rows: Bool[Tensor, "batch query"] | None
 ) -> Float[Tensor, "batch *query key"]:
-    """What keys are given by these rows together, as shares; evenly where nothing is given.
+    """Return the shares that keys receive from these rows together; equal where nothing is given.
 
-    Without any rows, what they are given by each.
+    Without any rows, the shares that each query gives.
     """
     given = size if rows is None else (size * rows[..., None]).sum(1)
     whole = given.sum(-1, keepdim=True)

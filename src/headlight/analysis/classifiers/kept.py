@@ -1,4 +1,4 @@
-"""What the numbers of a study are made of, kept beside its result so that they can be checked."""
+"""Files of the values behind a study's numbers, kept beside its result for checks."""
 
 from dataclasses import dataclass
 from pathlib import Path
@@ -55,7 +55,7 @@ class KeptFiles:
 def kept_files(
     settings: KeepSettings, folder: RunFolder | None, study: str, model: CapturedModel
 ) -> KeptFiles | None:
-    """Where what numbers are made of is kept; None if nobody asks for it.
+    """Return the files of a run's per-text values; None if they are not requested.
 
     Raises:
         UsageError: the run has no folder on this machine.

@@ -149,7 +149,7 @@ class _Classified:
 
     @property
     def counts(self) -> Counts:
-        """What became of the texts in the latest iteration."""
+        """Return the counts of the texts in the latest iteration."""
         return self.examples.counts
 
     def __iter__(self) -> Iterator[Classified]:
@@ -163,10 +163,10 @@ class _Classified:
                 yield self._of_sentence(example)
 
     def _check_ends(self, example: Encoded, before: int | None) -> int:
-        """How often the end-of-text token is in an example; as often as in those `before`.
+        """Count the end-of-text tokens of an example, which must be as many as in those `before`.
 
         Raises:
-            CorpusError: it is not.
+            CorpusError: the numbers differ.
         """
         ends = example.ids.count(self.end) if self.end is not None else 0
         if before not in (None, ends):
@@ -202,7 +202,7 @@ def require_finite_predictions(logits: Tensor, model: CapturedModel, batch: Batc
 
 
 class LabelPositions:
-    """Where in what a classifier gives for a batch its predictions are.
+    """Positions of the predictions in the output of a classifier for a batch.
 
     Args:
         examples: Of the batch, in its order; padded on the right.
@@ -228,7 +228,7 @@ class LabelPositions:
     def predictions(
         self, logits: Float[Tensor, "batch *token class"]
     ) -> Float[Tensor, "output class"]:
-        """Those of the logits of a batch that are predictions, text by text."""
+        """Return the logits of a batch that are predictions, text by text."""
         return logits if self._places is None else logits[self._rows, self._places]
 
     def probabilities(self, model: CapturedModel, batch: Batch) -> Outputs:

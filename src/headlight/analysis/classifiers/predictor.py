@@ -161,7 +161,7 @@ class CapturedPredictor:
     def gradient_input(
         self, label: int | None = None, *, attention_fixed: bool = False
     ) -> Float[Tensor, "text token"]:
-        """Of a tagger by the mean over the words of a sentence."""
+        """Compute gradient × input; of a tagger for the mean over the words of a sentence."""
 
         def probability(output: Any) -> Float[Tensor, " text"]:
             found = self.positions.predictions(output.logits).softmax(-1)
@@ -175,7 +175,7 @@ class CapturedPredictor:
 
     @property
     def _layers(self) -> list[AttentionSite]:
-        """Those of the component."""
+        """Return the attention modules of the component."""
         return [site for site in self.sites if self.component[0] in (None, site.layer)]
 
     def _replaced(self, change: Change) -> AbstractContextManager[None]:
@@ -201,7 +201,7 @@ class CapturedPredictor:
         return [part.unflatten(1, (-1, queries)) for part in parts]  # type: ignore[no-untyped-call]
 
     def _copies(self, number: int) -> dict[str, Any]:
-        """What the model takes, for copies of the batch one after the other."""
+        """Return the inputs of the model, for copies of the batch one after the other."""
         return {
             name: value.repeat(number, *[1] * (value.ndim - 1))
             if isinstance(value, Tensor)

@@ -9,7 +9,7 @@ from jaxtyping import Float64
 def class_shares(
     labels: Sequence[Sequence[int]], classes: int
 ) -> Float64[np.ndarray, "text class"]:
-    """Of each text the share of its predictions that should be of each class."""
+    """Return the share of each class among the labels of each text."""
     found: Float64[np.ndarray, "text class"] = np.array(
         [np.bincount(each, minlength=classes) / len(each) for each in labels]
     )

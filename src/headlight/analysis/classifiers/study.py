@@ -1,4 +1,4 @@
-"""What studies of classifiers share: one pass over labelled texts, batch by batch."""
+"""Studies of classifiers: one pass over labelled texts, batch by batch."""
 
 from abc import ABC, abstractmethod
 from collections.abc import Sequence
@@ -113,7 +113,7 @@ class ClassifierStudy(CorpusStudy[S]):
 
 
 class ClassifierObserver(ABC, Generic[S]):
-    """What observers of a batch of a classifier begin with."""
+    """Base of observers of a classifier's batch."""
 
     def __init__(
         self, study: ClassifierStudy[S], batch: Batch, examples: Sequence[Classified]
@@ -131,7 +131,7 @@ class ClassifierObserver(ABC, Generic[S]):
 
     @abstractmethod
     def tally(self) -> Tally:
-        """What was seen in the batch."""
+        """Return the tally of the batch."""
 
     @property
     def _text_ids(self) -> Int64[np.ndarray, " text"]:
@@ -139,7 +139,7 @@ class ClassifierObserver(ABC, Generic[S]):
         return np.array(self._texts.text_ids, dtype=np.int64)
 
     def _scores(self, right: Float64[np.ndarray, " text"]) -> dict[str, Accumulator]:
-        """How often the model is right, by text, and which class would be: of every tally."""
+        """Return the accuracy by text, and the shares of classes, which every tally has."""
         classes = Moments(self._shares.shape[1:])
         classes.update(self._shares)
         return {"accuracy": self._slots(right), "classes": classes}

@@ -1,4 +1,4 @@
-"""What each token takes from each in one layer, by several measures, for one text."""
+"""Maps of one layer between tokens, by several measures, for one text."""
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
@@ -39,7 +39,7 @@ def layer_maps(
     pair: str | None = None,
     kind: Kind | None = None,
 ) -> dict[str, Maps]:
-    """What each token takes from each in each layer, all heads together, before any rollout.
+    """Return the maps of each layer between tokens, all heads together, before any rollout.
 
     Args:
         model: an encoder or a decoder; of an encoder-decoder the encoder is read.

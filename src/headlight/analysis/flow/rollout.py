@@ -65,7 +65,7 @@ UNIT = 2**30
 def attention_flow(
     maps: Float[Tensor, "layer query key"], token: int = -1, *, residual: float = 0.5
 ) -> Float[Tensor, " key"]:
-    """How much can go from each input token to one token after the last of these layers.
+    """Return the maximum flow from each input token to one token after the last of these layers.
 
     Every token after every layer is a node; the edge to a token of the layer before has what is
     taken from it as its capacity.  All ways to one input token are used at once, and those to the

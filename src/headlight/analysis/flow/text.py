@@ -1,4 +1,4 @@
-"""What is read when tokens are followed: one text, and the attention of it to itself."""
+"""Subject of a flow of tokens: one text, and its attention to itself."""
 
 from dataclasses import dataclass, replace
 

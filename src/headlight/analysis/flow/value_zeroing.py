@@ -1,4 +1,4 @@
-"""How each token changes in a layer when the value of another is zero.
+"""Change of each token in a layer when the value of another is zero.
 
 To take the value of token j away takes Σ_h α_hij v_hj from what is projected for query i, and
 nothing else of the attention changes.  So each block runs again with what it was given, and its
@@ -95,7 +95,7 @@ class _Runs:
         self._open: list[_BlockRun] = []
 
     def hooks(self) -> list[Registration]:
-        """That see blocks and attention modules."""
+        """Return the hooks on blocks and attention modules."""
         before = [
             (partial(block.register_forward_pre_hook, with_kwargs=True), self._begin)
             for block in self._blocks
@@ -152,7 +152,7 @@ class _Zeroing:
         return (given[0].reshape(1, *copies.shape[1:]) - copies, *given[1:])
 
     def seen(self) -> Bool[Tensor, "query key"]:
-        """Which keys have any weight."""
+        """Return the mask of keys that have any weight."""
         assert self._taken is not None  # noqa: S101 - the block has run
         return (self._taken[0][0] != 0).any(0)
 

@@ -1,4 +1,4 @@
-"""How much each input token contributes to each hidden token (hidden token attribution)."""
+"""Contribution of each input token to each hidden token (hidden token attribution)."""
 
 from headlight.capture.attribution.contributions import Attribution, attribute
 

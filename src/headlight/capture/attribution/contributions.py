@@ -1,4 +1,4 @@
-"""How much each input token contributes to each hidden token (hidden token attribution)."""
+"""Contribution of each input token to each hidden token (hidden token attribution)."""
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, fields, replace
@@ -131,14 +131,14 @@ def _single_texts(batch: Batch) -> Iterator[Batch]:
 
 @dataclass(frozen=True)
 class _Places:
-    """Which positions of a batch are real, for hidden tokens and for input tokens."""
+    """Positions of a batch that are real, for hidden tokens and for input tokens."""
 
     query: Bool[Tensor, "batch query"]
     key: Bool[Tensor, "batch key"]
 
     @classmethod
     def of(cls, batch: Batch, kind: Kind) -> "_Places":
-        """Those of one kind: of the text, of the target, or of both."""
+        """Return the positions of one kind: of the text, of the target, or of both."""
         source, target = batch.attention_mask.bool(), _target_mask(batch)
         has_target = batch.target_mask is not None
         query = target if has_target and kind != "encoder" else source
@@ -148,7 +148,7 @@ class _Places:
     def spread(
         self, values: Sequence[Float[Tensor, "layer ..."]]
     ) -> Float[Tensor, "layer batch query key"]:
-        """What was found for each text, at its positions in the batch; 0 elsewhere."""
+        """Return the values of each text at its positions in the batch; 0 elsewhere."""
         batch, queries = self.query.shape
         whole = values[0].new_zeros(values[0].shape[0], batch, queries, self.key.shape[1])
         for row, found in enumerate(values):

@@ -32,7 +32,7 @@ def squared_moves(
     keys: Int64[Tensor, " change"],
     maps: TokenMaps | None = None,
 ) -> SquaredMoves:
-    """How far all hidden tokens move, squared, per unit of each change.
+    """Compute the squared change of all hidden tokens per unit of each change.
 
     Args:
         run: a text in its model.
@@ -71,7 +71,7 @@ def token_maps(run: Run, changes: int, memory: int) -> tuple[TokenMaps | None, i
 
 @cache
 def _load_rules() -> None:
-    """What torch loads at the first use of forward mode; it warns of its own use of TorchScript."""
+    """Load the rules of forward mode, hiding torch's warning about its own use of TorchScript."""
     with warnings.catch_warnings(), forward_ad.dual_level():
         warnings.filterwarnings("ignore", message=".*torch.jit.script")
         forward_ad.make_dual(torch.zeros(1), torch.zeros(1))  # type: ignore[no-untyped-call]
@@ -84,7 +84,7 @@ def portions(run: Run, changes: int, memory: int) -> Iterator[slice]:
 
 
 def bytes_of_a_change(run: Run) -> int:
-    """What one tangent takes at most: the hidden states, and the widest values on the way.
+    """Return the most bytes of a tangent: hidden states, and the widest values between them.
 
     At its widest place a block holds some eight tensors, of the width of its widest linear map or
     of a number for every head and pair of tokens.

@@ -73,11 +73,11 @@ class Run:
 
     @cached_property
     def shapes(self) -> tuple[torch.Size, ...]:
-        """Of all hidden states; no change of the input makes them others."""
+        """Return the shapes of all hidden states, which no change of the input alters."""
         return tuple(state.shape for state in self.states_of(None))
 
     def changed(self, embedded: Tensor) -> Tensor:
-        """What the model computes with in place of `embedded`; only its first use counts.
+        """Return the value to compute with in place of `embedded`; only its first use counts.
 
         An encoder and a decoder may share one embedding module, layers may share one block.
         """
@@ -138,7 +138,7 @@ def _run(model: CapturedModel, network: Any, text: Batch, kind: Kind, first: nn.
 
 
 def _without_target(batch: Batch) -> Batch:
-    """What an encoder reads of a batch."""
+    """Return the batch without its target, as an encoder reads it."""
     targets: dict[str, Any] = {
         each.name: None for each in fields(batch) if each.name.startswith("target")
     }
@@ -207,7 +207,7 @@ def _is_state(value: Any) -> bool:
 
 
 def _around(stack: nn.Module, attention: nn.Module) -> list[nn.Module]:
-    """What holds the first attention, and the first of the blocks, which may have none."""
+    """Return the modules around the first attention, and the first block, which may have none."""
     holders = [module for module in stack.modules() if _holds(module, attention)]
     return holders + [
         holder[0]

@@ -106,7 +106,7 @@ class ShortRules(TorchFunctionMode):
     def _of_wide(
         self, func: Callable[..., Any], args: tuple[Any, ...], options: dict[str, Any]
     ) -> Tensor | None:
-        """What functions of an inner layer give of which no tangent is needed; else None."""
+        """Apply a function within an inner layer that needs no tangent; None for others."""
         if func in POINTWISE or RULES.get(func) is _elementwise:
             return self._pointwise(func, args, options)
         place = INPUT.get(func, 0)

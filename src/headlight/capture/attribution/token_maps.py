@@ -22,7 +22,7 @@ Maps = Float[Tensor, "token d_in d_out"]
 
 @dataclass(frozen=True)
 class WideMove:
-    """How an inner layer moves with its input: Σ_k diag(slope_k) weight_k, not multiplied yet.
+    """Tangent of an inner layer by its input: Σ_k diag(slope_k) weight_k, not multiplied yet.
 
     Attributes:
         given: The input, with its tangent.
@@ -35,12 +35,12 @@ class WideMove:
     bent: bool = False
 
     def scaled(self, by: Tensor) -> "WideMove":
-        """That of a function with these slopes."""
+        """Return the tangent behind an elementwise function with these slopes."""
         terms = tuple((weight, slope.reshape(by.shape) * by) for weight, slope in self.terms)
         return replace(self, terms=terms, bent=True)
 
     def __add__(self, other: "WideMove") -> "WideMove":
-        """That of a sum of what has the same input; a weight stands in it once."""
+        """Return the tangent of a sum of values with the same input; a weight stands in it once."""
         found = {id(weight): (weight, slope) for weight, slope in self.terms}
         for weight, slope in other.terms:
             known = found.get(id(weight))
@@ -111,7 +111,7 @@ def _product(moves: Tensor, maps: Tensor) -> Tensor:
 def _many_products(
     _: Any, where: tuple[int | None, ...], moves: Tensor, maps: Tensor
 ) -> tuple[Tensor, int]:
-    """Of many moves at once: one product of matrices for each token."""
+    """Multiply many moves at once: one product of matrices for each token."""
     assert where[0] is not None and where[1] is None  # noqa: S101, PT018 - moves alone are many
     found = torch.bmm(moves.movedim(where[0], 1), maps)
     return found.transpose(0, 1).contiguous(), 0  # as everything around it lies in memory

@@ -115,7 +115,7 @@ class _Remover:
 
 
 def _parts(given: Tensor, number: int, site: AttentionSite) -> Tensor:
-    """What a projection is given, as ``part position head head_dim``."""
+    """Return the input of a projection, as ``part position head head_dim``."""
     if given.shape[0] % number:
         raise UsageError(
             f"a batch of {given.shape[0]} rows has no {number} equal parts, from each of which "

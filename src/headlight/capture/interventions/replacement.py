@@ -201,7 +201,7 @@ class Replacer:
         return made.reshape(context.shape).contiguous(), changed
 
     def note_used(self, inner: "Replacer") -> None:
-        """What ran while another one stood in for this one."""
+        """Add the modules and passes of another replacer that stood in for this one."""
         self._used |= inner._used
         self._passes += inner._passes
 

@@ -1,4 +1,4 @@
-"""What the output of a linear network is a sum of: embeddings, biases, and what else was added."""
+"""Addends of the output of a linear network: embeddings, biases, and others."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -90,7 +90,7 @@ def slopes_of(
 
 
 def share(slope: Tensor, value: Tensor) -> Tensor:
-    """What each number of an addend adds: the number times its slope.
+    """Return the contribution of each number of an addend: the number times its slope.
 
     Masks add -∞, which nothing depends on.
     """

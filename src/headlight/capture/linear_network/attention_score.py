@@ -26,7 +26,7 @@ from headlight.errors import UnsupportedModelError
 
 @dataclass
 class SideParts:
-    """What one side of a score is made of.
+    """Addends of one side of a score.
 
     Attributes:
         token: what the embedding of the token adds.
@@ -63,7 +63,7 @@ def score_parts(
     site: AttentionSite,
     cell: tuple[int, int, int],
 ) -> ScoreParts:
-    """What the score of a cell is made of, on both sides.
+    """Decompose the score of a cell into its addends, on both sides.
 
     Args:
         model: in float32 or float64.

@@ -35,7 +35,7 @@ Side = Literal["text", "target"]
 
 @dataclass
 class Component:
-    """What one part of a model adds to a logit.
+    """Contribution of one part of a model to a logit.
 
     Attributes:
         kind: what it is.
@@ -54,7 +54,7 @@ class Component:
 
 @dataclass(frozen=True, eq=False)
 class HeadParts:
-    """What the heads of one attention module add to a logit, by the token that they attend to."""
+    """Contributions of the heads of one attention module to a logit, by attended token."""
 
     site: AttentionSite
     direct: Float64[Tensor, "head key"]
@@ -88,7 +88,7 @@ def decompose(
     lengths: Mapping[Side, int],
     slope: Slope = "zero_origin",
 ) -> Decomposition:
-    """What a number in the output of a model for one text is made of.
+    """Decompose a number in the output of a model for one text.
 
     Args:
         model: with its head.
@@ -110,7 +110,7 @@ def decompose(
 
 @dataclass(frozen=True, eq=False)
 class _Later:
-    """What heads and linear maps put out, and the slopes of the whole network there."""
+    """Outputs of heads and linear maps, and the slopes of the whole network there."""
 
     attention: Sequence[tuple[Attended, Tensor | None]]
     linear: Sequence[tuple[Tensor, Tensor | None]]
@@ -197,7 +197,7 @@ def by_head(done: Attended, slope: Tensor | None) -> Float64[Tensor, "head key"]
 def _pairs(
     addends: Sequence[Addend], slopes: Sequence[Tensor | None]
 ) -> Iterator[tuple[Addend, Tensor]]:
-    """Those that the output depends on."""
+    """Yield the addends that the output depends on, with their slopes."""
     for addend, slope in zip(addends, slopes, strict=True):
         if slope is not None and bool(slope.any()):
             yield addend, slope
@@ -208,7 +208,7 @@ def _sum(slope: Tensor | None, value: Tensor) -> float:
 
 
 class _Sides:
-    """Where the tokens of a text stand in what is added."""
+    """Positions of the tokens of a text in the addends."""
 
     def __init__(self, model: CapturedModel, lengths: Mapping[Side, int]) -> None:
         network: Any = model.transformer
@@ -225,7 +225,7 @@ class _Sides:
         }
 
     def of(self, place: str) -> Side:
-        """Of the module that adds."""
+        """Return the side of the module that adds."""
         inside = place == self._encoder or place.startswith(f"{self._encoder}.")
         return "text" if not self._encoder or inside else "target"
 
@@ -247,19 +247,19 @@ class Table:
                 self._sites.setdefault(each.block, each.site)
 
     def of_addend(self, addend: Addend) -> Component:
-        """Of what was added."""
+        """Return the component of an addend."""
         if addend.kind == "bias":
             site = self._sites.get(addend.block)
             return self._row((2, "bias", addend.name, addend.block), "bias", addend.name, site)
         return self._row((0, "embeddings"), "embeddings", "embeddings", None)
 
     def of_attention(self, done: Attended) -> Component:
-        """Of the heads of a module."""
+        """Return the component of the heads of a module."""
         key = (1, done.block, 0, done.site.kind, done.site.layer)
         return self._row(key, "attention", done.site.name, done.site)
 
     def of_linear(self, addend: Addend) -> Component:
-        """Of a linear map that writes into the residual stream."""
+        """Return the component of a linear map that writes into the residual stream."""
         site = self._sites.get(addend.block)
         if site is None:
             return self._row((1, addend.block, 1, addend.place), "other", addend.place, None)

@@ -1,4 +1,4 @@
-"""What becomes of parts of a token behind the feed-forward network, as the model runs.
+"""Parts of a token behind the feed-forward network, as the model runs.
 
 Kobayashi et al. (2024) give each part of what leaves an attention block its share of what the
 feed-forward network makes of the whole: integrated gradients of its activations, which are the
@@ -80,7 +80,7 @@ class _Follower:
         self._level: forward_ad.dual_level | None = None
 
     def hooks(self) -> list[Any]:
-        """That see where attention blocks end, and the sums behind feed-forward networks."""
+        """Return the hooks on the ends of attention blocks, and on the sums that follow them."""
         begins = dict.fromkeys(each[0] for each in self._ends.values())
         ends = dict.fromkeys(each[1] for each in self._ends.values())
         # A sum may be seen where the next block begins to end: it is looked at first.
@@ -139,7 +139,7 @@ class _Follower:
 
 
 def _ends(site: AttentionSite, residual: ResidualSite) -> tuple[Place, Place]:
-    """Where the attention block ends, and where the sum behind the feed-forward network is seen."""
+    """Return the end of the attention block, and the sum behind the feed-forward network."""
     behind: FeedForwardSite | None = residual.feed_forward
     if residual.output is None or behind is None or behind.sum is None:
         why = (

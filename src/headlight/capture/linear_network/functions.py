@@ -152,7 +152,7 @@ _IN_PLACE = frozenset({"iadd", "isub", "imul", "itruediv", "setitem"})
 
 
 def name_of(func: Callable[..., Any]) -> str:
-    """Of a function of torch, without the underscores of operators and of work in place."""
+    """Return the name of a function of torch, without the underscores around it."""
     name: str = getattr(func, "__name__", "")
     if name == "__get__":
         return str(getattr(getattr(func, "__self__", None), "__name__", ""))

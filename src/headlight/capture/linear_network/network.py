@@ -94,7 +94,7 @@ class _Keeper:
         self._depth, self._block = 0, -1
 
     def hooks(self, network: nn.Module) -> list[Registration]:
-        """That see which module runs."""
+        """Return the hooks that track which module runs."""
         return [
             hook
             for name, module in self._modules(network)
@@ -138,7 +138,7 @@ class _Keeper:
         return any(module is self._sites[self._last].module for _, module in self._open)
 
     def name(self, value: Tensor) -> str | None:
-        """Of a parameter."""
+        """Return the name of a parameter."""
         return self._names.get(id(value))
 
     def addend(self, value: Tensor, kind: AddendKind, name: str) -> Tensor:
@@ -149,7 +149,7 @@ class _Keeper:
         return leaf
 
     def given(self, name: str, value: Any) -> Any:
-        """What the model is given; numbers that are no ids are addends."""
+        """Return an input of the model; numbers that are no ids become addends."""
         if not isinstance(value, Tensor) or not value.is_floating_point():
             return value
         return self.addend(value, "input", name).clone()

@@ -52,7 +52,7 @@ Options = dict[str, Any]
 
 @runtime_checkable
 class Bookkeeper(Protocol):
-    """What a network tells of itself while it runs, and is told."""
+    """Interface of a network to the rules while it runs."""
 
     tangents: bool
     """Whether it runs for its tangents: nothing but what has one is an addend."""
@@ -61,16 +61,16 @@ class Bookkeeper(Protocol):
         """A tensor in the place of one that is added, by which can be differentiated."""
 
     def embedded(self, ids: Tensor, table: Tensor, value: Tensor) -> Tensor:
-        """The same for rows of a table."""
+        """Return the rows of a table of embeddings, as an addend."""
 
     def behind(self, found: Tensor) -> Tensor:
-        """What a linear map puts out; or an addend, where the network is cut behind it."""
+        """Return the output of a linear map; or an addend, where the network is cut behind it."""
 
     def place(self) -> str:
         """The module that runs."""
 
     def name(self, value: Tensor) -> str | None:
-        """Of a parameter."""
+        """Return the name of a parameter."""
 
 
 class LinearRules(TorchFunctionMode):
@@ -168,7 +168,7 @@ class LinearRules(TorchFunctionMode):
         return self.keeper.addend(value, "bias", name)
 
     def marked(self, found: Any, given: Tensor, *, bent: bool = False) -> Any:
-        """What came of a tensor is an activation where that is one, or where said."""
+        """Mark the outputs of a function as activations where its input is one, or if `bent`."""
         for each in tree_iter(found):
             if isinstance(each, Tensor):
                 if bent or given in self.bent:
@@ -178,7 +178,7 @@ class LinearRules(TorchFunctionMode):
         return found
 
     def behind(self, found: Tensor, factors: Sequence[Any]) -> Tensor:
-        """What a product of matrices puts out.
+        """Return the output of a product of matrices.
 
         A factor that depends on the input (attention weights) makes it no linear map of the model.
         """
@@ -275,7 +275,7 @@ def _list(rules: LinearRules, func: Rule, args: tuple[Any, ...], options: Option
 
 
 def _where(rules: LinearRules, func: Rule, args: tuple[Any, ...], options: Options) -> Any:
-    """Of the tensor or of the function: the condition is not always the first."""
+    """Select from a tensor or the function's arguments: the condition is not always first."""
     if options or len(args) != 3:
         return rules.freeze(func, args, options)
     method = not isinstance(args[0], Tensor) or args[0].dtype != torch.bool

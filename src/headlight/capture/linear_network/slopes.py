@@ -54,6 +54,6 @@ def _chord(
 
 
 def _derivative(function: Callable[[Tensor], Tensor], x: Tensor) -> Tensor:
-    """Of every number by itself; also where tangents run side by side."""
+    """Return the derivative at every number by itself; also where tangents run side by side."""
     found: Tensor = torch.func.grad(lambda given: function(given).sum())(x.detach())
     return found

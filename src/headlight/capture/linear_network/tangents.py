@@ -47,7 +47,7 @@ class Still:
 def token_parts(
     run: Run, memory: int, slope: Slope = "zero_origin"
 ) -> Iterator[tuple[slice, Float[Tensor, "key layer query d_model"]]]:
-    """What the embedding of each token adds to each hidden token, at the output of each block.
+    """Yield what each token's embedding adds to each hidden token, at the output of each block.
 
     Args:
         run: a text in its model.

@@ -1,4 +1,4 @@
-"""What a model is trained for: the loss of which gradients are taken."""
+"""Training objectives of models: the loss of which gradients are taken."""
 
 from headlight.capture.objectives.language_models import (
     CausalLanguageModel,

@@ -1,4 +1,4 @@
-"""What a model is trained for: the loss of which gradients are taken."""
+"""Training objectives of models: the loss of which gradients are taken."""
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, fields
@@ -48,13 +48,13 @@ class Prepared(Batch):
 
     @property
     def predicted(self) -> Int64[Tensor, " batch"] | None:
-        """How many positions of each sequence predict something; None without labels."""
+        """Return the number of positions with a label, by sequence; None without labels."""
         return None if self.labels is None else (self.labels != NOTHING).sum(-1)
 
 
 @runtime_checkable
 class Objective(Protocol):
-    """What is asked of a model, and how wrong its answer is.
+    """Task of a model, and the loss of its answer.
 
     What happens to a sequence depends on nothing but the sequence, so neither its loss nor its
     gradients depend on the others in its batch.
@@ -75,7 +75,7 @@ class Objective(Protocol):
         """
 
     def settings(self) -> Mapping[str, Any]:
-        """What the losses depend on besides model and batch, as JSON."""
+        """Return the settings that the losses depend on besides model and batch, as JSON."""
 
 
 @dataclass(frozen=True)
@@ -97,7 +97,7 @@ class OwnObjective:
         return Prepared.of(batch)
 
     def loss(self, output: Any, batch: Prepared) -> Float[Tensor, " batch"]:
-        """What the function says.
+        """Return the losses of the function.
 
         Raises:
             UsageError: that is not one number per sequence.
@@ -118,7 +118,7 @@ class OwnObjective:
 
 @dataclass(frozen=True, kw_only=True)
 class TokenObjective:
-    """What is asked of a language model: cross-entropy of the labels of a batch.
+    """Objective of a language model: cross-entropy of the labels of a batch.
 
     Attributes:
         reduction: over the predicted positions of a sequence.

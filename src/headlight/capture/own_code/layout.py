@@ -1,4 +1,4 @@
-"""Which axis of a product of weights and values is a text, a head, a query, a key.
+"""Axes of a product of weights and values: which is a text, a head, a query, a key.
 
 Models order and fuse these axes as they like: heads beside texts or fused with them, the sequence
 first, the letters of an einsum.  Nothing about that is listed.  The numbers of the elements of a
@@ -114,7 +114,7 @@ class _Part(NamedTuple):
 
 @dataclass(frozen=True)
 class Layout:
-    """How to bring what a model multiplies into the order of a record, and back.
+    """Mapping between the order in which a model multiplies and that of a record.
 
     Attributes:
         notation: of the product.

@@ -174,12 +174,12 @@ class OwnAttention:
 
     @cached_property
     def arguments(self) -> Call:
-        """What an attention function is given."""
+        """Return the arguments of an attention function."""
         return self.product.call(self.layout)
 
     @property
     def options(self) -> dict[str, Any]:
-        """What an attention function is given by name."""
+        """Return the keyword arguments of an attention function."""
         return {"own_attention": self, "scaling": getattr(self.product, "scale", None)}
 
     @cached_property

@@ -1,4 +1,4 @@
-"""Where the contexts of an attention module with code of its own are projected: its W^O."""
+"""Projection W^O of the contexts of an attention module with code of its own."""
 
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass

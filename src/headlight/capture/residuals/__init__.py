@@ -1,1 +1,1 @@
-"""What happens to the output of an attention module within its layer, found by tracing."""
+"""Path of an attention module's output within its layer, found by tracing."""

@@ -58,7 +58,7 @@ class Run:
     end: Number
 
     def slots(self) -> Iterator[tuple[Slot, Number, Number]]:
-        """What it was given and put out, and when."""
+        """Yield the inputs and the output of the run, and their times."""
         for slot, number in self.given.items():
             yield slot, number, self.begin
         if self.output is not None:
@@ -139,7 +139,7 @@ class PassGraph(TorchDispatchMode):  # type: ignore[no-untyped-call]
 
 
 class Graph:
-    """What one pass computed, and how to walk it."""
+    """Graph of the computations of one pass, and how to walk it."""
 
     def __init__(self, recorded: PassGraph, inputs: Mapping[str, Any]) -> None:
         self.values = recorded.values

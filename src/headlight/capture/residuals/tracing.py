@@ -36,7 +36,7 @@ SEQUENCE_FIRST = "its hidden states are ordered token by token, not text by text
 def trace_residuals(
     model: nn.Module, inputs: Mapping[str, Any], sites: Sequence[AttentionSite]
 ) -> dict[AttentionSite, ResidualSite | NoResidualSite]:
-    """What follows each attention module.
+    """Trace what follows each attention module.
 
     Where a layer cannot be followed there is the reason instead.
 
@@ -69,7 +69,7 @@ class _Walk:
         self._maps: dict[tuple[nn.Module, int], FrozenMap | None] = {}
 
     def site(self, site: AttentionSite) -> ResidualSite | NoResidualSite:
-        """What follows one attention module."""
+        """Trace what follows one attention module."""
         try:
             return self._followed(site)
         except _StoppedError as problem:
@@ -151,7 +151,7 @@ class _Walk:
         )
 
     def _constant(self, value: Value, current: Number) -> Tensor | None:
-        """What a value is multiplied by, if it is the same for all texts and tokens."""
+        """Return the factor of a value, if it is the same for all texts and tokens."""
         numbers = [each for each in value.given if isinstance(each, float | int)]
         if numbers:
             divided = value.function == "mul" or numbers[0] == value.given[1]
@@ -178,7 +178,7 @@ class _Walk:
         return None, total
 
     def _next(self, after: Number, ended: Number) -> tuple[FeedForwardSite | None, bool]:
-        """What is added next; and whether it reads what the attention reads."""
+        """Return the next sum; and whether it reads what the attention reads."""
         graph = self._graph
         for reader in graph.readers(after):
             value = graph.values[reader]
@@ -212,7 +212,7 @@ class _Walk:
     def _place(
         self, root: Number, *, until: Number | None = None, after: Number | None = None
     ) -> Place | None:
-        """Where a value is the last that is seen until a time, or the first after it."""
+        """Return the place where a value is last seen until a time, or first seen after it."""
         graph = self._graph
         seen: dict[tuple[nn.Module, Slot], tuple[Number, Number]] = {}
         for run in graph.runs:
@@ -235,7 +235,7 @@ class _Walk:
 
 
 class _Projected(NamedTuple):
-    """What W^O of a site put out; when the attention module began, and when W^O ended."""
+    """Output of W^O of a site; the start of its attention module, and the end of W^O."""
 
     start: Number
     began: Number
@@ -268,12 +268,12 @@ def _projected(graph: Graph, sites: Sequence[AttentionSite]) -> dict[AttentionSi
 
 
 def allowed_error(dtype: torch.dtype) -> float:
-    """How far the parts may be from what leaves the layer, relative to its norm."""
+    """Return the allowed distance of the parts from what leaves the layer, relative to its norm."""
     return TOLERANCE.get(dtype, TOLERANCE[torch.bfloat16])
 
 
 def missed(error: float, allowed: float) -> str:
-    """What is said where they are further."""
+    """Return the sentence for a larger distance."""
     return (
         f"its parts miss what leaves the layer by {error:.1e} of its norm (allowed {allowed:.0e}), "
         "so they cannot be told apart exactly"

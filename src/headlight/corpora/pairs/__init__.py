@@ -69,7 +69,7 @@ class PairColumns:
         place: str,
         label: str | None = None,
     ) -> "PairColumns":
-        """Those asked for, or those that are known by their names.
+        """Return the requested columns, or those that are known by their names.
 
         Raises:
             CorpusError: There is none of them.

@@ -103,14 +103,14 @@ def messages(lines: Lines) -> Iterator[LabelledRow]:
 
 
 def own_words(lines: list[str]) -> str:
-    """What the author of a message wrote: no header, no quotations, no signature."""
+    """Return the text by the author of a message: no header, quotations or signature."""
     start = next((at for at, line in enumerate(lines) if not line.strip()), 0)
     kept = [line for line in lines[start:] if not QUOTED.match(line)]
     return " ".join(" ".join(kept[: _signature(kept)]).split())
 
 
 def _signature(lines: list[str]) -> int:
-    """Where the last part of a message begins, if a line of dashes or blanks stands before it."""
+    """Return the start of a message's last part, behind a line of dashes or blanks."""
     marks = [at for at, line in enumerate(lines) if not line.strip("- ")]
     filled = [at for at, line in enumerate(lines) if line.strip("- ")]
     before = [at for at in marks if filled and filled[0] < at < filled[-1]]

@@ -95,7 +95,7 @@ def open_sentence_pairs(
 
 
 def _given(pairs: Iterable[Any]) -> Iterator[SentencePair]:
-    """What is there already: pairs, or tuples that end in a label."""
+    """Yield pairs of objects in memory: pairs, or tuples that end in a label."""
     for index, pair in enumerate(pairs):
         if isinstance(pair, SentencePair):
             yield pair

@@ -34,7 +34,7 @@ class Keys:
         place: str,
         inside: str | None = None,
     ) -> "Keys":
-        """Those asked for; else those that are known by their names, or the only two, in order.
+        """Return the requested keys; else those known by their names, or the only two, in order.
 
         Args:
             row: The first object.

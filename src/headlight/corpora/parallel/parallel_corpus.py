@@ -101,7 +101,7 @@ def open_parallel(
 
 
 def as_sentence_pairs(corpus: Corpus[TranslationPair]) -> Corpus[SentencePair]:
-    """The same corpus, each translation as two sentences, for what reads sentence pairs."""
+    """Return the corpus with each translation as two sentences, for readers of sentence pairs."""
 
     def read(counts: CorpusCounts) -> Iterator[SentencePair]:
         for pair in corpus.read(counts):

@@ -156,7 +156,7 @@ def _are_messages(value: object) -> bool:
 
 
 def _json(text: str) -> object:
-    """What a text is as JSON, if that is a list or an object."""
+    """Return the JSON of a text, if that is a list or an object."""
     if not text.lstrip().startswith(("[", "{")):
         return None
     try:

@@ -54,7 +54,7 @@ class Sentence:
 
 
 def fault(heads: Sequence[int], *, one_root: bool) -> tuple[int, str] | None:
-    """What keeps `heads` from being a tree: the number of a word, from 0, and a complaint.
+    """Return why `heads` are no tree: the number of a word, from 0, and a complaint; else None.
 
     Args:
         heads: For every word the number of its governor, from 1, within the sentence; 0 for roots.

@@ -1,4 +1,4 @@
-"""What stands between blank lines: how all formats with one word per line separate sentences."""
+"""Blocks between blank lines, which separate sentences in all formats with one word per line."""
 
 from collections.abc import Iterator
 from dataclasses import dataclass

@@ -27,7 +27,7 @@ class Row:
 
 @dataclass(frozen=True, slots=True)
 class Layout:
-    """Which column holds what, from 0; None where a format has no such column.
+    """Layout of columns, from 0; None where a format has no such column.
 
     Attributes:
         widths: How many columns a line may have.

@@ -72,7 +72,7 @@ def word_rows(block: Block) -> tuple[Row, ...]:
 
 @dataclass(frozen=True, slots=True)
 class TreebankFormat:
-    """How the lines of a sentence become rows, and what their columns mean."""
+    """Format of a treebank: how lines become rows, and what their columns mean."""
 
     rows: Callable[[Block], tuple[Row, ...]]
     layout: Layout

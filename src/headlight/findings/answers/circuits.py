@@ -60,7 +60,7 @@ SAID = 5
 
 
 def circuits(result: xr.Dataset) -> list[str]:
-    """Which heads complete repeated patterns and retrieve facts, and what weights say of them."""
+    """Return findings on which heads complete patterns and retrieve facts, and on their weights."""
     said = []
     if "repeated" in result:
         said += _repeated(result)
@@ -114,7 +114,7 @@ def _retrieval(result: xr.Dataset) -> list[str]:
 
 
 def _above(result: xr.Dataset, variable: str, bound: float, name: str) -> str:
-    """How many heads are certainly above a bound, and which are the first of them."""
+    """Return the number of heads that are certainly above a bound, and the first of them."""
     numbers, names = estimates(result, variable), _names(result)
     value = numbers.value.ravel()
     order = np.argsort(-np.where(np.isfinite(value), value, -np.inf), kind="stable")

@@ -169,7 +169,7 @@ def faithfulness(result: xr.Dataset) -> list[str]:
 
 
 def _beside(found: xr.Dataset, question: str) -> str:
-    """What a random order and leaving one out come to, by a question of removal."""
+    """Return the scores of a random order and of leaving one out, by a question of removal."""
     names = list(map(str, found["map"].values))
     return "".join(
         f", {words} {number(float(found['score'].sel(map=name)))}"
@@ -179,7 +179,7 @@ def _beside(found: xr.Dataset, question: str) -> str:
 
 
 def _certain(found: xr.Dataset, question: str, names: dict[str, str]) -> list[str]:
-    """Which maps, and whether a random order, are certainly behind the first or before it."""
+    """Return clauses on which maps, and a random order, are certainly behind or before it."""
     first = str(found.attrs["first"])
     rest = found.drop_sel(map=first)
     worse, tied = (

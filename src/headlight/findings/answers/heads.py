@@ -55,7 +55,7 @@ def ranks(result: xr.Dataset) -> list[str]:
 
 
 def distances(result: xr.Dataset) -> list[str]:
-    """Which two heads are most alike, and whether those of one layer are."""
+    """Return findings on which two heads are most alike, and on heads of one layer."""
     measure = str(result["measure"].values[0])
     between_heads = estimates(result, "distance", ("first", "second"), measure=measure)
     layers = result["layer"].values
@@ -184,7 +184,7 @@ def ablation(result: xr.Dataset) -> list[str]:
 
 
 def null_space(result: xr.Dataset) -> list[str]:
-    """How much of attention no output shows, and how far effective attention is from the rest."""
+    """Return findings on attention that no output shows, and on effective attention."""
     if "null_dimension" not in result:
         return []
     dimension = float(average(np.asarray(result["null_dimension"].values, dtype=np.float64)))

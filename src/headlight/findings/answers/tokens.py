@@ -77,7 +77,7 @@ ALONE, WHOLE = "norm", "norm_residual_norm"
 
 
 def _mixing(result: xr.Dataset) -> list[str]:
-    """How much comes from the context, without and with the residual, and where most does."""
+    """Return findings on mixing from the context, with and without the residual, by layer."""
     alone, kept = (means(result.sel(scope=each), "mixing") for each in (ALONE, WHOLE))
     said = [
         f"Attention alone mixes {percent(float(alone.value))}{around(alone)} from the context into "

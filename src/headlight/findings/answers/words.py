@@ -105,7 +105,7 @@ def undecided_rows(
 
 
 def alignment(result: xr.Dataset) -> list[str]:
-    """What has the lowest error rate, and what comes next."""
+    """Return findings on the lowest error rate, and on the next."""
     if are_of_speech(result):
         return _times(result)
     ways = sorted(_ways(result), key=lambda way: way.lowest)
@@ -126,7 +126,7 @@ def alignment(result: xr.Dataset) -> list[str]:
 
 
 def _times(result: xr.Dataset) -> list[str]:
-    """Which way finds when words are said, beside the heads that were chosen before."""
+    """Return findings on how well times of words are found, beside the heads chosen before."""
     found, numbers = zip(*judged_ways(result), strict=True)
     judged = Estimate.joined(numbers)
     if not times_known(result):

@@ -1,4 +1,4 @@
-"""What a prediction is made of: what each token, head, layer and bias adds to a logit."""
+"""Decomposition of a prediction: what each token, head, layer and bias adds to a logit."""
 
 from headlight.reading.prediction.prediction import Prediction, predict
 

@@ -1,4 +1,4 @@
-"""What a prediction is made of: what each token, head, layer and bias adds to a logit."""
+"""Decomposition of a prediction: what each token, head, layer and bias adds to a logit."""
 
 from dataclasses import dataclass
 from typing import Any, ClassVar
@@ -27,7 +27,7 @@ SAME = 1e-3
 
 @dataclass(frozen=True, eq=False)
 class Prediction(TextResult):
-    """What a logit, or the difference of two, is the sum of.
+    """Decomposition of a logit, or of the difference of two.
 
     Attributes:
         dataset: in units of the logit:
@@ -53,7 +53,7 @@ class Prediction(TextResult):
 
     @property
     def logit(self) -> float:
-        """What was explained: a logit, or the difference of two."""
+        """Return the explained number: a logit, or the difference of two."""
         return float(self.dataset["logit"])
 
     def to_dataframe(self, name: str = "component") -> pd.DataFrame:
@@ -96,7 +96,7 @@ def predict(
     *,
     command: str | None,
 ) -> Prediction:
-    """What a prediction is made of.
+    """Decompose a prediction into its addends.
 
     Statistics of norms, attention weights and slopes of activations are taken as constants of the
     text; the logit is then a sum of what the embeddings and biases add, and of what heads and

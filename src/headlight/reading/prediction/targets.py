@@ -1,4 +1,4 @@
-"""Where a model predicts, and which of its outputs a word or a class is."""
+"""Targets of predictions: the position, and the output of a word or a class."""
 
 from dataclasses import dataclass
 from typing import Any
@@ -14,7 +14,7 @@ from headlight.settings import require_place
 
 @dataclass(frozen=True)
 class Place:
-    """Where something is predicted.
+    """Position of a prediction.
 
     Attributes:
         index: the position in the text that the logits are of; None for the whole text.
@@ -47,7 +47,7 @@ class Target:
 
 
 def place_of(model: CapturedModel, example: Encoded, position: int | None) -> Place:
-    """Where the model predicts.
+    """Return the position of the prediction.
 
     By default at the mask of a masked language model, after the last token of a text where a
     decoder goes on with it, and for the whole text where that is classified.
@@ -153,7 +153,7 @@ def _class_of(model: CapturedModel, word: str) -> Target:
 
 
 def _pieces(tokenizer: Any, word: str, place: Place, text: str) -> list[int]:
-    """Of the word where it stands: some tokenizers put a blank before the first word of a text."""
+    """Return the pieces of the word in place, with the blank that it has there."""
     if place.at_end and not place.masked:
         before = tokenizer(text, add_special_tokens=False).input_ids
         after = tokenizer(text + word, add_special_tokens=False).input_ids

@@ -1,4 +1,4 @@
-"""What if: one text read with other attention, and what the model then predicts.
+"""Predictions of a model for one text that is read with other attention.
 
 `what_if` compares the predictions of a model with and without edits of its attention, and says
 which later heads attend otherwise.  `each_head_removed` removes every head in turn.

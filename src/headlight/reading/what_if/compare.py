@@ -31,7 +31,7 @@ MOVED = 10
 
 @dataclass(frozen=True, eq=False)
 class WhatIf:
-    """What a model predicts for a text with its own attention, and with another.
+    """Predictions of a model for a text with its own attention, and with another.
 
     Attributes:
         dataset: ``kl`` over ``output``, in nats, of what is predicted after from what is predicted
@@ -51,7 +51,7 @@ class WhatIf:
 
     @property
     def attention_change(self) -> xarray.DataArray:
-        """How far the attention of each head moves, over layer and head."""
+        """Return the change of the attention of each head, over layer and head."""
         return self.dataset["attention_change"]
 
     def moved(self, number: int = MOVED) -> list[tuple[int, int, float]]:
@@ -64,7 +64,7 @@ class WhatIf:
         return [each for each in found if each[2] > 0]
 
     def as_json(self) -> dict[str, Any]:
-        """What a page shows of it."""
+        """Return the numbers for a page."""
         data = self.dataset
 
         def choices(when: str) -> list[list[list[Any]]]:
@@ -115,7 +115,7 @@ def what_if(
     kind: Kind | None = None,
     top: int = TOP,
 ) -> WhatIf:
-    """What a model would predict if it attended otherwise.
+    """Predict with changed attention.
 
     Args:
         model: with its head, in evaluation mode.

@@ -1,4 +1,4 @@
-"""What is changed in the attention of a text; checked, also where a browser asks for it."""
+"""Edits of the attention of a text; checked, also those that a browser sends."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass

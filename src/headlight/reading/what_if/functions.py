@@ -1,4 +1,4 @@
-"""What the view of a text may ask a model for: the table of functions, for the app and notebooks.
+"""Functions that the view of a text may call on a model, for the app and notebooks.
 
 A function is given a model, the reading that is looked at, and an object that a browser sent. It
 yields its steps, each an object that JSON can hold: ``what`` is done, ``done`` and ``of`` how much

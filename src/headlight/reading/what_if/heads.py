@@ -14,7 +14,7 @@ TOKENS_AT_ONCE = 512
 
 @dataclass(frozen=True)
 class HeadEffect:
-    """What one head does to the predictions of a text.
+    """Effect of one head on the predictions of a text.
 
     Attributes:
         layer: from 0.
@@ -41,7 +41,7 @@ def each_head_removed(
     kind: Kind | None = None,
     layers: Iterable[int] | None = None,
 ) -> Iterator[HeadEffect]:
-    """What the predictions lose with each head, one by one as they are known.
+    """Yield the effect of removing each head on the predictions, as soon as it is known.
 
     Args:
         model: with its head, in evaluation mode.

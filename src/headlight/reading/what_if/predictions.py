@@ -1,4 +1,4 @@
-"""What a model predicts for one text."""
+"""Predictions of a model for one text."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -50,7 +50,7 @@ class Predictor:
         return self.of_copies(output, 1)[0]
 
     def of_copies(self, output: Any, number: int) -> list[Logarithms]:
-        """The same of copies of the batch."""
+        """Return the predictions of copies of the batch."""
         logits = getattr(output, "logits", None)
         if not isinstance(logits, Tensor):
             raise MissingHeadError(
@@ -67,7 +67,7 @@ class Predictor:
         return task_of(type(self.model.transformer).__name__) is None
 
     def names(self, choices: Sequence[int]) -> list[str]:
-        """What is chosen: pieces of the vocabulary, or classes."""
+        """Return the names of choices: pieces of the vocabulary, or classes."""
         config: Any = self.model.transformer.config
         tokenizer: Any = self.model.tokenizer
         if not self.chooses_pieces:

@@ -41,7 +41,7 @@ class EditContext:
 
 
 def replacements(context: EditContext, edits: Sequence[Edit]) -> Replacements:
-    """What `attention_replaced` takes; edits of the same head one after the other.
+    """Return the replacements for `attention_replaced`; edits of the same head one after the other.
 
     Raises:
         UsageError: there is no such layer, head or query; a row has another number of keys, or

@@ -1,4 +1,4 @@
-"""What a model says without one of its heads, or without all heads of a layer."""
+"""Effect on the predictions of a model of removing one head, or all heads of a layer."""
 
 from dataclasses import dataclass
 from typing import Literal
@@ -61,14 +61,14 @@ class AblationSettings(TextSettings):
         return "any"
 
     def check_source(self, source: str | None) -> None:
-        """What is to be found in the files depends on the model; they must be there."""
+        """Check that the files exist; what must be in them depends on the model."""
         if source is None:
             super().check_source(source)
         else:
             check_files(source)
 
     def of_classifier(self) -> ClassifierSettings:
-        """What says how a classifier reads a corpus.
+        """Return the settings by which a classifier reads a corpus.
 
         Raises:
             UsageError: something else is said, which a language model alone would heed.

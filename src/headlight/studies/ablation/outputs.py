@@ -1,4 +1,4 @@
-"""What a model predicts for a batch: where its predictions are, and how others differ from them."""
+"""Predictions of a model for a batch: their positions, and how far others differ from them."""
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
@@ -46,7 +46,7 @@ class Outputs:
 
     @staticmethod
     def of_words(batch: Prepared) -> "Outputs":
-        """Those of a language model: for all tokens but special ones that predict nothing.
+        """Return the outputs of a language model, for all tokens with a label.
 
         Raises:
             UsageError: the objective has no labels.
@@ -68,7 +68,7 @@ class Outputs:
 
     @staticmethod
     def of_classes(examples: Sequence[Classified], device: torch.device | str) -> "Outputs":
-        """Those of a classifier: one for each text, or for each word of a sentence."""
+        """Return the outputs of a classifier: one for each text, or for each word of a sentence."""
         positions = LabelPositions(examples, device)
         labels = torch.from_numpy(positions.labels).to(device)
         return Outputs(positions.owners, labels, positions.predictions, len(examples))

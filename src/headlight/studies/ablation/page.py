@@ -88,7 +88,7 @@ def _own(result: xr.Dataset) -> str:
 
 
 def _table(result: xr.Dataset, name: str, caption: str, rows: ByWhich, scope: str) -> Table:
-    """What changes without a head, or without all heads of a layer."""
+    """Return the table of changes without a head, or without all heads of a layer."""
     return columns(name, caption, result, rows, *(each.of(scope) for each in COLUMNS))
 
 
@@ -135,7 +135,7 @@ def _heads(result: xr.Dataset) -> Section:
 
 
 def _passages(result: xr.Dataset) -> list[Table]:
-    """Where a prediction moves most without the most moving heads, if texts were kept."""
+    """Return the table of the predictions that change most without the heads that change most."""
     if not result.sizes.get("passage"):
         return []
     kept = {name: result[f"passage_{name}"].values for name in KEPT}

@@ -1,4 +1,4 @@
-"""Where in the corpus predictions change most without each head, for the report.
+"""Texts of the corpus whose predictions change most without each head, for the report.
 
 Of each head, and of all heads of a layer, the one prediction is kept that moves most without them:
 numbers of tokens around it and of the most probable choices.  Their texts are found in the end, for
@@ -100,7 +100,7 @@ class PassageSeeker:
 def most_changed(
     found: Strongest, components: Sequence[Component], tokenizer: Any, result: xarray.Dataset
 ) -> xarray.Dataset:
-    """Of each of the heads that move predictions most, the prediction that it moves most.
+    """Return, for each of the most important heads, the prediction that it changes most.
 
     Args:
         found: By what is removed.

@@ -1,4 +1,4 @@
-"""What a model says without a head, or without all heads of a layer (Michel et al. 2019)."""
+"""Study of the effect of removing a head, or all heads of a layer (Michel et al. 2019)."""
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field, replace
@@ -121,7 +121,7 @@ def dataset(
 
 
 class AblationStudy(PassStudy[AblationSettings], GradientStudy[AblationSettings]):
-    """How far a model's predictions move when a head is removed, beside how much the head writes.
+    """Change of predictions when a head is removed, beside the norm of what the head writes.
 
     A head that is removed hands zeros to the output projection, as if all its weights were zero;
     b^O and everything else stays, and nothing is trained again.  What comes after it computes with
@@ -258,7 +258,7 @@ class AblationObserver:
         return Tally(found)
 
     def _look(self, record: LayerRecord) -> None:
-        """How long what each head writes is, and what all of them write together."""
+        """Compute the norms of what each head writes, and of what all of them write together."""
         projection, layer = record.site.projection, record.site.layer
         context = context_of(record.weight, record.value)
         if record.gate is not None:

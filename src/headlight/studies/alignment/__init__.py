@@ -1,4 +1,4 @@
-"""How well cross-attention, gradients and predictions link words of a translation."""
+"""Alignment of the words of a translation by cross-attention, gradients and predictions."""
 
 from dataclasses import dataclass, field
 from typing import Annotated, Literal
@@ -104,7 +104,7 @@ class AlignmentSettings(LinkSettings, ModelSettings):
             next(iter(open_links(self.gold, format=self.gold_format)))
 
     def for_speech(self) -> "AlignmentSettings":
-        """The same for a model of speech, where words are linked to time.
+        """Return the settings for a model of speech, where words are linked to time.
 
         Raises:
             UsageError: something is asked for that is of translations alone.
@@ -125,7 +125,7 @@ class AlignmentSettings(LinkSettings, ModelSettings):
         return self.replace(measures=self.measures or ("weight", "norm"))
 
     def for_model(self, name: str, *, translates: bool) -> "AlignmentSettings":
-        """The same with the measures that suit a model, where none are named.
+        """Return the settings with the measures that suit a model, where none are named.
 
         Args:
             name: of the model.
@@ -158,7 +158,7 @@ class AlignmentSettings(LinkSettings, ModelSettings):
 
     @property
     def of_input(self) -> tuple[InputMeasure, ...]:
-        """Those of the input of the whole model."""
+        """Return the measures that are of the input of the whole model."""
         return tuple(name for name in INPUT_MEASURES if name in (self.measures or ()))
 
 

@@ -1,4 +1,4 @@
-"""Which words of a batch of translations are linked, and how often rightly."""
+"""Observers that link the words of a batch of translations, and count correct links."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass, field

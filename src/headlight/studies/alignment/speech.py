@@ -1,4 +1,4 @@
-"""When the words of recordings are said, by cross-attention, and how far that is from the truth."""
+"""Times of the words of recordings by cross-attention, and their distance from the true times."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
@@ -93,7 +93,7 @@ class SpeechAlignmentObserver:
                     self._kept[row, measure, layer, head] = maps[head, None].copy()
 
     def tally(self) -> Tally:
-        """What was found of every word, by measure, step, layer and head; then of chosen heads."""
+        """Return the numbers of words by measure, step, layer and head, then of chosen heads."""
         rows, chosen = [], []
         for row, example in enumerate(self.examples):
             rows.append(self._of_layers(row, len(example.target_text)))
@@ -132,7 +132,7 @@ class SpeechAlignmentObserver:
 def found(
     maps: Maps, example: EncodedSpeech, step: str, measure: str
 ) -> Float64[np.ndarray, "unit word number"]:
-    """What is known of every word, by all maps together, then by each: `OF_WORDS`, NaN if unknown.
+    """Return the numbers `OF_WORDS` by all maps together, then by each; NaN if unknown.
 
     Args:
         maps: of heads, between all places of the decoder and the frames that are heard.

@@ -319,7 +319,7 @@ def _chosen_heads(
 
 
 def _listed_beside(model: CapturedModel) -> list[list[int]]:
-    """What the generation config beside a model without its head lists."""
+    """Return the heads listed in the generation config beside a model without its head."""
     try:
         place = place_of(model.transformer.name_or_path or model.name)
         return list(getattr(GenerationConfig.from_pretrained(place), LISTED, None) or [])

@@ -1,4 +1,4 @@
-"""What heads do on random repeats and hidden facts, and what their weights say."""
+"""Behaviour of heads on random repeats and hidden facts, and what their weights compute."""
 
 from dataclasses import dataclass
 from typing import Literal
@@ -56,7 +56,7 @@ class CircuitsSettings(ModelSettings):
 
     @property
     def required_head(self) -> str:
-        """That of a language model, for its unembedding and for what it says."""
+        """Return the head of a language model, for its unembedding and its predictions."""
         needs = self.parts is None or {"copying", "needle"} & {*self.parts}
         return "language_model" if needs else super().required_head
 

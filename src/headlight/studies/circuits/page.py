@@ -65,7 +65,7 @@ def summary(result: xr.Dataset) -> Summary:
 
 
 def sections(result: xr.Dataset) -> list[Section]:
-    """What heads do on random repeats and hidden facts, and what their weights say."""
+    """Return the sections on random repeats, hidden facts and the weights of heads."""
     found = [_repeated(result)] if "repeated" in result else []
     if "retrieval" in result:
         found.append(_retrieval(result))

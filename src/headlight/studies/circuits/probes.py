@@ -55,7 +55,7 @@ class Hidden(Encoded):
 
 @dataclass(frozen=True, slots=True)
 class _Item:
-    """What an example is made of; without a haystack it is a random sequence."""
+    """Parts of an example; without a haystack it is a random sequence."""
 
     number: int
     haystack: str | None = None
@@ -128,7 +128,7 @@ class _Items:
 
 
 def _corpus(source: Source | Corpus | None, settings: CircuitsSettings) -> Corpus[Document]:
-    """Which is begun again where it ends too early."""
+    """Open the corpus of haystacks, which must be repeatable since it may end too early."""
     if isinstance(source, Corpus):
         return check_repeatable(source)
     if source is None:
@@ -172,7 +172,7 @@ def _check_lengths(
 
 
 def _around(fact: Fact, tokenizer: Any) -> int:
-    """How many tokens stand beside a haystack, with the answer, which may be twice the needle."""
+    """Return the number of tokens beside a haystack, with the answer, at most twice the needle."""
     pieces = [len(each) for each in tokenise(tokenizer, list(_texts(fact)))]
     return sum(pieces) + 2 * pieces[1]
 

@@ -1,4 +1,4 @@
-"""What heads do where random tokens are repeated (Olsson et al. 2022)."""
+"""Behaviour of heads where random tokens are repeated (Olsson et al. 2022)."""
 
 from collections.abc import Sequence
 
@@ -66,7 +66,7 @@ class RepeatedCounter:
         places = torch.arange(first, stop, device=score.device)
 
         def back(begin: int, end: int, distance: int) -> Float[Tensor, "text head query"]:
-            """What queries give to the key so far before them."""
+            """Return the scores of queries for the key at this distance before them."""
             queries = places[max(begin - first, 0) : max(end - first, 0)]
             return score[:, :, queries - first, queries - distance]
 

@@ -40,7 +40,7 @@ class Answer:
 
 
 def answer(model: CapturedModel, text: Hidden) -> Answer:
-    """What a model says, until it ends the text or the line, or has said twice the needle's tokens.
+    """Return the answer of a model, up to the end of text or line, or twice the needle's tokens.
 
     Raises:
         CaptureError: what it computes is not finite.

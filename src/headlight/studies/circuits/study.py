@@ -1,4 +1,4 @@
-"""What heads do on probes, and what their weights say, in one result."""
+"""Study of heads on probes and of their weights, in one result."""
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
@@ -59,7 +59,7 @@ PATHS = ("query", "key", "value")
 
 
 class CircuitsStudy(PassStudy[CircuitsSettings]):
-    """What the weights of heads say, and what heads do on random repeats and on hidden facts.
+    """Circuits of heads: from their weights, and from random repeats and hidden facts.
 
     ``copying`` and ``matching[layer, head]`` and ``composition[path, layer, head, later_layer,
     later_head]`` are of weights alone; see `headlight.measures.circuits`.  They know nothing of
@@ -133,7 +133,7 @@ class CircuitsStudy(PassStudy[CircuitsSettings]):
         return CircuitsObserver(self.model, examples, self.sites, self.settings)
 
     def dataset(self, one: Pass, state: State) -> xarray.Dataset:
-        """What was seen, and what weights say."""
+        """Return the dataset of observations and of weights."""
         tally = state.tally.compute()
         variables: dict[str, Any] = {}
         axes = ("measure", "layer", "head")
@@ -152,7 +152,7 @@ class CircuitsStudy(PassStudy[CircuitsSettings]):
         return self._dataset(variables).assign_attrs(random_sequences=sequences, needles=needles)
 
     def _choose_parts(self) -> tuple[str, ...]:
-        """Those that are asked for, or all that can be.
+        """Return the requested parts, or all that are possible.
 
         Raises:
             UsageError: one of them cannot be asked of this model.

@@ -50,7 +50,7 @@ class Gold:
 
     @cached_property
     def present(self) -> Bool[Tensor, "batch word"]:
-        """Where there is a word."""
+        """Return the mask of positions that hold a word."""
         places = torch.arange(self.governor.shape[1], device=self.governor.device)
         return places < self.lengths[:, None]
 
@@ -63,7 +63,7 @@ class Gold:
 
 @dataclass(frozen=True, slots=True)
 class TreebankSummary:
-    """What one reading of a treebank tells.
+    """Summary of one reading of a treebank.
 
     Attributes:
         relations: Their names, the most frequent first, and by name where two are equal.

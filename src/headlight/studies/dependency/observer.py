@@ -1,4 +1,4 @@
-"""How often each head finds the governor of a word, while a batch runs through the model."""
+"""Observer of how often each head finds the governor of a word."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
@@ -107,7 +107,7 @@ class DependencyObserver:
         return Tally({**sums, **self._same_part(units), "sentences": self._kept()})
 
     def _same_part(self, units: Int64[np.ndarray, " text"]) -> dict[str, Accumulator]:
-        """What goes to words of the same part of speech: sentences along the first axis."""
+        """Accumulate the share of words of the same part of speech, by sentence."""
         heads = max(site.heads for site in self.sites)
         shape = (len(self._sentences), len(self.measures), len(self.sites), heads)
         given = np.full(shape, np.nan)
@@ -126,7 +126,7 @@ class DependencyObserver:
     def _count(
         self, predicted: Int64[Tensor, "batch *any word"]
     ) -> Float[Tensor, "batch *any relation"]:
-        """How often the governor was found, by relation."""
+        """Count how often the governor was found, by relation."""
         return count_by_relation(is_correct(predicted, self.gold), self.gold)
 
     def _all_correct(self) -> Int16[np.ndarray, "batch measure layer head direction relation"]:
@@ -187,7 +187,7 @@ def same_part_of_speech(sentences: Sequence[Sentence], possible: Pairs) -> Pairs
 def mean_share(
     score: WordScore, same: Pairs, allowed: Pairs
 ) -> tuple[Float[Tensor, "batch head"], Float[Tensor, " batch"]]:
-    """What a word gives to words of its part of speech, of all that it gives to other words.
+    """Return the share of a word's weight on other words that goes to words of its part of speech.
 
     The mean over the words that may attend to another of theirs; sizes are taken without their
     signs.

@@ -137,7 +137,7 @@ def _heads(result: xr.Dataset) -> Section:
 
 
 def _same_part(result: xr.Dataset) -> list[Section]:
-    """What heads give to words of the same part of speech, where the treebank has tags."""
+    """Return the section on words of the same part of speech, where the treebank has tags."""
     if "same_part" not in result or not result["same_part"].notnull().any():
         return []
     even = float(result["same_part_even"].mean())

@@ -96,6 +96,6 @@ def is_correct(
 def count_by_relation(
     found: Bool[Tensor, "batch *any word"], gold: Gold
 ) -> Float[Tensor, "batch *any relation"]:
-    """How often each relation was found, in each sentence; words not evaluated count for none."""
+    """Count how often each relation was found, by sentence; words not evaluated count for none."""
     flat = found.flatten(1, -2).to(gold.members.dtype) @ gold.members
     return flat.reshape(*found.shape[:-1], gold.relations)

@@ -74,7 +74,7 @@ def _seen(
     codes: Mapping[str, int],
     best: Sequence[dict[Any, Any]],
 ) -> Iterator[tuple[dict[Any, Any], Shown]]:
-    """What each of the best heads makes of a sentence that has its relation."""
+    """Yield the predictions of each of the best heads for a sentence that has its relation."""
     measures = list(dict.fromkeys(row["measure"] for row in best))
     batch = plan.model.collate([example])
     observer = DependencyObserver(batch, [example], sites, settings, measures, codes)

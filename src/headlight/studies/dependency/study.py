@@ -138,7 +138,7 @@ def _with_all(counts: np.ndarray) -> np.ndarray:
 
 
 class DependencyStudy(WordStudy[DependencySettings]):
-    """How well every head, in both directions, finds the governor of a word, by relation.
+    """Accuracy of every head, in both directions, at finding the governor of a word, by relation.
 
     The treebank is read twice, once for its relations and once through the model; a third time, and
     backward, for the ``gradient``.

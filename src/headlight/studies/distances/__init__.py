@@ -1,4 +1,4 @@
-"""How differently heads attend (Clark et al. 2019, Section 6)."""
+"""Distances between heads (Clark et al. 2019, Section 6)."""
 
 from dataclasses import dataclass
 from typing import Annotated

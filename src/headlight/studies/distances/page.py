@@ -41,7 +41,7 @@ def _measures(result: xr.Dataset) -> list[str]:
 
 
 def _names(result: xr.Dataset) -> list[str]:
-    """Of every head."""
+    """Return the names of all heads."""
     return list(map(head_name, result["layer"].values.tolist(), result["head"].values.tolist()))
 
 

@@ -1,4 +1,4 @@
-"""How differently heads attend, over a corpus (Clark et al. 2019, Section 6)."""
+"""Study of distances between heads over a corpus (Clark et al. 2019, Section 6)."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass, field
@@ -54,7 +54,7 @@ class DistancesStudy(LossStudy[DistanceSettings]):
 
     @property
     def measures(self) -> tuple[str, ...]:
-        """Those of the settings."""
+        """Return the measures of the settings."""
         return self.settings.measures
 
     def choose_pass(self, objective: Objective | None) -> Pass:
@@ -80,7 +80,7 @@ class DistancesStudy(LossStudy[DistanceSettings]):
         sums = found["distance_of_texts"]
 
         def matrix(of_pairs: np.ndarray) -> np.ndarray:
-            """Of all heads, with 0 between a head and itself."""
+            """Return the square matrix of all heads, with 0 between a head and itself."""
             square = np.zeros((*of_pairs.shape[:-1], len(heads), len(heads)))
             square[..., first, second] = square[..., second, first] = of_pairs
             return square
@@ -170,7 +170,7 @@ class DistancesObserver:
     def _divergence(
         self, measure: str, text: int, queries: slice, keys: slice
     ) -> Float64[np.ndarray, " pair"]:
-        """Of the heads of all layers on one text; the upper triangle, row by row."""
+        """Return the divergences of all heads on one text: the upper triangle, row by row."""
         layers = [
             self._seen[layer][measure][text, :, queries, keys] for layer in sorted(self._seen)
         ]

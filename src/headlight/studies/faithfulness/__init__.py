@@ -1,4 +1,4 @@
-"""Which map of a text names the tokens that a prediction rests on."""
+"""Faithfulness of maps: which names the tokens that a prediction rests on."""
 
 from dataclasses import dataclass
 from typing import Literal

@@ -1,4 +1,4 @@
-"""What each token of a text is given by each map, for one prediction."""
+"""Scores of the tokens of a text by each map, for one prediction."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -104,7 +104,7 @@ class TokenMaps:
         return found
 
     def _of_prediction(self) -> PerToken:
-        """What the embedding of each token adds to the logit of the target, text by text."""
+        """Return the contribution of each token's embedding to the target's logit, by text."""
         found = torch.zeros(self._batch.input_ids.shape)
         for row, example in enumerate(self.examples):
             text = self.model.collate([example])
@@ -123,7 +123,7 @@ class TokenMaps:
 
     @property
     def _rows(self) -> Bool[Tensor, "batch query"]:
-        """Those of a map that speak for the prediction."""
+        """Return the mask of the rows of a map that explain the prediction."""
         texts = Texts.of(self._batch, self.examples, self.sites[0].kind)
         if self.settings.rows is not None:
             return texts.rows(self.settings.rows)

@@ -173,7 +173,7 @@ def _sizes(settings: Mapping[str, Any]) -> str:
 
 
 def _asked(result: xr.Dataset) -> str:
-    """What was predicted, and how tokens were removed."""
+    """Return a description of the prediction, and of how tokens were removed."""
     options = settings_of(result)
     units = options.get("units", "tokens")
     return (

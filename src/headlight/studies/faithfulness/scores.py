@@ -1,4 +1,4 @@
-"""What an order of the tokens of a text is worth, from predictions without some of them."""
+"""Scores of an order of the tokens of a text, from predictions without some of them."""
 
 import math
 from collections.abc import Callable, Iterator, Mapping, Sequence

@@ -82,7 +82,7 @@ AXES = {
 
 
 class FaithfulnessStudy(PassStudy[FaithfulnessSettings]):
-    """How much of a prediction rests on the tokens that each map puts first.
+    """Effect on a prediction of the tokens that each map ranks first.
 
     A map gives each token of a text a number, for one prediction: the class of the text, what a
     decoder says comes next, or what a masked language model says stands behind the mask.  Tokens
@@ -160,7 +160,7 @@ class FaithfulnessStudy(PassStudy[FaithfulnessSettings]):
 
     @property
     def sizes(self) -> dict[str, int]:
-        """How long the axes are."""
+        """Return the sizes of the axes."""
         return {name: len(values) for name, values in self._coordinates().items()}
 
     def _coordinates(self) -> dict[str, list[Any]]:

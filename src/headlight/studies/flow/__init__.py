@@ -1,4 +1,4 @@
-"""Where the vectors of tokens come from, by several ways of following input tokens."""
+"""Flow of information from input tokens to hidden vectors, by several methods."""
 
 from dataclasses import dataclass
 from typing import Annotated

@@ -286,7 +286,7 @@ def _mixing_by_layer(result: xr.Dataset) -> Section:
 
 
 def _behind_feed_forward(result: xr.Dataset) -> str:
-    """What is said of the feed-forward network, where it was looked through."""
+    """Return the sentences on the feed-forward network; empty where it was left out."""
     if result.sizes["scope"] < len(SCOPES):
         return ""
     return (

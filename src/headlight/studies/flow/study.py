@@ -1,4 +1,4 @@
-"""Where hidden tokens come from over a corpus, by method, and how far methods agree."""
+"""Study of the origin of hidden tokens over a corpus, by method, and of how far methods agree."""
 
 from collections.abc import Sequence
 from dataclasses import replace
@@ -56,7 +56,7 @@ Maps = Float64[np.ndarray, "method layer query key"]
 
 
 class FlowStudy(TextStudy[FlowSettings]):
-    """How much of a token after each layer comes from which input tokens.
+    """Shares of the input tokens in each token after each layer.
 
     ``own[token, map, layer]`` is the share of the input token at the same place, ``first`` that of
     the first token of the text, ``by_category`` and ``by_distance`` those of all input tokens of
@@ -185,7 +185,7 @@ class MixingFlowObserver(FlowObserver):
 
 
 def of_text(maps: Maps, example: Encoded, *, causal: bool) -> dict[str, np.ndarray]:
-    """What is said of one text; NaN of a category that it has not, and of a distance."""
+    """Return the numbers of one text; NaN for categories and distances that it lacks."""
     places = np.arange(maps.shape[-1])
     far = np.abs(places[:, None] - places)
     band = np.searchsorted(DISTANCES, far, "right") - 1
@@ -206,7 +206,7 @@ def of_text(maps: Maps, example: Encoded, *, causal: bool) -> dict[str, np.ndarr
 
 
 def _of_tokens(shares: np.ndarray) -> np.ndarray:
-    """Of all tokens, the first and the last, which are along the last axis."""
+    """Return the mean over tokens, along the last axis, and the first and the last of them."""
     return np.stack([shares.mean(-1), shares[..., 0], shares[..., -1]])
 
 

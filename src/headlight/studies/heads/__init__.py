@@ -17,7 +17,7 @@ NEEDS = {"ranks": ("weight", "norm"), "importance": (), "null_space": ("effectiv
 
 @dataclass(frozen=True, kw_only=True)
 class RankSettings(StudySettings):
-    """How ranks of weights, lengths and frequencies are compared, where ``numbers`` has ``ranks``.
+    """Settings of the ranks of weights, lengths and frequencies, where ``numbers`` has ``ranks``.
 
     Attributes:
         frequency_ranks: how frequent the types of tokens are: as they are in this ``corpus``, by
@@ -48,7 +48,7 @@ class RankSettings(StudySettings):
 
 @dataclass(frozen=True, kw_only=True)
 class SurveySettings(RankSettings, MeasureSettings, QueryBlockSettings, TextSettings):
-    """How to survey; everything that the result depends on besides model and corpus.
+    """Settings of a survey; everything that the result depends on besides model and corpus.
 
     With ``gradient`` among the measures, all of them look at what the objective lets the model see,
     some tokens being masked.
@@ -93,7 +93,7 @@ class SurveySettings(RankSettings, MeasureSettings, QueryBlockSettings, TextSett
 
     @property
     def required_head(self) -> str:
-        """That of a language model, where a loss is needed."""
+        """Return the head of a language model, where a loss is needed."""
         return "language_model" if "importance" in self.numbers else super().required_head
 
     def check_command(self) -> None:

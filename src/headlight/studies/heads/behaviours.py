@@ -1,4 +1,4 @@
-"""What heads are known to do: sinks, repeated tokens, pieces of words, distances.
+"""Known behaviours of heads: sinks, repeated tokens, pieces of words, distances.
 
 Each is a share of a row of a measure that goes to some keys, averaged over the queries of a text.
 What says which keys, such as the earlier places of the same token, is made once for a batch, and
@@ -85,7 +85,7 @@ class Parts(NamedTuple):
 
 
 class _Described(NamedTuple):
-    """Which keys some queries of a batch are asked about."""
+    """Pairs of queries and described keys of a batch, by kind of key."""
 
     duplicate: Pairs
     subword: Pairs
@@ -205,7 +205,7 @@ class BehaviourCounter(PartObserver):
         self._sums[name] = parts
 
     def rows_of_weight(self) -> Float[Tensor, "shown batch head query"]:
-        """What the queries that were seen last give to the keys of `SHOWN`; NaN if not asked."""
+        """Return the latest queries' weight on the keys of `SHOWN`; NaN if not counted."""
         some = self._rows["first"]
         nothing = torch.full_like(some, torch.nan)
         return torch.stack([self._rows.get(name, nothing) for name in SHOWN])
@@ -222,11 +222,11 @@ class BehaviourCounter(PartObserver):
 
     @property
     def word_classes(self) -> list[Bool[Tensor, "batch token"]]:
-        """Which tokens are words of each class, where that is known."""
+        """Return the masks of tokens that are words of each class, where that is known."""
         return list(self._words.values()) if self._own else []
 
     def asked(self, queries: slice) -> Asked:
-        """What one pass over the cells of some queries is to find out; kept for the next."""
+        """Return the cells that one pass over some queries sums; kept for the next pass."""
         which = queries.start, queries.stop
         if self._asked_in_pass is None or self._asked_in_pass[0] != which:
             asked = [self._asked[:, queries]]
@@ -326,7 +326,7 @@ class BehaviourCounter(PartObserver):
         )
 
     def _parts_of_sums(self, name: str, score: Score, sums: Sums, record: LayerRecord) -> Parts:
-        """The same, of what one pass over the cells found."""
+        """Return the parts of the sums of one pass over the cells."""
         first = record.first
         firsts, counts, rests = sums.head("firsts"), *sums.head("counts").unbind(-1)
         nothing = torch.zeros_like(rests[..., 0])
@@ -354,7 +354,7 @@ class BehaviourCounter(PartObserver):
         )
 
     def _rows_of_sums(self, sums: Sums, queries: slice) -> dict[str, Rows]:
-        """What each query gives, of what one pass found."""
+        """Return the rows of each query, from the sums of one pass."""
         found = {"first": self._of_other_queries(single(sums.head("first")), queries)}
         if self._own:
             asked = self._repeated, self._repeated, self._later
@@ -364,7 +364,7 @@ class BehaviourCounter(PartObserver):
         return found
 
     def _of_text_of_sums(self, sums: Sums) -> dict[str, FourSums]:
-        """What depends on which tokens there are, of what one pass found."""
+        """Return the sums that depend on the tokens of the text, from the sums of one pass."""
         counts, rests = sums.head("counts").unbind(-1)
         repeated, later, copied, copied_far = range(len(FIRST_TOKENS), counts.shape[-1] - 1)
         count, rest = counts[..., -1], rests[..., -1]
@@ -424,7 +424,7 @@ class BehaviourCounter(PartObserver):
         )
 
     def _block(self, name: str, score: Score, record: LayerRecord) -> _Block:
-        """How rows are scaled so that each is a share, and which of them give anything."""
+        """Return the factors that make rows shares, and the mask of rows that give anything."""
         queries = slice(record.first, record.first + score.shape[2])
         there = self._there[:, None, queries]
         if measure(name).share:
@@ -486,7 +486,7 @@ class BehaviourCounter(PartObserver):
         return given, queries, given_rest, rest
 
     def _to_first_tokens(self, block: _Block) -> Numbers:
-        """What each of the first tokens gets from the queries that stand there or later."""
+        """Return the sums for each of the first tokens, from the queries at or after it."""
         shape = (*block.score.shape[:3], len(FIRST_TOKENS))
         firsts = self._firsts.clamp_max(block.score.shape[3] - 1)
         given = block.score.gather(3, firsts[:, None, None].expand(shape))
@@ -494,12 +494,12 @@ class BehaviourCounter(PartObserver):
         return (given * block.factor[..., None] * asked).sum(2)
 
     def _of_other_queries(self, first: Rows, queries: slice) -> Rows:
-        """What goes to the first token, of all queries but itself."""
+        """Mask the first token's own query in what queries give to the first token."""
         asked = self._there & ((self._there.cumsum(1) > 1) | (not self._own))
         return first.masked_fill(~asked[:, None, queries], torch.nan)
 
     def _of_text(self, block: _Block, name: str) -> dict[str, FourSums]:
-        """What depends on which tokens there are."""
+        """Return the sums that depend on the tokens of the text."""
         described, texts = self._described_pairs(block.queries), len(block.score)
         nothing = torch.zeros_like(block.first[..., 0])
         found = {}
@@ -548,11 +548,11 @@ class BehaviourCounter(PartObserver):
         return sums.view(texts, queries, heads).transpose(1, 2)
 
     def _of_queries(self, rows: Rows, pairs: Pairs, block: _Block) -> Float[Tensor, "pair head"]:
-        """What the query of each pair has."""
+        """Return the values of the query of each pair."""
         return rows[pairs.text, :, pairs.query - block.queries.start]
 
     def _described_pairs(self, queries: slice) -> _Described:
-        """Of some queries; kept for the other measures and layers."""
+        """Return the pairs of some queries; kept for the other measures and layers."""
         asked = queries.start, queries.stop
         if self._described is None or self._described[0] != asked:
             copy = self._tokens.pairs(asked[0] + 1, asked[1] + 1).moved(query=-1)
@@ -574,7 +574,7 @@ class BehaviourCounter(PartObserver):
         return over_offsets(block.score, block.factor, first=first, keys=keys, causal=causal)
 
     def _places_of_first(self, asked: slice) -> Int64[Tensor, "batch query"]:
-        """Where the offset from each query to the first token stands among all offsets."""
+        """Return the index, among all offsets, of the offset from each query to the first token."""
         size = self._there.shape[1]
         queries = torch.arange(asked.start, asked.stop, device=self._begin.device)
         places = (size - 1 + self._begin[:, None] - queries).clamp_max(2 * size - 2)
@@ -608,7 +608,7 @@ def _text(batch: Batch, kind: Kind) -> tuple[Tensor, Tensor]:
 def _first_tokens(
     queries: Positions, keys: Positions, *, own: bool
 ) -> tuple[Int64[Tensor, "batch first"], Bool[Tensor, "batch query first"]]:
-    """Where the first tokens stand, and who is asked for each: within a text, who is not before."""
+    """Return the positions of the first tokens, and the queries of the text at or after each."""
     there, key_there = queries.category >= 0, keys.category >= 0
     number = torch.arange(len(FIRST_TOKENS), device=there.device)
     begin = key_there.int().argmax(1)
@@ -621,7 +621,7 @@ def _first_tokens(
 def _whole_words(
     word: Int64[Tensor, "batch token"], pieces: Bool[Tensor, "batch token"]
 ) -> Bool[Tensor, "batch token"]:
-    """Which tokens are a word, and no piece of a longer one."""
+    """Return the mask of tokens that are a word, and no piece of a longer one."""
     label = word.masked_fill(~pieces, -1)
     same = (label[:, 1:] == label[:, :-1]) & pieces[:, 1:]
     pad = torch.nn.functional.pad
@@ -668,7 +668,7 @@ def _text_of(example: Encoded, kind: Kind, tokenizer: Any) -> Text:
 
 
 def _basis(size: int) -> Float[Tensor, "offset number"]:
-    """Of every offset in a text of this size: which of `RELATIVE` and `DISTANCES` it is, powers."""
+    """Return `RELATIVE`, `DISTANCES` and powers of every offset in a text of this size."""
     offset = torch.arange(1 - size, size)
     distance = offset.abs()
     relative = offset[:, None] == torch.tensor(RELATIVE)
@@ -680,7 +680,7 @@ def _basis(size: int) -> Float[Tensor, "offset number"]:
 
 
 def _mean_over_heads(values: Array) -> Array:
-    """Of each text the mean over the heads that there are, by measure."""
+    """Return the mean of each text over the heads with a value, by measure."""
     seen = ~np.isnan(values)
     count = seen.sum((1, 2))
     total = np.where(seen, values, 0).sum((1, 2))
@@ -688,7 +688,7 @@ def _mean_over_heads(values: Array) -> Array:
 
 
 def _rows_asked(queries: Array) -> Count:
-    """Of how many queries each behaviour is counted; a measure that is 0 there counts fewer."""
+    """Count the queries of each behaviour; a measure that is 0 at a query counts fewer."""
     most = np.nanmax(queries[..., : len(behaviours())], axis=(1, 2, 3))
     found = Count(most.shape[1:])
     found.update(most)

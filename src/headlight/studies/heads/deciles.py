@@ -1,4 +1,4 @@
-"""How strongly heads attend in any text of the corpus: examples from the weakest to the strongest.
+"""Attention of heads in drawn texts of the corpus, from the weakest to the strongest.
 
 Passages show a head where it does most what it does, which is one text of many.  Here some texts
 are drawn from the corpus, all equally likely, and the same for all heads.  Of each text a head's

@@ -1,4 +1,4 @@
-"""How frequent the types of tokens are: ranks from a file, from the corpus, or from token ids."""
+"""Frequency of the types of tokens: ranks from a file, from the corpus, or from token ids."""
 
 import hashlib
 from collections.abc import Sequence
@@ -92,14 +92,14 @@ class FrequencyRanks:
         return found
 
     def settings(self) -> dict[str, str]:
-        """What must be equal for two runs to be parts of one."""
+        """Return the settings that must be equal for two runs to be parts of one."""
         digest = hashlib.sha256(np.asarray(self.rank, dtype="<f8").tobytes()).hexdigest()
         return {"source": self.source, "exclusions": self.exclusions, "digest": digest}
 
 
 @dataclass(frozen=True, eq=False)
 class Occurrences:
-    """How often every type of a corpus occurs, and so where its occurrences stand in its order.
+    """Counts of every type in a corpus, and the mid-ranks of its occurrences.
 
     Attributes:
         ranks: the frequency ranks of the types, which may be those of another corpus.
@@ -129,7 +129,7 @@ class Occurrences:
         return int(self.counts[np.isnan(self.ranks.rank)].sum())
 
     def settings(self) -> dict[str, str]:
-        """What must be equal for two runs to be parts of one."""
+        """Return the settings that must be equal for two runs to be parts of one."""
         digest = hashlib.sha256(np.asarray(self.counts, dtype="<i8").tobytes()).hexdigest()
         return {**self.ranks.settings(), "counts": digest}
 

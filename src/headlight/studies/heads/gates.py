@@ -1,4 +1,4 @@
-"""How far the gates of heads are open, and where norms are taken if a gate is a vector."""
+"""Openness of the gates of heads, and where norms are taken if a gate is a vector."""
 
 import numpy as np
 import torch

@@ -1,4 +1,4 @@
-"""How much the loss depends on attention, by category (Clark et al. 2019, Section 3.2)."""
+"""Gradient of the loss in attention, by category (Clark et al. 2019, Section 3.2)."""
 
 import json
 from typing import Any
@@ -165,7 +165,7 @@ class ImportanceObserver(PartObserver):
         }
 
     def _cells(self, visible: Bool[Tensor, "batch #query key"] | None) -> Cells:
-        """How many pairs of positions there are of each two categories."""
+        """Return the number of pairs of positions for each two categories."""
         keys, queries = double(self._keys), double(self._queries)
         seen = keys.sum(1, keepdim=True) if visible is None else double(visible) @ keys
         if seen.shape[1] == 1:  # all queries see the same

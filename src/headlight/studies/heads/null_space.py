@@ -1,4 +1,4 @@
-"""How much of attention is identifiable (Brunner et al. 2020, Sections 3.2 to 3.5)."""
+"""Identifiability of attention (Brunner et al. 2020, Sections 3.2 to 3.5)."""
 
 from collections.abc import Callable
 

@@ -1,4 +1,4 @@
-"""What a survey looks at, layer by layer, while a batch runs through the model."""
+"""Observer of a survey, layer by layer, while a batch runs through the model."""
 
 from collections.abc import Sequence
 
@@ -150,7 +150,7 @@ class HeadsObserver:
         return Tally(found)
 
     def _beside_whole(self, seen: dict[str, Array]) -> dict[str, Accumulator]:
-        """What rows give in all, beside parts of it, for measures that are no shares."""
+        """Accumulate totals of rows, and parts of them, for measures that are no shares."""
         found: dict[str, Accumulator] = {}
         if sizes := [at for at, name in enumerate(self._measures) if not measure(name).share]:
             total = seen["total"][..., sizes, :, :]
@@ -164,7 +164,7 @@ class HeadsObserver:
         return found
 
     def _beside_first(self, total: Array, first: Array) -> Array:
-        """What the first token of each text gets, and each category without it."""
+        """Return the sums for the first token of each text, and each category without it."""
         category = array(self._keys.category.gather(1, self._begin[:, None]))
         own = (category == np.arange(len(CATEGORIES))).reshape(len(category), *[1] * 4, -1)
         beside = total - np.where(own, first[..., None], 0)
@@ -174,7 +174,7 @@ class HeadsObserver:
         return np.concatenate([first[..., None], beside], -1)
 
     def _look(self, scores: Scores) -> dict[str, Tensor]:
-        """What is kept of each row."""
+        """Return the statistics of each row."""
         found: dict[str, Tensor] = {}
         for name in self._measures:
             score = scores.of(name).float()
@@ -281,7 +281,7 @@ class HeadsObserver:
         return self._query_members * self._sample[..., None]
 
     def _norms(self, scores: Scores, merged: Tensor) -> dict[str, Tensor]:
-        """What belongs to the norms alone; of x only where it was found."""
+        """Return the statistics of the norms alone; of x only where it was found."""
         found = {
             "merged": over_queries(merged, self._members_of("norm"))[:, 0],
             "vector_norm": self._tokens(scores.vectors.norm.transpose(1, 2)),
@@ -294,7 +294,7 @@ class HeadsObserver:
         return found
 
     def _powers(self, length: Float[Tensor, "batch row key"]) -> Float[Tensor, "batch row 3"]:
-        """Of each text how many lengths there are, their sum, and that of their squares."""
+        """Return the number of lengths of each text, their sum, and the sum of their squares."""
         there = (self._keys.category >= 0)[:, None].to(length.device)
         each = double(length.masked_fill(~there, 0))
         counts = double(there).expand_as(each)
@@ -312,7 +312,7 @@ class HeadsObserver:
 
 
 def _of_whole(part: Array, total: Array) -> Ratio:
-    """Of parts along the last axis beside the sum of all categories."""
+    """Return the ratio of parts along the last axis to the sum over all categories."""
     missing = np.isnan(total).all(-1, keepdims=True)
     whole = np.where(missing, np.nan, np.nansum(total, -1, keepdims=True))
     found = Ratio(part.shape[1:])
@@ -323,14 +323,14 @@ def _of_whole(part: Array, total: Array) -> Ratio:
 def _one_pass(
     queries: Positions, members: Membership, behaviours: BehaviourCounter | None
 ) -> OnePass:
-    """Of the categories, and of each class of words as one more."""
+    """Return the pass over the categories, with each class of words as one more."""
     words = [] if behaviours is None else behaviours.word_classes
     members = torch.cat([members, *(each[..., None].to(members) for each in words)], -1)
     return OnePass(queries, members, OFFSETS)
 
 
 def query_members(queries: Positions) -> Membership:
-    """Which queries are averaged for each of `QUERY_CATEGORIES`."""
+    """Return the membership of queries in each of `QUERY_CATEGORIES`."""
     members = with_all(membership(queries.category, len(CATEGORIES)))
     sep = members[..., QUERY_CATEGORIES.index("sep")]
     return torch.cat([members, (members[..., 0] - sep)[..., None]], dim=-1)

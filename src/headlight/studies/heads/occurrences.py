@@ -1,4 +1,4 @@
-"""How frequent a token is, and what it receives and weighs: Spearman's ρ, over all occurrences."""
+"""Frequency of a token, and what it receives and weighs: Spearman's ρ, over all occurrences."""
 
 import math
 from collections.abc import Mapping

@@ -35,7 +35,7 @@ FEW = 1 << 16
 
 
 class Sums(NamedTuple):
-    """What one pass over some queries of a measure found."""
+    """Sums of one pass over some queries of a measure."""
 
     rows: RowSums
     heads: HeadSums

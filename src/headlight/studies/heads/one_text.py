@@ -68,7 +68,7 @@ class TextStatistics:
         self._observer = self._observe(example)
 
     def _observe(self, example: Encoded) -> HeadsObserver:
-        """What a survey has of rows and behaviours; passages and the like are of a corpus."""
+        """Return the observer of one text: rows and behaviours, without numbers of a corpus."""
         plan, (one,) = self._plan, self._plan.passes
         batch = plan.model.collate([example])
         words = words_of(plan.model)

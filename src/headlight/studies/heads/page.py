@@ -74,7 +74,7 @@ STANDS_OUT = 0.1
 
 
 def summary(result: xr.Dataset) -> Summary:
-    """What the first token or separators get by each measure, and the mean entropy of weights."""
+    """Return the share of the first token or separators, and the mean entropy of weights."""
     found: Summary = {}
     name = "first" if "class_share" in result else "sep"
     for measure in map(str, result["measure"].values):
@@ -91,7 +91,7 @@ def summary(result: xr.Dataset) -> Summary:
 
 
 def sections(result: xr.Dataset, pages: PassagePages = NO_PAGES) -> list[Section]:
-    """What stands out, all heads at a glance, where attention goes, and how vectors differ."""
+    """Return the sections: highlights, grid, shares by category, and differences of measures."""
     found = [
         _highlights(result, pages),
         _grid(result),
@@ -158,7 +158,7 @@ def _highlights(result: xr.Dataset, pages: PassagePages) -> Section:
 def _passage(
     result: xr.Dataset, highlight: Highlight, pages: PassagePages
 ) -> tuple[Markup, str, str] | None:
-    """Where the head does it, in the corpus: the line, what is said of it, and its page."""
+    """Return the passage of a highlight: its line, its caption, and its page."""
     if highlight.layer is None or highlight.head is None:
         return None
     found = passage_of(result, highlight.kind, highlight.layer, highlight.head)
@@ -196,7 +196,7 @@ def _grid(result: xr.Dataset) -> Section:
 
 
 class _Keys(NamedTuple):
-    """What a row is divided into: categories of keys; of a decoder the first token is one more."""
+    """Columns of a row: categories of keys; in a decoder the first token is one more."""
 
     variable: str
     dim: str
@@ -617,7 +617,7 @@ def _of_places(
 
 
 def _half_widths(result: xr.Dataset) -> dict[str, list[float]]:
-    """Of the columns of `_heads` half the intervals, where a survey has them."""
+    """Return half the width of the intervals in the columns of `_heads`, where known."""
     low, high = (_heads(result, end) for end in ("low", "high"))
     if len(low) != len(_heads(result)):  # of one text, or of an earlier version
         return {}

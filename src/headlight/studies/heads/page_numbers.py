@@ -35,7 +35,7 @@ CELLS = 40
 
 
 def chosen_sections(result: xr.Dataset) -> list[Section]:
-    """Those of the numbers that the survey has."""
+    """Return the sections of the optional numbers that the survey has."""
     found: list[Section] = []
     if "weight_norm_spearman" in result:
         found += [_ranks(result), _frequency(result)]

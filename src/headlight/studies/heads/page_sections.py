@@ -58,7 +58,7 @@ COLUMNS = {
 
 
 def residual_section(result: xr.Dataset) -> Section:
-    """How large the residual stream gets; nothing where that is not known."""
+    """Return the section on the size of the residual stream; empty where that is not known."""
     if not np.isfinite(observed(result, "residual_max", ("layer",))).any():
         return Section("residual", "", "")
     shown = (

@@ -58,7 +58,7 @@ class PairRanks:
         weight: Float[Tensor, "batch head query key"],
         visible: Bool[Tensor, "batch #query key"] | None,
     ) -> Float32[np.ndarray, "column query"]:
-        """What each key receives, key by key; NaN where there is no query, or it cannot see."""
+        """Return the weights by receiving key; NaN for pairs that do not exist or are masked."""
         received = weight.float().transpose(2, 3)
         if self._padded or (visible is not None and visible.shape[1] > 1):
             there = self._queries[:, :, None]

@@ -1,4 +1,4 @@
-"""What a part of the survey is: how it observes a batch, what it computes, where it is shown."""
+"""Parts of a survey: how each observes a batch, what it computes, where it is shown."""
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
@@ -206,7 +206,7 @@ class Subject:
 
 @dataclass(frozen=True, eq=False)
 class Outcome:
-    """What a pass of a survey has observed of one kind of attention; its result is made of it.
+    """Observations of a pass of a survey on one kind of attention, from which its result is made.
 
     Attributes:
         plan: of one kind of attention.
@@ -226,7 +226,7 @@ class Outcome:
 
     @property
     def measures(self) -> tuple[str, ...]:
-        """Those of the pass."""
+        """Return the measures of the pass."""
         return self.one.measures
 
     @cached_property
@@ -236,7 +236,7 @@ class Outcome:
 
     @property
     def tokenizer(self) -> Any:
-        """That of the model."""
+        """Return the tokenizer of the model."""
         return self.plan.model.tokenizer
 
 

@@ -73,7 +73,7 @@ def _token_attributes(outcome: Outcome) -> dict[str, Any]:
 
 
 def _types(plan: StudyPlan[Encoded], most: int, measures: int) -> int:
-    """How many tokens of the vocabulary are looked at; none where they have no names.
+    """Return the number of types of tokens to count; 0 where they have no names.
 
     Frames of sound are no tokens of a vocabulary: a time says nothing of other recordings.
     """

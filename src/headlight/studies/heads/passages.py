@@ -1,4 +1,4 @@
-"""Where in the corpus each head does most what it does: one row of attention, with its text.
+"""Passages of the corpus where each head is strongest: one row of attention, with its text.
 
 Of each example the means are known that a survey counts anyway, such as the share of the weight
 that goes to the next token.  The example in which a head's mean is highest is kept, as that row of
@@ -45,7 +45,7 @@ id; then places, ids and weights of the kept tokens."""
 
 
 class Row(NamedTuple):
-    """What is kept of a layer, for each statistic and head: a score, and where it was found."""
+    """Best row of a layer, for each statistic and head: its score and its position."""
 
     score: Tensor
     example: Tensor
@@ -61,7 +61,7 @@ class _Best(NamedTuple):
     weight: Tensor
 
     def or_later(self, other: "_Best") -> "_Best":
-        """Of two rows the better one; of two that are alike this one, which stands before it."""
+        """Return the better of two rows; of two that are alike this one, which comes first."""
         better = other.step > self.step
         return _Best(
             torch.where(better, other.step, self.step),
@@ -247,7 +247,7 @@ def sides(batch: Batch, kind: Kind) -> tuple[tuple[Tensor, Tensor], tuple[Tensor
 def _means(
     seen: Mapping[str, Tensor], lengths: Int64[Tensor, " batch"]
 ) -> Float[Tensor, "statistic batch head"]:
-    """What each head does on average in each example."""
+    """Return the mean of each statistic of a head in each example."""
     total = seen["total"][:, :, 0]
     shares = [total[..., CATEGORIES.index(name)] for name in TO_CATEGORY]
     neighbours = seen["neighbour"].unbind(-1)
@@ -264,13 +264,13 @@ def _by_row(
     neighbours: Float[Tensor, "batch head query offset"],
     entropies: Float[Tensor, "batch head query"],
 ) -> Float[Tensor, "statistic batch head query"]:
-    """The same of each row, in the same order."""
+    """Return the statistics of `_means` for each row, in the same order."""
     shares = [rows[..., CATEGORIES.index(name)] for name in TO_CATEGORY]
     return torch.stack([*shares, *neighbours.unbind(-1), entropies, -entropies])
 
 
 def _first_highest(score: Tensor, order: Tensor, dim: int) -> Tensor:
-    """Where the highest score stands; of scores that are alike, the first by the order."""
+    """Return the index of the highest score; of equal scores, the first by the order."""
     size = score.shape[dim]
     return (_steps(score) * size + (size - 1 - order)).argmax(dim)
 

@@ -71,7 +71,7 @@ VARIABLES = {
 
 @dataclass(frozen=True)
 class Known:
-    """What has to be known of the corpus before ranks are compared.
+    """Statistics of the corpus that are needed before ranks are compared.
 
     Attributes:
         sinks: attention sinks; None where none are looked for.
@@ -99,7 +99,7 @@ class Known:
         return CATEGORIES if self.sinks is None else (*CATEGORIES, "sink")
 
     def signature(self) -> dict[str, Any]:
-        """What the result depends on of it, as JSON."""
+        """Return the sinks and frequencies that the result depends on, as JSON."""
         return {
             "found_sinks": self.sinks.settings() if self.sinks else None,
             "frequency": self.occurrences.settings(),
@@ -189,7 +189,7 @@ class RankObserver(PartObserver):
         received: Float64[np.ndarray, "token layer head"],
         norm: Float64[np.ndarray, "token layer head"],
     ) -> dict[str, Accumulator]:
-        """What goes together with the frequency of types, and a sample of it."""
+        """Accumulate correlations with the frequency of types, and a sample of them."""
         occurrences = self._known.occurrences
         ids = self._texts.ids[self._texts.category >= 0]
         means = [np.nanmean(values, axis=(1, 2)) for values in (received, norm)]
@@ -206,7 +206,7 @@ class RankObserver(PartObserver):
     def _watching(
         self, visible: Bool[Tensor, "batch #query key"] | None
     ) -> Float[Tensor, "batch 1 key"]:
-        """How many queries can see each key."""
+        """Return the number of queries that can see each key."""
         if visible is None:
             return self._present.sum(-1)[:, None, None].expand(-1, 1, self._members.shape[1])
         seen = visible.float().expand(-1, self._present.shape[1], -1)
@@ -298,7 +298,7 @@ def _visible(
 
 
 def _occurrences(plan: StudyPlan[Encoded], settings: SurveySettings) -> Occurrences:
-    """How often every type occurs in the very examples that will be looked at.
+    """Count the occurrences of every type in the examples of the survey.
 
     Raises:
         UsageError: frames of sound are attended to, which are no types.

@@ -57,7 +57,7 @@ VARIABLES = {
 
 
 class ResidualObserver(PartObserver):
-    """Of each layer what entered its block; `members` is what was seen in one batch."""
+    """Observer of the input of each block; `members` holds that of one batch."""
 
     wants_stream = True
 

@@ -1,4 +1,4 @@
-"""What is computed of what a survey has seen: statistics with named axes, part by part."""
+"""Statistics of a survey with named axes, computed from its observations, part by part."""
 
 from collections.abc import Sequence
 from typing import Any
@@ -186,7 +186,7 @@ def _shares_of_rows(
 
 
 def _whole(parts: Array) -> Array:
-    """What parts along the last axis give in all; NaN where that is nothing."""
+    """Return the sums of parts along the last axis; NaN where they are 0."""
     whole = np.nansum(parts, -1, keepdims=True)
     return np.where(whole > 0, whole, np.nan)
 
@@ -292,7 +292,7 @@ def effective(outcome: Outcome) -> Variables:
 
 
 def lengths(outcome: Outcome) -> Variables:
-    """How long transformed vectors are, and what they are made from."""
+    """Return the dispersion of the lengths of transformed vectors, and of their inputs."""
     found = outcome.found
     return dispersion("vector_norm", found, ("layer", "head")) | dispersion(
         "input_norm", found, ("layer",)

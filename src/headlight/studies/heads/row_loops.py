@@ -44,7 +44,7 @@ MAGNITUDE, SIGN = np.int32(0x7FFFFFFF), np.int32(31)
 
 
 class Texts(NamedTuple):
-    """What the texts of a batch are, for some of their queries.
+    """Texts of a batch, for some of their queries.
 
     Attributes:
         members: ``batch category key``; 1 where a key is of a category; filled up with zeros.
@@ -60,7 +60,7 @@ class Texts(NamedTuple):
 
 
 class RowSums(NamedTuple):
-    """What is known of each row, ``batch head query``; float64 where nothing else is said.
+    """Sums of each row, ``batch head query``; float64 where nothing else is said.
 
     Attributes:
         categories: what goes to the keys of each category, along one more axis; float32.
@@ -85,7 +85,7 @@ class RowSums(NamedTuple):
 
 
 class Asked(NamedTuple):
-    """Which keys the queries of a batch are asked about.
+    """Keys to sum for each query of a batch.
 
     Attributes:
         begin: ``batch``; the first token.
@@ -339,7 +339,7 @@ def _add_counts(factors, first, queries, counts):
 
 @no_type_check
 def _add_firsts(block, factors, places, queries, firsts):
-    """What goes to each of the first tokens."""
+    """Add what goes to each of the first tokens."""
     for query in range(len(block)):
         if factors[query] != 0:
             for number in range(len(places)):
@@ -349,7 +349,7 @@ def _add_firsts(block, factors, places, queries, firsts):
 
 @no_type_check
 def _add_listed(block, factors, about, bounds, keys, group, of_query):
-    """What goes to the keys that are listed for each query, or to those beside them."""
+    """Add what goes to the keys listed for each query, and to those of them but the first."""
     begin, beside = about
     for query in range(len(block)):
         if factors[query] != 0:

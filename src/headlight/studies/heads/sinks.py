@@ -68,14 +68,14 @@ class Sinks:
     kept: tuple[int, ...]
 
     def settings(self) -> dict[str, Any]:
-        """What was found, as JSON."""
+        """Return the sinks, as JSON."""
         found = asdict(self)
         for name in ("multiple", "share"):
             found[name] = None if np.isnan(found[name]) else found[name]
         return {**found, "kept": [CATEGORIES[category] for category in self.kept]}
 
     def apart(self, texts: Texts) -> Texts:
-        """The same texts, sinks being in a category of their own."""
+        """Return the texts with sinks in a category of their own."""
         ids = torch.from_numpy(texts.ids).to(texts.keys.device)
         return replace(texts, keys=self.in_category(texts.keys, ids))
 

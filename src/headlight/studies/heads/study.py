@@ -30,7 +30,7 @@ from headlight.vocabulary import measures_that_need
 
 
 class SurveyStudy(LossStudy[SurveySettings]):
-    """What raw weights, vector norms and effective attention say about every head, on a corpus.
+    """Statistics of every head on a corpus, by raw weights, vector norms and effective attention.
 
     Its statistics are those of the documentation of results.
     """
@@ -63,7 +63,7 @@ class SurveyStudy(LossStudy[SurveySettings]):
 
     @property
     def measures(self) -> tuple[str, ...]:
-        """Those of the settings."""
+        """Return the measures of the settings."""
         return self.settings.measures
 
     def choose_passes(self, objective: Objective | None) -> tuple[Pass, ...]:

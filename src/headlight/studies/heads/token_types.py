@@ -1,4 +1,4 @@
-"""Which tokens of the vocabulary heads attend to, and which attend: exact sums over a corpus.
+"""Attention of heads to and from tokens of the vocabulary: exact sums over a corpus.
 
 The first token of a text, which in a decoder gets most whatever it is, is left out, as a key and as
 a query.  A key gets what all queries of its text give it; a query gives what goes to ordinary
@@ -163,7 +163,7 @@ class _Types:
         self._place = torch.from_numpy(place).to(device)
 
     def sums(self, given: Float[Tensor, "batch head position"]) -> Float[Tensor, "type head"]:
-        """What all tokens of a type have together."""
+        """Sum the values of all tokens of each type."""
         rows = double(given.transpose(1, 2).flatten(0, 1).index_select(0, self._there))
         sums = rows.new_zeros(len(self.keys), rows.shape[1])
         return sums.index_add_(0, self._place.to(rows.device), rows)
@@ -174,7 +174,7 @@ def _is_special(category: Int64[Tensor, "batch position"]) -> Bool[Tensor, "batc
 
 
 def types_within_memory(asked: int, heads: int, measures: int) -> int:
-    """How many tokens of the vocabulary are looked at, of those asked for."""
+    """Return the number of requested types of tokens that fit into memory."""
     return min(asked, MOST_NUMBERS // max(len(SIDES) * heads * measures, 1))
 
 

@@ -1,4 +1,4 @@
-"""What pages of results are made of: sections with tables and pictures of the result's variables.
+"""Parts of pages of results: sections with tables and pictures of the result's variables.
 
 A `Section` answers one question. Its tables are made of `Columns`, its pictures of `Map` and
 `Curve`: each names a variable, and takes rows, intervals and labels from the dimensions, bounds and

@@ -82,6 +82,6 @@ def alignment_picture(drawn: DrawnAlignment) -> Figure:
 def _limits(
     measure: str, values: Float[np.ndarray, "target_word source_word"]
 ) -> tuple[float, float]:
-    """Of shares all that there can be; similarities, even of unlike words, are all large."""
+    """Return the limits: 0 to 1 for shares, their own range for similarities."""
     least, most = float(np.min(values)), float(np.max(values))
     return (least, most) if measure == "similarity" and least < most else (0.0, 1.0)

@@ -23,7 +23,7 @@ def bars(
     colours: Mapping[str, str] = MappingProxyType({}),
     **axis: Any,
 ) -> Callable[[], Figure]:
-    """What draws a row for each label of a column, with a mark for each series.
+    """Return a function that draws a row for each label of a column, with a mark for each series.
 
     Args:
         frame: A mark in each row, in the order of the picture, with the ends of its interval in

@@ -25,7 +25,7 @@ def boxes(
     names: Mapping[Any, str] | None = None,
     **axes: Any,
 ) -> Callable[[], Figure]:
-    """What draws the quartiles of values, and their 5th and 95th percentile.
+    """Return a function that draws the quartiles of values, and their 5th and 95th percentile.
 
     Args:
         frame: A value in each row.
@@ -72,7 +72,7 @@ def boxes_of(
     columns: int | None = None,
     **axes: Any,
 ) -> Callable[[], Figure]:
-    """What draws a box for each label of a dimension, of a variable that has its five marks.
+    """Return a function that draws a box for each label, from a variable with its five marks.
 
     Args:
         result: Whose variable it is.

@@ -115,7 +115,7 @@ def variable_of(result: xr.Dataset, name: str) -> xr.DataArray:
 
 
 def template_of(given: str, by: tuple[By, ...], result: xr.Dataset, variable: str) -> str:
-    """What was given, or else the labels' names, or the variable's long name."""
+    """Return the given template, or else the labels' names, or the variable's long name."""
     if given:
         return given
     if by:

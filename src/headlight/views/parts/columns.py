@@ -44,7 +44,7 @@ class Columns:
     whole: bool = False
 
     def of(self, scope: str) -> "Columns":
-        """The same of a variable whose name begins with that of a scope, such as ``layer_``."""
+        """Return these columns for the variable that begins with a scope, such as ``layer_``."""
         return replace(self, variable=f"{scope}{self.variable}")
 
 

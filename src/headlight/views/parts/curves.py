@@ -95,7 +95,7 @@ class Curve:
 
 
 def curves(result: xr.Dataset, *shown: Curve, columns: int | None = None) -> Callable[[], Figure]:
-    """What draws panels of curves; those of which nothing was observed are left out.
+    """Return a function that draws panels of curves; those without an observation are left out.
 
     Args:
         result: Whose variables they show; a part of it may be chosen with ``sel``.
@@ -170,7 +170,7 @@ def _drawn(result: xr.Dataset, shown: Curve, *, by_layer: bool) -> list[_Drawn]:
 
 
 def _part(result: xr.Dataset, of: Mapping[str, Hashable]) -> xr.Dataset:
-    """What has these labels, of coordinates that need not be of a dimension's name."""
+    """Return the part with these labels of coordinates, which need not have a dimension's name."""
     for name, label in of.items():
         (dim,) = result[name].dims
         result = result.isel({dim: np.flatnonzero(result[name].values == label)})

@@ -51,7 +51,7 @@ class Map:
 
 
 def maps(result: xr.Dataset, *shown: Map, columns: int | None = None) -> Callable[[], Figure]:
-    """What draws the maps beside each other; those without any value are left out.
+    """Return a function that draws the maps beside each other; those without a value are left out.
 
     Args:
         result: Whose variables they show; a part of it may be chosen with ``sel``.

@@ -1,4 +1,4 @@
-"""What pages say of a result: its settings and categories, and the numbers of its summary."""
+"""Descriptions of a result for its pages: settings, categories, and numbers of its summary."""
 
 import json
 from collections.abc import Mapping
@@ -21,7 +21,7 @@ def settings_of(result: xr.Dataset) -> dict[str, Any]:
 
 
 def attending_rows(result: xr.Dataset) -> str:
-    """Of which tokens the rows of attention were changed, in words."""
+    """Return the tokens whose rows of attention were changed, in words."""
     return ATTENDING_ROWS[settings_of(result).get("rows", "all")]
 
 

@@ -60,7 +60,7 @@ class Box:
 
 @dataclass(frozen=True, slots=True)
 class BoxPanel:
-    """What one panel shows: boxes beside each other."""
+    """Panel of boxes beside each other."""
 
     title: str
     boxes: Sequence[Box]

@@ -91,12 +91,12 @@ def stand_side_by_side(figure: Figure, starts: Sequence[float]) -> None:
 
 
 def panel_starts(figure: Figure) -> list[float]:
-    """Where panels begin that stand side by side on one sheet; empty if nobody has said it."""
+    """Return the left edges of panels that stand side by side on one sheet; empty if not noted."""
     return [float(start) for start in str(figure.get_label()).split()]
 
 
 def panels_across(figure: Figure) -> int:
-    """How many panels stand side by side."""
+    """Return the number of panels side by side."""
     if starts := panel_starts(figure):
         return len(starts)
     grids = [each.get_subplotspec() for each in figure.axes[:1]]

@@ -1,4 +1,4 @@
-"""Where labels go so that they cover neither each other nor the points; plain geometry."""
+"""Placement of labels so that they cover neither each other nor the points; plain geometry."""
 
 from collections.abc import Sequence
 
@@ -92,14 +92,14 @@ def _overlaps(
 def _covered(
     centre: NDArray[np.float64], size: NDArray[np.float64], points: NDArray[np.float64]
 ) -> int:
-    """How many points lie under a label."""
+    """Count the points under a label."""
     return int((np.abs(points - centre) < size / 2 + 0.03).all(axis=1).sum())
 
 
 def _crossed(
     anchor: NDArray[np.float64], centre: NDArray[np.float64], points: NDArray[np.float64]
 ) -> int:
-    """How many other points lie on the line from a point to its label."""
+    """Count other points on the line from a point to its label."""
     line = centre - anchor
     along = (points - anchor) @ line / max(float(line @ line), 1e-12)
     beside = points - anchor - np.clip(along, 0.0, 1.0)[:, None] * line

@@ -60,7 +60,7 @@ class LayerSeries:
 
 @dataclass(frozen=True, slots=True)
 class LayerPanel:
-    """What one panel shows.
+    """Panel of series over layers.
 
     Attributes:
         title: Over the panel.
@@ -122,7 +122,7 @@ def points_by_layer(
 
 
 def _lane(index: int, lanes: int) -> float:
-    """Where the dots of a series stand beside the layer's middle, so that series do not hide."""
+    """Return the offset of a series' dots within a layer, so that series do not hide."""
     return (index - (lanes - 1) / 2) * min(0.16, 0.7 / lanes)
 
 

@@ -1,4 +1,4 @@
-"""What says which line is which: words at the ends of lines, or one legend for all panels."""
+"""Legends: words at the ends of lines, or one legend for all panels."""
 
 from collections.abc import Sequence
 from typing import Any
@@ -59,7 +59,7 @@ def legend_above(figure: Figure, handles: Sequence[Any], title: str = "") -> Non
 
 
 def _across(widths: Sequence[float], room: float) -> int:
-    """How many columns of entries fit, of which the first are filled first."""
+    """Return the number of columns of entries that fit, of which the first are filled first."""
     for count in range(len(widths), 1, -1):
         columns = np.array_split(np.asarray(widths), count)
         if sum(float(column.max()) for column in columns) <= room:

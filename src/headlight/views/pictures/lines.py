@@ -62,7 +62,7 @@ class Line:
 
 @dataclass(frozen=True, slots=True)
 class LinePanel:
-    """What one panel shows: lines, the names of its axes, and whether these are logarithmic.
+    """Panel of lines, the names of its axes, and whether these are logarithmic.
 
     A horizontal axis of whole numbers, such as layers, has ticks at these alone.
     """

@@ -1,4 +1,4 @@
-"""How large the cells of heat maps are, and what can be written into and beside them."""
+"""Layout of heat maps: the size of their cells, and the texts in and beside them."""
 
 import math
 from collections.abc import Sequence

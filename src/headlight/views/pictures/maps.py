@@ -235,7 +235,7 @@ def _labels(axes: Axes, one: HeadMap, layout: MapLayout) -> None:
 def _numbers(
     one: HeadMap, together: Sequence[HeadMap], layout: MapLayout, wanted: bool | None
 ) -> tuple[list[list[str]], float] | None:
-    """What is written into the cells, and how large; None if nothing is.
+    """Return the numbers in the cells, and their size; None if there are none.
 
     Maps that share a range have numbers of one form, or none of them has any.
     """

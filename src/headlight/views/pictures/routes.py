@@ -66,7 +66,7 @@ def _x(token: int) -> float:
 
 
 def _y(depth: int, layers: list[int]) -> float:
-    """Of the states after a number of layers."""
+    """Return the height of the states after a number of layers."""
     return ABOVE + UP * (len(layers) - depth)
 
 

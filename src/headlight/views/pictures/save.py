@@ -58,7 +58,7 @@ def svg_text(figure: Figure, crop: Any = None) -> str:
 
 
 def _columns(figure: Figure, crop: Any) -> list[float]:
-    """Where each column of panels begins, in percent of the width of the file."""
+    """Return the left edge of each column of panels, in percent of the width of the file."""
     if known := panel_starts(figure):
         return [0.0] + [100 * (start - crop.x0) / crop.width for start in known[1:]]
     lefts: dict[int, float] = {}  # of all that belongs to a column, in inches

@@ -24,7 +24,7 @@ _NAMED, _LINE = 5, 0.06
 
 @dataclass(frozen=True, slots=True)
 class SlopePanel:
-    """What one panel shows.
+    """Panel of values that change from measure to measure.
 
     Attributes:
         title: Over it.

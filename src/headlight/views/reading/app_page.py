@@ -33,7 +33,7 @@ def app_page(model: str, *, other: str | None = None, can: Iterable[str], decode
 
 
 def app_policy(page: str) -> str:
-    """What the page may do, as the value of a Content-Security-Policy.
+    """Return the permissions of the page, as the value of a Content-Security-Policy.
 
     Its scripts and those of the view may run, which stands in a frame that the same rules hold for.
     """

@@ -1,4 +1,4 @@
-"""Why a head attends, as tables, a page and in words."""
+"""Explanation of why a head attends, as tables, a page and in words."""
 
 import pandas as pd
 import xarray as xr

@@ -1,4 +1,4 @@
-"""What the tokens of one text come from, by each method, as a page."""
+"""Origin of the tokens of one text, by each method, as a page."""
 
 from collections.abc import Callable
 
@@ -94,7 +94,7 @@ def followed(found: xr.Dataset) -> int:
 
 
 def findings(found: xr.Dataset) -> list[str]:
-    """What was read, and by each method the input tokens that one token has most of."""
+    """Return the text, and by each method the largest input tokens of one token."""
     text = " ".join(filter(None, (str(found.attrs["text"]), str(found.attrs["pair"]))))
     return [f"{model_name(found.attrs)} reads “{shortened(text, 60)}”.", *_by_method(found)]
 
@@ -115,7 +115,7 @@ def _by_method(found: xr.Dataset) -> list[str]:
 
 
 def summary(found: xr.Dataset) -> Summary:
-    """What was read, and how far a token is its own."""
+    """Return the text, and the share of a token in itself."""
     place = followed(found)
     own = found["share"].isel(layer=-1, query=place, key=place)
     return {"text": shortened(str(found.attrs["text"]), 60)} | {

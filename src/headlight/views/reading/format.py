@@ -176,7 +176,7 @@ def _origin(reading: xr.Dataset) -> dict[str, str]:
 def header_of_kind(
     part: xr.Dataset, heads: list[int], measures: Mapping[str, dict[str, Any]]
 ) -> dict[str, Any]:
-    """What a header says of one kind of attention, of which the measures are told already."""
+    """Return the header of one kind of attention, with the headers of its measures."""
     first, cell = most_misleading(part)
     return {
         "layers": part["layer"].values.tolist(),
@@ -210,7 +210,7 @@ def _sides(part: xr.Dataset) -> dict[str, Any]:
 
 
 def _equal(part: xr.Dataset) -> dict[str, Any]:
-    """Where effective attention is the weight, and why; nothing if it is not."""
+    """Return the layers whose effective attention is the weight, and why; else nothing."""
     said = equal_to_weight(part)
     return {"equal": {"layers": equal_layers(part), "said": said}} if said else {}
 
@@ -301,7 +301,7 @@ class EncodedMeasure:
     layers: list[EncodedLayer]
 
     def header(self, cells: int | None, dense: list[Head]) -> dict[str, Any]:
-        """What the header says of it."""
+        """Return the header of a measure or product."""
         per = "head" if self.row.per_head else "layer"
         about = {"per": per, "code": self.code, "bound": self.bound, "cells": cells}
         if cells is None:
@@ -325,7 +325,7 @@ class Product:
     layers: list[NDArray[np.float32]]
 
     def header(self, cells: int | None) -> dict[str, Any]:
-        """What the header says of it."""
+        """Return the header of a measure or product."""
         about = {"per": "head", "from": self.sources, "bound": self.bound}
         if cells is None:
             return about
@@ -367,7 +367,7 @@ class EncodedKind:
         return found
 
     def header(self, cells: int | None, dense: list[Head]) -> dict[str, Any]:
-        """What the header says of this kind."""
+        """Return the header of this kind."""
         told = {name: each.header(cells, dense) for name, each in self.measures.items()}
         told |= {name: each.header(cells) for name, each in self.products.items()}
         return header_of_kind(self.part, self.heads, told)
@@ -383,7 +383,7 @@ class EncodedPair:
 
     @property
     def measures(self) -> dict[str, EncodedMeasure]:
-        """Those that are stored, of both."""
+        """Return the stored measures of both."""
         ends = {f"{name}{SECOND}": each for name, each in self.second.measures.items()}
         return self.first.measures | ends
 
@@ -394,7 +394,7 @@ class EncodedPair:
 
     @property
     def heads(self) -> list[int]:
-        """How many each layer has."""
+        """Return the number of heads in each layer."""
         return self.first.heads
 
     def blobs(self, kind: str, cells: int | None, dense: frozenset[Head]) -> Blobs:
@@ -404,7 +404,7 @@ class EncodedPair:
         return found if cells is None else found | difference_pictures(self.pair, kind)
 
     def header(self, cells: int | None, dense: list[Head]) -> dict[str, Any]:
-        """What the header says of this kind."""
+        """Return the header of this kind."""
         names = self.pair.names if self.pair.same_shape else []
         told: dict[str, dict[str, Any]] = {name: {} for name in names}
         if cells is not None:
@@ -442,7 +442,7 @@ def difference_maps(pair: Matched, name: str, layer: int) -> Float[np.ndarray, "
 
 
 def largest_difference(pair: Matched, name: str) -> dict[str, Any]:
-    """What a header says of a difference that has pictures."""
+    """Return the header of a difference that has pictures."""
     layers = range(len(pair.heads))
     return {"largest": [largest_of(difference_maps(pair, name, layer)) for layer in layers]}
 
@@ -500,7 +500,7 @@ def pairwise_rows(part: xr.Dataset) -> list[Measure]:
 
 
 def heads_of(part: xr.Dataset) -> list[int]:
-    """How many heads each layer has; those that a layer lacks are NaN."""
+    """Return the number of heads in each layer; those that a layer lacks are NaN."""
     per_head = next(row.name for row in measure_table() if row.name in part and row.per_head)
     there = np.isfinite(cells_of(part, per_head)).any((-1, -2))
     return [int(number) for number in there.sum(-1)]
@@ -621,7 +621,7 @@ def _one_of_two(whole: xr.Dataset, part: Mapping[str, Any], end: str) -> xr.Data
 
 
 def _measures_of(part: Mapping[str, Any], end: str) -> dict[str, Mapping[str, Any]]:
-    """What a header says of the measures of the first reading, or of the second."""
+    """Return the measures of a header: those of the first reading, or of the second."""
     every: dict[str, Mapping[str, Any]] = part["measures"]
     if not end:
         others = (SECOND, DIFFERENCE)

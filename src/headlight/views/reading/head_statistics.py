@@ -1,4 +1,4 @@
-"""What a reading says of each of its heads: shares of rows, and the head that it opens on."""
+"""Statistics of each head of a reading: shares of rows, and the head that it opens on."""
 
 from typing import Any
 
@@ -26,7 +26,7 @@ def _shares(values: NDArray[Any]) -> Shares:
 
 
 def special_places(part: xr.Dataset) -> list[int]:
-    """Where special tokens stand among the keys, and in a decoder the first token, for a sink."""
+    """Return the places of special keys, and in a decoder of the first token, for a sink."""
     categories = [category_name(each) for each in part["key_category"].values]
     decoder = part.attrs.get("kind") == "decoder"
     return [
@@ -38,7 +38,7 @@ Place = tuple[int, int]
 
 
 def most_misleading(part: xr.Dataset) -> tuple[Place, Place]:
-    """Where norms, as shares of their rows, differ most from weights: layer and head, and the cell.
+    """Return the head and cell where norms, as shares of their rows, differ most from weights.
 
     Of a decoder without the first token and special ones.
     The head is that of the largest sum of differences, the cell, of query and key, that of its

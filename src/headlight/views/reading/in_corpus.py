@@ -1,4 +1,4 @@
-"""What results over a corpus say of the heads of a text, for the page of the text."""
+"""Findings over a corpus on the heads of a text, for the page of the text."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -110,7 +110,7 @@ def _findings(survey: xr.Dataset) -> dict[str, list[str]]:
 
 
 def _relations(result: xr.Dataset, part: Mapping[str, Any]) -> list[dict[str, Any]]:
-    """How often a head finds the word at the other end of a relation, by the better direction."""
+    """Return the accuracy of each head at relations, by its better direction."""
     of_best = _better_direction(result)
     counts = result["count"]
     counts = counts.max([dim for dim in counts.dims if dim != "relation"])
@@ -128,7 +128,7 @@ def _relations(result: xr.Dataset, part: Mapping[str, Any]) -> list[dict[str, An
 
 
 def _better_direction(result: xr.Dataset) -> xr.Dataset:
-    """How often each head is right in its better direction, and the interval of that."""
+    """Return the accuracy of each head in its better direction, and its interval."""
     better = result["accuracy"].fillna(-1).argmax("direction")
     if "low" in result:
         result = result.rename(low="accuracy_low", high="accuracy_high")

@@ -107,7 +107,7 @@ class _LiveKind:
         return cls(part, heads or heads_of(part), sources)
 
     def header(self, kind: str, on_progress: OnProgress) -> tuple[dict[str, Any], Blobs]:
-        """What the header says of this kind, and the pictures of all heads."""
+        """Return the header of this kind, and the pictures of all heads."""
         measures: dict[str, dict[str, Any]] = {}
         found: Blobs = {}
         for row in pairwise_rows(self.part):
@@ -118,7 +118,7 @@ class _LiveKind:
         return header_of_kind(self.part, self.heads, measures), found
 
     def overview(self, kind: str, row: Measure) -> tuple[dict[str, Any], Blobs]:
-        """What the header says of a measure, and the pictures of its heads."""
+        """Return the header of a measure, and the pictures of its heads."""
         maps = [self._maps(row.name, layer) for layer in range(len(self.heads))]
         largest = [largest_of(each) for each in maps]
         about: dict[str, Any] = {"per": "head" if row.per_head else "layer"}
@@ -186,7 +186,7 @@ class _LivePair:
         return cls(first, second, pair)
 
     def header(self, kind: str, on_progress: OnProgress) -> tuple[dict[str, Any], Blobs]:
-        """What the header says of this kind, and the pictures of all heads."""
+        """Return the header of this kind, and the pictures of all heads."""
         first, found = self.first.header(kind, on_progress)
         second, others = self.second.header(kind, on_progress)
         on_progress("differences")

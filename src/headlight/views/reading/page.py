@@ -62,7 +62,7 @@ def reading_page(
 
 
 def live_page(reading: xr.Dataset, view: LiveView) -> str:
-    """The same page for a host that gives the cells of layers when they are asked for.
+    """Return the page for a host that gives the cells of layers on request.
 
     The host sets ``headlight`` of the frame that the page stands in, to an object that
     ``script/host.js`` describes. The pictures of all heads stand in the page.
@@ -114,7 +114,7 @@ class Choice:
 
 
 def _choices(row: Measure, measures: Iterable[Mapping[str, Any]]) -> list[Choice]:
-    """What of a measure the page has."""
+    """Return the choices of a measure that the page has."""
     both = {
         DIFFERENCE: Choice(row, f"{row.name}{DIFFERENCE}", f"{row.short}, difference", "change"),
         "": Choice(row, row.name, row.short, row.colour),
@@ -145,7 +145,7 @@ def parse_page(text: str, *, second: bool = False) -> xr.Dataset:
 
 
 class _Parts(HTMLParser):
-    """What the elements of a page with data in them hold, by the name of each."""
+    """Contents of the elements of a page that hold data, by the name of each."""
 
     def __init__(self) -> None:
         super().__init__()

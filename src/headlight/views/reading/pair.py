@@ -98,7 +98,7 @@ def _side_of(pair: Pair) -> str:
 
 
 def _heads(part: xr.Dataset) -> dict[int, int]:
-    """How many heads each layer has, by its number."""
+    """Return the number of heads in each layer, by its number."""
     name = next(row.name for row in measure_table() if row.name in part and row.axes == PER_HEAD)
     there = np.isfinite(part[name].transpose(*PER_HEAD).values).any((-1, -2)).sum(-1)
     return dict(zip(part["layer"].values.tolist(), there.tolist(), strict=True))
@@ -182,7 +182,7 @@ def header_of_both(
     differences: Mapping[str, dict[str, Any]],
     pair: Matched,
 ) -> dict[str, Any]:
-    """What a header says of one kind of attention of two readings.
+    """Return the header of one kind of attention of two readings.
 
     Args:
         first: what it would say of the first alone.
@@ -280,7 +280,7 @@ def _opens(pair: Matched, apart: Numbers) -> dict[str, list[int]]:
 
 
 def _statistics(pair: Matched) -> list[dict[str, Any]]:
-    """Those of each text by itself, since tokens of the other are no neighbours."""
+    """Return the statistics of each text by itself, since tokens of the other are no neighbours."""
     layers = pair.first["layer"].values.tolist()
     places = [(layer, head) for layer, n in zip(layers, pair.heads, strict=True)
               for head in range(n)]  # fmt: skip

@@ -1,4 +1,4 @@
-"""What a prediction is made of, as tables, a page and in a terminal."""
+"""Contributions to a prediction, as tables, a page and in a terminal."""
 
 from collections.abc import Iterable, Sequence
 from typing import Any
@@ -86,13 +86,13 @@ def _heads(prediction: xr.Dataset) -> tuple[pd.DataFrame, str]:
 
 
 def _biases(prediction: xr.Dataset) -> float:
-    """What all biases add through all layers."""
+    """Return the sum of all biases through all layers."""
     of = prediction["component_kind"].values == "bias"
     return float(prediction["total"].values[of].sum())
 
 
 def _names(prediction: xr.Dataset) -> list[str]:
-    """Of components: their kind and layer, of biases the name of the parameter."""
+    """Return the names of components: their kind and layer; of biases the name of the parameter."""
     kinds = prediction["component_kind"].values.astype(str)
     attention = prediction["component_attention"].values.astype(str)
     several = len(set(prediction["kind"].values.astype(str))) > 1
@@ -114,7 +114,7 @@ def _names(prediction: xr.Dataset) -> list[str]:
 
 
 def asked(prediction: xr.Dataset) -> str:
-    """What was explained, in words."""
+    """Describe what was explained, in words."""
     attributes = prediction.attrs
     style = "" if attributes["classes"] else str(attributes["pieces"])
     first, second = (
@@ -124,7 +124,7 @@ def asked(prediction: xr.Dataset) -> str:
 
 
 def sentence(prediction: xr.Dataset) -> str:
-    """What was found, in short."""
+    """Return the findings as one short text."""
     found = findings(prediction)
     return " ".join(found)
 
@@ -168,7 +168,7 @@ def first_of_decoder(prediction: xr.Dataset) -> int | None:
 
 
 def _largest_token(prediction: xr.Dataset) -> list[str]:
-    """What adds most, beside the first token of a decoder, and what that one adds."""
+    """Return sentences on the largest token beside a decoder's first, and on the first."""
     tokens, _ = _tokens(prediction)
     if not len(tokens):
         return []
@@ -196,7 +196,7 @@ def _number(value: float) -> str:
 
 
 def summary(prediction: xr.Dataset) -> Summary:
-    """What was asked for, and the sum."""
+    """Return the target, and the sum."""
     attributes = prediction.attrs
     return {
         "target": str(attributes["target"]),

@@ -106,7 +106,7 @@ def routes_json(routes: xr.Dataset) -> str:
 
 
 def largest_parts(routes: xr.Dataset, most: int) -> xr.Dataset:
-    """The same with this many of the parts of heads at most; the others are added to ``rest``."""
+    """Return the largest parts of heads, at most this many; the others are added to ``rest``."""
     share = routes["share"].values
     if len(share) <= most:
         return routes
@@ -134,7 +134,7 @@ def _data(routes: xr.Dataset, least: float) -> dict[str, Any]:
 
 
 def _sums(routes: xr.Dataset, place: int) -> dict[str, list[float | None] | list[int]]:
-    """What of a layer the page draws: parts of heads in the order of their queries."""
+    """Return the parts of a layer for the page: those of heads in the order of their queries."""
     chosen = np.flatnonzero(routes["part_layer"].values == place)
     query = routes["part_query"].values[chosen]
     chosen = chosen[np.argsort(query, kind="stable")]

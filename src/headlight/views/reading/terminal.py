@@ -105,7 +105,7 @@ def _strongest(part: xr.Dataset, measure: str, top: int, *, all_heads: bool) -> 
 
 @dataclass(frozen=True)
 class _Does:
-    """What a head does most: by how much more than heads do on average, and in words."""
+    """Behaviour in which a head exceeds the average most: by how much, and in words."""
 
     far: float
     said: str
@@ -145,7 +145,7 @@ def _what_stands_out(part: xr.Dataset, measure: str) -> dict[tuple[int, ...], _D
 
 
 def _to_another(part: xr.Dataset, measure: str, layer: int) -> NDArray[np.float64]:
-    """What the token of each row gets that is neither special nor near: the largest, the mean."""
+    """Return the mean, over rows, of the largest share of a token not special and not near."""
     shares = np.nan_to_num(shares_of_layer(part, measure, layer))
     queries, keys = shares.shape[-2:]
     plain = np.ones((queries, keys), dtype=bool)

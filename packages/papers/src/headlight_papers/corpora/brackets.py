@@ -7,7 +7,7 @@ from headlight.errors import CorpusError
 
 @dataclass(frozen=True, slots=True)
 class Part:
-    """Which part of a mention a bracket means: 1 of 1, except of discontinuous mentions."""
+    """Part of a mention that a bracket means: 1 of 1, except of discontinuous mentions."""
 
     number: int = 1
     count: int = 1

@@ -114,7 +114,7 @@ class RawDocument:
     fault: CorpusError | None = None
 
     def name(self, title: str) -> str:
-        """What messages call it: ``"a.conllu:12 (GUM_news_1)"``."""
+        """Return the name of a document in messages: ``"a.conllu:12 (GUM_news_1)"``."""
         return f"{self.place} ({title})" if title else self.place
 
 

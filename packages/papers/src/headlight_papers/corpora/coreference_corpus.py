@@ -25,7 +25,7 @@ from headlight_papers.corpora.entities import entity_documents, parse_entities
 
 @dataclass(frozen=True, slots=True)
 class CoreferenceFormat:
-    """How a file is cut into documents, and how a document is parsed."""
+    """Format of annotated documents: how a file is cut, and how a document is parsed."""
 
     documents: Callable[[Iterator[Block]], Iterator[RawDocument]]
     parse: Callable[[RawDocument], Annotated]

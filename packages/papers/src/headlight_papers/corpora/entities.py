@@ -128,7 +128,7 @@ def _chain(text: str, field: int, place: str) -> tuple[str, Part]:
 
 
 def _chain_field(block: Block, current: int) -> int:
-    """Which field of a bracket names the chain: as ``# global.Entity`` says, else the first."""
+    """Return the field of a bracket that names the chain, by ``# global.Entity`` or the first."""
     for line in block.lines:
         match = GLOBAL.match(line)
         if match:

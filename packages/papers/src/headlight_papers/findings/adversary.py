@@ -44,7 +44,7 @@ def adversary(result: xr.Dataset) -> list[str]:
 
 
 def trained(result: xr.Dataset, weight: float) -> np.ndarray:
-    """Which models are adversaries of this λ."""
+    """Return the mask of models that are adversaries of this λ."""
     found: np.ndarray = (result["kind"].values == "adversary") & (result["weight"].values == weight)
     return found
 
@@ -92,7 +92,7 @@ def _why(result: xr.Dataset, rows: np.ndarray, others: np.ndarray) -> str:
 
 
 def _mean(result: xr.Dataset, name: str, rows: np.ndarray) -> str:
-    """Of models, with the interval over seeds; of one alone that over texts."""
+    """Return the mean of models, with its interval over seeds; of one model, over texts."""
     if rows.sum() > 1:
         one = over_seeds(result[name].values[rows])
     else:

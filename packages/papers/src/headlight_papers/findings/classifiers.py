@@ -23,7 +23,7 @@ WHERE = {"": "in all layers at once", "layer_": "in one layer, on average",
 
 
 def permutation(result: xr.Dataset) -> list[str]:
-    """How far predictions move with other attention, and where most."""
+    """Return findings on how far predictions move with other attention, and where most."""
     prefix = _widest(result, "tvd")
     moved = means(result, f"{prefix}tvd", "change")
     place = moved.first()
@@ -55,7 +55,7 @@ def permutation(result: xr.Dataset) -> list[str]:
 
 
 def instance_adversary(result: xr.Dataset) -> list[str]:
-    """How different attention can be with nearly, and with exactly, the same prediction."""
+    """Return findings on how far attention can differ with (nearly) the same prediction."""
     prefix = _widest(result, "jsd")
 
     def mean(name: str) -> Estimate:
@@ -120,5 +120,5 @@ def number_text(
 
 
 def _widest(result: xr.Dataset, name: str) -> str:
-    """Of all layers at once, or of what there is."""
+    """Return the prefix of all layers at once, or of what there is."""
     return next(prefix for prefix in WHERE if f"{prefix}{name}" in result)

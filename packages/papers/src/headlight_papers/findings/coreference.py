@@ -1,4 +1,4 @@
-"""Which heads find antecedents: the best heads, alone and beside the baselines."""
+"""Findings on antecedents: the best heads, alone and beside the baselines."""
 
 import pandas
 import xarray

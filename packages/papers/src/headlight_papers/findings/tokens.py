@@ -8,7 +8,7 @@ from headlight.findings.wording import listed, percent
 
 
 def attribution(result: xr.Dataset) -> list[str]:
-    """How much of a token is its own input, in the first and in the last layer."""
+    """Return findings on a token's own input, in the first and in the last layer."""
     own = estimates(result, "own_mean", ("layer",), group="all")
     other = estimates(result, "not_largest", ("layer",))
     first, last = (f"layer {int(result['layer'].values[at])}" for at in (0, -1))
@@ -34,7 +34,7 @@ def attribution(result: xr.Dataset) -> list[str]:
 
 
 def token_identity(result: xr.Dataset) -> list[str]:
-    """How many tokens are found again in the last layer, by the best map and without one."""
+    """Return findings on tokens identified in the last layer, by the best map and without one."""
     offset = int(np.abs(result["offset"].values).argmin())
     plain = result.isel(offset=offset, fraction=int(result["fraction"].values.argmax()))
     plain = plain.isel(layer=-1)

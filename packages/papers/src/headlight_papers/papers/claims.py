@@ -1,4 +1,4 @@
-"""What a paper concludes, and whether it is so here: a table that every paper may have."""
+"""Claims of a paper, and whether they hold here: a table that every paper may have."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -45,7 +45,7 @@ class Claim:
 
     @property
     def comparison(self) -> Comparison:
-        """The same verdict beside the numbers of an exhibit."""
+        """Return the verdict beside the numbers of an exhibit."""
         ours = {True: "yes", False: "no", None: "inconclusive"}[self.answer]
         return Comparison(self.rule, "yes", ours, note=self.ours)
 

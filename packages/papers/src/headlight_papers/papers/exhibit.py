@@ -17,7 +17,7 @@ Make = Callable[[Reproduction, ExhibitWriter], Section]
 
 @dataclass(frozen=True)
 class Need:
-    """What an exhibit may need besides text.
+    """Need of an exhibit besides text.
 
     Attributes:
         missing: what is said where it is not there.
@@ -78,7 +78,7 @@ class ExhibitSpec:
     needs: tuple[str, ...] = ()
 
     def missing(self, reproduction: Reproduction) -> str | None:
-        """Why it cannot be made; None where it can."""
+        """Return why the exhibit cannot be made; None where it can."""
         lacking = (NEEDS[need] for need in self.needs if not NEEDS[need].there(reproduction))
         return next((need.missing for need in lacking), None)
 
@@ -104,7 +104,7 @@ def exhibit(
 
 @dataclass(frozen=True)
 class Paper:
-    """What can be reproduced of a paper.
+    """Paper that can be reproduced.
 
     Attributes:
         name: ``clark2019``.

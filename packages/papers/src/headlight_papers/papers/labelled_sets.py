@@ -45,7 +45,7 @@ Classes = tuple[tuple[str, frozenset[str]], ...]
 
 @dataclass(frozen=True)
 class TextTask:
-    """How a set of texts is read.
+    """Task of a set of texts, and how they are read.
 
     Attributes:
         title: of the set.
@@ -155,7 +155,7 @@ def labelled_in(folder: Path) -> tuple[str, ...]:
 
 
 def task_of(source: str) -> TextTask:
-    """How a set is read, by its name."""
+    """Return the task of a set, by its name."""
     known = _task_name(source)
     if known:
         return TASKS[known]
@@ -273,7 +273,7 @@ def _with_its_parts(file: Path, others: list[str]) -> str:
 
 
 def _parts_of(source: str) -> dict[Part, str]:
-    """What the names of files or splits hold that are a part; nothing if they are of one part."""
+    """Return the parts that the names of files or splits announce; empty if there is one."""
     if source.startswith(PREFIX):
         hub = HubSource.parse(source)
         names = [] if hub.split else hub_splits(hub, source)
@@ -289,7 +289,7 @@ def _parts_of(source: str) -> dict[Part, str]:
 
 
 def _rows(source: str, part: str | None = None) -> list[SentencePair]:
-    """What has a label."""
+    """Return the rows that have a label."""
     rows = [row for row in open_sentence_pairs(source, split=part) if row.label is not None]
     pair = next((row for row in rows if row.second is not None), None)
     if pair is not None:

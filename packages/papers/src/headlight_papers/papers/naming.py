@@ -33,7 +33,7 @@ def head_numbers(found: xarray.Dataset | xarray.DataArray) -> list[str]:
 
 
 def count_heads(found: xarray.DataArray) -> int:
-    """How many heads there are, over all layers; one may have fewer than another."""
+    """Count the heads over all layers; layers may differ in their number."""
     others = [dim for dim in found.dims if dim not in ("layer", "head")]
     return int(found.notnull().any(others).sum())
 
@@ -61,7 +61,7 @@ def percent(share: float) -> float | None:
 
 
 def yes_or_no(found: object) -> str:
-    """What a comparison says of a claim."""
+    """Return whether a claim holds, as a word."""
     return "yes" if found else "no"
 
 

@@ -81,7 +81,7 @@ def reproduce(
 
 
 def _facts(paper: Paper, reproduction: Reproduction) -> list[tuple[str, str]]:
-    """What was read, in a few words."""
+    """Return the models and data of a reproduction, in a few words."""
     models = {
         "model": reproduction.loaded,
         "compared with": reproduction.compared,

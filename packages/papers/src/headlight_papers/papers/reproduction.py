@@ -1,4 +1,4 @@
-"""What the exhibits of one reproduction share: the model, the data, and results made only once."""
+"""Model, data and results that the exhibits of one reproduction share; made only once."""
 
 import json
 import shutil
@@ -83,7 +83,7 @@ class Reproduction(Generic[S]):
 
     @property
     def measures(self) -> tuple[str, ...]:
-        """What the questions of the paper are asked of, if it asks them of several measures."""
+        """Return the measures that the paper compares, if it compares several."""
         measures: tuple[str, ...] = getattr(self.settings, "measures", ())
         return measures
 
@@ -106,7 +106,7 @@ class Reproduction(Generic[S]):
 
     @property
     def results(self) -> Mapping[str, xarray.Dataset]:
-        """What has been made, or found in the folder, so far."""
+        """Return the results made so far, or found in the folder."""
         return self._results
 
     @contextmanager
@@ -196,7 +196,7 @@ def states_of(reads: Iterable[Any]) -> list[Any]:
 
 
 def signature_of(model: Model | None, key: dict[str, Any]) -> str:
-    """What a result depends on, as a text; None for a paper that trains its own models."""
+    """Return the dependencies of a result as a text; a paper that trains has no model."""
     return json.dumps({**(model.identity() if model else {}), **key}, sort_keys=True)
 
 

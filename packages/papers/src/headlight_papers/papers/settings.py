@@ -1,4 +1,4 @@
-"""What the settings of papers share; each paper has its own beside its exhibits.  Without torch."""
+"""Settings that papers share; each paper has its own beside its exhibits. Without torch."""
 
 from dataclasses import dataclass
 from pathlib import Path
@@ -37,7 +37,7 @@ class PaperSettings(Settings):
 
 @dataclass(frozen=True, kw_only=True)
 class TextPaperSettings(PaperSettings):
-    """Of a paper that looks at a model which reads text.
+    """Settings of a paper that examines a model which reads text.
 
     Attributes:
         max_examples: segments of text.
@@ -55,7 +55,7 @@ class TextPaperSettings(PaperSettings):
 
 @dataclass(frozen=True, kw_only=True)
 class TrainingPaperSettings(PaperSettings):
-    """Of a paper that trains models of its own.
+    """Settings of a paper that trains models of its own.
 
     Attributes:
         epochs: passes over what is learnt from.
@@ -71,7 +71,7 @@ class TrainingPaperSettings(PaperSettings):
 
 @dataclass(frozen=True, kw_only=True)
 class AdversaryPaperSettings(TrainingPaperSettings):
-    """Of a paper that trains adversaries, which predict as their base does and attend otherwise.
+    """Settings of a paper that trains adversaries, which predict as their base does.
 
     Attributes:
         lambdas: how much adversaries are to differ in attention: λ times the mean KL of a row is

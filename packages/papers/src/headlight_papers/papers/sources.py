@@ -1,4 +1,4 @@
-"""What a reproduction reads: text, annotated corpora, translations, and where they lie.
+"""Sources of a reproduction: text, annotated corpora, translations, and where they lie.
 
 One row for each kind of data, from which options, what a folder promises, what is tried before
 anything slow, and what the page says of the data are made.
@@ -72,7 +72,7 @@ class Source:
         return [f"{name}…" for name in self.folders]
 
     def find(self, folder: Path, languages: Languages) -> Any:
-        """What the names in a folder promise; nothing if none does."""
+        """Find the sources that the names in a folder announce; nothing if none does."""
         if self.search is not None:
             return self.search(folder, languages)
         if self.choose is None:
@@ -130,7 +130,7 @@ def _for_training(places: list[Component]) -> str | None:
 
 
 def _one_of_each(places: list[Component]) -> tuple[str, ...]:
-    """Of each place one file."""
+    """Return one file of each place."""
     chosen: list[Path] = []
     for _, files in places:
         parts = ([file for file in files if part in file.name] for part in PARTS_OF_PAIRS)
@@ -259,7 +259,7 @@ class Sources(Settings):
         languages: Languages = ("de", "en"),
         reads: Collection[str] | None = None,
     ) -> "Sources":
-        """What the names of the folders inside a folder promise, see `Source.folders`.
+        """Find the sources that the folders inside a folder announce by name, see `Source.folders`.
 
         Files named ``train`` are for training, ``dev`` (else ``test``, else all others) for
         evaluation; of sentence pairs one file is read, and where there is none for evaluation, that
@@ -293,7 +293,7 @@ class Sources(Settings):
 
     @cached_property
     def tasks(self) -> tuple[str, ...]:
-        """What each of `pairs` is: ``mrpc``, ``cola``, ``mnli`` or ``pairs``.
+        """Return the task of each of `pairs`: ``mrpc``, ``cola``, ``mnli`` or ``pairs``.
 
         Raises:
             CorpusError: one of them cannot be read, or is in no known format.

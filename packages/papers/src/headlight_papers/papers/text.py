@@ -18,7 +18,7 @@ FROM = By("query_category", {"sep": "[SEP] → [SEP]", "not_sep": "other → [SE
 
 
 def text_settings(reproduction: Reproduction[TextPaperSettings]) -> dict[str, Any]:
-    """How text becomes examples: two adjacent paragraphs, as in Section 3 of Clark et al."""
+    """Return the settings of examples: two adjacent paragraphs, as in Section 3 of Clark et al."""
     return {
         "pairs": True,
         "max_length": reproduction.max_length,
@@ -35,18 +35,18 @@ def text_source(reproduction: Reproduction) -> str:
 
 
 def text_name(reproduction: Reproduction) -> str:
-    """What it is called."""
+    """Return the name of the text."""
     text = reproduction.sources.text
     return Path(text).name if text else SAMPLE_NAMES[str(reproduction.settings.sample)]
 
 
 def model_name(name: str) -> str:
-    """What a model is called, of a folder its last part."""
+    """Return the name of a model; of a folder its last part."""
     return Path(name).resolve().name if Path(name).is_dir() else name
 
 
 def model_note(reproduction: Reproduction) -> str:
-    """Which model this is, beside the paper's."""
+    """Return the note on the model, beside the paper's."""
     heads = [site.heads for site in reproduction.model.sites_of(reproduction.kind)]
     each = str(heads[0]) if len(set(heads)) == 1 else f"{min(heads)} to {max(heads)}"
     return (
@@ -56,7 +56,7 @@ def model_note(reproduction: Reproduction) -> str:
 
 
 def text_notes(reproduction: Reproduction[TextPaperSettings], dataset: xarray.Dataset) -> list[str]:
-    """Where model and text differ from the paper's."""
+    """Return notes on how model and text differ from the paper's."""
     read = (
         f"The text is {dataset.attrs['examples']} segments of at most {reproduction.max_length} "
         f"tokens from {text_name(reproduction)}; the paper's is 1,000 segments of Wikipedia (992 "

@@ -54,7 +54,7 @@ def beside(
 
 
 def columns_of(rows: Rows, *names: str) -> dict[str, tuple[str, list[Any]]]:
-    """What models are, along ``run``; no weight is NaN, and no guide an empty name."""
+    """Return the columns that describe models, along ``run``; no weight is NaN."""
     missing = {"weight": np.nan}
     return {
         name: ("run", [missing.get(name, "") if of[name] is None else of[name] for of, _ in rows])

@@ -55,13 +55,13 @@ def read_aligned(source: str, target: str | None, gold: str) -> AlignedPairs:
 
 
 def languages_of(model: str | None) -> Languages:
-    """What a model translates by its name, such as ``opus-mt-de-en``; else German to English."""
+    """Return the languages in a model's name, such as ``opus-mt-de-en``; else German to English."""
     found = _IN_A_NAME.search(Path(model or "").name.lower())
     return (found[1], found[2]) if found else ("de", "en")
 
 
 def translations_in(folder: Path, languages: Languages) -> dict[str, Any]:
-    """What the names in a folder promise of translations between two languages.
+    """Find the files of translations between two languages that the names in a folder announce.
 
     Of the folders that begin with ``align`` and hold two files with the names of the languages as
     suffixes, and one named ``gold.…``, that with most text; not one whose name has the languages in
@@ -123,7 +123,7 @@ def _sides(place: Path, languages: Languages) -> Iterator[tuple[Path, Path]]:
 
 
 def link_file_name(path: str) -> tuple[str, str]:
-    """Which aligner's links a file holds, and which of them.
+    """Return the aligner whose links a file holds, and which of its links.
 
     ``fastalign`` and ``forward`` of ``fastalign/test.forward.pharaoh``; of a name without a middle
     the name itself, and nothing.

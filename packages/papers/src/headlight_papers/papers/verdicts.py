@@ -1,4 +1,4 @@
-"""What numbers say of a rule: that it holds, that it does not, or neither.
+"""Verdicts of numbers on a rule: that it holds, that it does not, or neither.
 
 A number is known between two ends, and a rule says where it has to lie.  One function compares the
 two for all papers, `lies`: an interval that is partly inside decides nothing, and neither does a

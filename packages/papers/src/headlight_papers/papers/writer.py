@@ -1,4 +1,4 @@
-"""Where exhibits are put together: what is drawn or tabulated is a file and a part of the page."""
+"""Writer of exhibits: each drawing or table is a file and a part of the page."""
 
 from collections.abc import Callable, Collection, Mapping
 from dataclasses import dataclass, field, replace

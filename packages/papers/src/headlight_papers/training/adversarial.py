@@ -25,7 +25,7 @@ Distance = Literal["kl", "jsd"]
 
 @dataclass(frozen=True)
 class AdversarialObjective:
-    """What an adversary is trained for.
+    """Objective of an adversary.
 
     Attributes:
         prediction: see `Prediction`.
@@ -42,7 +42,7 @@ def prediction_loss(
     valid: Bool[Tensor, "*prediction"],
     prediction: Prediction,
 ) -> Float[Tensor, ""]:
-    """How far predictions are from the teacher's, as the mean over predictions."""
+    """Compute the distance of predictions from the teacher's, as the mean over predictions."""
     if prediction == "tvd":
         return mean_of_valid(total_variation(logits.softmax(-1), teacher), valid)
     return mean_of_valid(cross_entropy(logits, teacher.argmax(-1)), valid)
@@ -51,7 +51,7 @@ def prediction_loss(
 def attention_distance(
     weight: Attention, teacher: Attention, valid: ValidMask, distance: Distance
 ) -> Float[Tensor, " head"]:
-    """How far attention is from the teacher's, by head: the mean over rows."""
+    """Compute the distance of attention from the teacher's, by head: the mean over rows."""
     measure = kullback_leibler if distance == "kl" else jensen_shannon
     found = measure(weight, teacher, valid.keys[:, None, None])
     return torch.where(valid.rows[:, None], found, 0).sum((0, 2)) / valid.rows.sum()

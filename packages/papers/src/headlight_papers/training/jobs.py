@@ -36,7 +36,7 @@ class JobRunner(Protocol[Asked]):
 
 
 def choose_processes(processes: int | None, model: CapturedModel) -> int | None:
-    """How many models train at a time beside one that is used: one, if that is on an accelerator.
+    """Return the number of models that train at once beside one in use: one on an accelerator.
 
     Args:
         processes: how many are asked for; None for as many as there are cores.

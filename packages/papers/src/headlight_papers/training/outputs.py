@@ -1,4 +1,4 @@
-"""What models with attention give for batches, and how far that is from what a teacher gives."""
+"""Outputs of models with attention for batches, and their distance from a teacher's."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -23,7 +23,7 @@ Batch = TypeVar("Batch")
 
 @dataclass(frozen=True, eq=False)
 class Outputs:
-    """What a model gives for a batch.
+    """Outputs of a model for a batch.
 
     Attributes:
         probability: of labels.
@@ -36,7 +36,7 @@ class Outputs:
 
 @dataclass(frozen=True, eq=False)
 class ValidMask:
-    """What of a batch counts, and is no padding.
+    """Mask of what counts in a batch, and is no padding.
 
     Attributes:
         predictions: which predictions.
@@ -106,7 +106,7 @@ def chosen_log(
 def compare(
     outputs: Outputs, teacher: Outputs, valid: ValidMask, log_probability: Logits
 ) -> dict[str, Tensor]:
-    """How far predictions and attention are from a teacher's, before any mean is taken.
+    """Compute the distance of predictions and attention from a teacher's, before any mean is taken.
 
     Args:
         outputs: of a model.

@@ -77,7 +77,7 @@ def split_texts(
 
 
 def digest_of(*parts: Sequence[Classified]) -> str:
-    """Of texts and labels."""
+    """Return the digest of texts and labels."""
     found = NOTHING_SEEN
     for part in parts:
         for example in part:

@@ -21,14 +21,14 @@ class NamedJob(Protocol):
 
     @property
     def name(self) -> str:
-        """Of its file: no other model of the folder has it."""
+        """Return the name of its file: no other model of the folder has it."""
 
 
 Job = TypeVar("Job", bound=NamedJob)
 
 
 class ModelStore(Generic[Job]):
-    """What a trainer does with files: each model has one in its folder, whole or not at all."""
+    """Store of trained models: each has one file in the folder, whole or not at all."""
 
     folder: Path
     """Of the files."""
@@ -46,11 +46,11 @@ class ModelStore(Generic[Job]):
         return True
 
     def measured(self, job: Job) -> dict[str, Any]:
-        """What was measured of a finished model."""
+        """Return the measurements of a finished model."""
         return load_tensors(self.path(job))[1]
 
     def parameters(self, job: Job) -> dict[str, Tensor]:
-        """Those of a finished model, by name."""
+        """Return the parameters of a finished model, by name."""
         arrays, _ = load_tensors(self.path(job))
         return {name: torch.from_numpy(array) for name, array in arrays.items()}
 

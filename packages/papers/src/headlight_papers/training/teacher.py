@@ -50,13 +50,13 @@ class TeacherJob:
 
     @property
     def name(self) -> str:
-        """Of its file."""
+        """Return the name of its file."""
         fields = vars(self).values()
         return "-".join(str(field) for field in fields if field is not None)
 
     @property
     def seed_of_model(self) -> tuple[int, ...]:
-        """Of its initial weights, of dropout and of the order of batches; another for each kind."""
+        """Return the seed of weights, dropout and the order of batches; another for each kind."""
         return (self.seed, KINDS.index(self.kind))
 
     @property
@@ -82,7 +82,7 @@ Model = TypeVar("Model", bound=AttentionModel[Any])
 
 @dataclass(frozen=True)
 class TrainingConfig:
-    """What all models have in common.
+    """Settings that all models have in common.
 
     Attributes:
         epochs: passes over the training part at most.
@@ -118,13 +118,13 @@ class TeacherTrainer(Trainer[Job, Model, Batch], Generic[Job, Model, Batch]):
         raise NotImplementedError
 
     def quality(self, batches: Sequence[Batch], outputs: Sequence[Outputs]) -> Numbers:
-        """How good predictions are."""
+        """Compute the quality of predictions."""
         raise NotImplementedError
 
     def difference(
         self, batches: Sequence[Batch], outputs: Sequence[Outputs], teacher: Sequence[Outputs]
     ) -> Numbers:
-        """How far predictions and attention are from a teacher's, see `compare`."""
+        """Compute the distance of predictions and attention from a teacher's, see `compare`."""
         raise NotImplementedError
 
     def forward(
@@ -141,7 +141,7 @@ class TeacherTrainer(Trainer[Job, Model, Batch], Generic[Job, Model, Batch]):
         return model.eval()
 
     def outputs(self, job: Job, parts: Sequence[Part] = PARTS) -> dict[Part, list[Outputs]]:
-        """What a finished model gives, with the attention that it was trained with."""
+        """Return the outputs of a finished model, with the attention that it was trained with."""
         given, model = self.given(job, parts), self.model(job)
         return {part: outputs_of(model, self.data.parts[part], given.get(part)) for part in parts}
 
@@ -158,7 +158,7 @@ class TeacherTrainer(Trainer[Job, Model, Batch], Generic[Job, Model, Batch]):
         return {part: [each.attention for each in outputs[part]] for part in parts}
 
     def task(self, job: Job) -> TrainingTask:
-        """What a model is trained for."""
+        """Return the training task of a model."""
         weight = job.weight if job.kind == "adversary" else None
         return TrainingTask(job.seed_of_model, self.config.objective, weight)
 

@@ -126,7 +126,7 @@ class TextClassifier(AttentionModel[TextBatch]):
         return self.classify(states, weight), weight
 
     def run(self, batch: TextBatch, given: Attention | None = None) -> tuple[Logits, Attention]:
-        """The same of a batch; attention has one head and one query, of what is given as well."""
+        """Run the classifier on a batch; all its attention has one head and one query."""
         logits, weight = self(batch.words, batch.real, None if given is None else given[:, 0, 0])
         return logits, weight[:, None, None]
 
@@ -226,5 +226,5 @@ def _reversed(real: Real) -> Int64[Tensor, "text position"]:
 
 
 def uniform_attention(batch: TextBatch) -> Attention:
-    """The same weight for every word of a text; none for padding."""
+    """Return the same weight for every word of a text; none for padding."""
     return (batch.real / batch.real.sum(-1, keepdim=True))[:, None, None]

@@ -54,7 +54,7 @@ class TextPredictor:
 
     @torch.no_grad()
     def with_attention(self, change: Change) -> Predictions:
-        """Of one layer with one head and one query."""
+        """Return the predictions with changed attention, of one layer, head and query."""
         return self._classified(change(self.weight[:, None, None], 0)[:, 0, 0])
 
     @contextmanager
@@ -134,7 +134,7 @@ def lost_words(predictor: TextPredictor) -> list[Float64[np.ndarray, " word"]]:
 def permuted_change(
     predictor: TextPredictor, generator: torch.Generator
 ) -> Float64[np.ndarray, " text"]:
-    """How far predictions move when the weights of a text change places: the median of many."""
+    """Compute the median change of predictions over many permutations of the weights of a text."""
     real, shape = predictor.batch.real, predictor.weight.shape
 
     def change(weight: Tensor, _: int) -> Tensor:

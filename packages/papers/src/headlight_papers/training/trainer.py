@@ -29,7 +29,7 @@ Numbers = dict[str, Any]
 
 @runtime_checkable
 class LabelledBatch(Protocol):
-    """What every batch of texts or sentences has."""
+    """Interface of a batch of texts or sentences."""
 
     @property
     def labels(self) -> Tensor:
@@ -37,10 +37,10 @@ class LabelledBatch(Protocol):
 
     @property
     def valid(self) -> ValidMask:
-        """What of it counts."""
+        """Return the mask of what counts."""
 
     def __len__(self) -> int:
-        """How many texts there are."""
+        """Return the number of texts."""
 
 
 Batch = TypeVar("Batch", bound=LabelledBatch)
@@ -65,7 +65,7 @@ class TrainingBatch(Generic[Batch]):
 
 @dataclass(frozen=True)
 class TrainingTask:
-    """What a model is trained for, and how it begins.
+    """Task of a training, and how the model begins.
 
     Attributes:
         seed: of its initial weights, of dropout and of the order of batches.
@@ -112,13 +112,13 @@ class Trainer(ModelStore[Job], Generic[Job, Model, Batch]):
         raise NotImplementedError
 
     def optimizer(self, model: Model) -> tuple[Optimizer, LRScheduler | None]:
-        """What changes it, and how the learning rate changes from step to step, if it does."""
+        """Return the optimizer, and the scheduler of its learning rate, if any."""
         raise NotImplementedError
 
     def forward(
         self, model: Model, batch: Batch, given: Attention | None
     ) -> tuple[Logits, Attention]:
-        """What a model puts out for a batch: logits, and the attention that was used."""
+        """Return the output of a model for a batch: logits, and the attention that was used."""
         raise NotImplementedError
 
     def network(self, model: Model) -> nn.Module:

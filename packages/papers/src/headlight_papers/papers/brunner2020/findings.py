@@ -1,4 +1,4 @@
-"""What the paper concludes from its figures, and whether it is so here."""
+"""Findings of the paper, and whether they hold here."""
 
 from headlight.views.parts import Section
 from headlight_papers.papers.brunner2020 import claims

@@ -41,22 +41,22 @@ class PairSet:
 
     @property
     def title(self) -> str:
-        """What it is called in print: ``MRPC``; ``CoLA (2)``."""
+        """Return the printed name of the set: ``MRPC``; ``CoLA (2)``."""
         title, number = TITLES.get(self.task, "pairs"), self.name.partition("-")[2]
         return f"{title} ({number})" if number else title
 
     @property
     def reads(self) -> list[Any]:
-        """What a result of these examples depends on."""
+        """Return the inputs that a result of these examples depends on."""
         return [self.source, [self.limit, self.length]]
 
     @property
     def pairs(self) -> Corpus:
-        """Those that are read."""
+        """Return the pairs that are read."""
         return open_sentence_pairs(self.source).take(self.limit)
 
     def note(self, examples: int, tokens: int) -> str:
-        """What was read, and what the paper has read."""
+        """Return the note on the pairs read here and in the paper."""
         here = (
             f"{self.title} is {examples:,} examples of {Path(self.source).name}, {tokens:,} "
             f"tokens, {tokens / max(examples, 1):.0f} on average, cut off after {self.length}"
@@ -80,7 +80,7 @@ def figures_of_sets(
     *rows: tuple[int, str | None, str],
     needs: tuple[str, ...] = (),
 ) -> Iterator[ExhibitSpec]:
-    """The same figure of several sets of pairs.
+    """Yield the same figure for several sets of pairs.
 
     Args:
         make: what it shows.

@@ -1,4 +1,4 @@
-"""How *On Identifiability in Transformers* is reproduced; without torch."""
+"""Settings of the reproduction of *On Identifiability in Transformers*; without torch."""
 
 from dataclasses import dataclass
 from typing import Annotated, ClassVar, Literal

@@ -82,7 +82,7 @@ def figure_6(reproduction: Reproduction[Settings], writer: ExhibitWriter) -> Sec
 
 
 def _names(reproduction: Reproduction, survey: xarray.Dataset) -> xarray.DataArray:
-    """What each head is known for: its behaviour, or its linguistic job."""
+    """Return the best-known behaviour or linguistic job of each head."""
     jobs = _jobs(reproduction)
     there = {head: job for head, job in jobs.items() if head[0] in survey["layer"].values}
     measure = str(survey["measure"].values[0])

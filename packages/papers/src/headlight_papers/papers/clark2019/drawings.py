@@ -155,13 +155,13 @@ def figure_5(reproduction: Reproduction, writer: ExhibitWriter) -> Section:
 
 
 def _and_documents(reproduction: Reproduction) -> str:
-    """Where the last drawing is from, if there is one of coreference."""
+    """Return the source of the last drawing, if there is one of coreference."""
     sources = reproduction.sources.coreference
     return f" and on a document of {stem(sources[0])}" if sources else ""
 
 
 def what_it_does(pattern: str, one: ExampleHead) -> str:
-    """What a head does on average, in absolute terms: ``most to [SEP] of all heads: 7%``."""
+    """Return a head's mean behaviour in absolute terms: ``most to [SEP] of all heads: 7%``."""
     value = f"{one.value:.2f} nats" if pattern == "broad" else percent(one.value)
     return f"{(LEADS if one.note else TITLES)[pattern]}: {value}"
 
@@ -194,7 +194,7 @@ def _word_maps(
 
 
 def _measure(reproduction: Reproduction[Settings]) -> str:
-    """What single heads are drawn by."""
+    """Return the measure by which single heads are drawn."""
     return (
         reproduction.forward_measures[0]
         if reproduction.forward_measures
@@ -280,7 +280,7 @@ def _dependents(sentence: Sentence, relation: str) -> list[int]:
 
 
 def _right(sentence: Sentence, weights: Map, link: _Link) -> int:
-    """How many words of the relation are found, minus those that are not."""
+    """Return the number of words of the relation that are found, minus those that are not."""
     inner = weights[1:-1, 1:-1].copy()
     np.fill_diagonal(inner, -np.inf)
     scores = inner if link.direction == "dependent" else inner.T

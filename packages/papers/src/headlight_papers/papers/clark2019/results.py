@@ -20,7 +20,7 @@ def load_survey(reproduction: Reproduction) -> xarray.Dataset:
 
 
 def load_distances(reproduction: Reproduction) -> xarray.Dataset:
-    """How differently all pairs of heads attend, by all measures asked for."""
+    """Load the distances between all pairs of heads, by all requested measures."""
     text, settings = text_source(reproduction), text_settings(reproduction)
     return _by_all_measures(reproduction, "distances", text, **settings)
 
@@ -77,7 +77,7 @@ def load_antecedents(reproduction: Reproduction[Settings], source: str) -> xarra
 
 
 def _annotated(reproduction: Reproduction[Settings]) -> dict[str, Any]:
-    """What studies of annotated text share: also what becomes of what cannot be read."""
+    """Return the common settings of studies of annotated text, and how invalid text is handled."""
     chosen = reproduction.settings
     return {
         "sentences": False,

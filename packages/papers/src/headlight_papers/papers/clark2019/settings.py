@@ -1,4 +1,4 @@
-"""How *What Does BERT Look At?* is reproduced; without torch."""
+"""Settings of the reproduction of *What Does BERT Look At?*; without torch."""
 
 from dataclasses import dataclass
 from typing import Annotated, ClassVar, Literal

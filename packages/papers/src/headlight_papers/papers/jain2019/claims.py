@@ -1,4 +1,4 @@
-"""What the paper concludes, by which rules that holds, and whether it is so here."""
+"""Claims of the paper, the rules by which they hold, and whether they hold here."""
 
 from collections.abc import Callable, Iterable, Mapping
 
@@ -56,7 +56,7 @@ def gradients_agree_more(frames: Frames) -> Claim:
 
 
 def not_without_context(frames: Frames) -> Claim:
-    """The same with words encoded one by one: attention agrees as well."""
+    """Return the claim with words encoded one by one: attention agrees as well."""
     return Claim(
         "3. Not so where words are encoded one by one",
         "for “average” on every set τ (gradient, left out) is at most as large as one of the two τ "
@@ -166,7 +166,7 @@ def _written(found: Mapping[str, Estimate]) -> str:
 def _released(
     frames: Frames, number: Callable[[published.Released, published.Released], float]
 ) -> str:
-    """The same of the released results, of those sets that are here."""
+    """Return the released results of those sets that are read here."""
     there = {
         title: number(published.RELEASED[title, "lstm"], published.RELEASED[title, "average"])
         for title in _titles(frames)

@@ -27,7 +27,7 @@ class Correlation:
 
 @dataclass(frozen=True, slots=True)
 class Released:
-    """What was released of one model.
+    """Released results of one model.
 
     Attributes:
         f1: of the second class.

@@ -78,7 +78,7 @@ def load_all(reproduction: Reproduction) -> dict[tuple[str, Encoder], xarray.Dat
 
 
 def load_result(reproduction: Reproduction, title: str, encoder: Encoder) -> xarray.Dataset:
-    """What was measured of one model; of a set all models are trained before the first is asked.
+    """Load the measurements of one model; all models of a set are trained before.
 
     Dimensions: ``text``, those of the test part that are looked at one by one; ``pair`` of measures
     that are compared; ``part`` and ``class``.  ``jsd`` and ``moved`` are NaN for texts of which no
@@ -120,7 +120,7 @@ def frame_of(found: xarray.Dataset) -> pandas.DataFrame:
 def _measured(
     model: TextClassifier, data: TextData, reproduction: Reproduction
 ) -> dict[str, np.ndarray]:
-    """What is asked of each text, in the order of the batches."""
+    """Measure each text, in the order of the batches."""
     settings = reproduction.settings
     batches = drawn_from(data.test, settings.max_explained, settings.seed)
     others = drawn_from(batches, settings.max_adversaries, settings.seed, AT_ONCE)
@@ -135,7 +135,7 @@ def _measured(
 
 
 def _compared(predictor: TextPredictor) -> Iterator[dict[str, Any]]:
-    """Of each text how measures agree, and what the model makes of it.
+    """Yield, for each text, how measures agree, and the model's prediction.
 
     The gradient is that of the second class (of either, but for the sign), with the weights of
     attention held fixed: Jain and Wallace (2019), Algorithm 1.

@@ -1,4 +1,4 @@
-"""How *Attention is not Explanation* is reproduced; without torch."""
+"""Settings of the reproduction of *Attention is not Explanation*; without torch."""
 
 from dataclasses import dataclass
 from typing import Annotated, ClassVar

@@ -33,7 +33,7 @@ Results = Mapping[tuple[str, Encoder], xarray.Dataset]
 
 
 def notes_of(reproduction: Reproduction, results: Results) -> list[str]:
-    """Where data and training differ from the paper's."""
+    """Return notes on how data and training differ from the paper's."""
     settings = reproduction.settings
     first = next(iter(results.values()))
     given = float(first["given"])

@@ -33,7 +33,7 @@ SHOWN = 12
     "Kobayashi et al. (2020), Figure 3 and Section 4.2",
 )
 def figure_3(reproduction: Reproduction, writer: ExhibitWriter) -> Section:
-    """What the weights say of special tokens, and what the norms say."""
+    """Return the figure of special tokens by weights and by norms."""
     found = load_norms(reproduction)
     frame = frame_of(
         {
@@ -66,7 +66,7 @@ def figure_3(reproduction: Reproduction, writer: ExhibitWriter) -> Section:
 
 
 def _special_shares(found: xarray.Dataset) -> str:
-    """Where special tokens get a larger share of the weight than of the norm."""
+    """Return the share of special tokens in the weight and in the norm, in a sentence."""
     special = [name for name in categories(found) if name in ("cls", "sep", "sink")]
     means = found[list(SYMBOLS)].mean("head")
     share = (means / means.sum("key_group")).sel(key_group=special).sum("key_group")
@@ -80,7 +80,7 @@ def _special_shares(found: xarray.Dataset) -> str:
 
 
 def together(correlation: float) -> str:
-    """What Spearman's ρ between weights and lengths of all heads says."""
+    """Return a sentence on Spearman's ρ between weights and lengths of all heads."""
     if not np.isfinite(correlation):
         return "There are no such tokens, or the two maps cannot be compared."
     said = f"Over heads, Spearman's ρ between the two maps is {correlation:.2f}"

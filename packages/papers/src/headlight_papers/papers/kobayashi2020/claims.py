@@ -1,4 +1,4 @@
-"""What the paper concludes from its tables and figures, and whether it is so here."""
+"""Claims from the paper's tables and figures, and whether they hold here."""
 
 import xarray
 
@@ -86,7 +86,7 @@ def _frequency(found: xarray.Dataset) -> Claim:
 
 
 def _more_frequency(found: xarray.Dataset) -> Claim:
-    """What is left of it where α is related to frequency as well."""
+    """Return the claim on frequency that remains where α is related to frequency as well."""
     weight, norm = _of_frequency(found)
     return Claim(
         "4. Frequency shows more in ‖f(x)‖ than in α",

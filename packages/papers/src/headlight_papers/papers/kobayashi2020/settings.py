@@ -1,4 +1,4 @@
-"""How *Attention Module is Not Only a Weight* is reproduced; without torch."""
+"""Settings of the reproduction of *Attention Module is Not Only a Weight*; without torch."""
 
 from dataclasses import dataclass
 from typing import ClassVar, Literal

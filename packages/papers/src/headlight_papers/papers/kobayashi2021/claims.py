@@ -1,4 +1,4 @@
-"""What Table 2 says, and whether it is so here; and what the paper asks of frequency and masks."""
+"""Claims of Table 2, whether they hold here, and the paper's questions on frequency and masks."""
 
 import xarray
 
@@ -67,7 +67,7 @@ def _there(*scopes: str) -> str:
 
 
 def _less(ratios: dict[str, Estimate], claim: str, less: str, more: str) -> Claim:
-    """That one way of looking sees less than another."""
+    """Return the claim that one method finds less mixing than another."""
     return Claim(
         claim,
         f"{METHODS[less]} below {METHODS[more]}, means over layers",

@@ -35,7 +35,7 @@ def over_layers(found: xarray.Dataset, variable: str = "mixing", **where: Any) -
 
 
 def notes_of(reproduction: Reproduction[Settings], found: xarray.Dataset) -> list[str]:
-    """What was read, and how much of it was masked."""
+    """Return notes on the text, and on how much of it was masked."""
     masked = (
         f"{reproduction.masks:.0%} of the tokens are masked, chosen by the text and the seed; "
         "12%, at least one of each segment, in the code of the paper."

@@ -1,4 +1,4 @@
-"""How Kobayashi et al. (2021) is reproduced; without torch."""
+"""Settings of the reproduction of Kobayashi et al. (2021); without torch."""
 
 from dataclasses import dataclass
 from typing import Annotated, ClassVar, Literal

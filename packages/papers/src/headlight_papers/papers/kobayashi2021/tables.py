@@ -61,7 +61,7 @@ def overall(found: xarray.Dataset) -> pandas.DataFrame:
 
 @dataclass(frozen=True)
 class Group:
-    """Of what the mixing ratio is shown, layer by layer.
+    """Group of mixing ratios that are shown layer by layer.
 
     Attributes:
         variable: of the study.

@@ -63,7 +63,7 @@ class TextData:
         return {"train": self.train, "dev": self.dev, "test": self.test}
 
     def count(self, part: Part) -> int:
-        """How many texts there are."""
+        """Return the number of texts."""
         return sum(len(batch.words) for batch in self.parts[part])
 
     def labels(self, part: Part) -> Int64[Tensor, " text"]:
@@ -94,7 +94,7 @@ def open_data(reproduction: Reproduction, source: str) -> TextData:
 
 
 def data_key(reproduction: Reproduction, source: str) -> dict[str, Any]:
-    """What the data depend on, as JSON, for the signature of a result."""
+    """Return the dependencies of the data, as JSON, for the signature of a result."""
     settings, vectors = reproduction.settings, reproduction.sources.word_vectors
     return {
         "texts": source_state(source),

@@ -45,7 +45,7 @@ def quality(batches: Sequence[TextBatch], outputs: Sequence[Outputs]) -> Numbers
 def distances(
     batches: Sequence[TextBatch], outputs: Sequence[Outputs], teacher: Sequence[Outputs]
 ) -> dict[str, Float64[Tensor, " text"]]:
-    """How far each text's prediction and attention are from another model's; see `compare`."""
+    """Compute each text's distance in prediction and attention from a teacher; see `compare`."""
     parts = [
         _distances(batch, one, other)
         for batch, one, other in zip(batches, outputs, teacher, strict=True)

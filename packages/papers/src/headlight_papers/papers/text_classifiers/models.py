@@ -23,12 +23,12 @@ def sets_of(reproduction: Reproduction) -> dict[str, str]:
 
 
 def file_name(title: str) -> str:
-    """Of what is kept of a set."""
+    """Return the name of the file for a set."""
     return re.sub(r"\W+", "_", title.lower())
 
 
 def training_key(reproduction: Reproduction, title: str) -> dict[str, Any]:
-    """What classifiers of a set depend on, as JSON."""
+    """Return the dependencies of the classifiers of a set, as JSON."""
     settings = reproduction.settings
     return {
         **data_key(reproduction, sets_of(reproduction)[title]),
@@ -53,7 +53,7 @@ def trained(
 
 
 def _objective(reproduction: Reproduction) -> AdversarialObjective:
-    """Of the adversaries; a paper that trains none has no settings for them."""
+    """Return the adversaries' objective; a paper that trains none has no settings for it."""
     given = vars(reproduction.settings)
     goal = (given[name] for name in ("predictions", "distance") if name in given)
     return AdversarialObjective(*goal)

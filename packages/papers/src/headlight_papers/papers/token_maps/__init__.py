@@ -1,1 +1,1 @@
-"""What papers on maps of tokens share: the study that sets them beside each other, and tables."""
+"""Study and tables that papers on maps of tokens share."""

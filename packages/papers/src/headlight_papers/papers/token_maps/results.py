@@ -37,7 +37,7 @@ def load_maps(reproduction: Reproduction[MapPaperSettings]) -> xarray.Dataset:
 
 
 def score(found: xarray.Dataset, question: str, name: str) -> Estimate:
-    """Of a map, by a question."""
+    """Return the score of a map, by a question."""
     return estimates(found, "score", (), question=question, map=name)
 
 
@@ -59,7 +59,7 @@ def caveat_of(reproduction: Reproduction[MapPaperSettings]) -> str:
 
 
 def notes_of(reproduction: Reproduction[MapPaperSettings], found: xarray.Dataset) -> list[str]:
-    """What the model predicts here, of which texts, and what was done to them."""
+    """Return notes on the model's predictions, the texts, and how tokens were removed."""
     options, given = settings_of(found), reproduction.settings
     return [
         f"{model_name(reproduction.model.name)} predicts {PREDICTS[str(options['predicts'])]}, "

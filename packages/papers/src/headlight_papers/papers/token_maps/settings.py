@@ -1,4 +1,4 @@
-"""How papers on maps of tokens are reproduced; without torch."""
+"""Settings of reproductions of papers on maps of tokens; without torch."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
@@ -13,7 +13,7 @@ from headlight_papers.papers.settings import PaperSettings
 
 @dataclass(frozen=True)
 class Ahead:
-    """That one map is ahead of another.
+    """Claim that one map is better than another.
 
     Attributes:
         claim: in a few words.
@@ -50,7 +50,7 @@ class MapTable:
 
 @dataclass(frozen=True, kw_only=True)
 class MapPaperSettings(PaperSettings):
-    """Of a paper that asks which map of a text says what a prediction rests on.
+    """Settings of a paper that asks which map of a text explains a prediction.
 
     Such a paper is one module, whose settings say all of it: `maps`, those of the study that are
     compared; `claims`, what it concludes, and `source`, where; `tables`; and the `introduction` of

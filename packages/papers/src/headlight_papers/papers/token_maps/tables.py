@@ -43,7 +43,7 @@ JUDGED = "Each number is a mean over texts, with its interval of 95%, over docum
 
 @dataclass(frozen=True)
 class Kind:
-    """What a table shows.
+    """Kind of table: its questions and their explanation.
 
     Attributes:
         title: of the exhibit.

@@ -1,4 +1,4 @@
-"""What the paper concludes, by which rules that holds, and whether it is so here."""
+"""Claims of the paper, the rules by which they hold, and whether they hold here."""
 
 from collections.abc import Callable, Iterable, Mapping
 
@@ -191,7 +191,7 @@ def _kept_up_to(models: pandas.DataFrame, encoder: Encoder) -> float:
 def _adversaries(
     models: pandas.DataFrame, encoder: Encoder, *, control: bool = False
 ) -> pandas.DataFrame:
-    """Those of λ > 0, or λ = 0, which was not asked to attend otherwise and is no finding."""
+    """Return the adversaries of λ > 0; or of λ = 0, the control, which is no finding."""
     taught = models[(models.kind == "adversary") & (models.encoder == encoder)]
     return taught[taught.weight == 0] if control else taught[taught.weight > 0]
 
@@ -201,7 +201,7 @@ def _seeds(models: pandas.DataFrame, encoder: Encoder) -> pandas.DataFrame:
 
 
 def _nearest(taught: pandas.DataFrame) -> str:
-    """What is said where no adversary has so small a TVD; what it is held against follows."""
+    """Return the start of a clause where no TVD is small enough; its bound follows."""
     smallest = f"the smallest is {taught.tvd.min():.3f}" if len(taught) else "there are 0"
     return f"(none with such a TVD: {smallest}"
 
@@ -224,7 +224,7 @@ def _f1(
 def _without_control(
     rows: pandas.DataFrame, encoder: Encoder, answers: Iterable[Answer]
 ) -> dict[str, str]:
-    """Why a set decides nothing, of those whose control predicts otherwise than its base."""
+    """Return why sets are inconclusive whose control predicts otherwise than its base."""
     said = {}
     for title, answer in zip(rows.set.unique(), answers, strict=True):
         models = rows[rows.set == title]
@@ -246,7 +246,7 @@ def _written(found: Mapping[str, Estimate | str], reasons: Mapping[str, str] | N
 
 
 def _quoted(number: Callable[[Quoted], float | None], found: Iterable[str], sign: str = "+") -> str:
-    """What is quoted for these sets, with the words that it has not been checked."""
+    """Return the quoted numbers of these sets, marked as unchecked."""
     numbers = {title: number(QUOTED[title]) for title in found if title in QUOTED}
     said = ", ".join(
         f"{title} {value:{sign}.3f}" for title, value in numbers.items() if value is not None

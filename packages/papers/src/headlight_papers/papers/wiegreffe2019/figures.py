@@ -140,6 +140,6 @@ KINDS = {
 
 
 def _of_texts(found: xarray.Dataset, encoder: str) -> dict[str, float]:
-    """How far the adversaries of single texts are, on average."""
+    """Return the mean distance of the adversaries of single texts."""
     of = found.sel(encoder_of=encoder)
     return {name: float(of[f"instance_{name}"].mean()) for name in ("tvd", "jsd")}

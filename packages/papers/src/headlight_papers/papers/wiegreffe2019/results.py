@@ -71,7 +71,7 @@ def frames_of(reproduction: Reproduction, part: str = "test") -> pandas.DataFram
 
 
 def load_result(reproduction: Reproduction, title: str) -> xarray.Dataset:
-    """What was measured of all models of one set.
+    """Load the measurements of all models of one set.
 
     Dimension ``run`` is models, of ``kind`` ``base``, ``adversary``, ``guided`` (with attention
     given and frozen), ``seed`` (the base of another seed beside the first) or ``uniform`` (a base
@@ -102,7 +102,7 @@ def load_result(reproduction: Reproduction, title: str) -> xarray.Dataset:
 
 
 def _stages(reproduction: Reproduction) -> list[list[ClassifierJob]]:
-    """What has to be trained, stage after stage."""
+    """Return the models to train, stage after stage."""
     seeds = range(reproduction.settings.repeats)
     weights = lambdas_of(reproduction)
     encoders: tuple[Encoder, ...] = (*IN_CONTEXT, "average")
@@ -135,7 +135,7 @@ def _other_seeds(encoder: Encoder, settings: Settings) -> list[ClassifierJob]:
 def _texts(
     trainer: ClassifierTrainer, weights: list[float], reproduction: Reproduction
 ) -> dict[str, Any]:
-    """Of single texts of the test part, for each encoder."""
+    """Measure single texts of the test part, for each encoder."""
     parts = [_texts_of(trainer, encoder, weights, reproduction) for encoder in IN_CONTEXT]
     dims = {"adversary_jsd": ("encoder_of", "lambda", "text")}
     return {

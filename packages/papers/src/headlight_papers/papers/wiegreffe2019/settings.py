@@ -1,4 +1,4 @@
-"""How *Attention is not not Explanation* is reproduced; without torch."""
+"""Settings of the reproduction of *Attention is not not Explanation*; without torch."""
 
 from dataclasses import dataclass
 from typing import Annotated, ClassVar, Literal

@@ -22,7 +22,7 @@ OF_WHAT = (
 
 
 def notes_of(reproduction: Reproduction) -> list[str]:
-    """Where data and training differ from the paper's."""
+    """Return notes on how data and training differ from the paper's."""
     settings = reproduction.settings
     sizes = [
         f"{title} {' / '.join(str(int(count)) for count in found['texts'].values)} (mean length "

@@ -1,4 +1,4 @@
-"""What the paper concludes, by which rules that holds, and whether it is so here."""
+"""Claims of the paper, the rules by which they hold, and whether they hold here."""
 
 from collections.abc import Mapping
 from itertools import pairwise
@@ -188,7 +188,7 @@ def more_exclusive(tagger: pandas.DataFrame, classifiers: Mapping[str, pandas.Da
 
 
 def _reached(rows: pandas.DataFrame) -> "pandas.Series[float]":
-    """Of each seed the largest JSD of an adversary that predicts nearly as its base does."""
+    """Return, by seed, the largest JSD of an adversary that predicts nearly as its base does."""
     taught = rows[(rows.kind == "adversary") & (rows.weight > 0) & (rows.tvd <= SAME)]
     return taught.groupby("seed").jsd.max()
 

@@ -45,7 +45,7 @@ def quality(data: TaggingData, batches: Sequence[TagBatch], outputs: Sequence[Ou
 def difference(
     batches: Sequence[TagBatch], outputs: Sequence[Outputs], teacher: Sequence[Outputs]
 ) -> Numbers:
-    """How far predictions and attention are from a teacher's, as means over words.
+    """Compute the distance of predictions and attention from a teacher's, as means over words.
 
     `kl_cell` is KL as the paper has it, a mean over all entries of the attention: that of a row is
     divided by how many it has.
@@ -77,7 +77,7 @@ Guide = Literal["base", "adversary", "uniform", "identity"]
 
 
 def plain_attention(batch: TagBatch, guide: Plain) -> Attention:
-    """The same weights in all heads; what is padding gets none."""
+    """Return the same weights in all heads; padding gets none."""
     length = batch.words.shape[1]
     if guide == "identity":
         weight = torch.eye(length).expand(len(batch.words), -1, -1)

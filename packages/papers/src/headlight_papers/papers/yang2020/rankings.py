@@ -99,7 +99,7 @@ def load_rankings(reproduction: Reproduction) -> xarray.Dataset:
 
 
 def _pairs(trainer: TaggerTrainer, seed: int, weights: list[float]) -> Iterator[dict[str, Any]]:
-    """Of one seed; other bases are those of the seed before it, as in the sweep."""
+    """Yield the comparisons of one seed; other bases are those of the seed before it."""
     batches = trainer.data.parts["test"]
 
     def outputs(job: Job) -> list[Outputs]:

@@ -73,7 +73,7 @@ def load_guided(reproduction: Reproduction) -> xarray.Dataset:
 
 
 def chosen_lambdas(reproduction: Reproduction) -> tuple[float, float]:
-    """Those that are nearest to the paper's 0.2 and 3, which multiply a mean over entries."""
+    """Return the λ nearest to the paper's 0.2 and 3, which multiply a mean over entries."""
     length = float(load_sweep(reproduction).attrs["row_length"])
     known = [one for one in lambdas_of(reproduction) if one] or [0.0]
 
@@ -119,7 +119,7 @@ def _kept(
 
 
 def training_key(reproduction: Reproduction) -> dict[str, Any]:
-    """What all taggers depend on, as JSON."""
+    """Return the dependencies of all taggers, as JSON."""
     settings, sources = reproduction.settings, reproduction.sources
     return {
         "epochs": settings.epochs,

@@ -1,4 +1,4 @@
-"""How *Is Attention Points Out the Only "Path"?* is reproduced; without torch."""
+"""Settings of the reproduction of *Is Attention Points Out the Only "Path"?*; without torch."""
 
 from dataclasses import dataclass
 from typing import Annotated, ClassVar

@@ -41,7 +41,7 @@ OF_WHAT = (
 
 
 def notes_of(reproduction: Reproduction) -> list[str]:
-    """Where data and training differ from the paper's."""
+    """Return notes on how data and training differ from the paper's."""
     attributes = load_sweep(reproduction).attrs
     settings = reproduction.settings
     train, dev, test = (attributes[f"sentences_{part}"] for part in ("train", "dev", "test"))
@@ -159,7 +159,7 @@ def _by_lambda(rows: pandas.DataFrame) -> xarray.Dataset:
 
 
 def shown_weights(weights: np.ndarray) -> np.ndarray:
-    """Where λ stands on a logarithmic axis: 0 half a decade below the smallest."""
+    """Return the place of λ on a logarithmic axis: 0 half a decade below the smallest."""
     positive = weights[weights > 0]
     zero = positive.min() / 10**0.5 if len(positive) else 1.0
     return np.where(weights > 0, weights, zero)

@@ -121,7 +121,7 @@ class Tagger(AttentionModel[TagBatch]):
         return self.tags(self.last(state)), weight
 
     def run(self, batch: TagBatch, given: Attention | None = None) -> tuple[Logits, Attention]:
-        """The same of a batch."""
+        """Run the tagger on a batch."""
         found: tuple[Logits, Attention] = self(batch.words, batch.real, given)
         return found
 

@@ -52,7 +52,7 @@ class TagBatch:
 
 @dataclass(frozen=True, eq=False)
 class WordTypes:
-    """What is known of every word type, of all parts; it is looked up and never trained.
+    """Features of every word type, of all parts; they are looked up and never trained.
 
     Attributes:
         rows: the number of its trained vector; `UNKNOWN` for those that are rare in training.
@@ -85,7 +85,7 @@ class TaggingData:
         return max(batch.words.shape[1] for part in self.parts.values() for batch in part)
 
     def sentences(self, part: Part) -> int:
-        """How many there are."""
+        """Return the number of sentences."""
         return sum(len(batch.words) for batch in self.parts[part])
 
     @property

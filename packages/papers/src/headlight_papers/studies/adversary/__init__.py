@@ -68,7 +68,7 @@ class AdversarySettings(ClassifierSettings):
             require_distinct("heads", self.heads)
 
     def start_for(self, name: str) -> str:
-        """Where students of a model begin: those of the embedded classifier with its weights.
+        """Return the start of a model's students: the embedded classifier's begin with its weights.
 
         Raises:
             UsageError: nobody has said where those of another model begin.

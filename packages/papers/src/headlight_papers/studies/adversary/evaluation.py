@@ -63,7 +63,7 @@ def _pairs(
     reads: Iterator[ReadBatch],
     selection: AttentionSelection,
 ) -> Iterator[tuple[ReadBatch, ModelOutputs, ModelOutputs]]:
-    """What both do with every batch."""
+    """Yield the outputs of both models for every batch."""
     for read in reads:
         other = record_outputs(teacher, selection, read)
         if student is None:
@@ -107,7 +107,7 @@ def _visible(
 
 
 def _compared(read: ReadBatch, one: ModelOutputs, other: ModelOutputs) -> Tables:
-    """Of each text the means over its predictions, and of each component those over its rows."""
+    """Return means over the predictions of each text, and over the rows of each component."""
     log = one.logits.double().log_softmax(-1)
     gold = read.labels
     own = Outputs(log.exp(), one.attention.double())
@@ -128,7 +128,7 @@ def _compared(read: ReadBatch, one: ModelOutputs, other: ModelOutputs) -> Tables
 
 
 def counts(read: ReadBatch, seen: ModelOutputs, classes: Classes) -> Tensor:
-    """What F1 is made of, by text: for texts (gold class, prediction), for sentences spans.
+    """Return the counts for F1, by text: (gold class, prediction) for texts, spans for sentences.
 
     Of spans there are three: those found with their exact place and type, those found, those that
     there are.

@@ -56,7 +56,7 @@ WIEGREFFE = "Wiegreffe and Pinter (2019), {}"
 
 
 def summary(result: xr.Dataset) -> Summary:
-    """What the model, the strongest adversaries, other seeds and uniform attention come to."""
+    """Return the means of the model, strongest adversaries, other seeds, uniform attention."""
     frame = _frame(result)
     largest = frame.weight.max()
     groups = {
@@ -85,7 +85,7 @@ def _frame(result: xr.Dataset) -> pd.DataFrame:
 
 
 def _settings(result: xr.Dataset) -> str:
-    """What was asked for, in words."""
+    """Return the settings in words."""
     settings = settings_of(result)
     start = str(settings.get("start"))
     kept = ", special tokens left out of the keys" if settings.get("keep_special") else ""

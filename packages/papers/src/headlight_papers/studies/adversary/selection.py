@@ -1,4 +1,4 @@
-"""Where the attention of two models is compared, and what they give for a batch."""
+"""Selection of attention of two models that is compared, and their outputs for a batch."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
@@ -46,7 +46,7 @@ class ReadBatch:
 
 @dataclass(frozen=True, eq=False)
 class ModelOutputs:
-    """What a model does with a batch.
+    """Outputs of a model for a batch.
 
     Attributes:
         logits: of each prediction.
@@ -61,7 +61,7 @@ class ModelOutputs:
 
 @dataclass(frozen=True)
 class AttentionSelection:
-    """Which attention is looked at.
+    """Selection of attention to compare.
 
     Attributes:
         kind: of encoder, decoder, or from one to the other.
@@ -91,12 +91,12 @@ class AttentionSelection:
         return cls(sites[0].kind, places, settings)
 
     def heads(self, layer: int) -> list[int]:
-        """Those of a layer."""
+        """Return the selected heads of a layer."""
         return [head for at, head in self.places if at == layer]
 
     @property
     def layers(self) -> list[int]:
-        """Those that have a place."""
+        """Return the layers with a selected place."""
         return sorted({layer for layer, _ in self.places})
 
     def read(self, model: CapturedModel, examples: Sequence[Classified]) -> ReadBatch:

@@ -57,7 +57,7 @@ class Job:
 
     @property
     def name(self) -> str:
-        """Of its file and of its folder."""
+        """Return the name of its file and of its folder."""
         return f"{self.kind}-{self.seed}" + (f"-{self.weight!r}" * (self.kind == "adversary"))
 
 
@@ -109,7 +109,7 @@ class StudentTrainer(Trainer[Job, CapturedModel, ReadBatch]):
         self.save(job, found, {"loss": losses})
 
     def task(self, job: Job) -> TrainingTask:
-        """What a student is trained for."""
+        """Return the training task of a student."""
         settings = self.selection.settings
         objective = AdversarialObjective(settings.predictions, settings.distance)
         weight = job.weight if job.kind == "adversary" else None

@@ -151,7 +151,7 @@ def _check_tags(model: CapturedModel, classes: Classes) -> None:
 
 
 def _about(plan: StudyPlan[Classified], digest: str) -> dict[str, Any]:
-    """What a student depends on besides seed and λ, so that a longer sweep uses it again."""
+    """Return the dependencies of a student besides seed and λ, so that longer sweeps reuse it."""
     settings = plan.settings
     assert isinstance(settings, AdversarySettings)  # noqa: S101
     alike = settings.replace(lambdas=(), repeats=1, instances=None, keep_models=False)

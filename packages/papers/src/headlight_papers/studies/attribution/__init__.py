@@ -1,4 +1,4 @@
-"""What input tokens contribute to hidden ones (Brunner et al. 2020, Section 5)."""
+"""Contributions of input tokens to hidden ones (Brunner et al. 2020, Section 5)."""
 
 from dataclasses import dataclass, field
 from typing import Annotated, Literal
@@ -13,7 +13,7 @@ from headlight.vocabulary import Kind
 
 @dataclass(frozen=True, kw_only=True)
 class AttributionStudySettings(TextSettings):
-    """What a study of attribution looks at; its result depends on all of it.
+    """Settings of a study of attribution; its result depends on all of them.
 
     Attributes:
         kind: the hidden tokens of which stack; by default the first that the model has.

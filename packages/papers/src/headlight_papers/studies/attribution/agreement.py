@@ -1,4 +1,4 @@
-"""How near estimated contributions come to exact ones."""
+"""Agreement of estimated contributions with exact ones."""
 
 from collections.abc import Mapping
 from typing import Any

@@ -1,4 +1,4 @@
-"""What input tokens contribute to hidden ones, summed up while batches run through the model."""
+"""Sums of the contributions of input tokens to hidden ones, while batches run through the model."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -39,7 +39,7 @@ Rows = Float64[np.ndarray, "token layer"]
 
 @dataclass(frozen=True)
 class AttributionSpec:
-    """What is asked of every batch.
+    """Specification of what is observed in every batch.
 
     Attributes:
         kind: which attention.
@@ -82,7 +82,7 @@ class AttributionObserver:
         return Tally(self._found)
 
     def _note_own(self, contribution: Contribution) -> None:
-        """Of tokens to themselves: of all, by category and by part of speech."""
+        """Add what tokens contribute to themselves: of all, by category, by part of speech."""
         rows = self._tokens(own(contribution))
         category = self._category[self._present].cpu().numpy()
         groups = [(np.zeros_like(category), rows), (1 + category, rows)]
@@ -137,7 +137,7 @@ class AttributionObserver:
         return len(GROUPS) + codes[there].cpu().numpy(), _rows(values, there), text
 
     def _note_neighbours(self, contribution: Contribution) -> None:
-        """Of other tokens: by distance, by relative position, and to the class token."""
+        """Add contributions of other tokens: by distance, by offset, and to the class token."""
         present, reach = self._present, self._spec.settings.reach
         near = self._tokens(by_distance(contribution, present))
         self._found["distance"] = moments(near)

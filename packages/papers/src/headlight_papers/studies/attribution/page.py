@@ -26,7 +26,7 @@ SOURCE = "Brunner et al. (2020), {}"
 
 
 def summary(result: xr.Dataset) -> Summary:
-    """What tokens contribute to themselves in the first and the last layer looked at."""
+    """Return the tokens' contributions to themselves in the first and the last observed layer."""
     own = result["own_mean"].sel(group="all")
     ends = own["layer"].values[[0, -1]]
     found = {f"own_layer_{layer}": float(own.sel(layer=layer)) for layer in ends}
@@ -144,7 +144,7 @@ def _neighbours(result: xr.Dataset) -> Section:
 
 
 def _reach(result: xr.Dataset) -> int:
-    """How far away any neighbour was."""
+    """Return the largest distance of an observed neighbour."""
     seen = result["offset"].values[result["neighbour_count"].values > 0]
     return int(np.abs(seen).max()) if seen.size else 1
 

@@ -1,4 +1,4 @@
-"""What is asked of contributions: a token's own share, that of its neighbours, near and far.
+"""Statistics of contributions: a token's own share, that of its neighbours, near and far.
 
 Pure functions of c, ``[layer, batch, query, key]``, of texts to themselves: the input token ``key``
 contributes so much to the hidden token ``query``.  Source: Brunner et al. (2020), Section 5.
@@ -48,7 +48,7 @@ def _box(
 def _quantile(
     counts: Float64[np.ndarray, " bin"], edges: Float64[np.ndarray, " edge"], level: float
 ) -> float:
-    """What a share of ``level`` of all observations lies below, as if even within a bin."""
+    """Return the value below which a share ``level`` of observations lies, uniform in a bin."""
     below = np.concatenate([[0.0], counts.cumsum()])
     wanted = level * below[-1]
     place = int(np.searchsorted(below, wanted, side="left"))
@@ -134,7 +134,7 @@ def centred(
     centre: Int64[Tensor, " batch"],
     reach: int,
 ) -> Sums:
-    """What one hidden token of each text receives, by place relative to a centre (Figure 18).
+    """Sum what one hidden token of each text receives, by place relative to a centre (Figure 18).
 
     Args:
         received: the contributions to that hidden token.

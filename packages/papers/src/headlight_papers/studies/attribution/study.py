@@ -1,4 +1,4 @@
-"""What input tokens contribute to hidden tokens, over a corpus (Brunner et al. 2020, Section 5)."""
+"""Study of contributions of input tokens over a corpus (Brunner et al. 2020, Section 5)."""
 
 import json
 from collections.abc import Sequence
@@ -32,7 +32,7 @@ EXACT = "exact"
 
 
 class AttributionStudy(CorpusStudy[AttributionStudySettings]):
-    """How much of a hidden token comes from its own input token, and how much from which others.
+    """Contributions to a hidden token: from its own input token, and from which others.
 
     Of tokens with a part of speech the corpus is read once more beforehand, without the model.
 
@@ -78,7 +78,7 @@ class AttributionStudy(CorpusStudy[AttributionStudySettings]):
     def result(
         self, *, folder: RunFolder | None, command: str | None, progress: bool
     ) -> xarray.Dataset:
-        """What tokens contribute, and how near an estimate of it is to what is exact."""
+        """Compute contributions, and how near an estimate of them is to the exact ones."""
         plan, spec = self.plan, self.spec
 
         def observer(_: Pass, batch: Batch, examples: Sequence[Encoded]) -> AttributionObserver:

@@ -13,7 +13,7 @@ SieveName = Literal["string", "head", "agreement", "anything"]
 
 @dataclass(frozen=True, kw_only=True)
 class TaskSettings(Settings):
-    """Which mentions are evaluated, and which may be picked; all of it is open in the paper.
+    """Settings of which mentions are evaluated and may be picked, as the paper leaves open.
 
     Attributes:
         singletons: whether mentions that are alone in their chain may be picked; OntoNotes, which

@@ -49,7 +49,7 @@ def pick_by_sieves(task: AntecedentTask, sieves: Sequence[SieveName]) -> Picks:
 
 
 def baseline_picks(task: AntecedentTask, settings: TaskSettings) -> Mapping[str, Picks]:
-    """What every baseline of `BASELINES` picks; all look at earlier mentions only."""
+    """Return the picks of every baseline of `BASELINES`; all look at earlier mentions only."""
     fallback: tuple[SieveName, ...] = (
         ("anything",) if settings.head_match_otherwise == "nearest" else ()
     )

@@ -64,7 +64,7 @@ def _systems(result: xr.Dataset) -> pd.DataFrame:
 
 
 def _colour(row: Mapping[Hashable, Any]) -> str:
-    """That of the measure; grey for baselines."""
+    """Return the colour of the measure; grey for baselines."""
     return str(row["who"]) if row["head"] else BASELINE
 
 
@@ -119,7 +119,7 @@ def sections(result: xr.Dataset) -> list[Section]:
 
 
 def _sentences(result: xr.Dataset, frame: pd.DataFrame) -> list[LinkDrawing]:
-    """What the best head of each measure says of each kind of mention, where it is right."""
+    """Return drawings of each kind of mention where the best head of a measure is right."""
     kinds = [kind for kind in map(str, result["mention_kind"].values) if kind != ALL]
     drawings = [
         sentence_links(

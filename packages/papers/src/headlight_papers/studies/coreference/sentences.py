@@ -71,7 +71,7 @@ def _seen(
     settings: CoreferenceSettings,
     best: Sequence[dict[Any, Any]],
 ) -> Iterator[tuple[dict[Any, Any], Shown]]:
-    """What each of the best heads makes of the mentions of a window that are of its kind."""
+    """Yield the picks of each of the best heads for the mentions of a window of their kind."""
     measures = list(dict.fromkeys(row["measure"] for row in best))
     batch = plan.model.collate([example])
     observer = AntecedentObserver(batch, [example], sites, settings, measures)

@@ -151,18 +151,18 @@ Sieve = Callable[[Sequence[Mention], Sequence[str], Sequence[str]], Alike]
 
 
 def same_string(mentions: Sequence[Mention], words: Sequence[str], tags: Sequence[str]) -> Alike:
-    """The same words from the first to the last, capitals apart."""
+    """Compare all words from the first to the last, capitals apart."""
     spans = (words[mention.first : mention.last + 1] for mention in mentions)
     return _equal([tuple(word.casefold() for word in span) for span in spans])
 
 
 def same_head(mentions: Sequence[Mention], words: Sequence[str], tags: Sequence[str]) -> Alike:
-    """The same head word, capitals apart."""
+    """Compare head words, capitals apart."""
     return _equal([words[mention.head].casefold() for mention in mentions])
 
 
 def agreement(mentions: Sequence[Mention], words: Sequence[str], tags: Sequence[str]) -> Alike:
-    """The same number, gender and person; what is not known agrees with everything."""
+    """Compare number, gender and person; what is not known agrees with everything."""
     known = [attributes(mention, words, tags) for mention in mentions]
     number = _compatible([each.number for each in known])
     gender = _compatible([each.gender for each in known])
@@ -187,7 +187,7 @@ SIEVES: Mapping[SieveName, Sieve] = {
 
 @dataclass(frozen=True, slots=True)
 class Attributes:
-    """What is known of a mention; None agrees with everything.
+    """Attributes of a mention; None agrees with everything.
 
     Attributes:
         number: ``singular``, ``plural``, or not known.

@@ -90,7 +90,7 @@ def _counted(
 
 
 class CoreferenceStudy(WordStudy[CoreferenceSettings]):
-    """How often each head links a mention to an antecedent, and how often three baselines do.
+    """Accuracy of each head at linking a mention to an antecedent, beside three baselines.
 
     "What percent of the time does the head word of a coreferent mention most attend to the head of
     one of that mention's antecedents" (Clark et al. 2019, Section 4.3).  Attention is taken between

@@ -1,4 +1,4 @@
-"""Which antecedent does this mention have?  What heads and baselines are asked, by windows."""
+"""Task of picking the antecedent of a mention, for heads and baselines, by windows."""
 
 from collections import Counter
 from collections.abc import Iterator
@@ -158,7 +158,7 @@ class MentionTable:
         return found
 
     def pairs(self, places: Int64[np.ndarray, " mention"]) -> Pairs:
-        """Who comes before whom among some of the mentions."""
+        """Return the pairs of some of the mentions, and which of two comes first."""
         first, last, heads, chain = (
             each[places] for each in (self.first, self.last, self.heads, self.chain)
         )
@@ -170,7 +170,7 @@ class MentionTable:
         return Pairs(other, earlier, earlier & (chain[:, None] == chain))
 
     def new(self, first: int, stop: int, done: int) -> Bool[np.ndarray, " mention"]:
-        """Which mentions lie whole in a window, and did not in one before that ended at `done`."""
+        """Return the mask of mentions within a window that end at or after `done`."""
         inside: Bool[np.ndarray, " mention"] = (
             (self.first >= first) & (self.last < stop) & (self.last >= done)
         )
@@ -244,7 +244,7 @@ class AntecedentExample(Encoded):
 
 @dataclass(slots=True)
 class AntecedentCounts:
-    """What became of the mentions; those of chains add up to `mentions`.
+    """Counts of mentions by their outcome; those of chains add up to `mentions`.
 
     Attributes:
         documents: Documents with at least one window.
@@ -294,7 +294,7 @@ class AntecedentExamples:
 
     @property
     def counts(self) -> AntecedentCounts:
-        """What the latest iteration has met so far, documents left out before it included."""
+        """Return the counts of the latest iteration so far, documents left out before included."""
         encoded = self._spans.counts
         return replace(
             self._counts,
@@ -337,7 +337,7 @@ class _Reading:
         return span.document is self._table.document and span.first > self._first
 
     def task(self, span: EncodedSpan) -> AntecedentTask:
-        """What is asked about the next window."""
+        """Return the task of the next window."""
         stop = span.first + span.kept
         task = self._table.task(span.first, stop, done=self._done)
         answerable = int(task.antecedent.any(1).sum())

@@ -62,7 +62,7 @@ class GuidedSettings(KeepSettings):
         check_attribution(self.attribution, self.measures)
 
     def guides(self, *, tagger: bool) -> tuple[str, ...]:
-        """Where attention comes from, by name."""
+        """Return the names of the sources of attention."""
         control = "itself" if tagger else "own"
         return ("uniform", "random", control, *self.measures, *map(of_model, self.also))
 

@@ -1,4 +1,4 @@
-"""What models that read whole texts give to each token, as attention for those that do not."""
+"""Guides of attention: what models that read whole texts give to each token."""
 
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import replace
@@ -112,7 +112,7 @@ def _of_texts(
     sites: Sequence[AttentionSite],
     settings: GuidedSettings,
 ) -> dict[str, Rows]:
-    """What each measure gives the tokens of a batch, in one row for each text."""
+    """Return each measure's values for the tokens of a batch, in one row for each text."""
     batch = model.collate(examples)
     texts = Texts.of(batch, examples, sites[0].kind)
     rows, found = texts.rows(settings.rows), {}
@@ -143,7 +143,7 @@ def _of_words(
     sites: Sequence[AttentionSite],
     settings: GuidedSettings,
 ) -> dict[str, Rows]:
-    """Of a tagger, for each word; behind the last of a sentence it is any."""
+    """Return the rows of a tagger, for each word; arbitrary behind a sentence's last word."""
     batch, kind = model.collate(examples), sites[0].kind
     longest = max(len(example.labels) for example in examples)
     places = torch.tensor(
@@ -174,7 +174,7 @@ def _gradient(
     sites: Sequence[AttentionSite],
     word: int,
 ) -> Float[Tensor, "batch key"]:
-    """That of the predictions of one word of each sentence; of shorter ones the last."""
+    """Compute the gradient of one word's predictions in each sentence; of the last if shorter."""
     alone = []
     for example in examples:
         at = min(word, len(example.labels) - 1)

@@ -68,7 +68,7 @@ def collate(texts: Sequence[GuidedText], guide: str) -> TrainingBatch[TextBatch]
 
 
 def token_classifier(tokens: int, width: int, classes: int) -> TextClassifier:
-    """Of single tokens, with vectors of one width."""
+    """Return a classifier of single tokens, with vectors of one width."""
     embedding = nn.Embedding(tokens, width)
     return TextClassifier(embedding, AverageEncoder(width, width), width, width, classes)
 
@@ -87,7 +87,7 @@ class Job:
 
     @property
     def name(self) -> str:
-        """Of its file."""
+        """Return the name of its file."""
         return f"guide-{self.guide}-{self.seed}"
 
 
@@ -117,7 +117,7 @@ class GuidedTrainer(Trainer[Job, TextClassifier, TextBatch]):
 
     @property
     def guides(self) -> tuple[str, ...]:
-        """Where attention comes from, by name."""
+        """Return the names of the sources of attention."""
         return self.settings.guides(tagger=self.tagger)
 
     @property
@@ -181,7 +181,7 @@ class GuidedTrainer(Trainer[Job, TextClassifier, TextBatch]):
 
 
 def given_weights(trainer: GuidedTrainer) -> xarray.Dataset:
-    """What each text was given by each guide, and what the models predict, once all are trained.
+    """Return the weights of each text by each guide, and the predictions of the trained models.
 
     Returns:
         over ``guide text token`` the weights ``given``, NaN behind a text and of `OWN`; of each

@@ -87,7 +87,7 @@ class Evaluation:
 
     @cached_property
     def _starts(self) -> Int64[np.ndarray, " text"]:
-        """Where each text begins."""
+        """Return the first row of each text."""
         return np.flatnonzero(np.diff(self.text_ids, prepend=-1))
 
     def numbers(self, probability: Probabilities) -> dict[str, dict[str, np.ndarray]]:
@@ -271,7 +271,7 @@ def _trained(
 def _predictions(
     model: CapturedModel, examples: Sequence[Classified], settings: GuidedSettings
 ) -> Probabilities:
-    """Those of the model that reads whole texts."""
+    """Return the predictions of the model that reads whole texts."""
     found: dict[int, torch.Tensor] = {}
     for chosen in length_batches(examples, settings.batch_tokens):
         some = [examples[at] for at in chosen]

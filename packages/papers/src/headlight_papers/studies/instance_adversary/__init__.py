@@ -1,4 +1,4 @@
-"""How different attention can be, text by text, while a classifier's prediction stays."""
+"""Adversaries of single texts: the most different attention with the same prediction."""
 
 from dataclasses import dataclass
 from typing import Annotated, Literal

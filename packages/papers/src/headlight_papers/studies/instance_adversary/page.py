@@ -52,7 +52,7 @@ COLUMNS = (
 
 
 def summary(result: xr.Dataset) -> Summary:
-    """How far attention can be, with nearly the same prediction and exactly the same output."""
+    """Return the distances of attention with nearly, and with exactly, the same prediction."""
     prefix = next(each for each in ("", "layer_", "head_") if f"{each}jsd" in result)
     names = ("jsd", "near", "moved", "exact_jsd", "exact_rows")
     found: Summary = {name: float(result[f"{prefix}{name}"].mean()) for name in names}
@@ -72,7 +72,7 @@ def sections(result: xr.Dataset) -> list[Section]:
 
 
 def _settings(result: xr.Dataset) -> str:
-    """What was asked for, in words."""
+    """Return the settings in words."""
     settings = settings_of(result)
     patience = settings.get("patience")
     until = f", until the loss has not fallen for {patience} steps" if patience else ""

@@ -64,7 +64,7 @@ class InstanceSearch:
     search: AdversarySearch
 
     def run(self, parts: Sequence[SearchVariables]) -> Adversaries:
-        """What is found where all of these may change at once."""
+        """Search for adversaries where all of these parts may change at once."""
         sites, head = [part.site for part in parts], parts[0].head
         predictor = CapturedPredictor(self.model, self.batch, self.positions, sites, (None, head))
         attention = (
@@ -140,7 +140,7 @@ SCOPES = {(True, True): "", (False, True): "layer_", (False, False): "head_"}
 
 @dataclass(frozen=True, eq=False)
 class Found:
-    """What was found for the texts of a batch where one component was free.
+    """Adversaries of the texts of a batch where one component was free.
 
     Attributes:
         weight: by layer, of the heads that were free.

@@ -100,7 +100,7 @@ VARIABLES = long_names(
 
 
 class InstanceAdversaryStudy(ClassifierStudy[InstanceAdversarySettings]):
-    """How different attention can be, text by text, while the prediction stays nearly what it is.
+    """Distance of the most different attention, text by text, with nearly the same prediction.
 
     For each text attention is looked for, by gradients, that is as far from the model's own as can
     be (Jensen-Shannon divergence, the mean over rows), while the probabilities of the classes move
@@ -210,7 +210,7 @@ class InstanceObserver(ClassifierObserver[InstanceAdversarySettings]):
         )
 
     def _look(self, record: LayerRecord) -> None:
-        """What may change in a layer, and what of it changes no output."""
+        """Keep the free rows of a layer, and the alternatives that change no output."""
         layer = record.site.layer
         keys = key_mask(self._texts, self._texts.rows(self._settings.rows), record)
         self._note("largest_weight", layer, mean_largest(record.weight, keys))
@@ -254,7 +254,7 @@ class InstanceObserver(ClassifierObserver[InstanceAdversarySettings]):
     def _of_place(
         self, before: Outputs, component: Component
     ) -> Float64[np.ndarray, "batch statistic"]:
-        """What is found where the attention of one place may change."""
+        """Return the statistics of the search where the attention of one place may change."""
         layer, head = component
         parts = [self._free[site.layer] for site in self._sites if layer in (None, site.layer)]
         if head is not None:
@@ -291,7 +291,7 @@ class InstanceObserver(ClassifierObserver[InstanceAdversarySettings]):
             self._kept.save_text(self._examples[row], stream, self._settings.seed, found)
 
     def _moved_exactly(self, before: Outputs) -> Float64[np.ndarray, " batch"]:
-        """How far predictions move with all exact alternatives at once: by rounding alone."""
+        """Return the change of predictions with all exact alternatives at once, by rounding."""
         if not self._exact:
             return np.full(len(self._texts.text_ids), np.nan)
         given: Replacements = dict(self._exact.items())

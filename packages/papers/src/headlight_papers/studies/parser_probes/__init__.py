@@ -42,7 +42,7 @@ Symmetry = Literal["max", "mean"]
 
 @dataclass(frozen=True, kw_only=True)
 class TrainingSettings(Settings):
-    """How a probe is trained.
+    """Settings of the training of a probe.
 
     Attributes:
         learning_rate: of Adam; the other settings are β = 0.9 and 0.999, ε = 10⁻⁸.
@@ -69,7 +69,7 @@ AS_RELEASED = TrainingSettings(sentences=1, epochs=1, held_out=0.0, shuffle=Fals
 
 @dataclass(frozen=True, kw_only=True)
 class ParserProbeSettings(SentenceSettings):
-    """What a table of probes depends on, besides model and treebank.
+    """Settings of a table of probes: all that it depends on besides model and treebank.
 
     Attributes:
         train: treebank to learn from; by default every tenth sentence of the source is parsed, and

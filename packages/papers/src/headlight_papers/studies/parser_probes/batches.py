@@ -42,7 +42,7 @@ class ParserBatch:
 
     @property
     def present(self) -> Bool[Tensor, "sentence word"]:
-        """Where there is a word."""
+        """Return the mask of positions that hold a word."""
         places = torch.arange(self.heads.shape[1], device=self.lengths.device)
         return places < self.lengths[:, None]
 
@@ -77,7 +77,7 @@ class ParserData:
 
     @property
     def dimensions(self) -> int | None:
-        """Of the word vectors; None where there are none."""
+        """Return the dimensions of the word vectors; None where there are none."""
         return None if self._table is None else self._table.shape[1]
 
     def batch(self, numbers: Sequence[int]) -> ParserBatch:

@@ -23,7 +23,7 @@ class RandomControl(CapturedModel):
 
 
 def random_control(model: CapturedModel, seed: int = 0) -> RandomControl:
-    """The same model with pretrained embeddings of words, positions and segments, the rest random.
+    """Return a copy with pretrained tables of embeddings, and random weights elsewhere.
 
     The random weights are drawn as the model itself draws them before training.  Kept are the
     input embeddings and every other table of embeddings outside the attention modules; `kept` of

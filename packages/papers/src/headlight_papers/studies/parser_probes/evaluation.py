@@ -1,4 +1,4 @@
-"""How well a probe parses: trees from scores, UAS, UAS of the best tree, UUAS, how sure that is."""
+"""Evaluation of probes: trees from scores, UAS, UAS of the best tree, UUAS, and their intervals."""
 
 from dataclasses import dataclass, fields
 
@@ -135,7 +135,7 @@ PerSentence = Int64[np.ndarray, " sentence"]
 
 @dataclass(frozen=True, eq=False)
 class Counts:
-    """What a probe got right in each sentence.
+    """Counts of correct predictions of a probe in each sentence.
 
     Attributes:
         words: Words with a known head that are no punctuation; the root's child counts.
@@ -152,10 +152,10 @@ class Counts:
     uuas: PerSentence
 
     def of(self, metric: str) -> tuple[PerSentence, PerSentence]:
-        """What was right and what there was, by sentence.
+        """Return the number of correct predictions and their total, by sentence.
 
         Raises:
-            UnknownNameError: it is none of `METRICS`.
+            UnknownNameError: `metric` is none of `METRICS`.
         """
         if metric not in METRICS:
             raise UnknownNameError("score", metric, METRICS)

@@ -45,7 +45,7 @@ class Parser(nn.Module, ABC):
 
     @property
     def size(self) -> int:
-        """How many numbers are learned."""
+        """Return the number of learned parameters."""
         return sum(parameter.numel() for parameter in self.parameters())
 
 
@@ -199,7 +199,7 @@ def position_vectors(
 def distance_features(
     batch: ParserBatch,
 ) -> Float[Tensor, "sentence dependent candidate feature"]:
-    """How far ahead and how far behind, as a share of the sentence; five near places; the root.
+    """Return distances ahead and behind, as shares of the sentence; five near places; the root.
 
     All but the last are 0 for the root.
     """

@@ -43,7 +43,7 @@ class Row:
 
     @property
     def label(self) -> str:
-        """What stands for it, unique among rows."""
+        """Return the label, unique among rows."""
         return f"{self.probe}/{self.measure}" if self.measure else self.probe
 
     def together(self) -> Float64[np.ndarray, "2 sentence metric"]:
@@ -107,7 +107,7 @@ class TrainingData:
     device: Any
 
     def data(self, probe: str, measure: str) -> ParserData:
-        """What this probe sees."""
+        """Return the data that this probe sees."""
         maps = self.random_maps if probe == RANDOM else self.maps
         words = self.words if "words" in probe else None
         return ParserData(self.index, maps.get(measure), words, self.device)
@@ -127,7 +127,7 @@ class ProbeJob:
 
     @property
     def name(self) -> str:
-        """Of its file."""
+        """Return the name of its file."""
         return f"{self.probe}-{self.measure}" if self.measure else self.probe
 
 
@@ -207,7 +207,7 @@ class ProbeTrainer(ModelStore[ProbeJob]):
         self.save(job, counts, measured)
 
     def _options(self, job: ProbeJob, data: ParserData) -> tuple[str, dict[str, Any]]:
-        """What kind of model this is, and what it is built with."""
+        """Return the kind of model, and the options it is built with."""
         kind = "attention_and_words" if job.probe == RANDOM else job.probe
         options: dict[str, Any] = {}
         if data.word_maps is not None:

@@ -126,7 +126,7 @@ def run(  # noqa: PLR0913 - the arguments of every study, and two objects
 def _treebanks(
     source: TreebankSource, train: TreebankSource | None, settings: ParserProbeSettings
 ) -> tuple[Corpus[Sentence], Corpus[Sentence]]:
-    """What is learned from, and what is parsed."""
+    """Return the treebank to learn from, and the one to parse."""
 
     def first(some: TreebankSource) -> Corpus[Sentence]:
         bank = open_treebank(some, format=settings.format, invalid=settings.invalid)
@@ -154,7 +154,7 @@ def split_treebank(bank: Corpus[Sentence]) -> tuple[Corpus[Sentence], Corpus[Sen
 
 
 def _name(vectors: str | WordVectors | None) -> str:
-    """What the word vectors are called."""
+    """Return the name of the word vectors."""
     if isinstance(vectors, WordVectors):
         digest = sha256(np.ascontiguousarray(vectors.matrix).tobytes()).hexdigest()
         return f"vectors {digest[:12]}"
@@ -164,7 +164,7 @@ def _name(vectors: str | WordVectors | None) -> str:
 def _vectors(
     vectors: str | WordVectors | None, plans: Sequence[WordMapPlan]
 ) -> WordVectors | CapturedModel:
-    """Of a file only the vectors that are needed."""
+    """Return the word vectors; of a file only those that are needed."""
     if isinstance(vectors, str):
         needed = {word.lower() for plan in plans for word in plan.index.vocabulary}
         return read_word_vectors(vectors, vocabulary=needed)
@@ -258,7 +258,7 @@ def _unknown(data: TrainingData) -> float | None:
 
 
 def _attributes(plans: Sequence[WordMapPlan], control: RandomControl | None) -> dict[str, Any]:
-    """What was read and what was left out, of both treebanks, the training treebank first."""
+    """Return the attributes of both treebanks, the training treebank first: sizes and omissions."""
     learning, testing = plans
     return {
         "corpus_digest": testing.digest,
@@ -273,6 +273,6 @@ def _attributes(plans: Sequence[WordMapPlan], control: RandomControl | None) -> 
 
 
 def _root(plans: Sequence[WordMapPlan]) -> list[str]:
-    """Which special tokens the root's score is made of; without any it is 0 throughout."""
+    """Return the special tokens that the root's score is made of; without any it is 0."""
     there = np.logical_and.reduce([plan.index.special for plan in plans])
     return [name for name, found in zip(("begin", "end"), there, strict=True) if found]

@@ -23,7 +23,7 @@ _POOL = 64
 
 @dataclass(frozen=True)
 class TrainingHistory:
-    """How training went.
+    """History of a training.
 
     Attributes:
         losses: mean cross-entropy in nats per word after each epoch: on the held-out sentences, or

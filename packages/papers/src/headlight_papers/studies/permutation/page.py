@@ -63,7 +63,7 @@ def _widest(result: xr.Dataset) -> str:
 
 
 def _settings(result: xr.Dataset) -> str:
-    """What was asked for, in words."""
+    """Return the settings in words."""
     settings = settings_of(result)
     kept = (
         "the weights of special tokens stay as they are"

@@ -57,7 +57,7 @@ VARIABLES = long_names(
 
 
 class PermutationStudy(ClassifierStudy[PermutationSettings]):
-    """How far a classifier's predictions move when its attention is replaced while it reads.
+    """Change of a classifier's predictions when its attention is replaced while it reads.
 
     Each text is read as it is, and then with the attention of all layers, of one layer or of one
     head permuted, made uniform, or put on one key.  The model is not trained again.  The distance
@@ -113,7 +113,7 @@ run = PermutationStudy.run
 
 @dataclass(frozen=True, eq=False)
 class Seen:
-    """What a layer looks like before anything is replaced.
+    """Statistics of a layer before anything is replaced.
 
     Attributes:
         keys: which keys take part in each row; none in rows that stay as they are.
@@ -163,7 +163,7 @@ class PermutationObserver(ClassifierObserver[PermutationSettings]):
         )
 
     def _look(self, record: LayerRecord) -> None:
-        """Which keys take part in the rows of a layer, and how large weights are."""
+        """Keep which keys take part in the rows of a layer, and the largest weights."""
         keys = key_mask(self._texts, self._texts.rows(self._settings.rows), record)
         if self._settings.keep_special:
             keys = keys & (self._batch.word >= 0)[:, None, None]
@@ -172,7 +172,7 @@ class PermutationObserver(ClassifierObserver[PermutationSettings]):
     def _changed(
         self, before: Outputs, component: Component
     ) -> Float64[np.ndarray, "batch statistic change"]:
-        """How the predictions differ, by what attention is replaced by."""
+        """Return the changes of the predictions, by what attention is replaced by."""
         found = []
         for change in self._settings.changes:
             after = {

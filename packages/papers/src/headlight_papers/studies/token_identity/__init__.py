@@ -1,4 +1,4 @@
-"""How well hidden tokens give away their input tokens (Brunner et al. 2020, Section 4)."""
+"""Identification of input tokens from hidden tokens (Brunner et al. 2020, Section 4)."""
 
 from dataclasses import dataclass, field
 from typing import Annotated, Literal
@@ -32,7 +32,7 @@ Positive = Annotated[float, Range(above=0)]
 
 @dataclass(frozen=True, kw_only=True)
 class MapTrainingSettings(Settings):
-    """How the maps are trained (Brunner et al. 2020, Appendix B.1).
+    """Settings of the training of maps (Brunner et al. 2020, Appendix B.1).
 
     Attributes:
         rates: learning rates of Adam; that with the least validation loss is taken.  The other
@@ -60,7 +60,7 @@ class MapTrainingSettings(Settings):
 
 @dataclass(frozen=True, kw_only=True)
 class TokenIdentitySettings(TextSettings):
-    """Which maps from hidden to input tokens are made, and how they are judged.
+    """Settings of maps from hidden to input tokens, and of their evaluation.
 
     Attributes:
         kind: the hidden tokens of which stack; by default the first that the model has.

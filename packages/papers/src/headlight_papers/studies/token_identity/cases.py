@@ -1,4 +1,4 @@
-"""What is trained in a study of token identity, and the tokens that it is trained and tested on."""
+"""Cases of a study of token identity, and the tokens for training and testing."""
 
 from dataclasses import dataclass
 from functools import cached_property
@@ -31,7 +31,7 @@ class Split:
 
 @dataclass(frozen=True, eq=False)
 class Pairs:
-    """Which hidden token should give back which input token, by their rows.
+    """Pairs of a hidden token and the input token that it should give back, by their rows.
 
     Attributes:
         source: rows of hidden tokens, those of a sequence together.
@@ -203,7 +203,7 @@ class Tokens:
 
     @cached_property
     def layers(self) -> tuple[int, ...]:
-        """Those that are mapped.
+        """Return the mapped layers.
 
         Raises:
             UsageError: the model has no such layer.
@@ -220,7 +220,7 @@ class Tokens:
         return tensor(self.vectors.hidden[layer])
 
     def goals(self, layer: int) -> Rows:
-        """What maps of this layer should give, a row for each token."""
+        """Return the targets of maps of this layer, a row for each token."""
         if self.settings.target == "previous_layer":
             return tensor(self.vectors.previous_layer(layer))
         return tensor(self.vectors.inputs)

@@ -100,7 +100,7 @@ def extract_vectors(
 def vectors_signature(
     examples: Sequence[Encoded], model: CapturedModel, embeddings: str
 ) -> dict[str, Any]:
-    """What tells whether hidden tokens are those of this model and of these examples."""
+    """Return the signature of hidden tokens: of this model and of these examples."""
     digest = sha256()
     for example in examples:
         digest.update(json.dumps([example.ids, example.segments]).encode())

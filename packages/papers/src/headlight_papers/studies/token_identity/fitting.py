@@ -85,7 +85,7 @@ def fit(
 def predicted(
     fitted: Fitted, hidden: Float[Tensor, "token model"], training: MapTrainingSettings
 ) -> Float[Tensor, "token input"]:
-    """What a map makes of hidden tokens; in float64 where float32 is multiplied inexactly."""
+    """Return the predictions of a map; in float64 where float32 is multiplied inexactly."""
     exact = torch.float32 if training.precision == "highest" else torch.float64
     weights = [tensor.to(exact)[None, None] for tensor in fitted.weights]
     rows = [

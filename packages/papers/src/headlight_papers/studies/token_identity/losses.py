@@ -25,7 +25,7 @@ def unit(rows: Float[Tensor, "*rows dim"]) -> Float[Tensor, "*rows dim"]:
 
 
 def gradient_(predicted: Rows, targets: Targets, loss: Loss, count: int) -> Rows:
-    """What the mean loss of `count` tokens changes by with each prediction; takes their memory.
+    """Compute the gradient of the mean loss of `count` tokens by each prediction, in their memory.
 
     Cosine: d(1 − p·ŷ / ‖p‖)/dp = (p·ŷ / ‖p‖³) p − ŷ / ‖p‖.  L2, the mean square of an entry, as in
     ``torch.nn.MSELoss``: 2 (p − y) / dim.

@@ -30,7 +30,7 @@ class MapFamily(Protocol):
     shapes: tuple[tuple[int, ...], ...]
 
     def predict(self, weights: Weights, batch: Batch) -> Predictions:
-        """What every map of the stack makes of the batch of its group."""
+        """Return the predictions of every map of the stack for the batch of its group."""
 
     def gradient(self, weights: Weights, batch: Batch, goals: Goals, loss: Loss) -> Weights:
         """The gradient of the mean loss over the batch, for each map by itself."""
@@ -128,7 +128,7 @@ class Mlp:
 
     @staticmethod
     def _inwards(weights: Weights, batch: Batch) -> Float[Tensor, "group rate token hidden"]:
-        """What the hidden units are given: x W₁ + b₁."""
+        """Return the input of the hidden units: x W₁ + b₁."""
         repeated = _repeated(batch, weights[0].shape[1])
         return _times(repeated, weights[0].mT).add_(weights[1].unsqueeze(2))
 

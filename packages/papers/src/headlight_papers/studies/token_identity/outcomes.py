@@ -27,7 +27,7 @@ from headlight_papers.training.json_cache import JsonCache
 
 @runtime_checkable
 class Keep(Protocol):
-    """Where maps are kept."""
+    """Store of maps."""
 
     def has(self, case: Case, key: Mapping[str, Any]) -> bool:
         """Whether all maps of a case are there, trained as the key says."""
@@ -38,7 +38,7 @@ class Keep(Protocol):
 
 @dataclass(frozen=True)
 class Outcome:
-    """How often the map of one layer finds tokens again, and how it came about.
+    """Accuracy of the map of one layer at identifying tokens, and how it was trained.
 
     Attributes:
         case: with this layer alone.
@@ -123,7 +123,7 @@ def _outcomes(job: "_Job", pool: Executor, bar: Progress | None) -> list[Outcome
 
 
 def _seconds(jobs: Sequence["_Job"]) -> list[float]:
-    """How long all maps of each kind and distance take on one thread, by the first of them."""
+    """Estimate the seconds of all maps of each kind and distance on one thread."""
     seconds = []
     for job in jobs:
         begun = perf_counter()
@@ -133,7 +133,7 @@ def _seconds(jobs: Sequence["_Job"]) -> list[float]:
 
 
 def outlook(maps: int, settings: TokenIdentitySettings) -> str:
-    """How much work is ahead, and what makes it less.
+    """Describe how much work is ahead, and what reduces it.
 
     Args:
         maps: of all kinds, distances, layers and splits.
@@ -183,7 +183,7 @@ def _with_best_rate(
 
 
 def _dependencies(settings: TokenIdentitySettings, training: MapTrainingSettings) -> dict[str, Any]:
-    """What the map of a case depends on besides the case and the tokens."""
+    """Return the dependencies of a map besides the case and the tokens."""
     names = ("solver", "target", "seed")
     return {**{name: getattr(settings, name) for name in names}, "training": training.signature()}
 
@@ -210,7 +210,7 @@ def _cases(
 def _layers_that_fit(
     kind: MapKind, tokens: Tokens, settings: TokenIdentitySettings, training: MapTrainingSettings
 ) -> int:
-    """How many layers' maps fit into the memory together, with what they are trained on."""
+    """Return the number of layers whose maps fit into memory together, with their training data."""
     width, goal = tokens.hidden(0).shape[1], tokens.goals(0).shape[1]
     hidden = training.hidden if kind == "mlp" else 0
     parameters = hidden * (width + goal + 1) + goal if hidden else width * goal
@@ -234,7 +234,7 @@ class _Job:
     """What was made to see how long it takes."""
 
     def outcomes(self, case: Case) -> list[Outcome]:
-        """Of every layer of the case, made now or before."""
+        """Return the outcomes of every layer of the case, computed now or before."""
         if case in self.first:
             return self.first.pop(case)
         key = {

@@ -112,7 +112,7 @@ def _place(outcome: Outcome, coordinates: Mapping[str, list[Any]]) -> tuple[int,
 
 
 def _solver(name: str, settings: TokenIdentitySettings) -> str:
-    """How maps of this kind are found."""
+    """Return the solver for maps of this kind."""
     if name == "naive":
         return "none"
     return settings.solver if name == "linear" else "adam"
@@ -139,7 +139,7 @@ class TrainedMap:
     notes: Mapping[str, Any]
 
     def __call__(self, hidden: Float[Tensor, "token model"]) -> Float[Tensor, "token input"]:
-        """What it makes of hidden tokens."""
+        """Return the predictions of the map for hidden tokens."""
         (out, width), units = self.weights[0].shape, self.weights[-1].shape[0]
         family = family_of(self.kind, (width, units), out, exact=True)
         return family.predict([each[None, None] for each in self.weights], hidden[None])[0, 0]

@@ -51,7 +51,7 @@ def run(
     command: str | None = None,
     progress: bool = True,
 ) -> xarray.Dataset:
-    """How often the nearest neighbour of a mapped hidden token is its input token.
+    """Measure how often the nearest neighbour of a mapped hidden token is its input token.
 
     A token is identified if, of all input tokens of its sequence, x_i is nearest to g(e_i^l); g is
     the identity, a matrix or an MLP, trained on other sequences.  Words that occur twice differ by
@@ -171,7 +171,7 @@ class _Maps:
 
 
 def _notes(path: Location) -> dict[str, Any]:
-    """What was written down with a map; nothing if there is none that can be read."""
+    """Return the notes stored with a map; empty if there is none that can be read."""
     try:
         return dict(load_map(path).notes)
     except ResultError:
@@ -179,7 +179,7 @@ def _notes(path: Location) -> dict[str, Any]:
 
 
 def _attributes(vectors: TokenVectors) -> dict[str, Any]:
-    """What was read, and by chance how many tokens would be found."""
+    """Return the numbers of examples and tokens, and the accuracy by chance."""
     return {
         "examples": len(vectors.lengths),
         "tokens": int(vectors.lengths.sum()),

@@ -96,7 +96,7 @@ class TrainingData:
 
 @dataclass(eq=False)
 class TrainingHistory:
-    """How the training of one map went, and its best weights so far.
+    """History of the training of one map, and its best weights so far.
 
     Attributes:
         weights: those of the smallest validation loss.
@@ -182,7 +182,7 @@ class Stack:
         self.steps += 1
 
     def _by_rate(self) -> dict[int, list[tuple[int, int]]]:
-        """Where in the table the maps of each learning rate stand."""
+        """Return the places in the table of the maps of each learning rate."""
         places: dict[int, list[tuple[int, int]]] = {}
         for row, column in enumerate(self.rates):
             for place, rate in enumerate(column):
@@ -276,7 +276,7 @@ def _sides(material: TrainingData) -> tuple[Sequence[Hidden], Sequence[Goals]]:
 def _batch(
     side: Sequence[Rows], groups: Sequence[int], rows: Int64[Tensor, " row"]
 ) -> Float[Tensor, "group row dim"]:
-    """The same rows of each group; rows that groups share are fetched once."""
+    """Return the same rows of each group; rows that groups share are fetched once."""
     if all(side[group] is side[groups[0]] for group in groups):
         one = side[groups[0]].index_select(0, rows)
         return one.expand(len(groups), *one.shape)

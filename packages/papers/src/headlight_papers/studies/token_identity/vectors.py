@@ -49,7 +49,7 @@ class TokenVectors:
         return position
 
     def previous_layer(self, layer: int) -> Float32[np.ndarray, "token dim"]:
-        """What the block of this layer is given: the output of the previous one, or x_i."""
+        """Return the input of the block of this layer: the output of the previous one, or x_i."""
         return self.hidden[layer - 1] if layer else self.inputs
 
 
@@ -59,7 +59,7 @@ def tensor(rows: Float32[np.ndarray, "token dim"]) -> Float32[Tensor, "token dim
 
 
 def vector_files(folder: Path, layers: int) -> tuple[Path, list[Path]]:
-    """Where inputs and the hidden tokens of each layer are kept."""
+    """Return the files of the inputs and of the hidden tokens of each layer."""
     return folder / "inputs.npy", [folder / HIDDEN.format(f"{at:02}") for at in range(layers)]
 
 

@@ -57,7 +57,7 @@ def index_of(examples: Iterable[EncodedSentence]) -> tuple[Index, str]:
 
 
 def with_positions(example: EncodedSentence) -> EncodedSentence:
-    """The same example with its `words` numbered as in the store: two special tokens, then words.
+    """Return the example with its `words` numbered as in the store: two special tokens, then words.
 
     The special token right at the beginning has position 0 and the last one position 1, as far as
     they are there; any others have none.

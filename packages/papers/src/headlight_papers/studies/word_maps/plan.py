@@ -1,4 +1,4 @@
-"""What is read: which sentences, by which model, with which of its attention."""
+"""Plan of word maps: which sentences, by which model, with which of its attention."""
 
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
@@ -28,7 +28,7 @@ TreebankSource = str | Path | Iterable[Sentence]
 
 @dataclass(frozen=True, eq=False)
 class WordMapPlan:
-    """What is to be read, by whom, and how.
+    """Plan of the sentences to read, the model and its attention.
 
     Attributes:
         model: the part of the model that runs: of an encoder-decoder the encoder.
@@ -56,7 +56,7 @@ class WordMapPlan:
         return sum(site.heads for site in self.sites)
 
     def columns(self) -> dict[int, slice]:
-        """Where the heads of each layer are among all heads."""
+        """Return the slice of each layer's heads among all heads."""
         ends = np.cumsum([site.heads for site in self.sites]).tolist()
         return {
             site.layer: slice(end - site.heads, end)

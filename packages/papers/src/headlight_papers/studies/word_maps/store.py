@@ -63,12 +63,12 @@ class Index:
 
     @cached_property
     def first_word(self) -> Int64[np.ndarray, " sentence_and_end"]:
-        """Where the words of each sentence begin."""
+        """Return the index of the first word of each sentence."""
         return np.concatenate([[0], np.cumsum(self.lengths)])
 
     @cached_property
     def first_cell(self) -> Int64[np.ndarray, " sentence_and_end"]:
-        """Where the pairs of positions of each sentence begin."""
+        """Return the index of the first pair of positions of each sentence."""
         return np.concatenate([[0], np.cumsum((self.lengths + SPECIALS) ** 2)])
 
     @cached_property
@@ -85,7 +85,7 @@ class Index:
         return {name: getattr(self, name) for name in names}
 
     def bytes(self, heads: int) -> int:
-        """What the maps of this many heads take on disk: n² · heads · 2 bytes per sentence."""
+        """Return the bytes on disk of these heads' maps: n² · heads · 2 bytes per sentence."""
         return int(self.first_cell[-1]) * heads * BYTES
 
 
@@ -126,7 +126,7 @@ class WordMaps:
     def maps(
         self, numbers: Sequence[int], dtype: torch.dtype = torch.float16
     ) -> Float[Tensor, "sentence position position head"]:
-        """What each position (first axis) gives to each other, padded with zeros.
+        """Return the maps of sentences from position (first axis) to position, padded with zeros.
 
         Positions 0 and 1 are the special tokens that a sentence begins and ends with, all zero
         where the model has none; position i + 2 is word i.
@@ -156,12 +156,12 @@ def _mapped(path: Path) -> Float16[Tensor, " number"] | None:
 
 
 def maps_path(folder: Path, measure: str) -> Path:
-    """Where the numbers lie."""
+    """Return the path of the numbers."""
     return folder / f"{measure}.maps"
 
 
 def header_path(folder: Path, measure: str) -> Path:
-    """Where it is said what they are; there only once the numbers are complete."""
+    """Return the path of the header, which is written only once the numbers are complete."""
     return folder / f"{measure}.safetensors"
 
 

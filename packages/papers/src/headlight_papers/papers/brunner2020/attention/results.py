@@ -47,7 +47,7 @@ def value_bias(reproduction: Reproduction) -> ValueBias:
 
 
 def bias_note(reproduction: Reproduction) -> str:
-    """What T is here."""
+    """Return the note on the value bias in T."""
     if value_bias(reproduction) == "exclude":
         return "T = E W^V H is without the value bias, as in the paper."
     return "T has the value bias in it, which could not be told apart in this model."

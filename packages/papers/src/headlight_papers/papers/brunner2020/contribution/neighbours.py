@@ -94,7 +94,7 @@ figure_4, figure_41, figure_43 = figures_of_sets(
     ("pairs",),
 )
 def figure_18(reproduction: Reproduction, writer: ExhibitWriter) -> Section:
-    """What [CLS] receives, by place from the beginning and from the first [SEP]."""
+    """Return the figure of what [CLS] receives, by place from the beginning and from [SEP]."""
     pairs = find_pair_set(reproduction)
     found = load_contributions(reproduction, pairs)
     if not bool(found["sep_count"].any()):

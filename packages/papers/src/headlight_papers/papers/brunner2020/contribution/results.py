@@ -14,7 +14,7 @@ from headlight_papers.papers.text import model_note
 
 
 def load_contributions(reproduction: Reproduction[Settings], pairs: PairSet) -> xarray.Dataset:
-    """What input tokens contribute, on a set of sentence pairs; exactly as well on some of MRPC."""
+    """Load the contributions of input tokens on a set of sentence pairs; exact ones on some."""
     main = pairs == find_pair_set(reproduction)
     exact = reproduction.settings.exact_pairs if main else 0
     return reproduction.run(
@@ -29,7 +29,7 @@ def load_contributions(reproduction: Reproduction[Settings], pairs: PairSet) -> 
 
 
 def load_contributions_by_tags(reproduction: Reproduction[Settings]) -> xarray.Dataset:
-    """The same on the first sentences of the first treebank, by part of speech."""
+    """Load contributions on the first sentences of the first treebank, by part of speech."""
     chosen, source = reproduction.settings, reproduction.sources.dependency[0]
     treebank = open_treebank(source, invalid="skip")
     first = next(iter(treebank), None)
@@ -56,7 +56,7 @@ def load_contributions_by_tags(reproduction: Reproduction[Settings]) -> xarray.D
 
 
 def contribution_settings(reproduction: Reproduction[Settings]) -> dict[str, Any]:
-    """How contributions are computed."""
+    """Return the settings by which contributions are computed."""
     return {
         "kind": reproduction.model.kinds[0],
         "attribution": attribution_settings(reproduction),
@@ -84,14 +84,14 @@ def shown_layers(found: xarray.Dataset) -> list[int]:
 def contribution_notes(
     reproduction: Reproduction, pairs: PairSet, found: xarray.Dataset
 ) -> list[str]:
-    """Where model, data and method differ from the paper's."""
+    """Return notes on how model, data and method differ from the paper's."""
     read = pairs.note(int(found.attrs["examples"]), int(found.attrs["tokens"]))
     method = method_note(reproduction, found)
     return [model_note(reproduction), read, method, *agreement_notes(found)]
 
 
 def method_note(reproduction: Reproduction[Settings], found: xarray.Dataset) -> str:
-    """How contributions were computed."""
+    """Return the note on how contributions were computed."""
     own = float(found["own_mean"].sel(group="all").mean())
     error = float(found["own_estimate_error"].mean()) / own
     return (
@@ -104,7 +104,7 @@ def method_note(reproduction: Reproduction[Settings], found: xarray.Dataset) -> 
 
 
 def agreement_notes(found: xarray.Dataset) -> list[str]:
-    """How near the estimate came to what is exact."""
+    """Return notes on how near the estimate came to the exact contributions."""
     if not found.attrs["exact_examples"]:
         return []
     kinds = ("exact", "estimated")

@@ -116,7 +116,7 @@ def _medians(found: xarray.Dataset) -> pandas.DataFrame:
 
 
 def _comparisons(found: xarray.Dataset, groups: list[str]) -> list[Comparison]:
-    """What the paper says of the first and of the last layer."""
+    """Return the paper's statements on the first and on the last layer beside the numbers here."""
     medians = found["own_box"].sel(mark="median")
     first, last = medians.isel(layer=0), medians.isel(layer=-1)
     speech = [float(first.sel(group=name)) for name in groups if name not in SPECIAL]

@@ -27,7 +27,7 @@ COLOURS = {
 def recovered_neighbours(
     reproduction: Reproduction, writer: ExhibitWriter, kind: str, loss: str
 ) -> Section:
-    """How often the tokens up to three positions away are recovered, by layer.
+    """Return the figure of tokens up to three positions away that are recovered, by layer.
 
     Args:
         reproduction: on which model and data.
@@ -89,7 +89,7 @@ figure_14, figure_15, figure_16, figure_17 = (
 
 
 def _comparisons(rates: xarray.DataArray) -> list[Comparison]:
-    """What the paper says of all four figures."""
+    """Return the paper's statements on all four figures beside the numbers here."""
     mean = rates.mean("layer")
     nearer = all(
         float(mean.sel(offset=sign * near)) > float(mean.sel(offset=sign * (near + 1)))

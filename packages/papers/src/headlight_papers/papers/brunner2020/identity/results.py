@@ -116,7 +116,7 @@ def load_by_fraction(reproduction: Reproduction, pairs: PairSet) -> xarray.Datas
 def best_training(
     reproduction: Reproduction, pairs: PairSet, kind: str, loss: str
 ) -> dict[str, Any]:
-    """How maps are trained, with the learning rate that was best for maps of the same layer."""
+    """Return the settings of training, with the best learning rate for maps of the same layer."""
     training = {"epochs": EPOCHS[kind], "precision": "medium"}
     if kind == "naive":
         return training
@@ -166,14 +166,14 @@ def _load(
 def identity_notes(
     reproduction: Reproduction, pairs: PairSet, *results: xarray.Dataset
 ) -> list[str]:
-    """Where model, data and training differ from the paper's."""
+    """Return notes on how model, data and training differ from the paper's."""
     attributes = results[0].attrs
     read = pairs.note(int(attributes["examples"]), int(attributes["tokens"]))
     return [model_note(reproduction), read, *map(_training_note, results)]
 
 
 def _training_note(found: xarray.Dataset) -> str:
-    """How the maps of a result came about."""
+    """Return the note on how the maps of a result were trained."""
     (kind,) = found["map"].values
     folds = found.sizes["fold"]
     splits = f"{folds} random splits" if folds > 1 else "one random split"

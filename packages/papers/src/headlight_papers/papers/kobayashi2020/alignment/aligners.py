@@ -31,7 +31,7 @@ KNOWN = {"fastalign": "fast_align", "giza": "GIZA++"}
 
 @dataclass(frozen=True)
 class OtherAligner:
-    """What another aligner has found.
+    """Published or computed result of another aligner.
 
     Attributes:
         name: which one.
@@ -57,7 +57,7 @@ class OtherAligner:
 
 
 def from_files(reproduction: Reproduction[Settings]) -> list[OtherAligner]:
-    """Those whose links were given."""
+    """Return the aligners whose links are among the sources."""
     aligned = aligned_of(reproduction)
     found = []
     for path in reproduction.sources.links:
@@ -70,7 +70,7 @@ def from_files(reproduction: Reproduction[Settings]) -> list[OtherAligner]:
 def trained_on_the_spot(
     reproduction: Reproduction[Settings],
 ) -> tuple[list[OtherAligner], list[str]]:
-    """Those that learn here from parallel text; and why some do not, in a sentence each."""
+    """Train aligners on parallel text, and explain in a sentence each why some are left out."""
     settings, sources = reproduction.settings, reproduction.sources
     if not settings.max_parallel:
         return [], ["No aligner was trained on the spot: none was asked for (--max-parallel)."]

@@ -1,4 +1,4 @@
-"""What the paper concludes about word alignment, and whether it is so here."""
+"""Claims of the paper about word alignment, and whether they hold here."""
 
 from collections.abc import Mapping
 

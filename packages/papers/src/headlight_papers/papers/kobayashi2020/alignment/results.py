@@ -132,7 +132,7 @@ def mean_of_layers(found: xarray.Dataset, measure: str, step: str) -> float:
 
 
 def translator_note(reproduction: Reproduction) -> str:
-    """Which translator this is, beside the paper's."""
+    """Return the note on the translator, beside the paper's."""
     translator = translator_of(reproduction)
     layers = translator.sites_of("cross")
     return (
@@ -143,7 +143,7 @@ def translator_note(reproduction: Reproduction) -> str:
 
 
 def alignment_notes(reproduction: Reproduction) -> list[str]:
-    """Where translator and gold links differ from the paper's."""
+    """Return notes on how translator and gold links differ from the paper's."""
     aligned = aligned_of(reproduction)
     sure = sum(len(each.sure) for each in aligned.gold)
     possible = sum(len(each.possible) for each in aligned.gold)

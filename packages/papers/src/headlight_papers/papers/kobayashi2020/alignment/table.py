@@ -1,4 +1,4 @@
-"""How well everything links words (Table 3)."""
+"""Alignment error rates of all methods (Table 3)."""
 
 from collections.abc import Mapping
 
