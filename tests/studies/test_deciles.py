@@ -107,6 +107,7 @@ def test_texts_that_cannot_be_drawn_are_passed_over_and_copies_count():
     assert lowest.choose(np.arange(100.0)).tolist() == list(range(SAMPLED))
     assert lowest.choose(np.array([99.0, SAMPLED])).tolist() == []
     assert lowest.choose(np.array([3.0, 3.0])).tolist() == [0, 1]
+    assert lowest.choose(np.array([99.0]), shard=1).tolist() == [0]  # as if it were the first
 
 
 @pytest.mark.parametrize("family", ["bert", "llama"])
@@ -127,13 +128,13 @@ def test_no_text_is_read_twice(family, monkeypatch):
 
 
 @pytest.mark.parametrize("family", ["bert", "llama"])
-def test_blocks_of_queries_change_nothing(family):
+def test_blocks_of_queries_give_links_that_are_alike(family):
     corpus, found = texts(6, longest=14, seed=4), model(family)
     whole, blocks = (
         survey(corpus, found, SurveySettings(query_block=size), progress=False) for size in (0, 3)
     )
-    for name in ("decile_score", "decile_query", "decile_place", "decile_value"):
-        np.testing.assert_allclose(blocks[name], whole[name], rtol=1e-5, atol=1e-6)
+    alike = 2 / deciles.ALIKE  # of links that are alike, the first of a block is kept
+    np.testing.assert_allclose(blocks["decile_score"], whole["decile_score"], rtol=alike, atol=1e-6)
 
 
 def test_nothing_is_kept_of_texts_where_passages_are_not_wanted():

@@ -3,7 +3,7 @@
 Passages show a head where it does most what it does, which is one text of many.  Here some texts
 are drawn from the corpus, all equally likely, and the same for all heads.  Of each text a head's
 strongest link is taken, when the model reads it, and the texts at the deciles of its strength are
-kept.  A text of the corpus that cannot be drawn any more costs no more than its hash.
+kept.  A text that comes after enough others of its shard costs no more than its hash.
 """
 
 from bisect import insort
@@ -15,12 +15,12 @@ import torch
 from jaxtyping import Bool, Float64, Int64
 from torch import Tensor
 
+from headlight.analysis.batch_runner import SHARD, SLOW_SHARD
 from headlight.analysis.plan import StudyPlan
 from headlight.analysis.positions import array, filled
 from headlight.analysis.sentences import hash_of
 from headlight.encode import Encoded
 from headlight.encode.batch import Batch
-from headlight.measures.precision import double
 from headlight.reduce import Accumulator, Strongest
 from headlight.reduce.base import Array
 from headlight.studies.heads.part import PartObserver, SeenLayer, SeenMeasure
@@ -55,17 +55,21 @@ VARIABLES = {
 
 
 class LowestHashes:
-    """The lowest hashes of a corpus so far, which say what texts may still be drawn.
+    """The lowest hashes of a shard so far, which say what texts of it may still be drawn.
 
-    A text that is left out comes after `SAMPLED` others that this process has read, and that are
-    in the tally with which it would be merged; so what is drawn depends on the corpus alone.
+    They begin anew with every shard, so that what is kept of one depends on its texts alone.
     """
 
     def __init__(self) -> None:
+        self._shard = -1
         self._lowest: list[float] = []
 
-    def choose(self, hashes: Float64[np.ndarray, " text"]) -> Int64[np.ndarray, " drawn"]:
+    def choose(
+        self, hashes: Float64[np.ndarray, " text"], shard: int = 0
+    ) -> Int64[np.ndarray, " drawn"]:
         """Return which texts may be drawn, the lowest first; a hash may come again."""
+        if shard != self._shard:
+            self._shard, self._lowest = shard, []
         for each in hashes.tolist():
             if each not in self._lowest:
                 insort(self._lowest, each)
@@ -120,7 +124,11 @@ class DrawnTexts(PartObserver):
         lowest: LowestHashes,
     ) -> None:
         hashes = np.array([hash_of(example, plan.kind) for example in examples])
-        chosen = lowest.choose(hashes)
+        origins = [each.origin[0] for each in examples if each.origin is not None]
+        size = SHARD if plan.passes[0].attribution is None else SLOW_SHARD
+        if len(origins) < len(examples):  # nothing says of which shard they are
+            lowest = LowestHashes()
+        chosen = lowest.choose(hashes, min(origins, default=0) // size)
         self._hashes = hashes[chosen]
         device = batch.input_ids.device
         self._texts = torch.as_tensor(chosen, device=device)
@@ -192,12 +200,12 @@ class DrawnTexts(PartObserver):
         place = torch.where(known, wide.gather(2, at), keys.shape[1])
         place, order = place.sort(dim=-1)
         value, known = value.gather(-1, order), known.gather(-1, order)
-        rows = [double(each).masked_fill(~known, torch.nan) for each in (place, value)]
+        rows = [each.float().masked_fill(~known, torch.nan) for each in (place, value)]
         rows = [torch.nn.functional.pad(each, (0, LINKS - each.shape[-1]), value=torch.nan)
             for each in rows]  # fmt: skip
-        score = double(link.score)
+        score = link.score.float()
         score = score.masked_fill(score == -torch.inf, torch.nan)
-        about = [score, double(queries.gather(1, link.query))]
+        about = [score, queries.gather(1, link.query).float()]
         return torch.cat([torch.stack(about, -1), *rows], -1)
 
 
