@@ -3,10 +3,9 @@
 Passages show a head where it does most what it does, which is one text of many.  Here some texts
 are drawn from the corpus, all equally likely, and the same for all heads.  Of each text a head's
 strongest link is taken, when the model reads it, and the texts at the deciles of its strength are
-kept.  A text that comes after enough others of its shard costs no more than its hash.
+kept.  What is kept of a batch depends on its texts alone.
 """
 
-from bisect import insort
 from collections.abc import Sequence
 from typing import Any, NamedTuple
 
@@ -15,7 +14,6 @@ import torch
 from jaxtyping import Bool, Float64, Int64
 from torch import Tensor
 
-from headlight.analysis.batch_runner import SHARD, SLOW_SHARD
 from headlight.analysis.plan import StudyPlan
 from headlight.analysis.positions import array, filled
 from headlight.analysis.sentences import hash_of
@@ -54,31 +52,6 @@ VARIABLES = {
 }
 
 
-class LowestHashes:
-    """The lowest hashes of a shard so far, which say what texts of it may still be drawn.
-
-    They begin anew with every shard, so that what is kept of one depends on its texts alone.
-    """
-
-    def __init__(self) -> None:
-        self._shard = -1
-        self._lowest: list[float] = []
-
-    def choose(
-        self, hashes: Float64[np.ndarray, " text"], shard: int = 0
-    ) -> Int64[np.ndarray, " drawn"]:
-        """Return which texts may be drawn, the lowest first; a hash may come again."""
-        if shard != self._shard:
-            self._shard, self._lowest = shard, []
-        for each in hashes.tolist():
-            if each not in self._lowest:
-                insort(self._lowest, each)
-        del self._lowest[SAMPLED:]
-        order = np.argsort(hashes, kind="stable")[:SAMPLED]
-        chosen: Int64[np.ndarray, " drawn"] = order[hashes[order] <= self._lowest[-1]]
-        return chosen
-
-
 class _Link(NamedTuple):
     """The strongest links of the heads of a layer: [text, head], and of rows [text, head, key].
 
@@ -112,7 +85,6 @@ class DrawnTexts(PartObserver):
         examples: of which it was made.
         plan: of one kind of attention.
         measures: that are seen; those of single heads that need no more than a pass forward count.
-        lowest: hashes of the texts so far.
     """
 
     def __init__(
@@ -121,14 +93,9 @@ class DrawnTexts(PartObserver):
         examples: Sequence[Encoded],
         plan: StudyPlan[Encoded],
         measures: Sequence[str],
-        lowest: LowestHashes,
     ) -> None:
         hashes = np.array([hash_of(example, plan.kind) for example in examples])
-        origins = [each.origin[0] for each in examples if each.origin is not None]
-        size = SHARD if plan.passes[0].attribution is None else SLOW_SHARD
-        if len(origins) < len(examples):  # nothing says of which shard they are
-            lowest = LowestHashes()
-        chosen = lowest.choose(hashes, min(origins, default=0) // size)
+        chosen = np.argsort(hashes, kind="stable")[:SAMPLED]
         self._hashes = hashes[chosen]
         device = batch.input_ids.device
         self._texts = torch.as_tensor(chosen, device=device)
