@@ -1,15 +1,11 @@
 """Texts at the deciles of how strongly heads attend, against loops over readings of each text."""
 
-from itertools import pairwise
-
 import numpy as np
 import pytest
-from hypothesis import given, settings, strategies as st
 
-from headlight.encode import Encoded, encode_one
 from headlight.reading import read
 from headlight.studies.heads import SurveySettings, deciles
-from headlight.studies.heads.deciles import DECILES, SAMPLED, LowestHashes, deciles_of
+from headlight.studies.heads.deciles import DECILES, deciles_of
 from headlight.studies.heads.study import run as survey
 from studies.models import documents, model, texts
 
@@ -81,34 +77,6 @@ def test_a_decile_is_the_text_at_the_nearest_place():
     assert deciles_of(score).tolist() == [1, 1, 3, 3, 3, 2, 2, 2, 2, 0, 0]
 
 
-@pytest.fixture(scope="module")
-def examples() -> list[Encoded]:
-    tokenizer = model("bert").tokenizer
-    return [encode_one(tokenizer, text) for text in texts(70)]
-
-
-@settings(max_examples=20)
-@given(cuts=st.lists(st.integers(1, 69), max_size=5, unique=True), order=st.permutations(range(6)))
-def test_the_texts_that_are_drawn_do_not_depend_on_batches_or_their_order(cuts, order, examples):
-    hashes = np.array([deciles.hash_of(each, "encoder") for each in examples])
-    assert len(set(hashes)) > SAMPLED
-    edges = [0, *sorted(cuts), len(examples)]
-    parts = list(pairwise(edges))
-    lowest, drawn = LowestHashes(), []
-    for begin, end in (parts[at] for at in order if at < len(parts)):
-        drawn += [begin + at for at in lowest.choose(hashes[begin:end])]
-        drawn = sorted(drawn, key=lambda at: hashes[at])[:SAMPLED]
-    wanted = np.argsort(hashes, kind="stable")[:SAMPLED]
-    assert sorted(hashes[drawn]) == sorted(hashes[wanted])
-
-
-def test_texts_that_cannot_be_drawn_are_passed_over_and_copies_count():
-    lowest = LowestHashes()
-    assert lowest.choose(np.arange(100.0)).tolist() == list(range(SAMPLED))
-    assert lowest.choose(np.array([99.0, SAMPLED])).tolist() == []
-    assert lowest.choose(np.array([3.0, 3.0])).tolist() == [0, 1]
-
-
 @pytest.mark.parametrize("family", ["bert", "llama"])
 def test_no_text_is_read_twice(family, monkeypatch):
     found, corpus, seen = model(family), texts(9, longest=12, seed=2), []
@@ -127,13 +95,13 @@ def test_no_text_is_read_twice(family, monkeypatch):
 
 
 @pytest.mark.parametrize("family", ["bert", "llama"])
-def test_blocks_of_queries_change_nothing(family):
+def test_blocks_of_queries_give_links_that_are_alike(family):
     corpus, found = texts(6, longest=14, seed=4), model(family)
     whole, blocks = (
         survey(corpus, found, SurveySettings(query_block=size), progress=False) for size in (0, 3)
     )
-    for name in ("decile_score", "decile_query", "decile_place", "decile_value"):
-        np.testing.assert_allclose(blocks[name], whole[name], rtol=1e-5, atol=1e-6)
+    alike = 2 / deciles.ALIKE  # of links that are alike, the first of a block is kept
+    np.testing.assert_allclose(blocks["decile_score"], whole["decile_score"], rtol=alike, atol=1e-6)
 
 
 def test_nothing_is_kept_of_texts_where_passages_are_not_wanted():
@@ -144,7 +112,6 @@ def test_nothing_is_kept_of_texts_where_passages_are_not_wanted():
         assert "drawn_key" not in result
 
 
-@pytest.mark.slow
 def test_batches_change_nothing():
     corpus = texts(50, longest=12, seed=5)
     results = [

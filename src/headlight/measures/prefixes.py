@@ -91,7 +91,7 @@ class Prefixes:
 
 
 def project_singly(
-    rows: Float[Tensor, "matrix key head_dim"],
+    rows: Float[Tensor, "matrix row head_dim"],
     chosen: Settled,
     weights: Weights,
     results: Weights,

@@ -3,10 +3,9 @@
 Passages show a head where it does most what it does, which is one text of many.  Here some texts
 are drawn from the corpus, all equally likely, and the same for all heads.  Of each text a head's
 strongest link is taken, when the model reads it, and the texts at the deciles of its strength are
-kept.  A text of the corpus that cannot be drawn any more costs no more than its hash.
+kept.  What is kept of a batch depends on its texts alone.
 """
 
-from bisect import insort
 from collections.abc import Sequence
 from typing import Any, NamedTuple
 
@@ -20,7 +19,6 @@ from headlight.analysis.positions import array, filled
 from headlight.analysis.sentences import hash_of
 from headlight.encode import Encoded
 from headlight.encode.batch import Batch
-from headlight.measures.precision import double
 from headlight.reduce import Accumulator, Strongest
 from headlight.reduce.base import Array
 from headlight.studies.heads.part import PartObserver, SeenLayer, SeenMeasure
@@ -52,27 +50,6 @@ VARIABLES = {
     "drawn_key": ("numbers in the vocabulary of the attended tokens of a text that was drawn", "1"),
     "drawn_query": ("and of its attending tokens, where these are others", "1"),
 }
-
-
-class LowestHashes:
-    """The lowest hashes of a corpus so far, which say what texts may still be drawn.
-
-    A text that is left out comes after `SAMPLED` others that this process has read, and that are
-    in the tally with which it would be merged; so what is drawn depends on the corpus alone.
-    """
-
-    def __init__(self) -> None:
-        self._lowest: list[float] = []
-
-    def choose(self, hashes: Float64[np.ndarray, " text"]) -> Int64[np.ndarray, " drawn"]:
-        """Return which texts may be drawn, the lowest first; a hash may come again."""
-        for each in hashes.tolist():
-            if each not in self._lowest:
-                insort(self._lowest, each)
-        del self._lowest[SAMPLED:]
-        order = np.argsort(hashes, kind="stable")[:SAMPLED]
-        chosen: Int64[np.ndarray, " drawn"] = order[hashes[order] <= self._lowest[-1]]
-        return chosen
 
 
 class _Link(NamedTuple):
@@ -108,7 +85,6 @@ class DrawnTexts(PartObserver):
         examples: of which it was made.
         plan: of one kind of attention.
         measures: that are seen; those of single heads that need no more than a pass forward count.
-        lowest: hashes of the texts so far.
     """
 
     def __init__(
@@ -117,10 +93,9 @@ class DrawnTexts(PartObserver):
         examples: Sequence[Encoded],
         plan: StudyPlan[Encoded],
         measures: Sequence[str],
-        lowest: LowestHashes,
     ) -> None:
         hashes = np.array([hash_of(example, plan.kind) for example in examples])
-        chosen = lowest.choose(hashes)
+        chosen = np.argsort(hashes, kind="stable")[:SAMPLED]
         self._hashes = hashes[chosen]
         device = batch.input_ids.device
         self._texts = torch.as_tensor(chosen, device=device)
@@ -192,12 +167,12 @@ class DrawnTexts(PartObserver):
         place = torch.where(known, wide.gather(2, at), keys.shape[1])
         place, order = place.sort(dim=-1)
         value, known = value.gather(-1, order), known.gather(-1, order)
-        rows = [double(each).masked_fill(~known, torch.nan) for each in (place, value)]
+        rows = [each.float().masked_fill(~known, torch.nan) for each in (place, value)]
         rows = [torch.nn.functional.pad(each, (0, LINKS - each.shape[-1]), value=torch.nan)
             for each in rows]  # fmt: skip
-        score = double(link.score)
+        score = link.score.float()
         score = score.masked_fill(score == -torch.inf, torch.nan)
-        about = [score, double(queries.gather(1, link.query))]
+        about = [score, queries.gather(1, link.query).float()]
         return torch.cat([torch.stack(about, -1), *rows], -1)
 
 

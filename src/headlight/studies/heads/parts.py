@@ -24,7 +24,7 @@ from headlight.studies.heads import (
     token_types,
 )
 from headlight.studies.heads.behaviours import BehaviourCounter
-from headlight.studies.heads.deciles import DrawnTexts, LowestHashes
+from headlight.studies.heads.deciles import DrawnTexts
 from headlight.studies.heads.gates import GateObserver, query_sample
 from headlight.studies.heads.importance import ImportanceObserver
 from headlight.studies.heads.null_space import POINT, NullSpaceObserver
@@ -100,9 +100,8 @@ def _observe_deciles(subject: Subject) -> PartObserver | None:
     wanted = _shows_texts(subject) and not subject.plan.model.hears
     if not wanted:
         return None
-    lowest = subject.known.get("drawn", LowestHashes())
     plan, measures = subject.plan, subject.one.measures
-    return DrawnTexts(subject.batch, subject.examples, plan, measures, lowest)
+    return DrawnTexts(subject.batch, subject.examples, plan, measures)
 
 
 def _observe_passages(subject: Subject) -> PartObserver | None:

@@ -22,7 +22,6 @@ from headlight.encode.batch import Batch
 from headlight.encode.categories import word_ids
 from headlight.reduce import Tally
 from headlight.studies.heads import SurveySettings, parts
-from headlight.studies.heads.deciles import LowestHashes
 from headlight.studies.heads.observer import HeadsObserver
 from headlight.studies.heads.part import Outcome, Subject
 from headlight.studies.heads.ranks import Known
@@ -46,16 +45,13 @@ class SurveyStudy(LossStudy[SurveySettings]):
             self.plan = replace(self.plan, options=options)
         plan, settings = self.plan, self.settings
         kinds = plan.by_kind()
-        self._known: dict[Kind, dict[str, Any]] = {
-            kind: {"drawn": LowestHashes()} for kind in kinds
-        }
+        self._known: dict[Kind, dict[str, Any]] = {kind: {} for kind in kinds}
         if plan.corpus is not None and (len(plan.passes) > 1 or "ranks" in settings.numbers):
             check_repeatable(plan.corpus)
         if "ranks" not in settings.numbers:
             return
         known = {kind: Known.of(part, settings) for kind, part in kinds.items()}
-        for kind, each in known.items():
-            self._known[kind]["ranks"] = each
+        self._known = {kind: {"ranks": each} for kind, each in known.items()}
         depends = {str(kind): each.signature() for kind, each in known.items()}
         options = {**plan.options, **(depends if plan.all_kinds else depends[plan.kind])}
         # Pairs are counted key by key, which needs all queries of a layer at once.
