@@ -426,7 +426,7 @@ def circuits(
     measures: Literal['weight', 'norm', 'effective'] | Iterable[Literal['weight', 'norm', 'effective']] = ('weight', 'norm'),
     sequences: int = 8,
     tokens: int = 100,
-    needles: int = 6,
+    needles: int = 12,
     haystack: int = 400,
     format: str | Path | None = None,
     column: str | Path | None = None,
