@@ -98,10 +98,7 @@ def _observe_null_space(subject: Subject) -> PartObserver:
 
 def _observe_deciles(subject: Subject) -> PartObserver | None:
     wanted = _shows_texts(subject) and not subject.plan.model.hears
-    if not wanted:
-        return None
-    plan, measures = subject.plan, subject.one.measures
-    return DrawnTexts(subject.batch, subject.examples, plan, measures)
+    return DrawnTexts(subject.examples, subject.plan.kind) if wanted else None
 
 
 def _observe_passages(subject: Subject) -> PartObserver | None:

@@ -310,7 +310,8 @@ def deciles(outcome: Outcome) -> Variables:
     drawn = outcome.tally.get("drawn")
     if not isinstance(drawn, Strongest):
         return {}
-    variables = of_deciles(outcome.plan, drawn, outcome.measures)
+    bias = outcome.settings.value_bias
+    variables = of_deciles(outcome.plan, drawn, outcome.measures, bias)
     return {"decile": list(DECILES), **variables}
 
 
