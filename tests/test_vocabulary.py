@@ -21,7 +21,7 @@ from headlight.result import save_csv
 from headlight.studies.distances import DistanceSettings
 from headlight.studies.heads import SurveySettings
 from headlight.studies.heads.study import run
-from headlight.views import reading_page, reading_terminal, terminal_table
+from headlight.views import reading_page, reading_terminal
 from headlight.views.pictures.theme import colour_of, marker_of
 from headlight.views.result_page import pictures, result_page
 from headlight.vocabulary import (
@@ -127,8 +127,6 @@ def test_the_report_has_it(survey):
     assert "squared" in [line.get_label() for line in axes.get_lines()]
     assert ".s-squared{" in text
     assert "sum of heads: entropy" in text
-    assert "own Σα" in printed(terminal_table(survey))
-    assert "weight/squared in %" in printed(terminal_table(survey))
 
 
 def test_the_page_has_it(reading):

@@ -52,12 +52,14 @@ def test_a_page_says_what_was_found_before_it_shows_anything(
     read = texts.index(what_was_read(result).sentence)
     places = [texts.index(each) for each in said]
     # Of a survey, what is said of a head stands in the section below, which shows nothing else.
-    above = [place for place in places if elements[place].inside[-2:] == ("header", "ul")]
+    above = [place for place in places if "header" in elements[place].inside]
     assert above == sorted(above)
     below = [place for place in places if place not in above]
     assert below == sorted(below)
     assert not below or name == "survey"
-    first = next(at for at, each in enumerate(elements) if each.tag in ("figure", "table", "svg"))
+    shown = [at for at, each in enumerate(elements) if each.tag in ("figure", "table", "svg")]
+    first = next(at for at in shown if "header" not in elements[at].inside)
+    assert not above or max(above) < shown[0]  # a picture stands beside them, and is read second
     assert read < min(places) <= max(places) < first
     leads = [e.text for e in elements if e.attributes.get("class") == "help" and e.tag == "p"
              and "details" not in e.inside and "section" in e.inside]  # fmt: skip
