@@ -167,8 +167,8 @@ class TestBestHeads:
             assert row.low <= row.accuracy <= row.high
             gain = gains(result.sel(measure="weight", relation=row.relation))
             ends = [each[gain.first()] for each in gain.interval()]
-            # It holds for all heads, and so is lower than that of one.
-            assert row.gain_low < ends[0] < row.gain < ends[1] == row.gain_high
+            # They hold for all heads, and so are wider than those of one.
+            assert row.gain_low < ends[0] < row.gain < ends[1] < row.gain_high
             assert row.gain == row.accuracy - row.baseline
             assert row.cross_fit <= row.accuracy
             assert row.count == result["count"].sel(relation=row.relation)
