@@ -232,7 +232,7 @@ def test_a_head_of_a_report_is_ringed_in_all_its_pictures_and_framed_in_the_grid
     ringed = page.locator(".picture:not([hidden]) .rings").evaluate_all(
         "all => all.map(each => each.childElementCount)"
     )
-    assert len(ringed) == 6
+    assert len(ringed) == 7
     assert min(ringed) > 0
     page.close()
 
