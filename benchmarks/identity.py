@@ -20,9 +20,9 @@ from headlight_papers.studies.token_identity import (
     TokenIdentitySettings,
 )
 from headlight_papers.studies.token_identity.cases import Case, Tokens
-from headlight_papers.studies.token_identity.fitting import fit
+from headlight_papers.studies.token_identity.extraction import TokenVectors
 from headlight_papers.studies.token_identity.outcomes import evaluate_maps
-from headlight_papers.studies.token_identity.vectors import TokenVectors
+from headlight_papers.studies.token_identity.training import fit
 
 TOKENS, SIZE, SEQUENCES, LAYERS, FOLDS, THREADS = 20_000, 256, 400, 12, 10, 2
 MAPS = LAYERS * FOLDS * len(LEARNING_RATES)

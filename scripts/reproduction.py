@@ -21,9 +21,8 @@ import transformers
 from headlight.catalogue import EMBEDDED_TRANSLATOR
 from headlight.views.parts import Comparison, Drawing, Section, Table
 from headlight_papers.papers import find_paper
-from headlight_papers.papers.exhibit import ExhibitSpec
-from headlight_papers.papers.folder import reproduction_folder
-from headlight_papers.papers.reproduce import reproduce
+from headlight_papers.papers.exhibit import ExhibitSpec, reproduce
+from headlight_papers.papers.settings import reproduction_folder
 from headlight_papers.papers.sources import Sources
 
 DOCS = Path(__file__).parents[1] / "docs"

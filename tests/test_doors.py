@@ -32,7 +32,7 @@ CHANGING = {
     "headlight_papers/papers/reproduction.py": "removes a folder in one with such a mark",
     "headlight_papers/studies/adversary/students.py": "models, in a folder with such a mark",
     "headlight_papers/studies/token_identity/extraction.py": "memory-mapped, in such a folder",
-    "headlight_papers/studies/word_maps/store.py": "at any place, in a folder with a mark",
+    "headlight_papers/studies/parser_probes/word_map_store.py": "in a folder with a mark",
     "word_alignment/output.py": "a file that grows, and is named by the user",
     "links/aligners.py": "a temporary folder",
     "cli/printing.py": "the device that swallows everything",
@@ -57,16 +57,14 @@ WRITING = {
     "run/blocks.py": "a plan, whose name the run has claimed, and folders of blocks",
     "run/checkpoint.py": "a checkpoint, whose name the run has claimed",
     "run/engine.py": "makes the folder",
-    "headlight_papers/training/json_cache.py": "a folder with a mark",
+    "headlight_papers/training/__init__.py": "a folder with a mark",
     "sessions/workers.py": "a temporary folder",
     "headlight_papers/studies/guided/models.py": "a folder with a mark",
     "headlight_papers/studies/parser_probes/models.py": "a file that is named by the caller",
     "headlight_papers/studies/token_identity/extraction.py": "a folder with a mark",
-    "headlight_papers/studies/token_identity/result.py": "a file that is named by the caller",
-    "headlight_papers/studies/token_identity/study.py": "a folder with a mark",
-    "headlight_papers/studies/word_maps/store.py": "a folder with a mark",
+    "headlight_papers/studies/token_identity/study.py": "a folder with a mark, or a named file",
+    "headlight_papers/studies/parser_probes/word_map_store.py": "a folder with a mark",
     "tensor_files.py": "a file that is named by the caller",
-    "headlight_papers/training/store.py": "a folder with a mark",
     "views/accessor.py": "a page that is named by the user",
     "views/pictures/save.py": "files that are named by the user",
     "word_alignment/output.py": "the state beside a file that is named by the user",
@@ -82,8 +80,8 @@ READING = {
     "corpora/compression.py": "streams that are open",
     "corpora/hub.py": "data sets of a hub",
     "encode/speech.py": "a stream that is open",
-    "headlight_papers/studies/token_identity/vectors.py": "memory-mapped, once files are checked",
-    "headlight_papers/studies/word_maps/store.py": "memory-mapped, in a folder with a mark",
+    "headlight_papers/studies/token_identity/extraction.py": "memory-mapped, once checked",
+    "headlight_papers/studies/parser_probes/word_map_store.py": "memory-mapped, in such a folder",
     "views/template.py": "templates of the package",
     "views/script/__init__.py": "scripts of the package",
 }
@@ -158,7 +156,7 @@ def test_folders_of_users_are_opened_as_runs() -> None:
     }
     assert users == {
         "analysis/folder.py",
-        "headlight_papers/papers/reproduce.py",  # within `reproduction_folder(...).opened()`
+        "headlight_papers/papers/exhibit.py",  # within `reproduction_folder(...).opened()`
         "headlight_papers/papers/writer.py",
         "sessions/galleries.py",  # within `RunFolder(...).opened()`
     }

@@ -22,7 +22,7 @@ OF_LIBRARIES = ("ray.init", "asyncio.create_subprocess", "torch.multiprocessing"
 SAFE = {"python_command", "safe_start"}
 NO_PYTHON_OF_OURS = {
     ("links/aligners.py", "_eflomal"): "a program that the user installed, by its absolute path",
-    ("training/jobs.py", "run_all", "get_context"): "starts nothing yet",
+    ("training/__init__.py", "run_all", "get_context"): "starts nothing yet",
 }
 SHADOWS = ("multiprocessing", "numpy", "signal", "socket", "struct")
 """Modules that children import, early and late; a file of the name takes their place."""

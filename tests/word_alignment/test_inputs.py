@@ -72,15 +72,20 @@ def chances(model: CapturedModel, example: EncodedTranslation, embeddings: Tenso
     return found
 
 
-def test_gradients_are_those_of_single_sentences(model: CapturedModel) -> None:
-    asked = InputMeasureSettings()
+@pytest.mark.parametrize("form", ["input", "size"])
+def test_gradients_are_those_of_single_sentences(model: CapturedModel, form: str) -> None:
+    asked = InputMeasureSettings(form=form)  # type: ignore[arg-type]
     found = input_matrix(model, model.collate(examples(model)), "gradient", asked)
     for row, example in enumerate(examples(model)):
         assert not found[row, 0, 0].any()
         for place in range(1, len(example.target)):
             leaf = embedded(model, example).requires_grad_()
             (gradient,) = torch.autograd.grad(chances(model, example, leaf)[place - 1], leaf)
-            sizes = (gradient[0] * leaf.detach()[0]).sum(-1).clamp_min(0)
+            sizes = (
+                (gradient[0] * leaf.detach()[0]).sum(-1).clamp_min(0)
+                if form == "input"
+                else gradient[0].abs().mean(-1)
+            )
             own = found[row, 0, place]
             torch.testing.assert_close(
                 own[: len(example.ids)].double(),
@@ -117,6 +122,8 @@ def test_noise_is_averaged_and_belongs_to_the_sentence() -> None:
     assert not torch.allclose(alone, once, atol=1e-3)
     sums = alone[0, 0, 1:].sum(-1)
     torch.testing.assert_close(sums, torch.ones_like(sums))
+    other = InputMeasureSettings(samples=3, seed=1)
+    assert not torch.equal(alone, input_matrix(made, made.collate(pair[:1]), "smoothgrad", other))
 
 
 def test_the_model_is_as_it_was() -> None:

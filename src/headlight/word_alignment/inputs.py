@@ -19,7 +19,7 @@ from headlight.capture.backward import frozen
 from headlight.encode.batch import Batch
 from headlight.errors import UsageError
 from headlight.measures.precision import single
-from headlight.word_alignment.settings import InputMeasureSettings
+from headlight.word_alignment.settings import GradientForm, InputMeasureSettings
 
 Embeddings = Float[Tensor, "row source size"]
 PieceMatrix = Float[Tensor, "batch 1 target source"]
@@ -50,7 +50,8 @@ def input_matrix(
     """Return the effect of every source piece on the prediction of every target piece.
 
     * ``gradient``: of log p(piece) by the embedding of the source piece; the inner product with the
-      embedding where it is positive (Ding et al. 2019); rows sum to 1, special tokens included;
+      embedding where it is positive (Ding et al. 2019), or the mean size of its numbers (Li et al.
+      2016); rows sum to 1, special tokens included;
     * ``smoothgrad``: the same, averaged over noisy copies of the source (Smilkov et al. 2017);
     * ``difference``: p(piece) less p(piece) without the source piece (Li et al. 2019); signed.
 
@@ -71,7 +72,7 @@ def input_matrix(
         return _difference(model, batch)
     copies = settings.samples if measure == "smoothgrad" else 1
     noise = NOISE if measure == "smoothgrad" else 0.0
-    return _gradients(model, batch, copies, noise)
+    return _gradients(model, batch, settings, copies, noise)
 
 
 # ---------------------------------------------------------------- the model in two parts
@@ -152,17 +153,23 @@ def _runs(batch: Batch, per_example: int) -> Iterator[Int64[Tensor, " row"]]:
 # ---------------------------------------------------------------- gradients
 
 
-def _gradients(model: CapturedModel, batch: Batch, copies: int, noise: float) -> PieceMatrix:
+def _gradients(
+    model: CapturedModel,
+    batch: Batch,
+    settings: InputMeasureSettings,
+    copies: int,
+    noise: float,
+) -> PieceMatrix:
     """Each copy is normalised over the source, then the mean is taken over the copies."""
     assert batch.target_ids is not None  # noqa: S101
     examples, width = batch.input_ids.shape
     total = torch.zeros(examples, batch.target_ids.shape[1], width, device=batch.input_ids.device)
-    noises = _Noise(batch, copies, noise)
+    noises = _Noise(batch, copies, noise, settings.seed)
     with frozen(model.transformer), torch.inference_mode(mode=False), torch.enable_grad():
         done = 0
         for rows in _runs(batch, copies):
             wanted = slice(done, done + len(rows))
-            shares = _shares(model, batch, rows, noises, wanted)
+            shares = _shares(model, batch, rows, settings.form, noises, wanted)
             total.index_add_(0, rows, shares.float())
             done += len(rows)
     return (total / copies)[:, None]
@@ -172,6 +179,7 @@ def _shares(
     model: CapturedModel,
     batch: Batch,
     rows: Int64[Tensor, " row"],
+    form: GradientForm,
     noises: "_Noise",
     wanted: slice,
 ) -> Float[Tensor, "row target source"]:
@@ -194,20 +202,28 @@ def _shares(
         (gradient,) = torch.autograd.grad(
             states[:, place], leaf, of_states[:, place], retain_graph=place < predicted - 1
         )
-        size = single(gradient * leaf.detach()).sum(-1).clamp_min(0)
-        found.append(size.masked_fill(~mask, 0))
+        found.append(_sizes(gradient, leaf.detach(), form).masked_fill(~mask, 0))
     sizes = torch.stack(found, 1)
     return sizes / sizes.sum(-1, keepdim=True).clamp_min(torch.finfo(sizes.dtype).tiny)
+
+
+def _sizes(
+    gradient: Embeddings, embedding: Embeddings, form: GradientForm
+) -> Float[Tensor, "row source"]:
+    if form == "size":
+        return single(gradient.abs()).mean(-1)
+    return single(gradient * embedding).sum(-1).clamp_min(0)
 
 
 class _Noise:
     """Noise of every copy, which depends on its example and not on the batch around it."""
 
-    def __init__(self, batch: Batch, copies: int, share: float) -> None:
+    def __init__(self, batch: Batch, copies: int, share: float, seed: int) -> None:
         self._lengths = batch.lengths.tolist()
         self._ids = batch.input_ids
         self._copies = copies
         self._share = share
+        self._seed = seed
 
     def of(self, embeddings: Embeddings, rows: Int64[Tensor, " row"], wanted: slice) -> Tensor:
         """Normal, with a share of the range of an example's embeddings as standard deviation."""
@@ -224,7 +240,7 @@ class _Noise:
 
     def _number(self, row: int, copy: int) -> int:
         ids = self._ids[row, : self._lengths[row]].tolist()
-        named = repr((0, copy, ids)).encode()
+        named = repr((self._seed, copy, ids)).encode()
         return int.from_bytes(hashlib.blake2b(named, digest_size=7).digest())
 
 

@@ -13,6 +13,7 @@ AWI), or one place before, where it predicts it (``output``, AWO)."""
 
 AttentionMeasure = Literal["norm", "weight", "effective"]
 InputMeasure = Literal["gradient", "smoothgrad", "difference"]
+GradientForm = Literal["input", "size"]
 AlignmentMeasure = Literal[
     "norm", "weight", "effective", "gradient", "smoothgrad", "difference", "similarity"
 ]
@@ -49,10 +50,15 @@ class InputMeasureSettings(Settings):
     """How gradients of predictions are computed.
 
     Attributes:
+        form: what is made of a gradient: ``input`` times gradient, where it is positive (Ding et
+            al. 2019), or the mean ``size`` of its numbers (Li et al. 2016).
         samples: noisy copies of a sentence over which ``smoothgrad`` takes the mean.
+        seed: of the noise.
     """
 
+    form: Annotated[GradientForm, UNLISTED] = "input"
     samples: AtLeast1 = 30
+    seed: Annotated[AtLeast0, UNLISTED] = 0
 
 
 @dataclass(frozen=True, kw_only=True)

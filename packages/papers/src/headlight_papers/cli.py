@@ -176,7 +176,7 @@ def _paper_command(name: str) -> Callable[..., None]:
         sources: Sources,
         settings: PaperSettings,
     ) -> None:
-        from headlight_papers.papers.folder import reproduction_folder
+        from headlight_papers.papers.settings import reproduction_folder
 
         out = Path(run.out)
         folder = reproduction_folder(out, resume=run.resume, overwrite=run.overwrite)
@@ -195,7 +195,7 @@ def _paper_command(name: str) -> Callable[..., None]:
         needs = {need for spec in chosen.select(wanted) for need in spec.needs}
 
         from headlight.findings.what_was_read import unknown_tokens
-        from headlight_papers.papers.reproduce import reproduce
+        from headlight_papers.papers.exhibit import reproduce
 
         found.check(needs)
         with folder.opened():

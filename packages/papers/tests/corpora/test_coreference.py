@@ -20,14 +20,14 @@ from headlight_papers.corpora import (
     Mention,
     open_coreference,
 )
-from headlight_papers.corpora.mention_rules import (
+from headlight_papers.corpora.mention_heads import (
     constituency_heads,
+    constituents,
     dependency_heads,
     kinds,
     surface_heads,
     surface_kinds,
 )
-from headlight_papers.corpora.phrases import constituents
 
 
 def write(folder, name, content):

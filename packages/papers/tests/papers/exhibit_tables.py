@@ -18,8 +18,8 @@ from headlight.findings.estimates import Estimate, estimates
 from headlight.links import open_links
 from headlight.word_alignment.aligner import Aligner
 from headlight.word_alignment.settings import AlignerSettings
-from headlight_papers.findings.coreference import systems_table
-from headlight_papers.papers.token_maps.tables import AGREEMENT, LABELS, REMOVAL
+from headlight_papers.findings import systems_table
+from headlight_papers.papers.token_map_exhibits import AGREEMENT, LABELS, REMOVAL
 from papers.exhibit_cells import (
     SHOWN,
     Cells,

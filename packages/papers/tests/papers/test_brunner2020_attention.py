@@ -5,17 +5,21 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from headlight_papers.papers.brunner2020.attention.effective import figure_1, figure_5
-from headlight_papers.papers.brunner2020.attention.maps import figure_6, load_example
-from headlight_papers.papers.brunner2020.attention.null_spaces import section_3
-from headlight_papers.papers.brunner2020.attention.results import (
+from headlight_papers.papers.brunner2020 import Settings as Brunner2020Settings
+from headlight_papers.papers.brunner2020.effective_attention import (
+    figure_1,
+    figure_5,
+    figure_6,
+    load_example,
+)
+from headlight_papers.papers.brunner2020.null_spaces import (
     load_alternatives,
     load_identifiability,
     load_survey,
     passage,
+    section_3,
     value_bias,
 )
-from headlight_papers.papers.brunner2020.settings import Settings as Brunner2020Settings
 from headlight_papers.papers.reproduction import Reproduction, open_reproduction
 from headlight_papers.papers.sources import Sources
 from papers.material import folder_of_data, saved_model

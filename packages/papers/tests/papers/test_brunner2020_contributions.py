@@ -7,19 +7,24 @@ import xarray
 
 from headlight.reading import read
 from headlight.reading.model import load
-from headlight_papers.papers.brunner2020.contribution.neighbours import figure_4, figure_18
-from headlight_papers.papers.brunner2020.contribution.own import figure_3
-from headlight_papers.papers.brunner2020.contribution.results import (
+from headlight_papers.papers.brunner2020 import Settings as Brunner2020Settings
+from headlight_papers.papers.brunner2020.context_contributions import (
+    figure_4,
+    figure_18,
+    figure_19,
+    tracked_places,
+)
+from headlight_papers.papers.brunner2020.own_contributions import (
     counterparts,
+    figure_3,
+    figure_26,
     load_contributions,
     load_contributions_by_tags,
+    ordered_groups,
     shown_layers,
 )
-from headlight_papers.papers.brunner2020.contribution.tags import figure_26, ordered_groups
-from headlight_papers.papers.brunner2020.contribution.tracked import figure_19, tracked_places
 from headlight_papers.papers.brunner2020.pair_sets import find_pair_set
 from headlight_papers.papers.brunner2020.published import TRACKED_WORDS
-from headlight_papers.papers.brunner2020.settings import Settings as Brunner2020Settings
 from headlight_papers.papers.exhibit import ExhibitSpec
 from headlight_papers.papers.reproduction import Reproduction
 from headlight_papers.papers.sources import Sources

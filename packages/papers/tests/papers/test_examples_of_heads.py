@@ -5,8 +5,7 @@ import pytest
 
 from headlight.errors import UsageError
 from headlight.studies.heads import SurveySettings, study as heads
-from headlight_papers.papers.clark2019.drawings import what_it_does
-from headlight_papers.papers.clark2019.examples_of_heads import ExampleHead, example_heads
+from headlight_papers.papers.clark2019.drawings import ExampleHead, example_heads, what_it_does
 from studies.models import model, texts
 from test_clusters import made, put
 

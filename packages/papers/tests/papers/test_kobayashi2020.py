@@ -12,8 +12,8 @@ from headlight.capture import load_model
 from headlight.studies.heads import SurveySettings, study as heads
 from headlight_papers.papers import find_paper
 from headlight_papers.papers.kobayashi2020 import published
-from headlight_papers.papers.kobayashi2020.categories import together
-from headlight_papers.papers.kobayashi2020.claims import judge_claims
+from headlight_papers.papers.kobayashi2020.paper import judge_claims
+from headlight_papers.papers.kobayashi2020.weights_and_norms import together
 from studies.models import saved
 
 EXHIBITS = [each for each in find_paper("kobayashi2020").exhibits if "gold" not in each.needs]

@@ -16,19 +16,18 @@ from headlight.errors import UsageError
 from headlight.result.estimate import Estimate
 from headlight.studies.alignment import AlignmentSettings, study as alignment
 from headlight_papers.papers import find_paper
-from headlight_papers.papers.kobayashi2020.alignment import claims
-from headlight_papers.papers.kobayashi2020.alignment.aligners import (
+from headlight_papers.papers.kobayashi2020 import Settings as Kobayashi2020Settings, paper as claims
+from headlight_papers.papers.kobayashi2020.aligners import (
+    SMOOTHGRADS,
     OtherAligner,
     from_files,
     trained_on_the_spot,
 )
-from headlight_papers.papers.kobayashi2020.alignment.heads import (
+from headlight_papers.papers.kobayashi2020.alignment_heads import (
     highest_head,
     highest_layer,
     spearman,
 )
-from headlight_papers.papers.kobayashi2020.alignment.results import SMOOTHGRADS
-from headlight_papers.papers.kobayashi2020.settings import Settings as Kobayashi2020Settings
 from headlight_papers.papers.reproduction import Reproduction, open_reproduction
 from headlight_papers.papers.sources import Sources
 from papers.material import reproduced, saved_model

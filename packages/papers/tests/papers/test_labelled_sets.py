@@ -13,7 +13,7 @@ from hypothesis import given, settings, strategies as st
 
 from headlight.corpora import WordVectors
 from headlight.errors import CorpusError, UsageError
-from headlight_papers.papers.jain2019.settings import Settings as Jain2019Settings
+from headlight_papers.papers.jain2019 import Settings as Jain2019Settings
 from headlight_papers.papers.labelled_sets import (
     PARTS,
     SHARE,
@@ -27,7 +27,7 @@ from headlight_papers.papers.labelled_sets import (
 )
 from headlight_papers.papers.reproduction import Reproduction
 from headlight_papers.papers.sources import Sources
-from headlight_papers.papers.text_classifiers.data import (
+from headlight_papers.papers.text_classifiers import (
     BATCH,
     PADDING,
     UNKNOWN,

@@ -16,18 +16,17 @@ from headlight.output_folder import RECORD
 from headlight.reading.model import Model, load
 from headlight.views.parts import Section
 from headlight_papers.papers import NAMES, find_paper, find_settings
-from headlight_papers.papers.brunner2020.contribution.results import load_contributions
-from headlight_papers.papers.brunner2020.identity.results import load_same_layer
+from headlight_papers.papers.brunner2020 import Settings as Brunner2020Settings
+from headlight_papers.papers.brunner2020.identity_layers import load_same_layer
+from headlight_papers.papers.brunner2020.own_contributions import load_contributions
 from headlight_papers.papers.brunner2020.pair_sets import find_pair_set
-from headlight_papers.papers.brunner2020.settings import Settings as Brunner2020Settings
+from headlight_papers.papers.clark2019 import MEASURES, Settings as Clark2019Settings
 from headlight_papers.papers.clark2019.results import load_survey
-from headlight_papers.papers.clark2019.settings import MEASURES, Settings as Clark2019Settings
-from headlight_papers.papers.exhibit import ExhibitSpec, Paper, exhibit
-from headlight_papers.papers.folder import RESULTS, RUNS, reproduction_folder
-from headlight_papers.papers.kobayashi2020.results import load_norms
-from headlight_papers.papers.kobayashi2020.settings import Settings as Kobayashi2020Settings
-from headlight_papers.papers.reproduce import reproduce
+from headlight_papers.papers.exhibit import ExhibitSpec, Paper, exhibit, reproduce
+from headlight_papers.papers.kobayashi2020 import Settings as Kobayashi2020Settings
+from headlight_papers.papers.kobayashi2020.vector_lengths import load_norms
 from headlight_papers.papers.reproduction import Reproduction
+from headlight_papers.papers.settings import RESULTS, RUNS, reproduction_folder
 from headlight_papers.papers.sources import SOURCES, Sources
 from papers.material import folder_of_data, saved_model
 from studies.models import tokenizer, transformer

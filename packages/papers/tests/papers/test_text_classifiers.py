@@ -8,27 +8,32 @@ import pytest
 import torch
 from hypothesis import given, settings, strategies as st
 
-from headlight_papers.papers.text_classifiers.data import TextData
-from headlight_papers.papers.text_classifiers.jobs import (
+from headlight_papers.papers.text_classifiers import (
     PATIENCE,
     ClassifierJob,
     ClassifierTrainer,
+    TextData,
     difference,
     distances,
     quality,
 )
 from headlight_papers.training import run_all
-from headlight_papers.training.adversarial import AdversarialObjective
-from headlight_papers.training.outputs import Outputs, outputs_of
 from headlight_papers.training.teacher import TrainingConfig
 from headlight_papers.training.text_classifier import (
     ENCODERS,
     HIDDEN,
+    Outputs,
     TextBatch,
     TextClassifier,
+    outputs_of,
     uniform_attention,
 )
-from headlight_papers.training.trainer import TrainingBatch, TrainingTask, loss_of
+from headlight_papers.training.trainer import (
+    AdversarialObjective,
+    TrainingBatch,
+    TrainingTask,
+    loss_of,
+)
 
 TYPES = 12
 CONFIG = TrainingConfig(3, AdversarialObjective("tvd"), patience=PATIENCE)

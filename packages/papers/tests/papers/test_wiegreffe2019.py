@@ -10,9 +10,8 @@ from frozen_paper_runs import PAPER_RUNS, PaperMaterial
 from headlight.result import load
 from headlight_papers.papers import find_paper, find_settings
 from headlight_papers.papers.exhibit import NEEDS
-from headlight_papers.papers.folder import RESULTS
-from headlight_papers.papers.text_classifiers.jobs import ClassifierTrainer
-from headlight_papers.papers.text_classifiers.models import MODELS
+from headlight_papers.papers.settings import RESULTS
+from headlight_papers.papers.text_classifiers import MODELS, ClassifierTrainer
 
 EXHIBITS = find_paper("wiegreffe2019").exhibits
 SMALL = PAPER_RUNS["wiegreffe2019"].options

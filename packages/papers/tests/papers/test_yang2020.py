@@ -14,12 +14,12 @@ from headlight.reduce.intervals import mean_interval
 from headlight.result import load
 from headlight_papers.papers import find_paper
 from headlight_papers.papers.exhibit import NEEDS
-from headlight_papers.papers.folder import RESULTS
+from headlight_papers.papers.settings import RESULTS
 from headlight_papers.papers.sources import Sources
-from headlight_papers.papers.yang2020 import jobs
-from headlight_papers.papers.yang2020.rankings import rank_agreement
+from headlight_papers.papers.yang2020 import results as jobs
+from headlight_papers.papers.yang2020.paper import rank_agreement
 from headlight_papers.papers.yang2020.results import MODELS
-from headlight_papers.papers.yang2020.tables import shown_weights
+from headlight_papers.papers.yang2020.tables_and_figures import shown_weights
 from papers.material import reproduced
 
 EXHIBITS = find_paper("yang2020").exhibits

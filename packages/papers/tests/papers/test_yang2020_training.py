@@ -12,8 +12,8 @@ from torch.func import functional_call, grad, stack_module_state, vmap
 
 from definitions import adversarial_loss, attention_distance
 from headlight.corpora import TaggedSentence, WordVectors
-from headlight_papers.papers.yang2020 import jobs
-from headlight_papers.papers.yang2020.jobs import (
+from headlight_papers.papers.yang2020 import results as jobs
+from headlight_papers.papers.yang2020.results import (
     BETAS,
     PEAK,
     Job,
@@ -22,14 +22,17 @@ from headlight_papers.papers.yang2020.jobs import (
     plain_attention,
     quality,
 )
-from headlight_papers.papers.yang2020.tagger import Dropout, Tagger
-from headlight_papers.papers.yang2020.tagging_data import UNKNOWN, normal, prepare_data
+from headlight_papers.papers.yang2020.tagger import UNKNOWN, Dropout, Tagger, normal, prepare_data
 from headlight_papers.training import run_all
-from headlight_papers.training.adversarial import AdversarialObjective
-from headlight_papers.training.outputs import Outputs, outputs_of
 from headlight_papers.training.teacher import TrainingConfig
-from headlight_papers.training.text_classifier import timing_signal
-from headlight_papers.training.trainer import TrainingBatch, TrainingTask, loss_of, rate
+from headlight_papers.training.text_classifier import Outputs, outputs_of, timing_signal
+from headlight_papers.training.trainer import (
+    AdversarialObjective,
+    TrainingBatch,
+    TrainingTask,
+    loss_of,
+    rate,
+)
 
 WORDS = ["the", "Old", "mill", "grinds", "grain", "for", "42", "villages"]
 TAGS = ["B-NP", "I-NP", "I-NP", "B-VP", "B-NP", "B-PP", "B-NP", "I-NP"]

@@ -17,7 +17,7 @@ from headlight.errors import RunError, UnknownNameError, UsageError
 from headlight.pool import Words
 from headlight.settings.attribution import AttributionSettings
 from headlight_papers.studies.attribution import AttributionStudySettings
-from headlight_papers.studies.attribution.statistics import (
+from headlight_papers.studies.attribution.observer import (
     MARKS,
     boxes,
     by_distance,

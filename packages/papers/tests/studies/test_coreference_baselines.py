@@ -6,13 +6,14 @@ import pytest
 from headlight.corpora import Sentence
 from headlight_papers.corpora import CoreferenceDocument, Mention
 from headlight_papers.studies.coreference import TaskSettings
-from headlight_papers.studies.coreference.baselines import (
+from headlight_papers.studies.coreference.sieves import (
     NOTHING,
+    SIEVES,
+    attributes,
     baseline_picks,
     is_correct,
     pick_nearest,
 )
-from headlight_papers.studies.coreference.sieves import SIEVES, attributes
 from studies.coreference_documents import EVALUATED, antecedent_tasks, bakery, random_document
 
 

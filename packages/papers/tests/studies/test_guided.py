@@ -12,12 +12,13 @@ import headlight
 from headlight.analysis.classifiers.plan import plan_classifier_study
 from headlight.errors import CorpusError, MissingHeadError, UsageError
 from headlight_papers.studies.guided import GuidedSettings
-from headlight_papers.studies.guided.guides import guided_texts, share
 from headlight_papers.studies.guided.models import (
     GuidedText,
     GuidedTrainer,
     Job,
     collate,
+    guided_texts,
+    share,
     token_classifier,
 )
 from headlight_papers.studies.guided.study import Evaluation

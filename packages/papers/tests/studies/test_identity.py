@@ -25,13 +25,19 @@ from headlight_papers.studies.token_identity.cases import (
     pairs,
     split,
 )
-from headlight_papers.studies.token_identity.fitting import fit
-from headlight_papers.studies.token_identity.losses import gradient_, prepared, value
-from headlight_papers.studies.token_identity.models import Linear, Mlp, first_weights, ridge_maps
+from headlight_papers.studies.token_identity.extraction import TokenVectors
+from headlight_papers.studies.token_identity.models import (
+    Linear,
+    Mlp,
+    first_weights,
+    gradient_,
+    prepared,
+    ridge_maps,
+    value,
+)
 from headlight_papers.studies.token_identity.outcomes import evaluate_maps, outlook
-from headlight_papers.studies.token_identity.result import identity_dataset
-from headlight_papers.studies.token_identity.training import TrainingData, Validation, train
-from headlight_papers.studies.token_identity.vectors import TokenVectors
+from headlight_papers.studies.token_identity.study import identity_dataset
+from headlight_papers.studies.token_identity.training import TrainingData, Validation, fit, train
 from studies.identity_naive import distance, loop, rate
 
 LOSSES = ("cosine", "l2")

@@ -19,9 +19,8 @@ from headlight_papers.studies.token_identity import (
     outcomes,
 )
 from headlight_papers.studies.token_identity.extraction import extract_vectors
-from headlight_papers.studies.token_identity.fitting import fit
-from headlight_papers.studies.token_identity.result import load_map
-from headlight_papers.studies.token_identity.study import run
+from headlight_papers.studies.token_identity.study import load_map, run
+from headlight_papers.studies.token_identity.training import fit
 from studies import models
 from studies.models import texts
 

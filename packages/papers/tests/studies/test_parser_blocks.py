@@ -3,7 +3,7 @@
 import pytest
 import torch
 
-from headlight_papers.studies.parser_probes import hidden_layer, weighted_maps
+from headlight_papers.studies.parser_probes import weighted_maps, weighted_maps as hidden_layer
 
 SENTENCES, WORDS, FEATURES, HIDDEN, HEADS = 5, 3, 2, 4, 3
 

@@ -9,14 +9,14 @@ from headlight_papers.studies.parser_probes.batches import ParserBatch, ParserDa
 from headlight_papers.studies.parser_probes.evaluation import (
     METRICS,
     Counts,
+    Row,
+    dataset,
     evaluate,
     gold_edges,
     share,
 )
-from headlight_papers.studies.parser_probes.models import Parser, RightBranching
-from headlight_papers.studies.parser_probes.rows import Row, dataset
-from headlight_papers.studies.parser_probes.training import TrainingHistory
-from headlight_papers.studies.word_maps.store import NO_HEAD
+from headlight_papers.studies.parser_probes.models import Parser, RightBranching, TrainingHistory
+from headlight_papers.studies.parser_probes.word_map_store import NO_HEAD
 from studies.intervals import agrees
 from studies.parser_corpora import index_of_trees
 

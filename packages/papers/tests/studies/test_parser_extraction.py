@@ -15,10 +15,9 @@ from headlight.encode import sentences as encode_sentences
 from headlight.encode.batch import collate
 from headlight.errors import CorpusError, RunError, UnknownNameError, UsageError
 from headlight.vocabulary import MEASURES
-from headlight_papers.studies.word_maps import extraction
-from headlight_papers.studies.word_maps.extraction import extract
-from headlight_papers.studies.word_maps.plan import plan_word_maps
-from headlight_papers.studies.word_maps.store import NO_HEAD, header_path
+from headlight_papers.studies.parser_probes import word_maps as extraction
+from headlight_papers.studies.parser_probes.word_map_store import NO_HEAD, header_path
+from headlight_papers.studies.parser_probes.word_maps import extract, plan_word_maps
 from studies.models import WORDS, model, uneven
 
 

@@ -12,13 +12,21 @@ from headlight.errors import ResultError, RunError, UnknownNameError, UsageError
 from headlight.result import RESULT, load, save
 from headlight_papers.studies.parser_probes import BASELINES, PROBES, ParserProbeSettings
 from headlight_papers.studies.parser_probes.batches import ParserData, unknown_share, vector_table
-from headlight_papers.studies.parser_probes.evaluation import evaluate, share
-from headlight_papers.studies.parser_probes.models import Attention, load_probe, save_probe
-from headlight_papers.studies.parser_probes.rows import ProbeTrainer, TrainingData
+from headlight_papers.studies.parser_probes.evaluation import (
+    ProbeTrainer,
+    TrainingData,
+    evaluate,
+    share,
+)
+from headlight_papers.studies.parser_probes.models import (
+    Attention,
+    TrainingSettings,
+    load_probe,
+    save_probe,
+)
 from headlight_papers.studies.parser_probes.study import run, split_treebank
-from headlight_papers.studies.parser_probes.training import TrainingSettings
-from headlight_papers.studies.word_maps.plan import plan_word_maps
-from headlight_papers.studies.word_maps.store import open_word_maps
+from headlight_papers.studies.parser_probes.word_map_store import open_word_maps
+from headlight_papers.studies.parser_probes.word_maps import plan_word_maps
 from studies import models
 from studies.models import WORDS
 

@@ -14,9 +14,11 @@ from headlight_papers.studies.parser_probes.models import (
     Attention,
     AttentionAndWords,
     DistancesAndWords,
+    loss,
+    mean_loss,
+    train,
 )
-from headlight_papers.studies.parser_probes.training import loss, mean_loss, train
-from headlight_papers.studies.word_maps.store import NO_HEAD
+from headlight_papers.studies.parser_probes.word_map_store import NO_HEAD
 from studies.parser_corpora import index_of_trees, planted, random_tree, stored
 
 QUICK = TrainingSettings(learning_rate=0.1, sentences=8, epochs=15)

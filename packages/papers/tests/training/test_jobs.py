@@ -89,7 +89,7 @@ def test_a_process_that_is_killed_is_one_sentence(trainer, monkeypatch):
             found.set_exception(BrokenProcessPool("killed"))
             return found
 
-    monkeypatch.setattr("headlight_papers.training.jobs.ProcessPoolExecutor", Broken)
+    monkeypatch.setattr("headlight_papers.training.ProcessPoolExecutor", Broken)
     with pytest.raises(RunError, match=r"ended from outside.*--resume and fewer --processes"):
         run_all(trainer, [Job("a"), Job("b")], 2, lambda job: None)
 

@@ -1,7 +1,7 @@
 """The tables and figures of papers, computed on any model beside the published numbers."""
 
 from importlib import import_module
-from typing import TYPE_CHECKING, Any, Literal, get_args
+from typing import TYPE_CHECKING, Literal, get_args
 
 from headlight.errors import UnknownNameError
 
@@ -28,33 +28,30 @@ NAMES: tuple[PaperName, ...] = get_args(PaperName)
 
 
 def find_paper(name: str) -> "Paper":
-    """The paper of that name.
+    """Return the paper of that name.
 
     Raises:
         UnknownNameError: it is none of `NAMES`.
     """
-    settings: Any = find_settings(name)
-    home, _, module = settings.__module__.rpartition(".")
-    if module == "settings":
-        paper: Paper = import_module(f"{home}.paper").PAPER
+    settings = find_settings(name)
+    home = import_module(settings.__module__)
+    if hasattr(home, "__path__"):
+        paper: Paper = import_module(f"{home.__name__}.paper").PAPER
         return paper
-    made: Paper = import_module(f"{home}.token_maps.paper").paper_of(settings)
+    made: Paper = import_module("headlight_papers.papers.token_map_exhibits").paper_of(settings)
     return made
 
 
 def find_settings(name: str) -> "type[PaperSettings]":
-    """The settings of the paper of that name, which say what it takes; without torch.
+    """Return the settings of the paper of that name, which say what it takes; without torch.
 
-    A paper is a package with modules ``settings`` and ``paper``; or, of those on maps of tokens,
-    one module, whose settings say all that there is to say of it.
+    A paper is a package with a module ``paper``; or, of those on maps of tokens, one module, whose
+    settings say all that there is to say of it.
 
     Raises:
         UnknownNameError: it is none of `NAMES`.
     """
     if name not in NAMES:
         raise UnknownNameError("paper", name, NAMES)
-    home = import_module(f"headlight_papers.papers.{name}")
-    is_package = hasattr(home, "__path__")
-    found: Any = import_module(f"{home.__name__}.settings") if is_package else home
-    settings: type[PaperSettings] = found.Settings
+    settings: type[PaperSettings] = import_module(f"headlight_papers.papers.{name}").Settings
     return settings

@@ -3,7 +3,7 @@
 from dataclasses import dataclass
 from typing import ClassVar
 
-from headlight_papers.papers.token_maps.settings import Ahead, MapPaperSettings, MapTable
+from headlight_papers.papers.token_maps import Ahead, MapPaperSettings, MapTable
 
 BY = "Abnar and Zuidema (2020)"
 

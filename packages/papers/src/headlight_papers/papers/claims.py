@@ -1,15 +1,153 @@
-"""Claims of a paper, and whether they hold here: a table that every paper may have."""
+"""Claims of a paper, the verdicts on them from intervals of numbers, and the table of both."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import partial
+from math import inf, isclose, isnan, nan
+from typing import Literal
 
+import numpy as np
 import pandas
+from numpy.typing import ArrayLike
 
 from headlight.findings.wording import plural
+from headlight.reduce.intervals import (
+    MeanInterval,
+    correlation_interval,
+    mean_difference,
+    mean_interval,
+    median_interval,
+)
+from headlight.result.estimate import Estimate
 from headlight.views.parts import Comparison, Section, table_picture
-from headlight_papers.papers.verdicts import Answer, Verdict, verdict_of
 from headlight_papers.papers.writer import ExhibitWriter
+
+Verdict = Literal["holds", "does not hold", "inconclusive"]
+Answer = bool | None
+"""Whether a rule holds; None where the numbers do not decide."""
+
+ROUNDING = 1e-12
+"""An interval that is narrower, as a share of its end, is the rounding of equal numbers."""
+
+
+def exact(value: float) -> Estimate:
+    """Return a number of everything that is asked about, which therefore is off by nothing."""
+    return around(value, 0.0)
+
+
+def around(value: float, half: float) -> Estimate:
+    """Return a number with ends at this distance."""
+    return Estimate.with_ends(value, value - half, value + half)
+
+
+def largest(numbers: Estimate, units: int) -> Estimate:
+    """Return the largest number, with ends that hold although it was chosen.
+
+    Args:
+        numbers: all among which it is chosen.
+        units: texts or documents, see `Estimate.simultaneous`.
+    """
+    place = numbers.first()
+    return exact(nan) if place is None else numbers.simultaneous(units).at(place)
+
+
+def mean_of(values: ArrayLike) -> Estimate:
+    """The mean over seeds, splits or texts; those without a number are left out."""
+    return _of_mean(mean_interval(_measured(values)))
+
+
+def difference(first: ArrayLike, second: ArrayLike) -> Estimate:
+    """The mean of one group minus that of another; see `mean_difference`."""
+    return _of_mean(mean_difference(_measured(first), _measured(second)))
+
+
+def median_of(values: ArrayLike) -> Estimate:
+    """The median over texts; see `median_interval`."""
+    value, low, high = median_interval(_measured(values))
+    return Estimate.with_ends(value, *((low, high) if low != high else (nan, nan)))
+
+
+def correlation(rho: float, count: int) -> Estimate:
+    """Spearman's ρ of this many pairs; see `correlation_interval`."""
+    return Estimate.with_ends(rho, *correlation_interval(rho, count))
+
+
+def _of_mean(found: MeanInterval) -> Estimate:
+    """Values that are all the same do not tell how far off their mean may be."""
+    return around(found.mean, found.half or nan)
+
+
+def _measured(values: ArrayLike) -> np.ndarray:
+    found = np.asarray(values, dtype=np.float64).ravel()
+    return found[~np.isnan(found)]
+
+
+def lies(
+    number: Estimate | float,
+    *,
+    least: float = -inf,
+    most: float = inf,
+    above: float = -inf,
+    below: float = inf,
+) -> Answer:
+    """Whether a number lies where a rule wants it, to judge by its interval.
+
+    Args:
+        number: with its interval; or one of everything that is asked about, which is off by
+            nothing.
+        least: the smallest that the rule allows.
+        most: the largest.
+        above: the number has to be larger than this.
+        below: the number has to be smaller than this.
+
+    Returns:
+        True where the whole interval lies there, False where none of it does, None otherwise, and
+        of a number that was not measured or has no interval, or of which texts that are all the
+        same do not tell how far off it may be.
+    """
+    low, high = (number, number) if isinstance(number, float) else map(float, number.interval())
+    if (
+        isnan(low)
+        or isnan(high)
+        or (isclose(low, high, rel_tol=ROUNDING) and not isinstance(number, float))
+    ):
+        return None
+    if least <= low and high <= most and above < low and high < below:
+        return True
+    if high < least or low > most or high <= above or low >= below:
+        return False
+    return None
+
+
+def every(*answers: Answer) -> Answer:
+    """Whether all of several rules hold; nothing holds of none."""
+    if False in answers:
+        return False
+    return None if None in answers or not answers else True
+
+
+def some(*answers: Answer) -> Answer:
+    """Whether at least one of several rules holds."""
+    if True in answers:
+        return True
+    return None if None in answers or not answers else False
+
+
+def given(condition: Answer, answer: Answer) -> Answer:
+    """An answer that counts only where a condition holds, such as that a model has learnt."""
+    return answer if condition else None
+
+
+def deny(answer: Answer) -> Answer:
+    """The contrary."""
+    return None if answer is None else not answer
+
+
+def verdict_of(answer: Answer) -> Verdict:
+    """In words."""
+    if answer is None:
+        return "inconclusive"
+    return "holds" if answer else "does not hold"
 
 
 @dataclass(frozen=True)

@@ -1,4 +1,4 @@
-"""Model, data and results that the exhibits of one reproduction share; made only once."""
+"""Model, data, text and results that the exhibits of one reproduction share; each made once."""
 
 import json
 import shutil
@@ -15,13 +15,13 @@ from headlight import Model, load as load_model
 from headlight.analysis.folder import RunFolder
 from headlight.analysis.work_folders import prepare_work_folders
 from headlight.catalogue import EMBEDDED_TRANSLATOR, find_study
-from headlight.corpora import source_state
+from headlight.corpora import SAMPLE_NAMES, source_state
 from headlight.errors import MissingHeadError, ResultError, UsageError
 from headlight.files import make_folder, read, write
 from headlight.result import calculated_with, load, save
+from headlight.views.parts import By
 from headlight.vocabulary import GRADIENT, Kind
-from headlight_papers.papers.folder import RESULTS, RUNS
-from headlight_papers.papers.settings import PaperSettings, TextPaperSettings
+from headlight_papers.papers.settings import RESULTS, RUNS, PaperSettings, TextPaperSettings
 from headlight_papers.papers.sources import Sources
 
 SIGNATURE = "signature.json"
@@ -40,7 +40,7 @@ class Reproduction(Generic[S]):
         sources: what is read.
         settings: of the paper.
         folder: where results are kept; an interrupted reproduction goes on from them.  Its lock is
-            the caller's, see `headlight_papers.papers.folder`.
+            the caller's, see `headlight_papers.papers.settings`.
         progress: show bars on standard error.
         compared: a second model with the same vocabulary, such as the first one after fine-tuning.
         translator: an encoder-decoder model with its language-model head, of which word alignments
@@ -319,3 +319,64 @@ def _vocabulary(captured: Model) -> dict[str, int]:
     tokenizer: Any = captured.tokenizer
     found: dict[str, int] = tokenizer.get_vocab()
     return found
+
+
+CATEGORIES = {"cls": "[CLS]", "sep": "[SEP]", "punctuation": ". or ,"}
+TO = By("key_category", CATEGORIES)
+"""What is attended to."""
+FROM = By("query_category", {"sep": "[SEP] → [SEP]", "not_sep": "other → [SEP]"})
+"""What attends to a separator."""
+
+
+def text_settings(reproduction: Reproduction[TextPaperSettings]) -> dict[str, Any]:
+    """Return the settings of examples: two adjacent paragraphs, as in Section 3 of Clark et al."""
+    return {
+        "pairs": True,
+        "max_length": reproduction.max_length,
+        "segment_ids": reproduction.settings.segment_ids,
+        "max_examples": reproduction.settings.max_examples,
+        "seed": reproduction.settings.seed,
+        "kind": reproduction.kind,
+    }
+
+
+def text_source(reproduction: Reproduction) -> str:
+    """The text that is read."""
+    return reproduction.sources.text or str(reproduction.settings.sample)
+
+
+def text_name(reproduction: Reproduction) -> str:
+    """Return the name of the text."""
+    text = reproduction.sources.text
+    return Path(text).name if text else SAMPLE_NAMES[str(reproduction.settings.sample)]
+
+
+def model_name(name: str) -> str:
+    """Return the name of a model; of a folder its last part."""
+    return Path(name).resolve().name if Path(name).is_dir() else name
+
+
+def model_note(reproduction: Reproduction) -> str:
+    """Return the note on the model, beside the paper's."""
+    heads = [site.heads for site in reproduction.model.sites_of(reproduction.kind)]
+    each = str(heads[0]) if len(set(heads)) == 1 else f"{min(heads)} to {max(heads)}"
+    return (
+        f"Model: {model_name(reproduction.model.name)}, {len(heads)} layers of {each} heads; "
+        "the paper's is BERT-base, 12 layers of 12."
+    )
+
+
+def text_notes(reproduction: Reproduction[TextPaperSettings], dataset: xarray.Dataset) -> list[str]:
+    """Return notes on how model and text differ from the paper's."""
+    read = (
+        f"The text is {dataset.attrs['examples']} segments of at most {reproduction.max_length} "
+        f"tokens from {text_name(reproduction)}; the paper's is 1,000 segments of Wikipedia (992 "
+        "in the released data)."
+    )
+    ids = reproduction.settings.segment_ids
+    released = (
+        "as in the released maps of Clark et al.; Kobayashi et al. have 0 and 1."
+        if ids == "zeros"
+        else "as in the code of Kobayashi et al.; the released maps of Clark et al. have zeros."
+    )
+    return [model_note(reproduction), read, f"Segment ids are {ids}, {released}"]

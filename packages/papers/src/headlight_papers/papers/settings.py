@@ -1,9 +1,10 @@
-"""Settings that papers share; each paper has its own beside its exhibits. Without torch."""
+"""Settings that papers share, and the folder of a reproduction; without torch."""
 
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Annotated, ClassVar, Literal
 
+from headlight.analysis.folder import RunFolder
 from headlight.catalogue.models import EMBEDDED_NAME
 from headlight.corpora import SAMPLE_TEXT
 from headlight.settings import NO_EFFECT, AtLeast1, Range, Settings
@@ -87,3 +88,20 @@ class AdversaryPaperSettings(TrainingPaperSettings):
     repeats: AtLeast1 = 3
     predictions: Literal["labels", "tvd"] = "labels"
     distance: Literal["kl", "jsd"] = "kl"
+
+
+RESULTS = "results"
+"""Every result that exhibits are made of, a file each."""
+
+RUNS = "runs"
+"""What is half done; nothing is, once the reproduction is at its end."""
+
+
+PAGE = "index.html"
+"""All exhibits."""
+
+
+def reproduction_folder(path: Path, *, resume: bool = False, overwrite: bool = False) -> RunFolder:
+    """The folder of a reproduction, not yet opened; for the arguments see `RunFolder`."""
+    holds = (RESULTS, RUNS, PAGE)
+    return RunFolder(path=path, resume=resume, overwrite=overwrite, holds=holds, writes=(PAGE,))

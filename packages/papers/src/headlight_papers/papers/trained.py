@@ -10,8 +10,8 @@ import xarray
 from headlight.views.parts import Curve, Reference
 from headlight.vocabulary import Part
 from headlight_papers.papers.reproduction import Reproduction
-from headlight_papers.training.outputs import outputs_of
 from headlight_papers.training.teacher import TeacherTrainer
+from headlight_papers.training.text_classifier import outputs_of
 
 Rows = Sequence[tuple[dict[str, Any], dict[str, Any]]]
 """What a model is, and what was measured of it, on each part."""

@@ -11,9 +11,15 @@ import torch
 from torch import Tensor
 
 from headlight.vocabulary import PARTS, Part
-from headlight_papers.training.adversarial import AdversarialObjective
-from headlight_papers.training.outputs import Attention, AttentionModel, Logits, Outputs, outputs_of
+from headlight_papers.training.text_classifier import (
+    Attention,
+    AttentionModel,
+    Logits,
+    Outputs,
+    outputs_of,
+)
 from headlight_papers.training.trainer import (
+    AdversarialObjective,
     Batch,
     Numbers,
     Trainer,

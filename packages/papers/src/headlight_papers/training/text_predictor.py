@@ -1,14 +1,17 @@
-"""The small classifiers of `headlight_papers.training`, asked what captured models are asked."""
+"""Small classifiers, asked what captured models are asked, and the two parts of labelled texts."""
 
-from collections.abc import Iterable, Iterator
+import hashlib
+import json
+from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager
-from itertools import groupby
+from itertools import groupby, islice
 
 import numpy as np
 import torch
 from jaxtyping import Float, Float64
 from torch import Tensor
 
+from headlight.analysis.classifiers.plan import Classified, plan_classifier_study
 from headlight.analysis.classifiers.predictor import (
     Change,
     Given,
@@ -18,7 +21,12 @@ from headlight.analysis.classifiers.predictor import (
     median_change,
     search_attention,
 )
+from headlight.analysis.plan import StudyPlan, share_read
+from headlight.analysis.settings import ClassifierSettings
+from headlight.capture import Classes
+from headlight.errors import CorpusError
 from headlight.measures.adversaries import RELEASED, Adversaries, AdversarySearch, Candidates
+from headlight.run.example import NOTHING_SEEN, digest_with
 from headlight_papers.other_attention import permuted
 from headlight_papers.training.text_classifier import TextBatch, TextClassifier
 
@@ -160,3 +168,76 @@ def adversaries(
     start: Candidates = NOISE * torch.randn(shape, generator=generator)
     attention = (weight[:, None], real[:, None], start)
     return search_attention(predictor, predictor.predictions(), attention, search or RELEASED)
+
+
+HELD_OUT = 0.2
+"""The share of texts that are held out where no others are named."""
+
+Texts = list[Classified]
+
+
+def split_texts(
+    plan: StudyPlan[Classified],
+    classes: Classes,
+    settings: ClassifierSettings,
+    held_out: str | None,
+) -> tuple[Texts, Texts, dict[str, int | float]]:
+    """Texts to learn from, others on which everything is measured, and how much that is.
+
+    Args:
+        plan: of the study; it is read once.
+        classes: what the model tells apart.
+        settings: those of the study.
+        held_out: other texts; None for a fifth of them, drawn with the seed.
+
+    Raises:
+        CorpusError: there are too few, or all to learn from are of one class.
+    """
+    training = list(islice(plan.examples, plan.max_examples))
+    counts = [plan.examples.counts]
+    ended = len(training) == plan.max_examples
+    share = share_read(plan.corpus, counts[0].documents if ended else None)
+    if held_out is None:
+        if len(training) < 2:
+            raise CorpusError(
+                f"{plan.source} holds {len(training)} texts, and some are held out; "
+                f"{plan.if_empty} Else give more, or others with held_out (--held-out)."
+            )
+        order = np.random.default_rng(settings.seed).permutation(len(training))
+        cut = max(1, round(HELD_OUT * len(training)))
+        training, tried = (
+            [training[at] for at in sorted(places)] for places in (order[cut:], order[:cut])
+        )
+    else:
+        other, _ = plan_classifier_study(plan.name, plan.title, held_out, plan.model, settings)
+        tried = list(islice(other.examples, plan.max_examples))
+        counts.append(other.examples.counts)
+        for part, name in ((training, plan.source), (tried, held_out)):
+            if not part:
+                raise CorpusError(f"{name}: no example could be made of it; {plan.if_empty}")
+    seen = {label for example in training for label in example.labels}
+    if len(seen) < 2:
+        only = classes.names[min(seen)]
+        raise CorpusError(
+            f"{plan.source}: all {len(training)} texts to learn from are of the class {only!r}; "
+            "give texts of at least two."
+        )
+    read = {
+        **share,
+        "examples": len(training),
+        "held_out": len(tried),
+        "tokens": sum(len(text.ids) for text in (*training, *tried)),
+        **{name: sum(each.not_read()[name] for each in counts) for name in counts[0].not_read()},
+    }
+    return training, tried, read
+
+
+def digest_of(*parts: Sequence[Classified]) -> str:
+    """Return the digest of texts and labels."""
+    found = NOTHING_SEEN
+    for part in parts:
+        for example in part:
+            found = digest_with(found, example)
+        labels = json.dumps([example.labels for example in part])
+        found = hashlib.sha256(f"{found} {labels}".encode()).hexdigest()
+    return found

@@ -1,1 +1,38 @@
-"""*On Identifiability in Transformers* (Brunner et al. 2020)."""
+"""*On Identifiability in Transformers* (Brunner et al. 2020): its settings; without torch."""
+
+from dataclasses import dataclass
+from typing import Annotated, ClassVar, Literal
+
+from headlight.settings import AtLeast0, AtLeast1, Range
+from headlight_papers.papers.settings import TextPaperSettings
+
+
+@dataclass(frozen=True, kw_only=True)
+class Settings(TextPaperSettings):
+    """Everything that the results depend on besides models and data.
+
+    Attributes:
+        max_sentences: sentences of the treebank; by default as many as pairs.
+        invalid: what becomes of sentences whose words the tokenizer drops.
+        max_pairs: examples of each set of sentence pairs.
+        directions: random directions for each input token by which contributions are estimated.
+        exact_pairs: short examples of the first set of which contributions are computed exactly as
+            well.
+        folds: random splits of the pairs on which tokens are identified.
+        mlp_folds: as many of them for MLPs, which take ten times as long as linear maps.
+        solver: of the linear maps that identify tokens: ``adam``, as in the paper, or ``ridge``,
+            which is much quicker.
+    """
+
+    title: ClassVar[str] = "On Identifiability in Transformers (Brunner et al. 2020)"
+    reads: ClassVar[tuple[str, ...]] = ("text", "pairs", "dependency")
+    models: ClassVar[tuple[str, ...]] = ("model", "compare")
+
+    max_sentences: AtLeast1 | None = None
+    invalid: Literal["refuse", "skip"] = "refuse"
+    max_pairs: AtLeast1 = 408
+    directions: Annotated[int, Range(minimum=2)] = 8
+    exact_pairs: AtLeast0 = 20
+    folds: AtLeast1 = 10
+    mlp_folds: AtLeast1 = 2
+    solver: Literal["adam", "ridge"] = "adam"

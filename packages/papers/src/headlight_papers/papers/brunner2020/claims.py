@@ -11,8 +11,7 @@ from headlight.findings.rules import FAR_BELOW, IDENTIFIED, MOST, UNCHANGED
 from headlight.findings.what_was_read import independent_units
 from headlight.result.estimate import Estimate
 from headlight_papers.papers.brunner2020 import published
-from headlight_papers.papers.claims import Claim
-from headlight_papers.papers.verdicts import around, every, largest, lies, mean_of
+from headlight_papers.papers.claims import Claim, around, every, largest, lies, mean_of
 
 SEP = {"query_category": "all", "key_category": "sep"}
 """Labels of what all tokens together give to [SEP]."""

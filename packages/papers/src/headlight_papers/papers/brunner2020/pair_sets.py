@@ -9,8 +9,7 @@ from typing import Any
 from headlight.corpora import Corpus, open_sentence_pairs
 from headlight.errors import UnknownNameError, UsageError
 from headlight.views.parts import Section
-from headlight_papers.papers.brunner2020 import published
-from headlight_papers.papers.brunner2020.settings import Settings
+from headlight_papers.papers.brunner2020 import Settings, published
 from headlight_papers.papers.exhibit import ExhibitSpec
 from headlight_papers.papers.reproduction import Reproduction
 

@@ -1,4 +1,4 @@
-"""Figures 1 and 5: the attention of single heads on single texts, drawn as lines."""
+"""Figures 1 and 5: the heads that show a pattern best, drawn as lines on single texts."""
 
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
@@ -8,29 +8,109 @@ from typing import Any, TypeVar
 
 import numpy as np
 import pandas
-from jaxtyping import Float
+import xarray
+from jaxtyping import Float, Float64
 
 from headlight.corpora import Sentence, open_treebank
-from headlight.errors import CorpusError
+from headlight.errors import CorpusError, UsageError
+from headlight.findings import observed, share
 from headlight.findings.dependency import best_heads
+from headlight.findings.rules import BROAD, MOST
 from headlight.findings.wording import percent
 from headlight.views.parts import Comparison, LinkDrawing, Section, attention_lines, windowed
 from headlight_papers.corpora import CoreferenceDocument, open_coreference
-from headlight_papers.findings.coreference import systems_table
-from headlight_papers.papers.clark2019 import published
-from headlight_papers.papers.clark2019.examples_of_heads import ExampleHead, example_heads
+from headlight_papers.findings import systems_table
+from headlight_papers.papers.clark2019 import Settings, published
 from headlight_papers.papers.clark2019.results import (
     load_antecedents,
     load_dependencies,
     load_survey,
     stem,
 )
-from headlight_papers.papers.clark2019.settings import Settings
 from headlight_papers.papers.exhibit import exhibit
-from headlight_papers.papers.naming import head_name
-from headlight_papers.papers.reproduction import Reproduction
-from headlight_papers.papers.text import model_note, text_notes
-from headlight_papers.papers.writer import ExhibitWriter
+from headlight_papers.papers.reproduction import Reproduction, model_note, text_notes
+from headlight_papers.papers.writer import ExhibitWriter, head_name
+
+Values = Float64[np.ndarray, "layer head"]
+
+
+@dataclass(frozen=True, slots=True)
+class ExampleHead:
+    """The head that shows a pattern most.
+
+    Attributes:
+        layer: from zero.
+        head: from zero.
+        value: the share of its attention, or its entropy in nats.
+        note: empty, or why it is no clear example.
+    """
+
+    layer: int
+    head: int
+    value: float
+    note: str = ""
+
+
+def example_heads(result: xarray.Dataset, measure: str | None = None) -> dict[str, ExampleHead]:
+    """One head for each pattern of Figure 1, picked by the numbers of a survey.
+
+    ``broad`` has the largest entropy, ``next`` gives most to the next token, ``sep`` to separators,
+    ``punctuation`` to periods and commas.  Of equals the first in the model is taken.
+
+    Args:
+        result: of a survey.
+        measure: by which measure of it; by default its first.
+
+    Returns:
+        by pattern, in the order of the figure; a pattern that the survey does not know of (no
+        separators, no neighbours in cross-attention) is not there.
+
+    Raises:
+        UsageError: the survey has no such measure.
+    """
+    measures = [str(name) for name in result["measure"].values]
+    chosen = measures[0] if measure is None else measure
+    if chosen not in measures:
+        raise UsageError(f"the survey has no measure {chosen!r}; it has: {', '.join(measures)}.")
+    found = {
+        "broad": _broadest(result, chosen),
+        "next": _most(result, observed(result, "neighbour", measure=chosen, offset=1)),
+        "sep": _most(result, share(result, chosen, "sep")),
+        "punctuation": _most(result, share(result, chosen, "punctuation")),
+    }
+    return {pattern: example for pattern, example in found.items() if example is not None}
+
+
+def _broadest(result: xarray.Dataset, measure: str) -> ExampleHead | None:
+    entropy = observed(result, "entropy", measure=measure, query_category="all")
+    uniform = float(result["entropy_uniform"])
+    note = (
+        f"no head is really broad: this one comes nearest to uniform attention, which has "
+        f"{uniform:.2f} nats"
+    )
+    return _largest(result, entropy, BROAD * uniform, note)
+
+
+def _most(result: xarray.Dataset, shares: Values) -> ExampleHead | None:
+    note = "no head gives half of its attention there: this one gives most"
+    return _largest(result, shares, MOST, note)
+
+
+def _largest(
+    result: xarray.Dataset, values: Values, enough: float, note: str
+) -> ExampleHead | None:
+    """The head with the largest value, with the note if it is not enough; None if none has any."""
+    if not (values > 0).any():
+        return None
+    layer, head = np.unravel_index(np.nanargmax(values), values.shape)
+    value = float(values[layer, head])
+    return ExampleHead(
+        int(result["layer"].values[layer]),
+        int(result["head"].values[head]),
+        value,
+        note if value < enough else "",
+    )
+
 
 FIRST = "The old mill by the river was built in 1802, and it still grinds grain."
 SECOND = "Visitors come on Sundays, when the miller opens its doors."

@@ -7,10 +7,8 @@ import xarray
 
 from headlight.result import joined
 from headlight.vocabulary import GRADIENT
-from headlight_papers.papers.clark2019 import published
-from headlight_papers.papers.clark2019.settings import Settings
-from headlight_papers.papers.reproduction import Reproduction
-from headlight_papers.papers.text import text_settings, text_source
+from headlight_papers.papers.clark2019 import Settings, published
+from headlight_papers.papers.reproduction import Reproduction, text_settings, text_source
 
 
 def load_survey(reproduction: Reproduction) -> xarray.Dataset:

@@ -1,1 +1,29 @@
 """*Attention is not Explanation* (Jain and Wallace 2019)."""
+
+from dataclasses import dataclass
+from typing import Annotated, ClassVar
+
+from headlight.settings import AtLeast1, Range
+from headlight_papers.papers.settings import TrainingPaperSettings
+
+
+@dataclass(frozen=True, kw_only=True)
+class Settings(TrainingPaperSettings):
+    """Everything that the results depend on besides data.
+
+    Attributes:
+        epochs: passes over what is learnt from, at most.
+        max_texts: texts of each part of a labelled set, drawn; by default all.
+        max_words: labelled texts that are longer are left out, besides those that the papers leave
+            out.
+        max_explained: texts of each test part that are looked at one by one.
+        max_adversaries: of these those for which other attention is looked for.
+    """
+
+    title: ClassVar[str] = "Attention is not Explanation (Jain and Wallace 2019)"
+    reads: ClassVar[tuple[str, ...]] = ("labelled", "word_vectors")
+
+    max_texts: AtLeast1 | None = None
+    max_words: AtLeast1 | None = 200
+    max_explained: Annotated[int, Range(minimum=2)] = 150
+    max_adversaries: AtLeast1 = 60

@@ -12,17 +12,18 @@ from headlight.reduce.intervals import mean_interval
 from headlight.views.parts import Curve, Drawing, Figure, Section, bars, boxes
 from headlight_papers.papers.exhibit import exhibit
 from headlight_papers.papers.jain2019 import published
-from headlight_papers.papers.jain2019.results import frame_of, load_all
-from headlight_papers.papers.jain2019.tables import (
+from headlight_papers.papers.jain2019.results import (
     ENCODER_NAMES,
     OF_WHAT,
     PAIR_NAMES,
     SOURCE,
     Results,
+    frame_of,
+    load_all,
     notes_of,
 )
 from headlight_papers.papers.reproduction import Reproduction
-from headlight_papers.papers.text_classifiers.data import LARGEST, by_largest
+from headlight_papers.papers.text_classifiers import LARGEST, by_largest
 from headlight_papers.papers.writer import ExhibitWriter
 from headlight_papers.training.text_classifier import Encoder
 

@@ -1,1 +1,36 @@
-"""*Attention Module is Not Only a Weight* (Kobayashi et al. 2020)."""
+"""*Attention Module is Not Only a Weight* (Kobayashi et al. 2020): its settings; without torch."""
+
+from dataclasses import dataclass
+from typing import ClassVar, Literal
+
+from headlight.settings import AtLeast0, AtLeast1
+from headlight.vocabulary import Kind
+from headlight_papers.papers.settings import TextPaperSettings
+
+
+@dataclass(frozen=True, kw_only=True)
+class Settings(TextPaperSettings):
+    """Everything that the results depend on besides models and data.
+
+    Attributes:
+        kind: the attention that is looked at; by default the first that the model has.
+        samples: noisy copies of a sentence whose gradients SmoothGrad averages; 30 in the papers.
+        max_gradients: translations of which gradients and differences of predictions are taken,
+            from the first one on.
+        max_parallel: pairs of parallel text from which other aligners learn; 0 trains none.
+        drawn: translations of which soft alignments are drawn: the ``sample`` of the package, from
+            German to English, or the first short ones of the ``corpus`` that has gold links.
+    """
+
+    title: ClassVar[str] = "Attention Module is Not Only a Weight (Kobayashi et al. 2020)"
+    reads: ClassVar[tuple[str, ...]] = (
+        "text", "frequency_ranks", "translations", "translations_target", "gold", "links",
+        "parallel", "parallel_target",
+    )  # fmt: skip
+    models: ClassVar[tuple[str, ...]] = ("model", "translator")
+
+    kind: Kind | None = None
+    samples: AtLeast1 = 10
+    max_gradients: AtLeast1 = 40
+    max_parallel: AtLeast0 = 5000
+    drawn: Literal["sample", "corpus"] = "sample"

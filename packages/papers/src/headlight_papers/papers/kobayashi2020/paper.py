@@ -1,24 +1,349 @@
-"""*Attention Module is Not Only a Weight* (Kobayashi et al. 2020)."""
+"""Claims of Kobayashi et al. (2020) on norms and on alignment, and the exhibits in order."""
 
-from headlight_papers.papers.exhibit import Paper
-from headlight_papers.papers.kobayashi2020.alignment.claims import findings_5
-from headlight_papers.papers.kobayashi2020.alignment.examples import figure_8, figure_13
-from headlight_papers.papers.kobayashi2020.alignment.heads import head_aer
-from headlight_papers.papers.kobayashi2020.alignment.layers import figure_7
-from headlight_papers.papers.kobayashi2020.alignment.table import table_3
-from headlight_papers.papers.kobayashi2020.categories import (
+from collections.abc import Mapping
+
+import numpy as np
+import xarray
+
+from headlight.findings import mean_shares, weight_and_norm
+from headlight.findings.rules import FAR_BELOW, RELATED, VARIES
+from headlight.findings.what_was_read import independent_units
+from headlight.result.estimate import Estimate
+from headlight.views.parts import Section
+from headlight_papers.papers.claims import (
+    Answer,
+    Claim,
+    around,
+    claims_content,
+    correlation,
+    every,
+    lies,
+)
+from headlight_papers.papers.exhibit import Paper, exhibit
+from headlight_papers.papers.kobayashi2020 import Settings, published
+from headlight_papers.papers.kobayashi2020.aligners import (
+    KNOWN,
+    SMOOTHGRADS,
+    STEPS,
+    InputMethod,
+    OtherAligner,
+    alignment_notes,
+    all_others,
+    best_layer,
+    layer_rates,
+    load_attention,
+    load_inputs,
+    lowest,
+    max_gradients,
+)
+from headlight_papers.papers.kobayashi2020.alignment_heads import (
+    figure_8,
+    figure_13,
+    head_aer,
+    highest_layer,
+    spearman,
+)
+from headlight_papers.papers.kobayashi2020.alignment_rates import figure_7, table_3
+from headlight_papers.papers.kobayashi2020.vector_lengths import (
+    LABELS,
+    categories,
+    figure_9,
+    load_norms,
+    table_1,
+    table_4,
+)
+from headlight_papers.papers.kobayashi2020.weights_and_norms import (
     figure_3,
     figure_4,
+    figure_5,
+    figure_6,
     figure_10,
     figure_11,
     figure_12,
     no_op_heads,
+    table_2,
 )
-from headlight_papers.papers.kobayashi2020.claims import findings
-from headlight_papers.papers.kobayashi2020.dispersion import table_1, table_4
-from headlight_papers.papers.kobayashi2020.pairs import figure_5, figure_6, table_2
-from headlight_papers.papers.kobayashi2020.settings import Settings
-from headlight_papers.papers.kobayashi2020.singular import figure_9
+from headlight_papers.papers.reproduction import Reproduction, text_notes
+from headlight_papers.papers.writer import ExhibitWriter
+
+BINNED = 0.005
+"""ρ is that of binned values, and so is off by this at most (docs/numbers.md)."""
+
+
+@exhibit("findings", "Which findings hold", "Kobayashi et al. (2020), Sections 4.1 to 4.3")
+def findings(reproduction: Reproduction, writer: ExhibitWriter) -> Section:
+    """The three findings of Section 4, each with the rule by which it holds or not."""
+    found = load_norms(reproduction)
+    # The sentences that a survey says of the same tokens.
+    said = [weight_and_norm(found, name) for name in _of_interest(found)]
+    notes = [*filter(None, said), *text_notes(reproduction, found)]
+    return claims_content(writer, judge_claims(found), notes)
+
+
+def judge_claims(found: xarray.Dataset) -> list[Claim]:
+    """Every claim about a survey that has ranks."""
+    return [_lengths_vary(found), *_cancelled(found), _frequency(found), _more_frequency(found)]
+
+
+def _lengths_vary(found: xarray.Dataset) -> Claim:
+    """Section 4.1: weights alone do not tell what is moved, because ‖f(x)‖ differs."""
+    variation = float(found["vector_norm_cv"].mean())
+    return Claim(
+        "1. ‖f(x)‖ differs from token to token",
+        f"average CV of at least {VARIES}",
+        f"CV {published.TABLE_1['average'][1].variation:.2f} (Table 1)",
+        f"CV {variation:.3f}",
+        lies(variation, least=VARIES),
+    )
+
+
+def _cancelled(found: xarray.Dataset) -> list[Claim]:
+    """Section 4.2: tokens that say little get much weight, and short vectors cancel it."""
+    claims = []
+    for name in _of_interest(found):
+        weight, norm = mean_shares(found, name)
+        rho = _counted(found.sel(key_group=name), "weight_norm_spearman")
+        left = norm / weight if weight else float("nan")
+        there = published.TABLE_2.get(name)
+        claims.append(
+            Claim(
+                f"2. {LABELS[name]}: weight is cancelled",
+                f"ρ(α, ‖f(x)‖) at most {-RELATED}, and a share of ‖αf(x)‖ at most "
+                f"{FAR_BELOW} times that of α",
+                "not asked" if there is None else f"ρ {there[1]:.2f} (Table 2)",
+                f"ρ {rho:.3f}; {weight:.1%} of α, {norm:.1%} of ‖αf(x)‖",
+                every(lies(rho, most=-RELATED), lies(left, most=FAR_BELOW)),
+                extension=there is None,
+            )
+        )
+    return claims
+
+
+def _of_interest(found: xarray.Dataset) -> list[str]:
+    """The categories of tokens that say little by themselves."""
+    return [name for name in categories(found) if name != "other"]
+
+
+def _frequency(found: xarray.Dataset) -> Claim:
+    """Section 4.3: it is by ‖f(x)‖, not by α, that frequent tokens count for less."""
+    weight, norm = _of_frequency(found)
+    return Claim(
+        "3. Frequency shows in ‖f(x)‖, not in α",
+        f"ρ(rank, ‖f(x)‖) at least {RELATED}, and |ρ(rank, α)| below {RELATED}",
+        f"{PUBLISHED_FREQUENCY} (Figure 6)",
+        f"ρ {norm:.3f}; of α {weight:.3f}",
+        every(lies(norm, least=RELATED), lies(weight, above=-RELATED, below=RELATED)),
+    )
+
+
+def _more_frequency(found: xarray.Dataset) -> Claim:
+    """Return the claim on frequency that remains where α is related to frequency as well."""
+    weight, norm = _of_frequency(found)
+    return Claim(
+        "4. Frequency shows more in ‖f(x)‖ than in α",
+        f"ρ(rank, ‖f(x)‖) at least {RELATED}, and above |ρ(rank, α)|",
+        f"{PUBLISHED_FREQUENCY} (Figure 6)",
+        f"ρ {norm:.3f}; of α {weight:.3f}",
+        every(
+            lies(norm, least=RELATED),
+            *(lies(norm.minus(weight.times(sign)), above=0) for sign in (1, -1)),
+        ),
+    )
+
+
+PUBLISHED_FREQUENCY = f"ρ {published.FIGURE_6['norm']:.2f}; of α {published.FIGURE_6['weight']:.2f}"
+
+
+def _of_frequency(found: xarray.Dataset) -> list[Estimate]:
+    """ρ of the frequency rank and α, and ‖f(x)‖."""
+    names = ("weight", "norm")
+    return [_counted(found.sel(quantity=name), "frequency_spearman") for name in names]
+
+
+def _counted(found: xarray.Dataset, name: str) -> Estimate:
+    """Return ρ of all pairs, which is off by no more than their bins allow."""
+    return around(float(found[name]), BINNED)
+
+
+FAST_ALIGN = KNOWN["fastalign"]
+COMPETITIVE = 0.01
+"""AER within which aligners compete: one point."""
+EMNLP = "(EMNLP 2020)"
+ARXIV = "(arXiv v1, Table 3)"
+
+
+@exhibit(
+    "findings-5",
+    "Which findings on word alignment hold",
+    "Kobayashi et al. (2020), Section 5, and the version at EMNLP",
+    ("translator", "gold"),
+)
+def findings_5(reproduction: Reproduction, writer: ExhibitWriter) -> Section:
+    """The findings of Section 5, each with the rule by which it holds or not."""
+    found = load_attention(reproduction)
+    others, _ = all_others(reproduction)
+    most = max_gradients(reproduction)
+    same = found if most is None else load_attention(reproduction, most)
+    gradients = {method: load_inputs(reproduction, method) for method in SMOOTHGRADS}
+    judged = [
+        *norms_above_weights(found),
+        input_above_output(found),
+        second_layer(found),
+        *as_good_as_fast_align(found, others),
+        *norms_above_gradients(same, gradients),
+        norm_finds_layer(found),
+        norms_of_heads(found),
+    ]
+    notes = [
+        "Where nothing else is said, numbers are AER with their intervals; each is that of another "
+        "exhibit on this page, where it is explained. That of a best layer is wider here: it holds "
+        "for all layers, of which the best was chosen by the same gold links. Layers are compared "
+        "by their differences over the same sentences.",
+        *alignment_notes(reproduction),
+    ]
+    if most is not None:
+        notes.append(f"Norms and gradients are compared on the same first {most} pairs.")
+    return claims_content(writer, judged, notes, "translators")
+
+
+def norms_above_weights(found: xarray.Dataset) -> list[Claim]:
+    """Section 5: (1) norms tell another story than weights, and (2) a better one."""
+    claims = []
+    for step, name in STEPS.items():
+        weight, norm = (_best_rate(found, measure, step) for measure in ("weight", "norm"))
+        there = [published.FIVE_SEEDS[measure, step][0] for measure in ("weight", "norm")]
+        claims.append(
+            Claim(
+                f"Norms align better than weights ({name})",
+                "of the best layers, the rate of norms lies below that of weights",
+                f"{there[1]}; weights {there[0]} {EMNLP}",
+                f"{norm:.1%}; weights {weight:.1%}",
+                _is_below(found, ("norm", step), ("weight", step)),
+            )
+        )
+    return claims
+
+
+def input_above_output(found: xarray.Dataset) -> Claim:
+    """EMNLP: the step that reads a word tells more than that which predicts it."""
+    reads, predicts = (_best_rate(found, "norm", step) for step in STEPS)
+    there = [published.FIVE_SEEDS["norm", step][0] for step in STEPS]
+    return Claim(
+        "AWI is better than AWO",
+        "of the best layers by norms, the rate of AWI lies below that of AWO",
+        f"{there[0]}; AWO {there[1]} {EMNLP}",
+        f"{reads:.1%}; AWO {predicts:.1%}",
+        _is_below(found, ("norm", "input"), ("norm", "output")),
+    )
+
+
+def second_layer(found: xarray.Dataset) -> Claim:
+    """Figure 7: the words are linked in an early layer."""
+    layer, rate = best_layer(found, "norm", "input")
+    return Claim(
+        "The best layer is the second (AWI)",
+        f"by norms, the rate of layer {published.BEST_LAYER} lies below those of all others",
+        f"layer {published.BEST_LAYER} of {len(published.FIGURE_7['norm'])} (Figure 7)",
+        f"layer {layer + 1} of {found.sizes['layer']}, {rate:.1%}",
+        _is_best(found, published.BEST_LAYER - 1),
+    )
+
+
+def as_good_as_fast_align(found: xarray.Dataset, others: list[OtherAligner]) -> list[Claim]:
+    """Section 5: the translator is as good an aligner as a word aligner; judged if there is one."""
+    norm = _best_rate(found, "norm", "input")
+    aligner = next((other for other in others if other.published == FAST_ALIGN), None)
+    if aligner is None:
+        return []
+    there = published.TABLE_3["norm", "best"], published.TABLE_3_OTHERS[FAST_ALIGN]
+    return [
+        Claim(
+            "Norms are competitive with fast_align",
+            f"the AER of the best layer by norms (AWI) is at most {COMPETITIVE:.0%} above that "
+            "of fast_align",
+            f"{there[0]}; fast_align {there[1]} {ARXIV}",
+            f"{norm:.1%}; it {aligner.rate:.1%}",
+            lies(norm.minus(aligner.rate), most=COMPETITIVE),
+        )
+    ]
+
+
+def norms_above_gradients(
+    found: xarray.Dataset, gradients: Mapping[InputMethod, Estimate]
+) -> list[Claim]:
+    """Section 5: and a better one than gradients."""
+    rates, units = layer_rates(found, "norm", "input"), independent_units(found)
+    best, there = lowest(rates), published.TABLE_3["norm", "best"]
+    return [
+        Claim(
+            f"Norms beat {method.label}",
+            "the rate of the best layer by norms (AWI) lies below that of gradients",
+            f"{there}; SmoothGrad {published.TABLE_3_OTHERS[method.form]} {ARXIV}",
+            f"{_best_rate(found, 'norm', 'input'):.1%}; it {rate:.1%}",
+            lies(rates.minus(rate).simultaneous(units).at(best), below=0),
+        )
+        for method, rate in gradients.items()
+    ]
+
+
+def norm_finds_layer(found: xarray.Dataset) -> Claim:
+    """EMNLP: the best layer can be found without gold links."""
+    layer, rate = highest_layer(found, "input")
+    best, least = best_layer(found, "norm", "input")
+    there = published.HIGHEST_NORM["layer", "input"]
+    return Claim(
+        "The layer of the highest norm is the best",
+        "by norms (AWI), the rate of the layer of the highest mean norm lies below those of "
+        "all others",
+        f"{there}; best layer {published.FIVE_SEEDS['norm', 'input'][0]} {EMNLP}",
+        f"layer {layer + 1}: {rate:.1%}; best layer {best + 1}: {least:.1%}",
+        _is_best(found, layer),
+    )
+
+
+def norms_of_heads(found: xarray.Dataset) -> Claim:
+    """EMNLP: heads that move much link words well with AWI, and badly with AWO."""
+    here = {}
+    for step in STEPS:
+        rates = found["head_error_rate"].sel(measure="norm", step=step)
+        heads = int((rates.notnull() & found["head_mean_norm"].notnull()).sum())
+        here[step] = correlation(spearman(found, step), heads)
+    there = published.HEAD_SPEARMAN
+    return Claim(
+        "Heads of high norm: good AWI, bad AWO",
+        f"ρ of AER and mean norm is at most {-RELATED} with AWI and at least {RELATED} with AWO",
+        f"ρ {there['input']:.2f}; AWO {there['output']:.2f} {EMNLP}",
+        f"ρ {here['input']:.2f}; AWO {here['output']:.2f}",
+        every(lies(here["input"], most=-RELATED), lies(here["output"], least=RELATED)),
+    )
+
+
+def _best_rate(found: xarray.Dataset, measure: str, step: str) -> Estimate:
+    """Return the rate of the best layer, with ends that hold although it was chosen."""
+    rates = layer_rates(found, measure, step)
+    return rates.simultaneous(independent_units(found)).at(lowest(rates))
+
+
+def _is_below(found: xarray.Dataset, one: tuple[str, str], other: tuple[str, str]) -> Answer:
+    """Return whether the best layer by a measure and step is better than that by another.
+
+    Both were chosen, and so the interval of their difference holds for all pairs of layers.
+    """
+    rates = [layer_rates(found, *each) for each in (one, other)]
+    rows, columns = np.indices([each.value.size for each in rates])
+    apart = rates[0].at(rows).minus(rates[1].at(columns))
+    pair = lowest(rates[0]), lowest(rates[1])
+    return lies(apart.simultaneous(independent_units(found)).at(pair), below=0)
+
+
+def _is_best(found: xarray.Dataset, layer: int) -> Answer:
+    """Whether a layer, by its place, has the lowest rate by norms (AWI)."""
+    rates = layer_rates(found, "norm", "input")
+    if layer >= rates.value.size:
+        return None
+    others = [at for at in range(rates.value.size) if at != layer]
+    return every(*(lies(rates.at(layer).minus(rates.at(at)), below=0) for at in others))
+
 
 PAPER = Paper(
     name="kobayashi2020",

@@ -1,15 +1,315 @@
-"""Kobayashi et al. (2021)."""
+"""Mixing ratios of Kobayashi et al. (2021): tables, claims, and the exhibits in order."""
 
-from headlight_papers.papers.exhibit import Paper
-from headlight_papers.papers.kobayashi2021.claims import findings
-from headlight_papers.papers.kobayashi2021.settings import Settings
-from headlight_papers.papers.kobayashi2021.tables import (
-    categories,
-    frequency,
-    layers,
-    masks,
-    table_2,
+from collections.abc import Mapping
+from dataclasses import dataclass
+from functools import partial
+from typing import Any
+
+import pandas
+import xarray
+
+from headlight.findings.estimates import Estimate, estimates
+from headlight.views.parts import By, Comparison, Curve, Section
+from headlight_papers.papers import kobayashi2021 as published
+from headlight_papers.papers.claims import Answer, Claim, claims_content, deny, lies
+from headlight_papers.papers.exhibit import ExhibitSpec, Paper, exhibit
+from headlight_papers.papers.kobayashi2021 import Settings
+from headlight_papers.papers.reproduction import (
+    Reproduction,
+    text_notes,
+    text_settings,
+    text_source,
 )
+from headlight_papers.papers.writer import ExhibitWriter, frame_of
+
+METHODS = {
+    "weight": "ATTN-W",
+    "norm": "ATTN-N",
+    "weight_residual": "ATTNRES-W",
+    "norm_residual": "ATTNRES-N",
+    "norm_residual_norm": "ATTNRESLN-N",
+}
+"""What the paper calls the scopes of the study."""
+
+WHOLE = "norm_residual_norm"
+"""The scope that the paper proposes."""
+
+
+def load_mixing(reproduction: Reproduction[Settings]) -> xarray.Dataset:
+    """The mixing ratios of the text."""
+    settings = text_settings(reproduction)
+    settings |= {"methods": ("mixing",), "masks": reproduction.masks}
+    return reproduction.run("flow", text_source(reproduction), **settings)
+
+
+def over_layers(found: xarray.Dataset, variable: str = "mixing", **where: Any) -> Estimate:
+    """Return the mean over layers of the same texts."""
+    return estimates(found, variable, ("layer",), **where).mean()
+
+
+def notes_of(reproduction: Reproduction[Settings], found: xarray.Dataset) -> list[str]:
+    """Return notes on the text, and on how much of it was masked."""
+    masked = (
+        f"{reproduction.masks:.0%} of the tokens are masked, chosen by the text and the seed; "
+        "12%, at least one of each segment, in the code of the paper."
+        if reproduction.masks
+        else "No token is masked; 12% are in the code of the paper."
+    )
+    return [*text_notes(reproduction, found), masked]
+
+
+SOURCE = "Kobayashi et al. (2021)"
+STATISTICS = {"mean": "mean", "max": "largest", "min": "smallest"}
+
+
+@exhibit("table-2", "Mixing ratios by five ways of looking", f"{SOURCE}, Table 2")
+def table_2(reproduction: Reproduction, writer: ExhibitWriter) -> Section:
+    """Over the tokens and layers: the mean, the largest, the smallest."""
+    found = load_mixing(reproduction)
+    frame = overall(found)
+    comparisons = [
+        Comparison(f"{method}: {name}", getattr(published.TABLE_2[scope], field), ours, "%")
+        for scope, (method, numbers) in zip(
+            METHODS, frame.set_index("method").iterrows(), strict=True
+        )
+        for (name, field), ours in zip(STATISTICS.items(), numbers, strict=True)
+    ]
+    others = ", ".join(
+        f"{method} {published.TABLE_2[scope].roberta}%" for scope, method in METHODS.items()
+    )
+    return Section(
+        explanation="The mixing ratio of a token is the length of what other tokens give it, over "
+        "that and the length of what it gives itself: by weights (W) or norms (N), of the "
+        "attention alone, with the residual connection (RES), and behind the layer norm as well "
+        "(LN). Numbers are over all tokens of all layers.",
+        tables=[writer.table(frame, "Over the tokens of all layers, in percent", formats=".1f")],
+        comparisons=comparisons,
+        notes=[f"The paper's means of RoBERTa-base: {others}.", *notes_of(reproduction, found)],
+    )
+
+
+def overall(found: xarray.Dataset) -> pandas.DataFrame:
+    """A row for each way of looking, in percent; every layer has as many tokens."""
+    seen = found.sel(scope=list(METHODS))
+    return pandas.DataFrame(
+        {
+            "method": list(METHODS.values()),
+            "mean": 100 * seen["mixing_mean"].mean("layer").values,
+            "max": 100 * seen["mixing_max"].max("layer").values,
+            "min": 100 * seen["mixing_min"].min("layer").values,
+        }
+    )
+
+
+@dataclass(frozen=True)
+class Group:
+    """Group of mixing ratios that are shown layer by layer.
+
+    Attributes:
+        variable: of the study.
+        by: what tells its lines apart.
+        explanation: what is to be seen.
+        scope: by which way of looking; empty for all.
+    """
+
+    variable: str
+    by: By
+    explanation: str
+    scope: str = WHOLE
+
+
+GROUPS: Mapping[str, Group] = {
+    "layers": Group(
+        "mixing",
+        By("scope", METHODS),
+        "The mean over texts of each layer. What the weights show as mixing is, by norms and with "
+        "the residual connection, a small part of what a token becomes.",
+        scope="",
+    ),
+    "frequency": Group(
+        "mixing_by_frequency",
+        By(
+            "frequency",
+            {1: "1 to 9 times", 10: "10 to 99", 100: "100 to 999", 1000: "1,000 and more"},
+        ),
+        "By how often the type of the token occurs in this text, without masks.",
+    ),
+    "masks": Group(
+        "mixing_by_state",
+        By("state", {"masked": "masked", "given": "not masked"}),
+        "A mask token has to take from its context what the model is to predict there. Special "
+        "tokens are on neither side.",
+    ),
+    "categories": Group(
+        "mixing_by_category",
+        By(
+            "category",
+            {"cls": "[CLS]", "sep": "[SEP]", "punctuation": ". or ,", "other": "other tokens"},
+        ),
+        "By the category of the token that mixes, not of those that are mixed in.",
+    ),
+}
+
+
+def of_group(reproduction: Reproduction, writer: ExhibitWriter, name: str) -> Section:
+    """The mixing ratio by layer, a line for each member of a group."""
+    group = GROUPS[name]
+    found = load_mixing(reproduction)
+    seen = found.sel(scope=group.scope) if group.scope else found
+    labels = present(seen, group)
+    ratios = seen[group.variable]
+    columns = {label: 100 * ratios.sel({group.by.dim: key}) for key, label in labels.items()}
+    said = "; ".join(f"{label} {float(each.mean()):.1f}%" for label, each in columns.items())
+    said = f"Means over layers: {said}."
+    method = METHODS.get(group.scope, "")
+    return Section(
+        explanation=group.explanation
+        + (f" All by {method}." if method else "")
+        + " Intervals: 95%, over documents or texts.",
+        drawings=[
+            writer.curves(
+                seen.sel({group.by.dim: list(labels)}),
+                Curve(
+                    group.variable,
+                    panel="Mixing ratio",
+                    by=By(group.by.dim, labels),
+                    interval=True,
+                    percent=True,
+                ),
+                caption=f"Mixing ratio by layer{f', {method}' if method else ''}.",
+                alternative=said,
+            )
+        ],
+        tables=[writer.table(frame_of(columns), "Mixing ratio in percent", formats=".1f")],
+        notes=[said, *notes_of(reproduction, found)],
+    )
+
+
+def present(seen: xarray.Dataset, group: Group) -> dict[Any, str]:
+    """The members of a group of which there are tokens, and what they are called."""
+    ratios, names = seen[group.variable], group.by.names
+    return {
+        key: names[key]
+        for key in seen[group.by.dim].values.tolist()
+        if key in names and bool(ratios.sel({group.by.dim: key}).notnull().any())
+    }
+
+
+layers, frequency, masks, categories = (
+    ExhibitSpec(name, title, source, partial(of_group, name=name), needs)
+    for name, title, source, needs in (
+        ("layers", "Mixing by layer", f"{SOURCE}, by layer", ()),
+        ("frequency", "Mixing by frequency", f"{SOURCE}, by frequency", ()),
+        ("masks", "Mixing of masked tokens", f"{SOURCE}, masks", ("masks",)),
+        ("categories", "Mixing by kind of token", f"Beyond {SOURCE}", ()),
+    )
+)
+
+
+HALF = 0.5
+"""Above it others give more than the token itself."""
+NOT_READ = "not at hand"
+"""The numbers of the paper's figures, and so which way they go."""
+
+
+@exhibit("findings", "Which findings hold", "Kobayashi et al. (2021), Table 2")
+def findings(reproduction: Reproduction, writer: ExhibitWriter) -> Section:
+    """Each with the rule by which it holds or not."""
+    found = load_mixing(reproduction)
+    notes = [
+        "Of the paper's figures no numbers were at hand: of frequency and masks it is asked, by "
+        "questions of ours, whether there is a difference; they are no findings of the paper.",
+    ]
+    return claims_content(writer, judge_claims(found), [*notes, *notes_of(reproduction, found)])
+
+
+def judge_claims(found: xarray.Dataset) -> list[Claim]:
+    """Every claim about a result of the study of flow."""
+    ratios = {scope: over_layers(found, scope=scope) for scope in METHODS}
+    return [
+        Claim(
+            "1. Attention alone replaces a token by its context",
+            f"ATTN-N above {HALF:.0%}, mean over layers",
+            _there("norm"),
+            f"{ratios['norm']:.1%}",
+            lies(ratios["norm"], above=HALF),
+        ),
+        Claim(
+            "2. With the residual connection and the norm, a token keeps more than it gets",
+            f"ATTNRESLN-N below {HALF:.0%}, mean over layers",
+            _there(WHOLE),
+            f"{ratios[WHOLE]:.1%}",
+            lies(ratios[WHOLE], below=HALF),
+        ),
+        _less(ratios, "3. Norms show less mixing than weights", "norm_residual", "weight_residual"),
+        _less(ratios, "4. The norm behind the sum takes a little more", WHOLE, "norm_residual"),
+        *_by_frequency(found),
+        *_of_masks(found),
+    ]
+
+
+def _there(*scopes: str) -> str:
+    numbers = " and ".join(f"{published.TABLE_2[scope].mean}%" for scope in scopes)
+    return f"{numbers} (Table 2)"
+
+
+def _less(ratios: dict[str, Estimate], claim: str, less: str, more: str) -> Claim:
+    """Return the claim that one method finds less mixing than another."""
+    return Claim(
+        claim,
+        f"{METHODS[less]} below {METHODS[more]}, means over layers",
+        _there(less, more),
+        f"{ratios[less]:.1%} and {ratios[more]:.1%}",
+        lies(ratios[less].minus(ratios[more]), below=0),
+    )
+
+
+def _by_frequency(found: xarray.Dataset) -> list[Claim]:
+    """Rare types beside the most frequent ones that there are."""
+    seen = found.sel(scope=WHOLE)
+    bands = list(present(seen, GROUPS["frequency"]))
+    if len(bands) < 2:
+        return []
+    rare, frequent = (
+        over_layers(seen, "mixing_by_frequency", frequency=bands[at]) for at in (0, -1)
+    )
+    return [
+        Claim(
+            "5. Rare types mix otherwise than frequent ones",
+            "the interval of the difference is on one side of 0",
+            NOT_READ,
+            f"{rare:.1%} of those that occur {bands[0]} to 9 times, {frequent:.1%} of those that "
+            f"occur {bands[-1]:,} times and more",
+            _differ(rare, frequent),
+            extension=True,
+        )
+    ]
+
+
+def _of_masks(found: xarray.Dataset) -> list[Claim]:
+    """Mask tokens beside all others that are not special."""
+    seen = found.sel(scope=WHOLE)
+    if len(present(seen, GROUPS["masks"])) < 2:
+        return []
+    masked, given = (
+        over_layers(seen, "mixing_by_state", state=state) for state in ("masked", "given")
+    )
+    return [
+        Claim(
+            "6. Masked tokens mix otherwise than the rest",
+            "the interval of the difference is on one side of 0",
+            NOT_READ,
+            f"{masked:.1%}, and {given:.1%} of the rest",
+            _differ(masked, given),
+            extension=True,
+        )
+    ]
+
+
+def _differ(first: Estimate, second: Estimate) -> Answer:
+    """Whether two numbers are apart; that they are equal no interval can show."""
+    return deny(lies(first.minus(second), least=0, most=0))
+
 
 PAPER = Paper(
     name="kobayashi2021",

@@ -11,21 +11,19 @@ import xarray
 from headlight.result import describe
 from headlight.vocabulary import PARTS
 from headlight_papers.papers.reproduction import Reproduction
-from headlight_papers.papers.text_classifiers.data import drawn_from
-from headlight_papers.papers.text_classifiers.jobs import (
+from headlight_papers.papers.text_classifiers import (
     ClassifierJob,
     ClassifierTrainer,
     Guide,
     distances,
-)
-from headlight_papers.papers.text_classifiers.models import (
+    drawn_from,
     file_name,
+    set_key,
     sets_of,
     trained,
-    training_key,
 )
 from headlight_papers.papers.trained import Rows, beside, columns_of, lambdas_of
-from headlight_papers.papers.wiegreffe2019.settings import Settings
+from headlight_papers.papers.wiegreffe2019 import Settings
 from headlight_papers.training import one_thread
 from headlight_papers.training.text_classifier import Encoder
 from headlight_papers.training.text_predictor import TextPredictor, adversaries
@@ -97,7 +95,7 @@ def load_result(reproduction: Reproduction, title: str) -> xarray.Dataset:
         make,
         jobs=[job.name for job in jobs],
         instances=settings.max_adversaries,
-        **training_key(reproduction, title),
+        **set_key(reproduction, title),
     )
 
 

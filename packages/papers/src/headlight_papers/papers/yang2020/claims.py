@@ -9,19 +9,28 @@ import pandas
 
 from headlight.reduce.intervals import mean_interval
 from headlight.views.parts import Section
-from headlight_papers.papers.claims import Claim, claims_content
+from headlight_papers.papers import yang2020 as published
+from headlight_papers.papers.claims import (
+    Answer,
+    Claim,
+    claims_content,
+    difference,
+    every,
+    given,
+    lies,
+    mean_of,
+    some,
+)
 from headlight_papers.papers.exhibit import exhibit
 from headlight_papers.papers.reproduction import Reproduction
-from headlight_papers.papers.verdicts import Answer, difference, every, given, lies, mean_of, some
 from headlight_papers.papers.writer import ExhibitWriter
-from headlight_papers.papers.yang2020 import published
 from headlight_papers.papers.yang2020.results import (
     chosen_lambdas,
     frame_of,
     load_guided,
     load_sweep,
 )
-from headlight_papers.papers.yang2020.tables import SOURCE, notes_of
+from headlight_papers.papers.yang2020.tables_and_figures import SOURCE, notes_of
 
 AS_GOOD = 0.01
 """F1 within which models count as equally good; the paper prints two digits."""

@@ -1,14 +1,326 @@
-"""*Is Attention Points Out the Only "Path"? An Analysis on Transformers* (Yang 2020)."""
+"""Exhibits of Yang (2020) in order, with those on rankings of words and on classifiers of texts."""
 
+from collections.abc import Iterator, Sequence
 from dataclasses import replace
+from pathlib import Path
+from typing import Any
 
-from headlight_papers.papers.exhibit import Paper
-from headlight_papers.papers.yang2020.claims import findings
-from headlight_papers.papers.yang2020.exclusivity import exclusivity
-from headlight_papers.papers.yang2020.figures import figure_1, figure_5
-from headlight_papers.papers.yang2020.rankings import rankings
-from headlight_papers.papers.yang2020.settings import Settings
-from headlight_papers.papers.yang2020.tables import table_1, table_2
+import numpy as np
+import pandas
+import torch
+import xarray
+from jaxtyping import Bool, Float64
+from torch import Tensor
+
+from headlight.reduce.intervals import mean_interval
+from headlight.result import describe
+from headlight.views.parts import Curve, Section
+from headlight_papers.papers.exhibit import Paper, exhibit
+from headlight_papers.papers.reproduction import Reproduction
+from headlight_papers.papers.text_classifiers import (
+    ClassifierJob,
+    file_name,
+    set_key,
+    sets_of,
+    trained,
+)
+from headlight_papers.papers.trained import (
+    LINE,
+    PLANE,
+    Rows,
+    beside,
+    columns_of,
+    lambdas_of,
+    points,
+    with_line,
+)
+from headlight_papers.papers.writer import ExhibitWriter
+from headlight_papers.papers.yang2020 import Settings, claims
+from headlight_papers.papers.yang2020.claims import BREAKS_DOWN, findings
+from headlight_papers.papers.yang2020.results import (
+    Job,
+    TaggerTrainer,
+    frame_of,
+    load_sweep,
+    trained_models,
+    training_key,
+)
+from headlight_papers.papers.yang2020.tables_and_figures import (
+    SOURCE,
+    figure_1,
+    figure_5,
+    lambda_name,
+    notes_of,
+    shown_weights,
+    table_1,
+    table_2,
+)
+from headlight_papers.papers.yang2020.tagger import TagBatch
+from headlight_papers.training.text_classifier import Encoder, Outputs
+
+VARIABLES = {
+    "rho": ("Spearman's ρ of the weights of a row, mean over rows in which it is defined", "1"),
+    "same": ("share of rows whose largest weight is on the same word", "1"),
+}
+BASE, BEFORE, SEED = "its base", "the λ before", "another seed"
+
+
+def rank_agreement(
+    one: Float64[Tensor, "*row key"], other: Float64[Tensor, "*row key"], keys: Bool[Tensor, "key"]
+) -> tuple[Float64[Tensor, "*row"], Bool[Tensor, "*row"]]:
+    """Spearman's ρ of two rows of weights, and whether their largest is on the same key.
+
+    Args:
+        one: weights.
+        other: of the same keys.
+        keys: which of them count.
+
+    Returns:
+        ρ is NaN where all weights of a row are the same; weights that are equal share a rank.
+    """
+    chosen = [weight[..., keys] for weight in (one, other)]
+    ranks = [
+        (weight[..., None] > weight[..., None, :]).double().sum(-1)
+        + 0.5 * (weight[..., None] == weight[..., None, :]).double().sum(-1)
+        for weight in chosen
+    ]
+    first, second = (rank - rank.mean(-1, keepdim=True) for rank in ranks)
+    spread = first.square().sum(-1) * second.square().sum(-1)
+    rho = torch.where(spread > 0, (first * second).sum(-1) / spread.sqrt(), torch.nan)
+    return rho, chosen[0].argmax(-1) == chosen[1].argmax(-1)
+
+
+def compare_rankings(
+    batches: Sequence[TagBatch], outputs: Sequence[Outputs], others: Sequence[Outputs]
+) -> dict[str, list[float]]:
+    """See `VARIABLES`; by head, over all rows of words."""
+    rhos, same = [], []
+    for batch, one, other in zip(batches, outputs, others, strict=True):
+        for sentence, real in enumerate(batch.real):
+            first, second = (each.attention[sentence][:, real].double() for each in (one, other))
+            found = rank_agreement(first, second, real)
+            rhos.append(found[0])
+            same.append(found[1].double())
+    return {
+        "rho": torch.cat(rhos, -1).nanmean(-1).tolist(),
+        "same": torch.cat(same, -1).mean(-1).tolist(),
+    }
+
+
+def load_rankings(reproduction: Reproduction) -> xarray.Dataset:
+    """Adversaries beside their base and beside that of the λ before, and bases of other seeds."""
+    seeds, weights = range(reproduction.settings.repeats), lambdas_of(reproduction)
+    bases = [Job("base", seed) for seed in seeds]
+    adversaries = [Job("adversary", seed, one) for seed in seeds for one in weights]
+
+    def make(_: Path) -> xarray.Dataset:
+        trainer = trained_models(reproduction, [bases, adversaries])
+        rows = [row for seed in seeds for row in _pairs(trainer, seed, weights)]
+        coords = {name: ("pair", [row[name] for row in rows]) for name in ("of", "seed", "weight")}
+        values = {
+            name: (("pair", "head"), np.array([row[name] for row in rows])) for name in VARIABLES
+        }
+        return describe(xarray.Dataset(values, coords=coords), VARIABLES)
+
+    jobs = [job.name for job in (*bases, *adversaries)]
+    return reproduction.keep("rankings", "rankings", make, jobs=jobs, **training_key(reproduction))
+
+
+def _pairs(trainer: TaggerTrainer, seed: int, weights: list[float]) -> Iterator[dict[str, Any]]:
+    """Yield the comparisons of one seed; other bases are those of the seed before it."""
+    batches = trainer.data.parts["test"]
+
+    def outputs(job: Job) -> list[Outputs]:
+        return trainer.outputs(job, ("test",))["test"]
+
+    base = outputs(Job("base", seed))
+    before = None
+    for weight in weights:
+        found = outputs(Job("adversary", seed, weight))
+        about: dict[str, Any] = {"seed": seed, "weight": weight}
+        yield about | {"of": BASE} | compare_rankings(batches, found, base)
+        if before is not None:
+            yield about | {"of": BEFORE} | compare_rankings(batches, found, before)
+        before = found
+    if seed:
+        about = {"seed": seed, "weight": np.nan, "of": SEED}
+        yield about | compare_rankings(batches, outputs(Job("base", seed - 1)), base)
+
+
+@exhibit(
+    "rankings",
+    "Rankings of words before the safe point and after",
+    f"{SOURCE}, Section 5, which proposes it",
+)
+def rankings(reproduction: Reproduction, writer: ExhibitWriter) -> Section:
+    """ρ of weights and whether the largest is the same, by λ, beside another seed."""
+    found = load_rankings(reproduction)
+    frame = found.mean("head").to_dataframe().reset_index(drop=True)
+    taught = frame_of(load_sweep(reproduction))
+    nll = taught[taught.kind == "adversary"].groupby("weight").nll.mean()
+    growth = (nll / nll.shift(1)).fillna(1.0)
+    broken = growth.index[growth >= BREAKS_DOWN]
+    weights = lambdas_of(reproduction)
+    table = []
+    for weight in weights:
+        row = {"model": f"λ = {lambda_name(weight)}", "NLL times": f"{growth[weight]:.2f}"}
+        row["side"] = "after" if len(broken) and weight >= broken.min() else "before"
+        for of in (BASE, BEFORE):
+            some = frame[(frame.of == of) & (frame.weight == weight)]
+            row |= {f"{title}, {of}": _shown(some[name]) for name, title in TITLES.items()}
+        table.append(row)
+    seeds = frame[frame.of == SEED]
+    other = {f"{title}, {BASE}": _shown(seeds[name]) for name, title in TITLES.items()}
+    table.append({"model": SEED, "NLL times": "–", "side": "–", **other})
+    shown = pandas.DataFrame(table).fillna("–")
+    last = shown.iloc[len(weights) - 1]
+    means = frame.dropna(subset="weight").groupby(["of", "weight"]).mean().to_xarray()
+    picture = writer.curves(
+        means.assign_coords(shown=("weight", shown_weights(means["weight"].values))),
+        *(
+            Curve(
+                name,
+                panel=title,
+                by="of",
+                over="shown",
+                x_label="λ, times the mean KL of a row",
+                marked=True,
+                logarithmic=True,
+            )
+            for name, title in TITLES.items()
+        ),
+        caption="How far adversaries rank the words of a row as their base does, and as the "
+        "adversary of the λ before: means over seeds; λ = 0 stands at the left end.",
+        alternative="At the largest λ: "
+        f"{', '.join(f'{name} {last[name]}' for name in shown.columns[3:5])}.",
+        columns=2,
+    )
+    return Section(
+        explanation="Of every row of attention: Spearman's ρ between the weights of two models "
+        "over the words of the sentence, and whether their largest weight is on the same word; "
+        "means over rows, heads and seeds. The paper proposes to compare the rankings of "
+        "adversaries before its safe point with those after. Here “after” begins with the first λ "
+        f"at which NLL grows by a factor of at least {BREAKS_DOWN}; “the λ before” is the "
+        "adversary of the next smaller λ of the same seed. What counts is the distance to another "
+        "seed, which was not asked to attend otherwise.",
+        drawings=[picture],
+        tables=[writer.table(shown, "Means over seeds on the test part")],
+        notes=notes_of(reproduction),
+    )
+
+
+TITLES = {"rho": "ρ", "same": "largest the same"}
+
+
+def _shown(values: "pandas.Series[float]") -> str:
+    return str(mean_interval(values)) if len(values) else "–"
+
+
+ENCODER: Encoder = "transformer"
+"""Of the classifiers: a layer of self-attention, as the tagger has."""
+EXCLUSIVITY_VARIABLES = {
+    "f1": ("F1 of the second class", "1"),
+    "accuracy": ("share of correct predictions", "1"),
+    "tvd": ("total variation between predictions and the base's", "1"),
+    "agreement": ("share of texts with the base's class", "1"),
+    "kl": ("KL(attention ‖ the base's) of a text", "nats"),
+    "jsd": ("JSD of attention and the base's, of a text", "nats"),
+}
+
+
+def load_classifiers(reproduction: Reproduction, title: str) -> xarray.Dataset:
+    """Classifiers of one set on its test part: the same models as of the tagger, alike trained."""
+    seeds = range(reproduction.settings.repeats)
+    bases = [ClassifierJob("base", ENCODER, seed) for seed in seeds]
+    adversaries = [
+        ClassifierJob("adversary", ENCODER, seed, one)
+        for seed in seeds
+        for one in lambdas_of(reproduction)
+    ]
+    jobs = [*bases, *adversaries]
+
+    def make(_: Path) -> xarray.Dataset:
+        trainer = trained(reproduction, title, [bases, adversaries])
+        rows: Rows = [
+            *((vars(job), trainer.measured(job)) for job in jobs),
+            *(row for job in bases for row in beside(trainer, job, bases[: job.seed][-1:])),
+        ]
+        columns = {
+            name: ("run", np.array([of["test"].get(name, np.nan) for _, of in rows]))
+            for name in EXCLUSIVITY_VARIABLES
+        }
+        coords = columns_of(rows, "kind", "seed", "weight")
+        return describe(xarray.Dataset(columns, coords=coords), EXCLUSIVITY_VARIABLES)
+
+    name, key = f"classifiers-{file_name(title)}", set_key(reproduction, title)
+    return reproduction.keep(name, "classifiers", make, jobs=[job.name for job in jobs], **key)
+
+
+@exhibit(
+    "exclusivity",
+    "Is attention of tagging more exclusive than that of classification?",
+    f"{SOURCE}, Section 1, which asks it",
+    ("labelled",),
+)
+def exclusivity(reproduction: Reproduction, writer: ExhibitWriter) -> Section:
+    """JSD against TVD by λ, of the tagger and of classifiers of each set."""
+    tasks = {claims.TAGGER: frame_of(load_sweep(reproduction))}
+    for title in sets_of(reproduction):
+        found = load_classifiers(reproduction, title)
+        tasks[title] = found.to_dataframe().reset_index(drop=True)
+    table = [row for task, rows in tasks.items() for row in _models(task, rows)]
+    tagger, *others = tasks.items()
+    claim = claims.more_exclusive(tagger[1], dict(others))
+    every = pandas.concat([rows.assign(task=task) for task, rows in tasks.items()])
+    picture = writer.curves(
+        with_line(every, "mean", ["task"]),
+        *(curve for task in tasks for curve in points(KINDS, task, {"task": task}, **PLANE)),
+        caption="How far attention and predictions are from the base's: a dot for each model; the "
+        "line goes through the means of the adversaries, from λ = 0 on.",
+        alternative=f"At a TVD of at most {claims.SAME:g} adversaries move attention by "
+        f"{claim.ours}.",
+        columns=2,
+    )
+    return Section(
+        explanation="Attention is the more exclusive, the less it can be moved while predictions "
+        "stay as they are. Classifiers are a Transformer layer under one attention over the text, "
+        "trained as the tagger is: other seeds, adversaries of the same λ with the same loss, and "
+        "uniform attention put in. JSD is that of a row of attention, of which a text has one and "
+        "a word of a sentence one for each head; TVD is ½ Σ |Δp|, of a text or of a word. A word "
+        "has more classes than a text, so that the same TVD is more of what a text has to lose.",
+        drawings=[picture],
+        tables=[writer.table(pandas.DataFrame(table), "Means over seeds on the test part")],
+        comparisons=[claim.comparison],
+        notes=[
+            *notes_of(reproduction),
+            f"Labelled texts: of each part at most {reproduction.settings.max_texts} were drawn, "
+            f"and texts of more than {reproduction.settings.max_words} words left out.",
+        ],
+    )
+
+
+KINDS = {
+    "adversary": "adversaries",
+    LINE: "mean of a λ",
+    "seed": "other seed",
+    "uniform": "uniform, put in",
+}
+SHOWN = {"tvd": "TVD", "jsd": "JSD", "kl": "KL row", "agreement": "agreement", "accuracy": "right"}
+
+
+def _models(task: str, rows: pandas.DataFrame) -> Iterator[dict[str, str]]:
+    groups = {"base": rows[rows.kind == "base"], "other seed": rows[rows.kind == "seed"]}
+    taught = rows[rows.kind == "adversary"]
+    groups |= {f"λ = {lambda_name(float(one))}": taught[taught.weight == one]
+               for one in sorted(taught.weight.unique())}  # fmt: skip
+    groups["uniform"] = rows[rows.kind == "uniform"]
+    for name, some in groups.items():
+        if len(some):
+            numbers = {title: str(mean_interval(some[key])) for key, title in SHOWN.items()}
+            yield {"task": task, "model": name} | {
+                title: "–" if text.startswith("nan") else text for title, text in numbers.items()
+            }
+
 
 PAPER = Paper(
     name="yang2020",

@@ -18,15 +18,15 @@ from headlight.capture import CapturedModel, Classes
 from headlight.capture.loading import load_start, quiet
 from headlight.capture.precision import own_precision
 from headlight.errors import CaptureError
-from headlight_papers.studies.adversary.evaluation import evaluate
-from headlight_papers.studies.adversary.selection import (
+from headlight_papers.studies.adversary.evaluation import (
     AttentionSelection,
     ReadBatch,
+    evaluate,
     record_outputs,
 )
-from headlight_papers.training.adversarial import AdversarialObjective
-from headlight_papers.training.outputs import Attention, Logits, Outputs
+from headlight_papers.training.text_classifier import Attention, Logits, Outputs
 from headlight_papers.training.trainer import (
+    AdversarialObjective,
     Trainer,
     TrainingBatch,
     TrainingTask,

@@ -1,35 +1,247 @@
-"""Sums of the contributions of input tokens to hidden ones, while batches run through the model."""
+"""Statistics of contributions of input tokens, summed while batches run through the model."""
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
 import numpy as np
 import torch
-from jaxtyping import Float64, Int64
+from jaxtyping import Bool, Float, Float64, Int64
 from torch import Tensor
 
 from headlight.analysis.batch_texts import units_of
 from headlight.analysis.positions import Positions, array, moments
 from headlight.capture import Kind
 from headlight.capture.attribution import Attribution
-from headlight.encode import Encoded
+from headlight.encode import Encoded, EncodedSentence
 from headlight.encode.batch import Batch
 from headlight.encode.categories import CLS, SEP
+from headlight.errors import UsageError
 from headlight.pool import Words
 from headlight.reduce import Accumulator, Grouped, Histogram, Moments, Slots, Tally
+from headlight.vocabulary import CATEGORIES
 from headlight_papers.studies.attribution import AttributionStudySettings
-from headlight_papers.studies.attribution.statistics import (
-    Contribution,
-    PerToken,
-    Sums,
-    by_distance,
-    by_offset,
-    centred,
-    first_of,
-    is_not_largest,
-    own,
-)
-from headlight_papers.studies.attribution.tags import GROUPS, piece_codes, word_codes
+
+MARKS = ("low", "first", "median", "third", "high")
+"""Ends of the whiskers, quartiles and median, as boxes are drawn."""
+
+WHISKER = 1.5
+"""Whiskers reach to what was seen within this many heights of the box beyond it (Tukey 1977)."""
+
+
+def boxes(
+    counts: Float64[np.ndarray, "*entry bin"], edges: Float64[np.ndarray, " edge"]
+) -> Float64[np.ndarray, "*entry mark"]:
+    """`MARKS` of each entry; NaN where nothing was counted.
+
+    Quantiles are interpolated within their bin, and are off by the width of a bin at most; the ends
+    of whiskers are edges of bins.
+    """
+    flat = counts.reshape(-1, counts.shape[-1])
+    found = np.array([_box(row, edges) for row in flat])
+    return found.reshape(*counts.shape[:-1], len(MARKS))
+
+
+def _box(
+    counts: Float64[np.ndarray, " bin"], edges: Float64[np.ndarray, " edge"]
+) -> Float64[np.ndarray, "mark=5"]:
+    if not counts.sum():
+        return np.full(len(MARKS), np.nan)
+    first, median, third = (_quantile(counts, edges, level) for level in (0.25, 0.5, 0.75))
+    reach = WHISKER * (third - first)
+    seen = np.flatnonzero(counts)
+    lows, highs = edges[seen], edges[seen + 1]
+    low = lows[highs > first - reach][0]
+    high = highs[lows < third + reach][-1]
+    return np.array([max(low, first - reach), first, median, third, min(high, third + reach)])
+
+
+def _quantile(
+    counts: Float64[np.ndarray, " bin"], edges: Float64[np.ndarray, " edge"], level: float
+) -> float:
+    """Return the value below which a share ``level`` of observations lies, uniform in a bin."""
+    below = np.concatenate([[0.0], counts.cumsum()])
+    wanted = level * below[-1]
+    place = int(np.searchsorted(below, wanted, side="left"))
+    place = max(place, 1)
+    inside = (wanted - below[place - 1]) / counts[place - 1]
+    return float(edges[place - 1] + inside * (edges[place] - edges[place - 1]))
+
+
+DISTANCES = {
+    "1": (1, 1),
+    "2": (2, 2),
+    "3": (3, 3),
+    "4-5": (4, 5),
+    "6-10": (6, 10),
+    "11+": (11, 10**9),
+}
+"""Distances that are looked at together (Section 5.3, Figure 4a): the nearest and the farthest."""
+
+Contribution = Float[Tensor, "layer batch query key"]
+Present = Bool[Tensor, "batch position"]
+PerToken = Float[Tensor, "layer batch query"]
+
+
+def own(contribution: Contribution) -> PerToken:
+    """c_jj: what a token contributes to the hidden token in its own place (Figure 3a)."""
+    return contribution.diagonal(dim1=2, dim2=3)
+
+
+def is_not_largest(contribution: Contribution) -> Bool[Tensor, "layer batch query"]:
+    """Whether another token contributes more than the token itself (P̃, Figure 3b)."""
+    return contribution.amax(-1) > own(contribution)
+
+
+def by_distance(
+    contribution: Contribution, present: Present
+) -> Float[Tensor, "layer batch query group"]:
+    """Mean contribution of the neighbours within each of `DISTANCES`, left and right (Figure 4a).
+
+    The mean is over the neighbours that there are, so that a token at the edge of a text has those
+    of one side; NaN where it has none.
+    """
+    members = _groups(contribution.shape[-1], contribution.device).to(contribution.dtype)
+    there = (present[:, :, None] & present[:, None]).to(contribution.dtype)
+    count = torch.einsum("bqk,qkg->bqg", there, members)
+    sums = torch.einsum("lbqk,qkg->lbqg", contribution * there, members)
+    return (sums / count.clamp_min(1)).masked_fill(count == 0, torch.nan)
+
+
+def _groups(positions: int, device: torch.device) -> Bool[Tensor, "query key group"]:
+    """Whether the distance of two positions is in each group."""
+    place = torch.arange(positions, device=device)
+    distance = (place[:, None] - place).abs()
+    bounds = list(DISTANCES.values())
+    return torch.stack([(distance >= low) & (distance <= high) for low, high in bounds], dim=-1)
+
+
+@dataclass(frozen=True, eq=False)
+class Sums:
+    """Contributions added up by relative position, from −reach to reach.
+
+    Attributes:
+        count: pairs of tokens that there are.
+        total: what is contributed in them.
+        squares: the sum of its squares.
+    """
+
+    count: Float[np.ndarray, " offset"]
+    total: Float[np.ndarray, "layer offset"]
+    squares: Float[np.ndarray, "layer offset"]
+
+
+def by_offset(contribution: Contribution, present: Present, reach: int) -> Sums:
+    """By the place of the contributing token, relative to the hidden one (Figure 4b)."""
+    place = torch.arange(contribution.shape[-1], device=contribution.device)
+    offset = (place - place[:, None]).expand(len(present), -1, -1)
+    there = present[:, :, None] & present[:, None]
+    return _reach_sums(contribution.flatten(2), offset.flatten(1), there.flatten(1), reach)
+
+
+def centred(
+    received: Float[Tensor, "layer batch key"],
+    present: Present,
+    centre: Int64[Tensor, " batch"],
+    reach: int,
+) -> Sums:
+    """Sum what one hidden token of each text receives, by place relative to a centre (Figure 18).
+
+    Args:
+        received: the contributions to that hidden token.
+        present: which tokens there are.
+        centre: a place in each text; −1 leaves the text out.
+        reach: how far from it.
+    """
+    place = torch.arange(received.shape[-1], device=received.device)
+    there = present & (centre >= 0)[:, None]
+    return _reach_sums(received, place - centre[:, None], there, reach)
+
+
+def _reach_sums(
+    values: Float[Tensor, "layer batch cell"],
+    offset: Int64[Tensor, "batch cell"],
+    there: Bool[Tensor, "batch cell"],
+    reach: int,
+) -> Sums:
+    """Sums over all cells of each offset; what is out of reach is left out."""
+    seen = there & (offset.abs() <= reach)
+    bins = (offset + reach).where(seen, 2 * reach + 1).flatten()  # the last is thrown away
+    doubled = values.double().flatten(1)
+    ones = torch.ones_like(doubled[:1])
+    rows = torch.cat([ones, doubled, doubled.square()])
+    sums = rows.new_zeros(len(rows), 2 * reach + 2).index_add_(1, bins, rows)[:, :-1]
+    found = sums.cpu().numpy()
+    layers = len(values)
+    return Sums(found[0], found[1 : 1 + layers], found[1 + layers :])
+
+
+def first_of(category: Int64[Tensor, "batch position"], code: int) -> Int64[Tensor, " batch"]:
+    """The first position of a category in each text; −1 where there is none."""
+    found = category == code
+    return found.int().argmax(-1).where(found.any(-1), -1)
+
+
+GROUPS = ("all", *CATEGORIES)
+"""Groups of tokens that every text has; those of parts of speech come after them."""
+
+NO_TAG = -1
+
+
+def tag_names(examples: Iterable[Encoded], tags: str | None) -> tuple[str, ...]:
+    """All parts of speech that occur, in alphabetical order.
+
+    Raises:
+        UsageError: the examples are no sentences of a treebank, or these have no such tags.
+    """
+    if tags is None:
+        return ()
+    found = {tag for example in examples for tag in _of_words(example, tags)}
+    if not found - {"_"}:
+        raise UsageError(
+            f"the sentences have no tags in {tags!r}; choose the other of upos and xpos, or a "
+            "treebank that has them."
+        )
+    return tuple(sorted(found))
+
+
+def word_codes(
+    examples: Sequence[Encoded], tags: str, names: Sequence[str], device: torch.device
+) -> Int64[Tensor, "batch word"]:
+    """The number of the tag of each word; −1 beyond the last."""
+    codes = {name: code for code, name in enumerate(names)}
+    rows = [[codes[tag] for tag in _of_words(example, tags)] for example in examples]
+    width = max(map(len, rows))
+    padded = [row + [NO_TAG] * (width - len(row)) for row in rows]
+    return torch.tensor(padded, dtype=torch.int64, device=device)
+
+
+def piece_codes(
+    words: Int64[Tensor, "batch word"], word: Int64[Tensor, "batch token"]
+) -> Int64[Tensor, "batch token"]:
+    """The number of the tag of the word of each piece; −1 for special tokens and padding."""
+    found = words.gather(1, word.clamp(0, words.shape[1] - 1))
+    return found.where(word >= 0, NO_TAG)
+
+
+def _of_words(example: Encoded, tags: str) -> tuple[str, ...]:
+    """Tags of the words that were kept.
+
+    Raises:
+        UsageError: the example is no sentence of a treebank, or has no such tags.
+    """
+    if not isinstance(example, EncodedSentence):
+        raise UsageError(
+            "parts of speech are known of treebank sentences alone; make the examples with "
+            "headlight.encode.sentences."
+        )
+    found: tuple[str, ...] = getattr(example.sentence, tags)
+    if not found:
+        raise UsageError(
+            f"{example.name}: the sentence has no tags in {tags!r}; choose the other of upos and "
+            "xpos, or a treebank that has them."
+        )
+    return found[: example.kept]
+
 
 EDGES = tuple(np.linspace(0.0, 1.0, 1001).tolist())
 """Of the bins from which quantiles are read: a tenth of a percent each."""

@@ -17,7 +17,7 @@ from headlight.views.parts import (
     mean_of,
     rounded,
 )
-from headlight_papers.findings import tokens
+from headlight_papers import findings as tokens
 
 findings = tokens.attribution
 """In words, which stand first."""

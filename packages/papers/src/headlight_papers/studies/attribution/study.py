@@ -1,31 +1,273 @@
-"""Study of contributions of input tokens over a corpus (Brunner et al. 2020, Section 5)."""
+"""Study of contributions of input tokens (Brunner et al. 2020, Section 5), and its result."""
 
 import json
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from itertools import islice
 from typing import Any
 
+import numpy as np
+import torch
 import xarray
+from jaxtyping import Bool
+from torch import Tensor
 
 from headlight.analysis.batch_runner import BatchRunner
 from headlight.analysis.folder import RunFolder
 from headlight.analysis.passes import observe
 from headlight.analysis.plan import Pass, StudyPlan
+from headlight.analysis.positions import Positions, array, moments
 from headlight.analysis.runner import run_study
 from headlight.analysis.study import CorpusStudy
 from headlight.analysis.text_plan import TextSource, plan_text_study
+from headlight.analysis.variables import described, with_slots
 from headlight.capture import CapturedModel
-from headlight.capture.attribution import attribute
+from headlight.capture.attribution import Attribution, attribute
 from headlight.encode import Encoded
 from headlight.encode.batch import Batch
 from headlight.errors import UsageError
+from headlight.reduce import Accumulator, Histogram, Pearson, Tally
+from headlight.result import Description
 from headlight.run import State
 from headlight.run.blocks import begin_pass
 from headlight_papers.studies.attribution import AttributionStudySettings
-from headlight_papers.studies.attribution.agreement import AgreementObserver, agreement
-from headlight_papers.studies.attribution.observer import AttributionObserver, AttributionSpec
-from headlight_papers.studies.attribution.result import dataset
-from headlight_papers.studies.attribution.tags import tag_names
+from headlight_papers.studies.attribution.observer import (
+    DISTANCES,
+    EDGES,
+    GROUPS,
+    MARKS,
+    AttributionObserver,
+    AttributionSpec,
+    Contribution,
+    boxes,
+    is_not_largest,
+    own,
+    tag_names,
+)
+
+Statistics = Mapping[str, np.ndarray]
+
+OWN = "what tokens contribute to themselves"
+OTHERS = {
+    "neighbour": "what tokens at an offset contribute",
+    "cls": "what tokens at an offset contribute to the class token",
+    "sep": "what tokens at an offset from the separator contribute to the class token",
+}
+VARIABLES: dict[str, Description] = {
+    "own_mean": (f"{OWN}, mean", "1", "share"),
+    "own_std": (f"{OWN}, standard deviation", "1"),
+    "own_count": ("tokens", "1"),
+    "own_box": (f"{OWN}, marks of a box plot", "1"),
+    "own_histogram": ("tokens by what they contribute to themselves", "1"),
+    "own_estimate_error": (f"{OWN}, standard error of one estimate", "1"),
+    "not_largest": ("share of tokens of which another contributes most", "1", "share"),
+    "by_distance": ("what tokens at a distance contribute", "1", "share"),
+    "by_distance_share": ("share of a layer in what a distance contributes", "1"),
+    "by_distance_count": ("tokens", "1"),
+    **{
+        f"{name}_{suffix}": (words + more, "1")
+        for name, words in OTHERS.items()
+        for suffix, more in (
+            ("total", ", sum over tokens"),
+            ("share", ", share of all within reach"),
+            ("count", ", pairs of tokens"),
+        )
+    },
+    **{f"{name}_mean": (f"{words}, mean", "1", "share") for name, words in OTHERS.items()},
+    "exact_difference": ("|estimate − exact|, mean over pairs", "1"),
+    "exact_relative": ("|estimate − exact| / exact, mean over pairs", "1"),
+    "exact_inside": ("share of pairs that two standard errors reach", "1"),
+    "exact_correlation": ("Pearson's r of estimate and exact", "1"),
+    "exact_own_mean": (f"{OWN}, exact", "1"),
+    "exact_own_box": (f"{OWN}, exact, marks of a box plot", "1"),
+    "exact_not_largest": ("share of tokens of which another contributes most, exact", "1"),
+    "estimated_own_mean": (f"{OWN}, estimated for the same texts", "1"),
+    "estimated_own_box": (f"{OWN}, estimated for the same texts, marks of a box plot", "1"),
+    "estimated_not_largest": ("share of tokens of which another contributes most, estimated", "1"),
+}
+"""Long name and unit of every variable; contributions to a token sum to 1."""
+
+
+def dataset(
+    tally: Tally,
+    layers: Sequence[int],
+    tags: Sequence[str],
+    reach: int,
+    agreed: Mapping[str, Any],
+) -> xarray.Dataset:
+    """Named arrays of what a run has found.
+
+    Args:
+        tally: what the observers saw, merged.
+        layers: the numbers of the layers.
+        tags: the names of all parts of speech.
+        reach: how far relative positions go.
+        agreed: how near the estimate comes to what is exact.
+    """
+    found = tally.compute()
+    groups = [*GROUPS, *tags]
+    own = _all_groups(found["own"], len(groups))
+    spread = _all_groups(found["own_spread"], len(groups))
+    by_group = ("group", "layer")
+    variables: dict[str, Any] = {
+        **with_slots("own_mean", by_group, own["mean"], found["own_of_texts"]),
+        "own_std": (by_group, own["std"]),
+        "own_count": ("group", np.nan_to_num(own["count"].max(axis=1))),
+        "own_box": ((*by_group, "mark"), boxes(np.nan_to_num(spread["counts"]), np.array(EDGES))),
+        "own_histogram": (("layer", "bin"), spread["counts"][0]),
+        **with_slots(
+            "not_largest", ("layer",), found["not_largest"]["mean"], found["not_largest_of_texts"]
+        ),
+        **_by_distance(found),
+        **_by_offset("neighbour", found, "offset", reach, without_own=True),
+        **_by_offset("cls", found, "cls", reach),
+        **_by_offset("sep", found, "sep", reach),
+        **agreed,
+    }
+    if "own_error" in found:
+        variables["own_estimate_error"] = ("layer", np.sqrt(found["own_error"]["mean"]))
+    coordinates = {
+        "layer": list(layers),
+        "group": groups,
+        "mark": list(MARKS),
+        "distance": list(DISTANCES),
+        "offset": list(range(-reach, reach + 1)),
+        "bin": np.array(EDGES[:-1]),
+    }
+    return described(variables, coordinates, VARIABLES)
+
+
+def _all_groups(found: Statistics, groups: int) -> dict[str, np.ndarray]:
+    """Statistics of all groups in their order; NaN for those that do not occur."""
+    filled = {}
+    for name, values in found.items():
+        if name != "key":
+            filled[name] = np.full((groups, *values.shape[1:]), np.nan)
+            filled[name][found["key"]] = values
+    return filled
+
+
+def _by_distance(found: Mapping[str, Statistics]) -> dict[str, Any]:
+    """Neighbours by distance: means, and how each group is spread over the layers (Figure 4a)."""
+    dims = ("layer", "distance")
+    mean = found["distance"]["mean"]
+    whole = mean.sum(axis=0, keepdims=True)
+    return {
+        **with_slots("by_distance", dims, mean, found["distance_of_texts"]),
+        "by_distance_share": (dims, mean / np.where(whole > 0, whole, np.nan)),
+        "by_distance_count": ("distance", found["distance"]["count"].max(axis=0)),
+    }
+
+
+def _by_offset(
+    name: str,
+    found: Mapping[str, Statistics],
+    seen: str,
+    reach: int,
+    *,
+    without_own: bool = False,
+) -> dict[str, Any]:
+    """Totals by relative position, their share of all within reach, and pairs that there are."""
+    dims = ("layer", "offset")
+    count, mean = found[seen]["count"], found[seen]["mean"]
+    total = np.where(count > 0, np.nan_to_num(mean) * count, np.nan)
+    counted = total.copy()
+    if without_own:
+        counted[:, reach] = np.nan
+    whole = np.nansum(counted, axis=1, keepdims=True)
+    return {
+        f"{name}_total": (dims, total),
+        f"{name}_share": (dims, counted / np.where(whole > 0, whole, np.nan)),
+        **with_slots(f"{name}_mean", dims, mean, found[f"{seen}_of_texts"]),
+        f"{name}_count": ("offset", count.max(axis=0)),
+    }
+
+
+class AgreementObserver:
+    """Compares the estimate of one batch with what is exact.
+
+    Args:
+        batch: what the model is given.
+        estimate: its contributions from random directions.
+        spec: which attention and layers.
+    """
+
+    def __init__(self, batch: Batch, estimate: Attribution, spec: AttributionSpec) -> None:
+        self._present = Positions.for_kind(batch, spec.kind)[0].category >= 0
+        self._estimate = estimate
+        self._layers = list(spec.layers)
+        self._found: dict[str, Accumulator] = {}
+
+    def note_attribution(self, attribution: Attribution) -> None:
+        """Compare with what is exact, over all pairs of tokens that exactly contribute."""
+        exact = attribution.contribution[self._layers].double()
+        estimate = self._estimate.contribution[self._layers].double()
+        pair = self._present[:, :, None] & self._present[:, None]
+        truth, guess = _rows(exact, pair), _rows(estimate, pair)
+        some = np.where(truth > 0, truth, np.nan)
+        difference = np.abs(guess - some)
+        self._found |= {
+            "difference": moments(difference),
+            "relative": moments(difference / some),
+            "correlation": _correlated(some, guess),
+        }
+        if self._estimate.standard_error is not None:
+            error = _rows(self._estimate.standard_error[self._layers], pair)
+            inside = np.where(np.isnan(difference), np.nan, difference <= 2 * error)
+            self._found["inside"] = moments(inside)
+        for name, found in (("exact", exact), ("estimated", estimate)):
+            self._note_own(name, found)
+
+    def tally(self) -> Tally:
+        """The statistics of the batch."""
+        return Tally(self._found)
+
+    def _note_own(self, name: str, contribution: Contribution) -> None:
+        rows = _rows(own(contribution), self._present)
+        spread = Histogram(EDGES, rows.shape[1:])
+        spread.update(rows.clip(0.0, 1.0))
+        self._found |= {
+            f"{name}_own": moments(rows),
+            f"{name}_spread": spread,
+            f"{name}_not_largest": moments(_rows(is_not_largest(contribution), self._present)),
+        }
+
+
+def _rows(values: Tensor, there: Bool[Tensor, "batch *position"]) -> np.ndarray:
+    """Cells along the first axis, layers along the second."""
+    return array(torch.movedim(values, 0, -1)[there])
+
+
+def _correlated(first: np.ndarray, second: np.ndarray) -> Pearson:
+    found = Pearson(first.shape[1:])
+    found.update(first, second)
+    return found
+
+
+def agreement(found: Mapping[str, Mapping[str, np.ndarray]]) -> dict[str, Any]:
+    """Named arrays over layers: how far the estimate is off, and what it makes of it.
+
+    ``exact_difference`` and ``exact_relative`` are means over pairs of tokens of |estimate − exact|
+    and of its share of the exact contribution; ``exact_inside`` is the share of pairs that two
+    standard errors reach.
+    """
+    means = {
+        "exact_difference": "difference",
+        "exact_relative": "relative",
+        "exact_inside": "inside",
+        "exact_own_mean": "exact_own",
+        "exact_not_largest": "exact_not_largest",
+        "estimated_own_mean": "estimated_own",
+        "estimated_not_largest": "estimated_not_largest",
+    }
+    named: dict[str, Any] = {
+        name: ("layer", found[field]["mean"]) for name, field in means.items() if field in found
+    }
+    named["exact_correlation"] = ("layer", found["correlation"]["correlation"])
+    for name in ("exact", "estimated"):
+        spread = boxes(found[f"{name}_spread"]["counts"], np.array(EDGES))
+        named[f"{name}_own_box"] = (("layer", "mark"), spread)
+    return named
+
 
 EXACT = "exact"
 """The folder, within that of the run, in which the estimate is compared with what is exact."""

@@ -21,8 +21,8 @@ from headlight.views.parts import (
 )
 from headlight.views.pictures import BarRow, LinkDrawing, Mark, attention_lines, bars
 from headlight.vocabulary import head_name
-from headlight_papers.findings import words
-from headlight_papers.findings.coreference import ALL, best_heads
+from headlight_papers import findings as words
+from headlight_papers.findings import ALL, best_heads
 
 findings = words.coreference
 """In words, which stand first."""

@@ -18,15 +18,15 @@ from headlight.reduce import Tally
 from headlight.result import Description
 from headlight.run import State
 from headlight_papers.corpora import CoreferenceDocument, open_coreference
-from headlight_papers.corpora.spans import documents
+from headlight_papers.corpora.coreference import documents
 from headlight_papers.studies.coreference import CoreferenceSettings
-from headlight_papers.studies.coreference.baselines import BASELINES
 from headlight_papers.studies.coreference.observer import (
     DIRECTIONS,
     MENTION_KINDS,
     AntecedentObserver,
+    best_sentences,
 )
-from headlight_papers.studies.coreference.sentences import best_sentences
+from headlight_papers.studies.coreference.sieves import BASELINES
 from headlight_papers.studies.coreference.task import AntecedentExample, AntecedentExamples
 
 _HEADS = ("measure", "layer", "head", "direction", "mention_kind")
@@ -101,7 +101,7 @@ class CoreferenceStudy(WordStudy[CoreferenceSettings]):
     ``mention`` or the ``antecedent``) and kind of mention; ``count``; and the same of the
     baselines.  Accuracies are between 0 and 1, intervals over documents.  Attributes count
     documents, windows and mentions, also those left out.
-    `headlight_papers.findings.coreference.systems_table` makes Table 2 of it.
+    `headlight_papers.findings.systems_table` makes Table 2 of it.
 
     Args:
         source: what `headlight_papers.corpora.open_coreference` takes: a path, a pattern, or

@@ -13,7 +13,7 @@ from headlight.views.parts import (
     columns,
     rounded,
 )
-from headlight_papers.findings import classifiers
+from headlight_papers import findings as classifiers
 
 findings = classifiers.guided
 """In words, which stand first."""

@@ -36,10 +36,9 @@ from headlight.files import Location
 from headlight.reduce import Slots
 from headlight_papers.spans import span_score
 from headlight_papers.studies.guided import GuidedSettings
-from headlight_papers.studies.guided.guides import guided_texts
-from headlight_papers.studies.guided.models import GuidedTrainer, given_weights
+from headlight_papers.studies.guided.models import GuidedTrainer, given_weights, guided_texts
 from headlight_papers.training import begin_folder, run_stages
-from headlight_papers.training.split import digest_of, split_texts
+from headlight_papers.training.text_predictor import digest_of, split_texts
 
 SCORES_OF_MODELS = {
     "accuracy": Variable("share of correct predictions", interval="share"),

@@ -25,7 +25,7 @@ from headlight.views.parts import (
 )
 from headlight.views.parts.by import ByWhich
 from headlight.views.pictures import Box, BoxPanel, boxes
-from headlight_papers.findings import classifiers
+from headlight_papers import findings as classifiers
 from headlight_papers.sharpness import (
     boxes_by_sharpness,
     by_sharpness,

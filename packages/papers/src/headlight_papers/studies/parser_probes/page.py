@@ -13,7 +13,7 @@ from headlight.views.parts import (
     columns,
     rounded,
 )
-from headlight_papers.findings import words
+from headlight_papers import findings as words
 
 findings = words.parser_probes
 """In words, which stand first."""

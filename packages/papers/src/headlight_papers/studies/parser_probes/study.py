@@ -29,17 +29,26 @@ from headlight.corpora.corpus import CorpusCounts
 from headlight.corpora.state import source_digest
 from headlight.files import Location
 from headlight_papers.studies.parser_probes import RANDOM, ParserProbeSettings
-from headlight_papers.studies.parser_probes.batches import unknown_share, vector_table
-from headlight_papers.studies.parser_probes.control import RandomControl, random_control
-from headlight_papers.studies.parser_probes.rows import (
+from headlight_papers.studies.parser_probes.batches import (
+    RandomControl,
+    random_control,
+    unknown_share,
+    vector_table,
+)
+from headlight_papers.studies.parser_probes.evaluation import (
     ProbeJob,
     ProbeTrainer,
     TrainingData,
     dataset,
 )
-from headlight_papers.studies.word_maps.extraction import extract, missing_size
-from headlight_papers.studies.word_maps.plan import TreebankSource, WordMapPlan, plan_word_maps
-from headlight_papers.studies.word_maps.store import NO_HEAD, WordMaps
+from headlight_papers.studies.parser_probes.word_map_store import NO_HEAD, WordMaps
+from headlight_papers.studies.parser_probes.word_maps import (
+    TreebankSource,
+    WordMapPlan,
+    extract,
+    missing_size,
+    plan_word_maps,
+)
 from headlight_papers.training import begin_folder, choose_processes, run_stages
 
 CONTROL_SEED = 0
@@ -71,7 +80,7 @@ def run(  # noqa: PLR0913 - the arguments of every study, and two objects
     """Train probes on one treebank and let them parse another (Clark et al. 2019, Table 3).
 
     Args:
-        source: what is parsed; see `headlight_papers.studies.word_maps.plan.TreebankSource`.
+        source: what is parsed; see `word_maps.TreebankSource`.
         model: the model whose attention is probed.
         settings: see `ParserProbeSettings`.
         train: what is learned from, in place of the path in the settings; some of it is held out.

@@ -21,7 +21,7 @@ from headlight.views.parts import (
     rounded,
     settings_of,
 )
-from headlight_papers.findings import classifiers
+from headlight_papers import findings as classifiers
 from headlight_papers.sharpness import boxes_by_sharpness, by_sharpness, places_of
 
 findings = classifiers.permutation

@@ -10,8 +10,8 @@ from torch import Tensor
 
 from headlight.errors import UsageError
 from headlight_papers.studies.token_identity import Loss, MapKind, TokenIdentitySettings
-from headlight_papers.studies.token_identity.losses import unit
-from headlight_papers.studies.token_identity.vectors import TokenVectors, tensor
+from headlight_papers.studies.token_identity.extraction import TokenVectors, tensor
+from headlight_papers.studies.token_identity.models import unit
 
 Rows = Float[Tensor, "token dim"]
 HELD_OUT = 0.15

@@ -21,8 +21,8 @@ from headlight_papers.studies.token_identity import (
     TokenIdentitySettings,
 )
 from headlight_papers.studies.token_identity.cases import Case, Tokens
-from headlight_papers.studies.token_identity.fitting import Fitted, fit, predicted
-from headlight_papers.training.json_cache import JsonCache
+from headlight_papers.studies.token_identity.training import Fitted, fit, predicted
+from headlight_papers.training import JsonCache
 
 
 @runtime_checkable

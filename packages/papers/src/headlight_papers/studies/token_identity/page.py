@@ -19,7 +19,7 @@ from headlight.views.parts import (
     maps,
     rounded,
 )
-from headlight_papers.findings import tokens
+from headlight_papers import findings as tokens
 
 findings = tokens.token_identity
 """In words, which stand first."""

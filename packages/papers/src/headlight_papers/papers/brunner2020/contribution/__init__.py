@@ -1,1 +1,0 @@
-"""Section 5 and Appendix C: what input tokens contribute to hidden ones."""

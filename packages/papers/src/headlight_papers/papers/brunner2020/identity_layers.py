@@ -1,0 +1,407 @@
+"""Appendices B.3 and B.4: maps of one layer on others (Figures 8 to 13), and shared results."""
+
+import json
+from collections.abc import Collection, Mapping
+from dataclasses import replace
+from functools import partial
+from hashlib import sha256
+from typing import Any
+
+import numpy as np
+import pandas
+import xarray
+
+from headlight import Model
+from headlight.views.parts import By, Comparison, Curve, Drawing, Map, Section
+from headlight_papers.papers.brunner2020 import Settings, claims, published
+from headlight_papers.papers.brunner2020.pair_sets import PairSet, figures_of_sets, find_pair_set
+from headlight_papers.papers.exhibit import ExhibitSpec, exhibit
+from headlight_papers.papers.reproduction import Reproduction, model_name, model_note, states_of
+from headlight_papers.papers.settings import RUNS
+from headlight_papers.papers.writer import ExhibitWriter, frame_of, layer_names, yes_or_no
+
+EPOCHS = {"naive": 1, "linear": 50, "mlp": 25}
+"""Passes over the training tokens at most, by kind of map; the paper names no limit."""
+
+RIDGE = "ridge"
+
+OFFSETS = (-3, -2, -1, 1, 2, 3)
+
+MAP_TITLES = {"naive": "naive", "linear": "linear", "mlp": "MLP"}
+LOSS_TITLES = {"cosine": "cosine", "l2": "L2"}
+
+
+def load_same_layer(
+    reproduction: Reproduction[Settings], pairs: PairSet, kind: str
+) -> xarray.Dataset:
+    """Maps of a kind, trained and tested on the same layer; the learning rate is searched.
+
+    Those of the first set are tested on all other layers as well, so that none has to be trained
+    once more for `load_across_layers`, which finds what is known of each map in their folder.
+    """
+    chosen = reproduction.settings
+    folds = min(chosen.folds, chosen.mlp_folds) if kind == "mlp" else chosen.folds
+    across = kind != "naive" and pairs == find_pair_set(reproduction)
+    return _load(reproduction, pairs, f"same-{kind}", kind, folds=folds, across=across)
+
+
+def load_ridge(reproduction: Reproduction[Settings], pairs: PairSet) -> xarray.Dataset:
+    """Linear maps of the same layer by ridge regression, whatever the solver is."""
+    folds = reproduction.settings.folds
+    return _load(reproduction, pairs, "same-ridge", "linear", folds=folds, solver=RIDGE)
+
+
+def load_across_layers(
+    reproduction: Reproduction, pairs: PairSet, kind: str, loss: str
+) -> xarray.Dataset:
+    """Maps of a kind, trained on each layer and tested on all."""
+    training = best_training(reproduction, pairs, kind, loss)
+    title = f"across-{kind}-{loss}"
+    return _load(reproduction, pairs, title, kind, losses=(loss,), across=True, training=training)
+
+
+def load_single_layers(reproduction: Reproduction, pairs: PairSet, kind: str) -> xarray.Dataset:
+    """Maps of a kind from each layer to the one below."""
+    found = []
+    for loss in LOSS_TITLES:
+        training = best_training(reproduction, pairs, kind, loss)
+        title = f"single-{kind}-{loss}"
+        found.append(
+            _load(
+                reproduction,
+                pairs,
+                title,
+                kind,
+                losses=(loss,),
+                target="previous_layer",
+                training=training,
+            )
+        )
+    return xarray.concat(found, dim="loss", combine_attrs="override")
+
+
+def load_single_layers_of_second(reproduction: Reproduction, pairs: PairSet) -> xarray.Dataset:
+    """The naive maps from each layer to the one below, in the second model."""
+    second = reproduction.compared
+    assert second is not None  # noqa: S101 - the exhibit needs it
+    return _load(
+        reproduction, pairs, "single-compared", "naive", model=second, target="previous_layer"
+    )
+
+
+def load_neighbours(
+    reproduction: Reproduction, pairs: PairSet, kind: str, loss: str
+) -> xarray.Dataset:
+    """Maps of a kind to the input tokens up to three positions before and behind."""
+    training = best_training(reproduction, pairs, kind, loss)
+    title = f"neighbours-{kind}-{loss}"
+    return _load(
+        reproduction, pairs, title, kind, losses=(loss,), offsets=OFFSETS, training=training
+    )
+
+
+def load_by_fraction(reproduction: Reproduction, pairs: PairSet) -> xarray.Dataset:
+    """MLPs of the layer that stands where the paper's layer 11 does, on less and less data."""
+    training = best_training(reproduction, pairs, "mlp", "l2")
+    layers = load_same_layer(reproduction, pairs, "mlp")["layer"].values
+    depth = published.FRACTIONS_LAYER / published.LAYERS
+    return _load(
+        reproduction,
+        pairs,
+        "fractions",
+        "mlp",
+        losses=("l2",),
+        layers=(int(layers[round(depth * (len(layers) - 1))]),),
+        fractions=tuple(published.FRACTIONS),
+        training=training,
+    )
+
+
+def best_training(
+    reproduction: Reproduction, pairs: PairSet, kind: str, loss: str
+) -> dict[str, Any]:
+    """Return the settings of training, with the best learning rate for maps of the same layer."""
+    training = {"epochs": EPOCHS[kind], "precision": "medium"}
+    if kind == "naive":
+        return training
+    found = load_same_layer(reproduction, pairs, kind)
+    if str(found["solver"].sel(map=kind).item()) != "adam":
+        return training
+    rates = found["parameter"].sel(map=kind, loss=loss).values
+    return training | {"rates": (float(np.nanmedian(rates)),)}
+
+
+def _load(
+    reproduction: Reproduction[Settings],
+    pairs: PairSet,
+    title: str,
+    kind: str,
+    *,
+    model: Model | None = None,
+    **choices: Any,
+) -> xarray.Dataset:
+    """A study of one kind of map, in a folder where all of them share the hidden tokens."""
+    model = model or reproduction.model
+    if pairs.task == "mnli":  # as few as in the paper, where that is fewer
+        pairs = replace(pairs, limit=min(pairs.limit, published.MNLI_IDENTITY_EXAMPLES))
+    defaults: dict[str, Any] = {
+        "maps": (kind,),
+        "solver": reproduction.settings.solver,
+        "folds": 1,
+        "training": {"epochs": EPOCHS[kind], "precision": "medium"},
+    }
+    # Hidden tokens of another model, or of other pairs, are kept beside these.
+    of = json.dumps([model.identity(), states_of(pairs.reads)])
+    mark = sha256(of.encode()).hexdigest()[:8]
+    return reproduction.run(
+        "token_identity",
+        pairs.pairs,
+        max_length=pairs.length,
+        reads=pairs.reads,
+        name=f"identity-{title}-{pairs.name}",
+        model=model,
+        objects={"cache": reproduction.folder / RUNS / f"identity-{pairs.name}-{mark}"},
+        rate_search="shared",
+        seed=reproduction.settings.seed,
+        **(defaults | choices),
+    )
+
+
+def identity_notes(
+    reproduction: Reproduction, pairs: PairSet, *results: xarray.Dataset
+) -> list[str]:
+    """Return notes on how model, data and training differ from the paper's."""
+    attributes = results[0].attrs
+    read = pairs.note(int(attributes["examples"]), int(attributes["tokens"]))
+    return [model_note(reproduction), read, *map(_training_note, results)]
+
+
+def _training_note(found: xarray.Dataset) -> str:
+    """Return the note on how the maps of a result were trained."""
+    (kind,) = found["map"].values
+    folds = found.sizes["fold"]
+    splits = f"{folds} random splits" if folds > 1 else "one random split"
+    if kind == "naive":
+        return f"The naive map was tested on the test sequences of {splits}."
+    title = "MLPs" if kind == "mlp" else "Linear maps"
+    if str(found["solver"].item(0)) == RIDGE:
+        return (
+            f"{title} are ridge regressions on {splits} (for cosine distance, to input tokens "
+            "divided by their length); λ was chosen on the validation tokens."
+        )
+    training = json.loads(found.attrs["settings"])["training"]
+    rates = ", ".join(
+        f"{float(found['parameter'].sel(loss=loss).median()):g} for {LOSS_TITLES[str(loss)]}"
+        for loss in found["loss"].values
+    )
+    stopped = float((found["epochs"] < training["epochs"]).mean())
+    limit = training["epochs"]
+    return (
+        f"{title} were trained on {splits}, at most {limit} epochs ({100 * stopped:.0f}% "
+        f"stopped earlier), with the learning rate {rates}: found once for each kind of map and "
+        "loss, among the seven of the paper, for input tokens of the last layer on the first "
+        "split. Products of matrices may be rounded to "
+        "bfloat16 in training."
+    )
+
+
+SHOWN = 4
+"""Layers whose maps are drawn as lines: the first, the middle and the last two."""
+
+
+def generalisation(
+    reproduction: Reproduction, writer: ExhibitWriter, kind: str, loss: str
+) -> Section:
+    """Maps trained on one layer and tested on all.
+
+    Args:
+        reproduction: on which model and data.
+        writer: of the files.
+        kind: of map, ``linear`` or ``mlp``.
+        loss: ``cosine`` or ``l2``.
+    """
+    pairs = find_pair_set(reproduction)
+    found = load_across_layers(reproduction, pairs, kind, loss)
+    label = f"{MAP_TITLES[kind]}, {LOSS_TITLES[loss]}"
+    rates = found["rate_across_mean"].squeeze(drop=True)
+    names = layer_names(rates)
+    frame = pandas.DataFrame(100 * rates.values, columns=[f"on {name}" for name in names])
+    frame.insert(0, "trained on", names)
+    claim = claims.easier_downwards(rates, "MLPs" if kind == "mlp" else "linear maps")
+    return Section(
+        explanation="Maps are trained to recover input tokens from the hidden tokens of one layer, "
+        "and tested on those of every layer, of other sequences.",
+        drawings=[
+            across(
+                writer,
+                found,
+                label,
+                caption=f"Share of test tokens identified in each layer, {label}.",
+                alternative=f"On average {claim.ours} the layer of training.",
+            ),
+            writer.maps(
+                found.squeeze(drop=True),
+                Map(
+                    "rate_across_mean",
+                    label,
+                    rows=By("layer", heading="trained on layer"),
+                    columns=By("tested_layer", heading="tested on layer"),
+                    unit="",
+                ),
+                caption="The same for maps of every layer.",
+                alternative=f"Rows are layers of training, columns those of testing: {label}.",
+                name="all",
+            ),
+        ],
+        tables=[writer.table(frame, "In percent", formats=".1f")],
+        comparisons=[claim.comparison],
+        notes=identity_notes(reproduction, pairs, found),
+    )
+
+
+figure_8, figure_9, figure_10 = (
+    ExhibitSpec(
+        f"figure-{number}",
+        f"Maps of one layer on all layers: {MAP_TITLES[kind]}, {LOSS_TITLES[loss]}",
+        f"Brunner et al. (2020), Figure {number} and Appendix B.3",
+        partial(generalisation, kind=kind, loss=loss),
+        ("pairs",),
+    )
+    for number, kind, loss in ((8, "linear", "l2"), (9, "mlp", "l2"), (10, "mlp", "cosine"))
+)
+
+
+def across(writer: ExhibitWriter, found: xarray.Dataset, title: str, **words: Any) -> Drawing:
+    """Lines of the first, the middle and the last two layers' maps over the layers tested."""
+    count = found.sizes["layer"]
+    shown = sorted({0, (count - 1) // 2, max(count - 2, 0), count - 1})[:SHOWN]
+    curve = Curve(
+        "rate_across_mean",
+        "trained on {layer}",
+        title,
+        by="layer",
+        over="tested_layer",
+        percent=True,
+        x_label="tested on layer",
+        y_label="identified",
+        marked=True,
+    )
+    return writer.curves(found.isel(layer=shown).squeeze(drop=True), curve, **words)
+
+
+@exhibit(
+    "figure-11",
+    "Identity across single layers",
+    "Brunner et al. (2020), Figure 11 and Appendix B.4",
+    ("pairs",),
+)
+def figure_11(reproduction: Reproduction, writer: ExhibitWriter) -> Section:
+    """All maps from each layer to the one below."""
+    pairs = find_pair_set(reproduction)
+    results = {kind: load_single_layers(reproduction, pairs, kind) for kind in MAP_TITLES}
+    rates = {
+        f"{MAP_TITLES[kind]}, {LOSS_TITLES[str(loss)]}": _rates(found, str(loss))
+        for kind, found in results.items()
+        for loss in found["loss"].values
+    }
+    naive = {loss: float(_rates(results["naive"], loss).mean()) for loss in LOSS_TITLES}
+    compared = Comparison(
+        "naive lookup: cosine distance finds more than L2, on average over layers",
+        "yes",
+        yes_or_no(naive["cosine"] > naive["l2"]),
+        note=f"{100 * naive['cosine']:.1f}% against {100 * naive['l2']:.1f}%",
+    )
+    notes = identity_notes(reproduction, pairs, *results.values())
+    dashed = [label for label in rates if label.endswith(LOSS_TITLES["l2"])]
+    return replace(_between(writer, rates, dashed, pairs), comparisons=[compared], notes=notes)
+
+
+def two_models(reproduction: Reproduction, writer: ExhibitWriter, name: str | None) -> Section:
+    """The naive map from each layer to the one below, in the model and in a second one.
+
+    Args:
+        reproduction: on which models and data.
+        writer: of the files.
+        name: of the set of pairs; None for the first.
+    """
+    pairs = find_pair_set(reproduction, name)
+    results = {
+        "the model": load_single_layers(reproduction, pairs, "naive"),
+        "the second": load_single_layers_of_second(reproduction, pairs),
+    }
+    rates = {
+        f"{label}, {LOSS_TITLES[loss]}": _rates(found, loss)
+        for label, found in results.items()
+        for loss in LOSS_TITLES
+    }
+    dashed = [label for label in rates if label.startswith("the model")]
+    names = [model_name(found.attrs["model"]) for found in results.values()]
+    note = (
+        f"Dashed is {names[0]}, solid the second model, {names[1]}; in the paper BERT before and "
+        "after it was fine-tuned on this set."
+    )
+    notes = identity_notes(reproduction, pairs, results["the model"])
+    return replace(
+        _between(writer, rates, dashed, pairs), comparisons=_drops(results), notes=[*notes, note]
+    )
+
+
+figure_12, figure_13 = figures_of_sets(
+    two_models,
+    "Identity across single layers of two models",
+    (12, None, "Appendix B.4"),
+    (13, "cola", "Appendix B.4"),
+    needs=("compared",),
+)
+
+
+def _drops(results: Mapping[str, xarray.Dataset]) -> list[Comparison]:
+    """By how much the rate changes across the last layer, against the one before."""
+    return [
+        Comparison(
+            f"naive, {LOSS_TITLES[loss]}: change across the last layer, {label}",
+            None,
+            100 * float(rates[-1] - rates[-2]) if len(rates) > 1 else None,
+            "pp",
+        )
+        for label, found in results.items()
+        for loss in LOSS_TITLES
+        for rates in (_rates(found, loss),)
+    ]
+
+
+def _between(
+    writer: ExhibitWriter,
+    rates: Mapping[str, xarray.DataArray],
+    dashed: Collection[str],
+    pairs: PairSet,
+) -> Section:
+    """The drawing and table of rates between one layer and the next."""
+    frame = frame_of({label: 100 * one for label, one in rates.items()})
+    found = xarray.concat(list(rates.values()), pandas.Index(rates, name="map"))
+    first = next(iter(rates))
+    return Section(
+        explanation="How often a hidden token is found again among the hidden tokens of the layer "
+        "below it, of the same sequence; for the first layer, among its input tokens.",
+        drawings=[
+            writer.curves(
+                found.to_dataset(name="rate"),
+                Curve(
+                    "rate",
+                    by="map",
+                    dashed=dashed,
+                    percent=True,
+                    y_label="identified in the layer below",
+                ),
+                caption=f"Share of test tokens found again in the layer below, {pairs.title}.",
+                alternative=f"{first}: " + ", ".join(f"{value:.1f}%" for value in frame[first]),
+            )
+        ],
+        tables=[writer.table(frame, "By layer, in percent", formats=".1f")],
+    )
+
+
+def _rates(found: xarray.Dataset, loss: str) -> xarray.DataArray:
+    """By layer."""
+    rates = found["rate_mean"].sel(loss=loss)
+    return rates.squeeze([dim for dim in rates.dims if dim != "layer"], drop=True)

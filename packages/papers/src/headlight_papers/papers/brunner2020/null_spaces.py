@@ -1,0 +1,284 @@
+"""Sections 3.2 and 3.3: null spaces of attention, a counterexample, and results that are shared."""
+
+from collections.abc import Iterator
+from itertools import cycle
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pandas
+import xarray
+
+from headlight.corpora import Corpus, CorpusCounts, Document, open_corpus
+from headlight.views.parts import Comparison, Curve, Section
+from headlight.vocabulary import ValueBias
+from headlight_papers.papers.brunner2020 import Settings
+from headlight_papers.papers.exhibit import exhibit
+from headlight_papers.papers.reproduction import (
+    Reproduction,
+    text_notes,
+    text_settings,
+    text_source,
+)
+from headlight_papers.papers.writer import ExhibitWriter, count_heads, frame_of, percent
+
+FIRST = (
+    "The old mill by the river was built in 1802 by a family of farmers, and for more than a "
+    "hundred years it ground all the grain that the villages of the valley could bring to it."
+)
+SECOND = (
+    "There are many reasons why the mill was given up: firstly, the river was moved to make room "
+    "for a road; secondly, the children of the last miller left their home because they wanted to "
+    "live in the city, where they found work in a new factory; and thirdly, bread came to the "
+    "shops on the train every morning. Today visitors come on Sundays, when a friend of the family "
+    "opens its doors and shows them how the great wheel turned the stones."
+)
+"""Two paragraphs of ours, longer than the heads of most models are wide."""
+
+BEGINNINGS = (None, 8, None, 16, None, 24, None, 32, None, 48, None, 64)
+"""Every other paragraph is cut to this many words, one after the other."""
+PARAGRAPHS = (
+    "Correlations, ranks and null spaces are of single paragraphs, every other one cut to its "
+    "first 8 to 64 words, so that there are texts of all lengths; the paper's are the segments of "
+    "Clark et al."
+)
+
+METHODS = ("random", "farthest")
+ROWS = 8
+"""Rows of a head for which the farthest alternative is looked for."""
+
+
+def value_bias(reproduction: Reproduction) -> ValueBias:
+    """As in the paper, whose T has no value bias; with it where it cannot be told apart."""
+    sites = reproduction.model.sites_of(reproduction.kind)
+    return "exclude" if all(site.value_bias is not None for site in sites) else "include"
+
+
+def bias_note(reproduction: Reproduction) -> str:
+    """Return the note on the value bias in T."""
+    if value_bias(reproduction) == "exclude":
+        return "T = E W^V H is without the value bias, as in the paper."
+    return "T has the value bias in it, which could not be told apart in this model."
+
+
+def load_survey(reproduction: Reproduction) -> xarray.Dataset:
+    """Raw and effective attention to kinds of tokens, on pairs of paragraphs."""
+    return reproduction.run(
+        "survey",
+        text_source(reproduction),
+        name="attention-survey",
+        measures=("weight", "effective"),
+        value_bias=value_bias(reproduction),
+        **text_settings(reproduction),
+    )
+
+
+def load_identifiability(reproduction: Reproduction) -> xarray.Dataset:
+    """Ranks, null spaces and correlations by length, on single paragraphs, long and short."""
+    text, bias = text_source(reproduction), value_bias(reproduction)
+    settings = text_settings(reproduction) | {"pairs": False, "value_bias": bias}
+    return reproduction.run(
+        "survey",
+        _paragraphs(text),
+        name="identifiability",
+        reads=[text],
+        measures=("effective",),
+        numbers=("null_space",),
+        passages=False,
+        token_types=0,
+        **settings,
+    )
+
+
+def passage(reproduction: Reproduction) -> tuple[str, str]:
+    """Our two paragraphs, or as many of their words as the model takes."""
+    texts = FIRST.split(), SECOND.split()
+    room = reproduction.model.longest or len(FIRST + SECOND)
+    for share in (1.0, 0.75, 0.5, 0.35, 0.25, 0.15, 0.1):
+        first, second = (" ".join(words[: max(1, int(share * len(words)))]) for words in texts)
+        if len(reproduction.tokenizer(first, second)["input_ids"]) <= room:
+            break
+    return first, second
+
+
+def _paragraphs(source: str) -> Corpus:
+    """Every paragraph as a document of its own, or its beginning."""
+    opened = open_corpus(source)
+
+    def read(_: CorpusCounts) -> Iterator[Document]:
+        units = (
+            (f"{document.name}#{number}", paragraph)
+            for document in opened
+            for number, paragraph in enumerate(document.paragraphs)
+        )
+        for (name, paragraph), words in zip(units, cycle(BEGINNINGS), strict=False):
+            yield Document(name, (" ".join(paragraph.split()[:words]),))
+
+    return Corpus(opened.source, read)
+
+
+def load_alternatives(reproduction: Reproduction[Settings]) -> xarray.Dataset:
+    """Other attention of the same output, of the first head of every layer, on a text of ours."""
+    sites = reproduction.model.sites_of(reproduction.kind)
+
+    def make(_: Path) -> xarray.Dataset:
+        found = [
+            [_try_alternatives(reproduction, site.layer, method) for method in METHODS]
+            for site in sites
+        ]
+        values = {
+            name: (("layer", "method"), np.array([[each[name] for each in row] for row in found]))
+            for name in found[0][0]
+        }
+        coordinates = {"layer": [site.layer for site in sites], "method": list(METHODS)}
+        return xarray.Dataset(values, coords=coordinates)
+
+    seed = reproduction.settings.seed
+    return reproduction.keep(
+        "alternatives", "alternatives", make, text=passage(reproduction), seed=seed
+    )
+
+
+def _try_alternatives(
+    reproduction: Reproduction[Settings], layer: int, method: str
+) -> dict[str, Any]:
+    """One head: how many rows can be changed, by how much, and what the model says to it."""
+    model, texts = reproduction.model, passage(reproduction)
+    place: dict[str, Any] = {"layer": layer, "head": 0, "kind": reproduction.kind}
+    whole = model.alternatives(*texts, **place)
+    if method == "farthest":
+        chosen = np.linspace(0, whole.exists.size - 1, ROWS).astype(int)
+        queries = tuple(dict.fromkeys(chosen.tolist()))
+        seed = reproduction.settings.seed
+        whole = model.alternatives(*texts, **place, method="farthest", queries=queries, seed=seed)
+    dataset = whole.dataset
+    moved = whole.total_variation.values[:, whole.exists.values]
+    return {
+        "tokens": dataset.sizes["key"],
+        "rank_with_ones": int(dataset["rank_with_ones"].max()),
+        "rows": int(dataset["asked"].sum()),
+        "changed": int(whole.exists.sum()),
+        "mean": float(moved.mean()) if moved.size else np.nan,
+        "most": float(moved.max()) if moved.size else np.nan,
+        "difference": float(whole.output_difference.max()) if moved.size else np.nan,
+        "rounding": float(dataset.attrs["rounding"]),
+        "size": float(dataset.attrs["output_size"]),
+    }
+
+
+BOUND = "#f0a500"
+"""The colour of what a dimension cannot be below, light enough to be seen over a dark line."""
+
+
+@exhibit(
+    "section-3",
+    "Attention cannot be told from the output",
+    "Brunner et al. (2020), Sections 3.2 and 3.3",
+)
+def section_3(reproduction: Reproduction, writer: ExhibitWriter) -> Section:
+    """Null spaces against their bounds, and alternatives that the model cannot tell apart."""
+    found, tried = load_identifiability(reproduction), load_alternatives(reproduction)
+    heads = count_heads(found["rank_by_length"])
+    table = _null_table(found)
+    most = float(tried["difference"].max())
+    rows = frame_of({str(name): values for name, values in tried.data_vars.items()})
+    return Section(
+        explanation="Above: dimensions of the left null spaces of T and of [T, 1], T with a column "
+        "of ones, by the length of the text, beside what they cannot be below. Below, a "
+        "counterexample: in the first head of every layer, attention is replaced by other "
+        "distributions with the same output, and the model is run with them. random: along a "
+        "random direction of LN([T, 1]) to its end (Eq. 7), in every row; farthest: the largest "
+        f"total variation that repeated linear programs find, in {ROWS} rows.",
+        drawings=[
+            writer.curves(
+                _means(found),
+                *_dimensions(float(found["null_dimension"].mean(("layer", "head")).max())),
+                caption="Dimension of the null spaces by length, means over texts and heads.",
+                alternative="; ".join(
+                    f"{row['tokens']:.0f} tokens: {row['dim LN(T)']:.1f}"
+                    for row in table.to_dict("records")
+                ),
+            )
+        ],
+        tables=[
+            writer.table(
+                table,
+                f"By length, means over {heads} heads",
+                formats=dict.fromkeys(table.columns[2:], ".1f"),
+                name="null-spaces",
+            ),
+            writer.table(
+                rows,
+                "Alternatives of the first head of each layer",
+                formats={"difference": ".1e", "rounding": ".1e", "mean": ".3f", "most": ".3f"},
+                note="mean and most: total variation of the changed rows; difference: largest "
+                "change of an output of the model; rounding: the same with the model's own "
+                "attention put in its own place; size: the largest output.",
+                name="alternatives",
+            ),
+        ],
+        comparisons=[
+            Comparison(
+                "texts and heads in which dim LN(T) is just its bound",
+                "all, if E, W^V and H have full rank",
+                percent(_share(found, "equal_count")),
+                "%",
+            ),
+            Comparison(
+                "texts and heads in which dim LN([T, 1]) is just its bound",
+                None,
+                percent(_share(found, "equal_with_ones_count")),
+                "%",
+            ),
+            Comparison(
+                "largest change of an output under alternative attention",
+                0,
+                None if np.isnan(most) else f"{most:.1e}",
+                note=f"rounding alone: {float(tried['rounding'].max()):.1e}",
+            ),
+        ],
+        notes=[*text_notes(reproduction, found), PARAGRAPHS, bias_note(reproduction)],
+    )
+
+
+def _share(found: xarray.Dataset, name: str) -> float:
+    pairs = float((found["rank_by_length"].notnull() * found["text_count"]).sum())
+    return float(found[name].sum()) / pairs
+
+
+def _means(found: xarray.Dataset) -> xarray.Dataset:
+    """Return null spaces by length, means over heads."""
+    names = ["rank_by_length", "null_dimension", "null_dimension_with_ones", "bound"]
+    names += ["bound_with_ones", "keys_mean", "text_count"]
+    return found[names].mean(("layer", "head"))
+
+
+def _null_table(found: xarray.Dataset) -> pandas.DataFrame:
+    """One row per bin of lengths."""
+    means = _means(found)
+    return pandas.DataFrame(
+        {
+            "tokens": means["keys_mean"].values,
+            "texts": means["text_count"].values.astype(int),
+            "rank T": means["rank_by_length"].values,
+            "dim LN(T)": means["null_dimension"].values,
+            "LN(T) at least": means["bound"].values,
+            "dim LN([T, 1])": means["null_dimension_with_ones"].values,
+            "LN([T, 1]) at least": means["bound_with_ones"].values,
+        }
+    )
+
+
+def _dimensions(largest: float) -> Iterator[Curve]:
+    """Side by side, as the two spaces differ by one dimension at most; on the same axes."""
+    top = 1.05 * largest or 1.0
+    axes: dict[str, Any] = {
+        "over": "keys_mean",
+        "x_label": "tokens",
+        "y_label": "dimension",
+        "limits": (-0.05 * top, top),
+    }
+    for panel, ending in {"LN(T)": "", "LN([T, 1])": "_with_ones"}.items():
+        yield Curve(f"null_dimension{ending}", "dimension", panel, marked=True, **axes)
+        # Over the other: where they are one, as the paper says, both are seen.
+        yield Curve(f"bound{ending}", "bound", panel, colour=BOUND, dashed=True, **axes)

@@ -1,1 +1,0 @@
-"""Section 5 and Appendix E: the words of translations linked by cross-attention."""

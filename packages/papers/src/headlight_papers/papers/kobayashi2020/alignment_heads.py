@@ -1,0 +1,283 @@
+"""Alignment error rates of heads, and soft alignments of translations (Figures 8 and 13 to 17)."""
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from functools import partial
+from itertools import islice
+from typing import Literal
+
+import numpy as np
+import pandas
+import xarray
+
+from headlight.corpora import SAMPLE_LINKS, SAMPLE_TRANSLATIONS, TranslationPair, open_parallel
+from headlight.findings.estimates import Estimate, estimates
+from headlight.links import Gold, open_links
+from headlight.views.parts import (
+    By,
+    Comparison,
+    Curve,
+    Drawing,
+    DrawnAlignment,
+    Section,
+    Table,
+    alignment_picture,
+)
+from headlight_papers.papers.exhibit import exhibit
+from headlight_papers.papers.kobayashi2020 import Settings, published
+from headlight_papers.papers.kobayashi2020.aligners import (
+    LABELS,
+    STEPS,
+    aligned_of,
+    alignment_notes,
+    load_attention,
+    translator_note,
+    translator_of,
+)
+from headlight_papers.papers.reproduction import Reproduction
+from headlight_papers.papers.writer import ExhibitWriter, frame_of, head_name
+
+
+@exhibit(
+    "head-aer",
+    "Error rates and mean norms of heads",
+    "Kobayashi et al. (EMNLP 2020), Section 5",
+    ("translator", "gold"),
+)
+def head_aer(reproduction: Reproduction, writer: ExhibitWriter) -> Section:
+    """Whether a head that moves much links words well."""
+    found = load_attention(reproduction)
+    titles = {step: f"{name}: ρ = {spearman(found, step):.2f}" for step, name in STEPS.items()}
+    said = [
+        f"with {name} ρ = {spearman(found, step):.2f}, and layer {highest_layer(found)[0] + 1}, "
+        f"which has the highest mean norm, an error rate of {highest_layer(found, step)[1]:.1%}"
+        for step, name in STEPS.items()
+    ]
+    note = f"Over {_count(found)} heads, {'; '.join(said)}."
+    return Section(
+        explanation="Each dot is a head: the mean norm of what it moves, over all places of source "
+        "and target, and the alignment error rate of its norms. Where ρ is negative, heads that "
+        "move much link words well, and a layer or head can be chosen without gold links.",
+        drawings=[
+            writer.curves(
+                found.sel(measure="norm"),
+                Curve(
+                    "head_error_rate",
+                    "layer {layer}",
+                    "{step}",
+                    by=(By("step", titles), "layer"),
+                    over="head_mean_norm",
+                    x_label="mean ‖αf(x)‖",
+                    y_label="AER",
+                    percent=True,
+                    ordered=True,
+                    joined=False,
+                ),
+                caption="All heads, by layer.",
+                alternative=note,
+                columns=2,
+            )
+        ],
+        tables=[_table(found, writer)],
+        comparisons=list(_comparisons(found)),
+        notes=[note, *alignment_notes(reproduction)],
+    )
+
+
+def spearman(found: xarray.Dataset, step: str) -> float:
+    """Spearman's ρ between error rate and mean norm, over the heads that link anything."""
+    frame = pandas.DataFrame(
+        {
+            "norm": found["head_mean_norm"].values.ravel(),
+            "rate": found["head_error_rate"].sel(measure="norm", step=step).values.ravel(),
+        }
+    )
+    ranks = frame.dropna().rank()
+    return float(ranks["norm"].corr(ranks["rate"]))
+
+
+def highest_layer(found: xarray.Dataset, step: str = "input") -> tuple[int, Estimate]:
+    """The layer with the highest mean norm, from 0, and its error rate."""
+    highest = int(found["mean_norm"].fillna(-np.inf).argmax("layer"))
+    cell = found.sel(measure="norm", step=step).isel(layer=highest)
+    return int(cell["layer"]), estimates(cell, "error_rate", ())
+
+
+def highest_head(found: xarray.Dataset, step: str) -> tuple[str, Estimate]:
+    """The head with the highest mean norm, by the paper's name, and its error rate."""
+    place = found["head_mean_norm"].argmax(("layer", "head"))
+    cell = found.sel(measure="norm", step=step).isel(place)
+    return head_name(int(cell["layer"]), int(cell["head"])), estimates(cell, "head_error_rate", ())
+
+
+def _count(found: xarray.Dataset) -> int:
+    return int(found["head_mean_norm"].notnull().sum())
+
+
+def _table(found: xarray.Dataset, writer: ExhibitWriter) -> Table:
+    columns = {"mean norm": found["head_mean_norm"]}
+    for step, name in STEPS.items():
+        for measure, label in LABELS.items():
+            cell = found["head_error_rate"].sel(measure=measure, step=step)
+            columns[f"{label}, {name}"] = 100 * cell
+    frame = frame_of(columns).sort_values("mean norm", ascending=False, ignore_index=True)
+    return writer.table(
+        frame[["head", *columns]],
+        "All heads, those of the highest mean norm first: error rates in percent",
+        formats={"mean norm": ".2f", **dict.fromkeys(list(columns)[1:], ".1f")},
+    )
+
+
+def _comparisons(found: xarray.Dataset) -> Iterator[Comparison]:
+    five = "there five translators (EMNLP 2020)"
+    for step, name in STEPS.items():
+        yield Comparison(
+            f"ρ of error rate and mean norm, {name}",
+            published.HEAD_SPEARMAN[step],
+            spearman(found, step),
+            digits=2,
+            note=five,
+        )
+    for step, name in STEPS.items():
+        layer, rate = highest_layer(found, step)
+        yield Comparison(
+            f"AER of the layer of the highest mean norm, {name}",
+            published.HIGHEST_NORM["layer", step],
+            100 * float(rate.value),
+            note=f"{five}, here layer {layer + 1}",
+        )
+    for step, name in STEPS.items():
+        head, rate = highest_head(found, step)
+        yield Comparison(
+            f"AER of the head of the highest mean norm, {name}",
+            published.HIGHEST_NORM["head", step],
+            100 * float(rate.value),
+            note=f"{five}, here head {head}",
+        )
+
+
+DRAWN = 2
+"""Translations that are drawn."""
+MOST_WORDS = 16
+"""Of a sentence of a corpus that is drawn."""
+SECOND = 1
+"""The layer of Figure 8, from 0: the paper's best one by norms."""
+MEASURES: tuple[Literal["weight", "norm"], ...] = ("weight", "norm")
+
+
+@dataclass(frozen=True)
+class Example:
+    """One translation, and the gold links of its words."""
+
+    pair: TranslationPair
+    gold: Gold
+
+
+@exhibit(
+    "figure-8",
+    "Soft alignments in layer 2",
+    "Kobayashi et al. (2020), Figure 8 and Section 5",
+    ("translator",),
+)
+def figure_8(reproduction: Reproduction, writer: ExhibitWriter) -> Section:
+    """The layer that is the paper's best one by norms."""
+    layers = _layers(reproduction)
+    chosen = [layer for layer in layers if layer == SECOND] or layers[:1]
+    return _content(reproduction, writer, chosen)
+
+
+@exhibit(
+    "figure-13",
+    "Soft alignments in the other layers",
+    "Kobayashi et al. (2020), Figures 13 to 17 and Appendix E",
+    ("translator",),
+)
+def figure_13(reproduction: Reproduction, writer: ExhibitWriter) -> Section:
+    """Figures 13 to 17, one layer each, as one exhibit."""
+    layers = [layer for layer in _layers(reproduction) if layer != SECOND]
+    return _content(reproduction, writer, layers)
+
+
+def _layers(reproduction: Reproduction) -> list[int]:
+    return [site.layer for site in translator_of(reproduction).sites_of("cross")]
+
+
+def _content(
+    reproduction: Reproduction[Settings], writer: ExhibitWriter, layers: Sequence[int]
+) -> Section:
+    examples = list(islice(_examples(reproduction), DRAWN))
+    pictures = [
+        picture for layer in layers for picture in _pictures(reproduction, writer, layer, examples)
+    ]
+    source = (
+        "The translations are of the sample that comes with the package, from German to English."
+        if reproduction.settings.drawn == "sample"
+        else f"The translations are the first of at most {MOST_WORDS} words on either side."
+    )
+    return Section(
+        explanation="Every row is a target word, and shows its shares of the source words, by the "
+        "mean weight of the heads and by the norm of what they move together; what special tokens "
+        "have is not shown. The gold links are framed. The row is that of the step which reads the "
+        "word (AWI).",
+        drawings=pictures,
+        notes=[source, translator_note(reproduction)],
+    )
+
+
+def _examples(reproduction: Reproduction[Settings]) -> list[Example]:
+    if reproduction.settings.drawn == "sample" or reproduction.sources.aligned is None:
+        pairs = list(open_parallel(SAMPLE_TRANSLATIONS))
+        gold = list(open_links(SAMPLE_LINKS, sentences=len(pairs)))
+    else:
+        aligned = aligned_of(reproduction)
+        pairs, gold = aligned.pairs, aligned.gold
+    return [
+        Example(pair, links)
+        for pair, links in zip(pairs, gold, strict=True)
+        if 0 < max(len(pair.source.split()), len(pair.target.split())) <= MOST_WORDS
+    ]
+
+
+def _pictures(
+    reproduction: Reproduction, writer: ExhibitWriter, layer: int, examples: Sequence[Example]
+) -> list[Drawing]:
+    found = {}
+    for measure in MEASURES:
+        pairs = [example.pair for example in examples]
+        aligned = translator_of(reproduction).align(pairs, measure=measure, layer=layer)
+        found[measure] = list(aligned)
+    pictures = []
+    for number, example in enumerate(examples):
+        soft = {measure: each[number].soft for measure, each in found.items()}
+        drawn = DrawnAlignment(
+            example.pair.name,
+            example.pair.source.split(),
+            example.pair.target.split(),
+            {measure: matrix for measure, matrix in soft.items() if matrix is not None},
+            found["norm"][number].links,
+            example.gold.possible,
+        )
+        name = f"layer-{layer + 1}-{number + 1}"
+        writer.keep(_frame(drawn), name)
+        caption = f"Layer {layer + 1}: {example.pair.source} → {example.pair.target}"
+        pictures.append(
+            writer.picture(
+                partial(alignment_picture, drawn),
+                caption,
+                f"Soft alignments by weight and by norm. {caption}",
+                name,
+            )
+        )
+    return pictures
+
+
+def _frame(drawn: DrawnAlignment) -> pandas.DataFrame:
+    """A row for each pair of words, with its shares and whether people linked it."""
+    rows = []
+    for target, target_word in enumerate(drawn.target):
+        for source, source_word in enumerate(drawn.source):
+            shares = {name: float(soft[target, source]) for name, soft in drawn.soft.items()}
+            linked = drawn.gold is not None and (source, target) in drawn.gold
+            words = {"target": target_word, "source": source_word}
+            rows.append({**words, **shares, "gold": "yes" if linked else "no"})
+    return pandas.DataFrame(rows)

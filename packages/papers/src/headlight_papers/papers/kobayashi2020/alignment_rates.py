@@ -1,0 +1,311 @@
+"""Alignment error rates of all methods (Table 3) and by layer (Figure 7)."""
+
+from collections.abc import Iterator, Mapping, Sequence
+
+import pandas
+import xarray
+
+from headlight.findings.estimates import Estimate
+from headlight.views.parts import By, Comparison, Curve, Drawing, Section, Table, bars
+from headlight_papers.papers.exhibit import exhibit
+from headlight_papers.papers.kobayashi2020 import Settings, published
+from headlight_papers.papers.kobayashi2020.aligners import (
+    FORWARD,
+    INPUT_METHODS,
+    LABELS,
+    SMOOTHGRADS,
+    STEPS,
+    OtherAligner,
+    aligned_of,
+    alignment_notes,
+    all_others,
+    best_layer,
+    load_attention,
+    load_inputs,
+    max_gradients,
+    mean_of_layers,
+)
+from headlight_papers.papers.reproduction import Reproduction
+from headlight_papers.papers.writer import ExhibitWriter, layer_names
+
+ATTENTION, INPUTS, ALIGNERS = "attention", "gradients and predictions", "word aligners"
+
+
+@exhibit(
+    "table-3",
+    "Alignment error rates",
+    "Kobayashi et al. (2020), Table 3 and Section 5",
+    ("translator", "gold"),
+)
+def table_3(reproduction: Reproduction, writer: ExhibitWriter) -> Section:
+    """The translator's attention, gradients and predictions, and word aligners."""
+    found = load_attention(reproduction)
+    inputs = {method.label: load_inputs(reproduction, method) for method in INPUT_METHODS}
+    others, missing = all_others(reproduction)
+    frame = pandas.DataFrame(
+        [
+            *_attention_rows(found),
+            *(_row(INPUTS, label, rate) for label, rate in inputs.items()),
+            *(_row(ALIGNERS, other.name, other.rate) for other in others if other.is_forward),
+        ]
+    )
+    best = int(frame["AER"].argmin())
+    return Section(
+        explanation="Every target word is linked to the source word with the largest value. A row "
+        "of cross-attention speaks for the word that the decoder reads in that step (AWI) or for "
+        "the one that it predicts (AWO). The alignment error rate (AER), in percent, is 0 when all "
+        "sure links and only possible ones are found. The best layer is the best one by these very "
+        "gold links, as in the paper. Intervals: 95%, sentences resampled.",
+        drawings=[_picture(frame, _published(others), writer)],
+        tables=[
+            writer.table(
+                frame,
+                "Alignment error rates in percent",
+                formats=dict.fromkeys(("AER", "low", "high", "mean of layers"), ".1f"),
+                highlight=[(best, "AER")],
+                note="Highlighted: the lowest. Word aligners: their links from source to target.",
+            ),
+            *_directions(others, writer),
+        ],
+        comparisons=[
+            *attention_comparisons(found),
+            *_other_comparisons(inputs, others),
+        ],
+        notes=[*alignment_notes(reproduction), *_gradient_notes(reproduction), *missing],
+    )
+
+
+def _directions(others: list[OtherAligner], writer: ExhibitWriter) -> list[Table]:
+    """All links of other aligners: of either direction, and put together."""
+    if not others:
+        return []
+    columns = dict.fromkeys(other.links or FORWARD for other in others)
+    rows: dict[str, dict[str, object]] = {
+        other.name: {"aligner": other.name, **dict.fromkeys(columns, float("nan"))}
+        for other in others
+    }
+    for other in others:
+        rows[other.name][other.links or FORWARD] = 100 * float(other.rate.value)
+    return [
+        writer.table(
+            pandas.DataFrame(list(rows.values())),
+            "Word aligners in either direction, and with both put together: AER in percent",
+            formats=".1f",
+            name="directions",
+        )
+    ]
+
+
+def _row(approach: str, method: str, rate: Estimate, **more: object) -> dict[str, object]:
+    return {
+        "method": method,
+        "approach": approach,
+        "best layer": more.get("layer", ""),
+        "AER": 100 * float(rate.value),
+        "low": 100 * float(rate.low),
+        "high": 100 * float(rate.high),
+        "mean of layers": more.get("mean", float("nan")),
+    }
+
+
+def _attention_rows(found: xarray.Dataset) -> list[dict[str, object]]:
+    rows = []
+    for measure, label in LABELS.items():
+        for step, name in STEPS.items():
+            layer, rate = best_layer(found, measure, step)
+            mean = mean_of_layers(found, measure, step)
+            rows.append(_row(ATTENTION, f"{label}, {name}", rate, layer=f"{layer + 1}", mean=mean))
+    return rows
+
+
+def attention_comparisons(found: xarray.Dataset) -> list[Comparison]:
+    """Weights and norms beside both versions of the paper; the first does not say which row."""
+    comparisons = []
+    for measure in ("weight", "norm"):
+        numbers = {
+            "best": 100 * float(best_layer(found, measure, "input")[1].value),
+            "mean": mean_of_layers(found, measure, "input"),
+        }
+        comparisons += [
+            Comparison(
+                f"{LABELS[measure]}, {_WHICH[which]}",
+                published.TABLE_3[measure, which],
+                number,
+                note="ours: AWI; the first version does not say which step",
+            )
+            for which, number in numbers.items()
+        ]
+    for (measure, step), (best, mean) in published.FIVE_SEEDS.items():
+        label = f"{LABELS[measure]}, {STEPS[step]}"
+        layer, rate = best_layer(found, measure, step)
+        note = f"there five translators (EMNLP 2020), here layer {layer + 1}"
+        comparisons += [
+            Comparison(f"{label}, {_WHICH['best']}", best, 100 * float(rate.value), note=note),
+            Comparison(
+                f"{label}, {_WHICH['mean']}",
+                mean,
+                mean_of_layers(found, measure, step),
+                note="there five translators (EMNLP 2020)",
+            ),
+        ]
+    return comparisons
+
+
+_WHICH = {"best": "best layer", "mean": "mean of layers"}
+
+
+def _other_comparisons(inputs: dict[str, Estimate], others: list[OtherAligner]) -> list[Comparison]:
+    gradients = [
+        Comparison(
+            method.label,
+            published.TABLE_3_OTHERS[method.form],
+            100 * float(inputs[method.label].value),
+            note="published as Ding et al. (2019) report it",
+        )
+        for method in SMOOTHGRADS
+    ]
+    aligners = [
+        Comparison(
+            other.published,
+            published.TABLE_3_OTHERS[other.published],
+            100 * float(other.rate.value),
+            note=f"{other.name}; published as Zenkel et al. (2019) report it",
+        )
+        for other in others
+        if other.published
+    ]
+    return [*gradients, *aligners]
+
+
+def _picture(frame: pandas.DataFrame, known: Mapping[str, float], writer: ExhibitWriter) -> Drawing:
+    """All methods on one scale, with the published numbers of some."""
+    layers = frame["best layer"].map(lambda layer: f"layer {layer}" if layer else "")
+    shares = frame[["AER", "low", "high"]].assign(published=frame["method"].map(known)) / 100
+    rows = shares.assign(method=frame["method"], layer=layers, whose="ours")
+    first = frame.iloc[int(frame["AER"].argmin())]
+    return writer.picture(
+        bars(
+            rows,
+            "method",
+            "AER",
+            series="whose",
+            ticks=["published"],
+            note="layer",
+            x_label="alignment error rate",
+            percent=True,
+        ),
+        "Alignment error rates with their intervals, of attention those of the best layer; and "
+        "those that were published (of attention at EMNLP 2020).",
+        f"The lowest error rate, {first['AER']:.1f}%, is that of {first['method']}.",
+    )
+
+
+def _published(others: list[OtherAligner]) -> dict[str, float]:
+    """Published error rates by the method's name."""
+    attention = {
+        f"{LABELS[measure]}, {STEPS[step]}": best
+        for (measure, step), (best, _) in published.FIVE_SEEDS.items()
+    }
+    known = published.TABLE_3_OTHERS
+    gradients = {method.label: known[method.form] for method in SMOOTHGRADS}
+    aligners = {other.name: known[other.published] for other in others if other.published}
+    return attention | gradients | aligners
+
+
+def _gradient_notes(reproduction: Reproduction[Settings]) -> list[str]:
+    most, every = max_gradients(reproduction), len(aligned_of(reproduction).pairs)
+    read = f"the first {most}" if most else f"all {every}"
+    return [
+        f"Gradients and differences of predictions are those of {read} pairs, SmoothGrad's of "
+        f"{reproduction.settings.samples} noisy copies of each sentence (published: 30)."
+    ]
+
+
+MEASURES = ("weight", "norm")
+MEASURE = By("measure", LABELS)
+TITLES = {
+    "input": "AWI: the step that reads the word",
+    "output": "AWO: the step that predicts the word",
+}
+
+
+@exhibit(
+    "figure-7",
+    "Alignment error rates by layer",
+    "Kobayashi et al. (2020), Figure 7 and Section 5",
+    ("translator", "gold"),
+)
+def figure_7(reproduction: Reproduction, writer: ExhibitWriter) -> Section:
+    """Weights against norms, layer by layer."""
+    found = load_attention(reproduction)
+    best = [
+        f"{LABELS[measure]}, {name}: layer {layer + 1}, {rate:.1%}"
+        for step, name in STEPS.items()
+        for measure in MEASURES
+        for layer, rate in [best_layer(found, measure, step)]
+    ]
+    note = f"Best layers, AER in percent with its interval: {'; '.join(best)}."
+    return Section(
+        explanation="The alignment error rate of each layer of cross-attention, by the mean weight "
+        "of its heads and by the norm of what they move together; bands are intervals of 95%. "
+        "Dashed: the paper's first version, drawn beside AWI, where later runs of its authors have "
+        "the same course; it does not say itself which step it means.",
+        drawings=[
+            writer.curves(
+                _with_published(found).sel(measure=list(MEASURES)),
+                Curve(
+                    "error_rate",
+                    panel="{step}",
+                    by=(By("step", TITLES), MEASURE),
+                    interval=True,
+                    percent=True,
+                    y_label="AER",
+                    marked=True,
+                ),
+                Curve(
+                    "published",
+                    "{measure}, published",
+                    TITLES["input"],
+                    by=MEASURE,
+                    over="published_layer",
+                    dashed=True,
+                ),
+                caption="Error rates of weights and norms.",
+                alternative=note,
+                columns=2,
+            )
+        ],
+        tables=[
+            writer.table(_frame(found), "Alignment error rates in percent, by layer", formats=".1f")
+        ],
+        comparisons=list(_comparisons(found)),
+        notes=[note, *alignment_notes(reproduction)],
+    )
+
+
+def _with_published(found: xarray.Dataset) -> xarray.Dataset:
+    """With the rates of the paper's first version, of as many layers as it has."""
+    rates = pandas.DataFrame(published.FIGURE_7) / 100
+    rates.index += 1
+    there = xarray.DataArray(rates, dims=("published_layer", "measure"))
+    return found.assign(published=there.reindex(measure=found["measure"]))
+
+
+def _frame(found: xarray.Dataset) -> pandas.DataFrame:
+    columns: dict[str, Sequence[object]] = {"layer": layer_names(found)}
+    for step, name in STEPS.items():
+        for measure, label in LABELS.items():
+            cell = found["error_rate"].sel(measure=measure, step=step)
+            columns[f"{label}, {name}"] = list(100 * cell.values)
+    return pandas.DataFrame(columns)
+
+
+def _comparisons(found: xarray.Dataset) -> Iterator[Comparison]:
+    for measure, numbers in published.FIGURE_7.items():
+        note = f"ours: AWI; {found.sizes['layer']} layers here"
+        ours = 100 * found["error_rate"].sel(measure=measure, step="input").values
+        for layer in range(max(len(numbers), len(ours))):
+            there, here = (
+                float(each[layer]) if layer < len(each) else None for each in (numbers, ours)
+            )
+            yield Comparison(f"{LABELS[measure]}, layer {layer + 1}", there, here, note=note)

@@ -1,0 +1,365 @@
+"""Small classifiers of texts that papers train: their data, their jobs, and what each is worth."""
+
+import re
+from collections import Counter
+from collections.abc import Iterator, Sequence
+from dataclasses import astuple, dataclass
+from typing import Any, Literal
+
+import numpy as np
+import pandas
+import torch
+from jaxtyping import Float, Float32, Float64, Int64
+from sklearn.metrics import accuracy_score, f1_score, roc_auc_score
+from torch import Tensor
+from torch.optim import Adam
+
+from headlight.corpora import WordVectors, read_word_vectors, source_state
+from headlight.vocabulary import Part
+from headlight_papers.papers.labelled_sets import (
+    LabelledSet,
+    LabelledText,
+    named_sets,
+    read_labelled,
+    task_of,
+)
+from headlight_papers.papers.reproduction import Reproduction, begun_folder, signature_of
+from headlight_papers.papers.settings import RESULTS
+from headlight_papers.training import run_stages
+from headlight_papers.training.teacher import Kind, TeacherJob, TeacherTrainer, TrainingConfig
+from headlight_papers.training.text_classifier import (
+    ENCODERS,
+    Attention,
+    Encoder,
+    Outputs,
+    TextBatch,
+    TextClassifier,
+    compare,
+    uniform_attention,
+)
+from headlight_papers.training.trainer import AdversarialObjective
+
+BATCH = 32
+"""Texts in a batch, of nearly the same length."""
+PADDING = 0
+UNKNOWN = 1
+NO_WORDS = ("", "[unknown]")
+"""What the first two entries of a vocabulary are called."""
+LARGEST = "largest weight"
+"""The column of `by_largest`."""
+EDGES = (0.25, 0.5, 0.75, 1.0)
+"""Up to which it goes in each column of Jain and Wallace (2019), Figures 6 to 9."""
+
+
+@dataclass(frozen=True, eq=False)
+class TextData:
+    """Everything that classifiers of texts learn from, and are tried on.
+
+    Attributes:
+        title: of the set.
+        classes: names of the two classes.
+        vocabulary: all words that have a vector of their own; first padding and unknown words.
+        vectors: those that training begins with, zeros for words without one; None where no file of
+            vectors was given.
+        train: batches that are learnt from, as all sorted by the length of texts.
+        dev: batches on which the best epoch is chosen.
+        test: batches on which models are tried.
+    """
+
+    title: str
+    classes: tuple[str, ...]
+    vocabulary: tuple[str, ...]
+    vectors: Float32[Tensor, "word dimension"] | None
+    train: list[TextBatch]
+    dev: list[TextBatch]
+    test: list[TextBatch]
+
+    @property
+    def parts(self) -> dict[Part, list[TextBatch]]:
+        """All batches, by part."""
+        return {"train": self.train, "dev": self.dev, "test": self.test}
+
+    def count(self, part: Part) -> int:
+        """Return the number of texts."""
+        return sum(len(batch.words) for batch in self.parts[part])
+
+    def labels(self, part: Part) -> Int64[Tensor, " text"]:
+        """The classes of all texts, batch by batch."""
+        return torch.cat([batch.labels for batch in self.parts[part]])
+
+    def lengths(self, part: Part) -> Int64[Tensor, " text"]:
+        """The words of all texts, batch by batch."""
+        return torch.cat([batch.real.sum(-1) for batch in self.parts[part]])
+
+
+def open_data(reproduction: Reproduction, source: str) -> TextData:
+    """A set of labelled texts, read as the settings of a reproduction say.
+
+    Args:
+        reproduction: of which paper it is.
+        source: one of `Sources.labelled`.
+
+    Raises:
+        CorpusError: it cannot be read, or has not two classes, or too few texts.
+    """
+    settings, vectors = reproduction.settings, reproduction.sources.word_vectors
+    texts = read_labelled(
+        source, settings.seed, max_texts=settings.max_texts, max_words=settings.max_words
+    )
+    given = read_word_vectors(vectors) if vectors else None
+    return prepare_data(texts, given, frequency=task_of(source).frequency)
+
+
+def data_key(reproduction: Reproduction, source: str) -> dict[str, Any]:
+    """Return the dependencies of the data, as JSON, for the signature of a result."""
+    settings, vectors = reproduction.settings, reproduction.sources.word_vectors
+    return {
+        "texts": source_state(source),
+        "vectors": source_state(vectors) if vectors else None,
+        "seed": settings.seed,
+        "max_texts": settings.max_texts,
+        "max_words": settings.max_words,
+    }
+
+
+def prepare_data(
+    texts: LabelledSet, vectors: WordVectors | None = None, *, frequency: int = 1
+) -> TextData:
+    """Number the words, and make batches.
+
+    Args:
+        texts: split.
+        vectors: of words in small letters.
+        frequency: training texts in which a word has to be to have a vector of its own.
+    """
+    seen = Counter(word for text in texts.parts["train"] for word in set(text.words))
+    often = sorted(word for word, count in seen.items() if count >= frequency)
+    vocabulary = (*NO_WORDS, *often)
+    numbers = {word: number for number, word in enumerate(vocabulary)}
+    return TextData(
+        texts.title,
+        texts.classes,
+        vocabulary,
+        None if vectors is None else _known_vectors(vocabulary, vectors),
+        **{part: list(_batches(some, numbers)) for part, some in texts.parts.items()},
+    )
+
+
+def _known_vectors(
+    vocabulary: Sequence[str], vectors: WordVectors
+) -> Float32[Tensor, "word dimension"]:
+    found = vectors.lookup(vocabulary)
+    matrix = np.where(found[:, None] >= 0, vectors.matrix[found], 0)
+    return torch.from_numpy(matrix.astype(np.float32))
+
+
+def _batches(texts: Sequence[LabelledText], numbers: dict[str, int]) -> Iterator[TextBatch]:
+    order = sorted(range(len(texts)), key=lambda at: len(texts[at].words))
+    for first in range(0, len(order), BATCH):
+        chosen = order[first : first + BATCH]
+        lengths = torch.tensor([len(texts[at].words) for at in chosen])
+        words = torch.full((len(chosen), int(lengths.max())), PADDING)
+        for row, at in enumerate(chosen):
+            found = [numbers.get(word, UNKNOWN) for word in texts[at].words]
+            words[row, : len(found)] = torch.tensor(found)
+        real = torch.arange(words.shape[1]) < lengths[:, None]
+        labels = torch.tensor([texts[at].label for at in chosen])
+        yield TextBatch(words, real, labels, torch.tensor(chosen))
+
+
+def drawn_from(
+    batches: list[TextBatch], count: int, seed: int, size: int = BATCH
+) -> list[TextBatch]:
+    """This many texts of all batches at most, drawn, in batches of nearly the same length."""
+    texts = [(batch, row) for batch in batches for row in range(len(batch.words))]
+    drawn = np.random.default_rng(seed).permutation(len(texts))[:count]
+    kept = [texts[at] for at in sorted(drawn.tolist())]  # which is by their length
+    return [_together(kept[first : first + size]) for first in range(0, len(kept), size)]
+
+
+def _together(texts: list[tuple[TextBatch, int]]) -> TextBatch:
+    """Texts of several batches as one."""
+    lengths = torch.stack([batch.real[row].sum() for batch, row in texts])
+    longest = int(lengths.max())
+    words = torch.full((len(texts), longest), PADDING)
+    for place, (batch, row) in enumerate(texts):
+        words[place, : lengths[place]] = batch.words[row, : lengths[place]]
+    return TextBatch(
+        words,
+        torch.arange(longest) < lengths[:, None],
+        torch.stack([batch.labels[row] for batch, row in texts]),
+        torch.stack([batch.numbers[row] for batch, row in texts]),
+    )
+
+
+def by_largest(weights: Float[np.ndarray, " text"]) -> "pandas.Categorical[str]":
+    """The label of each text, ``≤ 0.5``, in the order of the weights."""
+    labels = np.array([f"≤ {edge:g}" for edge in EDGES])
+    place = np.digitize(weights, EDGES[:-1], right=True)
+    return pandas.Categorical(labels[place].tolist(), labels.tolist(), ordered=True)
+
+
+Numbers = dict[str, float]
+
+
+def quality(batches: Sequence[TextBatch], outputs: Sequence[Outputs]) -> Numbers:
+    """F1 of the second class, accuracy, area under the ROC curve, and NLL of gold labels.
+
+    The area is NaN where all texts are of one class.
+    """
+    labels = torch.cat([batch.labels for batch in batches]).numpy()
+    probability = torch.cat([output.probability for output in outputs]).double().numpy()
+    chosen = probability.argmax(-1)
+    both = len(np.unique(labels)) == 2
+    gold = probability[np.arange(len(labels)), labels]
+    return {
+        "f1": float(f1_score(labels, chosen, zero_division=0)),
+        "accuracy": float(accuracy_score(labels, chosen)),
+        "auc": float(roc_auc_score(labels, probability[:, 1])) if both else np.nan,
+        "nll": float(-np.log(np.maximum(gold, 1e-300)).mean()),
+    }
+
+
+def distances(
+    batches: Sequence[TextBatch], outputs: Sequence[Outputs], teacher: Sequence[Outputs]
+) -> dict[str, Float64[Tensor, " text"]]:
+    """Compute each text's distance in prediction and attention from a teacher; see `compare`."""
+    parts = [
+        _distances(batch, one, other)
+        for batch, one, other in zip(batches, outputs, teacher, strict=True)
+    ]
+    return {name: torch.cat([part[name].double() for part in parts]) for name in parts[0]}
+
+
+def difference(
+    batches: Sequence[TextBatch], outputs: Sequence[Outputs], teacher: Sequence[Outputs]
+) -> Numbers:
+    """The means of `distances` over texts."""
+    found = distances(batches, outputs, teacher)
+    return {name: float(values.mean()) for name, values in found.items()}
+
+
+def _distances(batch: TextBatch, one: Outputs, other: Outputs) -> dict[str, Tensor]:
+    mine, theirs = (Outputs(each.probability, each.attention.double()) for each in (one, other))
+    log = one.probability.double().clamp_min(1e-300).log()
+    found = compare(mine, theirs, batch.valid, log)
+    return {name: values.reshape(len(batch)) for name, values in found.items()}
+
+
+Guide = Literal["base", "adversary", "uniform"]
+"""Where the attention comes from that a model is given."""
+RATE = 1e-3
+DECAY = 1e-5
+"""Weight decay, of everything but attention."""
+PATIENCE = 3
+"""Epochs without improvement after which training stops."""
+
+
+@dataclass(frozen=True)
+class ClassifierJob(TeacherJob):
+    """One classifier; see `TeacherJob`.
+
+    Attributes:
+        encoder: see `headlight_papers.training.text_classifier.Encoder`.
+        of: the encoder of the model that it is compared with or guided by; by default the same.
+    """
+
+    kind: Kind
+    encoder: Encoder
+    seed: int
+    weight: float | None = None
+    guide: Guide | None = None
+    of: Encoder | None = None
+
+    @property
+    def seed_of_model(self) -> tuple[int, ...]:
+        """Another for each kind and encoder."""
+        return (*super().seed_of_model, list(ENCODERS).index(self.encoder))
+
+    def _alike(self, **changes: Any) -> "ClassifierJob":
+        return super()._alike(encoder=self.of or self.encoder, of=None, **changes)
+
+
+class ClassifierTrainer(TeacherTrainer[ClassifierJob, TextClassifier, TextBatch]):
+    """Trains classifiers on the same texts, as the released codes do: Adam without a schedule."""
+
+    metric = "auc"
+
+    def begin(self, job: ClassifierJob) -> TextClassifier:
+        """A new classifier with the vectors of the data."""
+        data = self.data
+        return TextClassifier.of(job.encoder, len(data.vocabulary), len(data.classes), data.vectors)
+
+    def optimizer(self, model: TextClassifier) -> tuple[Adam, None]:
+        """With weight decay of everything but attention."""
+        attention = [*model.before_attention.parameters(), *model.attention.parameters()]
+        others = [model.embedding, model.encoder, model.output]
+        groups: list[dict[str, Any]] = [
+            {"params": [each for part in others for each in part.parameters()]},
+            {"params": attention, "weight_decay": 0.0},
+        ]
+        adam = Adam(groups, lr=RATE, amsgrad=True, fused=True, weight_decay=DECAY)
+        return adam, None
+
+    def plain(self, batch: TextBatch, guide: str) -> Attention:
+        """Uniform, of which there is no other."""
+        return uniform_attention(batch)
+
+    def quality(self, batches: Sequence[TextBatch], outputs: Sequence[Outputs]) -> Numbers:
+        """See `quality`."""
+        return quality(batches, outputs)
+
+    def difference(
+        self,
+        batches: Sequence[TextBatch],
+        outputs: Sequence[Outputs],
+        teacher: Sequence[Outputs],
+    ) -> Numbers:
+        """The means over texts."""
+        return difference(batches, outputs, teacher)
+
+
+MODELS = "classifiers"
+"""The folder of trained models, among the results."""
+
+
+def sets_of(reproduction: Reproduction) -> dict[str, str]:
+    """Sources of labelled texts by their titles."""
+    return named_sets(reproduction.sources.labelled)
+
+
+def file_name(title: str) -> str:
+    """Return the name of the file for a set."""
+    return re.sub(r"\W+", "_", title.lower())
+
+
+def set_key(reproduction: Reproduction, title: str) -> dict[str, Any]:
+    """Return the dependencies of the classifiers of a set, as JSON."""
+    settings = reproduction.settings
+    return {
+        **data_key(reproduction, sets_of(reproduction)[title]),
+        "epochs": settings.epochs,
+        "goal": astuple(_objective(reproduction)),
+        "selection": settings.selection,
+    }
+
+
+def trained(
+    reproduction: Reproduction, title: str, stages: list[list[ClassifierJob]]
+) -> ClassifierTrainer:
+    """Classifiers of a set, stage after stage; those that are there already are used again."""
+    settings, key = reproduction.settings, set_key(reproduction, title)
+    place = reproduction.folder / RESULTS / MODELS / file_name(title)
+    objective = _objective(reproduction)
+    config = TrainingConfig(settings.epochs, objective, settings.selection, PATIENCE)
+    data = open_data(reproduction, sets_of(reproduction)[title])
+    trainer = ClassifierTrainer(data, config, begun_folder(place, signature_of(None, key)))
+    run_stages(trainer, stages, settings.processes, show=reproduction.progress)
+    return trainer
+
+
+def _objective(reproduction: Reproduction) -> AdversarialObjective:
+    """Return the adversaries' objective; a paper that trains none has no settings for it."""
+    given = vars(reproduction.settings)
+    goal = (given[name] for name in ("predictions", "distance") if name in given)
+    return AdversarialObjective(*goal)

@@ -1,0 +1,251 @@
+"""Exhibits of papers on maps of tokens: the study, its tables, and the findings."""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+from functools import partial
+from math import isnan
+
+import pandas
+import xarray
+
+from headlight.catalogue import EMBEDDED_CLASSIFIER
+from headlight.findings.estimates import Estimate, estimates
+from headlight.views.numbers import MISSING
+from headlight.views.parts import By, Comparison, Curve, Drawing, Section, settings_of
+from headlight_papers.papers.claims import Claim, claims_content, lies
+from headlight_papers.papers.exhibit import ExhibitSpec, Paper
+from headlight_papers.papers.reproduction import Reproduction, model_name, text_name, text_source
+from headlight_papers.papers.token_maps import Ahead, MapPaperSettings, MapTable
+from headlight_papers.papers.writer import ExhibitWriter
+
+PREDICTS = {
+    "class": "the class that it chooses for a text",
+    "masked": "the token that it expects at a mask, which stands at a random place",
+    "next": "the token that it expects after a text",
+}
+REMOVED = {
+    "mask": "become the mask token",
+    "delete": "are left out",
+    "attention": "cannot be attended to",
+}
+
+
+def load_maps(reproduction: Reproduction[MapPaperSettings]) -> xarray.Dataset:
+    """The maps of the paper beside each other, on the texts."""
+    settings = reproduction.settings
+    return reproduction.run(
+        "faithfulness",
+        text_source(reproduction),
+        maps=settings.maps,
+        questions=("removal", "correlation"),
+        max_examples=settings.max_examples,
+        max_length=min(settings.max_length, reproduction.model.longest or settings.max_length),
+        removal=settings.removal,
+        seed=settings.seed,
+    )
+
+
+def score(found: xarray.Dataset, question: str, name: str) -> Estimate:
+    """Return the score of a map, by a question."""
+    return estimates(found, "score", (), question=question, map=name)
+
+
+def ahead(found: xarray.Dataset, question: str, first: str, second: str) -> Estimate:
+    """By how much one map is ahead of another on the same texts."""
+    return score(found, question, first).minus(score(found, question, second))
+
+
+def caveat_of(reproduction: Reproduction[MapPaperSettings]) -> str:
+    """Return what the embedded classifier cannot show; nothing of any other model."""
+    if reproduction.model.name != EMBEDDED_CLASSIFIER:
+        return ""
+    return (
+        f"The model is {EMBEDDED_CLASSIFIER}, which was trained on made-up reviews and knows the "
+        "words of these alone. It is nearly certain of each, and gets 98% of the sample reviews "
+        "right, where a bag of words gets 65%: what holds of it need not hold of a classifier of "
+        "real texts; give one with --model and --text. "
+    )
+
+
+def notes_of(reproduction: Reproduction[MapPaperSettings], found: xarray.Dataset) -> list[str]:
+    """Return notes on the model's predictions, the texts, and how tokens were removed."""
+    options, given = settings_of(found), reproduction.settings
+    return [
+        f"{model_name(reproduction.model.name)} predicts {PREDICTS[str(options['predicts'])]}, "
+        f"with a probability of {float(found['probability']):.2f} on average.",
+        f"Read are {int(found['texts'])} texts of at most {given.max_length} tokens from "
+        f"{text_name(reproduction)}, with {float(found['tokens']):.0f} tokens on average that can "
+        f"be removed; those that are removed {REMOVED[str(options['removed_by'])]}.",
+    ]
+
+
+LABELS = {
+    "weight": "weights, last layer",
+    "merged_norm": "norms, last layer",
+    "rollout": "rollout of weights",
+    "rollout_norm": "rollout of norms",
+    "rollout_block_norm": "rollout of norms, residual",
+    "rollout_layer_norm": "rollout of norms, residual, norm",
+    "globenc": "GlobEnc",
+    "alti": "ALTI",
+    "value_zeroing": "Value Zeroing",
+    "decompx": "DecompX, lengths of vectors",
+    "prediction": "DecompX, parts of the logit",
+    "gradient_input": "gradient × input",
+    "leave_one_out": "leave one out",
+    "random": "random order",
+}
+"""What maps are called, in the order of tables."""
+
+AGREEMENT = {"gradient_input": "ρ, gradient × input", "leave_one_out": "ρ, leave one out"}
+REMOVAL = {"comprehensiveness": "AOPC", "sufficiency": "sufficiency"}
+
+JUDGED = "Each number is a mean over texts, with its interval of 95%, over documents or texts."
+
+
+@dataclass(frozen=True)
+class Kind:
+    """Kind of table: its questions and their explanation.
+
+    Attributes:
+        title: of the exhibit.
+        questions: its columns, and what they are called.
+        explanation: of the numbers.
+        drawn: whether there are curves beside it.
+    """
+
+    title: str
+    questions: Mapping[str, str]
+    explanation: str
+    drawn: bool = False
+
+
+KINDS = {
+    "agreement": Kind(
+        "How maps agree with gradients and with leaving tokens out",
+        AGREEMENT,
+        "Spearman's ρ, over the tokens of a text, of a map with the size of gradient × input, and "
+        f"with what the probability loses without each token. {JUDGED}",
+    ),
+    "removal": Kind(
+        "What is lost without the tokens that a map puts first",
+        REMOVAL,
+        "AOPC: what the probability loses without the most important tokens, the mean over 10, 20, "
+        "…, 90% of them; the more, the better the map. Sufficiency: the same of the least "
+        f"important; the less, the better. {JUDGED}",
+        drawn=True,
+    ),
+}
+"""By `MapTable.shows`."""
+
+
+def table_exhibit(asked: MapTable) -> ExhibitSpec:
+    """The exhibit of a table."""
+    kind = KINDS[asked.shows]
+    make = partial(_table, kind=kind, published=asked.published)
+    return ExhibitSpec(asked.name, kind.title, asked.source, make)
+
+
+def _table(
+    reproduction: Reproduction, writer: ExhibitWriter, kind: Kind, published: Mapping[str, str]
+) -> Section:
+    found = load_maps(reproduction)
+    names = names_of(found)
+    frame = pandas.DataFrame(
+        {"map": [LABELS[name] for name in names]}
+        | {
+            label: [_shown(score(found, question, name)) for name in names]
+            for question, label in kind.questions.items()
+        }
+    )
+    first, label = next(iter(kind.questions.items()))
+    comparisons = [
+        Comparison(
+            f"{LABELS[name]}: {label}", there, float(score(found, first, name).value), digits=2
+        )
+        for name, there in published.items()
+        if name in names
+    ]
+    pictures = [_curves(writer, found, names)] if kind.drawn else []
+    return Section(
+        explanation=f"{caveat_of(reproduction)}{kind.explanation}",
+        drawings=pictures,
+        tables=[writer.table(frame, "Maps of the same texts")],
+        comparisons=comparisons,
+        notes=notes_of(reproduction, found),
+    )
+
+
+def _shown(number: Estimate) -> str:
+    """With its interval; a map has no agreement with itself."""
+    return MISSING if isnan(number.value) else f"{number:.3f}"
+
+
+def _curves(writer: ExhibitWriter, found: xarray.Dataset, names: Sequence[str]) -> Drawing:
+    labels = {name: LABELS[name] for name in names}
+    last = found["lost"].isel(share=-1)
+    said = "; ".join(f"{labels[name]} {float(last.sel(map=name)):.2f}" for name in names)
+    return writer.curves(
+        found.sel(map=list(names)),
+        Curve(
+            "lost",
+            panel="p lost",
+            by=By("map", labels),
+            over="share",
+            x_label="share of the tokens that is removed",
+            dashed=("random",),
+        ),
+        caption="What the probability loses without the most important tokens, mean over texts.",
+        alternative=f"Without 90%: {said}.",
+    )
+
+
+def names_of(found: xarray.Dataset) -> list[str]:
+    """The maps of a result, in the order of tables."""
+    there = {str(name) for name in found["map"].values}
+    return [name for name in LABELS if name in there]
+
+
+NAMES = {**AGREEMENT, **REMOVAL}
+"""What a question's number is called."""
+
+
+def judge_ahead(found: xarray.Dataset, claims: Sequence[Ahead]) -> list[Claim]:
+    """Each judged by the differences on the same texts."""
+    judged = []
+    for number, each in enumerate(claims, 1):
+        name = NAMES[each.question]
+        apart = ahead(found, each.question, each.first, each.second)
+        scores = [score(found, each.question, one).value for one in (each.first, each.second)]
+        judged.append(
+            Claim(
+                f"{number}. {each.claim}",
+                f"{name} of {LABELS[each.first]} above that of {LABELS[each.second]}, on the same "
+                "texts",
+                each.published,
+                f"{scores[0]:.3f} and {scores[1]:.3f}; difference {apart:.3f}".replace("-", "−"),
+                lies(apart, above=0),
+            )
+        )
+    return judged
+
+
+def findings(reproduction: Reproduction[MapPaperSettings], writer: ExhibitWriter) -> Section:
+    """The findings of a paper."""
+    found = load_maps(reproduction)
+    judged = judge_ahead(found, reproduction.settings.claims)
+    content = claims_content(writer, judged, notes_of(reproduction, found), about="its models")
+    return replace(content, explanation=f"{caveat_of(reproduction)}{content.explanation}")
+
+
+def paper_of(settings: type[MapPaperSettings]) -> Paper:
+    """The paper of these settings, which is called as their module is."""
+    return Paper(
+        name=settings.__module__.rpartition(".")[2],
+        settings=settings,
+        introduction=settings.introduction,
+        exhibits=(
+            ExhibitSpec("findings", "Which findings hold", settings.source, findings),
+            *map(table_exhibit, settings.tables),
+        ),
+    )

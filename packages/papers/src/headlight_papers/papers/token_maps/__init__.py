@@ -1,1 +1,0 @@
-"""Study and tables that papers on maps of tokens share."""

@@ -1,1 +1,0 @@
-"""Attention maps between words, kept on disk; what parser probes are trained on."""
