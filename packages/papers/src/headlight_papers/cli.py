@@ -176,7 +176,7 @@ def _paper_command(name: str) -> Callable[..., None]:
         sources: Sources,
         settings: PaperSettings,
     ) -> None:
-        from headlight_papers.papers.settings import reproduction_folder
+        from headlight_papers.papers.reproduction import reproduction_folder
 
         out = Path(run.out)
         folder = reproduction_folder(out, resume=run.resume, overwrite=run.overwrite)

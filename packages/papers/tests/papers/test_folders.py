@@ -6,7 +6,8 @@ import pytest
 
 from headlight.analysis.work_folders import prepare_work_folders
 from headlight.errors import RunError
-from headlight_papers.papers.settings import RESULTS, RUNS, reproduction_folder
+from headlight_papers.papers.reproduction import reproduction_folder
+from headlight_papers.papers.settings import RESULTS, RUNS
 
 
 @pytest.mark.parametrize("name", [RESULTS, RUNS])

@@ -25,8 +25,8 @@ from headlight_papers.papers.clark2019.results import load_survey
 from headlight_papers.papers.exhibit import ExhibitSpec, Paper, exhibit, reproduce
 from headlight_papers.papers.kobayashi2020 import Settings as Kobayashi2020Settings
 from headlight_papers.papers.kobayashi2020.vector_lengths import load_norms
-from headlight_papers.papers.reproduction import Reproduction
-from headlight_papers.papers.settings import RESULTS, RUNS, reproduction_folder
+from headlight_papers.papers.reproduction import Reproduction, reproduction_folder
+from headlight_papers.papers.settings import RESULTS, RUNS
 from headlight_papers.papers.sources import SOURCES, Sources
 from papers.material import folder_of_data, saved_model
 from studies.models import tokenizer, transformer

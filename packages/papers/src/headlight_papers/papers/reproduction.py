@@ -21,7 +21,7 @@ from headlight.files import make_folder, read, write
 from headlight.result import calculated_with, load, save
 from headlight.views.parts import By
 from headlight.vocabulary import GRADIENT, Kind
-from headlight_papers.papers.settings import RESULTS, RUNS, PaperSettings, TextPaperSettings
+from headlight_papers.papers.settings import PAGE, RESULTS, RUNS, PaperSettings, TextPaperSettings
 from headlight_papers.papers.sources import Sources
 
 SIGNATURE = "signature.json"
@@ -380,3 +380,9 @@ def text_notes(reproduction: Reproduction[TextPaperSettings], dataset: xarray.Da
         else "as in the code of Kobayashi et al.; the released maps of Clark et al. have zeros."
     )
     return [model_note(reproduction), read, f"Segment ids are {ids}, {released}"]
+
+
+def reproduction_folder(path: Path, *, resume: bool = False, overwrite: bool = False) -> RunFolder:
+    """Return the folder of a reproduction, not yet opened; for the arguments see `RunFolder`."""
+    holds = (RESULTS, RUNS, PAGE)
+    return RunFolder(path=path, resume=resume, overwrite=overwrite, holds=holds, writes=(PAGE,))

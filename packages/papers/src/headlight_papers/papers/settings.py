@@ -1,10 +1,9 @@
-"""Settings that papers share, and the folder of a reproduction; without torch."""
+"""Settings that papers share, and names in the folder of a reproduction; without torch."""
 
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Annotated, ClassVar, Literal
 
-from headlight.analysis.folder import RunFolder
 from headlight.catalogue.models import EMBEDDED_NAME
 from headlight.corpora import SAMPLE_TEXT
 from headlight.settings import NO_EFFECT, AtLeast1, Range, Settings
@@ -99,9 +98,3 @@ RUNS = "runs"
 
 PAGE = "index.html"
 """All exhibits."""
-
-
-def reproduction_folder(path: Path, *, resume: bool = False, overwrite: bool = False) -> RunFolder:
-    """The folder of a reproduction, not yet opened; for the arguments see `RunFolder`."""
-    holds = (RESULTS, RUNS, PAGE)
-    return RunFolder(path=path, resume=resume, overwrite=overwrite, holds=holds, writes=(PAGE,))

@@ -18,7 +18,7 @@ from headlight.reduce import Tally
 from headlight.result import Description
 from headlight.run import State
 from headlight_papers.corpora import CoreferenceDocument, open_coreference
-from headlight_papers.corpora.coreference import documents
+from headlight_papers.corpora.spans import documents
 from headlight_papers.studies.coreference import CoreferenceSettings
 from headlight_papers.studies.coreference.observer import (
     DIRECTIONS,
