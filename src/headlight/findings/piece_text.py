@@ -86,20 +86,24 @@ def token_place(reading: xr.Dataset, word: str, side: str) -> int:
         numbers = ", ".join(map(str, at))
         raise UsageError(f"{word!r} is the token at {numbers} of this text; give one of these.")
     bare = [label.removeprefix(INSIDE) for label in labels]
-    parts = next(
-        (
-            range(first, last)
-            for first in range(len(bare))
-            for last in range(first + 2, len(bare) + 1)
-            if "".join(bare[first:last]) == word
-        ),
-        None,
-    )
+    parts = next(filter(None, (_joined(bare, word, first) for first in range(len(bare)))), None)
     near = get_close_matches(word, dict.fromkeys(labels), n=5, cutoff=0.5)
     candidates = parts or [labels.index(each) for each in near] or range(min(len(labels), 12))
     named = ", ".join(f"{labels[each]!r} ({places[each]})" for each in candidates)
     why = f"{word!r} is {len(parts)} tokens" if parts else f"no token of this text is {word!r}"
     raise UsageError(f"{why}; choose one, such as {named}.")
+
+
+def _joined(pieces: Sequence[str], word: str, first: int) -> range | None:
+    """Return the places of two or more pieces from `first` on that make up a word, else None."""
+    text = ""
+    for last, piece in enumerate(pieces[first:], first + 1):
+        text += piece
+        if text == word and last > first + 1:
+            return range(first, last)
+        if not word.startswith(text):
+            break
+    return None
 
 
 def labels_of(result: xr.Dataset, tokens: str, places: Sequence[int] | None = None) -> list[str]:

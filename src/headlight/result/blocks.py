@@ -16,11 +16,10 @@ Counts = NDArray[np.int64]
 
 def added(each: Array, times: int) -> Array:
     """Return sums over as many neighbouring slots, a power of two; the last slots are empty."""
-    sums = np.nan_to_num(each)
     for _ in range(times.bit_length() - 1):
-        pairs = sums[0::2] + sums[1::2]
-        sums = np.concatenate([pairs, np.zeros_like(pairs)])
-    return sums
+        pairs = each[0::2] + each[1::2]
+        each = np.concatenate([pairs, np.zeros_like(pairs)])
+    return each
 
 
 def coarser(moved: Array, weights: Array, times: int) -> tuple[Array, Array]:
@@ -31,10 +30,10 @@ def coarser(moved: Array, weights: Array, times: int) -> tuple[Array, Array]:
         weights: of the same shape.
         times: how many blocks become one.
     """
-    sums = added(weights, times)
+    sums = added(np.nan_to_num(weights), times)
     with np.errstate(all="ignore"):
         scale = np.sqrt((1 - (weights**2).sum(0)) / (1 - (sums**2).sum(0)))
-    return np.where(sums > 0, added(moved, times) * scale, np.nan), sums
+    return np.where(sums > 0, added(np.nan_to_num(moved), times) * scale, np.nan), sums
 
 
 def slots_apart(*numbers: tuple[Array, Array, Array]) -> Counts:

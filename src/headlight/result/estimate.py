@@ -340,7 +340,7 @@ class Estimate:
         moved, weights = coarser(self.moved, self.weights, times)
         with np.errstate(all="ignore"):
             freedom = np.asarray(1 / (weights**2).sum(0) - 1)
-        units = added(self.units, times)
+        units = added(np.nan_to_num(self.units), times)
         return replace(self, moved=moved, weights=weights, units=units, freedom=freedom)
 
     def times(self, factor: Any) -> "Estimate":

@@ -1,6 +1,6 @@
 """Answers of studies that know what words have to do with each other."""
 
-from collections.abc import Callable, Hashable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Hashable, Iterator, Mapping
 from itertools import product
 from typing import Any, NamedTuple
 
@@ -86,22 +86,6 @@ def undecided_heads(found: xr.Dataset) -> str:
     names = [head_of_row(found, dict(zip(dims, place, strict=True)))
              for place in product(*(found[dim].values.tolist() for dim in dims))]  # fmt: skip
     return undecided(best, names, "which head finds most")
-
-
-def undecided_rows(
-    rows: Sequence[Mapping[Hashable, Any]],
-    name: str,
-    called: Sequence[str],
-    which: str,
-    noun: str = "probe",
-    *,
-    sign: float = 1.0,
-    ends: tuple[str, str] = ("low", "high"),
-) -> str:
-    """Return a sentence where the first row of a table may not be the first, or nothing."""
-    columns = ([row.get(each, np.nan) for row in rows] for each in (name, *ends))
-    numbers = Estimate.with_ends(*(np.asarray(each, dtype=np.float64) for each in columns))
-    return undecided(numbers.times(sign), called, which, noun)
 
 
 def alignment(result: xr.Dataset) -> list[str]:
