@@ -18,7 +18,7 @@ from headlight.corpora import TaggedSentence
 from headlight.encode.batch import Batch
 from headlight.measures import jensen_shannon, total_variation
 from headlight.measures.adversaries import RELEASED
-from headlight.run.processes import usable_cores
+from headlight.processes import usable_cores
 from headlight_papers.papers.yang2020 import Settings as Yang2020Settings
 from headlight_papers.papers.yang2020.results import Job, TaggerTrainer
 from headlight_papers.papers.yang2020.tagger import prepare_data

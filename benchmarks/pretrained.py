@@ -15,16 +15,8 @@ import headlight
 from benchmarks.survey import BATCH, LENGTH, batch, whole_survey
 from benchmarks.timing import ratio, rounds
 from headlight.analysis.allocator import keep_freed_memory
-from headlight.analysis.positions import Positions
 from headlight.capture import Kind
-from headlight.encode import Encoded
-from headlight.encode.batch import Batch
-from headlight.encode.function_words import function_word_ids
 from headlight.reading.model import Model
-from headlight.studies.heads.behaviours import BehaviourCounter
-from headlight.studies.heads.observer import HeadsObserver
-from headlight.studies.heads.residual import ResidualObserver
-from headlight.studies.heads.token_types import TokenCounter
 
 NOTE = f"""Models of `make models`, and the sample text of the package, {BATCH} texts of {LENGTH}
 tokens. Processor time in one thread, of one batch more. SmolLM2 is 4-bit weights, written as
@@ -41,10 +33,6 @@ SURVEYS = {
 }
 
 
-BEHAVIOURS = "weights and norms, with what heads are known to do"
-TOKENS = "and with tokens of the vocabulary and the residual stream"
-
-
 def natural(model: Model) -> torch.Tensor:
     """Ids of the sample text; where the model has special tokens, one at each end."""
     text = (files("headlight") / "assets" / "sample.txt").read_text(encoding="utf-8")
@@ -55,38 +43,6 @@ def natural(model: Model) -> torch.Tensor:
     if tokenizer.cls_token_id is not None:
         ids[:, 0], ids[:, -1] = tokenizer.cls_token_id, tokenizer.sep_token_id
     return ids
-
-
-def with_counters(model: Model, texts: Batch, kind: Kind, *, tokens: bool) -> Callable[[], object]:
-    """The survey of weights and norms, and what heads are known to do.
-
-    Args:
-        model: that reads.
-        texts: its batch.
-        kind: of attention.
-        tokens: whether also which tokens they attend to, and the residual stream.
-    """
-    measures = ("weight", "norm")
-    parts = [texts.input_ids.tolist(), texts.category.tolist(), texts.word.tolist()]
-    examples = [
-        Encoded(str(n), tuple(ids), (0,) * len(ids), tuple(category), tuple(word))
-        for n, (ids, category, word) in enumerate(zip(*parts, strict=True))
-    ]
-    known = function_word_ids(model.tokenizer)
-
-    def run() -> None:
-        with model.capture(stream=tokens) as recorder:
-            positions = Positions.for_kind(texts, kind)
-            parts = [BehaviourCounter(texts, examples, kind, measures, known)]
-            if tokens:
-                parts.append(TokenCounter(texts, kind, measures, 2000))
-                parts.append(ResidualObserver(texts, examples, kind))
-            observer = HeadsObserver(*positions, kind, "include", measures, parts)
-            recorder.visit = observer.visit
-            model.run(texts)
-        observer.tally()
-
-    return run
 
 
 def main(count: int = 5) -> list[tuple[str, str, str, str]]:
@@ -104,19 +60,13 @@ def main(count: int = 5) -> list[tuple[str, str, str, str]]:
         functions: dict[str, Callable[[], object]] = {
             what: whole_survey(model, texts, kind, measures) for what, measures in SURVEYS.items()
         }
-        functions |= {
-            BEHAVIOURS: with_counters(model, texts, kind, tokens=False),
-            TOKENS: with_counters(model, texts, kind, tokens=True),
-        }
         functions["forward"] = partial(model.run, texts)
         times = rounds(functions, count, time.process_time)
         seconds = statistics.median(times["forward"])
         rows.append((f"{title}, plain forward pass (sdpa)", f"{seconds:.2f} s", "", ""))
         rows += [
             (f"{title}, {what}", f"{ratio(times, what, 'forward'):.2f}×", each, "")
-            for what, each in zip(
-                (*SURVEYS, BEHAVIOURS, TOKENS), ("", "", aim, "", "+ ≤ 0.05"), strict=True
-            )
+            for what, each in zip(SURVEYS, ("", "", aim), strict=True)
         ]
     return rows
 

@@ -22,7 +22,7 @@ from headlight.catalogue import EMBEDDED_TRANSLATOR
 from headlight.views.parts import Comparison, Drawing, Section, Table
 from headlight_papers.papers import find_paper
 from headlight_papers.papers.exhibit import ExhibitSpec, reproduce
-from headlight_papers.papers.settings import reproduction_folder
+from headlight_papers.papers.reproduction import reproduction_folder
 from headlight_papers.papers.sources import Sources
 
 DOCS = Path(__file__).parents[1] / "docs"

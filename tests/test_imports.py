@@ -3,10 +3,13 @@
 The layer contracts see the imports that a file names; only this sees what comes with them.
 """
 
+import ast
 import os
 import pkgutil
 import subprocess
 import sys
+from importlib import import_module
+from importlib.util import find_spec
 from pathlib import Path
 
 import pytest
@@ -207,3 +210,30 @@ def test_the_core_imports_nothing_of_the_other_distribution() -> None:
     heads = {"headlight", "headlight.cli", "headlight.api"}
     loaded = set().union(*(loaded_by(f"import {each}") for each in heads))
     assert not {name for name in loaded if name.startswith("headlight_papers")}
+
+
+@pytest.mark.slow
+def test_scripts_and_examples_import_what_exists() -> None:
+    """Check every import of ours in files that no type checker reads, also within functions."""
+    root = SOURCE.parent
+    statements = set()
+    for folder in ("benchmarks", "examples", "scripts", "tests", "packages/papers/tests"):
+        for path in (root / folder).rglob("*.py"):
+            for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
+                if isinstance(node, ast.ImportFrom) and (node.module or "").startswith("headlight"):
+                    statements.update((path, node.module, alias.name) for alias in node.names)
+    assert len(statements) > 1000
+    missing = [
+        f"{path.relative_to(root)}: from {module} import {name}"
+        for path, module, name in sorted(statements)
+        if find_spec(module.partition(".")[0]) and not importable(module, name)
+    ]
+    assert not missing
+
+
+def importable(module: str, name: str) -> bool:
+    """Return whether `from module import name` works."""
+    try:
+        return hasattr(import_module(module), name) or bool(find_spec(f"{module}.{name}"))
+    except ModuleNotFoundError:
+        return False

@@ -109,7 +109,7 @@ def test_files_of_others_where_a_run_would_write_are_refused(
 @pytest.mark.papers
 @pytest.mark.parametrize("how", [{}, {"overwrite": True}, {"resume": True}])
 def test_a_reproduction_replaces_no_page_of_others(how: dict, tmp_path: Path) -> None:
-    from headlight_papers.papers.settings import reproduction_folder
+    from headlight_papers.papers.reproduction import reproduction_folder
 
     (tmp_path / "index.html").write_text("mine")
     with pytest.raises((UsageError, RunError)), reproduction_folder(tmp_path, **how).opened():
