@@ -7,9 +7,9 @@ import torch
 from benchmarks.gradient import OBJECTIVE, subject
 from benchmarks.survey import THREADS, batch
 from benchmarks.timing import ratio, rounds
-from headlight.analysis.allocator import keep_freed_memory
 from headlight.capture import CapturedModel, Prepared
 from headlight.encode import Encoded
+from headlight.processes import keep_freed_memory
 from headlight.studies.ablation import AblationSettings
 from headlight.studies.ablation.outputs import Outputs
 from headlight.studies.ablation.study import AblationObserver

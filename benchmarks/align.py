@@ -7,14 +7,14 @@ from transformers import MarianConfig, MarianMTModel
 
 from benchmarks.survey import THREADS
 from benchmarks.timing import ratio, rounds
-from headlight.analysis.allocator import keep_freed_memory
 from headlight.capture import CapturedModel, LayerRecord
 from headlight.encode import Encoded
 from headlight.encode.batch import Batch, collate
 from headlight.measures import Scores
+from headlight.processes import keep_freed_memory
+from headlight.word_alignment import STEPS, InputMeasureSettings, LinkSettings
+from headlight.word_alignment.aligner import Sides, attention_links
 from headlight.word_alignment.inputs import input_matrix
-from headlight.word_alignment.settings import STEPS, InputMeasureSettings, LinkSettings
-from headlight.word_alignment.soft import Sides, attention_links
 
 VOCABULARY = 20_000
 SAMPLES = 30

@@ -12,9 +12,8 @@ from torch import Tensor
 from transformers import BertConfig, BertModel
 
 from headlight.capture import AttributionSettings, CapturedModel, attribute, load_model
-from headlight.capture.attribution.forward import portions
-from headlight.capture.attribution.methods import exact
-from headlight.capture.attribution.model_run import Run, prepared
+from headlight.capture.attribution import exact
+from headlight.capture.attribution_run import Run, portions, prepared
 from headlight.capture.backward import frozen
 from headlight.encode.batch import Batch
 

@@ -10,12 +10,12 @@ import torch
 
 from benchmarks.survey import THREADS, subject
 from benchmarks.timing import ratio, rounds
-from headlight.analysis.allocator import keep_freed_memory
 from headlight.analysis.batch_runner import BATCH_TOKENS
 from headlight.capture import CapturedModel, LayerRecord
 from headlight.corpora import Sentence
 from headlight.encode import EncodedSentence, length_batches
 from headlight.encode.batch import Batch, collate
+from headlight.processes import keep_freed_memory
 from headlight.reduce import Tally
 from headlight.studies.dependency import DependencySettings
 from headlight.studies.dependency.observer import DependencyObserver

@@ -17,7 +17,7 @@ from headlight.catalogue.models import EMBEDDED
 from headlight.corpora import TaggedSentence
 from headlight.encode.batch import Batch
 from headlight.measures import jensen_shannon, total_variation
-from headlight.measures.adversaries import RELEASED
+from headlight.measures.alternatives import RELEASED
 from headlight.processes import usable_cores
 from headlight_papers.papers.yang2020 import Settings as Yang2020Settings
 from headlight_papers.papers.yang2020.results import Job, TaggerTrainer

@@ -7,10 +7,10 @@ from transformers import BertConfig, BertForMaskedLM
 
 from benchmarks.survey import THREADS, batch
 from benchmarks.timing import ratio, rounds
-from headlight.analysis.allocator import keep_freed_memory
 from headlight.capture import CapturedModel, LayerRecord, MaskedLanguageModel, Prepared
 from headlight.encode.batch import Batch
-from headlight.studies.heads.importance import ImportanceObserver
+from headlight.processes import keep_freed_memory
+from headlight.studies.survey.importance import ImportanceObserver
 
 MASK = 103
 OBJECTIVE = MaskedLanguageModel(

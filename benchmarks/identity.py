@@ -13,7 +13,7 @@ import torch
 from torch import nn
 from torch.utils.data import DataLoader, TensorDataset
 
-from headlight.analysis.allocator import keep_freed_memory
+from headlight.processes import keep_freed_memory
 from headlight_papers.studies.token_identity import (
     LEARNING_RATES,
     MapTrainingSettings,

@@ -17,15 +17,14 @@ from transformers import LlamaConfig, LlamaModel
 
 import headlight
 from benchmarks.memory import peak
-from headlight.analysis.allocator import keep_freed_memory
-from headlight.analysis.batch_texts import Texts
-from headlight.analysis.positions import Positions
+from headlight.analysis.batch_runner import Positions, Texts
 from headlight.capture import CapturedModel
 from headlight.encode.batch import Batch
+from headlight.processes import keep_freed_memory
 from headlight.reading.layers import ReadLayers, part_of
 from headlight.reduce import Sample
-from headlight.studies.heads.null_space import POINT, NullSpaceObserver
-from headlight.studies.heads.observer import HeadsObserver
+from headlight.studies.survey.importance import POINT, NullSpaceObserver
+from headlight.studies.survey.observer import HeadsObserver
 
 THREADS = 1
 LENGTHS = (1024, 4096, 8192)

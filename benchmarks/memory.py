@@ -12,11 +12,11 @@ from pathlib import Path
 import torch
 
 from benchmarks.survey import THREADS, batch, captured, naive_norms, subject, whole_survey
-from headlight.analysis.allocator import keep_freed_memory
 from headlight.capture import load_model
 from headlight.corpora import SAMPLE_TEXT
-from headlight.studies.heads import SurveySettings
-from headlight.studies.heads.study import run as survey
+from headlight.processes import keep_freed_memory
+from headlight.studies.survey import SurveySettings
+from headlight.studies.survey.study import run as survey
 
 DOCUMENTS = 512
 

@@ -11,15 +11,15 @@ from scipy.stats import spearmanr
 
 from benchmarks.survey import BATCH, LENGTH, THREADS, batch, captured, decoder, subject
 from benchmarks.timing import ratio, rounds
-from headlight.analysis.allocator import keep_freed_memory
-from headlight.analysis.batch_texts import Texts
+from headlight.analysis.batch_runner import Texts
 from headlight.capture import CapturedModel, Kind, LayerRecord
 from headlight.encode.batch import Batch
 from headlight.measures import Scores
+from headlight.processes import keep_freed_memory
 from headlight.reduce import Sample, Tally
-from headlight.studies.heads import SurveySettings
-from headlight.studies.heads.frequency import FrequencyRanks, Occurrences
-from headlight.studies.heads.ranks import Known, RankObserver
+from headlight.studies.survey import SurveySettings
+from headlight.studies.survey.frequency import FrequencyRanks, Occurrences
+from headlight.studies.survey.ranks import Known, RankObserver
 from headlight.vocabulary import CATEGORIES
 
 TYPES = 30522

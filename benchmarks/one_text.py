@@ -10,9 +10,9 @@ import torch
 
 import headlight
 from benchmarks.timing import ratio, rounds
-from headlight.analysis.flow import METHODS, input_maps
+from headlight.analysis.layer_maps import METHODS, input_maps
 from headlight.corpora import open_corpus
-from headlight.corpora.samples import SAMPLE_TEXT
+from headlight.corpora.compression import SAMPLE_TEXT
 from headlight.encode import Encoded, texts
 
 TOKENS = 128

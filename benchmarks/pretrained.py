@@ -14,8 +14,8 @@ import torch
 import headlight
 from benchmarks.survey import BATCH, LENGTH, batch, whole_survey
 from benchmarks.timing import ratio, rounds
-from headlight.analysis.allocator import keep_freed_memory
 from headlight.capture import Kind
+from headlight.processes import keep_freed_memory
 from headlight.reading.model import Model
 
 NOTE = f"""Models of `make models`, and the sample text of the package, {BATCH} texts of {LENGTH}

@@ -13,7 +13,7 @@ from pathlib import Path
 import torch
 
 from benchmarks import norms, survey
-from headlight.analysis.allocator import keep_freed_memory
+from headlight.processes import keep_freed_memory
 
 NOTE = """Processor time in one thread, over that of the plain forward pass of the same model, 8×128
 tokens; on the right the functions that spend most of it, the forward pass included (`linear`,

@@ -8,13 +8,13 @@ import torch
 from transformers import BertConfig, BertModel, GPT2Config, GPT2Model
 
 from benchmarks.timing import ratio, rounds
-from headlight.analysis.allocator import keep_freed_memory
-from headlight.analysis.positions import Positions
+from headlight.analysis.batch_runner import Positions
 from headlight.capture import CapturedModel, Kind, LayerRecord
 from headlight.encode.batch import Batch
 from headlight.measures import Scores
-from headlight.measures.mixing import mixing_ratios
-from headlight.studies.heads.observer import HeadsObserver
+from headlight.measures.whole_layer import mixing_ratios
+from headlight.processes import keep_freed_memory
+from headlight.studies.survey.observer import HeadsObserver
 from headlight.vocabulary import MEASURES
 
 BATCH, LENGTH, THREADS = 8, 128, 2

@@ -26,7 +26,7 @@ import xarray as xr
 import headlight
 from headlight.catalogue import EMBEDDED_TRANSLATOR
 from headlight.corpora import SAMPLE_TEXT, open_corpus
-from headlight.encode.adjacent_segments import adjacent_segments
+from headlight.encode.texts import adjacent_segments
 from headlight.measures import effective
 from headlight.run.blocks import Block
 from headlight.views.pictures import (

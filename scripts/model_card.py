@@ -20,8 +20,8 @@ from transformers import BertForPreTraining, BertTokenizerFast
 
 from headlight.capture import load_model
 from headlight.corpora import open_corpus
-from headlight.studies.heads import SurveySettings
-from headlight.studies.heads.study import run as survey
+from headlight.studies.survey import SurveySettings
+from headlight.studies.survey.study import run as survey
 
 BATCHES, ROWS, LENGTH = 150, 16, 128
 

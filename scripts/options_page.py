@@ -13,7 +13,7 @@ from typing import Any, get_args
 
 import typer.main
 
-from headlight.analysis.settings import TextSettings
+from headlight.analysis import TextSettings
 from headlight.catalogue import Study, studies
 from headlight.cli import app
 from headlight.cli.options import MODEL, RUN

@@ -20,9 +20,9 @@ import xarray
 from reproduction import DOCS, LARGEST, escaped, write_page
 
 import headlight
-from headlight.corpora.samples import SAMPLE_TEXT
+from headlight.corpora.compression import SAMPLE_TEXT
 from headlight.findings.estimates import estimates
-from headlight.findings.rules import FAR_BELOW, MOST
+from headlight.findings.head_ranking import FAR_BELOW, MOST
 from headlight.findings.what_was_read import independent_units, what_was_read
 from headlight.views.pictures import svg_text
 from headlight.views.result_page import findings, pictures

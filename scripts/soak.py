@@ -24,11 +24,11 @@ from headlight.capture import CapturedModel, load_model
 from headlight.catalogue import EMBEDDED_TRANSLATOR
 from headlight.corpora import Corpus, Document, TranslationPair
 from headlight.run.checkpoint import Checkpoint, State
-from headlight.studies.heads import SurveySettings
-from headlight.studies.heads.study import run
+from headlight.studies.survey import SurveySettings
+from headlight.studies.survey.study import run
+from headlight.word_alignment import AlignerSettings
 from headlight.word_alignment.directions import align_pairs
 from headlight.word_alignment.output import EVERY, LinkFile
-from headlight.word_alignment.settings import AlignerSettings
 
 WORDS = ("sea", "river", "lake", "valley", "bridge", "town", "mill", "snow", "sand", "is", "was")
 WARM = 0.1

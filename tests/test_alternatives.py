@@ -18,7 +18,7 @@ from headlight.encode.batch import collate
 from headlight.errors import UsageError
 from headlight.reading.alternatives import Alternatives
 from headlight.reading.model import Model
-from headlight.settings.alternatives import AlternativeSettings
+from headlight.settings.base import AlternativeSettings
 from studies.models import SETTINGS, tokenizer
 from tiny_models import randomise
 

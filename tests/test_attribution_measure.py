@@ -16,10 +16,10 @@ from headlight.findings import average
 from headlight.measures import Scores
 from headlight.reading import read
 from headlight.result.estimate import with_ends
-from headlight.settings.attribution import AttributionSettings
+from headlight.settings.flow import AttributionSettings
 from headlight.studies.distances import DistanceSettings, study as distances
-from headlight.studies.heads import SurveySettings
-from headlight.studies.heads.study import run
+from headlight.studies.survey import SurveySettings
+from headlight.studies.survey.study import run
 from headlight.views import terminal_table
 from headlight.views.result_page import result_page, tables
 from headlight.vocabulary import ATTRIBUTION

@@ -10,7 +10,7 @@ import headlight
 from headlight.catalogue import Study, studies
 from headlight.catalogue.models import EMBEDDED, EMBEDDED_NAME
 from headlight.corpora import open_sentence_pairs, open_treebank
-from headlight.corpora.samples import SAMPLE_REVIEWS, SAMPLE_TREEBANK
+from headlight.corpora.compression import SAMPLE_REVIEWS, SAMPLE_TREEBANK
 from headlight.errors import HeadlightWarning
 from studies.command import Command, as_options
 

@@ -14,9 +14,9 @@ import pytest
 from typer.main import get_command
 
 import headlight
+from headlight import cli as application
 from headlight.catalogue import Study, registry, studies
-from headlight.cli import app, application
-from headlight.cli.application import make_app
+from headlight.cli import app, make_app
 from headlight.errors import HeadlightWarning, UsageError
 from headlight.settings import entries
 
@@ -110,7 +110,7 @@ def declared(monkeypatch: pytest.MonkeyPatch):
             "importlib.metadata.entry_points",
             lambda group: [entry for entry in entries if entry.group == group],
         )
-        monkeypatch.setattr("headlight.cli.program.app", make_app())  # which keeps its commands
+        monkeypatch.setattr("headlight.cli.app", make_app())  # which keeps its commands
         forget()
 
     def forget() -> None:

@@ -9,7 +9,7 @@ import pytest
 import typer
 from typer.testing import CliRunner
 
-from headlight.cli.application import app, entries
+from headlight.cli import app, entries
 from headlight.cli.setting_options import MORE
 
 PROGRAM: Any = typer.main.get_command(app)

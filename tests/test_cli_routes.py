@@ -4,7 +4,7 @@ from pathlib import Path
 
 import pytest
 
-from headlight.findings.ways import ways_to
+from headlight.findings.piece_text import ways_to
 from headlight.result import load
 from studies.models import saved
 

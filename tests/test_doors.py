@@ -28,7 +28,7 @@ CHANGING = {
     "run/blocks.py": "removes what bears the names of blocks, in a folder that is the run's",
     "analysis/folder.py": "marks a shared run, and tries a store",
     "analysis/runner.py": "removes a checkpoint of no examples, which it wrote",
-    "analysis/work_folders.py": "removes folders that bear the mark of a run",
+    "analysis/folder.py": "removes folders that bear the mark of a run",
     "headlight_papers/papers/reproduction.py": "removes a folder in one with such a mark",
     "headlight_papers/studies/adversary/students.py": "models, in a folder with such a mark",
     "headlight_papers/studies/token_identity/extraction.py": "memory-mapped, in such a folder",
@@ -44,14 +44,14 @@ CHANGING = {
 WRITING = {
     "analysis/runner.py": "the result, whose name the run has claimed",
     "analysis/folder.py": "the mark of a shared run, whose name the run has claimed",
-    "analysis/work_folders.py": "makes folders with a mark",
-    "analysis/classifiers/kept.py": "a folder with a mark",
+    "analysis/folder.py": "makes folders with a mark",
+    "analysis/classifier_study.py": "a folder with a mark",
     "cli/align.py": "a page that is named by the user",
-    "cli/compare.py": "the result, whose name the run has claimed",
+    "cli/results.py": "the result, whose name the run has claimed",
     "output_folder.py": "the door to a folder",
     "headlight_papers/papers/reproduction.py": "a folder with a mark",
     "headlight_papers/papers/writer.py": "pictures, whose names the exhibit has claimed",
-    "reading/saving.py": "a file that is named by the user",
+    "reading/routes.py": "a file that is named by the user",
     "reduce/tally.py": "a file that is named by the caller",
     "result/storage.py": "files that are named by the user, and tables in a folder of theirs",
     "run/blocks.py": "a plan, whose name the run has claimed, and folders of blocks",
@@ -76,14 +76,14 @@ READING = {
     "output_folder.py": "the record in a store",
     "result/storage.py": "from memory, once sizes have been added up",
     "capture/model_files.py": "weights, in a folder that `check_folder` has looked at",
-    "corpora/archives.py": "members of an archive that is open",
+    "corpora/files.py": "members of an archive that is open",
     "corpora/compression.py": "streams that are open",
     "corpora/hub.py": "data sets of a hub",
     "encode/speech.py": "a stream that is open",
     "headlight_papers/studies/token_identity/extraction.py": "memory-mapped, once checked",
     "headlight_papers/studies/parser_probes/word_map_store.py": "memory-mapped, in such a folder",
     "views/template.py": "templates of the package",
-    "views/script/__init__.py": "scripts of the package",
+    "views/template.py": "scripts of the package",
 }
 """Modules that read files by other means than the functions of `headlight.files`."""
 
@@ -158,5 +158,5 @@ def test_folders_of_users_are_opened_as_runs() -> None:
         "analysis/folder.py",
         "headlight_papers/papers/exhibit.py",  # within `reproduction_folder(...).opened()`
         "headlight_papers/papers/writer.py",
-        "sessions/galleries.py",  # within `RunFolder(...).opened()`
+        "sessions/__init__.py",  # within `RunFolder(...).opened()`
     }

@@ -155,7 +155,7 @@ def import_there(name, globals=None, *rest, **options):
 builtins.__import__ = import_there
 import headlight
 headlight.load, headlight.survey
-import headlight.cli.program
+import headlight.cli
 """
 
 

@@ -123,8 +123,8 @@ def test_of_the_commands_only_the_one_that_is_called_is_made() -> None:
     assert not loaded & (HEAVY | NUMBERS)
 
 
-@pytest.mark.parametrize("module", ["headlight.api", "headlight.sessions.galleries",
-                                    "headlight.sessions.reports"])  # fmt: skip
+@pytest.mark.parametrize("module", ["headlight.api", "headlight.sessions",
+                                    "headlight.sessions"])  # fmt: skip
 def test_what_works_on_results_alone_loads_no_torch(module: str) -> None:
     """Opening, ranking, comparing and showing them, and what is refused of them."""
     assert not loaded_by(f"import {module}") & TORCH
@@ -199,7 +199,7 @@ def test_only_the_command_line_changes_the_allocator_of_the_process() -> None:
         for path in sorted((SOURCE / "headlight").rglob("*.py"))
         if "keep_freed_memory" in path.read_text(encoding="utf-8")
     ]
-    assert using == ["analysis/allocator.py", "cli/program.py"]
+    assert using == ["processes.py", "cli/__init__.py"]
 
 
 def test_the_core_imports_nothing_of_the_other_distribution() -> None:

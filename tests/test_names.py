@@ -9,9 +9,9 @@ import yaml
 import headlight
 from headlight.analysis.folder import RunFolder
 from headlight.catalogue import find_study
-from headlight.cli.program import _run as command
+from headlight.cli import _run as command
 from headlight.sessions.session import join_run
-from headlight.views.words import Subject
+from headlight.views.provenance import Subject
 from study_runs import StudyRuns
 
 pytestmark = pytest.mark.usefixtures("undrawn")

@@ -13,13 +13,13 @@ from rich.console import Console
 
 import headlight
 from headlight.catalogue.questions import QUESTIONS
-from headlight.cli.application import app
+from headlight.cli import app
 from headlight.errors import UnknownNameError, UsageError
 from headlight.reading.model import Model
 from headlight.result import load
 from headlight.settings import default_of
 from headlight.views.parts import Table
-from headlight.views.terminal_tables import TOP, terminal
+from headlight.views.terminal import TOP, terminal
 
 PROGRAM: Any = typer.main.get_command(app)
 TEXT = "The cat sat on the [MASK]."

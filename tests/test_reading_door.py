@@ -20,7 +20,7 @@ from headlight.catalogue.models import check_model, place_of
 from headlight.errors import HeadlightError, ModelError, ResultError, RunError, UsageError
 from headlight.result import RESULT, load, save
 from headlight.run.blocks import CLAIMS, PLAN, examples_in, read_plan, workers_in
-from headlight.sessions.galleries import gallery
+from headlight.sessions import gallery
 from headlight.tensor_files import load_tensors
 from views.sample_results import survey_sample
 
@@ -215,7 +215,7 @@ def test_a_name_that_is_too_long_is_one_sentence(act, tmp_path: Path, monkeypatc
     ],
 )
 def test_commands_say_that_a_name_is_too_long(words, tmp_path: Path, monkeypatch, capfd) -> None:
-    from headlight.cli.program import main
+    from headlight.cli import main
 
     monkeypatch.chdir(tmp_path)
     monkeypatch.setattr("sys.argv", ["headlight", *words])

@@ -92,7 +92,7 @@ def test_no_file_says_what_is_written_removed_or_started(headlight, corpus, tmp_
 @pytest.mark.papers
 def test_of_every_option_it_is_decided_whether_a_file_may_set_it():
     """A new one that is no setting has to be looked at before it is put into one of the two."""
-    from headlight.cli.config_file import ON_THE_COMMAND_LINE
+    from headlight.cli.study import ON_THE_COMMAND_LINE
     from headlight_papers.papers import NAMES, find_settings
     from headlight_papers.papers.sources import Sources
 

@@ -19,8 +19,8 @@ from headlight.measures import Scores, register_measure, unregister_measure
 from headlight.reading import Reading, read
 from headlight.result import save_csv
 from headlight.studies.distances import DistanceSettings
-from headlight.studies.heads import SurveySettings
-from headlight.studies.heads.study import run
+from headlight.studies.survey import SurveySettings
+from headlight.studies.survey.study import run
 from headlight.views import reading_page, reading_terminal
 from headlight.views.pictures.theme import colour_of, marker_of
 from headlight.views.result_page import pictures, result_page
@@ -161,7 +161,7 @@ def test_help_offers_it(command):
     program = (
         "from headlight.vocabulary import Measure, add_measure\n"
         "add_measure(Measure(name='squared', symbol='', short='', label='', meaning='', source=''))"
-        "\nfrom headlight.cli.program import main\nmain()"
+        "\nfrom headlight.cli import main\nmain()"
     )
     done = subprocess.run(
         [sys.executable, "-c", program, command, "--help"], capture_output=True, text=True

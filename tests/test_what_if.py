@@ -13,7 +13,7 @@ from headlight.capture.one_text import capture_one, one_text
 from headlight.errors import HeadlightError, MissingHeadError, UsageError
 from headlight.reading.model import Model
 from headlight.reading.what_if import Edit, HeadEffect, WhatIf, each_head_removed, edits_of, what_if
-from headlight.reading.what_if.rows import EditContext, wanted_rows
+from headlight.reading.what_if_predictions import EditContext, wanted_rows
 from studies.classifiers import classifier
 from studies.models import model as headless
 from studies.test_ablation import PLACES, SUBJECTS, gpt2, without

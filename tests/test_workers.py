@@ -14,15 +14,15 @@ import torch
 
 import headlight
 from headlight.analysis.folder import RunFolder
-from headlight.capture.precision import one_thread
+from headlight.capture.backward import one_thread
 from headlight.catalogue import find_study
-from headlight.cli.program import _run as command
+from headlight.cli import _run as command
 from headlight.errors import HeadlightWarning, RunError, UsageError
 from headlight.files import location
 from headlight.run.blocks import PLAN
 from headlight.sessions.workers import device_of, local_workers
-from headlight.studies.heads import SurveySettings
-from headlight.studies.heads.study import run as survey
+from headlight.studies.survey import SurveySettings
+from headlight.studies.survey.study import run as survey
 from interruptions import interrupted_after
 from studies.models import model, texts
 

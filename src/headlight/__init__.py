@@ -21,7 +21,7 @@ _HOMES = {
     "Model": "headlight.reading.model",
     "Reading": "headlight.reading",
     "compare": "headlight.api",
-    "gallery": "headlight.sessions.galleries",
+    "gallery": "headlight.sessions",
     "heads": "headlight.findings",
     "load": "headlight.reading.model",
     "open": "headlight.api",

@@ -3,11 +3,11 @@
 import xarray
 
 from collections.abc import Iterable, Mapping
-from headlight.capture.objectives.objective import Objective
+from headlight.capture.objectives import Objective
 from headlight.corpora.trees import Sentence
 from headlight.corpora.word_vectors import WordVectors
-from headlight.settings.attribution import AttributionSettings
-from headlight.word_alignment.settings import InputMeasureSettings, SimilaritySettings
+from headlight.settings.flow import AttributionSettings
+from headlight.word_alignment import InputMeasureSettings, SimilaritySettings
 from headlight_papers.studies.parser_probes import TrainingSettings
 from headlight_papers.studies.token_identity import MapTrainingSettings
 from pathlib import Path
@@ -18,7 +18,7 @@ from headlight.errors import HeadlightError as HeadlightError
 from headlight.findings import heads as heads
 from headlight.reading.model import Model as Model, load as load
 from headlight.reading import Reading as Reading
-from headlight.sessions.galleries import gallery as gallery
+from headlight.sessions import gallery as gallery
 from headlight.version import __version__ as __version__
 
 # Modules, and studies of other packages.
@@ -67,7 +67,7 @@ def survey(
 ) -> xarray.Dataset:
     """What weights, norms and effective attention say about every head.
 
-    Settings are those of `headlight.studies.heads.SurveySettings`.
+    Settings are those of `headlight.studies.survey.SurveySettings`.
 
     Args:
         source: a path, a glob, ``hf:NAME``, ``-``, texts, an open corpus, or examples that are

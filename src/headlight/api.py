@@ -10,7 +10,7 @@ import xarray
 import headlight.views.accessor  # noqa: F401 - results can make their tables, pictures and pages
 from headlight.analysis.folder import RunFolder
 from headlight.catalogue import Study, find_study, register_measures
-from headlight.catalogue.arguments import RUN, arguments, documentation, objects, signature
+from headlight.catalogue.study import RUN, arguments, documentation, objects, signature
 from headlight.errors import UnknownNameError, UsageError
 from headlight.files import Location
 from headlight.result import load as load_result

@@ -18,11 +18,11 @@ from torch import Tensor, nn
 import definitions
 from architectures import GPT2, GROUPED, WIDE
 from definitions import Array, wide
-from headlight.analysis.flow import METHODS, attention_flow, input_maps, layer_maps, rollout
+from headlight.analysis.layer_maps import METHODS, attention_flow, input_maps, layer_maps, rollout
 from headlight.capture import AttributionSettings, CapturedModel
 from headlight.encode import Encoded
 from headlight.errors import UnknownNameError, UsageError
-from headlight.reading.flow import flow
+from headlight.reading.model import flow
 from headlight.result import load
 from studies.models import model as subject
 from tiny_models import build, eager_attention

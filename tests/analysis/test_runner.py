@@ -14,12 +14,11 @@ import pytest
 import xarray
 
 from deaths import killed, needs_fork
-from headlight.analysis.batch_runner import BatchRunner
+from headlight.analysis import MeasureSettings
+from headlight.analysis.batch_runner import BatchRunner, Positions
 from headlight.analysis.folder import RunFolder
 from headlight.analysis.plan import Pass, StudyPlan
-from headlight.analysis.positions import Positions
 from headlight.analysis.runner import run_study
-from headlight.analysis.settings import MeasureSettings
 from headlight.analysis.text_plan import plan_text_study
 from headlight.capture import CapturedModel, MaskedLanguageModel, OwnObjective
 from headlight.catalogue import studies
@@ -30,11 +29,11 @@ from headlight.result import load
 from headlight.run import State
 from headlight.run.blocks import begin_pass
 from headlight.settings import Settings
-from headlight.settings.attribution import AttributionSettings
-from headlight.studies.heads import SurveySettings
-from headlight.studies.heads.observer import HeadsObserver
-from headlight.studies.heads.part import Outcome
-from headlight.studies.heads.parts import dataset
+from headlight.settings.flow import AttributionSettings
+from headlight.studies.survey import SurveySettings
+from headlight.studies.survey.observer import HeadsObserver
+from headlight.studies.survey.part import Outcome
+from headlight.studies.survey.parts import dataset
 from studies.models import VOCABULARY, model, texts
 from studies.test_gradient import with_head
 

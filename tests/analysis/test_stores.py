@@ -10,8 +10,8 @@ from headlight.analysis.folder import RunFolder
 from headlight.errors import RunError, RunInterruptedError, UsageError
 from headlight.output_folder import RECORD
 from headlight.result import load, save
-from headlight.studies.heads import SurveySettings
-from headlight.studies.heads.study import run as survey
+from headlight.studies.survey import SurveySettings
+from headlight.studies.survey.study import run as survey
 from interruptions import interrupted_after
 from studies.models import model, texts
 

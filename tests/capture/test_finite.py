@@ -8,7 +8,7 @@ import pytest
 import torch
 
 from headlight.capture import CapturedModel, OwnObjective
-from headlight.capture.finite import require_finite_attention
+from headlight.capture.backward import require_finite_attention
 from headlight.catalogue import studies
 from headlight.errors import CaptureError, ModelError
 from headlight.reading import read

@@ -21,7 +21,7 @@ from headlight.encode import Encoded
 from headlight.encode.batch import Batch, collate
 from headlight.errors import CaptureError, UnknownNameError, UsageError
 from headlight.reading import read
-from headlight.settings.attribution import AttributionSettings
+from headlight.settings.flow import AttributionSettings
 from studies.models import model, texts
 from studies.test_gradient import with_head
 

@@ -14,10 +14,10 @@ import architectures
 from architectures import ARCHITECTURES
 from headlight.analysis.folder import RunFolder
 from headlight.capture import CapturedModel, attention_replaced, load_model
-from headlight.capture.identity import digest_of_weights
+from headlight.capture.attention import digest_of_weights
 from headlight.catalogue.models import EMBEDDED, EMBEDDED_NAME
 from headlight.errors import RunError, RunInterruptedError
-from headlight.studies.heads import SurveySettings, study
+from headlight.studies.survey import SurveySettings, study
 from studies.models import model as studied, saved, texts, tokenizer, transformer
 
 CORPUS = texts(4, longest=8)

@@ -11,13 +11,13 @@ import architectures
 from architectures import ARCHITECTURES
 from headlight.capture import CapturedModel
 from headlight.capture.attention import _listeners, _patched
-from headlight.capture.attribution.model_run import prepared
-from headlight.capture.linear_network import linear_pass, share, slopes_of
-from headlight.capture.linear_network.slopes import line
-from headlight.capture.linear_network.tangents import token_parts
+from headlight.capture.attribution_run import prepared
+from headlight.capture.decomposition import linear_pass, share, slopes_of
+from headlight.capture.network_functions import line
+from headlight.capture.network_slopes import token_parts
 from headlight.encode import Encoded
 from headlight.errors import UnsupportedModelError, UsageError
-from headlight.settings.slopes import Slope
+from headlight.settings.flow import Slope
 from tiny_models import Architecture
 
 BY_NAME = {row.name: row for row in ARCHITECTURES}

@@ -17,8 +17,8 @@ from transformers import AutoConfig, AutoModelForCausalLM, DynamicCache
 
 import definitions
 import headlight.capture.own_code
-from headlight.analysis.flow.text import subject_of
-from headlight.analysis.flow.value_zeroing import value_zeroing
+from headlight.analysis.rollout import subject_of
+from headlight.analysis.value_zeroing import value_zeroing
 from headlight.capture import (
     CapturedModel,
     LayerRecord,
@@ -28,12 +28,12 @@ from headlight.capture import (
     heads_removed,
 )
 from headlight.capture.batching import trial_example
-from headlight.capture.own_code.layout import NoLayoutError, Notation, Step, derive
+from headlight.capture.own_layout import NoLayoutError, Notation, Step, derive
 from headlight.errors import HeadlightError, UnsupportedModelError
 from headlight.measures import Scores
 from headlight.reading.model import Model
 from headlight.reading.what_if import each_head_removed
-from headlight.reading.what_if.edits import Edit
+from headlight.reading.what_if_predictions import Edit
 from headlight.settings.flow import METHODS
 from own_models import BY_HAND, HEADS, LAYERS, OF_TRANSFORMERS, WIDTH, Returning, own_model
 from studies.models import VOCABULARY, tokenizer

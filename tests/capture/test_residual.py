@@ -20,9 +20,8 @@ from headlight.capture import (
     NoResidualSite,
     ResidualSite,
 )
-from headlight.capture.frozen_map import frozen_map
-from headlight.capture.residual import followed
-from headlight.capture.residuals.check import ResidualCheck
+from headlight.capture.residual_stream import followed, frozen_map
+from headlight.capture.residual_tracing import ResidualCheck
 from headlight.encode import Encoded
 from headlight.errors import UnsupportedModelError
 from tiny_models import Architecture, Padding, build

@@ -13,7 +13,7 @@ from torch.distributed.tensor.parallel import ColwiseParallel, parallelize_modul
 from claimed_devices import claimed_devices, place
 from headlight.analysis.folder import RunFolder
 from headlight.capture import CapturedModel, load_model
-from headlight.capture.value_map import value_map
+from headlight.capture.head_weights import value_map
 from headlight.catalogue import studies
 from headlight.errors import UnsupportedModelError, UsageError
 from studies.models import model, saved, texts

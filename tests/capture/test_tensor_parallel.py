@@ -15,9 +15,8 @@ import headlight
 from architectures import DECODERS
 from headlight.analysis.folder import RunFolder
 from headlight.capture import CapturedModel, LayerRecord, attribute
-from headlight.capture.interventions.removal import heads_removed
-from headlight.capture.interventions.replacement import attention_replaced
-from headlight.capture.value_map import value_map
+from headlight.capture.head_weights import value_map
+from headlight.capture.interventions import attention_replaced, heads_removed
 from headlight.catalogue import studies
 from headlight.encode import encode_one
 from headlight.errors import HeadlightError, RunInterruptedError

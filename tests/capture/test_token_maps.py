@@ -11,11 +11,9 @@ from torch.func import jvp, vmap
 from torch.nn import functional
 
 from capture.test_attribution import EXACT, batch_of, known
-from headlight.capture import attribute
-from headlight.capture.attribution import methods
-from headlight.capture.attribution.forward import _load_rules
-from headlight.capture.attribution.rules import ShortRules
-from headlight.capture.attribution.token_maps import TokenMaps
+from headlight.capture import attribute, attribution as methods
+from headlight.capture.attribution_rules import ShortRules, TokenMaps
+from headlight.capture.attribution_run import _load_rules
 
 _load_rules()  # of which torch warns
 SIZES = st.integers(1, 5)

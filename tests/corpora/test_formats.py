@@ -266,7 +266,7 @@ def test_a_truncated_archive_is_no_shorter_text(tmp_path, compression):
 
 
 def test_lines_and_documents_are_bounded(tmp_path, monkeypatch):
-    monkeypatch.setattr("headlight.corpora.lines.LINE_LIMIT", 10)
+    monkeypatch.setattr("headlight.corpora.files.LINE_LIMIT", 10)
     monkeypatch.setattr("headlight.corpora.text.DOCUMENT_LIMIT", 30)
     path = tmp_path / "a.txt"
     path.write_text("123456789\n1234567890\n")

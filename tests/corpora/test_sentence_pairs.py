@@ -14,7 +14,7 @@ import zstandard
 from hypothesis import given, settings, strategies as st
 
 from headlight.corpora import PAIR_FORMATS, open_sentence_pairs, pair_task
-from headlight.corpora.pairs.pair_corpus import task_of
+from headlight.corpora.pair_corpus import task_of
 from headlight.errors import CorpusError, UnknownNameError, UsageError
 
 MRPC = (

@@ -15,8 +15,8 @@ from headlight.corpora import TranslationPair
 from headlight.encode import encode_one
 from headlight.encode.pieces import tokenise
 from headlight.errors import UsageError
+from headlight.word_alignment import AlignerSettings
 from headlight.word_alignment.aligner import Aligner
-from headlight.word_alignment.settings import AlignerSettings
 from translators import FAMILIES
 
 GERMAN = ["das alte haus ist klein", "der hund sieht das haus , und die katze auch ."]

@@ -6,7 +6,7 @@ from tokenizers import Tokenizer, models
 from transformers import PreTrainedTokenizerFast
 
 from headlight.encode import encode_one
-from headlight.encode.categories import CLS, OTHER, PUNCTUATION, SEP, Categories
+from headlight.encode.examples import CLS, OTHER, PUNCTUATION, SEP, Categories
 from headlight.encode.pieces import tokenise
 from headlight.errors import UsageError
 

@@ -12,13 +12,19 @@ from rich.console import Console
 
 from headlight.catalogue import studies
 from headlight.findings import category_label
-from headlight.findings.rules import decided
+from headlight.findings.estimates import interval, number, percent
+from headlight.findings.head_ranking import decided
 from headlight.findings.what_was_read import what_was_read
-from headlight.findings.wording import interval, number, percent
 from headlight.views.parts import Drawing
-from headlight.views.result_page import findings, sections, study_page, summary, tables
-from headlight.views.study_terminal import study_terminal
-from headlight.views.words import LEAD, lead_and_rest, sentences_of
+from headlight.views.provenance import LEAD, lead_and_rest, sentences_of
+from headlight.views.result_page import (
+    findings,
+    sections,
+    study_page,
+    study_terminal,
+    summary,
+    tables,
+)
 from headlight.vocabulary import base_name
 from study_runs import StudyRuns
 from views.pages import BLANK, undrawn_page

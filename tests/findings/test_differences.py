@@ -12,7 +12,7 @@ from typer.testing import CliRunner
 import headlight
 from headlight.analysis.folder import RunFolder
 from headlight.analysis.variables import with_slots
-from headlight.cli.application import app
+from headlight.cli import app
 from headlight.errors import HeadlightError, UsageError
 from headlight.findings.differences import (
     _tested,
@@ -24,8 +24,8 @@ from headlight.reduce import Slots
 from headlight.result import load, save
 from headlight.result.estimate import estimate_of
 from headlight.run.checkpoint import locked
-from headlight.studies.heads import SurveySettings
-from headlight.studies.heads.study import run as survey
+from headlight.studies.survey import SurveySettings
+from headlight.studies.survey.study import run as survey
 from headlight.views.result_page import findings, result_page, tables
 from studies.models import subject, texts
 

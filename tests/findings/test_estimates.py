@@ -10,7 +10,6 @@ from hypothesis import given, strategies as st
 from scipy import stats
 
 from headlight.findings import highlights
-from headlight.findings.answers.heads import importance
 from headlight.findings.estimates import (
     Estimate,
     beside,
@@ -20,8 +19,8 @@ from headlight.findings.estimates import (
     undecided,
     unreached,
 )
-from headlight.findings.rules import FEWEST_TEXTS
-from headlight.findings.special_tokens import weight_and_norm
+from headlight.findings.head_answers import importance
+from headlight.findings.head_ranking import FEWEST_TEXTS, weight_and_norm
 from headlight.result.estimate import MOVED, UNITS, WEIGHTS
 from headlight.views.grid import head_grid
 from headlight.views.result_page import answers

@@ -8,7 +8,7 @@ import xarray as xr
 from hypothesis import given, settings, strategies as st
 
 from headlight.findings import average, highlights, observed, share, weight_and_norm
-from headlight.findings.wording import layer_list, percent
+from headlight.findings.estimates import layer_list, percent
 from headlight.views.grid import head_grid
 from views.sample_results import survey_sample
 

@@ -9,13 +9,13 @@ from typer.testing import CliRunner
 
 import headlight
 from headlight.catalogue import behaviours, statistic, statistic_table
-from headlight.cli.application import app
+from headlight.cli import app
 from headlight.errors import UnknownNameError, UsageError
 from headlight.findings import head_scores, heads, highlights
 from headlight.findings.estimates import undecided
 from headlight.findings.statistics import numbers_of
 from headlight.result.estimate import with_ends
-from headlight.studies.heads.study import run as survey
+from headlight.studies.survey.study import run as survey
 from headlight.vocabulary import CATEGORIES, head_name
 from studies.models import subject, texts
 

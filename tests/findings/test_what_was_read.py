@@ -8,10 +8,9 @@ import xarray as xr
 from rich.console import Console
 
 from headlight.catalogue import studies
-from headlight.findings.rules import FEW_EXAMPLES, is_near_majority
+from headlight.findings.head_ranking import FEW_EXAMPLES, is_near_majority
 from headlight.findings.what_was_read import counted, examples, what_was_read
-from headlight.views.result_page import tables
-from headlight.views.study_terminal import study_terminal
+from headlight.views.result_page import study_terminal, tables
 from study_runs import StudyRuns
 from views.pages import undrawn_page
 

@@ -9,7 +9,7 @@ import torch
 from hypothesis import given, settings, strategies as st
 
 from headlight.errors import UsageError
-from headlight.measures import divergence_loop
+from headlight.measures import divergence as divergence_loop
 from headlight.measures.divergence import CELLS, SMOOTHING, distributions, divergence
 
 LN2 = math.log(2)

@@ -7,8 +7,8 @@ import pytest
 import torch
 from hypothesis import given, settings, strategies as st
 
-from headlight.measures import parts as measures, token_parts
-from headlight.measures.parts import BlockSum, missed_without, missed_without_heads
+from headlight.measures import token_parts, token_parts as measures
+from headlight.measures.token_parts import BlockSum, missed_without, missed_without_heads
 
 
 def norm_1(vector):

@@ -20,11 +20,16 @@ import headlight
 from headlight.cli import app
 from headlight.errors import UsageError
 from headlight.reading.what_if import each_head_removed, edits_of
-from headlight.serve import make_app
-from headlight.serve.functions import FUNCTIONS, Workspace
-from headlight.serve.readings import KEPT, CachedReading, Readings
-from headlight.serve.server import HERE, is_loopback, listening, serve
-from headlight.serve.work import MOST, Work
+from headlight.serve import HERE, is_loopback, listening, make_app, serve
+from headlight.serve.functions import (
+    FUNCTIONS,
+    KEPT,
+    MOST,
+    CachedReading,
+    Readings,
+    Work,
+    Workspace,
+)
 from headlight.views.reading.format import unpack
 from views.sample_results import reading_sample
 
@@ -445,7 +450,7 @@ def test_a_page_that_is_closed_amid_an_answer_is_no_news(model, monkeypatch, cap
         asyncio.run(write_to_one_who_left())
 
     if quiet:
-        monkeypatch.setattr("headlight.serve.server._Server.run", act)
+        monkeypatch.setattr("headlight.serve._Server.run", act)
         serve(lambda: (model, None), say=lambda _: None)
     else:
         act()

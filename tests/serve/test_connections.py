@@ -13,7 +13,7 @@ import pytest
 
 SERVER = """
 import sys, types
-import headlight.serve.server as server
+import headlight.serve as server
 from starlette.applications import Starlette
 from starlette.requests import ClientDisconnect
 from starlette.responses import PlainTextResponse

@@ -7,17 +7,17 @@ import pytest
 import torch
 from hypothesis import given, settings, strategies as st
 
-from headlight.analysis.positions import Positions
+from headlight.analysis.batch_runner import Positions
 from headlight.catalogue.statistics import FUNCTION_WORDS, behaviours as names_of_behaviours
 from headlight.encode import Encoded
 from headlight.encode.batch import collate
-from headlight.encode.categories import word_ids
+from headlight.encode.examples import word_ids
 from headlight.pool import membership
 from headlight.reduce import Tally
-from headlight.studies.heads import SurveySettings, behaviours
-from headlight.studies.heads.behaviours import BehaviourCounter, numbers
-from headlight.studies.heads.one_pass import OnePass
-from headlight.studies.heads.study import run as survey
+from headlight.studies.survey import SurveySettings, behaviours
+from headlight.studies.survey.behaviours import BehaviourCounter, numbers
+from headlight.studies.survey.part import OnePass
+from headlight.studies.survey.study import run as survey
 from headlight.vocabulary import CATEGORIES, DISTANCES, RELATIVE, measure
 from studies import behaviours_naive as naive
 from studies.intervals import agrees

@@ -13,10 +13,9 @@ from headlight.capture import CapturedModel
 from headlight.capture.head_weights import head_weights, norm_gains
 from headlight.errors import HeadlightError, UsageError
 from headlight.measures.circuits import compositions, copying, gram, matching
-from headlight.studies.circuits import CircuitsSettings, study
-from headlight.studies.circuits.needles import FACTS as FIRST, Fact
+from headlight.studies.circuits import FACTS as FIRST, CircuitsSettings, Fact, study
 from headlight.studies.circuits.probes import probes
-from headlight.studies.circuits.retrieval import Answer, answer, fuzzy_span
+from headlight.studies.circuits.repeated import Answer, answer, fuzzy_span
 from headlight.studies.circuits.study import CircuitsStudy
 from studies.intervals import agrees
 from studies.models import VOCABULARY, tokenizer
@@ -224,7 +223,7 @@ def test_shares_of_patterns_are_those_of_transformerlens(lens: Any) -> None:
 
 def test_blocks_of_queries_give_the_same(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("headlight.studies.circuits.probes.FACTS", FACTS)
-    monkeypatch.setattr("headlight.studies.circuits.retrieval.FOUND", -1)
+    monkeypatch.setattr("headlight.studies.circuits.repeated.FOUND", -1)
     settings = CircuitsSettings(parts=("repeated", "needle"), **SMALL)
     whole = CircuitsStudy.run(HAY, made("llama"), settings, progress=False)
     monkeypatch.setattr("headlight.capture.session.block_size", lambda *_: 5)

@@ -10,9 +10,9 @@ from hypothesis import given, settings, strategies as st
 from headlight.encode import Encoded, encode_one
 from headlight.reading import read
 from headlight.reduce import Strongest
-from headlight.studies.heads import SurveySettings, deciles
-from headlight.studies.heads.deciles import DECILES, SAMPLED, deciles_of, drawn_texts
-from headlight.studies.heads.study import run as survey
+from headlight.studies.survey import SurveySettings, deciles
+from headlight.studies.survey.deciles import DECILES, SAMPLED, deciles_of, drawn_texts
+from headlight.studies.survey.study import run as survey
 from studies.models import documents, model, texts
 
 

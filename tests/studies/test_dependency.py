@@ -20,8 +20,8 @@ from headlight.errors import (
     UnknownNameError,
     UsageError,
 )
-from headlight.findings.dependency import best_heads
 from headlight.findings.estimates import estimates
+from headlight.findings.word_answers import best_heads
 from headlight.measures import Scores
 from headlight.result import load, save
 from headlight.result.estimate import slot_coordinates

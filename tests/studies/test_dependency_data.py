@@ -7,12 +7,13 @@ from pathlib import Path
 import pytest
 
 from headlight.corpora import open_treebank
-from headlight.studies.dependency.gold import gold_of, summarize
-from headlight.studies.dependency.predictions import (
+from headlight.studies.dependency.gold import (
     OFFSETS,
     count_by_relation,
+    gold_of,
     is_correct,
     predict_by_offset,
+    summarize,
 )
 from studies import dependency_naive as naive
 

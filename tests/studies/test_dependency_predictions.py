@@ -7,15 +7,17 @@ from hypothesis import given, settings, strategies
 
 from headlight.corpora import Sentence
 from headlight.errors import CorpusError
-from headlight.studies.dependency.gold import Gold, gold_of, summarize
-from headlight.studies.dependency.predictions import (
+from headlight.studies.dependency.gold import (
     NOTHING,
+    Gold,
     candidates,
     count_by_relation,
+    gold_of,
     is_correct,
     predict,
     predict_by_offset,
     predict_right_branching,
+    summarize,
 )
 from studies import dependency_naive as naive
 from studies.dependency_naive import TREES, sentence

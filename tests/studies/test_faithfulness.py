@@ -20,19 +20,19 @@ from transformers import (
 )
 
 import headlight
-from headlight.analysis.batch_texts import text_id
+from headlight.analysis.batch_runner import text_id
 from headlight.analysis.text_plan import plan_text_study
 from headlight.analysis.variables import Variable, described, long_names, with_slots
 from headlight.capture import CapturedModel
 from headlight.errors import MissingHeadError, UsageError
-from headlight.findings.answers.faithfulness import beside_best
 from headlight.findings.estimates import estimates
+from headlight.findings.token_answers import beside_best
 from headlight.reading.prediction import predict
 from headlight.reduce import Slots
 from headlight.studies.faithfulness import FaithfulnessSettings
-from headlight.studies.faithfulness.maps import FOLLOWED
-from headlight.studies.faithfulness.prediction import number_tokens
+from headlight.studies.faithfulness.erasure import number_tokens
 from headlight.studies.faithfulness.scores import (
+    FOLLOWED,
     SHARES,
     flips,
     lost,

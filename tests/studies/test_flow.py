@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 from scipy.stats import spearmanr
 
-from headlight.analysis.flow import input_maps
+from headlight.analysis.layer_maps import input_maps
 from headlight.analysis.text_plan import plan_text_study
 from headlight.errors import UsageError
 from headlight.studies.flow import FlowSettings

@@ -4,8 +4,7 @@ import numpy as np
 import pytest
 from scipy.stats import rankdata, spearmanr
 
-from headlight.studies.heads.frequency import FrequencyRanks, Occurrences
-from headlight.studies.heads.occurrences import correlated, counted
+from headlight.studies.survey.frequency import FrequencyRanks, Occurrences, correlated, counted
 
 ZIPF = 1 / np.arange(1.0, 400.0)
 

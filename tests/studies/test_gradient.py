@@ -15,8 +15,8 @@ from headlight.encode.batch import collate
 from headlight.errors import MissingHeadError, UsageError
 from headlight.studies.distances import DistanceSettings
 from headlight.studies.distances.study import run as head_distances
-from headlight.studies.heads import SurveySettings
-from headlight.studies.heads.study import run as survey
+from headlight.studies.survey import SurveySettings
+from headlight.studies.survey.study import run as survey
 from studies import naive
 from studies.models import SETTINGS, VOCABULARY, subject, texts, tokenizer
 from studies.test_distances import summed

@@ -10,9 +10,9 @@ import numpy as np
 import pytest
 
 from headlight.reading import read
-from headlight.studies.heads import SurveySettings
-from headlight.studies.heads.study import run as survey
-from headlight.views.headvis import headvis_files
+from headlight.studies.survey import SurveySettings
+from headlight.studies.survey.study import run as survey
+from headlight.views.gallery import headvis_files
 from studies.models import WORDS, model
 
 LAYERS, HEADS = 2, 4

@@ -35,8 +35,8 @@ from headlight.encode import Encoded, adjacent_segments, texts as encode_texts
 from headlight.encode.batch import collate
 from headlight.errors import CaptureError, CorpusError, MissingHeadError, RunError, UsageError
 from headlight.result import load
-from headlight.studies.heads.importance import KEY_CATEGORIES, QUERY_CATEGORIES
-from headlight.studies.heads.study import run
+from headlight.studies.survey.importance import KEY_CATEGORIES, QUERY_CATEGORIES
+from headlight.studies.survey.study import run
 from headlight.vocabulary import CATEGORIES
 from studies.chosen_numbers import only, settings_for, survey_with
 from studies.models import SETTINGS, VOCABULARY, documents, subject, texts, tokenizer

@@ -8,19 +8,19 @@ import numpy as np
 import pytest
 import xarray
 
+from headlight.analysis.batch_runner import Positions
 from headlight.analysis.plan import Pass
-from headlight.analysis.positions import Positions
 from headlight.analysis.text_plan import plan_text_study
 from headlight.capture import CapturedModel
 from headlight.corpora import Document
 from headlight.encode import Encoded, texts as encode_texts
 from headlight.encode.batch import collate
 from headlight.run import BatchJob
-from headlight.studies.heads import SurveySettings
-from headlight.studies.heads.observer import HeadsObserver
-from headlight.studies.heads.part import Outcome
-from headlight.studies.heads.parts import dataset
-from headlight.studies.heads.study import run as survey
+from headlight.studies.survey import SurveySettings
+from headlight.studies.survey.observer import HeadsObserver
+from headlight.studies.survey.part import Outcome
+from headlight.studies.survey.parts import dataset
+from headlight.studies.survey.study import run as survey
 from studies.models import documents, model, texts
 
 

@@ -10,8 +10,8 @@ from scipy import stats
 
 from headlight.findings.estimates import by_length
 from headlight.studies.distances.study import run as distances
-from headlight.studies.heads import SurveySettings
-from headlight.studies.heads.study import run as survey
+from headlight.studies.survey import SurveySettings
+from headlight.studies.survey.study import run as survey
 from studies.chosen_numbers import survey_with
 from studies.intervals import agrees
 from studies.models import model, texts

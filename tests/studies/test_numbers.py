@@ -12,12 +12,12 @@ from headlight.corpora import Corpus, Document
 from headlight.encode import adjacent_segments, texts as encode_texts
 from headlight.errors import UnknownNameError, UsageError
 from headlight.findings import highlights
-from headlight.studies.heads import SurveySettings
-from headlight.studies.heads.deciles import VARIABLES as DECILES
-from headlight.studies.heads.residual import VARIABLES as OF_RESIDUAL
-from headlight.studies.heads.result import OF_BEHAVIOURS
-from headlight.studies.heads.study import run as survey
-from headlight.studies.heads.token_types import VARIABLES as OF_TOKENS
+from headlight.studies.survey import SurveySettings
+from headlight.studies.survey.deciles import VARIABLES as DECILES
+from headlight.studies.survey.residual import VARIABLES as OF_RESIDUAL
+from headlight.studies.survey.result import OF_BEHAVIOURS
+from headlight.studies.survey.study import run as survey
+from headlight.studies.survey.token_types import VARIABLES as OF_TOKENS
 from headlight.views.result_page import result_page
 from studies import naive
 from studies.models import documents, subject, texts, transformer, uneven

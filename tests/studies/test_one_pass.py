@@ -9,14 +9,14 @@ import torch
 import xarray
 from hypothesis import example, given, settings, strategies as st
 
-from headlight.analysis.positions import Positions
+from headlight.analysis.batch_runner import Positions
 from headlight.errors import HeadlightWarning
 from headlight.pool import membership, to_neighbours
 from headlight.reduce import compiling
 from headlight.reduce.compiling import compile_together
-from headlight.studies.heads import SurveySettings, one_pass, row_loops
-from headlight.studies.heads.one_pass import OnePass, Sums
-from headlight.studies.heads.study import run as survey
+from headlight.studies.survey import SurveySettings, part as one_pass, row_loops
+from headlight.studies.survey.part import OnePass, Sums
+from headlight.studies.survey.study import run as survey
 from studies.models import documents, subject, texts
 from studies.test_numbers import _corpus
 

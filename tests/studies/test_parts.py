@@ -2,11 +2,11 @@
 
 from collections import Counter
 
-from headlight.studies.heads import page
-from headlight.studies.heads.observer import HeadsObserver
-from headlight.studies.heads.part import PartObserver
-from headlight.studies.heads.parts import PARTS, VARIABLES
-from headlight.studies.heads.study import SurveyStudy, run
+from headlight.studies.survey import page
+from headlight.studies.survey.observer import HeadsObserver
+from headlight.studies.survey.part import PartObserver
+from headlight.studies.survey.parts import PARTS, VARIABLES
+from headlight.studies.survey.study import SurveyStudy, run
 from studies.models import model, texts
 
 

@@ -6,9 +6,9 @@ import xarray
 
 from headlight.findings import passage_of
 from headlight.reading import read
-from headlight.studies.heads import SurveySettings
-from headlight.studies.heads.passages import STATISTICS
-from headlight.studies.heads.study import run as survey
+from headlight.studies.survey import SurveySettings
+from headlight.studies.survey.passages import STATISTICS
+from headlight.studies.survey.study import run as survey
 from headlight.vocabulary import CATEGORIES
 from studies import behaviours_naive as naive
 from studies.models import documents, model, texts

@@ -9,14 +9,14 @@ import torch
 from hypothesis import given, settings, strategies as st
 
 from architectures import ARCHITECTURES
-from headlight.analysis.positions import Positions
+from headlight.analysis.batch_runner import Positions
 from headlight.capture import CapturedModel, query_blocks
 from headlight.capture.query_blocks import CELLS, GRAIN, block_size, can_be_blocked
 from headlight.encode.batch import Batch
 from headlight.reduce import Tally
-from headlight.studies.heads import SurveySettings
-from headlight.studies.heads.observer import HeadsObserver
-from headlight.studies.heads.study import run as survey
+from headlight.studies.survey import SurveySettings
+from headlight.studies.survey.observer import HeadsObserver
+from headlight.studies.survey.study import run as survey
 from studies.chosen_numbers import settings_for, survey_with
 from studies.models import model, texts
 from studies.test_independence import assert_equal

@@ -9,24 +9,23 @@ import pytest
 import torch
 import xarray
 
-from headlight.analysis.batch_texts import Texts
+from headlight.analysis.batch_runner import Positions, Texts
 from headlight.analysis.folder import RunFolder
 from headlight.analysis.plan import Pass
-from headlight.analysis.positions import Positions
 from headlight.analysis.text_plan import plan_text_study
 from headlight.capture import CapturedModel
 from headlight.encode.batch import collate
 from headlight.encode.examples import count_types
 from headlight.errors import RunError, UsageError
-from headlight.findings.no_op import no_op
+from headlight.findings.head_ranking import no_op
 from headlight.reduce import Sample, Tally
 from headlight.result import load
-from headlight.studies.heads.frequency import FrequencyRanks, Occurrences
-from headlight.studies.heads.observer import HeadsObserver
-from headlight.studies.heads.part import Outcome
-from headlight.studies.heads.parts import dataset
-from headlight.studies.heads.ranks import Known, RankObserver
-from headlight.studies.heads.sinks import find_sinks
+from headlight.studies.survey.frequency import FrequencyRanks, Occurrences
+from headlight.studies.survey.observer import HeadsObserver
+from headlight.studies.survey.part import Outcome
+from headlight.studies.survey.parts import dataset
+from headlight.studies.survey.ranks import Known, RankObserver
+from headlight.studies.survey.residual import find_sinks
 from headlight.vocabulary import CATEGORIES
 from studies.chosen_numbers import only, settings_for, survey_with
 from studies.models import VOCABULARY, documents, model, texts, uneven

@@ -11,11 +11,11 @@ from headlight.analysis.text_plan import plan_text_study
 from headlight.catalogue import find_study
 from headlight.corpora import SAMPLE_TEXT
 from headlight.output_folder import OutputFolder
-from headlight.sessions.reports import write_report
-from headlight.studies.heads import SurveySettings
-from headlight.studies.heads.study import run as survey
+from headlight.sessions import write_report
+from headlight.studies.survey import SurveySettings
+from headlight.studies.survey.study import run as survey
 from headlight.views import result_page
-from headlight.views.passages import NO_PAGES
+from headlight.views.run_comparison import NO_PAGES
 from studies.models import model
 from views.pages import Page
 from views.sample_results import survey_sample

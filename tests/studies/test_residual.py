@@ -8,9 +8,9 @@ import torch
 
 from headlight.findings import highlights
 from headlight.result.estimate import estimate_of
-from headlight.studies.heads import SurveySettings
-from headlight.studies.heads.residual import SAMPLED
-from headlight.studies.heads.study import run as survey
+from headlight.studies.survey import SurveySettings
+from headlight.studies.survey.residual import SAMPLED
+from headlight.studies.survey.study import run as survey
 from headlight.views.accessor import HeadlightAccessor
 from studies.intervals import agrees
 from studies.models import documents, subject, texts

@@ -6,13 +6,13 @@ import numpy as np
 import pytest
 import torch
 
-from headlight.analysis.batch_texts import key_ids
+from headlight.analysis.batch_runner import key_ids
 from headlight.analysis.text_plan import plan_text_study
 from headlight.capture import CapturedModel
 from headlight.encode.batch import collate
 from headlight.errors import UnknownNameError, UsageError
-from headlight.studies.heads import SurveySettings, sinks as of_sinks
-from headlight.studies.heads.sinks import (
+from headlight.studies.survey import SurveySettings, residual as of_sinks
+from headlight.studies.survey.residual import (
     SINK,
     Sinks,
     SinkType,

@@ -12,9 +12,9 @@ from headlight.encode.batch import collate
 from headlight.findings import heads, highlights
 from headlight.pool import membership, over_keys
 from headlight.reduce import KeyedSums
-from headlight.studies.heads import SurveySettings
-from headlight.studies.heads.study import run as survey
-from headlight.studies.heads.token_types import (
+from headlight.studies.survey import SurveySettings
+from headlight.studies.survey.study import run as survey
+from headlight.studies.survey.token_types import (
     MOST_NUMBERS,
     SHOWN,
     TokenCounter,

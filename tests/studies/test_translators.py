@@ -10,16 +10,16 @@ import xarray
 import headlight
 from headlight.analysis.folder import RunFolder
 from headlight.corpora import open_parallel
+from headlight.corpora.pair_corpus import open_sentence_pairs
 from headlight.corpora.pairs import SentencePair
-from headlight.corpora.pairs.pair_corpus import open_sentence_pairs
 from headlight.errors import UsageError
 from headlight.findings import highlights
 from headlight.result.estimate import estimate_of
 from headlight.result.kinds import of_kind, split_kinds
 from headlight.studies.distances import DistanceSettings
 from headlight.studies.distances.study import run as distances
-from headlight.studies.heads import SurveySettings
-from headlight.studies.heads.study import run as survey
+from headlight.studies.survey import SurveySettings
+from headlight.studies.survey.study import run as survey
 from headlight.views.result_page import result_page, tables
 from studies.chosen_numbers import settings_for
 from translators import FAMILIES, SOURCE, TARGET

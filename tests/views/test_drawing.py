@@ -10,23 +10,21 @@ from headlight.views.colour import (
     LEVELS,
     THEMES,
     contrast,
+    decimal,
+    element,
     level,
     on_dark,
-    ramp,
-    text_colour,
-    text_in_figures,
-)
-from headlight.views.markup import element
-from headlight.views.numbers import (
-    decimal,
     percent_cell,
     percent_text,
     points_cell,
     points_text,
+    ramp,
     rank_text,
+    round_domain,
     signed,
+    text_colour,
+    text_in_figures,
 )
-from headlight.views.scale import round_domain
 
 VALUES = st.floats(-1e6, 1e6, allow_nan=False)
 

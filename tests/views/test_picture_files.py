@@ -28,9 +28,8 @@ from headlight.views.pictures import (
     save_picture,
     svg_text,
 )
-from headlight.views.pictures.labels import place_labels, spread
-from headlight.views.pictures.theme import CYCLE, readable
-from headlight.views.words import shortened
+from headlight.views.pictures.theme import CYCLE, place_labels, readable, spread
+from headlight.views.provenance import shortened
 from views.drawn import HOSTILE
 
 

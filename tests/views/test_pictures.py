@@ -43,9 +43,9 @@ from headlight.views.pictures import (
     windowed,
 )
 from headlight.views.pictures.links import GAP, ROW
-from headlight.views.pictures.map_layout import cell_texts
+from headlight.views.pictures.maps import cell_texts
+from headlight.views.pictures.save import brackets, leaf_order
 from headlight.views.pictures.theme import CYCLE, STRONG
-from headlight.views.pictures.trees import brackets, leaf_order
 from views.drawn import HOSTILE, dots, line_named, points, texts
 
 VALUES = np.array([[0.1, 0.5, np.nan], [0.2, 0.4, 0.9]])

@@ -12,7 +12,7 @@ from PIL import Image
 from headlight.findings import highlights
 from headlight.result.kinds import concat_kinds
 from headlight.views.reading.format import pack
-from headlight.views.reading.in_corpus import InCorpus
+from headlight.views.reading.lazy import InCorpus
 from headlight.views.result_page import result_page
 from views.browsers import needs_browser
 from views.sample_results import counted, reading_sample, survey_sample

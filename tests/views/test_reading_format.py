@@ -12,7 +12,7 @@ from hypothesis.extra.numpy import arrays
 from headlight.errors import ResultError, UsageError
 from headlight.result.kinds import concat_kinds, split_kinds
 from headlight.views.reading.format import FORMAT, View, header_text, pack, unpack
-from headlight.views.reading.quantization import ABSENT, decode, encode, pictures, strongest
+from headlight.views.reading.serial import ABSENT, decode, encode, pictures, strongest
 from views.sample_results import reading_sample
 
 SIZES = st.tuples(st.integers(1, 3), st.integers(1, 9), st.integers(1, 9))

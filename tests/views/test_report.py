@@ -10,10 +10,9 @@ import pytest
 from rich.console import Console
 
 from headlight.findings import Attended, Passage, piece_text
-from headlight.views.passages import drawn_passage, strongest
 from headlight.views.pictures import svg_text
-from headlight.views.result_page import pictures, result_page as report, tables
-from headlight.views.study_terminal import study_terminal
+from headlight.views.result_page import pictures, result_page as report, study_terminal, tables
+from headlight.views.run_comparison import drawn_passage, strongest
 from headlight.vocabulary import measure
 from views.drawn import dots, line_named, points, texts
 from views.pages import Page

@@ -5,7 +5,7 @@ from functools import partial
 
 import pytest
 
-from headlight.findings.ways import ways_to
+from headlight.findings.piece_text import ways_to
 from headlight.views.reading.routes_page import routes_page
 from headlight.vocabulary import ROUTE
 from views.browsers import needs_browser

@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from headlight.findings.ways import ways_to
+from headlight.findings.piece_text import ways_to
 from headlight.views.pictures import routes_picture, svg_text
 from headlight.views.reading.routes_page import largest_parts, routes_page
 from views.sample_routes import TOKENS, sample_routes

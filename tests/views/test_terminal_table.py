@@ -7,9 +7,8 @@ from headlight.errors import UnknownNameError
 from headlight.findings import heads, highlights
 from headlight.views import terminal_table
 from headlight.views.accessor import HeadlightAccessor
-from headlight.views.result_page import findings
-from headlight.views.study_terminal import study_terminal
-from headlight.views.words import short_sentence
+from headlight.views.provenance import short_sentence
+from headlight.views.result_page import findings, study_terminal
 from views.sample_results import survey_sample
 
 

@@ -18,10 +18,10 @@ from headlight.corpora import TranslationPair
 from headlight.errors import RunError, UsageError
 from headlight.links import open_links
 from headlight.measures import Scores
+from headlight.word_alignment import AlignerSettings
 from headlight.word_alignment.aligner import Aligner, encode
 from headlight.word_alignment.choose import choose_layer
 from headlight.word_alignment.output import LinkFile
-from headlight.word_alignment.settings import AlignerSettings
 from studies.command import Command
 from translators import FAMILIES
 

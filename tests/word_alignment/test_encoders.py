@@ -21,10 +21,9 @@ from headlight.links import open_links, score_links, symmetrized
 from headlight.studies.alignment import AlignmentSettings
 from headlight.studies.alignment.study import run as study
 from headlight.views.result_page import study_page, tables
+from headlight.word_alignment import EXTRACTIONS, AlignerSettings
 from headlight.word_alignment.aligner import Alignment, PairAligner
-from headlight.word_alignment.directions import align_pairs
-from headlight.word_alignment.encoders import encoder_of, usual_layer
-from headlight.word_alignment.settings import EXTRACTIONS, AlignerSettings
+from headlight.word_alignment.directions import align_pairs, encoder_of, usual_layer
 from studies.command import Command
 from tiny_models import build
 from translators import FAMILIES

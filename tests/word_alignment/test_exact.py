@@ -15,9 +15,8 @@ from headlight.capture.record import LayerRecord
 from headlight.corpora import TranslationPair, open_parallel
 from headlight.links import Gold, Links, score_links
 from headlight.measures import Scores
-from headlight.word_alignment.aligner import Aligner, encode
-from headlight.word_alignment.settings import AlignerSettings, LinkSettings
-from headlight.word_alignment.soft import Sides, attention_links
+from headlight.word_alignment import AlignerSettings, LinkSettings
+from headlight.word_alignment.aligner import Aligner, Sides, attention_links, encode
 from shared import Shared
 
 WORDS = 30

@@ -12,9 +12,9 @@ from headlight.capture import CapturedModel
 from headlight.corpora import TranslationPair
 from headlight.encode import EncodedTranslation
 from headlight.errors import UsageError
+from headlight.word_alignment import AlignerSettings, InputMeasureSettings
 from headlight.word_alignment.aligner import Aligner, encode
 from headlight.word_alignment.inputs import input_matrix
-from headlight.word_alignment.settings import AlignerSettings, InputMeasureSettings
 from translators import FAMILIES
 
 PAIRS = [

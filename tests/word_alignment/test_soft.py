@@ -8,9 +8,8 @@ from hypothesis import given, settings as hypothesis_settings, strategies as st
 from headlight.capture import CapturedModel, LayerRecord
 from headlight.corpora import TranslationPair
 from headlight.links import Links
-from headlight.word_alignment.aligner import Aligner, encode
-from headlight.word_alignment.settings import STEPS, AlignerSettings, Step
-from headlight.word_alignment.soft import Sides, links_of_words
+from headlight.word_alignment import STEPS, AlignerSettings, Step
+from headlight.word_alignment.aligner import Aligner, Sides, encode, links_of_words
 from translators import FAMILIES
 
 PAIRS = [

@@ -1,3 +1,281 @@
 """A model at work on a corpus: what is planned, the passes of the model, and who observes it."""
 
+from dataclasses import dataclass
+from typing import Annotated, Literal
+
+from headlight.errors import CorpusError, UsageError
+from headlight.settings import CHOSEN, UNLISTED, AtLeast0, AtLeast1, StudySettings
+from headlight.settings.flow import AttributionSettings
+from headlight.vocabulary import (
+    ATTRIBUTION,
+    GRADIENT,
+    MEASURES,
+    Kind,
+    Kinds,
+    NormPooling,
+    QueryPooling,
+    ValueBias,
+    check_measures,
+)
+
 __all__ = ["folder", "plan", "runner", "settings", "text_plan"]
+
+BATCH_TOKENS = 2048
+
+RowsOfText = Literal["mean", "first", "last"]
+"""Which rows of attention speak for a text."""
+
+Removal = Literal["mask", "delete", "attention"]
+"""How a word is removed."""
+
+Scope = Literal["all", "layer", "head"]
+"""Whose attention is replaced at once: of all layers, of one layer, of one head."""
+
+Rows = Literal["all", "first", "last"]
+"""Whose rows are replaced: of every token, of the first one ([CLS]), of the last one."""
+
+RANDOM = "random"
+"""What knows nothing of a text, beside all measures."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class ModelSettings(StudySettings):
+    """Settings of the observed attention of a model.
+
+    Attributes:
+        kind: which attention; by default the first of encoder, decoder and cross-attention that the
+            model has, given the inputs; ``all`` looks at all of them in one pass.
+        layers: which layers, from 0; by default all. The others keep their fast attention.
+        batch_tokens: tokens in a batch, padding included. The last bits depend on it.
+    """
+
+    kind: Kinds | None = None
+    layers: tuple[int, ...] | None = None
+    batch_tokens: AtLeast1 = BATCH_TOKENS
+
+
+@dataclass(frozen=True, kw_only=True)
+class MeasureSettings(StudySettings):
+    """By which measures attention is looked at.
+
+    Attributes:
+        measures: which measures. ``gradient`` runs the model backward as well; ``attribution`` is
+            one row for each layer, at the place of its first head.
+        attribution: how contributions are computed, if they are among the measures.
+        value_bias: whether T of effective attention has the value bias in it.
+    """
+
+    measures: tuple[str, ...] = MEASURES
+    attribution: AttributionSettings | None = None
+    value_bias: ValueBias = "include"
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        check_measures(self.measures)
+
+    @property
+    def required_head(self) -> str:
+        """Gradients need a loss."""
+        return "language_model" if GRADIENT in self.measures else super().required_head
+
+    def check_command(self) -> None:
+        """Contributions are not told how to be computed where nobody asks for them."""
+        super().check_command()
+        check_attribution(self.attribution, self.measures)
+
+
+@dataclass(frozen=True, kw_only=True)
+class TextSettings(ModelSettings):
+    """Settings of how a corpus of texts is read.
+
+    Attributes:
+        format: of the corpus; by default what its suffix or beginning says; plain text in which no
+            line is blank, and that is not wrapped prose, is read as ``lines``. ``pairs`` are
+            sentence pairs, such as those of MRPC, CoLA or MNLI, ``translations`` the pairs that
+            headlight align reads, for models with a decoder.
+        column: key or column that holds the text; by default ``text``, or the only one.
+        pairs: two adjacent segments per example (Clark et al. 2019) instead of one text.
+        max_length: tokens per example, special ones included; by default 128 for pairs, else what
+            the model takes, at most 512.
+        overflow: what becomes of a text that is too long.
+        segment_ids: with pairs, segment ids 0 and 1, or ``zeros`` (the released maps of Clark et
+            al.).
+        lone_units: with pairs, a paragraph that fills the room alone waits for the next, or ends
+            its document (``discard``, the released code of Clark et al.).
+        max_examples: stop after this many.
+        seed: where segments are cut, and of everything else that is random.
+    """
+
+    format: str | None = None
+    column: str | None = None
+    pairs: bool = False
+    max_length: AtLeast1 | None = None
+    overflow: Literal["truncate", "split", "error"] = "truncate"
+    segment_ids: Literal["pair", "zeros"] = "pair"
+    lone_units: Annotated[Literal["join", "discard"], UNLISTED] = "join"
+    max_examples: AtLeast1 | None = None
+    seed: int = 0
+
+    def check_source(self, source: str | None) -> None:
+        """The first text, or pair of texts, is read; of a recording its transcript."""
+        from headlight.corpora import (
+            OF_TWO_TEXTS,
+            holds_recordings,
+            open_corpus,
+            open_recordings,
+        )
+
+        if source is None:
+            if self.format is not None or self.column is not None:
+                raise UsageError("the sample corpus has a format of its own; name a corpus.")
+        elif holds_recordings(source):
+            next(iter(open_recordings(source, column=self.column)))
+        elif self.format is not None and self.format in OF_TWO_TEXTS:
+            next(iter(OF_TWO_TEXTS[self.format](source)))
+        else:
+            try:
+                next(iter(open_corpus(source, format=self.format, column=self.column)))
+            except CorpusError as error:
+                table = {self.format, source.rpartition(".")[2]} & {"csv", "tsv"}
+                if table and "holds no text" in str(error):
+                    error.args = (
+                        f"{error} The first line of a table is taken as its header; of plain text "
+                        "the format is paragraphs or lines.",
+                    )
+                raise
+
+
+@dataclass(frozen=True, kw_only=True)
+class QueryBlockSettings(StudySettings):
+    """Settings of how much of a long text is in memory at a time.
+
+    Attributes:
+        query_block: compute attention for this many queries at a time, so that memory never holds
+            all weights of a layer; ``auto`` does so where it matters, 0 never.
+            With gradients or contributions all queries are one block.
+    """
+
+    query_block: Annotated[AtLeast0 | None, CHOSEN] = None
+
+
+@dataclass(frozen=True, kw_only=True)
+class WordSettings(ModelSettings):
+    """Settings of annotated text, and of attention between words instead of pieces.
+
+    Attributes:
+        kind: which attention; by default the first that the model has.
+        format: of the files; by default what their suffix or beginning says.
+        invalid: what becomes of a sentence or document whose annotation is wrong: it is an error
+            (``refuse``), or left out and counted (``skip``).
+        unencodable: what becomes of a sentence or document with a word that the tokenizer drops: it
+            is an ``error``, or left out and counted (``skip``).
+        queries: how the pieces of the attending word are joined: ``mean`` (Clark et al. 2019,
+            Section 4.1), ``first`` (their released code) or ``max``.
+        pooling: how norms are joined over the pieces of the attended word: the sum of the
+            ``norms``, or the norm of the summed ``vectors``.
+    """
+
+    kind: Kind | None = None
+    format: str | None = None
+    invalid: Literal["refuse", "skip"] = "refuse"
+    unencodable: Literal["error", "skip"] = "error"
+    queries: QueryPooling = "mean"
+    pooling: Annotated[NormPooling, UNLISTED] = "norms"
+
+
+@dataclass(frozen=True, kw_only=True)
+class SentenceSettings(WordSettings):
+    """Settings of how the sentences of a treebank are read.
+
+    Attributes:
+        max_length: tokens per sentence, special ones included; by default what the model takes, at
+            most 512.
+        overflow: what becomes of a longer sentence: it is left out and counted (``skip``), cut
+            (``truncate``), or an ``error``.
+    """
+
+    max_length: AtLeast1 | None = None
+    overflow: Literal["skip", "truncate", "error"] = "skip"
+
+    def check_source(self, source: str | None) -> None:
+        """The first sentence is read."""
+        from headlight.corpora import open_treebank
+
+        next(iter(open_treebank(str(source))))
+
+
+@dataclass(frozen=True, kw_only=True)
+class ClassifierSettings(ModelSettings):
+    """Settings of how the texts of a classifier, or the sentences of a tagger, are read.
+
+    Attributes:
+        format: of the files; by default what their suffix or first line says. Texts: ``tsv``,
+            ``csv``, ``jsonl``, ``sst``, ``ag_news``, ``imdb``, ``newsgroups``, ``cola``, ``mrpc``,
+            ``mnli``; sentences of a tagger: ``columns``.
+        columns: names of the columns or keys that hold a text, or two of a pair; for a tagger the
+            numbers, from 1, of the columns of word and tag. By default the usual names, and the
+            first and the last column.
+        label_column: name of the column or key that holds the label; by default ``label``.
+        class_names: what the corpus calls the classes, in the order of the model's outputs; by
+            default the model's own names, or numbers from 0.
+        kind: which attention; by default the first that the model has.
+        max_length: tokens per example, special ones included; by default what the model takes, at
+            most 512. Texts that are longer are cut.
+        max_examples: stop after this many.
+        seed: of all that is drawn at random.
+    """
+
+    format: str | None = None
+    columns: tuple[str, ...] | None = None
+    label_column: str | None = None
+    class_names: tuple[str, ...] | None = None
+    kind: Kind | None = None
+    max_length: AtLeast1 | None = None
+    max_examples: AtLeast1 | None = None
+    seed: AtLeast0 = 0
+
+    @property
+    def required_head(self) -> str:
+        """Return the head of a classifier, of texts or of tokens."""
+        return "classification"
+
+    def check_source(self, source: str | None) -> None:
+        """Check that the files exist; what must be in them depends on the model."""
+        check_files(str(source))
+
+
+@dataclass(frozen=True, kw_only=True)
+class KeepSettings(ClassifierSettings):
+    """Whether what numbers are made of is kept.
+
+    Attributes:
+        keep: write what the numbers are made of into ``kept`` of the run's folder.
+    """
+
+    keep: bool = False
+
+
+def check_files(source: str) -> None:
+    """Refuse a source that is no data set, and of which there is no file.
+
+    Raises:
+        CorpusError: there is none.
+    """
+    from headlight.corpora.files import files
+    from headlight.corpora.hub import PREFIX
+
+    if not source.startswith(PREFIX):
+        files(source)
+
+
+def check_attribution(attribution: AttributionSettings | None, measures: tuple[str, ...]) -> None:
+    """Refuse to say how contributions are computed where they are not among the measures.
+
+    Raises:
+        UsageError: it is said.
+    """
+    if attribution is not None and ATTRIBUTION not in measures:
+        raise UsageError(
+            "it is said how contributions are computed, and they are not asked for; add "
+            "attribution to --measures."
+        )

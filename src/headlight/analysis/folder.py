@@ -1,13 +1,17 @@
-"""The folder of a run: what lies in it, and what may be replaced."""
+"""Folders of a run: its state, its result, and files of its passes."""
 
-from collections.abc import Iterator
-from contextlib import contextmanager, suppress
+import sys
+from collections.abc import Iterable, Iterator
+from contextlib import contextmanager, nullcontext, suppress
 from dataclasses import dataclass, replace
 from pathlib import Path
+from shutil import disk_usage, rmtree
+from tempfile import TemporaryDirectory
+from typing import Any
 
-from headlight.analysis.work_folders import MARK, remove_work_folder
+from headlight import files
 from headlight.errors import HeadlightError, RunError, UsageError
-from headlight.files import Location, location, make_folder, reason, write_new
+from headlight.files import Location, location, make_folder, printable, reason, storable, write_new
 from headlight.output_folder import OutputFolder
 from headlight.processes import usable_cores
 from headlight.result import RESULT
@@ -24,12 +28,134 @@ from headlight.run.checkpoint import FILE as CHECKPOINT, check_unlocked, locked
 from headlight.run.shared import Mode
 from headlight.vocabulary import CORPUS_LABEL
 
+MARK = ".work"
+"""In a folder within that of a run: a run made it, and may remove it."""
+
+
+@contextmanager
+def work_place(run: Location | None, names: Iterable[str], **options: Any) -> Iterator[Path]:
+    """Within the block, a folder with such folders: that of the run, or else a temporary one.
+
+    A run that is kept in a store has a temporary one as well, since a store cannot be
+    memory-mapped.  See `prepare_work_folders`.
+    """
+    own = nullcontext(run) if isinstance(run, Path) else TemporaryDirectory(prefix="headlight-")
+    with own as place:
+        prepare_work_folders(Path(place), names, **options)
+        yield Path(place)
+
+
+def prepare_work_folders(
+    run: Path, names: Iterable[str], *, others: Iterable[str] = (), overwrite: bool = False
+) -> None:
+    """Make the folders in which a study keeps what it will use again, or take up those there are.
+
+    What killed processes left half written in them is cleared away; nobody else may be writing
+    there.
+
+    Args:
+        run: the folder of the run.
+        names: of the folders.
+        others: of those that a run with other settings may have left there.
+        overwrite: begin with empty ones, and without the others.
+
+    Raises:
+        RunError: one is a link, holds files though no run made it, or cannot be made.
+    """
+    places = [run / name for name in names]
+    for place in places:
+        _check_own(place)
+    for name in others if overwrite else ():
+        remove_work_folder(run / name)
+    for place in places:
+        if overwrite:
+            remove_work_folder(place)
+        else:
+            _remove_partials(place)
+        claim_work_folder(place)
+
+
+def claim_work_folder(place: Path) -> Path:
+    """Make such a folder, or take up the one there is, in which others may be writing.
+
+    Raises:
+        RunError: it is a link, holds files though no run made it, or cannot be made.
+    """
+    _check_own(place)
+    files.make_folder(place, error=RunError)
+    (place / MARK).touch()
+    return place
+
+
+def remove_work_folder(place: Path) -> None:
+    """Remove such a folder, if it is there.
+
+    Raises:
+        RunError: it is a link, or no run made it.
+    """
+    _check_own(place)
+    rmtree(place, ignore_errors=True)
+
+
+def _check_own(place: Path) -> None:
+    refuse_link(place)
+    if place.is_dir() and not (place / MARK).exists() and any(place.iterdir()):
+        raise RunError(
+            f"{place} holds files that no run of Headlight made, and this run would keep its own "
+            "there; move it away, or choose another folder with --out."
+        )
+
+
+def _remove_partials(place: Path) -> None:
+    files.remove_partials(place)
+    for inside in place.iterdir() if place.is_dir() else ():
+        if inside.is_dir() and not files.is_link(inside):
+            _remove_partials(inside)
+
+
+def check_disk_space(folder: Path, size: int, what: str, *, progress: bool = True) -> None:
+    """Say how much will be written, and refuse to begin where the disk has no room for it.
+
+    Args:
+        folder: where it will be written; the part of it that exists says which disk that is.
+        size: in bytes.
+        what: what will be written, in the plural.
+        progress: say it on standard error.
+
+    Raises:
+        RunError: fewer bytes are free.
+    """
+    if progress and size:
+        place = printable(storable(folder))  # a terminal may obey what is in a name
+        sys.stderr.write(f"{what} take {_amount(size)} in {place}\n")
+    require_disk_space(folder, size, what)
+
+
+def require_disk_space(folder: Path, size: int, what: str) -> None:
+    """Refuse to begin where the disk has no room; see `check_disk_space`.
+
+    Raises:
+        RunError: fewer bytes are free.
+    """
+    there = next(place for place in (folder, *folder.absolute().parents) if place.exists())
+    free = disk_usage(there).free
+    if size > free:
+        raise RunError(
+            f"{what} take {_amount(size)} in {folder}, where {_amount(free)} are free; "
+            "choose another place, or read less."
+        )
+
+
+def _amount(size: int) -> str:
+    return f"{size / 1e9:.2f} GB" if size >= 1e9 else f"{size / 1e6:.2f} MB"
+
+
 CONFIG = "config.yaml"
 REPORT = "report.html"
 TABLES = "tables"
 PAGES = "pages"
 KEPT = "kept"
-"""The folder of what numbers were made of; see `headlight.analysis.classifiers.kept`."""
+"""The folder of what numbers were made of; see `headlight.analysis.classifier_study`."""
 RAY = "ray"
 JOIN = "join"
 """What a process is told that is one of any number which share a run."""

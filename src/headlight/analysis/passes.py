@@ -13,7 +13,7 @@ import torch
 from torch.nn import functional
 
 from headlight.analysis.batch_runner import BatchRunner
-from headlight.capture.precision import one_thread
+from headlight.capture.backward import one_thread
 from headlight.encode import Encoded, length_batches
 from headlight.files import Location
 from headlight.reduce.compiling import numba_version

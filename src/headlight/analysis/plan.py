@@ -4,14 +4,14 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any, Generic, Protocol, TypeVar, runtime_checkable
 
-from headlight.analysis.settings import ModelSettings
+from headlight.analysis import ModelSettings
 from headlight.capture import AttentionSite, CapturedModel, Objective, default_objective
 from headlight.capture.one_text import require_reader
 from headlight.corpora import Corpus
 from headlight.encode import Encoded
 from headlight.errors import UsageError
 from headlight.result.kinds import ALL
-from headlight.settings.attribution import AttributionSettings
+from headlight.settings.flow import AttributionSettings
 from headlight.vocabulary import Kind, measures_that_need
 
 T = TypeVar("T")

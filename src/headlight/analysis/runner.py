@@ -15,7 +15,7 @@ from headlight.analysis.folder import RunFolder
 from headlight.analysis.passes import observe
 from headlight.analysis.plan import Pass, StudyPlan, share_read
 from headlight.capture import CapturedModel
-from headlight.capture.precision import one_thread, own_precision
+from headlight.capture.backward import one_thread, own_precision
 from headlight.encode import FRAME_NAMES, Encoded, piece_style, special_tokens
 from headlight.encode.batch import Batch
 from headlight.encode.examples import TEXT_SUM

@@ -4,6 +4,7 @@ from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import Any, TypeVar
 
+from headlight.analysis import QueryBlockSettings, TextSettings
 from headlight.analysis.plan import (
     Pass,
     StudyPlan,
@@ -11,7 +12,6 @@ from headlight.analysis.plan import (
     choose_length,
     choose_sites,
 )
-from headlight.analysis.settings import QueryBlockSettings, TextSettings
 from headlight.capture import CapturedModel
 from headlight.corpora import (
     OF_TWO_TEXTS,
@@ -26,14 +26,7 @@ from headlight.corpora import (
     open_parallel,
     open_recordings,
 )
-from headlight.encode import (
-    Encoded,
-    Examples,
-    adjacent_segments,
-    recordings,
-    sentence_pairs,
-    texts,
-)
+from headlight.encode import Encoded, Examples, adjacent_segments, recordings, sentence_pairs, texts
 from headlight.errors import UsageError
 from headlight.result.kinds import ALL
 

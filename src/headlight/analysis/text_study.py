@@ -9,6 +9,7 @@ import xarray
 from jaxtyping import Float
 from torch import Tensor
 
+from headlight.analysis import TextSettings
 from headlight.analysis.batch_runner import (
     AttentionObserver,
     LossObserver,
@@ -18,9 +19,8 @@ from headlight.analysis.batch_runner import (
 from headlight.analysis.folder import RunFolder
 from headlight.analysis.plan import Pass, StudyPlan
 from headlight.analysis.runner import category_names, run_study
-from headlight.analysis.settings import TextSettings
-from headlight.analysis.study import CorpusStudy, GradientStudy
 from headlight.analysis.text_plan import TextSource, plan_text_study
+from headlight.analysis.word_study import CorpusStudy, GradientStudy
 from headlight.capture import CapturedModel, Kind, LayerRecord, Objective
 from headlight.encode import Encoded
 from headlight.encode.batch import Batch

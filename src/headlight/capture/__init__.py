@@ -14,15 +14,13 @@ values v(x), inputs x, which keys each query may see, and the site.  With
 
 from headlight.capture.attribution import Attribution, attribute
 from headlight.capture.captured_model import CapturedModel
-from headlight.capture.classes import Classes
-from headlight.capture.frozen_map import FrozenMap
-from headlight.capture.heads import default_objective
-from headlight.capture.interventions.graph import attention_with_graph
-from headlight.capture.interventions.removal import Heads, heads_removed
-from headlight.capture.interventions.replacement import (
+from headlight.capture.interventions import (
+    Heads,
     Replacement,
     Replacements,
     attention_replaced,
+    attention_with_graph,
+    heads_removed,
 )
 from headlight.capture.loading import load_model
 from headlight.capture.objectives import (
@@ -35,16 +33,18 @@ from headlight.capture.objectives import (
     Reduction,
     SequenceToSequence,
 )
+from headlight.capture.one_text import Classes, default_objective
 from headlight.capture.record import AttentionSite, LayerRecord, Projection
-from headlight.capture.residual import (
+from headlight.capture.residual_stream import (
     FeedForwardSite,
+    FrozenMap,
     NoResidualSite,
     Place,
     Residual,
     ResidualSite,
 )
 from headlight.capture.session import Recorder
-from headlight.settings.attribution import AttributionSettings
+from headlight.settings.flow import AttributionSettings
 from headlight.vocabulary import Kind
 
 __all__ = [

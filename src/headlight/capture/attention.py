@@ -1,30 +1,25 @@
-"""The interface hook: a function registered with transformers' attention interface.
+"""Attention modules: what they hold, their identity, and modules that wrap others."""
 
-While a model is captured its configuration names this function, and every attention module calls
-it.  For the sites asked for, a listener runs the model's own eager function, so that soft caps,
-sinks, position biases and windows stay the model's business.  For all other sites, for other models
-that share the configuration, and for other threads, the hook computes what would have been computed
-without Headlight.
-
-Attention can also be replaced here, below the listener, so that a capture sees what the model then
-works with (`headlight.capture.interventions.replacement`).
-"""
-
+import hashlib
+import json
 import os
+import secrets
 import sys
 import threading
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import Any, Protocol, runtime_checkable
 from weakref import WeakKeyDictionary
 
+import torch
 from torch import Tensor, nn
-from transformers import AttentionInterface, AttentionMaskInterface
+from transformers import AttentionInterface, AttentionMaskInterface, PreTrainedModel
 from transformers.modeling_utils import ALL_ATTENTION_FUNCTIONS
 
 from headlight.capture.query_blocks import AttentionFunction, added_mask, with_sdpa_mask
-from headlight.errors import UnsupportedModelError
+from headlight.capture.record import processes_of, whole_weight
+from headlight.errors import UnsupportedModelError, UsageError
 
 IMPLEMENTATION = "headlight"
 _TENSORS = ("query", "key", "value")
@@ -245,3 +240,168 @@ def attend(module: nn.Module, *arguments: Any, **options: Any) -> tuple[Tensor, 
     if listener is None or thread != threading.get_ident():
         return own_function(module)(module, *arguments, **options)
     return listener.attend(module, arguments, options)
+
+
+_ABOUT_FILES = frozenset(
+    {"_name_or_path", "architectures", "dtype", "torch_dtype", "transformers_version"}
+)
+"""Fields of a configuration that say where it is from, or that `identity_of` has elsewhere."""
+
+_SET_BY_CALLS = ("padding", "truncation")
+"""Parts of a fast tokenizer that any call changes."""
+
+_SHOWN = 16
+
+
+def identity_of(network: nn.Module, *, weights: str, tokenizer: str) -> dict[str, str]:
+    """Everything of a model that results depend on: the same numbers come from the same identity.
+
+    Where attention is replaced the identity is never seen again, since a function has no digest.
+
+    Args:
+        network: the model of transformers.
+        weights: its `digest_of_weights` at this moment.
+        tokenizer: its `digest_of_tokenizer`.
+    """
+    config: Any = network.config
+    processes = processes_of(network)
+    replaced = any(replacer_of(module) is not None for module in network.modules())
+    return {
+        "dtype": str(network.dtype).removeprefix("torch."),
+        "weights": weights,
+        "configuration": _digest_of_json(_described(config.to_dict())),
+        "tokenizer": tokenizer,
+        "attention_implementation": (
+            f"replaced {secrets.token_hex(8)}" if replaced else str(own_implementation(config))
+        ),
+        **({} if processes is None else {"processes": str(processes.size())}),
+    }
+
+
+def is_dispensable(name: str) -> bool:
+    """Weights that no attention depends on; checkpoints may lack them, and they are then random."""
+    return "pooler" in name or name.endswith("masked_spec_embed")
+
+
+def digest_of_weights(network: nn.Module) -> str:
+    """A digest of the weights as they are in memory.
+
+    A model that was trained on, or whose file was damaged, is another one.
+    """
+    digest = hashlib.sha256()
+    for name, weight in sorted(network.state_dict().items()):
+        if not is_dispensable(name):
+            digest.update(f"{name} {tuple(weight.shape)}".encode())
+            whole: Any = whole_weight(weight)
+            digest.update(whole.cpu().contiguous().flatten().view(torch.uint8).numpy())
+    return shortened(digest)
+
+
+def shortened(digest: Any) -> str:
+    """A digest of SHA-256 as it is shown and compared."""
+    return f"sha256:{digest.hexdigest()[:_SHOWN]}"
+
+
+def _described(value: Any) -> Any:
+    """A configuration, and those within it, without what is about files."""
+    if isinstance(value, Mapping):
+        return {str(k): _described(each) for k, each in value.items() if k not in _ABOUT_FILES}
+    return value
+
+
+def digest_of_tokenizer(tokenizer: Any) -> str:
+    """A digest of what a tokenizer makes of texts, without what any call sets; "none" of None."""
+    if tokenizer is None:
+        return "none"
+    backend = getattr(tokenizer, "backend_tokenizer", None)
+    if backend is None:
+        made = {"vocabulary": tokenizer.get_vocab(), "class": type(tokenizer).__name__}
+    else:
+        serialised = json.loads(backend.to_str())
+        made = {name: part for name, part in serialised.items() if name not in _SET_BY_CALLS}
+    special = {name: str(token) for name, token in tokenizer.special_tokens_map.items()}
+    limit = str(tokenizer.model_max_length)
+    apart = {"split": True} if getattr(tokenizer, "split_special_tokens", False) else {}
+    return _digest_of_json({"state": made, "special": special, "max_length": limit, **apart})
+
+
+def _digest_of_json(content: Any) -> str:
+    text = json.dumps(content, sort_keys=True, default=str)
+    return shortened(hashlib.sha256(text.encode()))
+
+
+_INNER = {
+    "OptimizedModule": "_orig_mod",
+    "DataParallel": "module",
+    "DistributedDataParallel": "module",
+}
+"""Where wrappers keep the model that they run: compiled, or in copies on several devices."""
+
+
+def unwrapped(network: nn.Module) -> PreTrainedModel:
+    """The model that is wrapped, or the model itself.
+
+    Raises:
+        UsageError: it is none of transformers, or its parts are compiled, which hides attention.
+    """
+    given = network
+    while (inner := _INNER.get(type(network).__name__)) is not None:
+        network = getattr(network, inner)
+    if not isinstance(network, PreTrainedModel):
+        raise UsageError(f"a {type(network).__name__} is no model of transformers; {_cure(given)}.")
+    _check_loaded(network)
+    for name, module in network.named_modules():
+        if _is_compiled(module):
+            raise UsageError(
+                f"{name or 'the model'} is compiled, so its attention cannot be seen; give the "
+                "model as it was before torch.compile."
+            )
+    return network
+
+
+def holder_of_model(given: Any) -> str | None:
+    """Return where an object keeps a model of transformers, as ``model.attribute``.
+
+    None where it keeps none.
+    """
+    modules = given.named_modules() if isinstance(given, nn.Module) else _attributes(given)
+    for name, module in modules:
+        if isinstance(module, PreTrainedModel):
+            parts = (f"[{part}]" if part.isdigit() else f".{part}" for part in name.split("."))
+            return f"model{''.join(parts)}"
+    return None
+
+
+def _attributes(given: Any) -> Iterator[tuple[str, nn.Module]]:
+    """Yield the modules that an object which is no module holds: a pipeline, or a trainer."""
+    for name, value in getattr(given, "__dict__", {}).items():
+        if isinstance(value, nn.Module):
+            yield from (
+                (f"{name}.{inner}".rstrip("."), each) for inner, each in value.named_modules()
+            )
+
+
+def _cure(given: nn.Module) -> str:
+    if any(hasattr(module, "merge_and_unload") for module in given.modules()):
+        return "give what its method merge_and_unload returns, with its adapter merged"
+    place = holder_of_model(given)
+    if place:
+        return f"give the model inside it, {place}"
+    return "give one that is, or make it a PreTrainedModel, as the page Models supported shows"
+
+
+def _check_loaded(network: PreTrainedModel) -> None:
+    """Weights that are offloaded come and go with hooks; between them there is nothing to read."""
+    absent = next(
+        (name for name, each in network.named_parameters() if each.device.type == "meta"), None
+    )
+    if absent is not None:
+        raise UsageError(
+            f"{absent} is offloaded to the CPU or to disk, or was never loaded, so it cannot be "
+            "read; load the model on devices that hold all of it (more of them, or dtype bfloat16)."
+        )
+
+
+def _is_compiled(module: Any) -> bool:
+    in_place = getattr(module, "_compiled_call_impl", None) is not None
+    return in_place or type(module).__name__ == "OptimizedModule"

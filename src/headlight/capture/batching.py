@@ -1,20 +1,20 @@
-"""Whether a model reads a text in a padded batch as it reads the text alone.
-
-A model that drops its attention mask, counts padding as positions, or takes statistics over a batch
-gives other numbers for a text beside others.  Two short texts show it: together, the shorter one
-padded, and the shorter one alone.
-"""
+"""Batches checked against single texts, and the tasks of models."""
 
 from dataclasses import replace
-from typing import Any
+from typing import Any, Literal
 
 import torch
 from torch import Tensor
+from transformers import AutoModelForSequenceClassification, AutoModelForTokenClassification
+from transformers.models.auto.modeling_auto import (
+    MODEL_FOR_SEQUENCE_CLASSIFICATION_MAPPING_NAMES as OF_SEQUENCES,
+    MODEL_FOR_TOKEN_CLASSIFICATION_MAPPING_NAMES as OF_TOKENS,
+)
 
 from headlight.capture.attention import unreplaced
-from headlight.capture.dummy_inputs import dummy_inputs
 from headlight.capture.record import AttentionSite, LayerRecord
 from headlight.capture.tracer import TOLERANCE
+from headlight.capture.trial_inputs import dummy_inputs
 from headlight.encode.batch import Batch
 from headlight.encode.examples import Encoded
 from headlight.encode.speech import EncodedSpeech
@@ -145,3 +145,23 @@ def _difference(padded: LayerRecord, own: LayerRecord, queries: Tensor, keys: Te
 
 def _place(site: AttentionSite) -> str:
     return f"{site.kind} layer {site.layer} ({site.name})"
+
+
+Task = Literal["sequence", "token"]
+"""Whether a whole text is put into a class, or each of its tokens."""
+
+CLASSIFIERS: dict[Task, Any] = {
+    "sequence": AutoModelForSequenceClassification,
+    "token": AutoModelForTokenClassification,
+}
+
+
+def task_of(architecture: str) -> Task | None:
+    """Return the task of a class of transformers; None if it is no classifier.
+
+    Args:
+        architecture: name of the class, as ``architectures`` of a configuration gives it.
+    """
+    if architecture in OF_SEQUENCES.values():
+        return "sequence"
+    return "token" if architecture in OF_TOKENS.values() else None

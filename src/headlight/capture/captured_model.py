@@ -14,26 +14,36 @@ from jaxtyping import Float
 from torch import Tensor
 from transformers import PreTrainedModel, PreTrainedTokenizerBase
 
-from headlight.capture.backward import check_differentiable, frozen
-from headlight.capture.batching import check_batching, trial_example
-from headlight.capture.finite import NotFiniteError, explained, require_finite
-from headlight.capture.identity import digest_of_tokenizer, digest_of_weights, identity_of
+from headlight.capture.attention import (
+    digest_of_tokenizer,
+    digest_of_weights,
+    identity_of,
+    unwrapped,
+)
+from headlight.capture.backward import (
+    NotFiniteError,
+    check_differentiable,
+    explained,
+    frozen,
+    own_precision,
+    require_finite,
+    require_fitting,
+)
+from headlight.capture.batching import check_batching, task_of, trial_example
 from headlight.capture.listener import Listener
-from headlight.capture.objectives.head_rows import only_predicted
-from headlight.capture.objectives.objective import Objective, Prepared
-from headlight.capture.precision import own_precision
-from headlight.capture.record import AttentionSite
-from headlight.capture.residual import NoResidualSite, ResidualSite, followed
-from headlight.capture.residual_stream import StreamPlaces, find_stream
-from headlight.capture.residuals.check import ResidualCheck
-from headlight.capture.residuals.tracing import trace_residuals
+from headlight.capture.objectives import Objective, Prepared, only_predicted
+from headlight.capture.record import AttentionSite, require_all_heads
+from headlight.capture.residual_stream import (
+    NoResidualSite,
+    ResidualSite,
+    StreamPlaces,
+    find_stream,
+    followed,
+)
+from headlight.capture.residual_tracing import ResidualCheck, trace_residuals
 from headlight.capture.session import Recorder, recorder_of, recording
-from headlight.capture.tasks import task_of
-from headlight.capture.tensor_parallel import require_all_heads
-from headlight.capture.tracing import trace
+from headlight.capture.sites import trace
 from headlight.capture.trial_inputs import trial_inputs
-from headlight.capture.vocabulary_check import require_fitting
-from headlight.capture.wrappers import unwrapped
 from headlight.encode.batch import Batch, collate
 from headlight.encode.examples import Encoded
 from headlight.encode.speech import EncodedSpeech

@@ -24,9 +24,15 @@ from transformers import (
 from transformers.initialization import no_init_weights
 from transformers.utils import is_accelerate_available
 
+from headlight.capture.attention import (
+    digest_of_weights,
+    holder_of_model,
+    is_dispensable,
+    shortened,
+    unwrapped,
+)
+from headlight.capture.batching import CLASSIFIERS, task_of
 from headlight.capture.captured_model import CapturedModel
-from headlight.capture.heads import LOADERS, head_of
-from headlight.capture.identity import digest_of_weights, is_dispensable, shortened
 from headlight.capture.model_files import (
     depth_of,
     files_of,
@@ -36,8 +42,7 @@ from headlight.capture.model_files import (
     unpacked,
     weights_of,
 )
-from headlight.capture.tasks import CLASSIFIERS, task_of
-from headlight.capture.wrappers import holder_of_model, unwrapped
+from headlight.capture.one_text import LOADERS, head_of
 from headlight.catalogue import EMBEDDED_CLASSIFIER
 from headlight.catalogue.models import (
     AUTO,

@@ -1,15 +1,37 @@
-"""One text, or a pair, as the part of a model reads it that the text is meant for."""
+"""One text through a model, and what its classification head says of it."""
 
 from collections.abc import Callable, Sequence
-from typing import Any, TypeVar
+from dataclasses import dataclass
+from typing import Any, Literal, TypeVar
 
 import torch
+from transformers import (
+    AutoModelForCausalLM,
+    AutoModelForMaskedLM,
+    AutoModelForSeq2SeqLM,
+    AutoModelForSpeechSeq2Seq,
+)
+from transformers.models.auto.modeling_auto import (
+    MODEL_FOR_CAUSAL_LM_MAPPING_NAMES as CAUSAL,
+    MODEL_FOR_MASKED_LM_MAPPING_NAMES as MASKED,
+    MODEL_FOR_PRETRAINING_MAPPING_NAMES as PRETRAINING,
+    MODEL_FOR_SEQ_TO_SEQ_CAUSAL_LM_MAPPING_NAMES as SEQUENCES,
+    MODEL_FOR_SPEECH_SEQ_2_SEQ_MAPPING_NAMES as SPEECH,
+)
 
+from headlight.capture.batching import Task, task_of
 from headlight.capture.captured_model import CapturedModel
+from headlight.capture.objectives import (
+    CausalLanguageModel,
+    MaskedLanguageModel,
+    Objective,
+    Reduction,
+    SequenceToSequence,
+)
 from headlight.capture.record import AttentionSite, LayerRecord
 from headlight.corpora.text import require_text
 from headlight.encode import Encoded, encode_one
-from headlight.errors import CaptureError, UsageError
+from headlight.errors import CaptureError, CorpusError, MissingHeadError, UsageError
 from headlight.vocabulary import Kinds
 
 T = TypeVar("T")
@@ -131,3 +153,137 @@ def out_of_memory(error: BaseException) -> bool:
         return True
     message = str(error).lower()
     return isinstance(error, RuntimeError) and any(sign in message for sign in _SIGNS)
+
+
+UNNAMED = "LABEL_"
+"""How names begin that transformers gives to classes of which nobody has said what they are."""
+
+
+@dataclass(frozen=True)
+class Classes:
+    """The classes of a model.
+
+    Attributes:
+        task: whether texts or their tokens are classified.
+        names: of the classes, in the order of the model's outputs.
+    """
+
+    task: Task
+    names: tuple[str, ...]
+
+    @classmethod
+    def of(cls, model: CapturedModel, names: Sequence[str] | None = None) -> "Classes":
+        """The classes of a model that was loaded with its head.
+
+        Args:
+            model: the model.
+            names: of the classes, in the order of its outputs; by default its own.
+
+        Raises:
+            MissingHeadError: it has no classification head.
+            UsageError: it does not choose one of several classes, or the names are too few or too
+                many.
+        """
+        network: Any = model.transformer
+        task = task_of(type(network).__name__)
+        if task is None:
+            raise MissingHeadError(
+                f"{model.name} is a {type(network).__name__}, which has no classification head; "
+                "load a classifier with head='classification'."
+            )
+        own = tuple(str(network.config.id2label[n]) for n in range(network.config.num_labels))
+        kind = network.config.problem_type
+        if len(own) < 2 or kind not in (None, "single_label_classification"):
+            what = "one number" if len(own) < 2 else kind.replace("_", " ")
+            raise UsageError(
+                f"{model.name} gives {what} for each text, and does not choose one of several "
+                "classes; give a classifier that does."
+            )
+        if names is not None and len(set(names)) != len(own):
+            raise UsageError(
+                f"{model.name} has {len(own)} classes, and {len(set(names))} are named; name each "
+                "of them once."
+            )
+        return cls(task, own if names is None else tuple(names))
+
+    def number(self, label: str | None, place: str) -> int:
+        """The number of the class that a corpus calls `label`: by its name, or as a number from 0.
+
+        Args:
+            label: as the corpus writes it.
+            place: file and line, for the message.
+
+        Raises:
+            CorpusError: there is no label, or it is none of the classes.
+        """
+        if label is None:
+            raise CorpusError(f"{place}: there is no label; give one, or leave the line out.")
+        if label in self.names:
+            return self.names.index(label)
+        if label.isdecimal() and int(label) < len(self.names):
+            return int(label)
+        known = ", ".join(self.names)
+        cure = "name the classes in their order with class_names (--class-names)"
+        unnamed = any(name.startswith(UNNAMED) for name in self.names)
+        cure = cure if unnamed else f"correct it, or {cure} as the corpus calls them"
+        raise CorpusError(
+            f"{place}: the label {label!r} is none of the classes of the model ({known}), nor a "
+            f"number from 0 to {len(self.names) - 1}; {cure}."
+        )
+
+
+Head = Literal["masked", "causal", "sequence_to_sequence", "speech"]
+
+LOADERS: dict[Head, Any] = {
+    "masked": AutoModelForMaskedLM,
+    "causal": AutoModelForCausalLM,
+    "sequence_to_sequence": AutoModelForSeq2SeqLM,
+    "speech": AutoModelForSpeechSeq2Seq,
+}
+
+
+def head_of(config: Any, architecture: str) -> Head | None:
+    """The language-model head of a class of transformers; None if it has none.
+
+    Args:
+        config: of the model.
+        architecture: name of the class, as ``architectures`` of a configuration gives it.
+    """
+    if architecture in SEQUENCES.values():
+        return "sequence_to_sequence"
+    if architecture in SPEECH.values():
+        return "speech"
+    if architecture in MASKED.values():
+        return "masked"
+    if architecture in CAUSAL.values():
+        return "causal"
+    # Further heads, such as that of the next sentence, stand beside the masked one.
+    both = architecture in PRETRAINING.values() and config.model_type in MASKED
+    return "masked" if both else None
+
+
+def default_objective(
+    model: CapturedModel, *, reduction: Reduction = "sum", seed: int = 0
+) -> Objective:
+    """Return the training objective of the model, by its head.
+
+    Args:
+        model: loaded with its language-model head.
+        reduction: over the predicted tokens of a sequence.
+        seed: which tokens are hidden from a masked language model.
+
+    Raises:
+        MissingHeadError: the model has no language-model head.
+        UsageError: a masked language model comes without a mask token.
+    """
+    network = model.transformer
+    head = head_of(network.config, type(network).__name__)
+    if head is None or head == "speech":  # whose loss needs the sound
+        raise MissingHeadError(
+            f"{model.name} is a {type(network).__name__}, which has no language-model head and so "
+            "no loss; load it with head='language_model', or give an objective of your own."
+        )
+    if head == "masked":
+        return MaskedLanguageModel.of(model.tokenizer, reduction=reduction, seed=seed)
+    made = CausalLanguageModel if head == "causal" else SequenceToSequence
+    return made(reduction=reduction)

@@ -22,10 +22,8 @@ from headlight.capture.attention import (
     replacer_of,
     uninstall,
 )
-from headlight.capture.backward import GradientTape
-from headlight.capture.finite import require_finite_attention
-from headlight.capture.hooks import Registration, hooked
-from headlight.capture.own_code.function_mode import own_code_seen
+from headlight.capture.backward import GradientTape, require_finite_attention
+from headlight.capture.own_code import own_code_seen
 from headlight.capture.query_blocks import (
     AttentionFunction,
     block_size,
@@ -35,8 +33,17 @@ from headlight.capture.query_blocks import (
     seen_in,
 )
 from headlight.capture.record import AttentionSite, LayerRecord, QueryBlock, as_context
-from headlight.capture.residual import Place, Residual, ResidualSite
-from headlight.capture.residual_stream import Stream, StreamKeeper, StreamPlaces, stream_hooks
+from headlight.capture.residual_stream import (
+    Place,
+    Registration,
+    Residual,
+    ResidualSite,
+    Stream,
+    StreamKeeper,
+    StreamPlaces,
+    hooked,
+    stream_hooks,
+)
 from headlight.errors import CaptureError, UnsupportedModelError, UsageError
 from headlight.shapes import GateValues, Value, Visible
 

@@ -18,15 +18,15 @@ from headlight.catalogue.registry import (
     register_measures,
     studies,
 )
-from headlight.catalogue.sources import (
+from headlight.catalogue.statistics import Statistic, behaviours, statistic, statistic_table
+from headlight.catalogue.study import (
     EMBEDDED_CLASSIFIER,
     EMBEDDED_TRANSLATOR,
     SOURCES,
     Reads,
     SourceKind,
+    Study,
 )
-from headlight.catalogue.statistics import Statistic, behaviours, statistic, statistic_table
-from headlight.catalogue.study import Study
 
 __all__ = [
     "EMBEDDED_CLASSIFIER",

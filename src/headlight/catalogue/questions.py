@@ -13,9 +13,8 @@ from types import ModuleType
 from typing import Annotated, Any
 
 from headlight.settings import AtLeast0, Range, Settings, accepted, default_of
-from headlight.settings.alternatives import AlternativeSettings
-from headlight.settings.attribution import AttributionSettings
-from headlight.settings.slopes import Slope
+from headlight.settings.base import AlternativeSettings
+from headlight.settings.flow import AttributionSettings, Slope
 from headlight.vocabulary import ROUTE, Kind
 
 USUAL_METHODS = ("rollout", "globenc", "alti")
@@ -194,7 +193,7 @@ QUESTIONS: Mapping[str, Question] = {
             sentence="Find other attention of one head with which the model gives the same output.",
             settings=AlternativeSettings,
             answered="headlight.reading.alternatives",
-            shown="headlight.views.reading.alternatives",
+            shown="headlight.views.reading.picture",
             examples=(
                 ('"$(cat text.txt)" --layer 1 --head 0', ""),
                 ('"$(cat text.txt)" --layer 1 --head 0 --method farthest --queries 0,5', ""),
@@ -230,7 +229,7 @@ QUESTIONS: Mapping[str, Question] = {
             name="flow",
             sentence="Follow tokens through the layers by several methods.",
             settings=TextFlowSettings,
-            answered="headlight.reading.flow",
+            answered="headlight.reading.model",
             shown="headlight.views.reading.flow",
             is_command=False,  # the command flow is the study; `read --flow` writes this
         ),

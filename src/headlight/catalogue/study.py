@@ -1,18 +1,159 @@
-"""The row of a study: all that is said of it anywhere, beside the fields of its settings."""
+"""Studies as rows: their sources, settings and arguments."""
 
+import inspect
 import sys
-from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, field
+import textwrap
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field, fields
 from functools import cached_property
 from importlib import import_module
+from pathlib import Path
 from types import ModuleType
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Literal, get_type_hints
 
-from headlight.catalogue.sources import SOURCES, Reads, SourceKind
-from headlight.settings import StudySettings
+from headlight.files import Location
+from headlight.settings import StudySettings, accepted, default_of, entries
 
 if TYPE_CHECKING:
     import xarray
+
+Reads = Literal[
+    "text", "haystack", "treebank", "coreference", "parallel", "labelled", "text_or_labelled"
+]
+"""The kinds of sources: text, text in which facts are hidden, or for classifiers labelled text; the
+last depends on the model."""
+
+EMBEDDED_TRANSLATOR = "headlight-translator"
+"""The name of the embedded translation model, from German to English."""
+
+EMBEDDED_CLASSIFIER = "headlight-classifier"
+"""The name of the embedded classifier of short reviews."""
+
+ASSETS = Path(__file__).parents[1] / "assets"
+"""Models and samples that come with the package."""
+
+_CORPUS = "Study a corpus"
+_ANNOTATED = "Study annotated text"
+TRANSLATIONS = "Align words of translations"
+
+_MODEL = (
+    "its name or folder, a loaded `Model`, or a model of transformers in memory (then with "
+    "``tokenizer=``); by default the embedded one."
+)
+_CLASSIFIER = (
+    'its name or folder, a `Model` that was loaded with ``head="classification"``, or a model of '
+    "transformers in memory (then with ``tokenizer=``); by default the embedded classifier of "
+    "short reviews."
+)
+
+
+@dataclass(frozen=True, kw_only=True)
+class SourceKind:
+    """One kind of source.
+
+    Attributes:
+        explanation: what it may be in Python.
+        argument: what it may be on the command line.
+        label: what it is, in a table.
+        noun: what is counted of it.
+        panel: under which heading of the help its studies stand.
+        model: which model may read it, in Python.
+        default_model: the embedded model that reads it where none is named; None for the usual one.
+        sample: the file of `ASSETS` that is read where no source is named; None where the study
+            itself chooses a sample.
+    """
+
+    explanation: str
+    argument: str
+    label: str
+    noun: str
+    panel: str = _ANNOTATED
+    model: str = _MODEL
+    default_model: str | None = None
+    sample: str | None = None
+
+    def or_sample(self, source: Any) -> Any:
+        """Return the source, or the sample where none is named and there is one for all."""
+        return source if source is not None or self.sample is None else str(ASSETS / self.sample)
+
+
+SOURCES: Mapping[Reads, SourceKind] = {
+    "text": SourceKind(
+        explanation="a path, a glob, ``hf:NAME``, ``-``, texts, an open corpus, or examples that "
+        "are made already; for a model of speech recordings; by default the sample corpus.",
+        argument="File, folder, glob, hf:NAME\\[:CONFIG]\\[:SPLIT]\\[:COLUMN], or - for standard "
+        "input; for a model of speech recordings. Default: the sample corpus, as pairs.",
+        label="text",
+        noun="document",
+        panel=_CORPUS,
+    ),
+    "haystack": SourceKind(
+        explanation="texts in which facts are hidden (a path, a glob, ``hf:NAME``, texts, an open "
+        "corpus); by default the sample corpus.",
+        argument="Texts in which facts are hidden: file, folder, glob, "
+        "hf:NAME\\[:CONFIG]\\[:SPLIT]\\[:COLUMN]. Default: the sample corpus.",
+        label="nothing, or text in which facts are hidden",
+        noun="probe",
+        panel=_CORPUS,
+    ),
+    "treebank": SourceKind(
+        explanation="a treebank (a path, a glob, an open treebank); by default the sample "
+        "treebank.",
+        argument="Treebank: file, folder or glob (CoNLL-U, CoNLL-X, columns). Default: the sample "
+        "treebank.",
+        label="a treebank",
+        noun="sentence",
+        sample="sample.conllu",
+    ),
+    "coreference": SourceKind(
+        explanation="documents with coreference (a path, a glob, open documents); by default those "
+        "of the sample treebank.",
+        argument="Coreference: file, folder or glob (CoNLL-2012, LitBank, CorefUD). Default: the "
+        "sample treebank.",
+        label="coreference",
+        noun="document",
+        sample="sample.conllu",
+    ),
+    "parallel": SourceKind(
+        explanation="sentence pairs (a path, a glob, ``hf:NAME``, an open corpus, tuples of two "
+        "texts); for a model of speech recordings; by default the sample translations.",
+        argument="Sentence pairs: file, folder, glob, hf:NAME or - (source ||| target, TSV, CSV, "
+        "JSON lines, TMX), or the source sentences, with --target; for a model of speech "
+        "recordings. Default: the sample translations, with their links.",
+        sample="sample.de-en",
+        label="translations",
+        noun="pair",
+        panel=TRANSLATIONS,
+        model="its name or folder, a loaded `Model` (for gradients and differences with its "
+        "language-model head), or a model of transformers in memory (then with ``tokenizer=``); "
+        "by default the embedded translator, from German to English.",
+        default_model=EMBEDDED_TRANSLATOR,
+    ),
+    "labelled": SourceKind(
+        explanation="labelled texts, or for a tagger, where the study takes one, sentences with "
+        "tags (a path, a glob, ``hf:NAME``, an open corpus, tuples of a text and its label, or of "
+        "words and tags); by default the sample reviews.",
+        argument="Labelled texts: file, folder, glob or hf:NAME (TSV, CSV, JSON lines, SST, AG "
+        "News, IMDB, newsgroups, MRPC, CoLA, MNLI); for a tagger words and tags in columns. "
+        "Default: the sample reviews.",
+        label="labelled texts",
+        noun="text",
+        model=f"a classifier: {_CLASSIFIER}",
+        default_model=EMBEDDED_CLASSIFIER,
+        sample="sample.reviews.tsv",
+    ),
+    "text_or_labelled": SourceKind(
+        explanation="texts, as other studies read them (by default the sample corpus); for a "
+        "classifier labelled texts, as permutation reads them.",
+        argument="Text, as other studies read it (default: the sample corpus, as pairs); "
+        "for a classifier labelled texts, as permutation reads them.",
+        label="text, or for a classifier labelled texts",
+        noun="text",
+        panel=_CORPUS,
+    ),
+}
+"""By the name that the row of a study has."""
+
 
 PAPERS = "headlight_papers"
 """The package of the distribution headlight-papers, which may not be installed."""
@@ -90,3 +231,136 @@ class Study:
     def page(self) -> ModuleType:
         """The module with ``sections(result)`` and ``summary(result)``."""
         return import_module(f"{self.package}.page")
+
+
+WIDTH = 100
+OWN = ("folder", "command", "progress")
+"""Arguments of ``run`` that a user says in other words, or not at all."""
+
+
+@dataclass(frozen=True)
+class Argument:
+    """An argument of the function of a study.
+
+    Attributes:
+        name: of the parameter.
+        hint: the types that it takes.
+        default: what it is when it is not given.
+        explanation: one or more sentences, without their full stop.
+    """
+
+    name: str
+    hint: Any
+    default: Any
+    explanation: str
+
+
+RUN = (
+    Argument(
+        "out",
+        str | Location | None,
+        None,
+        "a folder, which makes the run resumable and keeps result, report and tables",
+    ),
+    Argument("resume", bool, False, "go on with the run in `out`"),
+    Argument("overwrite", bool, False, "remove the run in `out` first"),
+    Argument(
+        "workers",
+        int | str | None,
+        None,
+        'processes that share the run: a number, ``"auto"``, ``"ray"`` or ``"ray://HOST:PORT"`` '
+        'for those of a cluster, or ``"join"`` for one of any number that were started elsewhere',
+    ),
+    Argument(
+        "corpus_name",
+        str | None,
+        None,
+        "what titles call the corpus, in place of the end of its path",
+    ),
+    Argument("progress", bool, True, "show a bar on standard error"),
+)
+"""What every study is told of its run."""
+
+
+def arguments(study: Study) -> list[Argument]:
+    """All arguments of the function of a study, the source first, and its settings last."""
+    source = study.source
+    return [
+        Argument("source", Any, None, source.explanation),
+        Argument("model", Any, None, source.model),
+        Argument("tokenizer", Any, None, "of a model that comes without one"),
+        Argument(
+            "name", str | None, None, "what titles call the model, in place of the end of its path"
+        ),
+        *RUN,
+        *_settings_and_objects(study),
+    ]
+
+
+def objects(study: Study) -> dict[str, Argument]:
+    """Return the arguments of a study in Python besides settings, such as an objective.
+
+    This imports the study, and so torch.
+    """
+    hints = get_type_hints(study.run)
+    said = entries(study.run.__doc__ or "", "Args")
+    return {
+        each.name: Argument(each.name, hints[each.name], each.default, said.get(each.name, ""))
+        for each in inspect.signature(study.run).parameters.values()
+        if each.kind is inspect.Parameter.KEYWORD_ONLY and each.name not in OWN
+    }
+
+
+def signature(study: Study) -> inspect.Signature:
+    """The signature of its function."""
+    kinds = inspect.Parameter.POSITIONAL_OR_KEYWORD, inspect.Parameter.KEYWORD_ONLY
+    parameters = [
+        inspect.Parameter(
+            each.name, kinds[each.name != "source"], default=each.default, annotation=each.hint
+        )
+        for each in arguments(study)
+    ]
+    return inspect.Signature(parameters, return_annotation="xarray.Dataset")
+
+
+def documentation(study: Study) -> str:
+    """The docstring of its function."""
+    lines = [
+        line
+        for each in arguments(study)
+        for line in textwrap.wrap(
+            f"{each.name}: {each.explanation.rstrip('.')}.",
+            WIDTH - 8,
+            initial_indent=" " * 4,
+            subsequent_indent=" " * 8,
+            break_long_words=False,
+            break_on_hyphens=False,
+        )
+    ]
+    question = textwrap.wrap(study.sentence, WIDTH - 4)
+    return "\n".join(
+        [
+            *question,
+            "",
+            f"Settings are those of `{study.settings.__module__}.{study.settings.__name__}`.",
+            "",
+            "Args:",
+            *lines,
+            "",
+            "Raises:",
+            "    HeadlightError: something is wrong with the request, the model, or what is read.",
+            "",
+            *textwrap.wrap(f"Source: {study.papers}.", WIDTH - 4, subsequent_indent="    "),
+        ]
+    )
+
+
+def _settings_and_objects(study: Study) -> Iterator[Argument]:
+    known, explained = objects(study), study.settings.explanations()
+    hints = study.settings.hints()
+    for each in fields(study.settings):
+        hint = accepted(hints[each.name])
+        if (given := known.pop(each.name, None)) is not None:
+            hint = hint | given.hint
+        yield Argument(each.name, hint, default_of(study.settings, each.name), explained[each.name])
+    yield from known.values()

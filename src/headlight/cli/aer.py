@@ -26,7 +26,7 @@ from headlight.links import (
     score_links,
     symmetrized,
 )
-from headlight.links.link_corpus import STANDARD_INPUT
+from headlight.links.link_lines import STANDARD_INPUT
 
 if TYPE_CHECKING:
     from headlight.views.parts import Table
@@ -136,7 +136,7 @@ def aer(
     if json:
         say_json({"signature": signature, "files": [_numbers(*each) for each in scores]})
         return
-    from headlight.views.terminal_tables import terminal
+    from headlight.views.terminal import terminal
 
     show(terminal(_table(scores), len(scores)))
     say(signature)

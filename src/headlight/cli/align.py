@@ -10,15 +10,14 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from headlight.catalogue import EMBEDDED_TRANSLATOR
-from headlight.cli.arguments import command_line, demand_place, names
 from headlight.cli.help import examples
 from headlight.cli.options import LOAD, RUN, LoadOptions
-from headlight.cli.printing import complain, say, say_lines
+from headlight.cli.printing import command_line, complain, demand_place, names, say, say_lines
 from headlight.cli.setting_options import takes_settings
 from headlight.corpora.corpus import Corpus
 from headlight.errors import CorpusError, MissingHeadError, UsageError
 from headlight.links import LinkFormat, LinkWriter, Symmetrization
-from headlight.word_alignment.settings import INPUT_MEASURES, AlignerSettings, AlignmentMeasure
+from headlight.word_alignment import INPUT_MEASURES, AlignerSettings, AlignmentMeasure
 
 if TYPE_CHECKING:
     from headlight.capture import CapturedModel

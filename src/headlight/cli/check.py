@@ -39,7 +39,7 @@ def check(
         trust_remote_code=trust_remote_code,
     ).load()
     residuals, difference = captured.residuals, captured.verify_batching()
-    from headlight.views.terminal_tables import terminal
+    from headlight.views.terminal import terminal
 
     worst = max(site.error for site in captured.sites)
     say(f"Yes: {captured.name} can be read exactly (error {worst:.1e}).")

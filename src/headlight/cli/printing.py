@@ -1,21 +1,18 @@
-"""The only place that prints: whatever a terminal cannot show, it gets something that it can.
-
-Everything that a command says goes through `say`, `show`, `say_json` and `complain`, which write
-out what a terminal would obey.  `guarded_terminal` stands around the whole program: characters that
-the encoding lacks are written out, too, and a full disk or a reader that went away does not end
-the work, whose files are what counts; the exit code tells of it afterwards.
-"""
+"""Output to a terminal, and the words of a command line."""
 
 import errno
 import json
 import os
+import shlex
 import shutil
 import sys
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager, suppress
+from pathlib import Path
 from typing import TYPE_CHECKING, Any, TextIO, cast
 
-from headlight.files import printable, reason, storable
+from headlight.errors import ResultError, UsageError
+from headlight.files import printable, reason, standard_input, storable
 
 if TYPE_CHECKING:
     from rich.console import Console, ConsoleOptions, RenderableType
@@ -172,3 +169,95 @@ def _occupy_closed_descriptors() -> None:
     while (descriptor := os.open(os.devnull, os.O_RDWR)) <= 2:
         pass
     os.close(descriptor)
+
+
+STANDARD_INPUT = "-"
+
+
+def names(spec: str) -> list[str]:
+    """The names in ``weight,norm``."""
+    return [name.strip() for name in spec.split(",") if name.strip()]
+
+
+def command_line() -> str:
+    """Return the command as it was typed, and as it can be typed again."""
+    return storable(shlex.join(["headlight", *sys.argv[1:]]))
+
+
+def demand_place(path: Path | None, *suffixes: str) -> None:
+    """Complain before the work about a file that could not be written after it."""
+    if path is None:
+        return
+    if path.suffix not in suffixes:
+        wanted = " or ".join(suffixes)
+        raise UsageError(f"{path}: the name of this file must end in {wanted}.")
+    if not path.parent.is_dir():
+        raise UsageError(f"{path}: there is no folder {path.parent}; create it first.")
+    if path.is_dir():
+        raise UsageError(f"{path} is a folder; give the name of a file.")
+
+
+def text_argument(argument: str, command: str, name: str = "text") -> str:
+    """Return what to read: the argument, or for ``-`` standard input without its line breaks.
+
+    Args:
+        argument: as it was typed.
+        command: that reads it, for a refusal.
+        name: what a refusal calls it.
+
+    Raises:
+        UsageError: there is no text in it, it is the name of a file, or it is not UTF-8.
+    """
+    from headlight.corpora.text import require_text
+
+    text = argument
+    if argument == STANDARD_INPUT:
+        try:
+            text = standard_input().read().decode().strip("\r\n")
+        except UnicodeDecodeError as problem:
+            raise UsageError("standard input is not UTF-8; convert it first.") from problem
+    else:
+        _refuse_file(argument, command)
+    require_text(text, name)
+    return text
+
+
+def _refuse_file(text: str, command: str) -> None:
+    """Refuse the name of a file or folder that is here, where a text is read.
+
+    Raises:
+        UsageError: it is one.
+    """
+    from headlight.corpora.speech import SOUND
+
+    path, quoted = Path(text), shlex.quote(text)
+    if not any(map(str.isalnum, text)) or not os.path.exists(text):  # noqa: PTH110 - any string
+        return
+    name = f"to read the name itself, `echo {quoted} | headlight {command} -`"
+    if path.is_dir():
+        raise UsageError(
+            f"{text} is a folder here: `headlight survey {quoted}` reads the texts in it; {name}."
+        )
+    if path.suffix.lower() == SOUND:
+        raise UsageError(
+            f"{text} is a recording here: `headlight read --audio {quoted}`, with a model of "
+            f"speech; {name}."
+        )
+    if kind := _kind_without_text(path):
+        raise UsageError(f"{text} is {kind}; {name}.")
+    raise UsageError(
+        f"{text} is a file here: `headlight {command} - < {quoted}`, or `headlight survey "
+        f"{quoted}`; {name}."
+    )
+
+
+def _kind_without_text(path: Path) -> str:
+    """Return what a file without text is; nothing of any other, or one that cannot be read."""
+    from headlight.corpora.files import kind_without_text
+    from headlight.files import open_file
+
+    with suppress(OSError, ResultError):
+        if path.is_file():
+            with open_file(path) as file:
+                return kind_without_text(file.read(16))
+    return ""

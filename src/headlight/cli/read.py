@@ -6,7 +6,6 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from headlight.cli.arguments import command_line, demand_place, text_argument
 from headlight.cli.help import examples
 from headlight.cli.options import (
     NAMED,
@@ -18,11 +17,11 @@ from headlight.cli.options import (
     NumbersOut,
     SecondText,
 )
-from headlight.cli.printing import complain, say, show
+from headlight.cli.printing import command_line, complain, demand_place, say, show, text_argument
 from headlight.cli.setting_options import takes_settings
 from headlight.errors import UsageError
 from headlight.settings import Settings, require_choice
-from headlight.settings.attribution import AttributionSettings
+from headlight.settings.flow import AttributionSettings
 from headlight.vocabulary import (
     ATTRIBUTION,
     Kinds,
@@ -153,7 +152,7 @@ def read(
     load.check(layers=settings.layers)
 
     from headlight.reading import read as read_text
-    from headlight.reading.speech import read_speech
+    from headlight.reading.generation import read_speech
 
     chosen: dict[str, Any] = {name: getattr(settings, name) for name in _CHOSEN}
 
@@ -247,7 +246,7 @@ def _written_beside(
     """Write the routes of a text, and what its tokens come from, as far as they are asked for."""
     kind = None if settings.kind == "all" else settings.kind
     if flow is not None:
-        from headlight.reading.flow import flow as maps_of
+        from headlight.reading.model import flow as maps_of
 
         maps_of(model, text, pair, kind=kind, layers=settings.layers).save(flow)
     if routes is not None:

@@ -1,22 +1,161 @@
-"""The commands that run studies, one for each row of the catalogue."""
+"""Commands of studies and of questions of one text, and settings read from a file."""
 
-from collections.abc import Callable
+import tomllib
+from collections.abc import Callable, Mapping
+from datetime import date
+from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
 from headlight.catalogue import Study, find_study, refused
-from headlight.cli.arguments import STANDARD_INPUT, command_line
-from headlight.cli.config_file import ConfigFile
+from headlight.catalogue.questions import Question
 from headlight.cli.help import HelpfulCommand, examples
-from headlight.cli.options import NAMED, NamedLoadOptions, RunOptions
-from headlight.cli.printing import say, say_json, show
+from headlight.cli.options import (
+    LOAD,
+    NAMED,
+    RUN,
+    LoadOptions,
+    NamedLoadOptions,
+    Read,
+    RunOptions,
+    SecondText,
+)
+from headlight.cli.printing import (
+    STANDARD_INPUT,
+    command_line,
+    demand_place,
+    say,
+    say_json,
+    show,
+    text_argument,
+)
 from headlight.cli.setting_options import takes_settings
+from headlight.errors import UnknownNameError, UsageError
 from headlight.files import standard_input, storable
-from headlight.settings import StudySettings
+from headlight.settings import Settings, StudySettings
 
 if TYPE_CHECKING:
     import xarray
+
+LARGEST = 1 << 20
+"""Bytes of a file of options."""
+
+ON_THE_COMMAND_LINE = {
+    "trust_remote_code": "runs code that comes with a model",
+    "out": "says where files are written",
+    "overwrite": "removes files",
+    "workers": "starts processes, on other machines too",
+}
+"""Options that only who runs the command may set, and what each does.
+
+Files of options are handed on, and `merge` reads the one that lies in the folder of a run.
+"""
+
+
+def _load(context: Any, path: Path | None) -> Path | None:
+    """Make what the file says the defaults of all parameters that come after this one.
+
+    Raises:
+        UsageError: the file cannot be read, or sets what is for the command line alone.
+        UnknownNameError: it names an option that there is not.
+    """
+    if path is not None:
+        known = {str(each.name): each for each in context.command.params if each.name != "config"}
+        found = _flat(_read(path))
+        for name in found:
+            if name not in known:
+                raise UnknownNameError(f"option of {context.info_name}", name, known)
+            if name in ON_THE_COMMAND_LINE:
+                raise UsageError(
+                    f"{path} sets {name}, which {ON_THE_COMMAND_LINE[name]}; take it out of the "
+                    f"file, and give --{name.replace('_', '-')} on the command line if you want it."
+                )
+        context.default_map = {
+            name: _typed(value, getattr(known[name], "multiple", False))
+            for name, value in found.items()
+        }
+    return path
+
+
+ConfigFile = Annotated[
+    Path | None,
+    typer.Option(
+        "--config",
+        callback=_load,
+        is_eager=True,
+        help="YAML or TOML file with options; those on the command line come first.",
+        rich_help_panel=RUN,
+    ),
+]
+
+
+def _read(path: Path) -> Mapping[str, Any]:
+    """Read the options of a file.
+
+    Raises:
+        UsageError: it cannot be read, or holds something else.
+    """
+    from headlight import files
+
+    try:
+        text = files.read(path, most=LARGEST, error=UsageError).decode()
+    except UnicodeDecodeError as problem:
+        raise UsageError(f"{path} is not UTF-8; convert it first.") from problem
+    found = _toml(path, text) if path.suffix == ".toml" else _yaml(path, text)
+    if not isinstance(found, Mapping):
+        raise UsageError(f"{path} holds no options; write lines such as max_length: 128.")
+    return found
+
+
+def _toml(path: Path, text: str) -> Any:
+    try:
+        return tomllib.loads(text)
+    except Exception as problem:  # numbers of a thousand digits, brackets in brackets in ...
+        raise UsageError(f"{path} is no TOML: {_in_one_line(problem)}.") from problem
+
+
+def _yaml(path: Path, text: str) -> Any:
+    import yaml
+
+    try:
+        repeated = any(isinstance(event, yaml.AliasEvent) for event in yaml.parse(text))
+        found = yaml.safe_load(text)
+    except Exception as problem:  # also dates, numbers and nesting that Python does not have
+        raise UsageError(f"{path} is no YAML: {_in_one_line(problem)}.") from problem
+    if repeated:  # which can be made to stand for any amount of data
+        raise UsageError(f"{path} repeats a value by its name (*name); write it out.")
+    return {} if found is None else found
+
+
+def _in_one_line(problem: Exception) -> str:
+    return " ".join(str(problem).split())
+
+
+def _flat(values: Mapping[str, Any], before: str = "") -> dict[str, Any]:
+    """Values by the names of their parameters."""
+    found: dict[str, Any] = {}
+    for key, value in values.items():
+        name = f"{before}{key}".replace("-", "_")
+        if isinstance(value, Mapping):
+            found |= _flat(value, f"{name}_")
+        elif value is not None:
+            found[name] = _plain(name, value)
+    return found
+
+
+def _plain(name: str, value: Any) -> Any:
+    values = value if isinstance(value, list) else [value]
+    if not all(isinstance(each, bool | int | float | str | date) for each in values):
+        raise UsageError(f"{name} is a list of lists, or no value at all; write {name}: [1, 2].")
+    return value
+
+
+def _typed(value: Any, is_repeated: bool) -> Any:
+    """A value as it would be typed: a list with commas, or as several values."""
+    if is_repeated:
+        return value if isinstance(value, list) else [value]
+    return ",".join(map(str, value)) if isinstance(value, list) else value
 
 
 def add_study(program: typer.Typer, study: Study) -> None:
@@ -104,7 +243,7 @@ def _run(
         say_json(_for_machines(result, run.out))
         return
 
-    from headlight.views.study_terminal import study_terminal
+    from headlight.views.result_page import study_terminal
 
     show(study_terminal(result))
     say(f"report: {location(run.out) / REPORT}")
@@ -134,3 +273,69 @@ def _for_machines(result: "xarray.Dataset", out: str) -> dict[str, Any]:
     }
     first = {"read": read.sentence, "cautions": list(read.cautions), "findings": findings(result)}
     return {**first, **numbers, "folder": storable(out), "summary": summary(result)}
+
+
+FILES = {".html": "html", ".json": "json"}
+"""Options of files by suffix; others are written by --out."""
+
+
+def add_question(program: typer.Typer, question: Question, panel: str) -> None:
+    """Add the command of a question."""
+    epilog = examples(
+        *((f"headlight {question.name} {words}", note) for words, note in question.examples)
+    )
+    make = program.command(question.name, cls=HelpfulCommand, epilog=epilog, rich_help_panel=panel)
+    make(_question_command(question))
+
+
+def _question_command(question: Question) -> Callable[..., None]:
+    """Return the command of a question; its options are the settings of the question."""
+    others = [each for each in question.suffixes if each not in FILES]
+
+    @takes_settings(settings=question.settings)
+    def command(
+        text: Read,
+        pair: SecondText = None,
+        top: Annotated[int, typer.Option(min=1, help="Rows shown of each table.")] = 10,
+        html: Annotated[Path | None, typer.Option(help="Write a page.")] = None,
+        json: Annotated[Path | None, typer.Option(help="Write every number as JSON.")] = None,
+        out: Annotated[
+            Path | None,
+            typer.Option(help=f"Write a file, by its suffix: {', '.join(others)}."),
+        ] = None,
+        load: LoadOptions = LOAD,
+        *,
+        settings: Settings,
+    ) -> None:
+        demand_place(html, ".html")
+        demand_place(json, ".json")
+        demand_place(out, *question.suffixes)
+        _run_question(question, (text, pair), top, (html, json, out), load, settings)
+
+    command.__doc__ = question.sentence
+    command.__name__ = question.name
+    return command
+
+
+def _run_question(
+    question: Question,
+    texts: tuple[str, str | None],
+    top: int,
+    places: tuple[Path | None, ...],
+    load: LoadOptions,
+    settings: Settings,
+) -> None:
+    text = text_argument(texts[0], question.name)
+    pair = texts[1] and text_argument(texts[1], question.name, "second text")
+    layer = getattr(settings, "layer", None)
+    layers = None if layer is None else (layer,)
+    load.check(layers=layers)
+    from headlight.views.result_page import answer_terminal
+
+    model = load.load(layers=layers, head=question.head)
+    answer = question.answer(model, text, pair, settings=settings, command=command_line())
+    # Files before the terminal, which may be a pipe that closes early.
+    written = [answer.save(path) for path in places if path is not None]
+    show(answer_terminal(question, answer.dataset, top))
+    for path in written:
+        say(f"written: {path}")

@@ -11,35 +11,28 @@ from collections.abc import Callable, Mapping
 from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
-from headlight.corpora.compression import suffixes
-from headlight.corpora.corpus import Corpus, CorpusCounts, CorpusKind, Invalid
-from headlight.corpora.files import is_companion
-from headlight.corpora.hub import PREFIX, HubSource, hub_splits
-from headlight.corpora.pairs import SentencePair
-from headlight.corpora.pairs.pair_corpus import open_sentence_pairs, pair_task, task_of
-from headlight.corpora.pairs.pair_rows import PAIR_FORMATS
-from headlight.corpora.parallel import TranslationPair
-from headlight.corpora.parallel.parallel_corpus import (
-    PARALLEL_FORMATS,
-    as_sentence_pairs,
-    open_parallel,
-)
-from headlight.corpora.samples import (
+from headlight.corpora.compression import (
     NAMES as SAMPLE_NAMES,
     SAMPLE_LINKS,
     SAMPLE_REVIEWS,
     SAMPLE_TEXT,
     SAMPLE_TRANSLATIONS,
     SAMPLE_TREEBANK,
+    suffixes,
 )
+from headlight.corpora.corpus import Corpus, CorpusCounts, CorpusKind, Invalid
+from headlight.corpora.files import is_companion
+from headlight.corpora.hub import PREFIX, HubSource, hub_splits, source_state
+from headlight.corpora.pair_corpus import open_sentence_pairs, pair_task, task_of
+from headlight.corpora.pairs import PAIR_FORMATS, SentencePair
+from headlight.corpora.parallel import TranslationPair
+from headlight.corpora.parallel_corpus import PARALLEL_FORMATS, as_sentence_pairs, open_parallel
 from headlight.corpora.speech import Recording, holds_recordings, open_recordings
-from headlight.corpora.state import source_state
 from headlight.corpora.tagged import TAGGED_FORMATS, TaggedSentence, open_tagged
 from headlight.corpora.text import Document
-from headlight.corpora.text.text_corpus import FORMATS, Source, holds_a_text_a_line, open_corpus
+from headlight.corpora.text_corpus import FORMATS, Source, holds_a_text_a_line, open_corpus
+from headlight.corpora.treebank import TREEBANK_FORMATS, open_treebank
 from headlight.corpora.trees import PUNCTUATION_RELATION, ROOT, Sentence
-from headlight.corpora.trees.treebank import open_treebank
-from headlight.corpora.trees.treebank_formats import TREEBANK_FORMATS
 
 if TYPE_CHECKING:
     from headlight.corpora.word_vectors import UNKNOWN, WordVectors, read_word_vectors

@@ -1,4 +1,4 @@
-"""Files as bytes, decompressed while they are read."""
+"""Packed files, and the samples inside the package."""
 
 import bz2
 import gzip
@@ -7,7 +7,7 @@ import lzma
 import re
 from collections.abc import Callable, Iterator
 from contextlib import ExitStack, contextmanager
-from pathlib import PurePath
+from pathlib import Path, PurePath
 from typing import BinaryIO, cast
 
 import zstandard
@@ -132,3 +132,24 @@ def suffixes(path: str | Location) -> tuple[str, str]:
     if plain.suffix not in DECOMPRESSORS:
         return plain.suffix, ""
     return plain.with_suffix("").suffix, plain.suffix
+
+
+_ASSETS = Path(__file__).parents[1] / "assets"
+
+SAMPLE_TEXT = _ASSETS / "sample.txt"
+SAMPLE_TRANSLATIONS = _ASSETS / "sample.de-en"
+"""Twelve short pairs, German and English."""
+SAMPLE_LINKS = _ASSETS / "sample.talp"
+"""The links of their words."""
+SAMPLE_TREEBANK = _ASSETS / "sample.conllu"
+"""Short stories with their trees and their coreference."""
+SAMPLE_REVIEWS = _ASSETS / "sample.reviews.tsv"
+"""Short reviews, positive or negative."""
+
+NAMES = {
+    str(SAMPLE_TEXT): "the sample corpus",
+    str(SAMPLE_TRANSLATIONS): "the sample translations",
+    str(SAMPLE_TREEBANK): "the sample treebank",
+    str(SAMPLE_REVIEWS): "the sample reviews",
+}
+"""What reports call them, wherever the package lies."""

@@ -6,14 +6,12 @@ from math import isfinite
 from pathlib import Path
 from typing import Any
 
-from headlight.corpora.archives import text_files
 from headlight.corpora.corpus import Corpus, CorpusCounts, corpus_in_memory
-from headlight.corpora.files import files
-from headlight.corpora.lines import Lines
-from headlight.corpora.text import demand_characters
-from headlight.corpora.text.tables import (
+from headlight.corpora.files import Lines, files, text_files
+from headlight.corpora.text import (
     CommaSeparated,
     TabSeparated,
+    demand_characters,
     json_object,
     table_rows,
     text_column,

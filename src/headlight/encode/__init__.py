@@ -4,12 +4,10 @@ No model and no torch here: a tokenizer goes in.  The step to tensors, `Batch` a
 `headlight.encode.batch`.
 """
 
-from headlight.encode.adjacent_segments import adjacent_segments
-from headlight.encode.assembly import special_tokens
+from headlight.encode.assembly import EncodedTranslation, special_tokens, translations
 from headlight.encode.examples import Counts, Encoded, Examples, annotate, length_batches
-from headlight.encode.piece_style import piece_style
-from headlight.encode.sentence_pairs import EncodedPair, sentence_pairs
-from headlight.encode.sentences import EncodedSentence, sentences
+from headlight.encode.pieces import piece_style
+from headlight.encode.sentences import EncodedPair, EncodedSentence, sentence_pairs, sentences
 from headlight.encode.speech import (
     FRAME_NAMES,
     EncodedSpeech,
@@ -17,8 +15,7 @@ from headlight.encode.speech import (
     recordings,
     token_names,
 )
-from headlight.encode.texts import encode_one, texts
-from headlight.encode.translations import EncodedTranslation, translations
+from headlight.encode.texts import adjacent_segments, encode_one, texts
 
 __all__ = [
     "FRAME_NAMES",

@@ -12,8 +12,7 @@ from jaxtyping import Float32
 
 from headlight.corpora import Recording
 from headlight.encode.assembly import Assembly
-from headlight.encode.categories import OTHER, SEP
-from headlight.encode.examples import Counts, Encoded, Examples, Recipe, annotate
+from headlight.encode.examples import OTHER, SEP, Counts, Encoded, Examples, Recipe, annotate
 from headlight.encode.pieces import SPECIAL_WORD, Tokenizer, tokenise
 from headlight.errors import CorpusError
 from headlight.files import Location, location, open_file, storable

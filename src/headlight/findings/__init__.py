@@ -3,10 +3,7 @@
 Every sentence is computed from the numbers of the result alone; no two say the same thing.
 """
 
-from headlight.findings.equal_to_weight import equal_layers, equal_to_weight
-from headlight.findings.head_ranking import head_scores, heads
-from headlight.findings.no_op import no_op
-from headlight.findings.observed import (
+from headlight.findings.estimates import (
     average,
     category_label,
     name_of,
@@ -17,7 +14,7 @@ from headlight.findings.observed import (
     surveyed,
     unit_of_keys,
 )
-from headlight.findings.passages import Attended, Passage, passage_of
+from headlight.findings.head_ranking import head_scores, heads, mean_shares, no_op, weight_and_norm
 from headlight.findings.piece_text import (
     PieceText,
     labels_of,
@@ -27,7 +24,13 @@ from headlight.findings.piece_text import (
     token_place,
 )
 from headlight.findings.sentences import Highlight, highlights
-from headlight.findings.special_tokens import mean_shares, weight_and_norm
+from headlight.findings.statistics import (
+    Attended,
+    Passage,
+    equal_layers,
+    equal_to_weight,
+    passage_of,
+)
 from headlight.findings.what_was_read import WhatWasRead, what_was_read
 
 __all__ = [

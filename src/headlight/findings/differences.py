@@ -16,13 +16,18 @@ from numpy.typing import NDArray
 
 from headlight.catalogue import statistic_table
 from headlight.errors import UsageError
-from headlight.findings.estimates import estimates
-from headlight.findings.passages import Attended, Passage, passage_of
+from headlight.findings.estimates import estimates, listed
+from headlight.findings.head_ranking import WORTH_SAYING
 from headlight.findings.piece_text import PieceText
-from headlight.findings.rules import WORTH_SAYING
-from headlight.findings.statistics import applies, measures_of, place_of
+from headlight.findings.statistics import (
+    Attended,
+    Passage,
+    applies,
+    measures_of,
+    passage_of,
+    place_of,
+)
 from headlight.findings.what_was_read import same_texts, which_texts
-from headlight.findings.wording import listed
 from headlight.result import describe, refusing_incomplete
 from headlight.result.estimate import MOVED, UNITS, Estimate
 

@@ -1,17 +1,198 @@
-"""Numbers with their intervals, as sentences compare them."""
+"""Numbers of a result with their intervals, and the words for them."""
 
-from collections.abc import Sequence
+import json
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import replace
+from math import isfinite
 from typing import Any
 
 import numpy as np
 import xarray as xr
 from numpy.typing import NDArray
 
-from headlight.findings.observed import observed, out_of_reach, places_of
-from headlight.findings.wording import interval, listed, percent, plural
-from headlight.result.estimate import MOVED, Estimate as Estimate, estimate_of
-from headlight.vocabulary import CATEGORIES, FEWEST_FREEDOM
+from headlight.result.estimate import MOVED, Estimate as Estimate, average as average, estimate_of
+from headlight.result.kinds import MULTI_KIND
+from headlight.vocabulary import (
+    CATEGORIES,
+    CATEGORY_LABELS,
+    FEWEST_FREEDOM,
+    Measure,
+    head_name,
+    measure_table,
+)
+
+TOTALS = ("weight", "norm")
+"""Measures of which is compared what goes to each category of keys."""
+
+TOKENS = {"token_share": "key_category", "token_count": "key_group"}
+"""What results call the number of tokens of a category, and its axis."""
+
+_LABELS = {"all": "all tokens", **CATEGORY_LABELS, "sink": "sinks"}
+
+
+def observed(
+    result: xr.Dataset,
+    name: str,
+    dims: tuple[str, ...] = ("layer", "head"),
+    **labels: str | int | np.integer[Any],
+) -> NDArray[np.float64]:
+    """A variable at the given labels, as an array over ``dims``; all NaN if it is not there."""
+    places = places_of(result, name, labels)
+    if places is None:
+        return np.full(tuple(result.sizes.get(dim, 0) for dim in dims), np.nan)
+    values = result.variables[name].isel(places).transpose(*dims).values
+    return np.asarray(values, dtype=np.float64)
+
+
+def places_of(
+    result: xr.Dataset, name: str, labels: Mapping[str, str | int | np.integer[Any]]
+) -> dict[str, int] | None:
+    """Return where labels are along the axes of a variable; None if it, or one, is missing."""
+    variable = result.variables.get(name)
+    if variable is None:
+        return None
+    # By places and not by labels: a report reads hundreds of arrays.
+    places: dict[str, int] = {}
+    for dim, label in labels.items():
+        if dim not in variable.dims:
+            return None
+        known = result.variables[dim].values if dim in result.variables else result[dim].values
+        at = np.flatnonzero(known == label)
+        if not at.size:
+            return None
+        places[dim] = int(at[0])
+    return places
+
+
+def category_label(result: xr.Dataset, category: str, *, attending: bool = False) -> str:
+    """Return the name of a token category in a text, e.g. ``[SEP]``.
+
+    A result may bring its tokenizer's own names as JSON in the attribute ``category_names``, and in
+    ``query_category_names`` those of the attending text, where that is another.
+
+    Args:
+        result: of any study.
+        category: of tokens.
+        attending: whether they attend, and are not attended to.
+    """
+    known = result.attrs.get("category_names", "{}")
+    names = json.loads(result.attrs.get("query_category_names", known) if attending else known)
+    return str(names.get(category, _LABELS.get(category, category)))
+
+
+def unit_of_keys(result: xr.Dataset) -> str:
+    """Return the unit of one attended position: a ``token``, or a ``frame`` of sound."""
+    heard = "recordings" in result.attrs and result.attrs.get("kind") != "decoder"
+    return "frame" if heard else "token"
+
+
+def occurs(result: xr.Dataset, category: str) -> bool:
+    """Whether any attended token was of the category, as far as the result says."""
+    counts = [observed(result, name, (), **{dim: category}) for name, dim in TOKENS.items()]
+    return not any(float(count) == 0 for count in counts)
+
+
+def name_of(result: xr.Dataset, layer: int, head: int | None = None) -> str:
+    """The name of a head or a layer, with its kind where a result shows several kinds."""
+    name = f"layer {layer}" if head is None else head_name(layer, head)
+    return f"{result.attrs['kind']} {name}" if MULTI_KIND in result.attrs else name
+
+
+def share(
+    result: xr.Dataset, measure: str, category: str, query: str = "all"
+) -> NDArray[np.float64]:
+    """The share of a measure that goes to a token category, [layer, head]; NaN without any."""
+    if not occurs(result, category):
+        return np.full((result.sizes["layer"], result.sizes["head"]), np.nan)
+    return observed(result, "share", measure=measure, query_category=query, key_category=category)
+
+
+def out_of_reach(result: xr.Dataset, query: str = "all") -> NDArray[np.float64]:
+    """The share of the weight that cannot change the head's output, [layer, head].
+
+    It is what a row of effective attention lacks (Brunner et al. 2020, Eq. 9).
+    """
+    weight, effective = (
+        np.stack([share(result, name, category, query) for category in CATEGORIES])
+        for name in ("weight", "effective")
+    )
+    seen = np.isfinite(weight) & np.isfinite(effective)
+    missing = np.where(seen, weight - effective, 0.0).sum(axis=0)
+    return np.asarray(np.where(seen.any(axis=0), missing, np.nan))
+
+
+def shares_by_key(result: xr.Dataset, measure: str) -> tuple[list[str], NDArray[np.float64]]:
+    """Return categories of keys, sinks being one where they were looked for, and what each gets.
+
+    Args:
+        result: a survey.
+        measure: of `TOTALS`.
+
+    Returns:
+        their names; and of all that a head gives the share of each, [layer, head, category].
+    """
+    if "group_total" in result:
+        dim, name, labels = "key_group", "group_total", {}
+    else:
+        dim, name, labels = "key_category", "total", {"query_category": "all"}
+    totals = observed(result, name, ("layer", "head", dim), measure=measure, **labels)
+    whole = np.nansum(totals, axis=-1, keepdims=True)
+    shares = np.divide(totals, whole, out=np.full_like(totals, np.nan), where=whole > 0)
+    return [str(each) for each in result[dim].values], np.asarray(shares)
+
+
+def surveyed(result: xr.Dataset, *, per_head: bool = True) -> list[Measure]:
+    """The measures of heads, or of whole layers, that a survey holds, in the order of the table."""
+    names = result["measure"].values if "measure" in result.coords else ()
+    return [row for row in measure_table() if row.name in names and row.per_head == per_head]
+
+
+def percent(part: float) -> str:
+    """A share as a percentage for a sentence: ``61%``, ``0.4%``, ``under 0.1%``."""
+    value = 100 * part
+    if 0 < value < 0.1:
+        return "under 0.1%"
+    return f"{value:.1f}%" if 0 < abs(value) < 1 else f"{value:.0f}%"
+
+
+def layer_list(layers: Iterable[int]) -> str:
+    """Layers in words: ``layer 3``, ``layers 2, 4 and 6 to 9``."""
+    runs: list[list[int]] = []
+    for layer in layers:
+        if runs and layer == runs[-1][-1] + 1:
+            runs[-1].append(layer)
+        else:
+            runs.append([layer])
+    words = [str(run[0]) if len(run) == 1 else f"{run[0]} to {run[-1]}" for run in runs]
+    if len(words) == 1:
+        return f"layer{'s' if len(runs[0]) > 1 else ''} {words[0]}"
+    return f"layers {listed(words)}"
+
+
+def listed(parts: Sequence[str]) -> str:
+    """Words after each other: ``a``, ``a and b``, ``a, b and c``."""
+    return " and ".join(filter(None, (", ".join(parts[:-1]), *parts[-1:])))
+
+
+def plural(count: int, noun: str) -> str:
+    """A number with its noun: ``1 text``, ``1,234 texts``."""
+    return f"{count:,} {noun}{'' if count == 1 else 's'}"
+
+
+def number(value: float) -> str:
+    """A number with two digits that count: ``0.31``, ``−0.05``, ``0.0042``, ``12``."""
+    return f"{value:.2g}".replace("-", "\u2212") if abs(value) < 10 else f"{value:,.0f}"
+
+
+def seconds(value: float) -> str:
+    """A time for a sentence: ``0.08 s``."""
+    return f"{value:.2f} s"
+
+
+def interval(low: float, high: float, written: Callable[[float], str] = percent) -> str:
+    """An interval in brackets, with a blank before it; nothing where there is none."""
+    return f" (95%: {written(low)} to {written(high)})" if isfinite(low + high) else ""
+
 
 ENDS = ("", "_low", "_high")
 

@@ -1,4 +1,6 @@
-"""The heads of a survey, ranked by what they do."""
+"""Rankings of heads, and rules by which one is named."""
+
+from collections.abc import Sequence
 
 import numpy as np
 import pandas
@@ -7,9 +9,20 @@ from numpy.typing import NDArray
 
 from headlight.catalogue import statistic, statistic_table
 from headlight.errors import UnknownNameError, UsageError
+from headlight.findings.estimates import (
+    TOTALS,
+    Estimate,
+    around,
+    category_label,
+    estimates,
+    percent,
+    plural,
+    share,
+    shares_by_key,
+)
 from headlight.findings.statistics import applies, count_rows, measures_of, numbers_of, rests_on_few
-from headlight.findings.wording import plural
 from headlight.result import refusing_incomplete
+from headlight.result.estimate import decided as decided
 
 VALUE = "value"
 """The column of numbers that belong to no measure."""
@@ -79,3 +92,209 @@ def heads(
     table = pandas.DataFrame({name: values.ravel() for name, values in columns.items()})
     table = table[table[names].notna().any(axis=1)]
     return table.sort_values(first, ascending=False, kind="stable", ignore_index=True)
+
+
+MOST = 0.5
+"""A head that gives a target more than this share of its weight is a head for it."""
+
+WORTH_SAYING = 0.3
+"""A head that gives no neighbour such a share of its weight is not spoken of for it."""
+
+RETRIEVES = 0.1
+"""A head that copies more than this share of a needle's tokens retrieves (Wu et al. 2024)."""
+
+FAR_BELOW = 0.5
+"""What is taken is far below the weight if its share is at most this many times the weight's."""
+
+APART = 0.1
+"""Two shares differ if they are so far apart: ten points."""
+
+OPEN = 0.5
+"""An interval wider than this part of all that there can be says nothing."""
+
+NEARLY_ALL = 0.9
+"""Of a head that gives the first token more, what goes to others is not spoken of."""
+
+BROAD, VERY_BROAD, NARROW = 0.75, 0.9, 0.5
+"""Shares of the entropy of uniform attention: a head above the first is broad, above the second
+nearly uniform, and below the third narrow."""
+
+NATS_APART = 0.3
+"""Two entropies differ if they are so far apart."""
+
+PARTICULAR = 0.3
+"""A head is one for particular tokens if what they get is this many nats from their frequency."""
+
+UNREACHED = 0.01
+"""Weight that cannot reach the output is spoken of if it is at least so much, on average."""
+
+SAME = 0.98
+"""Effective attention is nearly the weight where they correlate so much in every head."""
+
+CORRELATION_APART, FEWEST_TEXTS = 0.05, 3
+"""Correlations of short and long texts differ if they are so far apart, each of this many texts."""
+
+VARIES = 0.1
+"""Lengths vary if their coefficient of variation is at least so much, on average over heads."""
+
+RELATED = 0.1
+"""Ranks are related if |ρ| is at least so much."""
+
+UNCHANGED = 10.0
+"""Outputs are the same if they change by at most this many times what rounding changes."""
+
+IDENTIFIED = 0.8
+"""Tokens mostly keep their identity if at least this share of them is found."""
+
+FEW_EXAMPLES = 20
+"""Fewer examples say little of a corpus, which is said above all findings."""
+
+FEW_MENTIONS, FEWEST_DOCUMENTS = 100, 5
+"""Of fewer mentions the best head is picked by chance as well; of fewer documents there is no
+interval."""
+
+ONE_WORD = 0.5
+"""Where more than this share of the texts is one word, nothing is said of pieces of words."""
+
+MANY_UNKNOWN = 0.1
+"""The share of tokens that a tokenizer may not know without a word about it."""
+
+OF_THE_REST = 0.25
+"""A classifier is near the most frequent class if it finds less than this share of what that class
+alone leaves wrong."""
+
+
+def is_near_majority(accuracy: float, low: float, majority: float) -> bool:
+    """Whether a classifier is hardly better than who always says the most frequent class.
+
+    Args:
+        accuracy: its share of correct predictions.
+        low: the lower end of the interval of it; NaN where there is none.
+        majority: the share of the most frequent class.
+    """
+    hardly_more = accuracy - majority < OF_THE_REST * (1 - majority)
+    return hardly_more or low <= majority or majority == 1
+
+
+TARGETS = ("cls", "sep", "punctuation", "sink")
+"""Where attention goes that is to do nothing."""
+
+Shares = NDArray[np.float64]
+
+
+def no_op(
+    result: xr.Dataset,
+    *,
+    targets: Sequence[str] = TARGETS,
+    weight: float = MOST,
+    ratio: float = 1 / FAR_BELOW,
+) -> pandas.DataFrame:
+    """For every head, how much of its weight goes where little norm follows.
+
+    A head that attends to a token whose transformed vector is short collects next to nothing: by
+    its weights alone it would seem busy.
+
+    Args:
+        result: a survey, with sinks where ``ranks`` are among its numbers.
+        targets: the categories of keys that count as such tokens, where the result has them.
+        weight: the share of the weight from which on a head may be called a no-op.
+        ratio: how many times the share of the norm that must be.
+
+    Returns:
+        One row per head, the largest loss first: ``layer`` and ``head``, zero-based;
+        ``weight_share`` and ``norm_share``, the shares of α and of ‖αf(x)‖ that go to the targets,
+        between 0 and 1; their ``ratio``; what is ``lost`` between them, weight_share − norm_share,
+        between −1 and 1; the ``target`` with most of the weight; whether the head is a ``no_op``.
+        Heads that a layer does not have are left out; a head whose norms are all zero has no
+        share of the norm (NaN), and is no no-op.
+
+    Source: Kobayashi et al. (2020), Section 4.2, "How is no-op realized?"; the score is ours.
+    """
+    (categories, weights), (_, norms) = (shares_by_key(result, name) for name in TOTALS)
+    chosen = np.array([name in targets for name in categories], dtype=bool)
+    names = [name for name in categories if name in targets]
+    weight_share = np.nansum(weights[..., chosen], axis=-1)
+    norm_share = np.where(
+        np.isnan(norms).all(axis=-1), np.nan, np.nansum(norms[..., chosen], axis=-1)
+    )
+    with np.errstate(divide="ignore", invalid="ignore"):
+        ratios = weight_share / norm_share
+    layers, heads = np.meshgrid(result["layer"].values, result["head"].values, indexing="ij")
+    table = pandas.DataFrame(
+        {
+            "layer": layers.ravel(),
+            "head": heads.ravel(),
+            "weight_share": weight_share.ravel(),
+            "norm_share": norm_share.ravel(),
+            "ratio": ratios.ravel(),
+            "lost": (weight_share - norm_share).ravel(),
+            "target": _largest(weights[..., chosen], names),
+            "no_op": ((weight_share >= weight) & (ratios >= ratio)).ravel(),
+        }
+    )
+    there = np.isfinite(weights).any(axis=-1).ravel()
+    return table[there].sort_values("lost", ascending=False, kind="stable", ignore_index=True)
+
+
+def _largest(shares: Shares, names: Sequence[str]) -> list[str]:
+    """The name of the largest share of every head; empty without any."""
+    if not names:
+        return [""] * (shares.shape[0] * shares.shape[1])
+    rows = np.nan_to_num(shares.reshape(-1, len(names)), nan=-1.0)
+    return [names[place] if rows[i, place] > 0 else "" for i, place in enumerate(rows.argmax(1))]
+
+
+def mean_shares(result: xr.Dataset, category: str) -> tuple[float, float]:
+    """The shares of the weight and of the norm that go to a category, means over all heads.
+
+    Args:
+        result: a survey.
+        category: of the attended tokens.
+    """
+    weight, norm = (shares_of(result, measure, category).mean() for measure in TOTALS)
+    return float(weight.value), float(norm.value)
+
+
+def weight_and_norm(result: xr.Dataset, category: str) -> str | None:
+    """Return the share of a category, and whether its norm is far below its weight.
+
+    Args:
+        result: a survey.
+        category: of the attended tokens.
+
+    Returns:
+        the sentence; None where nothing was observed.
+    """
+    weight, norm = (shares_of(result, measure, category).mean() for measure in TOTALS)
+    if not np.isfinite(weight.value + norm.value):
+        return None
+    said = (
+        f"{percent(float(weight.value))} of the weight{around(weight)} goes to "
+        f"{category_label(result, category)}"
+    )
+    little = f"{percent(float(norm.value))} of the norm{around(norm)}"
+    beside = norm.minus(weight.times(FAR_BELOW))
+    verdict = str(beside.compared(0.0)) if weight.value > 0 else "above"
+    if verdict == "below":
+        return f"{said}, but {little}, at most half as much."
+    if verdict == "inconclusive":
+        return f"{said}, and {little}; whether that is at most half as much is inconclusive."
+    return f"{said}, and {little}."
+
+
+def shares_of(result: xr.Dataset, measure: str, category: str) -> Estimate:
+    """Return the share of a category by a measure, [layer, head].
+
+    Args:
+        result: a survey.
+        measure: of heads.
+        category: of the attended tokens; ``sink`` where sinks were looked for.
+    """
+    if "group_total" in result and category not in result["key_category"].values:
+        names, shares = shares_by_key(result, measure)
+        of_all = shares[..., names.index(category)]
+        return Estimate.with_ends(of_all, *(np.full_like(of_all, np.nan) for _ in range(2)))
+    found = estimates(result, "share", measure=measure, query_category="all", key_category=category)
+    value = share(result, measure, category)
+    low, high = (np.where(np.isfinite(value), each, np.nan) for each in (found.low, found.high))
+    return Estimate.with_ends(value, low, high)

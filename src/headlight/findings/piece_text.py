@@ -1,9 +1,6 @@
-"""Pieces of a vocabulary as the text that they stand for in a document.
+"""Names of tokens, and of the ways between them."""
 
-Vocabularies write more than the text: ``Ġ`` or ``▁`` for the blank before a word, ``##`` before
-what goes on with one, bytes as letters of their own, ``Ċ`` for the end of a line.
-"""
-
+from collections import defaultdict
 from collections.abc import Sequence
 from dataclasses import dataclass
 from difflib import get_close_matches
@@ -47,7 +44,7 @@ def pieces_of(result: xr.Dataset, tokens: str) -> list[PieceText]:
 
     Args:
         result: a reading, or a result of any study; its attribute ``pieces`` says how its
-            vocabulary writes (`headlight.encode.piece_style`).
+            vocabulary writes (`headlight.encode.pieces`).
         tokens: such as ``query_token``.
     """
     style = str(result.attrs.get("pieces", ""))
@@ -126,7 +123,7 @@ def piece_text(piece: str, style: str = "") -> PieceText:
 
     Args:
         piece: as the vocabulary writes it.
-        style: how the vocabulary writes, as `headlight.encode.piece_style` says; of one that is
+        style: how the vocabulary writes, as `headlight.encode.pieces` says; of one that is
             not known, ``##`` and ``▁`` are taken for marks.
     """
     if style == "byte-level":
@@ -171,3 +168,74 @@ def _byte_letters() -> dict[str, int]:
     others = [byte for byte in range(0x100) if byte not in plain]
     named = {chr(byte): byte for byte in plain}
     return named | {chr(0x100 + at): byte for at, byte in enumerate(others)}
+
+
+@dataclass(frozen=True)
+class Way:
+    """A token after a layer is made of a token before it.
+
+    Attributes:
+        layer: the number of the layer.
+        token: the place of the token after it.
+        source: that of the token before it.
+        share: of the sum after the attention of the layer.
+        heads: by which heads, each with its share, the largest first; empty for the residual.
+    """
+
+    layer: int
+    token: int
+    source: int
+    share: float
+    heads: tuple[tuple[int, float], ...] = ()
+
+
+def ways_to(
+    routes: xr.Dataset,
+    token: int,
+    layer: int | None = None,
+    *,
+    least: float,
+    without_first: bool = False,
+) -> list[Way]:
+    """All ways down, layer by layer from the highest.
+
+    Args:
+        routes: as `headlight.reading.routes.routes` makes them.
+        token: the place of the token.
+        layer: after which it is looked at, as the model counts them; by default the last.
+        least: the share that a part makes up at least, of heads together for each token.
+        without_first: leave out what heads take from the first token.
+    """
+    layers = routes["layer"].values.tolist()
+    last = len(layers) - 1 if layer is None else layers.index(layer)
+    found: list[Way] = []
+    taken, residual = _taken(routes), routes["residual"].values
+    reached = {token}
+    for place in range(last, -1, -1):
+        below: set[int] = set()
+        for one in sorted(reached):
+            kept = float(residual[place, one])
+            if kept >= least:
+                found.append(Way(layers[place], one, one, kept))
+                below.add(one)
+            for source, heads in taken[place, one].items():
+                share = sum(part for _, part in heads)
+                if share < least or (without_first and source == 0):
+                    continue
+                largest = tuple(sorted(heads, key=lambda each: -each[1]))
+                found.append(Way(layers[place], one, source, share, largest))
+                below.add(source)
+        reached = below
+    return found
+
+
+def _taken(routes: xr.Dataset) -> dict[tuple[int, int], dict[int, list[tuple[int, float]]]]:
+    """Return the shares that heads give, by layer and receiving token, and by source."""
+    found: dict[tuple[int, int], dict[int, list[tuple[int, float]]]]
+    found = defaultdict(lambda: defaultdict(list))
+    names = ("part_layer", "part_query", "part_key", "part_head", "share")
+    for layer, query, key, head, share in zip(
+        *(routes[name].values.tolist() for name in names), strict=True
+    ):
+        found[layer, query][key].append((head, share))
+    return found

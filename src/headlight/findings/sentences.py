@@ -9,25 +9,27 @@ import xarray as xr
 from numpy.typing import NDArray
 
 from headlight.catalogue import Statistic, statistic, statistic_table
-from headlight.findings import rules
+from headlight.findings import head_ranking as rules
 from headlight.findings.estimates import (
+    TOTALS,
     Estimate,
     around,
     between,
     by_length,
-    estimates,
-    many,
-    unreached,
-)
-from headlight.findings.observed import (
-    TOTALS,
     category_label,
+    estimates,
+    layer_list,
+    listed,
+    many,
     name_of,
     observed,
+    percent,
+    plural,
     unit_of_keys,
+    unreached,
 )
+from headlight.findings.head_ranking import mean_shares, shares_of, weight_and_norm
 from headlight.findings.piece_text import pieces_of
-from headlight.findings.special_tokens import mean_shares, shares_of, weight_and_norm
 from headlight.findings.statistics import (
     applies,
     masked,
@@ -41,7 +43,6 @@ from headlight.findings.what_was_read import (
     is_of_single_words,
     number_of_texts,
 )
-from headlight.findings.wording import layer_list, listed, percent, plural
 from headlight.vocabulary import MASSIVE, MASSIVE_RATIO, SINK
 
 _MOST = 12

@@ -14,8 +14,8 @@ import xarray as xr
 
 from headlight.catalogue import find_study
 from headlight.errors import UnknownNameError
-from headlight.findings.estimates import estimates
-from headlight.findings.rules import (
+from headlight.findings.estimates import estimates, listed, percent, plural
+from headlight.findings.head_ranking import (
     FEW_EXAMPLES,
     FEW_MENTIONS,
     FEWEST_DOCUMENTS,
@@ -23,7 +23,6 @@ from headlight.findings.rules import (
     ONE_WORD,
     is_near_majority,
 )
-from headlight.findings.wording import listed, percent, plural
 from headlight.result.estimate import MOVED, estimate_of, slot_coordinates
 from headlight.vocabulary import CORPUS_LABEL
 

@@ -5,22 +5,37 @@ together, `score_links` compares them with a `Gold`, and `baseline_links` has th
 aligners.  Words are counted from 0, and a link is a word of the source and one of the target.
 """
 
-from headlight.links.aligners import Aligner, Directions, baseline_links
+from headlight.links.aligners import (
+    Aligner,
+    Directions,
+    LinkWriter,
+    Symmetrization,
+    baseline_links,
+    symmetrized,
+)
 from headlight.links.error_rate import (
     COUNTS,
     RATES,
+    FormatWarning,
     LinkCounts,
     LinkScore,
+    check_format,
+    demand_words,
     link_rate_slots,
     link_rates,
     score_links,
 )
-from headlight.links.format_warnings import FormatWarning, check_format, demand_words
-from headlight.links.link_corpus import LINK_FORMATS, links_signature, open_links
-from headlight.links.link_lines import LinkFormat
-from headlight.links.symmetrization import Symmetrization, symmetrized
-from headlight.links.word_links import Gold, Link, Links, Scores, swapped
-from headlight.links.writing import LinkWriter
+from headlight.links.link_lines import (
+    LINK_FORMATS,
+    Gold,
+    Link,
+    LinkFormat,
+    Links,
+    Scores,
+    links_signature,
+    open_links,
+    swapped,
+)
 
 __all__ = [
     "COUNTS",

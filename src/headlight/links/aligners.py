@@ -1,30 +1,137 @@
-"""Aligners that other people made, as baselines: trained on the pairs that they are to align.
+"""Links from aligners: two directions joined, and written in any format."""
 
-IBM's models 1 to 4, the hidden Markov model and fast_align are those of the library `thot` (LGPL),
-an optional dependency.  eflomal (GPL) is called as a program, where the user has it.
-
-Source: Brown et al. (1993), "The Mathematics of Statistical Machine Translation"; Vogel, Ney and
-Tillmann (1996), "HMM-Based Word Alignment"; Dyer, Chahuneau and Smith (2013), "A Simple, Fast, and
-Effective Reparameterization of IBM Model 2"; Östling and Tiedemann (2016), "Efficient Word
-Alignment with Markov Chain Monte Carlo".
-"""
-
+import json
 import shutil
 import subprocess
 import tempfile
-from collections.abc import Iterable, Iterator, Sequence
+from bisect import bisect_right, insort
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from itertools import islice
 from pathlib import Path
+from types import MappingProxyType
 from typing import Any, Literal
 
 import numpy as np
 
 from headlight.errors import RunError, UsageError
-from headlight.links.link_corpus import open_links
-from headlight.links.symmetrization import symmetrized
-from headlight.links.word_links import Links, swapped
+from headlight.links.link_lines import (
+    COLUMNS,
+    LINK_FORMATS,
+    Gold,
+    Link,
+    Links,
+    Scores,
+    open_links,
+    swapped,
+)
 from headlight.settings import Range, require_choice, require_range
+
+Symmetrization = Literal[
+    "intersection",
+    "union",
+    "grow",
+    "grow-diag",
+    "grow-diag-final",
+    "grow-diag-final-and",
+    "grow-diag-strict",
+    "grow-diag-strict-final",
+]
+
+BESIDE = ((-1, 0), (0, -1), (1, 0), (0, 1))
+AROUND = (*BESIDE, (-1, -1), (-1, 1), (1, -1), (1, 1))
+
+
+def symmetrized(method: str, forward: Iterable[Link], reverse: Iterable[Link]) -> Links:
+    """The links of one sentence, of those that two aligners found.
+
+    Args:
+        method: One of `Symmetrization`: the intersection, the union, or what grows from the first
+            towards the second.
+        forward: What an aligner from source to target found.
+        reverse: What one from target to source found, also as pairs of source and target.
+
+    Raises:
+        UnknownNameError: There is no such method.
+    """
+    require_choice("symmetrization", method, Symmetrization)
+    return _METHODS[method](frozenset(forward), frozenset(reverse))
+
+
+class _Growing:
+    """Links that more are added to, in the order of Moses, and the words that have one."""
+
+    def __init__(self, links: Links) -> None:
+        self._points = sorted((target, source) for source, target in links)
+        self._targets = {target for target, _ in self._points}
+        self._sources = {source for _, source in self._points}
+
+    @property
+    def links(self) -> Links:
+        """All of them."""
+        return frozenset((source, target) for target, source in self._points)
+
+    def offer(self, links: Iterable[Link], needs: Callable[[Iterable[bool]], bool]) -> bool:
+        """Add each link of which any word, or all, have none yet; whether there was one."""
+        before = len(self._points)
+        for target, source in sorted((target, source) for source, target in links):
+            if needs((target not in self._targets, source not in self._sources)):
+                insort(self._points, (target, source))
+                self._targets.add(target)
+                self._sources.add(source)
+        return len(self._points) > before
+
+    def grow(
+        self, towards: Links, around: tuple[Link, ...], needs: Callable[[Iterable[bool]], bool]
+    ) -> None:
+        """Add neighbours of links, and neighbours of those, until there are none."""
+        added = True
+        while added:
+            added = False
+            at = 0
+            while at < len(self._points):
+                point = self._points[at]
+                for down, right in around:
+                    near = (point[1] + right, point[0] + down)
+                    added |= near in towards and self.offer([near], needs)
+                at = bisect_right(self._points, point)  # also to what was added behind it
+
+
+def _grown(
+    forward: Links,
+    reverse: Links,
+    around: tuple[Link, ...] = AROUND,
+    needs: Callable[[Iterable[bool]], bool] = any,
+) -> _Growing:
+    growing = _Growing(forward & reverse)
+    growing.grow(forward | reverse, around, needs)
+    return growing
+
+
+def _final(forward: Links, reverse: Links, needs: Callable[[Iterable[bool]], bool]) -> Links:
+    growing = _grown(forward, reverse)
+    growing.offer(forward | reverse, needs)
+    return growing.links
+
+
+def _strict_final(forward: Links, reverse: Links) -> Links:
+    growing = _grown(forward, reverse, needs=all)
+    growing.offer(forward, all)
+    growing.offer(reverse, all)
+    return growing.links
+
+
+_METHODS: dict[str, Callable[[Links, Links], Links]] = {
+    "intersection": lambda forward, reverse: forward & reverse,
+    "union": lambda forward, reverse: forward | reverse,
+    "grow": lambda forward, reverse: _grown(forward, reverse, BESIDE).links,
+    "grow-diag": lambda forward, reverse: _grown(forward, reverse).links,
+    "grow-diag-final": lambda forward, reverse: _final(forward, reverse, any),
+    "grow-diag-final-and": lambda forward, reverse: _final(forward, reverse, all),
+    "grow-diag-strict": lambda forward, reverse: _grown(forward, reverse, needs=all).links,
+    "grow-diag-strict-final": _strict_final,
+}
+
 
 Aligner = Literal["ibm1", "ibm2", "hmm", "ibm3", "ibm4", "fast_align", "eflomal"]
 
@@ -169,3 +276,126 @@ def _eflomal(asked: Sequence[WordPair], learnt: Sequence[WordPair]) -> Direction
         found = (open_links(path, sentences=len(learnt)) for path in (forward, reverse))
         first = (islice(each, len(asked)) for each in found)
         return Directions(*(tuple(links.possible for links in each) for each in first))
+
+
+Words = tuple[Sequence[str], Sequence[str]]
+"""Of source and target."""
+
+NO_SCORES: Scores = MappingProxyType({})
+
+
+@dataclass(frozen=True, slots=True)
+class LinkWriter:
+    """Text of the links of one sentence after the other, as `open_links` reads it.
+
+    Args:
+        format: One of `LINK_FORMATS`.
+        scores: Whether scores are written, too; all formats but ``talp`` have a place for them.
+        words: Whether the words are written, too, in ``tsv`` and ``jsonl``.
+
+    Raises:
+        UnknownNameError: There is no such format.
+        UsageError: The format has no place for scores, or for words.
+    """
+
+    format: str = "pharaoh"
+    scores: bool = False
+    words: bool = False
+
+    def __post_init__(self) -> None:
+        require_choice("format of word links", self.format, LINK_FORMATS)
+        if self.scores and self.format == "talp":
+            raise UsageError("the format talp has no place for scores; choose another.")
+        if self.words and self.format not in ("tsv", "jsonl"):
+            raise UsageError(f"the format {self.format} has no place for words; choose tsv.")
+
+    @property
+    def header(self) -> str:
+        """Return the text before the first sentence."""
+        if self.format != "tsv":
+            return ""
+        names = [*COLUMNS, *(["score"] if self.scores else [])]
+        return "\t".join([*names, *(["source_word", "target_word"] if self.words else [])]) + "\n"
+
+    def text(
+        self,
+        number: int,
+        links: Gold | Iterable[Link],
+        scores: Scores = NO_SCORES,
+        words: Words = ((), ()),
+    ) -> str:
+        """The lines of a sentence, with its links sorted by source and target.
+
+        In ``naacl`` and ``tsv`` a link is a line, and a sentence without links has none.
+
+        Args:
+            number: Of the sentence, from 0.
+            links: Its links.
+            scores: Those of its links, if they are written.
+            words: Its words, if they are written.
+        """
+        gold = links if isinstance(links, Gold) else Gold.of(links)
+        return _WRITERS[self.format](self, number, gold, scores, words)
+
+
+def _dash_line(base: int, unsure: str) -> "Writer":
+    def write(writer: LinkWriter, number: int, gold: Gold, scores: Scores, words: Words) -> str:
+        shown = [
+            f"{i + base}{'-' if (i, j) in gold.sure else unsure}{j + base}"
+            + _score(writer, (i, j), scores, ":")
+            for i, j in sorted(gold.possible)
+        ]
+        return " ".join(shown) + "\n"
+
+    return write
+
+
+def _naacl_lines(writer: LinkWriter, number: int, gold: Gold, scores: Scores, words: Words) -> str:
+    return "".join(
+        f"{number + 1} {i + 1} {j + 1} {_kind(gold, (i, j))}{_score(writer, (i, j), scores, ' ')}\n"
+        for i, j in sorted(gold.possible)
+    )
+
+
+def _table_lines(writer: LinkWriter, number: int, gold: Gold, scores: Scores, words: Words) -> str:
+    rows = []
+    for i, j in sorted(gold.possible):
+        row = [str(number), str(i), str(j), _kind(gold, (i, j))]
+        row += [_score(writer, (i, j), scores, "")] if writer.scores else []
+        row += [words[0][i], words[1][j]] if writer.words else []
+        rows.append("\t".join(row) + "\n")
+    return "".join(rows)
+
+
+def _json_line(writer: LinkWriter, number: int, gold: Gold, scores: Scores, words: Words) -> str:
+    row: dict[str, object] = {"links": sorted(gold.sure)}
+    if gold.only_possible:
+        row["possible"] = sorted(gold.only_possible)
+    if writer.scores:
+        known = [
+            [i, j, float(f"{scores[i, j]:.6g}")] for i, j in sorted(gold.possible & set(scores))
+        ]
+        row["scores"] = known
+    if writer.words:
+        row |= {"source": list(words[0]), "target": list(words[1])}
+    return json.dumps(row, ensure_ascii=False) + "\n"
+
+
+def _kind(gold: Gold, link: Link) -> str:
+    return "S" if link in gold.sure else "P"
+
+
+def _score(writer: LinkWriter, link: Link, scores: Scores, before: str) -> str:
+    known = writer.scores and link in scores
+    return f"{before}{scores[link]:.6g}" if known else ""
+
+
+Writer = Callable[[LinkWriter, int, Gold, Scores, Words], str]
+
+_WRITERS: dict[str, Writer] = {
+    "pharaoh": _dash_line(0, "-"),
+    "talp": _dash_line(1, "p"),
+    "naacl": _naacl_lines,
+    "tsv": _table_lines,
+    "jsonl": _json_line,
+}

@@ -9,13 +9,10 @@ from headlight.measures.divergence import (
     kullback_leibler_of_logarithms,
     total_variation,
 )
-from headlight.measures.effective import Effective, effective
-from headlight.measures.entropy import entropy
-from headlight.measures.norm import input_norm, merged_norm, vector_norm, weighted_norm
-from headlight.measures.null_space import NullSpaces, null_spaces
+from headlight.measures.effective import Effective, NullSpaces, effective, null_spaces
+from headlight.measures.norm import entropy, input_norm, merged_norm, vector_norm, weighted_norm
 from headlight.measures.scores import Scores, register_measure, unregister_measure
-from headlight.measures.singular import singular_values_of
-from headlight.measures.words import word_score
+from headlight.measures.words import singular_values_of, word_score
 
 __all__ = [
     "Effective",

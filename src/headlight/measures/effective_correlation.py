@@ -6,7 +6,7 @@ from jaxtyping import Float, Int64
 from torch import Tensor
 
 from headlight.measures import Scores
-from headlight.measures.precision import double
+from headlight.measures.norm import double
 
 CONSTANT = 1e-4
 """Below this share of the mean square values count as constant.

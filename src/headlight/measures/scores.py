@@ -11,19 +11,18 @@ from torch import Tensor
 from headlight.capture import FrozenMap, LayerRecord
 from headlight.errors import CaptureError, UnknownNameError
 from headlight.measures import norm as norms
-from headlight.measures.effective import Effective
-from headlight.measures.entropy import entropy
-from headlight.measures.gated import (
+from headlight.measures.effective import Effective, NullSpaces, null_spaces_of
+from headlight.measures.norm import (
+    back_to,
     effective_of_gated,
+    entropy,
     gated_merged_norm,
     gated_norm,
     gated_weight,
     of_their_own,
+    single,
 )
-from headlight.measures.null_space import NullSpaces, null_spaces_of
-from headlight.measures.precision import back_to, single
-from headlight.measures.vectors import Vectors
-from headlight.measures.whole_layer import Maps, WholeLayer, folded_output
+from headlight.measures.whole_layer import Maps, Vectors, WholeLayer, folded_output
 from headlight.shapes import GateValues, Score, Weight
 from headlight.vocabulary import Measure, ValueBias, add_measure, remove_measure
 

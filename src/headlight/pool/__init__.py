@@ -5,17 +5,20 @@ averages.
 """
 
 from headlight.pool.categories import (
+    Groups,
     Membership,
+    Pairs,
+    at_pairs,
     mean_to_neighbours,
     membership,
     over_keys,
     over_neighbours,
     over_offsets,
+    over_pairs,
     over_queries,
     to_neighbours,
     with_all,
 )
-from headlight.pool.pairs import Groups, Pairs, at_pairs, over_pairs
 from headlight.pool.words import WordPair, Words
 
 __all__ = [

@@ -33,9 +33,9 @@ from headlight.measures.alternatives import (
     RowAlternatives,
     column_basis,
 )
-from headlight.measures.null_space import with_ones
-from headlight.reading.saving import TextResult, answers, origin, sides_of
-from headlight.settings.alternatives import AlternativeSettings
+from headlight.measures.effective import with_ones
+from headlight.reading.routes import TextResult, answers, origin, sides_of
+from headlight.settings.base import AlternativeSettings
 
 Map = Float64[np.ndarray, "query key"]
 
@@ -194,7 +194,7 @@ class Alternatives(TextResult):
         }
 
     def __str__(self) -> str:
-        from headlight.views.reading.alternatives import sentence
+        from headlight.views.reading.picture import sentence
 
         return sentence(self.dataset)
 

@@ -9,17 +9,12 @@ import pandas as pd
 import xarray
 
 from headlight.capture import AttentionSite, CapturedModel, LayerRecord
-from headlight.capture.linear_network.attention_score import (
-    ScoreParts,
-    SideParts,
-    largest_key,
-    score_parts,
-)
+from headlight.capture.decomposition import ScoreParts, SideParts, largest_key, score_parts
 from headlight.capture.one_text import capture_one, one_text
 from headlight.catalogue.questions import ExplanationSettings
 from headlight.encode import Encoded
 from headlight.errors import UsageError
-from headlight.reading.saving import TextResult, answers, origin, sides_of
+from headlight.reading.routes import TextResult, answers, origin, sides_of
 from headlight.result import describe
 from headlight.settings import require_choice, require_place
 from headlight.vocabulary import Kind

@@ -1,35 +1,127 @@
-"""The model as users meet it: load it, read with it."""
+"""The model as users hold it, and the questions that it answers."""
 
 from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from functools import partial
 from pathlib import Path
-from typing import Any
+from typing import Any, ClassVar
 
 import numpy as np
+import xarray
 from jaxtyping import Float64
 
 import headlight.views.accessor  # noqa: F401 - readings can write their pages
+from headlight.analysis.layer_maps import input_maps
+from headlight.analysis.rollout import subject_of
 from headlight.capture import CapturedModel, Kind, Replacements, attention_replaced, load_model
 from headlight.catalogue import register_measures
+from headlight.catalogue.questions import TextFlowSettings
 from headlight.corpora import TranslationPair
 from headlight.errors import UsageError
 from headlight.reading.alternatives import alternatives
 from headlight.reading.explanation import explain
-from headlight.reading.flow import flow
-from headlight.reading.generation import GeneratedToken, generate
+from headlight.reading.generation import GeneratedToken, generate, read_speech
+from headlight.reading.layers import word_map
 from headlight.reading.prediction import predict
 from headlight.reading.reading import FRAME_HEIGHT, Reading, read
-from headlight.reading.routes import routes
-from headlight.reading.speech import read_speech
-from headlight.reading.what_if import Edit, WhatIf, what_if
-from headlight.reading.what_if.functions import FUNCTIONS
-from headlight.reading.word_map import word_map
-from headlight.settings.attribution import AttributionSettings
+from headlight.reading.routes import TextResult, answers, origin, routes, sides_of
+from headlight.reading.what_if import FUNCTIONS, Edit, WhatIf, what_if
+from headlight.result import describe
+from headlight.settings.flow import AttributionSettings
+from headlight.views.provenance import model_name
 from headlight.vocabulary import Kinds, ValueBias
+from headlight.word_alignment import AlignerSettings
 from headlight.word_alignment.aligner import Alignment
 from headlight.word_alignment.directions import align_pairs
-from headlight.word_alignment.settings import AlignerSettings
+
+
+class Flow(TextResult):
+    """Flow of the tokens of one text.
+
+    `dataset` has ``share[map, layer, query, key]``: the share of the input token ``key`` in the
+    token ``query`` after each layer, by each method ``map``; rows sum to 1.
+    """
+
+    called: ClassVar[str] = "the maps of a text are"
+
+    def __init__(self, dataset: xarray.Dataset) -> None:
+        self.dataset = dataset
+
+    def __repr__(self) -> str:
+        """Short: the text, the model and the methods."""
+        attributes, sizes = self.dataset.attrs, self.dataset.sizes
+        return (
+            f"<Flow of {attributes['text']!r} by {model_name(attributes)}: "
+            f"{', '.join(self.dataset['map'].values)}; {sizes['layer']} layers, {sizes['query']} "
+            "tokens>"
+        )
+
+    def as_json(self) -> dict[str, Any]:
+        """Return the text, the tokens and layers, and by each method rows of shares."""
+        shares = self.dataset["share"]
+        names = [str(name) for name in self.dataset["map"].values]
+        return super().as_json() | {
+            "tokens": self.dataset["query_token"].values.tolist(),
+            "layers": self.dataset["layer"].values.tolist(),
+            "share": {name: shares[place].values.tolist() for place, name in enumerate(names)},
+        }
+
+
+@answers("flow")
+def flow(
+    model: CapturedModel,
+    text: str,
+    pair: str | None,
+    settings: TextFlowSettings,
+    *,
+    command: str | None,
+) -> Flow:
+    """The share of each input token in each token after each layer, by each method.
+
+    Of an encoder-decoder the encoder is read.
+
+    Raises:
+        UnknownNameError: there is no such method.
+        UsageError: no tokenizer, an empty or too long text, no such layer, or cross-attention.
+        UnsupportedModelError: a method cannot be used with this model.
+    """
+    subject = subject_of(model, text, pair, settings.kind)
+    found = input_maps(
+        subject.model,
+        subject.example,
+        settings.methods,
+        kind=subject.kind,
+        layers=settings.layers,
+        attribution=settings.attribution,
+    )
+    tokens, _ = sides_of(subject.example, subject.kind, model.tokenizer)
+    places = range(len(tokens["token"]))
+    dataset = xarray.Dataset(
+        {
+            "share": (
+                ("map", "layer", "query", "key"),
+                np.stack([found[name].numpy() for name in settings.methods]),
+            )
+        },
+        coords={
+            "map": list(settings.methods),
+            "layer": [site.layer for site in subject.model.sites_of(subject.kind, settings.layers)],
+            "query": places,
+            "key": places,
+            "query_token": ("query", tokens["token"]),
+            "key_token": ("key", tokens["token"]),
+            "query_category": ("query", tokens["category"]),
+        },
+        attrs=origin(
+            model,
+            text,
+            pair,
+            title="What tokens come from",
+            stage="flow_of_text",
+            kind=subject.kind,
+        ),
+    )
+    return Flow(describe(dataset, {"share": ("share of the input token in the token", "1")}))
 
 
 class Model(CapturedModel):
@@ -65,7 +157,7 @@ class Model(CapturedModel):
     ) -> Reading:
         """Every measure of every head on one text, or two; see `headlight.reading.reading.read`.
 
-        With ``audio``, a WAV file, on speech; see `headlight.reading.speech.read_speech`.
+        With ``audio``, a WAV file, on speech; see `headlight.reading.generation.read_speech`.
         """
         asked: dict[str, Any] = {"kind": kind, "layers": layers, "heads": heads}
         asked |= {"queries": queries, "value_bias": value_bias}
@@ -149,7 +241,7 @@ class Model(CapturedModel):
         kind: Kind | None = None,
         max_length: int | None = None,
     ) -> Float64[np.ndarray, "query key"]:
-        """A measure of one head between the words of a sentence; see `headlight.reading.word_map`.
+        """A measure of one head between the words of a sentence; see `headlight.reading.layers`.
 
         ``model.word_map("The cat sat .".split(), layer=3, head=1, measure="norm")`` has a row and a
         column for each word, and one before and after them for special tokens.
@@ -163,7 +255,7 @@ class Model(CapturedModel):
 
         Args:
             pairs: usually of `headlight.corpora.open_parallel`.
-            settings: those of `headlight.word_alignment.settings.AlignerSettings`, such as
+            settings: those of `headlight.word_alignment.AlignerSettings`, such as
                 ``measure`` and ``layer``; see `headlight.word_alignment.directions.align_pairs`.
 
         Raises:

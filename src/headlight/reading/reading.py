@@ -24,14 +24,14 @@ from headlight.encode import Encoded
 from headlight.encode.assembly import Assembly
 from headlight.errors import UsageError
 from headlight.findings import pieces_of, token_place
-from headlight.findings.wording import listed
+from headlight.findings.estimates import listed
 from headlight.reading.layers import Measured, Part, ReadLayers, part_of
-from headlight.reading.saving import Positions, origin, save_as, sides_of
+from headlight.reading.routes import Positions, origin, save_as, sides_of
 from headlight.result import load, refusing_incomplete
 from headlight.result.kinds import ALL, KINDS, concat_kinds, of_kind, split_kinds
-from headlight.settings.attribution import AttributionSettings
-from headlight.studies.heads.one_text import TextStatistics
-from headlight.views.words import model_name
+from headlight.settings.flow import AttributionSettings
+from headlight.studies.survey.study import TextStatistics
+from headlight.views.provenance import model_name
 from headlight.vocabulary import Kind, Kinds, ValueBias, measure, measure_table
 
 if TYPE_CHECKING:
@@ -259,7 +259,7 @@ class Reading:
             if each is not None:
                 each._require_whole()
         try:
-            from headlight.views.reading.widget import ReadingWidget
+            from headlight.views.reading.page import ReadingWidget
         except ImportError as problem:
             raise UsageError(
                 "the widget needs anywidget; install it with: "
@@ -372,7 +372,7 @@ def _in_corpus(page: Path, survey: str | Path | None, dependency: str | Path | N
     """Return the findings of runs over a corpus, for a page at a path; None without any."""
     if survey is None and dependency is None:
         return None
-    from headlight.views.reading.in_corpus import InCorpus
+    from headlight.views.reading.lazy import InCorpus
 
     told = InCorpus(survey=_run(survey), dependency=_run(dependency))
     report = None if survey is None else Path(survey) / REPORT

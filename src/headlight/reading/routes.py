@@ -1,10 +1,11 @@
-"""Routes from the input to every token after every layer, by heads."""
+"""Routes from the input to every token, and datasets of one text on disk."""
 
-from collections.abc import Callable, Iterator
+import json
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
-from functools import partial
+from functools import partial, wraps
 from pathlib import Path
-from typing import Any, ClassVar
+from typing import Any, ClassVar, TypeVar
 
 import numpy as np
 import torch
@@ -13,19 +14,151 @@ from jaxtyping import Float
 from numpy.typing import NDArray
 from torch import Tensor
 
-from headlight.analysis.flow.text import Subject, subject_of
+from headlight import files
+from headlight.analysis.rollout import Subject, subject_of
 from headlight.capture import AttentionSite, CapturedModel, LayerRecord, Place, Residual
-from headlight.capture.hooks import hooked
 from headlight.capture.one_text import capture_one
-from headlight.capture.residual import followed
-from headlight.catalogue.questions import RouteSettings
-from headlight.errors import UsageError
-from headlight.measures.parts import BlockSum, missed_without, missed_without_heads
-from headlight.measures.precision import single
-from headlight.reading.saving import TextResult, answers, origin, save_as, sides_of
-from headlight.result import describe
-from headlight.settings import require_place
-from headlight.views.words import model_name
+from headlight.capture.residual_stream import followed, hooked
+from headlight.catalogue.questions import QUESTIONS, RouteSettings
+from headlight.encode import Encoded, piece_style, token_names
+from headlight.errors import UnknownNameError, UsageError
+from headlight.measures.norm import single
+from headlight.measures.token_parts import BlockSum, missed_without, missed_without_heads
+from headlight.result import describe, save, stamp
+from headlight.settings import Settings, plain, require_place
+from headlight.views.provenance import model_name
+from headlight.vocabulary import CATEGORIES, Kind
+
+Positions = dict[str, list[Any]]
+"""What is known of each position of a text, by name."""
+
+
+class TextResult:
+    """Result on one text, as a dataset that can be written."""
+
+    dataset: xarray.Dataset
+    called: ClassVar[str]
+    """It is, for the refusal of other suffixes: ``a prediction is``."""
+
+    def save(self, path: str | Path) -> Path:
+        """Write it; the suffix says how: ``.json``, ``.nc``, or ``.html`` where it has a page.
+
+        Raises:
+            UsageError: another suffix.
+            ResultError: the file cannot be written.
+        """
+        makers = {".html": self._page, ".json": self._json}
+        return save_as(path, self.dataset, self.called, makers)
+
+    def as_json(self) -> dict[str, Any]:
+        """Return the attributes of the result, as JSON can hold them."""
+        return {
+            name: value.item() if isinstance(value, np.generic) else value
+            for name, value in self.dataset.attrs.items()
+        }
+
+    def _json(self) -> str:
+        return json.dumps(self.as_json(), ensure_ascii=False)
+
+    def _page(self) -> str:
+        from headlight.views.result_page import result_page
+
+        return result_page(self.dataset)
+
+
+T = TypeVar("T", bound=TextResult)
+
+
+def answers(name: str) -> Callable[[Callable[..., T]], Callable[..., T]]:
+    """Let a function answer the question of that name, with a keyword for each of its settings.
+
+    The function is given the model, the text, the second text or None, the settings, and the
+    ``command`` by which it was asked.  What it becomes is also the method of a model.
+    """
+    question = QUESTIONS[name]
+
+    def decorate(answer: Callable[..., T]) -> Callable[..., T]:
+        @wraps(answer)
+        def ask(
+            model: CapturedModel,
+            text: str,
+            pair: str | None = None,
+            *,
+            settings: Settings | None = None,
+            command: str | None = None,
+            **choices: Any,
+        ) -> T:
+            known = question.settings.hints()
+            for choice in choices:
+                if choice not in known:
+                    raise UnknownNameError(f"setting of {name}", choice, known)
+            if settings is None:
+                given = {choice: plain(value) for choice, value in choices.items()}
+                settings = question.settings.from_mapping(given)
+            return answer(model, text, pair, settings, command=command)
+
+        before, _, after = (answer.__doc__ or "").partition("Raises:")
+        ask.__doc__ = f"{before}{question.arguments}\n\n    Raises:{after}"
+        ask.__signature__ = question.signature  # type: ignore[attr-defined]
+        return ask
+
+    return decorate
+
+
+def save_as(
+    path: str | Path, dataset: xarray.Dataset, what: str, makers: Mapping[str, Callable[[], str]]
+) -> Path:
+    """Write a dataset: as ``.nc``, or as the text that is made for the suffix of the path.
+
+    Args:
+        path: of the file.
+        dataset: what was found.
+        what: it is, for the refusal of other suffixes: ``a reading is``.
+        makers: by suffix, what makes the text.
+
+    Raises:
+        UsageError: another suffix.
+        ResultError: the file cannot be written.
+    """
+    path = Path(path)
+    if path.suffix == ".nc":
+        save(dataset, path)
+    elif path.suffix in makers:
+        files.write(path, makers[path.suffix]().encode())
+    else:
+        raise UsageError(f"{path}: {what} saved as {', '.join(makers)} or .nc; choose one.")
+    return path
+
+
+def origin(model: CapturedModel, text: str, pair: str | None, **own: Any) -> dict[str, Any]:
+    """Attributes of what is found of one text.
+
+    Args:
+        model: that read it, with its tokenizer.
+        text: what it read.
+        pair: the second text.
+        own: ``title``, ``stage``, and what else is said of it.
+    """
+    said = {"text": text, "pair": pair or "", **own, **model.origin}
+    return said | {"pieces": piece_style(model.require_tokenizer("texts are read")), **stamp()}
+
+
+def sides_of(example: Encoded, kind: Kind, tokenizer: Any) -> tuple[Positions, Positions]:
+    """Tokens, categories and words of the attending and of the attended text."""
+    source: Positions = {
+        "token": token_names(tokenizer, example.ids),
+        "category": [CATEGORIES[code] for code in example.categories],
+        "word": list(example.words),
+    }
+    if kind == "encoder" or not example.target:
+        return source, source
+    target: Positions = {
+        "token": token_names(tokenizer, example.target),
+        "category": [CATEGORIES[code] for code in example.target_categories],
+        "word": list(example.target_words),
+    }
+    return target, (source if kind == "cross" else target)
+
 
 LEAST = 0.005
 """Parts of heads that are kept make up at least this share of their sum."""

@@ -1,19 +1,11 @@
 """Statistics over a corpus: streaming, mergeable, in float64, without torch."""
 
-from headlight.reduce.base import Accumulator
-from headlight.reduce.count import Count
-from headlight.reduce.grouped import Grouped
-from headlight.reduce.histogram import Histogram
+from headlight.reduce.base import Accumulator, Count, Moments, Pearson, Ratio
 from headlight.reduce.intervals import share
-from headlight.reduce.keyed_sums import KeyedSums
-from headlight.reduce.moments import Moments
-from headlight.reduce.pearson import Pearson, Ratio
 from headlight.reduce.rank_correlation import RankCorrelation
-from headlight.reduce.sample import Sample
-from headlight.reduce.slots import Slots, of_sums
-from headlight.reduce.strongest import Strongest
-from headlight.reduce.tally import ACCUMULATORS, Tally
-from headlight.reduce.tree import Tree
+from headlight.reduce.sample import KeyedSums, Sample, Strongest
+from headlight.reduce.slots import Grouped, Histogram, Slots, of_sums
+from headlight.reduce.tally import ACCUMULATORS, Tally, Tree
 
 __all__ = [
     "ACCUMULATORS",

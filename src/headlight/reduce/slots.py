@@ -1,12 +1,13 @@
-"""Sums over a corpus in contiguous blocks of it, from which intervals are computed when asked."""
+"""Sums in slots of contiguous blocks, grouped sums, and histograms."""
 
-from collections.abc import Sequence
+import math
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 import numpy as np
 
-from headlight.reduce.base import Accumulator, Array, rows_of
-from headlight.result.blocks import added
+from headlight.reduce.base import Accumulator, Array, Count, Moments, Pearson, rows_of
+from headlight.result.slot_coordinates import added
 
 SLOTS = 32
 """Blocks of a corpus: their number less one bounds the degrees of freedom of its intervals."""
@@ -126,3 +127,157 @@ def of_sums(parts: Array, wholes: Array, units: Array) -> dict[str, Array]:
 
 def _ratio(part: Array, whole: Array) -> Array:
     return np.asarray(part / np.where(whole != 0, whole, np.nan))
+
+
+class Histogram(Accumulator):
+    """Counts of the observations of each entry between edges that are known beforehand.
+
+    As in `numpy.histogram`, a bin holds its lower edge, and the last one its upper edge too. What
+    lies outside is counted as well, below and above.
+
+    Args:
+        edges: The edges of the bins, increasing and finite, at least two.
+        shape: The axes of one observation.
+
+    Raises:
+        ValueError: if the edges are not increasing and finite.
+    """
+
+    kind = "histogram"
+    fields = ("counts",)
+
+    def __init__(self, edges: Sequence[float], shape: Sequence[int] = ()) -> None:
+        self.edges = np.array(edges, dtype=np.float64)
+        if len(self.edges) < 2 or not np.isfinite(self.edges).all() or _falls(self.edges):
+            raise ValueError(f"edges must be finite and increasing, at least two, not {edges}")
+        self.shape = tuple(shape)
+        self.counts = np.zeros((*self.shape, len(self.edges) + 1))  # below, bins, above
+
+    @property
+    def is_exact(self) -> bool:
+        """Yes: counts are whole numbers."""
+        return True
+
+    def settings(self) -> dict[str, Any]:
+        """`edges` and `shape`."""
+        return {"edges": self.edges.tolist(), "shape": list(self.shape)}
+
+    def update(self, observations: Array) -> None:
+        """See observations, `[n, *shape]`, NaN where one is missing.
+
+        Raises:
+            ValueError: if the shape is another.
+        """
+        rows = rows_of(observations, self.shape)
+        slots = self.counts.shape[-1]
+        slot = np.searchsorted(self.edges, rows, side="right")
+        slot[rows == self.edges[-1]] = slots - 2
+        entry = np.arange(math.prod(self.shape)).reshape(self.shape) * slots
+        place = (slot + entry)[~np.isnan(rows)]
+        self.counts += np.bincount(place, minlength=self.counts.size).reshape(self.counts.shape)
+
+    def _absorb(self, other: "Histogram") -> None:
+        self.counts += other.counts
+
+    def compute(self) -> dict[str, Array]:
+        """`counts` and `share` of all observations, `[*shape, bins]`, and `below` and `above`."""
+        inside = self.counts[..., 1:-1]
+        total = self.counts.sum(axis=-1, keepdims=True)
+        return {
+            "counts": inside.copy(),
+            "share": inside / np.where(total > 0, total, np.nan),
+            "below": self.counts[..., 0].copy(),
+            "above": self.counts[..., -1].copy(),
+        }
+
+
+def _falls(edges: Array) -> bool:
+    return bool((np.diff(edges) <= 0).any())
+
+
+PLAIN: Mapping[str, type[Accumulator]] = {
+    made.kind: made for made in (Count, Moments, Histogram, Pearson)
+}
+"""The accumulators that can be grouped, by the name that files know them by."""
+
+
+class Grouped(Accumulator):
+    """One accumulator for each whole-number key; keys need not be known beforehand.
+
+    Args:
+        of: The accumulator that each group begins with, empty; or its `description`.
+    """
+
+    kind = "grouped"
+
+    def __init__(self, of: Accumulator | Mapping[str, Any]) -> None:
+        self.of = of.empty() if isinstance(of, Accumulator) else _described(of)
+        self.groups: dict[int, Accumulator] = {}
+
+    @property
+    def is_exact(self) -> bool:
+        """As the accumulators of the groups are."""
+        return bool(self.of.is_exact)
+
+    def settings(self) -> dict[str, Any]:
+        """`of`: kind and settings of the accumulator of a group."""
+        return {"of": {"kind": self.of.kind, "settings": self.of.settings()}}
+
+    def update(self, keys: Array, *observations: Array) -> None:
+        """See observations, `[n, ...]`, and for each of them the key of its group.
+
+        Args:
+            keys: `[n]` whole numbers.
+            observations: What the accumulator of a group takes, along the same first axis.
+
+        Raises:
+            ValueError: if there is not one key to each observation.
+        """
+        if any(len(rows) != len(keys) for rows in observations):
+            raise ValueError(f"{len(keys)} keys do not fit as many observations as were given")
+        for key in np.unique(keys):
+            chosen = keys == key
+            self.at(int(key)).update(*(rows[chosen] for rows in observations))
+
+    def at(self, key: int) -> Any:
+        """The accumulator of one group, made when first asked for; updating it updates this."""
+        if key not in self.groups:
+            self.groups[key] = self.of.empty()
+        return self.groups[key]
+
+    def _absorb(self, other: "Grouped") -> None:
+        for key, group in other.groups.items():
+            self.at(key)._absorb(group)
+
+    def compute(self) -> dict[str, Array]:
+        """`key`, the groups in increasing order, and their statistics along a new first axis."""
+        keys = sorted(self.groups)
+        statistics = [self.groups[key].compute() for key in keys]
+        stacked = {
+            name: np.array([each[name] for each in statistics]).reshape(-1, *nothing.shape)
+            for name, nothing in self.of.compute().items()
+        }
+        return {"key": np.array(keys, dtype=np.int64), **stacked}
+
+    def arrays(self) -> dict[str, Array]:
+        """`key` in increasing order, and the state of the groups along a new first axis."""
+        keys = sorted(self.groups)
+        states = [self.groups[key].arrays() for key in keys]
+        stacked = {
+            field: np.array([state[field] for state in states]).reshape(-1, *nothing.shape)
+            for field, nothing in self.of.arrays().items()
+        }
+        return {"key": np.array(keys, dtype=np.int64), **stacked}
+
+    @classmethod
+    def from_arrays(cls, settings: Mapping[str, Any], arrays: Mapping[str, Array]) -> "Grouped":
+        """The accumulator that has these settings and this state."""
+        made = cls(**settings)
+        for row, key in enumerate(arrays["key"].tolist()):
+            state = {field: np.asarray(arrays[field][row]) for field in made.of.fields}
+            made.groups[key] = made.of.from_arrays(made.of.settings(), state)
+        return made
+
+
+def _described(description: Mapping[str, Any]) -> Any:
+    return PLAIN[description["kind"]](**description["settings"])

@@ -17,26 +17,22 @@ import numpy as np
 import xarray
 from numpy.typing import NDArray
 
-from headlight.result.blocks import (
-    LEVEL as LEVEL,
-    Counts,
-    added,
-    coarser,
-    cross_fit,
-    largest_t,
-    slots_apart,
-)
-from headlight.result.interval_ends import (
-    SCALED_ENDS,
-    average as average,
-    chosen_ends,
-    decided as decided,
-)
 from headlight.result.slot_coordinates import (
+    LEVEL as LEVEL,
     MOVED as MOVED,
+    SCALED_ENDS,
     UNITS as UNITS,
     WEIGHTS as WEIGHTS,
+    Counts,
+    added,
+    average as average,
+    chosen_ends,
+    coarser,
+    cross_fit,
+    decided as decided,
+    largest_t,
     slot_coordinates as slot_coordinates,
+    slots_apart,
     slots_of,
 )
 from headlight.vocabulary import FEWEST_FREEDOM

@@ -1,10 +1,9 @@
 """Carrying out a measurement over a whole corpus: shards, checkpoints, progress; without torch."""
 
-from headlight.run.checkpoint import State
+from headlight.run.checkpoint import BatchJob, State
 from headlight.run.engine import run
 from headlight.run.example import Example
 from headlight.run.progress import Progress, show_progress
-from headlight.run.shards import BatchJob
 from headlight.run.shared import run_shared
 
 __all__ = ["BatchJob", "Example", "Progress", "State", "run", "run_shared", "show_progress"]

@@ -6,7 +6,7 @@ from typing import Any, Generic, TypeVar
 from headlight.errors import RunError, RunInterruptedError
 from headlight.files import Location, make_folder
 from headlight.reduce import Tree
-from headlight.run.checkpoint import SHARD_ELEMENTS, Checkpoint, State
+from headlight.run.checkpoint import SHARD_ELEMENTS, BatchJob, Checkpoint, ShardRunner, State
 from headlight.run.example import (
     NOTHING_SEEN,
     Example,
@@ -15,7 +15,6 @@ from headlight.run.example import (
     read_shards,
 )
 from headlight.run.progress import Progress
-from headlight.run.shards import BatchJob, ShardRunner
 
 E = TypeVar("E", bound=Example)
 

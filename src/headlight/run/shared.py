@@ -11,11 +11,10 @@ from headlight.errors import RunInterruptedError
 from headlight.files import Location
 from headlight.reduce import Tally
 from headlight.run.blocks import MERGE, Block, BlockFolder, blocks_done, examples_in, workers_in
-from headlight.run.checkpoint import Checkpoint, State
+from headlight.run.checkpoint import BatchJob, Checkpoint, ShardRunner, State
 from headlight.run.engine import measure_shard, settings_of, skip_done
 from headlight.run.example import Example, ShardReader, read_shards
 from headlight.run.progress import Progress
-from headlight.run.shards import BatchJob, ShardRunner
 
 E = TypeVar("E", bound=Example)
 

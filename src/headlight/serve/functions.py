@@ -1,27 +1,88 @@
-"""Functions that the browser may call: their table.
+"""Functions that the browser may ask the model for, and the work that they do."""
 
-A function takes the `Workspace`, with the model and the readings that are held, the object that
-the browser sent, and a callback for its progress. It runs in the one thread that works with the
-model, and returns what the browser gets as JSON. What is asked about a reading is the table of
-`headlight.reading.what_if.functions`, which notebooks have too.
-"""
-
+import asyncio
 import json
-from collections.abc import Callable, Mapping
+import secrets
+from collections import OrderedDict
+from collections.abc import AsyncIterator, Callable, Mapping
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field
 from functools import partial
+from threading import Event, Lock
 from typing import Any, Protocol, runtime_checkable
+
+import xarray as xr
 
 from headlight.capture import CapturedModel
 from headlight.capture.one_text import one_text
 from headlight.catalogue.questions import QUESTIONS, Question
 from headlight.corpora.text import require_text
-from headlight.errors import UsageError
-from headlight.reading import read
-from headlight.reading.what_if import functions as what_if
+from headlight.errors import HeadlightError, RunInterruptedError, UnknownNameError, UsageError
+from headlight.reading import read, what_if as what_if
 from headlight.result.kinds import ALL
-from headlight.serve.readings import CachedReading, Readings
+from headlight.views.reading.lazy import LiveView
+from headlight.views.reading.page import live_page
 from headlight.vocabulary import Kinds
+
+KEPT = 3
+
+
+@dataclass(frozen=True)
+class CachedReading:
+    """A reading and what the browser is given of it."""
+
+    dataset: xr.Dataset
+    view: LiveView
+    page: str
+
+    @classmethod
+    def of(
+        cls,
+        dataset: xr.Dataset,
+        on_progress: Callable[[str], None],
+        second: xr.Dataset | None = None,
+    ) -> "CachedReading":
+        """A reading, or two, packed; ``on_progress`` is called with the name of each part."""
+        view = LiveView(dataset, second=second, on_progress=on_progress)
+        return cls(dataset, view, live_page(dataset, view))
+
+
+class Readings:
+    """The last readings, by names that nobody can guess."""
+
+    def __init__(self) -> None:
+        self._held: OrderedDict[str, CachedReading] = OrderedDict()
+        self._lock = Lock()
+
+    def keep(self, cached: CachedReading) -> str:
+        """Hold a reading, and let go of the one that was looked at longest ago; gives its name."""
+        name = secrets.token_urlsafe(9)
+        with self._lock:
+            self._held[name] = cached
+            if len(self._held) > KEPT:
+                self._held.popitem(last=False)
+        return name
+
+    def __getitem__(self, name: str) -> CachedReading:
+        """A reading.
+
+        Raises:
+            UnknownNameError: there is none of that name, or no longer.
+        """
+        with self._lock:
+            if name not in self._held:
+                raise GoneError
+            self._held.move_to_end(name)
+            return self._held[name]
+
+
+class GoneError(UnknownNameError):
+    """A reading that is no longer held."""
+
+    def __init__(self) -> None:
+        super(UnknownNameError, self).__init__(
+            f"this reading is gone, of which the last {KEPT} are kept; read the text again."
+        )
 
 
 @runtime_checkable
@@ -179,3 +240,81 @@ FUNCTIONS: Mapping[str, Function] = {
 def functions_of_view() -> list[str]:
     """Return the functions that the page of a view may call."""
     return list(what_if.FUNCTIONS)
+
+
+MOST = 8
+"""Requests that may wait."""
+
+Step = dict[str, Any]
+
+
+class Work:
+    """Queue of requests, one after the other; each can be cancelled by its name."""
+
+    def __init__(self) -> None:
+        self._thread = ThreadPoolExecutor(max_workers=1, thread_name_prefix="headlight")
+        self._cancelled: dict[str, Event] = {}
+
+    def cancel(self, request: str) -> bool:
+        """Cancel a request; whether there was one of that name."""
+        event = self._cancelled.get(request)
+        if event is not None:
+            event.set()
+        return event is not None
+
+    def cancel_all(self) -> None:
+        """Cancel whatever is asked for."""
+        for event in list(self._cancelled.values()):
+            event.set()
+
+    def close(self) -> None:
+        """Cancel everything, and wait for the step that is at work."""
+        self.cancel_all()
+        self._thread.shutdown(cancel_futures=True)
+
+    def require_room(self, request: str) -> None:
+        """Refuse a request that cannot be taken in.
+
+        Raises:
+            UsageError: there is one of that name, or too many wait.
+        """
+        if not request or request in self._cancelled:
+            raise UsageError("a request needs a name of its own; load the page again.")
+        if len(self._cancelled) >= MOST:
+            raise UsageError(f"{MOST} requests wait already; cancel some, or wait.")
+
+    async def steps(self, request: str, act: Callable[[OnProgress], Step]) -> AsyncIterator[Step]:
+        """The steps of a request, and at the end its ``result``.
+
+        A refusal is a step, too: ``refused`` is the sentence. When nobody listens any more, the
+        request is cancelled.
+        """
+        loop, waiting = asyncio.get_running_loop(), asyncio.Queue[Step | None]()
+        # Here and not before, since of an answer that nobody waits for nothing is asked.
+        cancelled = self._cancelled[request] = Event()
+
+        def tell(step: Step | None) -> None:
+            loop.call_soon_threadsafe(waiting.put_nowait, step)
+
+        def on_progress(what: str, done: int = 0, of: int = 0, part: Any = None) -> None:
+            if cancelled.is_set():
+                raise RunInterruptedError("cancelled.")
+            tell({"what": what, "done": done, "of": of} | ({} if part is None else {"part": part}))
+
+        def run() -> None:
+            try:
+                on_progress("started")
+                tell({"result": act(on_progress)})
+            except HeadlightError as refusal:
+                tell({"refused": str(refusal)})
+            finally:
+                tell(None)
+
+        try:
+            future = self._thread.submit(run)
+            while (step := await waiting.get()) is not None:
+                yield step
+            future.result()
+        finally:
+            cancelled.set()
+            self._cancelled.pop(request, None)

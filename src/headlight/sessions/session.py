@@ -1,21 +1,32 @@
-"""The steps of a run: it is checked, shared among workers, measured, and written down."""
+"""Runs of studies on behalf of a user, and the pages of passages."""
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager, nullcontext
 from functools import partial
+from itertools import islice
 from pathlib import Path
 from typing import Any
 
 import xarray
 
-from headlight.analysis.folder import JOIN, RunFolder
+from headlight.analysis.folder import JOIN, PAGES, RunFolder
+from headlight.analysis.plan import StudyPlan
+from headlight.analysis.text_plan import TextSource, is_read_once, plan_text_study
+from headlight.analysis.variables import rank_of
 from headlight.capture import CapturedModel, load_model
-from headlight.capture.tensor_parallel import processes_of
+from headlight.capture.record import processes_of
 from headlight.catalogue import Study, find_study
 from headlight.catalogue.models import EMBEDDED_MODELS, EMBEDDED_NAME
+from headlight.encode import Encoded
+from headlight.errors import UsageError
+from headlight.files import Location
+from headlight.findings import highlights, passage_of
+from headlight.output_folder import OutputFolder
+from headlight.reading import read_example
 from headlight.result import refusing_incomplete
-from headlight.sessions.passage_pages import check_pages, write_pages
-from headlight.sessions.reports import write_configuration, write_report
+from headlight.result.kinds import split_kinds
+from headlight.run.blocks import refuse_link
+from headlight.sessions import write_configuration, write_report
 from headlight.sessions.workers import (
     check_workers,
     local_workers,
@@ -25,6 +36,120 @@ from headlight.sessions.workers import (
     working_directory,
 )
 from headlight.settings import StudySettings
+from headlight.views import reading_page
+from headlight.views.reading.lazy import InCorpus
+from headlight.views.run_comparison import PassagePages, Shown
+
+REPORT = "../report.html"
+
+
+def check_pages(source: TextSource, folder: Location | None) -> None:
+    """Refuse, before a survey is run, what no pages of passages can be made from, or written to.
+
+    Raises:
+        UsageError: the corpus can be read only once.
+        RunError: the folder of pages is a link to somewhere else.
+    """
+    if folder is not None:
+        refuse_link(folder / PAGES, "writes its pages")
+    if is_read_once(source):
+        raise UsageError(
+            "pages of passages need a corpus that can be read again; save it to a file, or leave "
+            "out pages."
+        )
+
+
+def write_pages(
+    result: xarray.Dataset,
+    source: TextSource,
+    settings: Any,
+    model: CapturedModel,
+    output: OutputFolder,
+) -> PassagePages:
+    """Write a page for each of the first passages that the report shows.
+
+    Pages of before, from a run that was resumed, are kept.
+
+    Args:
+        result: of the survey.
+        source: what it read.
+        settings: its settings; `pages` says how many.
+        model: the model.
+        output: the folder of the run.
+
+    Returns:
+        The address of each page that the run has written, as seen from the folder.
+
+    Raises:
+        HeadlightError: the folder cannot be written, or somebody else's file is in the way.
+    """
+    shown = _shown(result)
+    pages: dict[Shown, str] = {
+        each: f"{PAGES}/{number}.html" for number, each in enumerate(shown, 1)
+    }
+    wanted = list(shown)[: settings.pages]
+    if wanted:
+        output.claim(pages[each] for each in wanted)
+        plan = plan_text_study("survey", "Survey of attention", source, model, settings)
+        for each, example in _found(plan, wanted):
+            page = _page(plan, example, each[0], shown[each], result)
+            output.write(pages[each], page.encode())
+    written = output.names()
+    return {
+        each: address
+        for each, address in pages.items()
+        if address in written and (output.place / address).exists()
+    }
+
+
+def _shown(result: xarray.Dataset) -> dict[Shown, list[tuple[int, int]]]:
+    """The texts that the report shows, each with the heads that it is shown for."""
+    shown: dict[Shown, list[tuple[int, int]]] = {}
+    for kind, part in split_kinds(result).items():
+        for each in highlights(part):
+            if each.layer is None or each.head is None:
+                continue
+            passage = passage_of(part, each.kind, each.layer, each.head)
+            if passage is not None:
+                shown.setdefault((kind, passage.rank), []).append((each.layer, each.head))
+    return shown
+
+
+def _found(plan: StudyPlan[Encoded], wanted: Sequence[Shown]) -> Iterator[tuple[Shown, Encoded]]:
+    """The examples that are wanted, in the order of the corpus; none is made after the last."""
+    missing = set(wanted)
+    kinds: list[Any] = sorted({kind for kind, _ in wanted})
+    for example in islice(plan.examples, plan.max_examples):
+        for shown in missing & {(kind, rank_of(example, kind)) for kind in kinds}:
+            missing.discard(shown)
+            yield shown, example
+        if not missing:
+            return
+
+
+def _page(
+    plan: StudyPlan[Encoded],
+    example: Encoded,
+    kind: Any,
+    heads: Sequence[tuple[int, int]],
+    result: xarray.Dataset,
+) -> str:
+    """The page of one text, which leads back to the report."""
+    ids = example.ids if kind == "encoder" or not example.target else example.target
+    tokenizer: Any = plan.model.tokenizer
+    reading = read_example(
+        plan.model,
+        example,
+        attributes=_origin(tokenizer.decode(ids, skip_special_tokens=True)),
+        kind=kind,
+        layers=plan.settings.layers,
+    )
+    corpus = InCorpus(survey=result, report=REPORT)
+    return reading_page(reading.dataset, whole_heads=heads, corpus=corpus)
+
+
+def _origin(text: str) -> Mapping[str, str]:
+    return {"text": text, "pair": "", "command": ""}
 
 
 def run_study(

@@ -1,9 +1,11 @@
-"""The ways in which input tokens are followed to hidden tokens; without torch."""
+"""Settings of flow and of attribution; without torch."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass
 from types import MappingProxyType
-from typing import Literal
+from typing import Annotated, Literal
+
+from headlight.settings.base import UNLISTED, AtLeast1, Range, Settings
 
 LayerMapName = Literal[
     "weight",
@@ -74,3 +76,49 @@ METHODS: Mapping[str, Method] = MappingProxyType(
         "gradient_hidden": Method("gradient × first hidden state", "Modarressi et al. 2022"),
     }
 )
+
+
+Embeddings = Literal["sum", "output"]
+"""What an input token is: the sum of its embeddings, or what the first block is given."""
+
+MatrixPrecision = Literal["highest", "medium"]
+"""Of products of float32 matrices, as `torch.set_float32_matmul_precision` names it."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class AttributionSettings(Settings):
+    """Settings of how contributions are computed.
+
+    Attributes:
+        method: ``exact``, or ``estimate`` from random directions with standard errors.
+        directions: random directions of the estimate, for every input token; at least two, so that
+            their spread can be seen.
+        seed: of the directions.
+        embeddings: what x_i is: ``sum`` of token, segment and position embeddings, or the
+            ``output`` of all embedding layers, which the first block is given.
+        precision: of products of matrices of an estimate: ``highest`` is that of the model;
+            ``medium`` may multiply float32 as bfloat16 and add in float32, where the processor does
+            that faster; what it changes is small beside the error of an estimate.
+        memory: bytes that tangents may take, and matrices of tokens, which save time where they fit
+            into half of it.
+    """
+
+    method: Literal["exact", "estimate"] = "estimate"
+    directions: Annotated[int, Range(minimum=2)] = 16
+    seed: Annotated[int, UNLISTED] = 0
+    embeddings: Annotated[Embeddings, UNLISTED] = "sum"
+    precision: Annotated[MatrixPrecision, UNLISTED] = "highest"
+    memory: Annotated[AtLeast1, UNLISTED] = 2**30
+
+
+Slope = Literal["zero_origin", "chord", "derivative"]
+"""How an activation is made linear.
+
+``zero_origin``
+    act(x) / x: the line through the origin (DecompX, Modarressi et al. 2023, Section 2).
+``chord``
+    (act(x) - act(b)) / (x - b), with b the bias of the linear map before: the integrated gradients
+    from b to x in closed form (Kobayashi et al. 2024).
+``derivative``
+    act'(x): the tangent.
+"""

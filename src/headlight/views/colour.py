@@ -1,11 +1,13 @@
-"""Colours and markers: of series, one per measure and category, and of ramps; for both themes.
+"""Colours, numbers and labels as they are drawn."""
 
-Each ramp runs in even steps of lightness, so that it is read the same by colour-blind people and
-in print; the two-sided ramp (blue to orange) is one that they can tell apart.
-"""
-
+import math
+import re
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from typing import Literal
+from unicodedata import bidirectional
+
+from markupsafe import Markup, escape
 
 from headlight.catalogue.statistics import KEY_CLASSES
 from headlight.vocabulary import NEIGHBOURS, Colour, Marker, measure_table
@@ -175,3 +177,245 @@ def _between(stops: list[tuple[int, int, int]], share: float) -> str:
     part = position - left
     pairs = zip(stops[left], stops[left + 1], strict=True)
     return "#" + "".join(f"{round(a + (b - a) * part):02x}" for a, b in pairs)
+
+
+MISSING = "–"
+MINUS = "−"
+"""The sign before a number; as wide as a plus, unlike the hyphen."""
+
+
+def percent_cell(value: float) -> str:
+    """A share as a bare percentage: ``61``, ``6.1``, ``0``."""
+    if not math.isfinite(value):
+        return MISSING
+    return _short(100 * value)
+
+
+def whole_percent(value: float) -> str:
+    """A share as a bare whole percentage: ``61``."""
+    return MISSING if not math.isfinite(value) else true_minus(f"{100 * value:.0f}")
+
+
+def percent_text(value: float) -> str:
+    """A share with its sign: ``61.2%``."""
+    return MISSING if not math.isfinite(value) else true_minus(f"{100 * value:.1f}%")
+
+
+def points_text(value: float) -> str:
+    """A difference of two shares in percentage points: ``+12.3 points``."""
+    return MISSING if not math.isfinite(value) else true_minus(f"{100 * value:+.1f} points")
+
+
+def points_cell(value: float) -> str:
+    """A difference of two shares: ``+12``."""
+    return MISSING if not math.isfinite(value) else true_minus(f"{100 * value:+.0f}")
+
+
+def decimal(value: float) -> str:
+    """A number with about three digits: ``0.312``, ``4.61``, ``19.9``, ``1234``."""
+    if not math.isfinite(value):
+        return MISSING
+    if value == 0:
+        return "0"
+    size = abs(value)
+    if size >= 1e5 or size < 1e-3:
+        return true_minus(f"{value:.2e}")
+    return true_minus(f"{value:.{max(0, 2 - math.floor(math.log10(size)))}f}")
+
+
+def decimal_cell(value: float) -> str:
+    """A number short enough for a square: ``0.06``, ``4.61``, ``19.9``, ``1234``."""
+    return two_decimals(value) if abs(value) < 10 else decimal(value)
+
+
+def two_decimals(value: float) -> str:
+    """A number with two decimals: ``0.31``."""
+    return MISSING if not math.isfinite(value) else true_minus(f"{value:.2f}")
+
+
+def signed(value: float) -> str:
+    """A difference with two decimals: ``+0.31``."""
+    return MISSING if not math.isfinite(value) else true_minus(f"{value:+.2f}")
+
+
+def rank_text(value: float) -> str:
+    """A mean of whole numbers: ``32``, ``31.4``."""
+    return MISSING if not math.isfinite(value) else f"{value:.1f}".removesuffix(".0")
+
+
+def plus_minus(half: float, *, share: bool = False) -> str:
+    """Half an interval behind its number: `` ±3.1``, of a share in points; nothing of none."""
+    if not math.isfinite(half):
+        return ""
+    return f" ±{100 * half:.1f}" if share else f" ±{half:.1g}"
+
+
+def true_minus(text: str) -> str:
+    """A written number with the sign of its own, and a zero without any."""
+    if re.fullmatch(r"[+-]0(\.0+)?(%| points)?", text):
+        return text[1:]
+    return text.replace("-", MINUS)
+
+
+def grouped(value: float | int) -> str:
+    """A count: ``121,134``."""
+    return f"{value:,.0f}"
+
+
+def _short(value: float) -> str:
+    if abs(value) < 0.05:
+        return "0"
+    return true_minus(f"{value:.0f}" if abs(value) >= 9.95 else f"{value:.1f}")
+
+
+Format = Callable[[float], str]
+
+
+Number = int | float
+
+
+def round_step(span: float, most: int = 6) -> float:
+    """The smallest of 1, 2, 5, 10, ... that cuts ``span`` into fewer than ``most`` pieces."""
+    if not (math.isfinite(span) and span > 0):
+        return 1.0
+    rough = span / max(most - 1, 1)
+    power = 10.0 ** math.floor(math.log10(rough))
+    return next(power * factor for factor in (1, 2, 5, 10) if power * factor >= rough * 0.999)
+
+
+def round_domain(low: float, high: float, most: int = 6) -> tuple[float, float]:
+    """The domain widened to round values; (0, 1) when there is nothing to show.
+
+    Values that are below zero by a hair do not open a whole step below it.
+    """
+    if not (math.isfinite(low) and math.isfinite(high)):
+        return 0.0, 1.0
+    if high <= low:
+        high = low + (abs(low) or 1.0)
+    if _hair(low, high):
+        return low, round_domain(0.0, high, most)[1]
+    step = round_step(high - low, most)
+    return step * math.floor(low / step + 1e-9), step * math.ceil(high / step - 1e-9)
+
+
+def _hair(low: Number, high: Number) -> Number:
+    """Return the extent below zero where it is next to nothing; otherwise 0."""
+    return -low if 0 < -low < 0.06 * high else 0
+
+
+MOST = 5
+"""Names in one panel; a panel in which everything is named shows nothing."""
+
+STANDS_OUT = 0.25
+"""A head that is so far from the middle of its layer, of the height of a panel, is named."""
+
+_CHARACTER, _LINE = 6.4, 12.0
+"""Room that a character takes, and a line."""
+
+
+@dataclass(frozen=True, slots=True)
+class LabelPosition:
+    """A point that may be named, and by how much it stands out."""
+
+    x: float
+    y: float
+    name: str
+    apart: float
+
+
+@dataclass(frozen=True, slots=True)
+class Box:
+    """A rectangle."""
+
+    left: Number
+    top: Number
+    right: Number
+    bottom: Number
+
+    def meets(self, other: "Box") -> bool:
+        """Whether they overlap."""
+        across = self.left < other.right and other.left < self.right
+        return across and self.top < other.bottom and other.top < self.bottom
+
+    def holds(self, other: "Box") -> bool:
+        """Whether the other lies inside."""
+        across = self.left <= other.left and other.right <= self.right
+        return across and self.top <= other.top and other.bottom <= self.bottom
+
+
+def placed_names(
+    spots: Iterable[LabelPosition], room: Box, most: int = MOST
+) -> list[tuple[LabelPosition, Box]]:
+    """Place the names of the points that stand out most, each once, where there is room.
+
+    Args:
+        spots: of all series; the one that is furthest from the others is named first.
+        room: where names may stand.
+        most: how many are named.
+    """
+    ordered = sorted(spots, key=lambda spot: (-spot.apart, spot.name, spot.x, spot.y))
+    furthest: dict[str, LabelPosition] = {}
+    for spot in ordered:
+        furthest.setdefault(spot.name, spot)
+    chosen = list(furthest.values())[:most]
+    taken = [Box(spot.x - 3, spot.y - 3, spot.x + 3, spot.y + 3) for spot in chosen]
+    placed = []
+    for spot in chosen:
+        place = _free(spot, room, taken)
+        if place is not None:
+            taken.append(place)
+            placed.append((spot, place))
+    return placed
+
+
+def _free(spot: LabelPosition, room: Box, taken: Sequence[Box]) -> Box | None:
+    """The first place beside the point that is free: right, left, above, below."""
+    width = _CHARACTER * len(spot.name)
+    for left, top in (
+        (spot.x + 5, spot.y - _LINE / 2),
+        (spot.x - 5 - width, spot.y - _LINE / 2),
+        (spot.x - width / 2, spot.y - 7 - _LINE),
+        (spot.x - width / 2, spot.y + 7),
+    ):
+        box = Box(left, top, left + width, top + _LINE)
+        if room.holds(box) and not any(box.meets(other) for other in taken):
+            return box
+    return None
+
+
+def element(name: str, *children: object, **attributes: object) -> Markup:
+    """One element.
+
+    Args:
+        name: Tag name.
+        children: Text, which is escaped, or ``Markup``, which is not.
+        attributes: Underscores become hyphens (``class_`` is ``class``); None leaves one out;
+            numbers are written with at most two decimals.
+    """
+    written = Markup("").join(
+        Markup(' {}="{}"').format(key.rstrip("_").replace("_", "-"), _plain(value))
+        for key, value in attributes.items()
+        if value is not None
+    )
+    inner = Markup("").join(escape(child) for child in children)
+    return Markup("<{0}{1}>{2}</{0}>").format(Markup(name), written, inner)
+
+
+def isolated(text: str) -> str:
+    """Return the text with marks that keep its direction to itself, if it runs right to left."""
+    runs_left = any(bidirectional(character) in ("R", "AL") for character in text)
+    return f"\u2068{text}\u2069" if runs_left else text
+
+
+def joined(parts: list[Markup]) -> Markup:
+    """Elements one after the other."""
+    return Markup("\n").join(parts)
+
+
+def number(value: float) -> str:
+    """A coordinate with at most two decimals: ``12.5``, ``3``."""
+    return f"{value:.2f}".rstrip("0").rstrip(".")
+
+
+def _plain(value: object) -> str:
+    return number(value) if isinstance(value, float) else str(value)

@@ -14,22 +14,24 @@ from headlight.catalogue.statistics import KEY_CLASSES
 from headlight.findings import name_of, observed, surveyed
 from headlight.findings.estimates import Estimate
 from headlight.findings.statistics import numbers_of, rests_on_few, row_label, statistics_of
-from headlight.views.colour import level
-from headlight.views.markup import element, joined
-from headlight.views.numbers import (
+from headlight.views.colour import (
     Format,
+    Number,
     decimal,
     decimal_cell,
+    element,
+    joined,
+    level,
     percent_cell,
     percent_text,
     plus_minus,
     points_cell,
     points_text,
     rank_text,
+    round_domain,
     signed,
     two_decimals,
 )
-from headlight.views.scale import Number, round_domain
 from headlight.vocabulary import measure
 
 CELL = 40

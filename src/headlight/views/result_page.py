@@ -1,8 +1,4 @@
-"""Page of the result of each study: its tables, its pictures, its summary.
-
-There is one module for each study, with ``sections(result)``, ``summary(result)`` and, if it likes,
-``findings(result)``; everything else is made of these.
-"""
+"""The page of a result, and what a terminal shows of it."""
 
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import replace
@@ -10,23 +6,40 @@ from inspect import signature
 from typing import Any, TypeVar
 
 import numpy as np
+import pandas as pd
 import xarray as xr
 from markupsafe import Markup, escape
+from rich.console import Group, RenderableType
+from rich.text import Text
 
 from headlight.catalogue import find_study
+from headlight.catalogue.questions import Question
+from headlight.files import printable
 from headlight.findings import equal_to_weight
 from headlight.findings.what_was_read import counted, has_interval, what_was_read
 from headlight.result.estimate import MOVED
 from headlight.result.kinds import MULTI_KIND, split_for_display, split_kinds
 from headlight.views import run_comparison
-from headlight.views.numbers import grouped
+from headlight.views.colour import grouped
 from headlight.views.parts import Drawing, Section, Summary, Table
-from headlight.views.passages import NO_PAGES, PassagePages
-from headlight.views.reading import alternatives, explanation, flow, prediction
+from headlight.views.provenance import Subject
+from headlight.views.reading import explanation, flow, picture as alternatives, prediction
 from headlight.views.reading.page import reading_page
+from headlight.views.run_comparison import NO_PAGES, PassagePages
 from headlight.views.sections import SectionPage, section_page
-from headlight.views.words import Subject
-from headlight.vocabulary import ATTENTION, measure_table
+from headlight.views.terminal import TOP, bullet, terminal, terminal_table
+from headlight.vocabulary import ATTENTION, NUMBERING, measure_table
+
+__all__ = [
+    "answers",
+    "findings",
+    "pictures",
+    "result_page",
+    "sections",
+    "study_page",
+    "summary",
+    "tables",
+]
 
 _NO_STUDIES: dict[object, Any] = {
     "prediction": prediction,
@@ -41,17 +54,6 @@ FIRST = "weight_against_norm"
 """The picture beside what was found, where a study has it."""
 
 Named = TypeVar("Named", Drawing, Table)
-
-__all__ = [
-    "answers",
-    "findings",
-    "pictures",
-    "result_page",
-    "sections",
-    "study_page",
-    "summary",
-    "tables",
-]
 
 
 def sections(result: xr.Dataset, pages: PassagePages = NO_PAGES) -> list[Section]:
@@ -247,3 +249,51 @@ def _module(result: xr.Dataset) -> Any:
     if stage in _NO_STUDIES:
         return _NO_STUDIES[stage]
     return find_study(str(result.attrs.get("stage", ""))).page
+
+
+def study_terminal(result: xr.Dataset) -> RenderableType:
+    """The result of any study in short.
+
+    Raises:
+        UnknownNameError: it is the result of no study.
+    """
+    parts = split_for_display(result)
+    drawn = terminal_table if result.attrs.get("stage") == "survey" else _short
+    read = what_was_read(result)
+    lines: list[RenderableType] = [Text(printable(read.sentence))] if read.sentence else []
+    lines += [Text(printable(caution), style="bold yellow") for caution in read.cautions]
+    if result.attrs.get("stage") != "survey":  # whose own table says it
+        lines += [bullet(each) for each in findings(result)]
+    lines += [each for part in parts for each in (Text(), drawn(part))]
+    blank = isinstance(lines[0], Text) and not lines[0].plain
+    return Group(*lines[blank:])
+
+
+def _short(result: xr.Dataset) -> RenderableType:
+    """The main table of one kind of attention, and its few numbers where no sentence says them."""
+    parts: list[RenderableType] = [Text(printable(str(Subject.of(result))), style="bold")]
+    main = next((table for table in tables(result).values() if len(table.frame)), None)
+    if main is not None:
+        parts.append(terminal(main, whole="in the files"))
+        if equal := equal_to_weight(result):
+            parts.append(Text(f"Effective attention is {equal}.", style="dim"))
+        parts += [Text(NUMBERING, style="dim")] * ("head" in main.frame)
+    if not findings(result):
+        frame = pd.DataFrame(summary(result).items(), columns=["", "value"])
+        frame[""] = frame[""].str.replace("_", " ")
+        parts += [Text(), terminal(Table("summary", "", frame))]
+    return Group(*parts)
+
+
+def answer_terminal(question: Question, answer: xr.Dataset, top: int | None) -> RenderableType:
+    """Return the answer to a question of one text: sentences, and its main tables.
+
+    Args:
+        question: its row.
+        answer: the dataset.
+        top: rows of each table; by default ten.
+    """
+    lines = [Text(printable(each)) for each in question.view.findings(answer)]
+    main = (section.tables[0] for section in question.view.sections(answer) if section.tables)
+    below = [each for table in main for each in (Text(), terminal(table, top or TOP))]
+    return Group(*lines, *below, *[Text(NUMBERING, style="dim")] * bool(below))

@@ -12,10 +12,8 @@ from markupsafe import Markup
 from headlight.errors import UsageError
 from headlight.views.frames import frame_cells, numeric_columns
 from headlight.views.parts.section import Drawing, Section, Table
-from headlight.views.provenance import provenance
-from headlight.views.script import HEADS, joined_script
-from headlight.views.template import render
-from headlight.views.words import lead_and_rest
+from headlight.views.provenance import lead_and_rest, provenance
+from headlight.views.template import HEADS, joined_script, render
 
 
 @dataclass(frozen=True, slots=True)

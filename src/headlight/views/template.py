@@ -1,8 +1,9 @@
-"""Pages from templates: everything put into one is escaped, and one file holds all of it."""
+"""Templates of pages and their scripts, and the page of the app."""
 
 import json
 import re
 from base64 import b64encode
+from collections.abc import Iterable
 from functools import cache
 from hashlib import sha256
 from importlib.resources import files
@@ -10,9 +11,14 @@ from importlib.resources import files
 from jinja2 import Environment, PackageLoader, StrictUndefined
 from markupsafe import Markup
 
-from headlight.views.colour import ramp_rules, ramp_variables, series_rules, series_variables
-from headlight.views.markup import isolated
-from headlight.views.words import model_name
+from headlight.views.colour import (
+    isolated,
+    ramp_rules,
+    ramp_variables,
+    series_rules,
+    series_variables,
+)
+from headlight.views.provenance import model_name
 
 # What could end a script element or start a comment in it, and the two line ends that JSON allows
 # in strings and older scripts do not.
@@ -78,3 +84,80 @@ def _environment() -> Environment:
         ramp_rules=lambda: Markup(ramp_rules()),
     )
     return environment
+
+
+MODULES = (
+    *("bytes", "host", "numbers", "state", "units", "colours", "measures", "overview", "panels"),
+    *("text", "links", "layer_lines", "layers", "export", "what_if", "head_numbers", "main"),
+)
+"""Of the view, in an order in which each stands after those that it imports."""
+
+HEADS = ("bytes", "head_numbers", "head_card", "head_scatter", "head_pages", "report_heads")
+"""Of single heads in the report of a survey."""
+
+GALLERY = ("head_numbers", "head_scatter", "gallery_data", "gallery_search", "gallery")
+"""Of the first page of a gallery."""
+
+GALLERY_MODEL = (
+    *("head_numbers", "head_card", "head_scatter", "head_pages", "gallery_data", "gallery_model"),
+)
+"""Of the page of one model in it."""
+
+_IMPORT = re.compile(r'^import (\{.*\}) from "\./(\w+)\.js";$', re.MULTILINE)
+_COMMENT = re.compile(r"^ *(?://[^\n]*|/\*\*.*?\*/ *)\n", re.MULTILINE | re.DOTALL)
+_EXPORT = re.compile(r"^export (?=(?:const|async function|function) (\w+))", re.MULTILINE)
+
+
+@cache
+def joined_script(modules: tuple[str, ...] = MODULES) -> str:
+    """Modules as one script: each is a function that gives what it exports.
+
+    Comments that have lines of their own stay out, which is a tenth of it.
+    """
+    return '"use strict";\n' + "\n".join(map(_as_function, modules))
+
+
+def _as_function(name: str) -> str:
+    written = (files(__package__) / f"{name}.js").read_text(encoding="utf-8")
+    written = _COMMENT.sub("", written)
+    exported = ", ".join(_EXPORT.findall(written))
+    inside = _EXPORT.sub("", _IMPORT.sub(r"const \1 = from_\2;", written)).rstrip()
+    return f"const from_{name} = (() => {{\n{inside}\nreturn {{ {exported} }};\n}})();"
+
+
+APP_MODULES = ("frame", "app")
+
+
+def app_page(model: str, *, other: str | None = None, can: Iterable[str], decoder: bool) -> str:
+    """The page on which a text is typed; it holds nothing that is secret.
+
+    Args:
+        model: its name.
+        other: the name of the model that it can be compared with, if there is one.
+        can: functions that the view may ask for.
+        decoder: whether the second text is that of a decoder.
+    """
+    script = Markup(joined_script(APP_MODULES))
+    title = "Read a text"
+    return render(
+        "app.html",
+        title=title,
+        model=model,
+        other=other,
+        can=can,
+        decoder=decoder,
+        script=script,
+    )
+
+
+def app_policy(page: str) -> str:
+    """Return the permissions of the page, as the value of a Content-Security-Policy.
+
+    Its scripts and those of the view may run, which stands in a frame that the same rules hold for.
+    """
+    view = script_hashes(f"<script>\n{joined_script()}\n</script>")
+    return (
+        f"default-src 'none'; script-src {script_hashes(page)} {view}; style-src 'unsafe-inline'; "
+        "img-src data: blob:; connect-src 'self'; base-uri 'none'; form-action 'none'; "
+        "frame-ancestors 'none'"
+    )

@@ -1,23 +1,159 @@
-"""Surveys, and the numbers of papers beside ours, for the terminal, fit for eighty columns."""
+"""Tables and statistics on a terminal."""
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from textwrap import wrap
 
 import pandas as pd
 import xarray as xr
-from rich.console import Group, RenderableType
+from rich.cells import cell_len
+from rich.console import Console, ConsoleOptions, Group, RenderableType, RenderResult
+from rich.padding import Padding
+from rich.table import Table as Grid
 from rich.text import Text
 
 from headlight.catalogue import statistic_table
 from headlight.files import printable
 from headlight.findings import Highlight, equal_to_weight, highlights, name_of, surveyed
-from headlight.findings.answers.heads import NOTHING, SAID
+from headlight.findings.estimates import plural
+from headlight.findings.head_answers import HEAD_ANSWERS as SAID, NOTHING
 from headlight.findings.statistics import measures_of, numbers_of, row_target
-from headlight.findings.wording import plural
-from headlight.views.numbers import percent_text
-from headlight.views.parts import Comparison, Section, Table
-from headlight.views.terminal_tables import bullet, terminal
-from headlight.views.words import Subject, short_sentence
+from headlight.views.colour import percent_text
+from headlight.views.frames import frame_cells, numeric_columns
+from headlight.views.parts import Comparison, Section
+from headlight.views.parts.section import Table
+from headlight.views.provenance import Subject, short_sentence
 from headlight.vocabulary import NUMBERING
+
+TOP = 10
+"""Rows of single heads that are shown, unless another number is asked for."""
+ROWS = 24
+"""Rows of any other table."""
+NAME, SHORTEST = 40, 12
+"""Letters of a line of words at least, where there is not room for all of them: of the first
+column, which names the row, and of others."""
+BETWEEN = 2
+"""Blanks between columns."""
+PLACES = frozenset({"layer", "head"})
+"""Columns that say which head a row is of."""
+
+
+def bullet(words: str, mark: str = "•") -> RenderableType:
+    """Return a sentence of a list, behind its mark."""
+    table = Grid.grid(padding=(0, 1))
+    table.add_column()
+    table.add_column(overflow="fold")
+    table.add_row(Text(mark), Text(printable(words)))
+    return Padding(table, (0, 0, 0, 1))
+
+
+def terminal(table: Table, most: int | None = None, *, whole: str = "") -> RenderableType:
+    """Return a table for a terminal, with its caption and what is left out.
+
+    Rows of single heads are shown by their first number, the largest first, so that no head is
+    shown for its place alone; other rows, and parts of a sum, as they stand.
+
+    Args:
+        table: what is shown; numbers of its `sums` are added up below.
+        most: rows that are shown; by default `TOP` of single heads, and `ROWS` of others.
+        whole: where everything is, such as ``in the files``.
+    """
+    frame = table.frame.reset_index(drop=True)
+    of_heads = set(frame.columns) >= PLACES and not table.sums
+    most = (TOP if of_heads else ROWS) if most is None else most
+    if of_heads and len(frame) > most and (by := _first_number(frame)):
+        up = table.smallest_first
+        frame = frame.sort_values(by, ascending=up, kind="stable", na_position="last")
+    hidden, shown = len(frame) - most, frame.head(most)
+    around = {name: [ends[at] for at in shown.index] for name, ends in table.around.items()}
+    if table.sums:
+        whole_numbers = {name: object for name in frame if frame[name].dtype.kind == "i"}
+        parts = [shown.astype(whole_numbers), *_totals(frame, most, table.sums)]
+        shown = pd.concat(parts, ignore_index=True)
+    cells = [
+        [printable(cell.text) for cell in row]
+        for row in frame_cells(shown, table.formats, around=around)
+    ]
+    numeric = numeric_columns(frame_cells(shown, table.formats), len(shown.columns))
+    names = [printable(str(name)) for name in shown.columns]
+    left = f"{hidden:,} more rows" if hidden > 0 and not table.sums else ""
+    return _Fitting(names, cells, numeric, printable(table.caption), left, whole, table.note)
+
+
+def _first_number(frame: pd.DataFrame) -> str:
+    """Return the first column of fractions, which is what a table of heads is about."""
+    numbers = (str(name) for name in frame if frame[name].dtype.kind == "f")
+    return next((name for name in numbers if name not in PLACES), "")
+
+
+def _totals(frame: pd.DataFrame, most: int, sums: Iterable[str]) -> list[pd.DataFrame]:
+    """Return rows with the sum of what is left out, and of all."""
+    first, rest = frame.columns[0], frame.iloc[most:]
+    rows = [] if rest.empty else [(f"{len(rest):,} others", rest)]
+    return [
+        pd.DataFrame([{first: name} | {column: some[column].sum() for column in sums}])
+        for name, some in [*rows, ("sum", frame)]
+    ]
+
+
+@dataclass(frozen=True)
+class _Fitting:
+    """A table with the columns that a terminal has room for; numbers are never shortened."""
+
+    names: Sequence[str]
+    cells: Sequence[Sequence[str]]
+    numeric: Sequence[bool]
+    caption: str
+    left: str
+    whole: str
+    note: str
+
+    def __rich_console__(self, console: Console, options: ConsoleOptions) -> RenderResult:
+        """The table, and what is left out of it."""
+        widths = self._widths(options.max_width)
+        drawn = Grid(box=None, padding=(0, BETWEEN, 0, 0), pad_edge=False, header_style="bold")
+        for at, width in widths.items():
+            heading = Text("\n".join(wrap(self.names[at], width)) or self.names[at])
+            side = "right" if self.numeric[at] else "left"
+            drawn.add_column(heading, justify=side, width=width, overflow="fold")  # type: ignore[arg-type]
+        for row in self.cells:
+            drawn.add_row(*(Text(row[at]) for at in widths))
+        yield from [Text(self.caption, style="bold")] * bool(self.caption)
+        yield drawn
+        missing = len(self.names) - len(widths)
+        left = [self.left] * bool(self.left) + [f"{missing} more columns"] * bool(missing)
+        rest = f"{' and '.join(left)} {self.whole}".strip() if left else ""
+        said = "; ".join(filter(None, (rest, printable(self.note).rstrip("."))))
+        yield from [Text(said, style="dim")] * bool(said)
+
+    def _widths(self, room: int) -> dict[int, int]:
+        """Return the columns that are shown, and how wide each is.
+
+        Columns of words become narrower before one of them is left out, from the last on, and
+        numbers are left out last.
+        """
+        widths = {at: self._width(at) for at in range(len(self.names))}
+        words = [at for at in widths if not self.numeric[at]]
+        while len(widths) > 1 and sum(widths.values()) + BETWEEN * (len(widths) - 1) > room:
+            wide = max(words, key=lambda at: widths[at], default=None)
+            if wide is not None and widths[wide] > self._least(wide):
+                widths[wide] -= 1
+                continue
+            last = words[-1] if words and words[-1] != 0 else max(widths)
+            del widths[last]
+            words = [at for at in words if at in widths]
+        return widths
+
+    def _width(self, at: int) -> int:
+        longest = max((cell_len(row[at]) for row in self.cells), default=0)
+        return max(self._heading(at), longest, 1)
+
+    def _least(self, at: int) -> int:
+        return max(self._heading(at), SHORTEST if at else NAME)
+
+    def _heading(self, at: int) -> int:
+        return max(map(cell_len, self.names[at].split()), default=0)
+
 
 _HEADS = 8
 """Heads in a table, which with what is said above it fills no more than a screen."""

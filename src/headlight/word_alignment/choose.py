@@ -13,9 +13,8 @@ from headlight.encode import EncodedTranslation, length_batches
 from headlight.errors import UsageError
 from headlight.links import Gold, Links, score_links, swapped
 from headlight.measures import Scores
-from headlight.word_alignment.aligner import Aligner, encode, reversed_pairs
-from headlight.word_alignment.settings import AlignerSettings
-from headlight.word_alignment.soft import mean_of_places, places
+from headlight.word_alignment import AlignerSettings
+from headlight.word_alignment.aligner import Aligner, encode, mean_of_places, places, reversed_pairs
 
 SAMPLE = 200
 """Pairs that are looked at."""

@@ -18,8 +18,8 @@ from headlight.capture import CapturedModel
 from headlight.capture.backward import frozen
 from headlight.encode.batch import Batch
 from headlight.errors import UsageError
-from headlight.measures.precision import single
-from headlight.word_alignment.settings import GradientForm, InputMeasureSettings
+from headlight.measures.norm import single
+from headlight.word_alignment import GradientForm, InputMeasureSettings
 
 Embeddings = Float[Tensor, "row source size"]
 PieceMatrix = Float[Tensor, "batch 1 target source"]

@@ -16,9 +16,9 @@ from torch import Tensor
 
 from headlight.capture.hidden_states import States
 from headlight.encode.batch import Batch
-from headlight.measures.precision import double, single
+from headlight.measures.norm import double, single
 from headlight.pool import Words
-from headlight.word_alignment.settings import Extraction, SimilaritySettings
+from headlight.word_alignment import Extraction, SimilaritySettings
 
 Similarity = Float[Tensor, "batch target source"]
 UnitLinks = Bool[Tensor, "batch target source"]

@@ -8,9 +8,9 @@ import pandas as pd
 import xarray as xr
 from numpy.typing import NDArray
 
+from headlight.views.colour import round_domain
 from headlight.views.parts import Figure
 from headlight.views.pictures import Box, BoxPanel, boxes
-from headlight.views.scale import round_domain
 
 EDGES = (0.0, 0.25, 0.5, 0.75, 1.0)
 """Of the bins of the largest weight, as in Figures 6 to 9 of Jain and Wallace (2019)."""

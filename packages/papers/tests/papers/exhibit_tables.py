@@ -13,11 +13,11 @@ from headlight.capture import load_model
 from headlight.catalogue import EMBEDDED_TRANSLATOR
 from headlight.corpora import SAMPLE_LINKS, SAMPLE_TRANSLATIONS, TranslationPair, open_parallel
 from headlight.findings.clusters import embedding
-from headlight.findings.dependency import best_heads
 from headlight.findings.estimates import Estimate, estimates
+from headlight.findings.word_answers import best_heads
 from headlight.links import open_links
+from headlight.word_alignment import AlignerSettings
 from headlight.word_alignment.aligner import Aligner
-from headlight.word_alignment.settings import AlignerSettings
 from headlight_papers.findings import systems_table
 from headlight_papers.papers.token_map_exhibits import AGREEMENT, LABELS, REMOVAL
 from papers.exhibit_cells import (

@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 from headlight.errors import UsageError
-from headlight.studies.heads import SurveySettings, study as heads
+from headlight.studies.survey import SurveySettings, study as heads
 from headlight_papers.papers.clark2019.drawings import ExampleHead, example_heads, what_it_does
 from studies.models import model, texts
 from test_clusters import made, put

@@ -9,7 +9,7 @@ import xarray
 
 from frozen_paper_runs import PaperMaterial
 from headlight.capture import load_model
-from headlight.studies.heads import SurveySettings, study as heads
+from headlight.studies.survey import SurveySettings, study as heads
 from headlight_papers.papers import find_paper
 from headlight_papers.papers.kobayashi2020 import published
 from headlight_papers.papers.kobayashi2020.paper import judge_claims

@@ -17,8 +17,8 @@ from typer.testing import CliRunner
 import headlight
 from definitions import attention_distance
 from example_data import SOURCES, tiny_classifier, tiny_model, write
-from headlight.analysis.batch_texts import Texts
-from headlight.analysis.classifiers.scores import macro_f1, span_f1
+from headlight.analysis.batch_runner import Texts
+from headlight.analysis.classifier_predictions import macro_f1, span_f1
 from headlight.analysis.folder import RunFolder
 from headlight.capture import CapturedModel, load_model
 from headlight.catalogue import find_study

@@ -15,7 +15,7 @@ from headlight.encode.batch import collate
 from headlight.encode.examples import Recipe
 from headlight.errors import RunError, UnknownNameError, UsageError
 from headlight.pool import Words
-from headlight.settings.attribution import AttributionSettings
+from headlight.settings.flow import AttributionSettings
 from headlight_papers.studies.attribution import AttributionStudySettings
 from headlight_papers.studies.attribution.observer import (
     MARKS,

@@ -5,7 +5,7 @@ import pytest
 import xarray
 from hypothesis import given, strategies as st
 
-from headlight.analysis.sentences import LONGEST
+from headlight.analysis.variables import LONGEST
 from headlight.result import load, save
 from headlight.views.result_page import pictures
 from headlight_papers.corpora.spans import windows

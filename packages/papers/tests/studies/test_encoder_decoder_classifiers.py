@@ -10,7 +10,7 @@ import torch
 
 import headlight
 from headlight.capture import CapturedModel, attention_replaced
-from headlight.capture.input_gradient import input_times_gradient
+from headlight.capture.head_weights import input_times_gradient
 from headlight.corpora import Document
 from headlight.encode import texts as encoded_texts
 from headlight.encode.batch import Batch

@@ -9,7 +9,7 @@ import torch
 import xarray
 
 import headlight
-from headlight.analysis.classifiers.plan import plan_classifier_study
+from headlight.analysis.classifier_plan import plan_classifier_study
 from headlight.errors import CorpusError, MissingHeadError, UsageError
 from headlight_papers.studies.guided import GuidedSettings
 from headlight_papers.studies.guided.models import (

@@ -9,11 +9,11 @@ import pytest
 import torch
 
 import headlight
-from headlight.analysis.batch_texts import Texts
-from headlight.analysis.classifiers.plan import Classified, LabelPositions
+from headlight.analysis.batch_runner import Texts
+from headlight.analysis.classifier_plan import Classified, LabelPositions
 from headlight.capture import CapturedModel, attention_replaced
 from headlight.errors import MissingHeadError, UsageError
-from headlight.measures.adversaries import AdversarySearch
+from headlight.measures.alternatives import AdversarySearch
 from headlight_papers.studies.instance_adversary import InstanceAdversarySettings
 from headlight_papers.studies.instance_adversary.search import InstanceSearch
 from headlight_papers.studies.instance_adversary.study import (

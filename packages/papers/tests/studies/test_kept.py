@@ -9,7 +9,7 @@ import torch
 from scipy.spatial.distance import jensenshannon
 
 import headlight
-from headlight.analysis.classifiers.importance import random_source
+from headlight.analysis.classifier_predictions import random_source
 from headlight.capture import CapturedModel, attention_replaced
 from headlight.errors import UsageError
 from headlight.measures import total_variation

@@ -8,7 +8,7 @@ import pytest
 import torch
 
 import definitions
-from headlight.analysis.settings import SentenceSettings
+from headlight.analysis import SentenceSettings
 from headlight.capture import CapturedModel
 from headlight.corpora import Sentence
 from headlight.encode import sentences as encode_sentences

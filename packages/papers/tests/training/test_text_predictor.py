@@ -6,15 +6,11 @@ import numpy as np
 import pytest
 import torch
 
-from headlight.analysis.classifiers.plan import (
-    Classified,
-    LabelPositions,
-    plan_classifier_study,
-)
-from headlight.analysis.classifiers.predictor import CapturedPredictor, Predictor, median_change
-from headlight.analysis.settings import ClassifierSettings
+from headlight.analysis import ClassifierSettings
+from headlight.analysis.classifier_plan import Classified, LabelPositions, plan_classifier_study
+from headlight.analysis.classifier_predictions import CapturedPredictor, Predictor, median_change
 from headlight.capture import attention_replaced
-from headlight.capture.input_gradient import input_times_gradient
+from headlight.capture.head_weights import input_times_gradient
 from headlight_papers.training.text_classifier import TextBatch, TextClassifier
 from headlight_papers.training.text_predictor import TextPredictor, lost_words
 from studies.classifiers import classifier, labelled

@@ -3,11 +3,7 @@
 from dataclasses import dataclass
 from typing import Literal
 
-from headlight.analysis.settings import (
-    ClassifierSettings,
-    TextSettings,
-    check_files,
-)
+from headlight.analysis import ClassifierSettings, TextSettings, check_files
 from headlight.catalogue import Study
 from headlight.errors import UsageError
 from headlight.settings import AtLeast0, require_distinct

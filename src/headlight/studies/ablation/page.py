@@ -6,8 +6,9 @@ import numpy as np
 import pandas as pd
 import xarray as xr
 
-from headlight.findings.answers import heads
+from headlight.findings import head_answers as heads
 from headlight.findings.estimates import estimates, undecided
+from headlight.views.frames import ByWhich
 from headlight.views.parts import (
     Columns,
     Curve,
@@ -22,7 +23,6 @@ from headlight.views.parts import (
     maps,
     rounded,
 )
-from headlight.views.parts.by import ByWhich
 from headlight.views.pictures import Line, LinePanel, lines
 from headlight.vocabulary import head_name
 

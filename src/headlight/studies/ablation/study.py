@@ -9,14 +9,13 @@ import xarray
 from jaxtyping import Float, Float64
 from torch import Tensor
 
-from headlight.analysis.batch_texts import Texts, units_of
-from headlight.analysis.classifiers.components import Component, by_scope, components_of, name_of
-from headlight.analysis.classifiers.plan import LabelledSource, plan_classifier_study
+from headlight.analysis.batch_runner import Texts, array, units_of
+from headlight.analysis.classifier_plan import LabelledSource, plan_classifier_study
+from headlight.analysis.classifier_predictions import Component, by_scope, components_of, name_of
 from headlight.analysis.plan import Pass, StudyPlan
-from headlight.analysis.positions import array
-from headlight.analysis.study import GradientStudy, PassStudy
 from headlight.analysis.text_plan import TextSource, plan_text_study
 from headlight.analysis.variables import Variable, described, long_names, slots_at, with_slots
+from headlight.analysis.word_study import GradientStudy, PassStudy
 from headlight.capture import (
     NOTHING,
     AttentionSite,
@@ -28,13 +27,13 @@ from headlight.capture import (
     default_objective,
     heads_removed,
 )
-from headlight.capture.own_code.product import context_of
-from headlight.capture.tasks import task_of
+from headlight.capture.batching import task_of
+from headlight.capture.own_products import context_of
 from headlight.encode import Encoded
 from headlight.encode.batch import Batch
 from headlight.errors import CaptureError, UsageError
 from headlight.measures import vector_norm
-from headlight.measures.precision import double
+from headlight.measures.norm import double
 from headlight.reduce import Accumulator, Count, Slots, Strongest, Tally
 from headlight.run import State
 from headlight.studies.ablation import AblationSettings
@@ -43,9 +42,10 @@ from headlight.studies.ablation.outputs import (
     ByText,
     Logarithms,
     Outputs,
+    PassageSeeker,
     logits_of,
+    most_changed,
 )
-from headlight.studies.ablation.passages import PassageSeeker, most_changed
 
 CHANGES = (*STATISTICS, "norm")
 """Of each text and removal: how far predictions move, and how long what is removed was."""
@@ -142,7 +142,7 @@ class AblationStudy(PassStudy[AblationSettings], GradientStudy[AblationSettings]
 
     Args:
         source: of a language model, see `headlight.analysis.text_plan.TextSource`; of a classifier,
-            see `headlight.analysis.classifiers.plan.LabelledSource`.
+            see `headlight.analysis.classifier_plan.LabelledSource`.
         model: with its head.
         settings: see `AblationSettings`.
         objective: which words a language model should predict; by default what it was trained for.

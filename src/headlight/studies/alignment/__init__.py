@@ -3,11 +3,11 @@
 from dataclasses import dataclass, field
 from typing import Annotated, Literal
 
-from headlight.analysis.settings import ModelSettings
+from headlight.analysis import ModelSettings
 from headlight.catalogue import Study
 from headlight.errors import UsageError
 from headlight.settings import UNLISTED, AtLeast1
-from headlight.word_alignment.settings import (
+from headlight.word_alignment import (
     ATTENTION_MEASURES,
     INPUT_MEASURES,
     AlignmentMeasure,

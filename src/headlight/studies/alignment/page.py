@@ -7,9 +7,9 @@ import numpy as np
 import pandas as pd
 import xarray as xr
 
-from headlight.findings.answers import words
+from headlight.findings import word_answers as words
 from headlight.findings.estimates import estimates
-from headlight.findings.speech import are_of_speech, times_known, ways_to_time
+from headlight.findings.word_answers import are_of_speech, times_known, ways_to_time
 from headlight.result.estimate import with_ends
 from headlight.views.parts import (
     By,

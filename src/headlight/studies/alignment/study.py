@@ -11,7 +11,6 @@ from transformers import GenerationConfig
 
 from headlight.analysis.batch_runner import Observer
 from headlight.analysis.plan import Pass, StudyPlan, check_repeatable, check_tokenizer
-from headlight.analysis.study import PassStudy
 from headlight.analysis.text_plan import refuse_recordings
 from headlight.analysis.variables import (
     Variable,
@@ -20,6 +19,7 @@ from headlight.analysis.variables import (
     slots_at,
     with_slots,
 )
+from headlight.analysis.word_study import PassStudy
 from headlight.capture import AttentionSite, CapturedModel
 from headlight.capture.hidden_states import hidden_layers
 from headlight.catalogue.models import place_of
@@ -31,7 +31,7 @@ from headlight.corpora import (
     open_parallel,
     open_recordings,
 )
-from headlight.corpora.state import source_state
+from headlight.corpora.hub import source_state
 from headlight.encode import EncodedTranslation, Examples, recordings, translations
 from headlight.encode.batch import Batch
 from headlight.errors import UsageError
@@ -54,12 +54,13 @@ from headlight.studies.alignment.observer import (
     GoldOfBatch,
     InputAlignmentObserver,
     SimilarityAlignmentObserver,
+    SpeechAlignmentObserver,
+    speech_dataset,
 )
-from headlight.studies.alignment.speech import SpeechAlignmentObserver, speech_dataset
+from headlight.word_alignment import STEPS
 from headlight.word_alignment.aligner import reversed_pairs
-from headlight.word_alignment.encoders import encoder_of
+from headlight.word_alignment.directions import encoder_of
 from headlight.word_alignment.inputs import check_predicts
-from headlight.word_alignment.settings import STEPS
 
 VARIABLES = long_names(
     {

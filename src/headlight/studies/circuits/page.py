@@ -6,8 +6,8 @@ import numpy as np
 import pandas as pd
 import xarray as xr
 
-from headlight.findings.answers import circuits
-from headlight.findings.answers.circuits import FOUND, joined_heads, most
+from headlight.findings import head_answers as circuits
+from headlight.findings.head_answers import FOUND, joined_heads, most
 from headlight.views.parts import (
     By,
     Columns,

@@ -17,8 +17,7 @@ from headlight.encode.assembly import Assembly
 from headlight.encode.examples import Counts, Recipe, annotate
 from headlight.encode.pieces import Pieces, tokenise
 from headlight.errors import CorpusError, UsageError
-from headlight.studies.circuits import CircuitsSettings
-from headlight.studies.circuits.needles import FACTS, Fact
+from headlight.studies.circuits import FACTS, CircuitsSettings, Fact
 
 CHARACTERS = 8
 """Of a text, for each token of a haystack; most tokens have fewer."""

@@ -1,18 +1,140 @@
-"""Behaviour of heads where random tokens are repeated (Olsson et al. 2022)."""
+"""Texts with repeated tokens and with needles, and what heads do with them."""
 
 from collections.abc import Sequence
+from dataclasses import dataclass, field, replace
+from typing import Any
 
 import numpy as np
 import torch
-from jaxtyping import Float, Float64
+from jaxtyping import Bool, Float, Float64, Int64
 from torch import Tensor
 
-from headlight.analysis.positions import stacked
-from headlight.capture import LayerRecord
+from headlight.analysis.batch_runner import stacked
+from headlight.capture import CapturedModel, LayerRecord
+from headlight.encode import Encoded
+from headlight.findings.head_answers import FOUND
 from headlight.measures import Scores
 from headlight.shapes import Score
-from headlight.studies.circuits.probes import Repeated
+from headlight.studies.circuits.probes import Hidden, Repeated
 from headlight.vocabulary import measure
+
+VERSIONS = ("paper", "code")
+"""Wu et al. count tokens that were copied at least once; their program counts every step."""
+OVERLAP = 0.9
+"""Of the tokens of a needle, what a stretch must hold that the program takes for it."""
+
+Span = tuple[int, int]
+
+
+@dataclass(frozen=True, eq=False)
+class Answer:
+    """A text that the model has gone on with, greedily.
+
+    Attributes:
+        text: the prompt, and what the model said; but for the last token, which it has not read.
+        produced: what the model said.
+        first: the position that put out the first of it.
+    """
+
+    text: Encoded
+    produced: tuple[int, ...]
+    first: int
+
+
+def answer(model: CapturedModel, text: Hidden) -> Answer:
+    """Return the answer of a model, up to the end of text or line, or twice the needle's tokens.
+
+    Raises:
+        CaptureError: what it computes is not finite.
+    """
+    tokenizer: Any = model.tokenizer
+    network: Any = model.transformer
+    ended = getattr(network.generation_config, "eos_token_id", None)
+    ends = {*(ended if isinstance(ended, list) else [ended]), tokenizer.eos_token_id}
+    produced: list[int] = []
+    given = torch.tensor([text.ids], device=network.device)
+    past = None
+    with torch.inference_mode(), model.running((text.name,)):
+        while len(produced) < 2 * (text.stop - text.start):
+            output = network(input_ids=given, past_key_values=past, use_cache=True)
+            past = output.past_key_values
+            token = int(output.logits[0, -1].argmax())
+            produced.append(token)
+            if token in ends or "\n" in tokenizer.decode([token]):
+                break
+            given = torch.tensor([[token]], device=network.device)
+    read = produced[:-1]
+    more: dict[str, Any] = {
+        "ids": text.ids + tuple(read),
+        "segments": text.segments + (text.segments[-1],) * len(read),
+        "categories": text.categories + (text.categories[-1],) * len(read),
+        "words": text.words + (text.words[-1],) * len(read),
+    }
+    return Answer(replace(text, **more), tuple(produced), len(text.ids) - 1)
+
+
+@dataclass(eq=False, repr=False)
+class RetrievalCounter:
+    """Looks at all layers while the model reads a text and its answer."""
+
+    text: Hidden
+    answer: Answer
+    measures: Sequence[str]
+    _top: dict[int, list[Int64[Tensor, "measure head step"]]] = field(
+        default_factory=dict, init=False
+    )
+
+    def __post_init__(self) -> None:
+        self._steps = range(self.answer.first, self.answer.first + len(self.answer.produced))
+
+    def look(self, scores: Scores) -> None:
+        """The key that each step gives most, of some queries of a layer."""
+        record = scores.record
+        first, stop = record.first, record.first + record.weight.shape[2]
+        rows = [step - first for step in self._steps if first <= step < stop]
+        found = [scores.of(name)[0, :, rows].argmax(-1) for name in self.measures]
+        self._top.setdefault(record.site.layer, []).append(torch.stack(found))
+
+    def recall(self) -> float:
+        """The share of the needle's tokens that the model has said."""
+        needle = {*self._needle}
+        return len(needle & {*self.answer.produced}) / len(needle)
+
+    def scores(self) -> Float64[np.ndarray, "version measure layer head"]:
+        """`VERSIONS` of the score of each head; NaN where nothing was found, or no head is."""
+        layers = [torch.cat(self._top[layer], 2).cpu().double() for layer in sorted(self._top)]
+        top = stacked([layer.movedim(1, 0)[None] for layer in layers])[0].transpose(2, 0, 1, 3)
+        if not self.recall() > FOUND:
+            return np.full((len(VERSIONS), *top.shape[:3]), np.nan)
+        there = ~np.isnan(top)
+        keys = np.where(there, top, 0).astype(np.int64)
+        said = np.array(self.answer.produced)
+        same = np.array(self.answer.text.ids)[keys] == said
+        exact = same & _within(keys, (self.text.start, self.text.stop))
+        types = [exact[..., said == token].any(-1) for token in {*said} & {*self._needle}]
+        copied = np.sum(types, axis=0) if types else np.zeros(top.shape[:3])
+        steps = (same & _within(keys, fuzzy_span(self.text.ids, self._needle))).sum(-1)
+        found = np.stack([copied / len({*self._needle}), steps / len(self._needle)])
+        return np.where(there.all(-1), found, np.nan)
+
+    @property
+    def _needle(self) -> tuple[int, ...]:
+        return self.text.ids[self.text.start : self.text.stop]
+
+
+def fuzzy_span(ids: Sequence[int], needle: Sequence[int]) -> Span:
+    """The first stretch as long as the needle with more than `OVERLAP` of its different tokens."""
+    types = {*needle}
+    for start in range(len(ids)):
+        if len(types & {*ids[start : start + len(needle)]}) > OVERLAP * len(types):
+            return start, start + len(needle)
+    return 0, 0
+
+
+def _within(keys: Int64[np.ndarray, "..."], span: Span) -> Bool[np.ndarray, "..."]:
+    found: Bool[np.ndarray, "..."] = (keys >= span[0]) & (keys < span[1])
+    return found
+
 
 BEHAVIOURS = {
     "prefix_matching": ("induction", False),

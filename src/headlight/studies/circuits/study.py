@@ -8,7 +8,7 @@ import numpy as np
 import torch
 import xarray
 
-from headlight.analysis.batch_texts import units_of
+from headlight.analysis.batch_runner import array, moments, stacked, units_of
 from headlight.analysis.folder import RunFolder
 from headlight.analysis.plan import (
     Pass,
@@ -17,27 +17,30 @@ from headlight.analysis.plan import (
     encoder_for_one_text,
     model_signature,
 )
-from headlight.analysis.positions import array, moments, stacked
 from headlight.analysis.runner import Origin, keep_result
-from headlight.analysis.study import PassStudy
 from headlight.analysis.variables import Variable, described, long_names, with_slots
+from headlight.analysis.word_study import PassStudy
 from headlight.capture import AttentionSite, CapturedModel, LayerRecord
 from headlight.capture.head_weights import HeadWeights, head_weights, norm_gains
 from headlight.corpora import Corpus, Source
-from headlight.corpora.samples import SAMPLE_TEXT
+from headlight.corpora.compression import SAMPLE_TEXT
 from headlight.encode import Encoded
 from headlight.encode.batch import Batch
 from headlight.errors import UsageError
 from headlight.measures import Scores
 from headlight.measures.circuits import compositions, copying, gram, matching
-from headlight.measures.vectors import Vectors
+from headlight.measures.whole_layer import Vectors
 from headlight.reduce import Slots, Tally
 from headlight.run import State
-from headlight.studies.circuits import OF_TEXTS, OF_WEIGHTS, CircuitsSettings
-from headlight.studies.circuits.needles import FACTS
+from headlight.studies.circuits import FACTS, OF_TEXTS, OF_WEIGHTS, CircuitsSettings
 from headlight.studies.circuits.probes import Hidden, Repeated, probes
-from headlight.studies.circuits.repeated import BEHAVIOURS, RepeatedCounter
-from headlight.studies.circuits.retrieval import VERSIONS, RetrievalCounter, answer
+from headlight.studies.circuits.repeated import (
+    BEHAVIOURS,
+    VERSIONS,
+    RepeatedCounter,
+    RetrievalCounter,
+    answer,
+)
 
 VARIABLES = long_names(
     {

@@ -3,7 +3,7 @@
 from dataclasses import dataclass
 from typing import Annotated, Literal
 
-from headlight.analysis.settings import MeasureSettings, SentenceSettings
+from headlight.analysis import MeasureSettings, SentenceSettings
 from headlight.catalogue import Study
 from headlight.settings import UNLISTED, AtLeast0, AtLeast1
 

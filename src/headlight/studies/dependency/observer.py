@@ -1,30 +1,36 @@
 """Observer of how often each head finds the governor of a word."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
+from itertools import islice
+from typing import Any
 
 import numpy as np
 import torch
+import xarray
 from jaxtyping import Float, Int16, Int64
 from torch import Tensor
 
-from headlight.analysis.batch_texts import units_of
-from headlight.analysis.positions import array, moments
+from headlight.analysis.batch_runner import array, moments, units_of
+from headlight.analysis.plan import Pass, StudyPlan
+from headlight.analysis.variables import LONGEST, Shown, sentences_dataset
 from headlight.capture import AttentionSite, LayerRecord
+from headlight.capture.one_text import capture_one
 from headlight.corpora import Sentence
 from headlight.encode import EncodedSentence
 from headlight.encode.batch import Batch
+from headlight.findings.word_answers import best_heads
 from headlight.measures import Scores, word_score
 from headlight.pool import Words
 from headlight.reduce import Accumulator, Count, Slots, Tally
 from headlight.studies.dependency import DependencySettings
-from headlight.studies.dependency.gold import gold_of
-from headlight.studies.dependency.predictions import (
+from headlight.studies.dependency.gold import (
     DIRECTIONS,
     Pairs,
     WordScore,
     candidates,
     count_by_relation,
+    gold_of,
     is_correct,
     predict,
     predict_by_offset,
@@ -210,3 +216,83 @@ def mean_share(
     even = same.sum(-1).to(score.dtype) / allowed.sum(-1).clamp_min(1)
     of_heads = (shares * asked[:, None]).sum(-1) / number[:, None]
     return of_heads, (even * asked).sum(-1) / number
+
+
+READ, LOOKED_AT = 40, 400
+"""Short sentences that are read once more, and sentences among which they are looked for."""
+
+VARIABLES = {
+    "sentence_word": ("word of a sentence in which the best head finds the relation", "1"),
+    "sentence_found": ("place of the governor that it predicts for a word of the relation", "1"),
+    "sentence_right": ("whether that is the governor", "1"),
+}
+"""Long name and unit of every variable."""
+
+
+def best_sentences(
+    result: xarray.Dataset,
+    plan: StudyPlan[EncodedSentence],
+    settings: DependencySettings,
+    codes: Mapping[str, int],
+    one: Pass,
+) -> xarray.Dataset:
+    """For each measure and relation a sentence in which its best head finds it.
+
+    The first short sentences are read once more, one by one, when it is known which heads are best;
+    a relation that is found in none of them has no sentence.
+
+    Args:
+        result: Of the pass.
+        plan: Of the study.
+        settings: What is asked.
+        codes: The number of every relation.
+        one: The pass; there is no sentence for what does not run forward alone.
+    """
+    best = []
+    if one.forward_alone:
+        best = best_heads(result, min_count=1).query("relation in @codes").to_dict("records")
+    layers = {row["layer"] for row in best}
+    sites = [site for site in plan.sites if site.layer in layers]
+    kept: dict[tuple[str, str], Shown] = {}
+    for example in _short(plan) if best else ():
+        for row, shown in _seen(example, plan, sites, settings, codes, best):
+            at = row["measure"], row["relation"]
+            if shown.better_than(kept.get(at)):
+                kept[at] = shown
+    return sentences_dataset(kept, result, "relation", VARIABLES)
+
+
+def _short(plan: StudyPlan[EncodedSentence]) -> Iterator[EncodedSentence]:
+    first = islice(plan.examples, LOOKED_AT)
+    return islice((each for each in first if len(each.sentence) <= LONGEST), READ)
+
+
+def _seen(
+    example: EncodedSentence,
+    plan: StudyPlan[EncodedSentence],
+    sites: Sequence[AttentionSite],
+    settings: DependencySettings,
+    codes: Mapping[str, int],
+    best: Sequence[dict[Any, Any]],
+) -> Iterator[tuple[dict[Any, Any], Shown]]:
+    """Yield the predictions of each of the best heads for a sentence that has its relation."""
+    measures = list(dict.fromkeys(row["measure"] for row in best))
+    batch = plan.model.collate([example])
+    observer = DependencyObserver(batch, [example], sites, settings, measures, codes)
+    gold = observer.gold
+
+    def look(record: LayerRecord) -> tuple[int, dict[str, tuple[np.ndarray, np.ndarray]]]:
+        made = {
+            measure: (found[0].cpu().numpy(), is_correct(found, gold)[0].cpu().numpy())
+            for measure, found in observer.predictions(record).items()
+        }
+        return record.site.layer, made
+
+    by_layer = dict(capture_one(plan.model, example, sites, look))
+    relation = gold.relation[0].cpu().numpy()
+    for row in best:
+        asked = relation == codes[row["relation"]]
+        if asked.any():
+            at = row["head"], DIRECTIONS.index(row["direction"])
+            found, right = (part[at] for part in by_layer[row["layer"]][row["measure"]])
+            yield row, Shown.of(example.sentence.words[: example.kept], asked, found, right)

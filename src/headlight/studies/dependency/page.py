@@ -6,9 +6,8 @@ from typing import Any
 import pandas as pd
 import xarray as xr
 
-from headlight.findings.answers.words import dependency
-from headlight.findings.dependency import ALL, best_heads
-from headlight.findings.rules import decided
+from headlight.findings.head_ranking import decided
+from headlight.findings.word_answers import ALL, best_heads, dependency
 from headlight.views.parts import (
     Drawing,
     Figure,

@@ -9,23 +9,21 @@ import numpy as np
 import xarray
 from jaxtyping import Bool, Float64
 
+from headlight.analysis.batch_runner import head_mask
 from headlight.analysis.plan import Pass, check_repeatable
-from headlight.analysis.positions import head_mask
 from headlight.analysis.variables import described, with_slots
 from headlight.analysis.word_study import WordStudy
 from headlight.capture import AttentionSite, CapturedModel, Objective
 from headlight.corpora import PUNCTUATION_RELATION, Sentence, open_treebank
 from headlight.encode import EncodedSentence, Examples, sentences as encode_sentences
 from headlight.encode.batch import Batch
-from headlight.findings.dependency import ALL, base_relation
+from headlight.findings.word_answers import ALL, base_relation
 from headlight.reduce import Tally, of_sums, share
 from headlight.result import Description
 from headlight.run import State
 from headlight.studies.dependency import DependencySettings
-from headlight.studies.dependency.gold import summarize
-from headlight.studies.dependency.observer import DependencyObserver
-from headlight.studies.dependency.predictions import DIRECTIONS, OFFSETS
-from headlight.studies.dependency.sentences import best_sentences
+from headlight.studies.dependency.gold import DIRECTIONS, OFFSETS, summarize
+from headlight.studies.dependency.observer import DependencyObserver, best_sentences
 
 VARIABLES: dict[str, Description] = {
     "correct": ("words whose governor is found", "1"),
@@ -144,7 +142,7 @@ class DependencyStudy(WordStudy[DependencySettings]):
     backward, for the ``gradient``.
 
     Its result has the accuracy of every measure, layer, head, direction and relation, the
-    baselines, and the counts; `headlight.findings.dependency.best_heads` makes
+    baselines, and the counts; `headlight.findings.word_answers.best_heads` makes
     Table 1 of it.
 
     Args:

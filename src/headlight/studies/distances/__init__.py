@@ -3,7 +3,7 @@
 from dataclasses import dataclass
 from typing import Annotated
 
-from headlight.analysis.settings import MeasureSettings, TextSettings
+from headlight.analysis import MeasureSettings, TextSettings
 from headlight.catalogue import Study
 from headlight.errors import UsageError
 from headlight.settings import UNLISTED, AtLeast1, Range

@@ -4,7 +4,7 @@ import numpy as np
 import pandas as pd
 import xarray as xr
 
-from headlight.findings.answers import heads
+from headlight.findings import head_answers as heads
 from headlight.findings.clusters import embedding as embed, tree
 from headlight.views.parts import Drawing, Figure, Section, Summary, Table, mean_of, rounded
 from headlight.views.pictures import Embedding, dendrogram, embedding

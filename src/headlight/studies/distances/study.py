@@ -9,9 +9,8 @@ import xarray
 from jaxtyping import Float64, Int64
 from torch import Tensor
 
-from headlight.analysis.batch_texts import units_of
+from headlight.analysis.batch_runner import Positions, units_of
 from headlight.analysis.plan import Pass, StudyPlan, plan_passes, required_objective
-from headlight.analysis.positions import Positions
 from headlight.analysis.text_study import LossStudy
 from headlight.analysis.variables import Variable, described, long_names, with_slots
 from headlight.capture import AttentionSite, LayerRecord, Objective
@@ -20,7 +19,7 @@ from headlight.encode.batch import Batch
 from headlight.errors import CaptureError
 from headlight.measures import Scores
 from headlight.measures.divergence import distributions, divergence
-from headlight.measures.precision import single
+from headlight.measures.norm import single
 from headlight.reduce import Moments, Slots, Tally
 from headlight.shapes import Score
 from headlight.studies.distances import DistanceSettings

@@ -3,12 +3,7 @@
 from dataclasses import dataclass
 from typing import Literal
 
-from headlight.analysis.settings import (
-    RANDOM,
-    Removal,
-    RowsOfText,
-    TextSettings,
-)
+from headlight.analysis import RANDOM, Removal, RowsOfText, TextSettings
 from headlight.catalogue import Study
 from headlight.settings import AtLeast1, require_distinct
 from headlight.settings.flow import FollowedMap

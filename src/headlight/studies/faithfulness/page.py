@@ -8,10 +8,10 @@ from typing import Any
 import numpy as np
 import xarray as xr
 
-from headlight.findings.answers import faithfulness
-from headlight.findings.answers.faithfulness import RANDOM, beside_best, distinct_maps, symbol_of
-from headlight.findings.estimates import estimates
-from headlight.findings.wording import listed
+from headlight.findings import token_answers as faithfulness
+from headlight.findings.estimates import estimates, listed
+from headlight.findings.token_answers import RANDOM, beside_best, distinct_maps, symbol_of
+from headlight.views.colour import round_domain
 from headlight.views.parts import (
     By,
     Columns,
@@ -27,7 +27,6 @@ from headlight.views.parts import (
     settings_of,
 )
 from headlight.views.pictures.theme import CYCLE
-from headlight.views.scale import round_domain
 
 findings = faithfulness.faithfulness
 """In words, which stand first."""

@@ -7,14 +7,13 @@ from typing import Any
 import numpy as np
 import xarray
 
-from headlight.analysis.batch_texts import text_id, units_of
-from headlight.analysis.classifiers.importance import random_source
-from headlight.analysis.classifiers.predictor import Importance, Words
+from headlight.analysis import RANDOM
+from headlight.analysis.batch_runner import text_id, units_of
+from headlight.analysis.classifier_predictions import Importance, Words, random_source
 from headlight.analysis.plan import Pass
-from headlight.analysis.settings import RANDOM
-from headlight.analysis.study import PassStudy
 from headlight.analysis.text_plan import TextSource, plan_text_study
 from headlight.analysis.variables import Variable, described, long_names, with_slots
+from headlight.analysis.word_study import PassStudy
 from headlight.capture import CapturedModel
 from headlight.corpora import SAMPLE_REVIEWS
 from headlight.encode import Encoded
@@ -22,9 +21,8 @@ from headlight.encode.batch import Batch
 from headlight.reduce import Slots, Tally
 from headlight.run import State
 from headlight.studies.faithfulness import REFERENCES, FaithfulnessSettings
-from headlight.studies.faithfulness.erasure import TargetProbabilities
-from headlight.studies.faithfulness.maps import TokenMaps
-from headlight.studies.faithfulness.prediction import (
+from headlight.studies.faithfulness.erasure import (
+    TargetProbabilities,
     mask_id,
     number_tokens,
     predicted_kind,
@@ -36,6 +34,7 @@ from headlight.studies.faithfulness.scores import (
     OF_PAIRS,
     OF_QUESTION,
     SHARES,
+    TokenMaps,
     flips,
     lost,
     order_of,

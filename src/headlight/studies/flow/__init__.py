@@ -3,11 +3,10 @@
 from dataclasses import dataclass
 from typing import Annotated
 
-from headlight.analysis.settings import TextSettings
+from headlight.analysis import TextSettings
 from headlight.catalogue import Study
 from headlight.settings import Range, require_distinct
-from headlight.settings.flow import METHODS, FlowName
-from headlight.settings.slopes import Slope
+from headlight.settings.flow import METHODS, FlowName, Slope
 from headlight.vocabulary import Kind
 
 
@@ -79,5 +78,5 @@ STUDY = Study(
         "max_examples": 4,
     },
     order=8,
-    no_sentence="it speaks of whole layers; of one text, `headlight.analysis.flow` has the maps",
+    no_sentence="it speaks of whole layers; of one text, `headlight.analysis.layer_maps` has the maps",
 )

@@ -9,21 +9,20 @@ import torch
 from jaxtyping import Float, Float64, Int64
 from torch import Tensor
 
-from headlight.analysis.batch_texts import Texts
+from headlight.analysis.batch_runner import Texts, array, moments
 from headlight.analysis.plan import StudyPlan
-from headlight.analysis.positions import array, moments
 from headlight.analysis.variables import Variable, long_names
 from headlight.capture import AttentionSite, LayerRecord, MaskedLanguageModel
 from headlight.capture.backward import frozen
-from headlight.capture.linear_network.feed_forward import through_feed_forward
-from headlight.capture.residual import followed
+from headlight.capture.network_slopes import through_feed_forward
+from headlight.capture.residual_stream import followed
 from headlight.encode import Encoded, Examples
 from headlight.encode.batch import Batch
 from headlight.encode.examples import count_types
 from headlight.errors import UsageError
-from headlight.measures.mixing import mixing_ratios, parts_of_block, ratios_behind_feed_forward
+from headlight.measures.whole_layer import mixing_ratios, parts_of_block, ratios_behind_feed_forward
 from headlight.reduce import Moments
-from headlight.settings.slopes import Slope
+from headlight.settings.flow import Slope
 from headlight.vocabulary import CATEGORIES
 
 BANDS = (1, 10, 100, 1000)

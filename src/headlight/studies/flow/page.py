@@ -5,8 +5,8 @@ from typing import Any
 
 import xarray as xr
 
-from headlight.findings.answers import tokens
-from headlight.findings.wording import listed
+from headlight.findings import token_answers as tokens
+from headlight.findings.estimates import listed
 from headlight.settings.flow import METHODS
 from headlight.views.parts import (
     By,

@@ -9,15 +9,15 @@ import xarray
 from jaxtyping import Float64
 from scipy.stats import rankdata
 
-from headlight.analysis.batch_texts import Texts, units_of
-from headlight.analysis.flow import METHODS, input_maps
+from headlight.analysis.batch_runner import Texts, units_of
+from headlight.analysis.layer_maps import METHODS, input_maps
 from headlight.analysis.plan import Pass, StudyPlan
 from headlight.analysis.text_study import TextStudy
 from headlight.analysis.variables import Variable, described, long_names, with_slots
 from headlight.capture import LayerRecord, Objective
 from headlight.encode import Encoded
 from headlight.encode.batch import Batch
-from headlight.measures.mixing import BEHIND_FEED_FORWARD, SCOPES
+from headlight.measures.whole_layer import BEHIND_FEED_FORWARD, SCOPES
 from headlight.reduce import Accumulator, Slots, Tally
 from headlight.studies.flow import FlowSettings, mixing
 from headlight.studies.flow.mixing import MixingObserver
@@ -68,7 +68,7 @@ class FlowStudy(TextStudy[FlowSettings]):
     ``mixing[scope, layer]`` is the mixing ratio of a layer, between 0 and 1: the length of what the
     other tokens give, over that and the length of what the token gives itself.  Scopes are
     attention weights and norms, alone, with the residual connection, and for norms with the norm
-    behind it (`headlight.measures.mixing.SCOPES`); with ``mixing_feed_forward`` also behind the
+    behind it (`headlight.measures.whole_layer.SCOPES`); with ``mixing_feed_forward`` also behind the
     feed-forward network, without and with the norm that follows.  ``mixing_by_category`` and
     ``mixing_by_frequency`` are of some tokens, and ``mixing_by_state`` of mask tokens and of the
     others but special ones; a mask token is of the category ``other``, and of no frequency.

@@ -9,16 +9,8 @@ import xarray as xr
 from numpy.typing import NDArray
 
 from headlight.result.estimate import with_ends
-from headlight.views.colour import series_styles
-from headlight.views.parts.by import (
-    ByWhich,
-    Cell,
-    cells,
-    each_by,
-    named,
-    template_of,
-    variable_of,
-)
+from headlight.views.colour import Number, series_styles
+from headlight.views.frames import ByWhich, Cell, cells, each_by, named, template_of, variable_of
 from headlight.views.parts.section import Figure
 from headlight.views.pictures import (
     LayerPanel,
@@ -30,7 +22,6 @@ from headlight.views.pictures import (
     ordered_colours,
     points_by_layer,
 )
-from headlight.views.scale import Number
 
 
 @dataclass(frozen=True, slots=True)

@@ -1,17 +1,24 @@
-"""The parts of a page: sections with pictures, tables and the numbers of a paper beside ours."""
+"""Sections of a page: columns of a table, and maps."""
 
 import math
 from collections.abc import Callable, Collection, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any
 
+import numpy as np
 import pandas as pd
+import xarray as xr
 from markupsafe import Markup
 
 from headlight.errors import UsageError
-from headlight.findings.wording import listed
-from headlight.views.numbers import MINUS, MISSING
-from headlight.views.pictures import svg_text
+from headlight.findings.estimates import listed
+from headlight.result.estimate import with_ends
+from headlight.views.colour import MINUS, MISSING, Number
+from headlight.views.frames import By, ByWhich, Cell, cells, each_by, template_of
+from headlight.views.pictures import HeadMap, head_map, svg_text
+from headlight.vocabulary import measure_names
+
+__all__ = ["By", "Columns", "columns"]
 
 Figure = Any
 """Of matplotlib, which is loaded when one is drawn."""
@@ -169,3 +176,207 @@ class Section:
     files: Sequence[str] = ()
     group: str = ""
     html: Markup = field(default_factory=Markup)
+
+
+ENDS = ("low", "high")
+"""Of an interval: what its columns are called, and how its variables end."""
+
+
+@dataclass(frozen=True, slots=True)
+class Columns:
+    """One variable in a table: a column, or one for each label of a dimension.
+
+    Of layers, heads and seeds that the rows do not tell apart, the mean is shown.
+
+    Attributes:
+        variable: Of the result.
+        format: Python's, e.g. ``.3f`` or ``.1%``.
+        label: Of the column; by default the variable's long name. With `by`, ``{dimension}`` stands
+            for the name of a label, which is the default.
+        by: Dimensions each label of which has a column.
+        interval: Whether the ends of its interval of 95% follow; their columns are called
+            as given, else ``low`` and ``high``, or ``LABEL, low`` and ``LABEL, high`` where
+            several columns of the table have an interval.
+        whole: Whether the numbers are whole.
+    """
+
+    variable: str
+    format: str = ""
+    label: str = ""
+    by: ByWhich = ()
+    interval: bool | tuple[str, str] = False
+    whole: bool = False
+
+    def of(self, scope: str) -> "Columns":
+        """Return these columns for the variable that begins with a scope, such as ``layer_``."""
+        return replace(self, variable=f"{scope}{self.variable}")
+
+
+def columns(
+    name: str,
+    caption: str,
+    result: xr.Dataset,
+    rows: ByWhich,
+    *shown: Columns,
+) -> Table:
+    """A table with a row for each label of a dimension, or for each combination of several.
+
+    Combinations at which nothing was observed, such as heads that a layer does not have, are left
+    out.
+
+    Args:
+        name: Of the table.
+        caption: What it holds.
+        result: Whose variables it shows; a part of it may be chosen with ``sel``.
+        rows: The dimensions that the rows tell apart; those with an empty heading have no column
+            of labels.
+        shown: The columns after those of the labels.
+
+    Raises:
+        UsageError: the result has no such variable, it has a dimension that nothing chooses, or two
+            columns have one label.
+    """
+    across = each_by(rows)
+    index = [each.labels(result) for each in across]
+    product = pd.MultiIndex.from_product(index) if index else pd.MultiIndex.from_tuples([()])
+    frame = pd.DataFrame(
+        {each.called: product.get_level_values(n) for n, each in enumerate(across) if each.called},
+        index=range(len(product)),
+    )
+    formats = {each.called: each.format for each in across if each.format}
+    several = sum(_count(result, each.by) for each in shown if each.interval is True) > 1
+    labels, values = [], []
+    for each in shown:
+        for label, column in _values(result, across, each, several):
+            labels.append(label)
+            values.append(column.astype(np.int64) if each.whole else column)
+            formats |= {label: each.format} if each.format else {}
+    numbers = pd.DataFrame(dict(enumerate(values)), index=frame.index).set_axis(labels, axis=1)
+    frame = pd.concat([frame, numbers], axis=1)
+    if len(across) > 1:
+        frame = frame[numbers.notna().any(axis=1)].reset_index(drop=True)
+    return Table(name, caption, frame, formats)
+
+
+def _count(result: xr.Dataset, by: ByWhich) -> int:
+    """Return the number of columns of one variable."""
+    return math.prod(result.sizes[each.dim] for each in each_by(by))
+
+
+def _values(
+    result: xr.Dataset, rows: tuple[By, ...], shown: Columns, several: bool
+) -> Sequence[tuple[str, np.ndarray]]:
+    """The name and the values of each column; of several intervals the ends have its name."""
+    by, dims = each_by(shown.by), [each.dim for each in rows]
+    sizes = {dim: result.sizes[dim] for dim in dims}
+    template = template_of(shown.label, by, result, shown.variable)
+    names = [shown.variable]
+    labels = [template]
+    if shown.interval:
+        result = with_ends(result, shown.variable, {*dims, *(each.dim for each in by)})
+        names += [f"{shown.variable}_{end}" for end in ENDS]
+        ends = [f"{template}, {end}" for end in ENDS] if several else ENDS
+        labels += shown.interval if isinstance(shown.interval, tuple) else ends
+    parts = [list(cells(result, name, by, dims)) for name in names]
+    return [
+        (cell.said(label), _along(cell.values, sizes))
+        for same in zip(*parts, strict=True)
+        for label, cell in zip(labels, same, strict=True)
+    ]
+
+
+def _along(values: xr.DataArray, sizes: dict[str, int]) -> np.ndarray:
+    """Values row by row; they stay the same along dimensions that they do not have."""
+    missing = {dim: size for dim, size in sizes.items() if dim not in values.dims}
+    return np.ravel(values.expand_dims(missing).transpose(*sizes).values)
+
+
+UNITLESS = ("", "1", "count")
+
+
+@dataclass(frozen=True, slots=True)
+class Map:
+    """A variable as a heat map, or as one for each label of a dimension.
+
+    Attributes:
+        variable: Of the result.
+        title: Over the map; by default the variable's long name. With `by`, ``{dimension}`` stands
+            for the name of a label, which is the default.
+        by: Dimensions each label of which has a map.
+        rows: The dimension of the rows.
+        columns: The dimension of the columns.
+        scale: A ramp of colours; by default that of the measure that tells the map apart.
+        limits: The values with the lightest and the darkest colour; from the values when None.
+        format: Python's format of the numbers in the cells.
+        unit: Beside the scale of colours; by default the variable's.
+        low_is_good: Whether the smallest value has the darkest colour, as of error rates.
+        named: Whether cells of layers and heads, counted from 0, are rung on a page by their names.
+        framed: Cells with a frame, by the places of row and column.
+        annotated: Whether numbers stand in the cells where they fit.
+    """
+
+    variable: str
+    title: str = ""
+    by: ByWhich = ()
+    rows: By | str = "layer"
+    columns: By | str = "head"
+    scale: str = ""
+    limits: tuple[Number, Number] | None = None
+    format: str = ""
+    unit: str | None = None
+    low_is_good: bool = False
+    named: bool = True
+    framed: Collection[tuple[int, int]] = ()
+    annotated: bool = True
+
+
+def maps(result: xr.Dataset, *shown: Map, columns: int | None = None) -> Callable[[], Figure]:
+    """Return a function that draws the maps beside each other; those without a value are left out.
+
+    Args:
+        result: Whose variables they show; a part of it may be chosen with ``sel``.
+        shown: From the left.
+        columns: Maps in a row; as many as fit when None.
+    """
+
+    def draw() -> Figure:
+        drawn = [one for each in shown for one in _drawn(result, each)]
+        seen = [one for one, there in drawn if there]
+        annotate = None if all(each.annotated for each in shown) else False
+        return head_map(seen or [one for one, _ in drawn], columns=columns, annotate=annotate)
+
+    return draw
+
+
+def _drawn(result: xr.Dataset, shown: Map) -> list[tuple[HeadMap, bool]]:
+    """The maps of one variable, and whether they have values."""
+    by, (rows,), (columns,) = map(each_by, (shown.by, shown.rows, shown.columns))
+    down, across = ([str(each) for each in side.labels(result)] for side in (rows, columns))
+    template = template_of(shown.title, by, result, shown.variable)
+    unit = str(result[shown.variable].attrs.get("units", "")) if shown.unit is None else shown.unit
+    return [
+        (
+            HeadMap(
+                cell.said(template),
+                cell.values.transpose(rows.dim, columns.dim).values,
+                down,
+                across,
+                rows.called,
+                columns.called,
+                scale=shown.scale or _scale(cell),
+                limits=shown.limits,
+                format=shown.format,
+                unit="" if unit in UNITLESS else unit,
+                named=shown.named and (rows.dim, columns.dim) == ("layer", "head"),
+                low_is_good=shown.low_is_good,
+                framed=shown.framed,
+            ),
+            bool(cell.values.notnull().any()),
+        )
+        for cell in cells(result, shown.variable, by, (rows.dim, columns.dim))
+    ]
+
+
+def _scale(cell: Cell) -> str:
+    """The ramp of the measure among the labels."""
+    return next((str(each) for each in cell.labels if each in measure_names()), "weight")

@@ -8,6 +8,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from headlight.errors import UsageError
+from headlight.views.colour import Number
 from headlight.views.pictures.canvas import WIDEST, blank, stand_side_by_side, text_width
 from headlight.views.pictures.theme import (
     INK,
@@ -20,8 +21,7 @@ from headlight.views.pictures.theme import (
     Figure,
     picture,
 )
-from headlight.views.scale import Number
-from headlight.views.words import shortened
+from headlight.views.provenance import shortened
 
 ROW, GAP, MARGIN, BETWEEN = 0.168, 1.05, 0.12, 0.3
 """Inches: from token to token, from column to column of one drawing, and around drawings."""

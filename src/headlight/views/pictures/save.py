@@ -1,16 +1,41 @@
-"""Pictures as files: the same figure gives the same bytes, today and tomorrow."""
+"""Pictures written to files; trees and routes."""
 
 import re
+from collections.abc import Sequence
 from dataclasses import dataclass
 from io import BytesIO
 from pathlib import Path
 from typing import Any
 
+import numpy as np
+import xarray as xr
+from numpy.typing import NDArray
+
 from headlight.errors import UsageError
 from headlight.files import write
-from headlight.views.markup import isolated
-from headlight.views.pictures.canvas import panel_starts, panels_across
-from headlight.views.pictures.theme import FONT, Figure, styled
+from headlight.findings.piece_text import Way, pieces_of, ways_to
+from headlight.views.colour import isolated, series_styles
+from headlight.views.pictures.canvas import (
+    WIDEST,
+    blank,
+    entitle,
+    legend_beside,
+    panel_starts,
+    panels_across,
+)
+from headlight.views.pictures.theme import (
+    FONT,
+    INK,
+    QUIET,
+    SMALL,
+    Axes,
+    Figure,
+    colour_of,
+    ordered_colours,
+    picture,
+    styled,
+)
+from headlight.views.provenance import shortened
 
 DOTS_PER_INCH = 150
 _MARGIN = 0.06
@@ -154,3 +179,227 @@ def _hoisted(group: re.Match[str]) -> str:
     """A group whose markers have their style from it: there are thousands of them in a picture."""
     about, markers, style = group.groups()
     return f"<g{about}{style}>{''.join(_MARKER.findall(markers.replace(style, '')))}</g>"
+
+
+_HEIGHT, _MOST_LABELS = 4.2, 160
+
+
+@picture
+def dendrogram(
+    linkage: NDArray[Any],
+    labels: Sequence[str],
+    groups: Sequence[str] | None = None,
+    *,
+    ordered: bool = True,
+    group_label: str = "layer",
+    y_label: str = "distance",
+    title: str = "",
+) -> Figure:
+    """A tree whose leaves are heads; two clusters join at the height of their distance.
+
+    Args:
+        linkage: [merge, 4], as scipy writes it: two clusters, their distance, their size.
+        labels: Of the leaves.
+        groups: Of the leaves, e.g. their layers; shown as coloured marks with a legend.
+        ordered: Whether groups have an order, and are coloured from dark to light.
+        group_label: What the groups are.
+        y_label: What the distance is.
+        title: Over the tree.
+
+    Raises:
+        UsageError: There is not one label, or one group, for each leaf.
+    """
+    from matplotlib.figure import Figure as Sheet
+
+    leaves = len(linkage) + 1
+    if len(labels) != leaves or (groups is not None and len(groups) != leaves):
+        raise UsageError(
+            f"the tree has {leaves} leaves, but {len(labels)} labels"
+            + (f" and {len(groups)} groups" if groups is not None else "")
+            + "; each leaf needs one."
+        )
+    figure = Sheet(figsize=(min(WIDEST, 2.2 + 0.16 * leaves), _HEIGHT), layout="constrained")
+    axes = figure.subplots()
+    order = leaf_order(linkage)
+    for across, up in brackets(linkage, order):
+        axes.plot(across, up, color=QUIET, linewidth=0.9, solid_joinstyle="miter")
+    top = float(np.nanmax(linkage[:, 2], initial=0.0)) or 1.0
+    axes.set(xlim=(-0.8, leaves - 0.2), ylim=(-0.045 * top, 1.04 * top))
+    axes.spines["bottom"].set_visible(False)
+    axes.set_ylabel(shortened(y_label, 44))
+    _draw_leaves(axes, order, labels)
+    if groups is not None:
+        handles = _draw_groups(axes, order, groups, top, ordered=ordered)
+        _legend(axes, handles, group_label)
+    entitle(figure, title)
+    return figure
+
+
+def leaf_order(linkage: NDArray[Any]) -> list[int]:
+    """The leaves from left to right, so that no two lines of the tree cross."""
+    leaves = len(linkage) + 1
+    order, waiting = [], [2 * leaves - 2]
+    while waiting:
+        cluster = waiting.pop()
+        if cluster < leaves:
+            order.append(cluster)
+        else:
+            left, right = (int(child) for child in linkage[cluster - leaves, :2])
+            waiting += [right, left]
+    return order
+
+
+def brackets(linkage: NDArray[Any], order: Sequence[int]) -> list[tuple[list[float], list[float]]]:
+    """For each merge the four corners of its bracket: places across, and heights."""
+    leaves = len(order)
+    place = np.zeros(2 * leaves - 1)
+    height = np.zeros(2 * leaves - 1)
+    place[list(order)] = np.arange(leaves)
+    corners = []
+    for merge, (one, other, distance, _) in enumerate(linkage):
+        left, right = int(one), int(other)
+        place[leaves + merge] = (place[left] + place[right]) / 2
+        height[leaves + merge] = distance
+        corners.append(
+            (
+                [float(place[c]) for c in (left, left, right, right)],
+                [float(height[left]), float(distance), float(distance), float(height[right])],
+            )
+        )
+    return corners
+
+
+def _draw_leaves(axes: Axes, order: Sequence[int], labels: Sequence[str]) -> None:
+    """The names of the leaves; smaller when they are many, none when they are too many."""
+    many = len(order) > _MOST_LABELS
+    names = ["" if many else shortened(labels[leaf], 20) for leaf in order]
+    size = min(SMALL, 72 * 9.8 / max(len(order), 1) * 0.92)
+    axes.set_xticks(range(len(order)), names, rotation=90, fontsize=size, color=INK)
+    axes.tick_params(axis="x", length=0, pad=2)
+
+
+def _draw_groups(
+    axes: Axes, order: Sequence[int], groups: Sequence[str], top: float, *, ordered: bool
+) -> list[Any]:
+    """A coloured mark under each leaf."""
+    handles = []
+    names = list(dict.fromkeys(groups))
+    colours = (
+        ordered_colours(len(names)) if ordered else [colour_of("", i) for i in range(len(names))]
+    )
+    for name, colour in zip(names, colours, strict=True):
+        places = [place for place, leaf in enumerate(order) if groups[leaf] == name]
+        handles += axes.plot(
+            places,
+            [-0.022 * top] * len(places),
+            linestyle="none",
+            marker="s",
+            markersize=4,
+            markeredgewidth=0,
+            color=colour,
+            label=name,
+        )
+    return handles
+
+
+def _legend(axes: Axes, handles: Sequence[Any], title: str) -> None:
+    legend = legend_beside(axes, handles, title, labelspacing=0.3, borderaxespad=0.2)
+    legend.get_title().set_color(QUIET)
+
+
+ACROSS, UP = 0.55, 0.32
+LEFT, RIGHT, ABOVE, BELOW = 0.6, 0.4, 0.6, 1.05
+"""Inches: from token to token, from layer to layer, and around."""
+_LONGEST, _MOST_NAMES, _TITLE = 14, 60, 90
+
+
+@picture
+def routes_picture(
+    routes: xr.Dataset, token: int, layer: int | None = None, *, least: float
+) -> Figure:
+    """The ways down from a token after a layer.
+
+    Args:
+        routes: as `headlight.reading.routes.routes` makes them.
+        token: the place of the token.
+        layer: after which it is looked at; by default the last.
+        least: the share that a part makes up at least.
+    """
+    tokens = [piece.label for piece in pieces_of(routes, "query_token")]
+    layers = routes["layer"].values.tolist()
+    figure, axes = blank(
+        LEFT + ACROSS * len(tokens) + RIGHT, ABOVE + UP * (len(layers) + 1) + BELOW
+    )
+    after = layers[-1] if layer is None else layer
+    title = shortened(
+        f"{tokens[token]}, after layer {after}: parts of at least {least:.1%}", _TITLE
+    )
+    axes.text(LEFT, 0.25, title, fontweight="bold")
+    for depth, name in enumerate(["input", *(f"L{each}" for each in layers)]):
+        axes.text(LEFT - 0.1, _y(depth, layers), name, ha="right", va="center", color=QUIET)
+    for at, text in enumerate(tokens):
+        axes.text(
+            _x(at),
+            _y(0, layers) + 0.14,
+            shortened(text, _LONGEST),
+            rotation=90,
+            ha="center",
+            va="top",
+            fontweight="bold" if at == token else "normal",
+        )
+    ways = ways_to(routes, token, layer, least=least)
+    blue, orange = (series_styles()[name].light for name in ("weight", "norm"))
+    for way in ways:
+        _draw(axes, way, layers, blue if way.heads else QUIET)
+    _dots(axes, ways, layers)
+    _squares(axes, routes, ways, least, orange)
+    attends = [way for way in ways if way.heads]
+    for way in attends if len(attends) <= _MOST_NAMES else []:
+        _name(axes, way, layers)
+    return figure
+
+
+def _x(token: int) -> float:
+    return LEFT + ACROSS * (token + 0.5)
+
+
+def _y(depth: int, layers: list[int]) -> float:
+    """Return the height of the states after a number of layers."""
+    return ABOVE + UP * (len(layers) - depth)
+
+
+def _draw(axes: Axes, way: Way, layers: list[int], colour: str) -> None:
+    depth = layers.index(way.layer)
+    x, y = [_x(way.source), _x(way.token)], [_y(depth, layers), _y(depth + 1, layers)]
+    if way.heads and way.source == way.token:  # beside the residual
+        x, y = [x[0], x[0] + 0.14, x[1]], [y[0], sum(y) / 2, y[1]]
+    axes.plot(x, y, color=colour, linewidth=0.5 + 4 * way.share, alpha=0.8, zorder=1)
+
+
+def _dots(axes: Axes, ways: list[Way], layers: list[int]) -> None:
+    ends = {(way.token, layers.index(way.layer) + 1) for way in ways}
+    ends |= {(way.source, layers.index(way.layer)) for way in ways}
+    for token, depth in sorted(ends):
+        axes.plot(_x(token), _y(depth, layers), "o", color=INK, markersize=2.6, zorder=3)
+
+
+def _squares(axes: Axes, routes: xr.Dataset, ways: list[Way], least: float, colour: str) -> None:
+    """Feed-forward layers on the way."""
+    layers = routes["layer"].values.tolist()
+    for token, layer in sorted({(way.token, way.layer) for way in ways}):
+        depth = layers.index(layer)
+        share = float(routes["forward"].values[depth, token])
+        if share >= least:
+            y = _y(depth + 1, layers) + 0.3 * UP
+            axes.plot(_x(token), y, "s", color=colour, markersize=4, alpha=0.35 + 0.65 * share)
+
+
+def _name(axes: Axes, way: Way, layers: list[int]) -> None:
+    depth, (head, _) = layers.index(way.layer), way.heads[0]
+    more = f" +{len(way.heads) - 1}" if len(way.heads) > 1 else ""
+    beside = 0.3 if way.source == way.token else 0.0
+    x = _x(way.source) + 0.6 * (_x(way.token) - _x(way.source)) + beside
+    y = _y(depth, layers) + 0.6 * (_y(depth + 1, layers) - _y(depth, layers))
+    box = {"facecolor": "white", "edgecolor": "none", "pad": 0.4, "alpha": 0.85}
+    name = f"L{way.layer}H{head}{more}"
+    axes.text(x, y, name, ha="center", va="center", fontsize=SMALL - 2, bbox=box, zorder=4)

@@ -4,7 +4,7 @@ import pandas as pd
 import xarray as xr
 
 from headlight.findings import labels_of
-from headlight.views.numbers import MINUS
+from headlight.views.colour import MINUS
 from headlight.views.parts import Drawing, Section, Summary, Table
 from headlight.views.pictures import BarRow, Mark, bars
 from headlight.vocabulary import head_name

@@ -7,10 +7,10 @@ import xarray as xr
 
 from headlight.findings import labels_of
 from headlight.settings.flow import METHODS
-from headlight.views.numbers import percent_text
+from headlight.views.colour import percent_text
 from headlight.views.parts import Drawing, Figure, Section, Summary
 from headlight.views.pictures import HeadMap, head_map
-from headlight.views.words import model_name, shortened
+from headlight.views.provenance import model_name, shortened
 
 NAMED = 3
 """Tokens that a sentence names."""

@@ -74,18 +74,19 @@ from headlight.findings import equal_layers, equal_to_weight, pieces_of
 from headlight.findings.statistics import statistics_of
 from headlight.result.kinds import concat_kinds, split_kinds
 from headlight.views.head_numbers import numbers_as_json
-from headlight.views.reading.head_statistics import most_misleading
 from headlight.views.reading.pair import DIFFERENCE, SECOND, Matched, header_of_both, matched
-from headlight.views.reading.quantization import (
+from headlight.views.reading.serial import (
     ABSENT,
     Code,
     decode,
     encode,
+    most_misleading,
     pictures,
     shortened,
     strongest,
+    token_sides,
+    versions_of,
 )
-from headlight.views.reading.serial import token_sides, versions_of
 from headlight.vocabulary import MODEL_LABEL, Measure, head_name, measure, measure_table
 
 FORMAT = "headlight-view/2"

@@ -17,8 +17,7 @@ from headlight.errors import UsageError
 from headlight.findings.statistics import statistics_of
 from headlight.result.kinds import split_kinds
 from headlight.views.head_numbers import numbers_as_json
-from headlight.views.reading.head_statistics import largest_cell
-from headlight.views.reading.serial import category_name
+from headlight.views.reading.serial import category_name, largest_cell
 from headlight.vocabulary import PER_HEAD, measure, measure_table
 
 SECOND, DIFFERENCE = "-second", "-difference"

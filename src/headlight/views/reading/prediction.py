@@ -8,10 +8,10 @@ import pandas as pd
 import xarray as xr
 
 from headlight.findings import labels_of, piece_text
-from headlight.views.numbers import MINUS
+from headlight.views.colour import MINUS
 from headlight.views.parts import Drawing, Figure, Section, Summary, Table
 from headlight.views.pictures import BarRow, Mark, bars
-from headlight.views.words import model_name, shortened
+from headlight.views.provenance import model_name, shortened
 from headlight.vocabulary import head_name
 
 SHOWN = 15

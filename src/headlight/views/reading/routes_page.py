@@ -9,13 +9,11 @@ import xarray as xr
 from markupsafe import Markup
 
 from headlight.findings import token_labels
-from headlight.findings.piece_text import pieces_of
-from headlight.findings.ways import ways_to
+from headlight.findings.piece_text import pieces_of, ways_to
 from headlight.findings.what_was_read import notes_of_reading
 from headlight.views.parts import Section, Table
 from headlight.views.reading.serial import versions_of
-from headlight.views.script import joined_script
-from headlight.views.template import embedded, render
+from headlight.views.template import embedded, joined_script, render
 from headlight.vocabulary import NUMBERING, ROUTE, head_name
 
 MOST_PARTS = 60_000

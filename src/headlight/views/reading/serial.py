@@ -1,43 +1,17 @@
-"""A reading as JSON: the format of the file.
-
-One object, without white space, numbers rounded to four significant digits::
-
-    format        "1"
-    stage         "reading"
-    model, revision, kind, text, pair, created, command      strings
-    versions      object: name -> version
-    layers, heads     how many layers and heads there are
-    layer_numbers, head_numbers, query_numbers     lists of those that were kept, from 0
-    queries, keys     the attending and the attended tokens, each an object:
-        tokens        list of strings
-        categories    list of "cls", "sep", "punctuation" or "other"
-        words         list of word numbers; -1 for special tokens
-        times         of frames of sound alone: when each begins, in seconds
-    weight, norm, effective     [layer][head][query][key]
-    merged_norm, attribution    [layer][query][key]
-    vector_norm                 [layer][head][key]
-    input_norm                  [layer][key]
-    entropy                     [layer][head][query], in nats
-    rank                        [layer][head]
-
-The arrays are all measures of `headlight.vocabulary` that the reading has, each over the axes of
-its row.  A reading of several kinds of attention has two entries, ``stage`` and ``kinds``, which
-holds such an object for each kind.
-
-What was not observed is null, and a number smaller than a millionth of the largest of its
-variable is 0.
-"""
+"""Readings as data for a page."""
 
 import json
 from collections.abc import Iterable
+from typing import Any, Literal
 
 import numpy as np
 import xarray as xr
+from jaxtyping import Float, Int, UInt8
 from numpy.typing import NDArray
 
-from headlight.findings.observed import observed
+from headlight.findings.estimates import observed
 from headlight.result.kinds import KINDS, split_kinds
-from headlight.vocabulary import CATEGORIES, measure_table
+from headlight.vocabulary import CATEGORIES, PER_HEAD, measure_table
 
 _ATTRIBUTES = ("model", "revision", "kind", "text", "pair", "created", "command")
 
@@ -120,3 +94,138 @@ def _numbers(values: NDArray[np.float64]) -> str:
             for start in range(0, len(items), max(length, 1))
         ]
     return "".join(written)
+
+
+Shares = Float[np.ndarray, "head query key"]
+
+
+def shares_of_layer(part: xr.Dataset, name: str, layer: int) -> Shares:
+    """A measure of a layer, by its place, as shares of rows."""
+    return _shares(part[name].isel(layer=layer).transpose(*PER_HEAD[1:]).values)
+
+
+def _shares(values: NDArray[Any]) -> Shares:
+    """Each row as shares of its sum; NaN where that is 0."""
+    sizes = np.where(np.isfinite(values), np.maximum(values, 0), np.nan)
+    whole = np.nansum(sizes, axis=-1, keepdims=True)
+    return np.asarray(sizes / np.where(whole > 0, whole, np.nan), dtype=np.float64)
+
+
+def special_places(part: xr.Dataset) -> list[int]:
+    """Return the places of special keys, and in a decoder of the first token, for a sink."""
+    categories = [category_name(each) for each in part["key_category"].values]
+    decoder = part.attrs.get("kind") == "decoder"
+    return [
+        at for at, name in enumerate(categories) if name in ("cls", "sep") or (decoder and at == 0)
+    ]
+
+
+Place = tuple[int, int]
+
+
+def most_misleading(part: xr.Dataset) -> tuple[Place, Place]:
+    """Return the head and cell where norms, as shares of their rows, differ most from weights.
+
+    Of a decoder without the first token and special ones.
+    The head is that of the largest sum of differences, the cell, of query and key, that of its
+    largest. The first head, and its largest cell, where a reading has one of both alone.
+    """
+    if not {"weight", "norm"} <= set(part):
+        row = next(row for row in measure_table() if row.name in part and row.pairwise)
+        first = part[row.name].isel(dict.fromkeys(row.axes[:-2], 0))
+        return (0, 0), largest_cell(first.transpose("query", "key").values)
+    far = [np.nansum(np.abs(_gap(part, layer)), (-1, -2)) for layer in range(part.sizes["layer"])]
+    layer, head = (int(at) for at in np.unravel_index(int(np.argmax(far)), np.shape(far)))
+    return (layer, head), largest_cell(_gap(part, layer)[head])
+
+
+def _gap(part: xr.Dataset, layer: int) -> Shares:
+    weight, norm = (shares_of_layer(part, name, layer) for name in ("weight", "norm"))
+    gap = np.asarray(weight - norm)
+    if part.attrs.get("kind") == "decoder":  # whose view opens without them
+        gap[..., special_places(part)] = 0
+    return gap
+
+
+def largest_cell(values: NDArray[Any]) -> Place:
+    """Query and key of the largest size."""
+    sizes = np.nan_to_num(np.abs(values))
+    query, key = np.unravel_index(int(np.argmax(sizes)), sizes.shape)
+    return int(query), int(key)
+
+
+ABSENT = 255
+"""The code of a number that was not observed."""
+STEPS, SIGNED_STEPS, MIDDLE = 160, 63, 128
+PICTURE = 48
+"""Rows and columns of the picture of a head that keeps some cells only."""
+
+Code = Literal["sqrt", "signed"]
+"""Of sizes, or of numbers that may be below 0; see `headlight.views.reading.format`."""
+WORST = {
+    "sqrt": 1 / STEPS + 1 / (2 * STEPS) ** 2,
+    "signed": 1 / SIGNED_STEPS + 1 / (2 * SIGNED_STEPS) ** 2,
+}
+"""By how much a number may be wrong, as a share of its scale: half a step of the root."""
+
+
+def encode(
+    maps: Float[np.ndarray, "head query key"], code: Code
+) -> tuple[Float[np.ndarray, "head query"], UInt8[np.ndarray, "head query key"]]:
+    """The scale of each row, and codes; sizes are stored by their roots, so that small ones stay.
+
+    Signed measures have one scale for all rows of a head.
+    """
+    size = np.abs(maps)
+    scale = shortened(np.nanmax(size, axis=-1, initial=0))
+    if code == "signed":
+        scale = np.broadcast_to(scale.max(-1, keepdims=True), scale.shape)
+    known = np.where(np.isfinite(maps), maps, 0)
+    share = np.abs(known) / np.where(scale > 0, scale, 1)[..., None]
+    steps = STEPS if code == "sqrt" else SIGNED_STEPS
+    found = np.rint(np.sqrt(share) * steps)
+    if code == "signed":
+        found = MIDDLE + np.sign(known) * found
+    codes = np.where(np.isfinite(maps), found, ABSENT).astype(np.uint8)
+    return scale, codes
+
+
+def decode(
+    codes: UInt8[np.ndarray, "head query key"], scale: Float[np.ndarray, "head query"], code: Code
+) -> Float[np.ndarray, "head query key"]:
+    """The numbers of codes; NaN where there was none."""
+    if code == "sqrt":
+        share = np.square(codes.astype(np.float32) / STEPS)
+    else:
+        centred = (codes.astype(np.float32) - MIDDLE) / SIGNED_STEPS
+        share = np.sign(centred) * np.square(centred)
+    return np.where(codes == ABSENT, np.nan, share * scale[..., None]).astype(np.float32)
+
+
+def strongest(
+    maps: Float[np.ndarray, "head query key"], cells: int
+) -> Int[np.ndarray, "head query cell"]:
+    """The keys of the largest sizes of each row, largest first."""
+    size = -np.nan_to_num(np.abs(maps), nan=-1)
+    number = min(cells, size.shape[-1])
+    some = np.argpartition(size, number - 1, axis=-1)[..., :number]
+    order = np.argsort(np.take_along_axis(size, some, axis=-1), axis=-1, kind="stable")
+    return np.take_along_axis(some, order, axis=-1)
+
+
+def pictures(maps: Float[np.ndarray, "head query key"]) -> UInt8[np.ndarray, "head row column"]:
+    """Each map, pooled by its largest sizes to at most `PICTURE` rows and columns."""
+    small = np.nan_to_num(np.abs(maps), nan=0)
+    for axis in (1, 2):
+        length = small.shape[axis]
+        starts = np.unique(np.arange(PICTURE) * length // PICTURE)
+        small = np.maximum.reduceat(small, starts, axis=axis)
+    largest = small.max((1, 2), keepdims=True)
+    share = small / np.where(largest > 0, largest, 1)
+    return np.asarray(np.rint(np.sqrt(share) * STEPS).astype(np.uint8))
+
+
+def shortened(values: NDArray[Any]) -> NDArray[np.float32]:
+    """Sizes rounded up to numbers of which only half the bits are not 0, which deflate well."""
+    bits = np.ascontiguousarray(values, dtype=np.float32).view(np.int32)
+    return np.asarray(((bits + 0xFFF) & ~0xFFF).view(np.float32))

@@ -13,13 +13,13 @@ from rich.text import Text
 from headlight.catalogue.statistics import MIN_ROWS
 from headlight.errors import UnknownNameError
 from headlight.findings import equal_to_weight, name_of, observed, token_labels
+from headlight.findings.estimates import plural
 from headlight.findings.statistics import rests_on_few, row_label, say_rows, statistics_of
-from headlight.findings.wording import plural
 from headlight.result.kinds import MULTI_KIND, split_for_display
-from headlight.views.numbers import MISSING, decimal, whole_percent
+from headlight.views.colour import MISSING, decimal, whole_percent
 from headlight.views.parts import Table
-from headlight.views.reading.head_statistics import shares_of_layer, special_places
-from headlight.views.terminal_tables import terminal
+from headlight.views.reading.serial import shares_of_layer, special_places
+from headlight.views.terminal import terminal
 from headlight.vocabulary import ATTENTION, NUMBERING, measure as row_of, measure_names
 
 SHOWN = 20

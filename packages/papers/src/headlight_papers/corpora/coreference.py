@@ -4,9 +4,8 @@ from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import Literal
 
-from headlight.corpora.lines import DOCUMENT_LIMIT
-from headlight.corpora.trees import Sentence
-from headlight.corpora.trees.blocks import Block
+from headlight.corpora.files import DOCUMENT_LIMIT
+from headlight.corpora.trees import Block, Sentence
 from headlight.errors import CorpusError
 
 

@@ -14,19 +14,22 @@ from headlight.corpora.corpus import (
     corpus_of_files,
     unless_invalid,
 )
-from headlight.corpora.lines import Lines
-from headlight.corpora.trees import Sentence
-from headlight.corpora.trees.blocks import Block, blocks
-from headlight.corpora.trees.conllu import (
+from headlight.corpora.files import Lines
+from headlight.corpora.treebank import split_columns
+from headlight.corpora.trees import (
     CONLLU,
     MISC,
+    Block,
+    Row,
+    Sentence,
     Tokens,
     begins_document,
+    blocks,
     new_document,
+    number,
+    sentence_of_rows,
     tokens,
 )
-from headlight.corpora.trees.layouts import Row, number, sentence_of_rows
-from headlight.corpora.trees.treebank_formats import split_columns
 from headlight.errors import CorpusError
 from headlight.files import Location
 from headlight.settings import require_choice

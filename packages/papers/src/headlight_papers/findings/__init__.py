@@ -7,22 +7,25 @@ import pandas
 import xarray
 import xarray as xr
 
-from headlight.findings.answers.faithfulness import called
-from headlight.findings.answers.words import head_of_row, undecided_heads
 from headlight.findings.estimates import (
     NO_INTERVAL,
     Estimate,
     around,
     beside,
     estimates,
+    interval,
+    listed,
     means,
+    number,
+    observed,
     over_seeds,
+    percent,
     undecided,
 )
-from headlight.findings.observed import observed
-from headlight.findings.rules import is_near_majority
+from headlight.findings.head_ranking import is_near_majority
+from headlight.findings.token_answers import called
 from headlight.findings.what_was_read import independent_units
-from headlight.findings.wording import interval, listed, number, percent
+from headlight.findings.word_answers import head_of_row, undecided_heads
 from headlight.settings import require_choice
 
 MOVED = 2.0

@@ -10,7 +10,7 @@ import numpy as np
 import pandas
 from numpy.typing import ArrayLike
 
-from headlight.findings.wording import plural
+from headlight.findings.estimates import plural
 from headlight.reduce.intervals import (
     MeanInterval,
     correlation_interval,

@@ -7,7 +7,7 @@ from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
-from headlight.analysis.work_folders import remove_work_folder
+from headlight.analysis.folder import remove_work_folder
 from headlight.errors import ResultError, UnknownNameError, UsageError
 from headlight.output_folder import OutputFolder
 from headlight.result import versions

@@ -12,8 +12,7 @@ import xarray
 from typing_extensions import TypeVar
 
 from headlight import Model, load as load_model
-from headlight.analysis.folder import RunFolder
-from headlight.analysis.work_folders import prepare_work_folders
+from headlight.analysis.folder import RunFolder, prepare_work_folders
 from headlight.catalogue import EMBEDDED_TRANSLATOR, find_study
 from headlight.corpora import SAMPLE_NAMES, source_state
 from headlight.errors import MissingHeadError, ResultError, UsageError

@@ -10,7 +10,7 @@ import xarray
 
 from headlight.catalogue import EMBEDDED_CLASSIFIER
 from headlight.findings.estimates import Estimate, estimates
-from headlight.views.numbers import MISSING
+from headlight.views.colour import MISSING
 from headlight.views.parts import By, Comparison, Curve, Drawing, Section, settings_of
 from headlight_papers.papers.claims import Claim, claims_content, lies
 from headlight_papers.papers.exhibit import ExhibitSpec, Paper

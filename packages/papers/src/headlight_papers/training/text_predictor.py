@@ -11,8 +11,9 @@ import torch
 from jaxtyping import Float, Float64
 from torch import Tensor
 
-from headlight.analysis.classifiers.plan import Classified, plan_classifier_study
-from headlight.analysis.classifiers.predictor import (
+from headlight.analysis import ClassifierSettings
+from headlight.analysis.classifier_plan import Classified, plan_classifier_study
+from headlight.analysis.classifier_predictions import (
     Change,
     Given,
     Predicted,
@@ -22,10 +23,9 @@ from headlight.analysis.classifiers.predictor import (
     search_attention,
 )
 from headlight.analysis.plan import StudyPlan, share_read
-from headlight.analysis.settings import ClassifierSettings
 from headlight.capture import Classes
 from headlight.errors import CorpusError
-from headlight.measures.adversaries import RELEASED, Adversaries, AdversarySearch, Candidates
+from headlight.measures.alternatives import RELEASED, Adversaries, AdversarySearch, Candidates
 from headlight.run.example import NOTHING_SEEN, digest_with
 from headlight_papers.other_attention import permuted
 from headlight_papers.training.text_classifier import TextBatch, TextClassifier

@@ -7,7 +7,7 @@ import numpy as np
 import xarray
 
 from headlight.findings.estimates import estimates
-from headlight.findings.rules import FAR_BELOW, IDENTIFIED, MOST, UNCHANGED
+from headlight.findings.head_ranking import FAR_BELOW, IDENTIFIED, MOST, UNCHANGED
 from headlight.findings.what_was_read import independent_units
 from headlight.result.estimate import Estimate
 from headlight_papers.papers.brunner2020 import published

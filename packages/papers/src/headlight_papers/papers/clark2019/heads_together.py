@@ -9,8 +9,8 @@ import xarray
 
 from headlight.corpora import open_treebank
 from headlight.findings.clusters import BEHAVIOURS, OTHER, behaviours, embedding, tree
-from headlight.findings.dependency import best_heads
 from headlight.findings.estimates import estimates
+from headlight.findings.word_answers import best_heads
 from headlight.views.parts import (
     Comparison,
     Drawing,

@@ -4,8 +4,8 @@ import numpy as np
 import pandas
 import xarray
 
-from headlight.findings.dependency import all_heads, best_heads
 from headlight.findings.estimates import estimates
+from headlight.findings.word_answers import all_heads, best_heads
 from headlight.views.parts import By, Comparison, Drawing, Map, Section, Table, bars
 from headlight.vocabulary import head_name as own_name, measure as measure_row
 from headlight_papers.findings import systems_table

@@ -4,7 +4,7 @@ import numpy as np
 import pandas
 import xarray
 
-from headlight.findings.rules import FAR_BELOW, MOST
+from headlight.findings.head_ranking import FAR_BELOW, MOST
 from headlight.views.parts import By, Comparison, Curve, Reference, Section
 from headlight.vocabulary import NEIGHBOURS, measure_table
 from headlight_papers.papers.clark2019 import published

@@ -7,8 +7,7 @@ import numpy as np
 import pandas
 import xarray
 
-from headlight.findings.no_op import TARGETS, no_op
-from headlight.findings.rules import RELATED
+from headlight.findings.head_ranking import RELATED, TARGETS, no_op
 from headlight.views.parts import (
     By,
     Comparison,

@@ -3,7 +3,7 @@
 from dataclasses import dataclass
 from typing import Annotated, Literal
 
-from headlight.analysis.settings import ClassifierSettings
+from headlight.analysis import ClassifierSettings
 from headlight.catalogue import EMBEDDED_CLASSIFIER, Study
 from headlight.errors import UsageError
 from headlight.settings import NO_EFFECT, UNLISTED, AtLeast0, AtLeast1, Range, require_distinct

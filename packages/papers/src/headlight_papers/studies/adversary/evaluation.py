@@ -9,10 +9,10 @@ import torch
 from jaxtyping import Bool, Float, Int64
 from torch import Tensor
 
-from headlight.analysis.batch_texts import Texts, units_of
-from headlight.analysis.classifiers.plan import Classified, LabelPositions
+from headlight.analysis.batch_runner import Texts, units_of
+from headlight.analysis.classifier_plan import Classified, LabelPositions
 from headlight.capture import AttentionSite, CapturedModel, Classes, LayerRecord, attention_replaced
-from headlight.capture.interventions.graph import attention_with_graph
+from headlight.capture.interventions import attention_with_graph
 from headlight.encode import length_batches
 from headlight.encode.batch import Batch
 from headlight.errors import UsageError

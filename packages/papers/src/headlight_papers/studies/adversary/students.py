@@ -13,10 +13,10 @@ from torch import nn
 from torch.optim import AdamW
 from torch.optim.lr_scheduler import LRScheduler
 
-from headlight.analysis.classifiers.plan import Classified
+from headlight.analysis.classifier_plan import Classified
 from headlight.capture import CapturedModel, Classes
+from headlight.capture.backward import own_precision
 from headlight.capture.loading import load_start, quiet
-from headlight.capture.precision import own_precision
 from headlight.errors import CaptureError
 from headlight_papers.studies.adversary.evaluation import (
     AttentionSelection,

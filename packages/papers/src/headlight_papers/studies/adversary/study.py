@@ -11,15 +11,15 @@ import torch
 import xarray
 from jaxtyping import Float64
 
-from headlight.analysis.classifiers.plan import Classified, LabelledSource, plan_classifier_study
-from headlight.analysis.classifiers.scores import (
+from headlight.analysis.classifier_plan import Classified, LabelledSource, plan_classifier_study
+from headlight.analysis.classifier_predictions import (
     derived_slots,
     macro_f1,
     majority_accuracy,
     span_f1,
 )
-from headlight.analysis.classifiers.study import MAJORITY, SCORES
-from headlight.analysis.folder import RunFolder
+from headlight.analysis.classifier_study import MAJORITY, SCORES
+from headlight.analysis.folder import RunFolder, work_place
 from headlight.analysis.plan import StudyPlan
 from headlight.analysis.runner import Origin, keep_result
 from headlight.analysis.variables import (
@@ -30,7 +30,6 @@ from headlight.analysis.variables import (
     slots_at,
     with_slots,
 )
-from headlight.analysis.work_folders import work_place
 from headlight.capture import CapturedModel, Classes
 from headlight.errors import UsageError
 from headlight.files import Location
@@ -240,8 +239,8 @@ def run(
     itself, models that are trained on the gold labels with other seeds, and the classifier with
     uniform attention, for which it was not trained.
 
-    What it takes and refuses is said by `headlight.analysis.study.CorpusStudy.run`; the source is a
-    `headlight.analysis.classifiers.plan.LabelledSource`, and the model a classifier of texts or of
+    What it takes and refuses is said by `headlight.analysis.word_study.CorpusStudy.run`; the source is a
+    `headlight.analysis.classifier_plan.LabelledSource`, and the model a classifier of texts or of
     tokens.  What is finished of a run on this machine is used again.
 
     Returns:

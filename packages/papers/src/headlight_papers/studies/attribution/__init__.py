@@ -3,11 +3,11 @@
 from dataclasses import dataclass, field
 from typing import Annotated, Literal
 
-from headlight.analysis.settings import TextSettings
+from headlight.analysis import TextSettings
 from headlight.catalogue import Study
 from headlight.errors import UsageError
 from headlight.settings import UNLISTED, AtLeast0, AtLeast1
-from headlight.settings.attribution import AttributionSettings
+from headlight.settings.flow import AttributionSettings
 from headlight.vocabulary import Kind
 
 

@@ -8,13 +8,12 @@ import torch
 from jaxtyping import Bool, Float, Float64, Int64
 from torch import Tensor
 
-from headlight.analysis.batch_texts import units_of
-from headlight.analysis.positions import Positions, array, moments
+from headlight.analysis.batch_runner import Positions, array, moments, units_of
 from headlight.capture import Kind
 from headlight.capture.attribution import Attribution
 from headlight.encode import Encoded, EncodedSentence
 from headlight.encode.batch import Batch
-from headlight.encode.categories import CLS, SEP
+from headlight.encode.examples import CLS, SEP
 from headlight.errors import UsageError
 from headlight.pool import Words
 from headlight.reduce import Accumulator, Grouped, Histogram, Moments, Slots, Tally

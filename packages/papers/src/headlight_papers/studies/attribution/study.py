@@ -11,15 +11,14 @@ import xarray
 from jaxtyping import Bool
 from torch import Tensor
 
-from headlight.analysis.batch_runner import BatchRunner
+from headlight.analysis.batch_runner import BatchRunner, Positions, array, moments
 from headlight.analysis.folder import RunFolder
 from headlight.analysis.passes import observe
 from headlight.analysis.plan import Pass, StudyPlan
-from headlight.analysis.positions import Positions, array, moments
 from headlight.analysis.runner import run_study
-from headlight.analysis.study import CorpusStudy
 from headlight.analysis.text_plan import TextSource, plan_text_study
 from headlight.analysis.variables import described, with_slots
+from headlight.analysis.word_study import CorpusStudy
 from headlight.capture import CapturedModel
 from headlight.capture.attribution import Attribution, attribute
 from headlight.encode import Encoded

@@ -3,7 +3,7 @@
 from dataclasses import dataclass
 from typing import Annotated, Literal, get_args
 
-from headlight.analysis.settings import MeasureSettings, WordSettings
+from headlight.analysis import MeasureSettings, WordSettings
 from headlight.catalogue import Study
 from headlight.settings import UNLISTED, AtLeast0, AtLeast1, Settings
 

@@ -11,9 +11,9 @@ import xarray
 from jaxtyping import Bool, Float, Int64
 from torch import Tensor
 
-from headlight.analysis.batch_texts import units_of
+from headlight.analysis.batch_runner import units_of
 from headlight.analysis.plan import Pass, StudyPlan
-from headlight.analysis.sentences import LONGEST, Shown, sentences_dataset
+from headlight.analysis.variables import LONGEST, Shown, sentences_dataset
 from headlight.capture import AttentionSite, LayerRecord
 from headlight.capture.one_text import capture_one
 from headlight.encode.batch import Batch

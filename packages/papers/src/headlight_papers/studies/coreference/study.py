@@ -8,8 +8,8 @@ import numpy as np
 import xarray
 from jaxtyping import Float64
 
+from headlight.analysis.batch_runner import head_mask
 from headlight.analysis.plan import Pass, check_repeatable
-from headlight.analysis.positions import head_mask
 from headlight.analysis.variables import described, with_slots
 from headlight.analysis.word_study import WordStudy
 from headlight.capture import AttentionSite, CapturedModel, Objective

@@ -3,10 +3,10 @@
 from dataclasses import dataclass
 from typing import Annotated, Literal
 
-from headlight.analysis.settings import KeepSettings, RowsOfText, check_attribution
+from headlight.analysis import KeepSettings, RowsOfText, check_attribution
 from headlight.catalogue import Study
 from headlight.settings import NO_EFFECT, UNLISTED, AtLeast1, Range, require_distinct
-from headlight.settings.attribution import AttributionSettings
+from headlight.settings.flow import AttributionSettings
 
 GuideMeasure = Literal["weight", "norm", "effective", "attribution", "gradient_input"]
 """Of a model that reads the text, what a guide can be made of."""

@@ -3,16 +3,7 @@
 import xarray as xr
 
 from headlight.result.estimate import with_ends
-from headlight.views.parts import (
-    By,
-    Columns,
-    Drawing,
-    Section,
-    Summary,
-    bars,
-    columns,
-    rounded,
-)
+from headlight.views.parts import By, Columns, Drawing, Section, Summary, bars, columns, rounded
 from headlight_papers import findings as classifiers
 
 findings = classifiers.guided

@@ -10,25 +10,23 @@ import torch
 import xarray
 from jaxtyping import Float64, Int64
 
-from headlight.analysis.batch_texts import text_id
-from headlight.analysis.classifiers.kept import kept_files
-from headlight.analysis.classifiers.plan import (
+from headlight.analysis.batch_runner import text_id
+from headlight.analysis.classifier_plan import (
     Classified,
     LabelledSource,
     LabelPositions,
     plan_classifier_study,
 )
-from headlight.analysis.classifiers.scores import (
+from headlight.analysis.classifier_predictions import (
     derived_slots,
     macro_f1,
     majority_accuracy,
     span_f1,
 )
-from headlight.analysis.classifiers.study import MAJORITY, SCORES
-from headlight.analysis.folder import RunFolder
+from headlight.analysis.classifier_study import MAJORITY, SCORES, kept_files
+from headlight.analysis.folder import RunFolder, work_place
 from headlight.analysis.runner import Origin, keep_result
 from headlight.analysis.variables import LongNames, Variable, described, long_names, with_slots
-from headlight.analysis.work_folders import work_place
 from headlight.capture import CapturedModel, Classes
 from headlight.encode import length_batches
 from headlight.errors import UsageError
@@ -178,8 +176,8 @@ def run(
 ) -> xarray.Dataset:
     """Train models that look at every token alone, with attention that is given and frozen.
 
-    What it takes and refuses is said by `headlight.analysis.study.CorpusStudy.run`; the source is a
-    `headlight.analysis.classifiers.plan.LabelledSource`, and the model a classifier of texts or of
+    What it takes and refuses is said by `headlight.analysis.word_study.CorpusStudy.run`; the source is a
+    `headlight.analysis.classifier_plan.LabelledSource`, and the model a classifier of texts or of
     words.  What is finished of a run on this machine is used again.
 
     Returns:

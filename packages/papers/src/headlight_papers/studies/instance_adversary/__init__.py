@@ -3,7 +3,7 @@
 from dataclasses import dataclass
 from typing import Annotated, Literal
 
-from headlight.analysis.settings import KeepSettings, Rows, Scope
+from headlight.analysis import KeepSettings, Rows, Scope
 from headlight.catalogue import Study
 from headlight.errors import UsageError
 from headlight.settings import CHOSEN, UNLISTED, AtLeast1, Range, require_distinct

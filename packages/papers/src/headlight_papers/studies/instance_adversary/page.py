@@ -7,6 +7,7 @@ import numpy as np
 import pandas as pd
 import xarray as xr
 
+from headlight.views.frames import ByWhich
 from headlight.views.parts import (
     Columns,
     Curve,
@@ -23,7 +24,6 @@ from headlight.views.parts import (
     rounded,
     settings_of,
 )
-from headlight.views.parts.by import ByWhich
 from headlight.views.pictures import Box, BoxPanel, boxes
 from headlight_papers import findings as classifiers
 from headlight_papers.sharpness import (

@@ -9,16 +9,25 @@ import xarray
 from jaxtyping import Bool, Float, Float64
 from torch import Tensor
 
-from headlight.analysis.classifiers.components import Component, KeyMask, by_scope
-from headlight.analysis.classifiers.plan import LabelPositions, Outputs
-from headlight.analysis.classifiers.predictor import CapturedPredictor, search_attention
-from headlight.analysis.positions import array
+from headlight.analysis.batch_runner import array
+from headlight.analysis.classifier_plan import LabelPositions, Outputs
+from headlight.analysis.classifier_predictions import (
+    CapturedPredictor,
+    Component,
+    KeyMask,
+    by_scope,
+    search_attention,
+)
 from headlight.capture import AttentionSite, CapturedModel, LayerRecord
 from headlight.encode.batch import Batch
 from headlight.measures import Scores
-from headlight.measures.adversaries import Adversaries, AdversarySearch
-from headlight.measures.alternatives import RowAlternatives, column_basis
-from headlight.measures.null_space import with_ones
+from headlight.measures.alternatives import (
+    Adversaries,
+    AdversarySearch,
+    RowAlternatives,
+    column_basis,
+)
+from headlight.measures.effective import with_ones
 from headlight.shapes import Weight
 from headlight_papers.studies.instance_adversary import Exact
 

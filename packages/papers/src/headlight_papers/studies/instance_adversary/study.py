@@ -9,19 +9,19 @@ import xarray
 from jaxtyping import Bool, Float, Float64
 from torch import Tensor
 
-from headlight.analysis.classifiers.components import (
+from headlight.analysis.batch_runner import array
+from headlight.analysis.classifier_plan import Classified, Outputs, by_predicted_class
+from headlight.analysis.classifier_predictions import (
     ByComponent,
     Component,
     components_of,
     key_mask,
     mean_largest,
     name_of,
+    random_source,
     slots_by_scope,
 )
-from headlight.analysis.classifiers.importance import random_source
-from headlight.analysis.classifiers.plan import Classified, Outputs, by_predicted_class
-from headlight.analysis.classifiers.study import ClassifierObserver, ClassifierStudy
-from headlight.analysis.positions import array
+from headlight.analysis.classifier_study import ClassifierObserver, ClassifierStudy
 from headlight.analysis.variables import Variable, described, long_names, slots_at, with_slots
 from headlight.capture import (
     AttentionSite,
@@ -31,7 +31,7 @@ from headlight.capture import (
 )
 from headlight.encode.batch import Batch
 from headlight.measures import jensen_shannon, total_variation
-from headlight.measures.adversaries import AdversarySearch
+from headlight.measures.alternatives import AdversarySearch
 from headlight.reduce import Sample, Tally
 from headlight_papers.studies.instance_adversary import InstanceAdversarySettings
 from headlight_papers.studies.instance_adversary.search import (

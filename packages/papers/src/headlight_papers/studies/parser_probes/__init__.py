@@ -3,7 +3,7 @@
 from dataclasses import dataclass, field
 from typing import Annotated, Literal
 
-from headlight.analysis.settings import SentenceSettings
+from headlight.analysis import SentenceSettings
 from headlight.catalogue import Study
 from headlight.errors import UsageError
 from headlight.settings import (
@@ -111,7 +111,7 @@ class ParserProbeSettings(SentenceSettings):
     def check_other_files(self) -> None:
         """The first sentence to learn from is read, and word vectors are there."""
         from headlight.corpora import open_treebank
-        from headlight.corpora.state import source_state
+        from headlight.corpora.hub import source_state
 
         if self.train:
             next(iter(open_treebank(self.train)))

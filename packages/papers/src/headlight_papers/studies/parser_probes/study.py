@@ -13,10 +13,9 @@ from typing import Any
 import numpy as np
 import xarray
 
-from headlight.analysis.folder import RunFolder
+from headlight.analysis.folder import RunFolder, check_disk_space, work_place
 from headlight.analysis.plan import check_repeatable, share_read
 from headlight.analysis.runner import Origin, keep_result
-from headlight.analysis.work_folders import check_disk_space, work_place
 from headlight.capture import CapturedModel
 from headlight.corpora import (
     Corpus,
@@ -26,7 +25,7 @@ from headlight.corpora import (
     read_word_vectors,
 )
 from headlight.corpora.corpus import CorpusCounts
-from headlight.corpora.state import source_digest
+from headlight.corpora.hub import source_digest
 from headlight.files import Location
 from headlight_papers.studies.parser_probes import RANDOM, ParserProbeSettings
 from headlight_papers.studies.parser_probes.batches import (

@@ -12,7 +12,9 @@ import numpy as np
 import torch
 from jaxtyping import Float32
 
+from headlight.analysis import SentenceSettings
 from headlight.analysis.batch_runner import BatchRunner
+from headlight.analysis.folder import check_disk_space
 from headlight.analysis.passes import observe
 from headlight.analysis.plan import (
     check_repeatable,
@@ -22,8 +24,6 @@ from headlight.analysis.plan import (
     encoder_for_one_text,
     model_signature,
 )
-from headlight.analysis.settings import SentenceSettings
-from headlight.analysis.work_folders import check_disk_space
 from headlight.capture import AttentionSite, CapturedModel, Kind, LayerRecord
 from headlight.corpora import Sentence, open_treebank
 from headlight.encode import Counts, Examples, sentences as encode_sentences

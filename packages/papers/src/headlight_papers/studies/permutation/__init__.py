@@ -3,7 +3,7 @@
 from dataclasses import dataclass
 from typing import Literal
 
-from headlight.analysis.settings import KeepSettings, Rows, Scope
+from headlight.analysis import KeepSettings, Rows, Scope
 from headlight.catalogue import Study
 from headlight.settings import AtLeast1, require_distinct
 

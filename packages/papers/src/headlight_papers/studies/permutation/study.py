@@ -11,19 +11,20 @@ import xarray
 from jaxtyping import Bool, Float, Float64
 from torch import Tensor
 
-from headlight.analysis.classifiers.components import (
+from headlight.analysis.classifier_plan import Classified, Outputs
+from headlight.analysis.classifier_predictions import (
     ByComponent,
+    CapturedPredictor,
     Component,
     components_of,
     key_mask,
     mean_largest,
+    median_change,
     name_of,
+    random_source,
     slots_by_scope,
 )
-from headlight.analysis.classifiers.importance import random_source
-from headlight.analysis.classifiers.plan import Classified, Outputs
-from headlight.analysis.classifiers.predictor import CapturedPredictor, median_change
-from headlight.analysis.classifiers.study import ClassifierObserver, ClassifierStudy
+from headlight.analysis.classifier_study import ClassifierObserver, ClassifierStudy
 from headlight.analysis.variables import Variable, described, long_names, slots_at, with_slots
 from headlight.capture import LayerRecord
 from headlight.encode.batch import Batch

@@ -3,11 +3,11 @@
 from dataclasses import dataclass, field
 from typing import Annotated, Literal
 
-from headlight.analysis.settings import TextSettings
+from headlight.analysis import TextSettings
 from headlight.catalogue import Study
 from headlight.errors import UsageError
 from headlight.settings import NO_EFFECT, UNLISTED, AtLeast1, Range, Settings, choices
-from headlight.settings.attribution import Embeddings, MatrixPrecision
+from headlight.settings.flow import Embeddings, MatrixPrecision
 from headlight.vocabulary import Kind
 
 MapKind = Literal["naive", "linear", "mlp"]

@@ -15,10 +15,10 @@ from jaxtyping import Float, Float32, Int64
 from torch import Tensor, nn
 
 from headlight import files
-from headlight.analysis.work_folders import check_disk_space, require_disk_space
+from headlight.analysis.folder import check_disk_space, require_disk_space
 from headlight.capture import CapturedModel
-from headlight.capture.finite import require_finite
-from headlight.capture.hooks import hooked
+from headlight.capture.backward import require_finite
+from headlight.capture.residual_stream import hooked
 from headlight.encode import Encoded, length_batches
 from headlight.encode.batch import Batch
 from headlight.errors import CorpusError, ResultError, RunError, UnsupportedModelError, UsageError

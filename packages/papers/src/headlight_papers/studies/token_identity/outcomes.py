@@ -12,7 +12,7 @@ from typing import Any, Protocol, runtime_checkable
 
 import torch
 
-from headlight.capture.precision import matrix_precision
+from headlight.capture.backward import matrix_precision
 from headlight.run.progress import Progress, show_progress
 from headlight_papers.studies.token_identity import (
     Loss,

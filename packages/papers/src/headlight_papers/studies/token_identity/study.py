@@ -18,11 +18,10 @@ import xarray
 from jaxtyping import Float
 from torch import Tensor
 
-from headlight.analysis.folder import RunFolder
+from headlight.analysis.folder import RunFolder, prepare_work_folders
 from headlight.analysis.plan import share_read
 from headlight.analysis.runner import Origin, keep_result
 from headlight.analysis.text_plan import TextSource, plan_text_study
-from headlight.analysis.work_folders import prepare_work_folders
 from headlight.capture import CapturedModel
 from headlight.errors import ResultError, RunError, UsageError
 from headlight.files import Location, make_folder

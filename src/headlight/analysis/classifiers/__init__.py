@@ -1,1 +1,0 @@
-"""Classifiers in studies: the plan, scores, the effect of removing words and heads."""

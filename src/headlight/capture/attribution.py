@@ -1,0 +1,279 @@
+"""Contributions of input tokens to hidden tokens, by several methods."""
+
+import hashlib
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, fields, replace
+from typing import Any
+
+import numpy as np
+import torch
+from jaxtyping import Bool, Float, Float64, Int64
+from torch import Tensor
+
+from headlight.capture.attribution_run import (
+    Run,
+    portions,
+    prepared,
+    refusing,
+    squared_moves,
+    token_maps,
+)
+from headlight.capture.backward import matrix_precision, require_finite
+from headlight.capture.captured_model import CapturedModel
+from headlight.encode.batch import Batch
+from headlight.errors import CaptureError, UsageError
+from headlight.settings.flow import AttributionSettings
+from headlight.vocabulary import Kind
+
+__all__ = ["Attribution", "attribute"]
+
+Contribution = Float[Tensor, "layer query key"]
+
+
+@dataclass(frozen=True)
+class TextContributions:
+    """The contributions of one text, and their standard errors where they are estimates."""
+
+    contribution: Contribution
+    standard_error: Contribution | None = None
+
+
+def exact(run: Run, memory: int) -> TextContributions:
+    """Contributions from ‖∂e_j/∂x_i‖_F: every dimension of every token is changed."""
+    tokens, dimensions = run.embedded.shape[1:]
+    squares: Tensor | None = None
+    for keys, moved in _all_moves(run, torch.eye(dimensions).to(run.embedded), memory):
+        if squares is None:
+            squares = moved.new_zeros(moved.shape[0], tokens, moved.shape[2])
+        squares.index_add_(1, keys.to(moved.device), moved)
+    assert squares is not None  # noqa: S101 - a text has tokens
+    return TextContributions(shares(squares.sqrt().transpose(1, 2)))
+
+
+def estimate(
+    run: Run, directions: int, generator: np.random.Generator, memory: int
+) -> TextContributions:
+    """Contributions from random changes of every token, the same for all tokens of a text.
+
+    Since all tokens are changed in the same directions, much of the error is common to all
+    contributions to a hidden token, and cancels in their shares.  With as many
+    directions as dimensions the result is exact.
+    """
+    tokens, dimensions = run.embedded.shape[1:]
+    directions = min(directions, dimensions)
+    frame = random_frame(dimensions, directions, generator).to(run.embedded)
+    parts = [moved for _, moved in _all_moves(run, frame, memory)]
+    found = torch.cat(parts, 1)
+    layers, _, queries = found.shape
+    samples = found.reshape(layers, tokens, directions, queries).permute(0, 3, 1, 2)
+    left = 1 - directions / dimensions  # of the directions: what was tried is known exactly
+    return shares_of_samples(samples, left)
+
+
+def _all_moves(
+    run: Run, frame: Float[Tensor, "direction dimension"], memory: int
+) -> Iterator[tuple[Int64[Tensor, " change"], Float64[Tensor, "layer change query"]]]:
+    """Every token changed in every direction: which tokens, and how far hidden ones then move."""
+    tokens, directions = run.embedded.shape[1], len(frame)
+    maps, rest = token_maps(run, tokens * directions, memory)
+    for part in portions(run, tokens * directions, rest):
+        change = torch.arange(part.start, min(part.stop, tokens * directions))
+        keys = change // directions
+        yield keys, squared_moves(run, frame[change % directions], keys, maps).double()
+
+
+def shares(size: Float[Tensor, "layer query key"]) -> Contribution:
+    """Eq. 11: sizes divided by their sum over the input tokens.
+
+    Raises:
+        CaptureError: a hidden token depends on no input token, or in a way that is not finite.
+    """
+    whole = size.sum(-1, keepdim=True)
+    require_finite("the derivative of a hidden token by the input embeddings", whole[None])
+    if not bool((whole > 0).all()):
+        raise CaptureError(
+            "a hidden token has derivatives by the input embeddings that are all 0, so "
+            "contributions to it are not defined."
+        )
+    return size / whole
+
+
+def shares_of_samples(
+    samples: Float[Tensor, "layer query key direction"], left: float
+) -> TextContributions:
+    """Contributions from ‖Jz‖² of each direction, with standard errors by the delta method.
+
+    Args:
+        samples: ‖Jz‖², whose expectation is ‖J‖_F².
+        left: the share of the directions that was not tried; it scales the variance, as in samples
+            without replacement.
+    """
+    size = samples.mean(-1).sqrt()
+    contribution = shares(size)
+    # How c_ij moves with each direction, to first order: √ first, then the division by the sum.
+    moved = (samples - samples.mean(-1, keepdim=True)) / (2 * size.clamp_min(1e-300))[..., None]
+    moved = moved - contribution[..., None] * moved.sum(2, keepdim=True)
+    moved = moved / size.sum(-1)[..., None, None]
+    variance = moved.var(-1) * left / samples.shape[-1]
+    return TextContributions(contribution, variance.sqrt())
+
+
+def random_frame(
+    dimensions: int, directions: int, generator: np.random.Generator
+) -> Float[Tensor, "direction dimension"]:
+    """Orthogonal directions of length √dimensions, uniformly distributed.
+
+    For every matrix J the mean of ‖Jz‖² over them has the expectation ‖J‖_F² (Frobenius norm), with
+    less variance than for independent directions, and none when there are as many as dimensions.
+    """
+    normal = generator.standard_normal((dimensions, directions))
+    basis, triangle = np.linalg.qr(normal)
+    basis = basis * np.sign(np.diagonal(triangle))  # without the signs it would not be uniform
+    return torch.from_numpy(basis.T * np.sqrt(dimensions))
+
+
+def generator_of(text: Batch, seed: int) -> np.random.Generator:
+    """A generator for one text: that of its ids and of the seed, whatever batch it comes in."""
+    ids = [text.input_ids] if text.target_ids is None else [text.input_ids, text.target_ids]
+    digest = hashlib.sha256()
+    for part in ids:
+        digest.update(part.cpu().numpy().tobytes() + b"|")
+    return np.random.default_rng([seed, int.from_bytes(digest.digest()[:8])])
+
+
+@dataclass(frozen=True, eq=False)
+class Attribution:
+    """Contributions of input tokens (key) to hidden tokens (query) at the output of each block.
+
+    Attributes:
+        contribution: c_ij, with query j and key i; rows over the keys of a text sum to 1, padding
+            has 0.
+        standard_error: of the estimate; None where contributions are exact.
+    """
+
+    contribution: Float[Tensor, "layer batch query key"]
+    standard_error: Float[Tensor, "layer batch query key"] | None
+
+
+def attribute(
+    model: CapturedModel,
+    batch: Batch,
+    settings: AttributionSettings | None = None,
+    *,
+    kind: Kind | None = None,
+) -> Attribution:
+    """Contributions of the input tokens of `batch` to its hidden tokens, at every block.
+
+    Row l of the result is the output of block l; the output of the last block is taken after the
+    final norm where a model has one (GPT-2, Llama, T5).  Every text is run by itself without
+    padding, so what it is batched with changes nothing.  The model must not be captured meanwhile.
+
+    Args:
+        model: the model, in float32 or float64.
+        batch: texts, padded on either side.
+        settings: exact or estimated, and of what.
+        kind: ``encoder`` and ``decoder`` are a stack's own inputs in its own hidden tokens,
+            ``cross`` the encoder's inputs in the decoder's; default: the first kind of the model.
+
+    Raises:
+        UsageError: the model has no such kind, is in training mode or in half precision, or the
+            batch has no text for its decoder.
+        UnsupportedModelError: an operation of the model has no forward-mode derivative.
+        CaptureError: the model is being captured, or a hidden token does not depend on the input.
+    """
+    kind = _checked_kind(model, batch, kind)
+    settings = settings or AttributionSettings()
+    found = [_attribute_one(model, text, settings, kind) for text in _single_texts(batch)]
+    places = _Places.of(batch, kind)
+    dtype = model.transformer.dtype
+    errors = [one.standard_error for one in found if one.standard_error is not None]
+    return Attribution(
+        places.spread([one.contribution for one in found]).to(dtype),
+        places.spread(errors).to(dtype) if errors else None,
+    )
+
+
+def _attribute_one(
+    model: CapturedModel, text: Batch, settings: AttributionSettings, kind: Kind
+) -> TextContributions:
+    with (
+        model.running(text.names),
+        prepared(model, text, kind, settings.embeddings) as run,
+        refusing(model.name),
+    ):
+        if settings.method == "exact":
+            return exact(run, settings.memory)
+        generator = generator_of(text, settings.seed)
+        with matrix_precision(settings.precision):
+            return estimate(run, settings.directions, generator, settings.memory)
+
+
+def _checked_kind(model: CapturedModel, batch: Batch, kind: Kind | None) -> Kind:
+    chosen = kind or model.kinds[0]
+    model.sites_of(chosen)
+    if any(module.training for module in model.transformer.modules()):
+        raise UsageError(
+            f"{model.name} is in training mode, where dropout changes it at random; call "
+            "model.eval() first."
+        )
+    if model.transformer.dtype not in (torch.float32, torch.float64):
+        raise UsageError(
+            f"{str(model.transformer.dtype).removeprefix('torch.')} is too coarse for the "
+            f"derivatives of {model.name}; load it in float32."
+        )
+    if chosen != "encoder" and model.has_decoder_inputs and batch.target_ids is None:
+        raise UsageError(
+            f"the batch has no text for the decoder of {model.name}; encode pairs of a source "
+            "and a target, or ask for kind='encoder'."
+        )
+    return chosen
+
+
+def _single_texts(batch: Batch) -> Iterator[Batch]:
+    """Every text as a batch of its own, its padding cut off."""
+    present, present_target = batch.attention_mask.bool(), _target_mask(batch)
+    for row in range(len(batch.lengths)):
+        cut: dict[str, Any] = {}
+        for field in fields(batch):
+            values = getattr(batch, field.name)
+            if values is None:
+                continue
+            values = values[row : row + 1]
+            if isinstance(values, Tensor) and values.ndim == 2:
+                kept = present_target if field.name.startswith("target") else present
+                values = values[:, kept[row]]
+            cut[field.name] = values
+        yield replace(batch, **cut)
+
+
+@dataclass(frozen=True)
+class _Places:
+    """Positions of a batch that are real, for hidden tokens and for input tokens."""
+
+    query: Bool[Tensor, "batch query"]
+    key: Bool[Tensor, "batch key"]
+
+    @classmethod
+    def of(cls, batch: Batch, kind: Kind) -> "_Places":
+        """Return the positions of one kind: of the text, of the target, or of both."""
+        source, target = batch.attention_mask.bool(), _target_mask(batch)
+        has_target = batch.target_mask is not None
+        query = target if has_target and kind != "encoder" else source
+        key = target if has_target and kind == "decoder" else source
+        return cls(query, key)
+
+    def spread(
+        self, values: Sequence[Float[Tensor, "layer ..."]]
+    ) -> Float[Tensor, "layer batch query key"]:
+        """Return the values of each text at its positions in the batch; 0 elsewhere."""
+        batch, queries = self.query.shape
+        whole = values[0].new_zeros(values[0].shape[0], batch, queries, self.key.shape[1])
+        for row, found in enumerate(values):
+            real = self.query[row][:, None] & self.key[row][None, :]
+            whole[:, row, real] = found.flatten(1)
+        return whole
+
+
+def _target_mask(batch: Batch) -> Tensor:
+    mask = batch.attention_mask if batch.target_mask is None else batch.target_mask
+    return mask.to(torch.bool)

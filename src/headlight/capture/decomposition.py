@@ -1,0 +1,380 @@
+"""Decomposition of hidden states, and of attention scores, into parts of the input."""
+
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from typing import Any, Literal
+
+import torch
+from jaxtyping import Float, Float64
+from torch import Tensor
+
+from headlight.capture.captured_model import CapturedModel
+from headlight.capture.network import Attended, LinearPass, linear_pass
+from headlight.capture.network_functions import Addend, gradients, share, slopes_of
+from headlight.capture.own_products import gives_weights
+from headlight.capture.record import AttentionSite
+from headlight.errors import UnsupportedModelError
+from headlight.settings.flow import Slope
+
+__all__ = ["Decomposition", "Side", "decompose", "linear_pass", "share", "slopes_of"]
+
+ComponentKind = Literal["embeddings", "attention", "feed_forward", "other", "bias"]
+"""``other`` are linear maps of blocks without captured attention: of recurrent layers, say."""
+
+Side = Literal["text", "target"]
+"""The tokens of the text, and those that the decoder of an encoder-decoder is given."""
+
+
+@dataclass
+class Component:
+    """Contribution of one part of a model to a logit.
+
+    Attributes:
+        kind: what it is.
+        name: of the parameter, or of the module.
+        site: of attention, and of the feed-forward layer beside it.
+        direct: if nothing but norms came after it.
+        total: through later layers.
+    """
+
+    kind: ComponentKind
+    name: str
+    site: AttentionSite | None
+    direct: float = 0.0
+    total: float = 0.0
+
+
+@dataclass(frozen=True, eq=False)
+class HeadParts:
+    """Contributions of the heads of one attention module to a logit, by attended token."""
+
+    site: AttentionSite
+    direct: Float64[Tensor, "head key"]
+    total: Float64[Tensor, "head key"]
+
+
+@dataclass
+class Decomposition:
+    """A logit, or a difference of logits, as a sum.
+
+    Attributes:
+        value: the sum.
+        token: through all layers, what the embedding of each token adds; by the side of the model.
+        position: the same of other embeddings at its place, such as that of the position.
+        heads: of each attention module, in the order in which they run.
+        components: whose direct parts are the value; the totals of tokens, positions and biases
+            are, too.
+    """
+
+    value: float
+    token: dict[Side, Float64[Tensor, " token"]]
+    position: dict[Side, Float64[Tensor, " token"]]
+    heads: list[HeadParts] = field(default_factory=list)
+    components: list[Component] = field(default_factory=list)
+
+
+def decompose(
+    model: CapturedModel,
+    arguments: Mapping[str, Any],
+    score: Callable[[Any], Float[Tensor, ""]],
+    lengths: Mapping[Side, int],
+    slope: Slope = "zero_origin",
+) -> Decomposition:
+    """Decompose a number in the output of a model for one text.
+
+    Args:
+        model: with its head.
+        arguments: of its forward pass, for one text without padding.
+        score: the number, which is linear in what the model puts out.
+        lengths: tokens of the text, by side.
+        slope: of activations.
+
+    Raises:
+        UnsupportedModelError: the parts do not add up.
+        UsageError: the model is in half precision.
+    """
+    found, table, later = _through_all_layers(model, arguments, score, lengths, slope)
+    cut = linear_pass(model, arguments, slope=slope, cut=True)
+    _add_direct(found, table, later, model, cut, score)
+    found.components = table.in_order()
+    return found
+
+
+@dataclass(frozen=True, eq=False)
+class _Later:
+    """Outputs of heads and linear maps, and the slopes of the whole network there."""
+
+    attention: Sequence[tuple[Attended, Tensor | None]]
+    linear: Sequence[tuple[Tensor, Tensor | None]]
+
+
+def _through_all_layers(
+    model: CapturedModel,
+    arguments: Mapping[str, Any],
+    score: Callable[[Any], Float[Tensor, ""]],
+    lengths: Mapping[Side, int],
+    slope: Slope,
+) -> tuple[Decomposition, "Table", _Later]:
+    """The sum over tokens, positions and biases; its graph is gone when this returns."""
+    sides = _Sides(model, lengths)
+    whole = linear_pass(model, arguments, slope=slope)
+    value = score(whole.output)
+    slopes = slopes_of(value, whole.addends, whole.suspects, model.name)
+    found = Decomposition(float(value.detach()), sides.nothing(), sides.nothing())
+    table = Table(whole.attention)
+    for addend, steep in _pairs(whole.addends, slopes):
+        part = share(steep, addend.value).double()
+        table.of_addend(addend).total += float(part.sum())
+        if sides.has_tokens(addend):
+            by_token = found.token if addend.kind == "token" else found.position
+            side = sides.of(addend.place)
+            by_token[side] += part.reshape(-1, *part.shape[-2:]).sum((0, 2)).cpu()
+    inner = gradients(value, [*(each.context for each in whole.attention), *whole.linear])
+    number = len(whole.attention)
+    attention = [replace(each, context=each.context.detach()) for each in whole.attention]
+    linear = [each.detach() for each in whole.linear]
+    later = _Later(
+        list(zip(attention, inner[:number], strict=True)),
+        list(zip(linear, inner[number:], strict=True)),
+    )
+    return found, table, later
+
+
+def _add_direct(
+    found: Decomposition,
+    table: "Table",
+    later: _Later,
+    model: CapturedModel,
+    cut: LinearPass,
+    score: Callable[[Any], Float[Tensor, ""]],
+) -> None:
+    """The sum over what is written into the residual stream."""
+    slopes = slopes_of(score(cut.output), cut.addends, cut.suspects, model.name)
+    attention, linear = iter(later.attention), iter(later.linear)
+    for addend, slope in zip(cut.addends, slopes, strict=True):
+        if addend.kind == "attention":
+            done, last = next(attention)
+            heads = HeadParts(done.site, by_head(done, slope), by_head(done, last))
+            found.heads.append(heads)
+            component = table.of_attention(done)
+            component.direct, component.total = float(heads.direct.sum()), float(heads.total.sum())
+        elif addend.kind == "linear":
+            put_out, last = next(linear)
+            if slope is not None and bool(slope.any()):
+                component = table.of_linear(addend)
+                component.direct += _sum(slope, addend.value)
+                component.total += _sum(last, put_out)
+        elif slope is not None:
+            table.of_addend(addend).direct += _sum(slope, addend.value)
+
+
+def by_head(done: Attended, slope: Tensor | None) -> Float64[Tensor, "head key"]:
+    """Σ_i α_hij ⟨v_j, g_ih⟩, with g the slope of the context: what comes from each key.
+
+    W^O, a gate before it and all that comes later are in g.
+    """
+    weight, value = done.weight[0], done.value[0]
+    heads, _, keys = weight.shape
+    if slope is None:
+        return torch.zeros(heads, keys, dtype=torch.float64)
+    steep = slope[0].transpose(0, 1)
+    shared = heads // value.shape[0]
+    rows = [
+        (weight[head] * (steep[head] @ value[head // shared].T)).double().sum(0)
+        for head in range(heads)
+    ]
+    return torch.stack(rows).cpu()
+
+
+def _pairs(
+    addends: Sequence[Addend], slopes: Sequence[Tensor | None]
+) -> Iterator[tuple[Addend, Tensor]]:
+    """Yield the addends that the output depends on, with their slopes."""
+    for addend, slope in zip(addends, slopes, strict=True):
+        if slope is not None and bool(slope.any()):
+            yield addend, slope
+
+
+def _sum(slope: Tensor | None, value: Tensor) -> float:
+    return 0.0 if slope is None else float(share(slope, value).double().sum())
+
+
+class _Sides:
+    """Positions of the tokens of a text in the addends."""
+
+    def __init__(self, model: CapturedModel, lengths: Mapping[Side, int]) -> None:
+        network: Any = model.transformer
+        self._lengths = lengths
+        self._encoder = ""
+        if "target" in lengths:
+            encoder = network.get_encoder()
+            self._encoder = next(n for n, each in network.named_modules() if each is encoder)
+
+    def nothing(self) -> dict[Side, Tensor]:
+        """Zeros for every token."""
+        return {
+            side: torch.zeros(tokens, dtype=torch.float64) for side, tokens in self._lengths.items()
+        }
+
+    def of(self, place: str) -> Side:
+        """Return the side of the module that adds."""
+        inside = place == self._encoder or place.startswith(f"{self._encoder}.")
+        return "text" if not self._encoder or inside else "target"
+
+    def has_tokens(self, addend: Addend) -> bool:
+        """Whether it has a row for each token."""
+        shape = addend.value.shape
+        fits = len(shape) >= 2 and shape[-2] == self._lengths[self.of(addend.place)]
+        return addend.block < 0 and fits
+
+
+class Table:
+    """Components in the order in which the model comes to them."""
+
+    def __init__(self, attention: Sequence[Attended]) -> None:
+        self._rows: dict[tuple[Any, ...], Component] = {}
+        self._sites: dict[int, AttentionSite] = {}
+        for each in attention:
+            if each.block >= 0 and each.site.kind != "cross":
+                self._sites.setdefault(each.block, each.site)
+
+    def of_addend(self, addend: Addend) -> Component:
+        """Return the component of an addend."""
+        if addend.kind == "bias":
+            site = self._sites.get(addend.block)
+            return self._row((2, "bias", addend.name, addend.block), "bias", addend.name, site)
+        return self._row((0, "embeddings"), "embeddings", "embeddings", None)
+
+    def of_attention(self, done: Attended) -> Component:
+        """Return the component of the heads of a module."""
+        key = (1, done.block, 0, done.site.kind, done.site.layer)
+        return self._row(key, "attention", done.site.name, done.site)
+
+    def of_linear(self, addend: Addend) -> Component:
+        """Return the component of a linear map that writes into the residual stream."""
+        site = self._sites.get(addend.block)
+        if site is None:
+            return self._row((1, addend.block, 1, addend.place), "other", addend.place, None)
+        return self._row((1, addend.block, 2), "feed_forward", addend.place, site)
+
+    def _row(
+        self, key: tuple[Any, ...], kind: ComponentKind, name: str, site: AttentionSite | None
+    ) -> Component:
+        return self._rows.setdefault(key, Component(kind, name, site))
+
+    def in_order(self) -> list[Component]:
+        """The embeddings, the blocks one after the other, the biases."""
+        return [self._rows[key] for key in sorted(self._rows, key=_place_in_order)]
+
+
+def _place_in_order(key: tuple[Any, ...]) -> tuple[int, int, int]:
+    """Biases stay as the model comes to them."""
+    return (1, key[1], key[2]) if key[0] == 1 else (key[0], 0, 0)
+
+
+@dataclass
+class SideParts:
+    """Addends of one side of a score.
+
+    Attributes:
+        token: what the embedding of the token adds.
+        position: the same of other embeddings, such as that of its position.
+        heads: of each earlier attention module, by head and by the token that it takes from.
+        components: those two, whole modules, feed-forward layers and biases; their ``direct`` parts
+            add up to the score.
+    """
+
+    token: float = 0.0
+    position: float = 0.0
+    heads: list[HeadParts] = field(default_factory=list)
+    components: list[Component] = field(default_factory=list)
+
+
+@dataclass(frozen=True)
+class ScoreParts:
+    """The score of one cell, before masks and biases of positions are added.
+
+    Attributes:
+        value: ⟨q, k⟩ times the scale.
+        query: what the query is made of.
+        key: what the key is made of.
+    """
+
+    value: float
+    query: SideParts
+    key: SideParts
+
+
+def score_parts(
+    model: CapturedModel,
+    arguments: Mapping[str, Any],
+    site: AttentionSite,
+    cell: tuple[int, int, int],
+) -> ScoreParts:
+    """Decompose the score of a cell into its addends, on both sides.
+
+    Args:
+        model: in float32 or float64.
+        arguments: of its forward pass, for one text without padding.
+        site: of the head.
+        cell: head, query and key.
+
+    Raises:
+        UnsupportedModelError: the parts do not add up, or the queries are changed by something
+            that is not linear.
+        UsageError: the model is in half precision.
+    """
+    number = next(at for at, each in enumerate(model.sites) if each is site)
+    head, query, key = cell
+    found = linear_pass(model, arguments, cut=True, last=number)
+    assert found.reached is not None  # noqa: S101 - tracing has seen the site
+    (queries, keys, *_), options = found.reached
+    if gives_weights(options):
+        raise UnsupportedModelError(
+            f"{site.name}: its scores are made in code of its own, where queries and keys are not "
+            "seen, so a score cannot be taken apart."
+        )
+    scale = options.get("scaling")
+    scale = queries.shape[-1] ** -0.5 if scale is None else scale
+    shared = site.heads // site.kv_heads
+    q, k = queries[0, head, query], keys[0, head // shared, key]
+    sides = []
+    for score in (q @ k.detach() * scale, q.detach() @ k * scale):
+        if not score.requires_grad:
+            raise UnsupportedModelError(
+                f"{site.name}: its queries or keys do not depend on the text in a way that can be "
+                "followed."
+            )
+        slopes = slopes_of(score, found.addends, found.suspects, model.name)
+        sides.append(_side(found, slopes))
+    return ScoreParts(float((q @ k).detach() * scale), *sides)
+
+
+def _side(found: Any, slopes: list[Tensor | None]) -> SideParts:
+    side, table = SideParts(), Table(found.attention)
+    attention = iter(found.attention)
+    for addend, slope in zip(found.addends, slopes, strict=True):
+        if addend.kind == "attention":
+            done = next(attention)
+            part = by_head(done, slope)
+            side.heads.append(HeadParts(done.site, part, torch.zeros_like(part)))
+            table.of_attention(done).direct = float(part.sum())
+        elif slope is not None and bool(slope.any()):
+            added = float(share(slope, addend.value).double().sum())
+            if addend.kind == "linear":
+                table.of_linear(addend).direct += added
+                continue
+            table.of_addend(addend).direct += added
+            if addend.kind == "token":
+                side.token += added
+            elif addend.kind in ("embedding", "input"):
+                side.position += added
+    side.components = table.in_order()
+    return side
+
+
+def largest_key(weights: Float64[Tensor, " key"], query: int) -> int:
+    """The key with the largest weight that is neither the first token nor the query, if any is."""
+    others = weights.clone()
+    others[0] = others[query] = -1
+    return int(others.argmax()) if bool((others > 0).any()) else int(weights.argmax())

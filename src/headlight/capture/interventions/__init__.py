@@ -1,1 +1,0 @@
-"""Heads removed, and attention replaced, while a model runs."""

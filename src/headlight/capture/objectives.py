@@ -1,0 +1,425 @@
+"""Objectives whose gradient is taken."""
+
+import hashlib
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager
+from dataclasses import dataclass, fields, replace
+from typing import Any, Literal, Protocol, runtime_checkable
+
+import numpy as np
+import torch
+from jaxtyping import Bool, Float, Int64
+from torch import Tensor, nn
+from torch.nn.functional import cross_entropy
+
+from headlight.capture.residual_stream import hooked
+from headlight.encode.batch import Batch
+from headlight.errors import UsageError
+from headlight.settings import require_choice
+from headlight.vocabulary import CATEGORIES
+
+__all__ = [
+    "NOTHING",
+    "CausalLanguageModel",
+    "MaskedLanguageModel",
+    "Objective",
+    "OwnObjective",
+    "Prepared",
+    "Reduction",
+    "SequenceToSequence",
+]
+
+NOTHING = -100
+"""The label of a position that predicts nothing."""
+
+Reduction = Literal["sum", "mean"]
+"""How the loss of a sequence is made of those of its predicted positions."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Prepared(Batch):
+    """A batch as an objective wants it: some tokens hidden, and what should be predicted.
+
+    Attributes:
+        masked: whether a token of `input_ids` is the mask token, which says nothing of its own.
+        labels: the id that a position should predict, `NOTHING` where none; positions are those of
+            the logits, of the target where there is one.  None where the objective has no such ids.
+    """
+
+    masked: Bool[Tensor, "batch token"]
+    labels: Int64[Tensor, "batch position"] | None
+
+    @staticmethod
+    def of(
+        batch: Batch,
+        *,
+        masked: Bool[Tensor, "batch token"] | None = None,
+        labels: Int64[Tensor, "batch position"] | None = None,
+    ) -> "Prepared":
+        """The batch with what is known beyond it; by default nothing is hidden."""
+        given = {field.name: getattr(batch, field.name) for field in fields(Batch)}
+        if masked is None:
+            masked = torch.zeros_like(batch.input_ids, dtype=torch.bool)
+        return Prepared(**given, masked=masked, labels=labels)
+
+    @property
+    def predicted(self) -> Int64[Tensor, " batch"] | None:
+        """Return the number of positions with a label, by sequence; None without labels."""
+        return None if self.labels is None else (self.labels != NOTHING).sum(-1)
+
+
+@runtime_checkable
+class Objective(Protocol):
+    """Task of a model, and the loss of its answer.
+
+    What happens to a sequence depends on nothing but the sequence, so neither its loss nor its
+    gradients depend on the others in its batch.
+    """
+
+    @property
+    def reduction(self) -> Reduction:
+        """Whether a loss is the sum over the predicted positions of the sequence, or their mean."""
+
+    def prepare(self, batch: Batch) -> Prepared:
+        """The batch as the model is given it; the same for a sequence in every batch."""
+
+    def loss(self, output: Any, batch: Prepared) -> Float[Tensor, " batch"]:
+        """The loss of each sequence in nats, from the model's output; their sum is differentiated.
+
+        Raises:
+            UsageError: the output is not that of a model with the right head.
+        """
+
+    def settings(self) -> Mapping[str, Any]:
+        """Return the settings that the losses depend on besides model and batch, as JSON."""
+
+
+@dataclass(frozen=True)
+class OwnObjective:
+    """A loss of your own.
+
+    Attributes:
+        function: takes the output of the model and the batch, returns one loss per sequence.
+        name: by which a run that is resumed knows that the loss is the same.
+        reduction: what the function does; it is not applied again.
+    """
+
+    function: Callable[[Any, Prepared], Tensor]
+    name: str
+    reduction: Reduction = "mean"
+
+    def prepare(self, batch: Batch) -> Prepared:
+        """The batch as it is."""
+        return Prepared.of(batch)
+
+    def loss(self, output: Any, batch: Prepared) -> Float[Tensor, " batch"]:
+        """Return the losses of the function.
+
+        Raises:
+            UsageError: that is not one number per sequence.
+        """
+        found = self.function(output, batch)
+        if not isinstance(found, Tensor) or found.shape != batch.lengths.shape:
+            shape = tuple(found.shape) if isinstance(found, Tensor) else type(found).__name__
+            raise UsageError(
+                f"the loss {self.name!r} gave {shape}; return a tensor with one loss per sequence, "
+                f"{tuple(batch.lengths.shape)}, so that sequences do not depend on their batch."
+            )
+        return found
+
+    def settings(self) -> dict[str, Any]:
+        """The name."""
+        return {"objective": "own", "name": self.name}
+
+
+@dataclass(frozen=True, kw_only=True)
+class TokenObjective:
+    """Objective of a language model: cross-entropy of the labels of a batch.
+
+    Attributes:
+        reduction: over the predicted positions of a sequence.
+    """
+
+    reduction: Reduction = "sum"
+
+    def __post_init__(self) -> None:
+        require_choice("reduction of the loss", self.reduction, Reduction)
+
+    def loss(self, output: Any, batch: Prepared) -> Float[Tensor, " batch"]:
+        """Cross-entropy of the labels, in nats, by sequence.
+
+        Raises:
+            UsageError: the model has no language-model head.
+        """
+        return losses_of(output, batch.labels, self.reduction)
+
+
+def losses_of(
+    output: Any, labels: Int64[Tensor, "batch position"] | None, reduction: Reduction
+) -> Float[Tensor, " batch"]:
+    """Cross-entropy of the labels, in nats, by sequence; 0 where nothing is predicted.
+
+    Raises:
+        UsageError: the output has no logits, or the batch was prepared for another objective.
+    """
+    logits = getattr(output, "logits", None)
+    if logits is None:
+        raise UsageError(
+            "the model has no language-model head, so there is no loss; load it with "
+            "head='language_model'."
+        )
+    if labels is None:
+        raise UsageError(
+            "this batch was prepared for another objective; let this one prepare the batch."
+        )
+    chosen = labels != NOTHING
+    every = logits.dim() > labels.dim()  # or rows of these alone, see `only_predicted`
+    picked = (
+        logits[chosen] if every else logits
+    )  # before the softmax, which costs as much as the head itself
+    if picked.dtype in (torch.float16, torch.bfloat16):
+        picked = picked.float()
+    errors = picked.new_zeros(labels.shape)
+    errors[chosen] = cross_entropy(picked, labels[chosen], reduction="none")
+    total = errors.sum(-1)
+    reduced: Tensor = total if reduction == "sum" else total / chosen.sum(-1).clamp_min(1)
+    return reduced
+
+
+OTHER = CATEGORIES.index("other")
+
+
+@dataclass(frozen=True, kw_only=True)
+class MaskedLanguageModel(TokenObjective):
+    """Some tokens are hidden, and the model must say which they were.
+
+    Of a sequence of n tokens, special ones included, round(rate · n) are chosen, at least one and
+    never a special one.  A chosen token becomes the mask token, a random piece, or stays.  Which,
+    depends on the seed and the ids of the sequence alone, not on its batch or its padding.
+
+    A token that was replaced is of the category ``other``, whatever it was.  Random pieces are
+    never special ones, which BERT's own program allows.
+
+    Attributes:
+        mask_id: id of the mask token.
+        vocabulary: number of pieces.
+        special_ids: ids that are never chosen, and never put in the place of a piece.
+        rate: share of the tokens that are chosen, above 0 and at most 1.
+        mask_share: share of the chosen tokens that become the mask token.
+        random_share: share of the chosen tokens that become a random piece; the rest stay.
+        seed: another one, other choices.
+        reduction: over the chosen positions of a sequence.
+    """
+
+    mask_id: int
+    vocabulary: int
+    special_ids: frozenset[int]
+    rate: float = 0.15
+    mask_share: float = 0.8
+    random_share: float = 0.1
+    seed: int = 0
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        if not 0 < self.rate <= 1:
+            raise UsageError(f"the masking rate must be above 0 and at most 1, not {self.rate}.")
+        shares = (self.mask_share, self.random_share)
+        if min(shares) < 0 or sum(shares) > 1 + 1e-9:
+            raise UsageError(
+                f"the shares of masks and random pieces among the chosen tokens are {shares[0]} "
+                f"and {shares[1]}; they must not be negative, nor above 1 together."
+            )
+        if all(piece in self.special_ids for piece in range(self.vocabulary)):
+            raise UsageError("the vocabulary has no piece that is not special.")
+
+    @staticmethod
+    def of(tokenizer: Any, **options: Any) -> "MaskedLanguageModel":
+        """With the mask token, the special tokens and the vocabulary of a tokenizer.
+
+        Raises:
+            UsageError: there is no tokenizer, or it has no mask token.
+        """
+        mask = getattr(tokenizer, "mask_token_id", None)
+        if mask is None:
+            raise UsageError(
+                "the tokenizer has no mask token, so nothing can be hidden from the model; give an "
+                "objective of your own."
+            )
+        return MaskedLanguageModel(
+            mask_id=mask,
+            vocabulary=len(tokenizer),
+            special_ids=frozenset(tokenizer.all_special_ids),
+            **options,
+        )
+
+    def prepare(self, batch: Batch) -> Prepared:
+        """Hide some tokens of every sequence."""
+        ids, real = batch.input_ids.cpu().numpy(), batch.attention_mask.cpu().numpy() > 0
+        hidden, labels = ids.copy(), np.full_like(ids, NOTHING)
+        for row, present in enumerate(real):
+            hidden[row, present], labels[row, present] = self.hide(ids[row, present])
+        given = torch.from_numpy(hidden).to(batch.input_ids.device)
+        category = torch.where(given != batch.input_ids, OTHER, batch.category)
+        return Prepared.of(
+            replace(batch, input_ids=given, category=category),
+            masked=(given == self.mask_id) & (batch.attention_mask > 0),
+            labels=torch.from_numpy(labels).to(given.device),
+        )
+
+    def settings(self) -> dict[str, Any]:
+        """The options."""
+        return {
+            "objective": "masked language model",
+            "rate": self.rate,
+            "mask_share": self.mask_share,
+            "random_share": self.random_share,
+            "seed": self.seed,
+            "reduction": self.reduction,
+        }
+
+    def hide(
+        self, ids: Int64[np.ndarray, " token"]
+    ) -> tuple[Int64[np.ndarray, " token"], Int64[np.ndarray, " token"]]:
+        """One sequence as the model is given it, and its labels."""
+        hidden, labels = ids.copy(), np.full_like(ids, NOTHING)
+        candidates = np.flatnonzero([piece not in self.special_ids for piece in ids.tolist()])
+        count = min(len(candidates), max(1, round(self.rate * len(ids))))
+        generator = np.random.default_rng(self._seed_of(ids))
+        chosen = generator.permutation(candidates)[:count]
+        labels[chosen] = ids[chosen]
+        fates, pieces = generator.random(count), self._random_pieces(generator, count)
+        masked = fates < self.mask_share
+        replaced = ~masked & (fates < self.mask_share + self.random_share)
+        hidden[chosen[masked]] = self.mask_id
+        hidden[chosen[replaced]] = pieces[replaced]
+        return hidden, labels
+
+    def _seed_of(self, ids: Int64[np.ndarray, " token"]) -> int:
+        content = f"{self.seed}:".encode() + ids.astype("<i8").tobytes()
+        return int.from_bytes(hashlib.sha256(content).digest()[:16], "little")
+
+    def _random_pieces(
+        self, generator: np.random.Generator, count: int
+    ) -> Int64[np.ndarray, " piece"]:
+        ordinary = np.setdiff1d(np.arange(self.vocabulary), list(self.special_ids))
+        return generator.choice(ordinary, size=count)
+
+
+@dataclass(frozen=True, kw_only=True)
+class CausalLanguageModel(TokenObjective):
+    """Every token predicts the next one of its sequence; the last predicts nothing.
+
+    Attributes:
+        reduction: over the predicted tokens of a sequence.
+    """
+
+    def prepare(self, batch: Batch) -> Prepared:
+        """The batch as it is, with the next tokens as labels."""
+        return Prepared.of(batch, labels=_next(batch.input_ids, batch.attention_mask))
+
+    def settings(self) -> dict[str, Any]:
+        """The options."""
+        return {"objective": "causal language model", "reduction": self.reduction}
+
+
+@dataclass(frozen=True, kw_only=True)
+class SequenceToSequence(TokenObjective):
+    """Every token of the target predicts the next one of it, given the source.
+
+    The decoder is given the true target (teacher forcing), which begins with its start token.
+
+    Attributes:
+        reduction: over the predicted tokens of a target.
+    """
+
+    def prepare(self, batch: Batch) -> Prepared:
+        """The batch as it is, with the next tokens of the target as labels.
+
+        Raises:
+            UsageError: there are no targets.
+        """
+        if batch.target_ids is None or batch.target_mask is None:
+            raise UsageError(
+                "an encoder-decoder predicts a second text, and these examples have one only; use "
+                "pairs."
+            )
+        return Prepared.of(batch, labels=_next(batch.target_ids, batch.target_mask))
+
+    def settings(self) -> dict[str, Any]:
+        """The options."""
+        return {"objective": "sequence to sequence", "reduction": self.reduction}
+
+
+def _next(
+    ids: Int64[Tensor, "batch position"], mask: Int64[Tensor, "batch position"]
+) -> Int64[Tensor, "batch position"]:
+    """The id one position later, where it and its predecessor are no padding."""
+    labels = ids.roll(-1, dims=1)
+    both = (mask > 0) & (mask.roll(-1, dims=1) > 0)
+    both[:, -1] = False
+    return labels.masked_fill(~both, NOTHING)
+
+
+@contextmanager
+def only_predicted(model: Any, objective: Objective, batch: Prepared) -> Iterator[None]:
+    """Within the block a model that predicts hidden tokens makes no other logits.
+
+    They then have one row for each position with a label; `losses_of` takes either.  Nothing is
+    changed for other objectives, which may read all of them, and for models whose projection is no
+    module that sees all positions.
+    """
+    head = _projection(model) if type(objective) is MaskedLanguageModel else None
+    labels = batch.labels
+    if head is None or labels is None:
+        yield
+        return
+
+    def choose(_: nn.Module, arguments: tuple[Any, ...]) -> tuple[Any, ...] | None:
+        states = arguments[0]
+        if states.shape[:-1] != labels.shape:
+            return None
+        return (states[labels != NOTHING], *arguments[1:])
+
+    with hooked([(head.register_forward_pre_hook, choose)]):
+        yield
+
+
+@contextmanager
+def one_position_each(
+    model: Any, places: Int64[Tensor, " batch"]
+) -> Iterator[Callable[[Tensor], Float[Tensor, "batch output"]]]:
+    """Within the block a language model makes logits of one position of each text.
+
+    Args:
+        model: of transformers.
+        places: the position, of each text of the batch that it is given.
+
+    Returns:
+        What takes these rows from the logits of the model, also where its projection is no module
+        that sees all positions, so that it makes them all.
+    """
+    head = _projection(model)
+
+    def choose(_: nn.Module, arguments: tuple[Any, ...]) -> tuple[Any, ...] | None:
+        states = arguments[0]
+        if states.ndim != 3 or len(states) != len(places):
+            return None
+        return (_at(states, places)[:, None], *arguments[1:])
+
+    def rows(logits: Tensor) -> Float[Tensor, "batch output"]:
+        return logits[:, 0] if logits.shape[1] == 1 else _at(logits, places)
+
+    with hooked([] if head is None else [(head.register_forward_pre_hook, choose)]):
+        yield rows
+
+
+def _at(values: Tensor, places: Int64[Tensor, " batch"]) -> Tensor:
+    return values[torch.arange(len(places), device=values.device), places]
+
+
+def _projection(model: Any) -> nn.Module | None:
+    try:
+        found: nn.Module | None = model.get_output_embeddings()
+    except (NotImplementedError, AttributeError):
+        return None
+    return found

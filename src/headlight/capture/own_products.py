@@ -1,0 +1,404 @@
+"""The product of weights and values in a model's own code, and its way to W^O."""
+
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Any
+from weakref import WeakKeyDictionary
+
+import torch
+from torch import Tensor, nn
+
+from headlight.capture.own_layout import Context, Layout, Notation, Step, derive
+from headlight.shapes import Value, Weight
+
+Call = tuple[Tensor, Tensor, Tensor, Tensor | None]
+"""What an attention function is given: queries, keys, values and a mask."""
+
+_KEPT_LAYOUTS = 512
+_layouts: dict[Any, Layout] = {}
+
+
+@dataclass(frozen=True, eq=False)
+class WeightProduct:
+    """Weights times values, where the model has made the weights by itself.
+
+    Attributes:
+        notation: of the operands and of the result.
+        result: of the product.
+        weight: what multiplies the values.
+        value: the values.
+        again: makes the product of other weights, as the model does it.
+        hidden: where the scores were those of keys that are not seen; None where that was lost.
+        masked: whether weights may have been set to zero after the softmax.
+        before: the weights before dropout, where there was one.
+    """
+
+    notation: Notation
+    result: Tensor
+    weight: Tensor
+    value: Tensor
+    again: Callable[[Tensor], Tensor]
+    hidden: Tensor | None
+    masked: bool
+    before: Tensor | None
+
+    def call(self, layout: Layout) -> Call:
+        """Return weights in the place of queries, with which this function has to be called."""
+        weight = layout.weight(self.weight if self.before is None else self.before)
+        return weight, weight.mT, layout.value(self.value), self._visible(layout, weight)
+
+    def _visible(self, layout: Layout, weight: Weight) -> Tensor | None:
+        """Return which keys a query sees: those without a weight may only be far from it."""
+        if self.hidden is None:
+            return (weight != 0).any(1, keepdim=True)
+        seen = None
+        if bool(self.hidden.any()):
+            seen = ~layout.weight(self.hidden) | (weight != 0)
+        if self.masked and bool((weight == 0).any()):
+            weighted = (weight != 0).any(1, keepdim=True)
+            seen = weighted if seen is None else seen & weighted
+        return seen
+
+    def attend(self, own: "OwnAttention", query: Tensor, value: Value) -> tuple[Context, Weight]:
+        """Return the contexts of these weights, as the model makes them, and the weights."""
+        whole = own.arguments[0]
+        if query.shape != whole.shape or value.shape[2] != whole.shape[3]:  # some queries alone
+            part = query[..., : value.shape[2]]
+            return context_of(part, value), part
+        if query is whole and not (torch.is_grad_enabled() and query.requires_grad):
+            return own.context, query
+        return self.context_of(own, query), query
+
+    def context_of(self, own: "OwnAttention", weight: Weight) -> Context:
+        """Return the contexts of other weights."""
+        operand = own.layout.weight_operand(weight, self.weight)
+        if operand is None:  # the model has the same for all texts
+            return context_of(weight, own.arguments[2])
+        return own.layout.context(self.again(operand.to(self.weight.dtype)))
+
+
+@dataclass(frozen=True, eq=False)
+class FusedProduct:
+    """A call of torch's fused attention: the weights are made where they are asked for."""
+
+    notation: Notation
+    result: Tensor
+    query: Tensor
+    key: Tensor
+    value: Tensor
+    mask: Tensor | None
+    scale: float
+
+    @classmethod
+    def of(
+        cls, result: Tensor, arguments: Sequence[Any], options: Mapping[str, Any]
+    ) -> "FusedProduct":
+        """Return that of a call of `torch.nn.functional.scaled_dot_product_attention`."""
+        given = {**dict(zip(_FUSED, arguments, strict=False)), **options}
+        query, key, value = (given[name] for name in _FUSED[:3])
+        mask, scale = given.get("attn_mask"), given.get("scale")
+        if given.get("enable_gqa"):
+            repeats = query.shape[-3] // key.shape[-3]
+            key, value = (each.repeat_interleave(repeats, -3) for each in (key, value))
+        if given.get("is_causal"):
+            shape = (query.shape[-2], key.shape[-2])
+            mask = torch.ones(shape, dtype=torch.bool, device=query.device).tril()
+        notation = Notation.of_matmul(query, value)
+        return cls(notation, result, query, key, value, mask, scale or query.shape[-1] ** -0.5)
+
+    def call(self, layout: Layout) -> Call:
+        """Return queries, keys and values."""
+        lead = self.notation.weight[:-2]
+        query = layout.query(self.query, f"{lead}QE")
+        key = layout.value(self.key, f"{self.notation.value[:-2]}KE")
+        mask = self.mask
+        if mask is not None:
+            mask = layout.weight(mask, f"{lead}QK"[-mask.ndim :])
+        return query, key, layout.value(self.value), mask
+
+    def attend(
+        self, own: "OwnAttention", query: Tensor, value: Value, key: Tensor, mask: Tensor | None
+    ) -> tuple[Context, Weight]:
+        """Return contexts and weights, computed step by step."""
+        repeats = query.shape[1] // key.shape[1]
+        scores = query @ key.repeat_interleave(repeats, 1).mT * self.scale
+        if mask is not None:
+            hides = mask.dtype == torch.bool
+            scores = scores.masked_fill(~mask, -torch.inf) if hides else scores + mask
+        weight = scores.softmax(-1).nan_to_num(0.0)  # of a query that sees nothing
+        return context_of(weight, value), weight
+
+    def context_of(self, own: "OwnAttention", weight: Weight) -> Context:
+        """Return the contexts of other weights."""
+        return context_of(weight, own.arguments[2])
+
+
+_FUSED = ("query", "key", "value", "attn_mask", "dropout_p", "is_causal", "scale", "enable_gqa")
+"""What torch's fused attention is given, in order."""
+
+Product = WeightProduct | FusedProduct
+
+
+@dataclass(frozen=True, eq=False)
+class OwnAttention:
+    """A product that has come to where it is projected, so that its axes have names.
+
+    Attributes:
+        product: of weights and values.
+        layout: of it.
+        given: what the projection is given.
+        axes: how many of its last axes are features.
+    """
+
+    product: Product
+    layout: Layout
+    given: Tensor
+    axes: int
+
+    @classmethod
+    def of(
+        cls, product: Product, steps: Sequence[Step], given: Tensor, axes: int
+    ) -> "OwnAttention":
+        """Return that of a product that went through `steps`.
+
+        Raises:
+            NoLayoutError: its axes cannot be told apart.
+        """
+        path = tuple((step.name, repr(step.plain)) for step in steps)
+        key = product.notation, product.result.shape, path, given.shape, axes
+        if key not in _layouts:
+            if len(_layouts) >= _KEPT_LAYOUTS:
+                _layouts.clear()
+            _layouts[key] = derive(product.notation, product.result, steps, axes)
+        return cls(product, _layouts[key], given, axes)
+
+    @cached_property
+    def arguments(self) -> Call:
+        """Return the arguments of an attention function."""
+        return self.product.call(self.layout)
+
+    @property
+    def options(self) -> dict[str, Any]:
+        """Return the keyword arguments of an attention function."""
+        return {"own_attention": self, "scaling": getattr(self.product, "scale", None)}
+
+    @cached_property
+    def context(self) -> Context:
+        """The contexts as the model itself has made them."""
+        rows = self.layout.rows(self.given, self.axes)
+        return rows.view(*rows.shape[:2], *self.layout.heads)
+
+    def context_of(self, weight: Weight) -> Context:
+        """Return the contexts of other weights, as the model would make them."""
+        return self.product.context_of(self, weight)
+
+
+def attend_eagerly(
+    module: nn.Module,
+    query: Tensor,
+    key: Tensor,
+    value: Value,
+    mask: Tensor | None = None,
+    *,
+    own_attention: OwnAttention,
+    **options: Any,
+) -> tuple[Context, Weight]:
+    """The eager attention function of modules with attention in code of their own."""
+    if isinstance(own_attention.product, FusedProduct):
+        return own_attention.product.attend(own_attention, query, value, key, mask)
+    return own_attention.product.attend(own_attention, query, value)
+
+
+def leave_alone(
+    module: nn.Module, *arguments: Any, own_attention: OwnAttention, **options: Any
+) -> tuple[Context, None]:
+    """The attention function of such modules where nothing is asked of them."""
+    return own_attention.context, None
+
+
+def gives_weights(options: Mapping[str, Any]) -> bool:
+    """Tell whether weights stand in the place of queries in a call of an attention function."""
+    own: OwnAttention | None = options.get("own_attention")
+    return own is not None and isinstance(own.product, WeightProduct)
+
+
+def context_with(weight: Weight, arguments: Sequence[Any], options: Mapping[str, Any]) -> Context:
+    """Return the contexts of other weights, in a call of an attention function."""
+    own: OwnAttention | None = options.get("own_attention")
+    return context_of(weight, arguments[2]) if own is None else own.context_of(weight)
+
+
+def context_of(weight: Weight, value: Value) -> Context:
+    """A V, as ``batch query head head_dim``; grouped heads share values."""
+    repeats = weight.shape[1] // value.shape[1]
+    repeated = value.repeat_interleave(repeats, dim=1) if repeats > 1 else value
+    return (weight @ repeated).transpose(1, 2)
+
+
+Rows = Tensor
+"""``batch query feature``"""
+
+
+class OwnProjection(nn.Module):
+    """W^O that a model multiplies by in its own code, as a module whose hooks are called.
+
+    It is given ``batch query feature``, however the model orders that, and is no part of the model.
+
+    Args:
+        parameter: what is multiplied by.
+        bias: b^O, or nothing.
+        name: of the parameter.
+        matrix: makes ``feature d_model`` of the parameter.
+    """
+
+    def __init__(
+        self, parameter: Tensor, bias: Tensor | None, name: str, matrix: Callable[[Tensor], Tensor]
+    ) -> None:
+        super().__init__()
+        self.name = name
+        self._matrix = matrix
+        self._stored = [parameter, bias]  # in a list, so that they are no parameters of this module
+
+    @property
+    def weight(self) -> Tensor:
+        """W^O as ``feature d_model``."""
+        stored = self._stored[0]
+        assert stored is not None  # noqa: S101 - every projection has one
+        return self._matrix(stored)
+
+    @property
+    def bias(self) -> Tensor | None:
+        """b^O, or nothing."""
+        return self._stored[1]
+
+    def uses(self, operand: Any) -> bool:
+        """Tell whether a factor is the parameter, or the parameter in another shape."""
+        return same_memory(operand, self._stored[0])
+
+    def forward(self, given: Rows, run: Callable[[Rows], Rows]) -> Rows:
+        """Compute as the model does it."""
+        return run(given)
+
+
+@dataclass(frozen=True, eq=False)
+class Route:
+    """The way from an attention module to its W^O.
+
+    Attributes:
+        projection: W^O: a linear map of the model, or the stand-in of a parameter.
+        sequence_first: whether the hidden states of the model are ``token batch size``.
+    """
+
+    projection: nn.Module
+    sequence_first: bool
+
+
+routes: WeakKeyDictionary[nn.Module, Route] = WeakKeyDictionary()
+"""Of every attention module with code of its own that was found in a traced model."""
+
+
+def routes_of(model: nn.Module) -> dict[nn.Module, Route]:
+    """Return the routes of the attention modules of a model."""
+    return {module: routes[module] for module in model.modules() if module in routes}
+
+
+def own_projections(model: nn.Module) -> Iterator[OwnProjection]:
+    """Yield the stand-ins of the parameters that attention of a model is projected by."""
+    found = (route.projection for route in routes_of(model).values())
+    yield from dict.fromkeys(each for each in found if isinstance(each, OwnProjection))
+
+
+@dataclass(frozen=True, eq=False)
+class Use:
+    """One multiplication of contexts by a matrix.
+
+    Attributes:
+        given: the contexts.
+        axes: how many of their last axes are features.
+        operand: the matrix, in the shape in which it is multiplied by.
+        bias: what is added with it.
+        matrix: makes ``feature d_model`` of the operand.
+        run: multiplies other contexts.
+    """
+
+    given: Tensor
+    axes: int
+    operand: Tensor
+    bias: Tensor | None
+    matrix: Callable[[Tensor], Tensor]
+    run: Callable[[Tensor], Tensor]
+
+
+def use_of(
+    func: Callable[..., Any], args: tuple[Any, ...], options: dict[str, Any], place: int
+) -> Use | None:
+    """Return the multiplication that a function of torch does with contexts; None for another.
+
+    Args:
+        func: of torch.
+        args: what it is given.
+        options: the same by name.
+        place: of the contexts among `args`.
+    """
+    name = getattr(func, "__name__", "")
+    given = args[place]
+
+    def run(other: Tensor) -> Tensor:
+        made: Tensor = func(*args[:place], other, *args[place + 1 :], **options)
+        return made
+
+    if name == "linear" and place == 0:
+        operand = args[1] if len(args) > 1 else options["weight"]
+        bias = args[2] if len(args) > 2 else options.get("bias")
+        return Use(given, 1, operand, bias, _transposed, run)
+    if name == "addmm" and place == 1:
+        return Use(given, 1, args[2], args[0], _as_it_is, run)
+    if name in ("matmul", "__matmul__") and place == 0 and args[1].ndim == 2:
+        return Use(given, 1, args[1], None, _as_it_is, run)
+    if name != "einsum" or len(args) != 3:
+        return None
+    terms, _, result = args[0].replace(" ", "").partition("->")
+    operands = terms.split(",")
+    mine, other = operands[place - 1], operands[2 - place]
+    summed = [letter for letter in mine if letter in other and letter not in result]
+    made = [letter for letter in other if letter not in summed]
+    rows = mine[: len(mine) - len(summed)]
+    expected = (rows + "".join(summed), rows + "".join(made))
+    if not summed or "." in args[0] or (mine, result) != expected:
+        return None
+    order = [other.index(letter) for letter in (*summed, *made)]
+
+    def matrix(operand: Tensor) -> Tensor:
+        return operand.permute(order).flatten(0, len(summed) - 1).flatten(1)
+
+    return Use(given, len(summed), args[3 - place], None, matrix, run)
+
+
+def operand_of(parameter: Tensor, operand: Tensor) -> Callable[[Tensor], Tensor]:
+    """Return what makes the operand of a parameter that it is another shape of."""
+    if operand.shape == parameter.shape and operand.stride() == parameter.stride():
+        return _as_it_is
+    if operand.ndim == 2 and operand.stride() == parameter.T.stride():
+        return _transposed
+    shape = operand.shape
+    return lambda stored: stored.reshape(shape)
+
+
+def _as_it_is(operand: Tensor) -> Tensor:
+    return operand
+
+
+def _transposed(operand: Tensor) -> Tensor:
+    return operand.T
+
+
+def same_memory(first: Any, second: Any) -> bool:
+    """Tell whether two tensors are one, or the same numbers in another shape."""
+    if not isinstance(first, Tensor) or not isinstance(second, Tensor):
+        return False
+    return (
+        first.numel() == second.numel()
+        and first.untyped_storage().data_ptr() == second.untyped_storage().data_ptr()
+        and first.storage_offset() == second.storage_offset()
+    )

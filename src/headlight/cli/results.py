@@ -1,0 +1,262 @@
+"""Commands about results: compare, gallery, heads, and the status of a run."""
+
+from itertools import product
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+
+from headlight.cli.help import examples
+from headlight.cli.printing import say, say_json, show
+from headlight.errors import RunError, UsageError
+
+if TYPE_CHECKING:
+    from headlight.files import Location
+
+COMPARE_EXAMPLES = examples(
+    "headlight compare base/ fine-tuned/ --out differences/",
+    ("headlight compare bert/ roberta/ --match behaviour", "models of two shapes"),
+    ("headlight compare step-0/ step-500/ step-1000/", "when does each behaviour arise?"),
+)
+
+
+def compare(
+    runs: Annotated[list[str], typer.Argument(help="Folders of surveys, or their result.nc.")],
+    match: Annotated[
+        str, typer.Option("--match", help="Heads beside each other: by place, or by behaviour.")
+    ] = "place",
+    kind: Annotated[
+        str | None, typer.Option("--kind", help="Of attention, where surveys have several.")
+    ] = None,
+    names: Annotated[
+        str | None, typer.Option("--names", help="What the runs are called, with commas.")
+    ] = None,
+    out: Annotated[
+        Path | None, typer.Option("--out", help="Folder of the result, its page and its tables.")
+    ] = None,
+    overwrite: Annotated[
+        bool, typer.Option("--overwrite", help="Remove the run in --out first.")
+    ] = False,
+    json: Annotated[bool, typer.Option("--json", help="Print all that differs as JSON.")] = False,
+) -> None:
+    """Say which heads differ between surveys: of models, checkpoints, corpora or precisions."""
+    from headlight.analysis.folder import RunFolder
+    from headlight.api import compare as compared
+    from headlight.findings.what_was_read import what_was_read
+    from headlight.result import RESULT, save
+    from headlight.sessions import write_page
+    from headlight.views.result_page import findings, study_terminal, summary, tables
+
+    folder = RunFolder(path=out, overwrite=overwrite)
+    folder.check_free()
+    called = names.split(",") if names else []
+    found = compared(*runs, match=match, kind=kind, names=called)
+    if json:
+        shown = tables(found)
+        changes = shown["changes"].frame.to_dict("records") if "changes" in shown else []
+        read = {"read": what_was_read(found).sentence, "summary": summary(found)}
+        say_json({**read, "findings": findings(found), "changes": changes})
+    else:
+        show(study_terminal(found))
+    with folder.opened() as mine:
+        if mine.output is not None:
+            save(found, mine.output.place / RESULT)
+            page = write_page(found, mine.output)
+            if not json:
+                say(f"report: {page}")
+
+
+GALLERY_EXAMPLES = examples(
+    "headlight gallery run/ --out site/",
+    ("headlight gallery bert/ smollm2/ --out site/ --overwrite", "two models, once more"),
+)
+
+
+def gallery(
+    runs: Annotated[list[str], typer.Argument(help="Folders of surveys, or their result.nc.")],
+    out: Annotated[str, typer.Option("--out", help="Folder of the pages.")],
+    overwrite: Annotated[
+        bool, typer.Option("--overwrite", help="Write into a folder that holds something already.")
+    ] = False,
+    headvis: Annotated[
+        bool, typer.Option("--headvis", help="Write the data of HeadVis as well, into headvis/.")
+    ] = False,
+) -> None:
+    """Write the heads of surveys as pages for any web host, with a search over all models."""
+    from headlight.sessions import gallery as make_gallery
+
+    say(f"gallery: {make_gallery(runs, out, overwrite=overwrite, headvis=headvis)}")
+
+
+HEADS_EXAMPLES = examples(
+    "headlight heads run/ induction",
+    ("headlight heads run/ sink --by norm --json", "as JSON, all heads"),
+)
+
+
+def heads(
+    result: Annotated[str, typer.Argument(help="Folder of a survey, or its result.nc.")],
+    behaviour: Annotated[
+        str | None,
+        typer.Argument(help="What heads are ranked by, such as induction. Default: list them."),
+    ] = None,
+    by: Annotated[str | None, typer.Option("--by", help="The measure that ranks them.")] = None,
+    without_first: Annotated[
+        bool, typer.Option("--without-first", help="Exclude the first token and renormalize.")
+    ] = False,
+    kind: Annotated[
+        str | None, typer.Option("--kind", help="Of attention, where the survey has several.")
+    ] = None,
+    top: Annotated[int, typer.Option(min=1, help="Rows shown of the table.")] = 10,
+    json: Annotated[bool, typer.Option("--json", help="Print all of them as JSON.")] = False,
+) -> None:
+    """Rank the heads of a survey by what they do, with intervals of 95%."""
+    import pandas as pd
+
+    from headlight.api import open as open_result
+    from headlight.catalogue import statistic, statistic_table
+    from headlight.findings import heads as ranked
+    from headlight.findings.estimates import undecided
+    from headlight.findings.head_ranking import VALUE
+    from headlight.findings.statistics import numbers_of, row_label
+    from headlight.result.estimate import Estimate
+    from headlight.result.kinds import of_kind
+    from headlight.views.parts import Table
+    from headlight.views.terminal import terminal
+    from headlight.vocabulary import head_name
+
+    found = open_result(result)
+    if kind is not None:
+        found = of_kind(found, kind)
+    if behaviour is None:
+        say("Heads can be ranked by:")
+        for row in statistic_table():
+            accepted = ", ".join((row.name, *row.also))
+            say(f"  {accepted}: {row_label(found, row)}")
+        return
+    table = ranked(found, behaviour, by=by, without_first=without_first)
+    if json:
+        say_json(table.astype(object).where(table.notna(), None).to_dict("records"))
+        return
+    names = [name for name in table.columns[2:] if not name.endswith(("_low", "_high"))]
+    rows = [
+        {"head": head_name(row["layer"], row["head"])}
+        | {
+            name: format(
+                Estimate.with_ends(row[name], row[f"{name}_low"], row[f"{name}_high"]), ".3f"
+            )
+            for name in names
+        }
+        for row in table.head(top).to_dict("records")
+    ]
+    show(terminal(Table("heads", "", pd.DataFrame(rows))))
+    first = by or names[0]
+    measure = "" if first == VALUE else first
+    numbers = numbers_of(found, statistic(behaviour), measure, without_first=without_first)
+    every = [
+        head_name(*at)
+        for at in product(found["layer"].values.tolist(), found["head"].values.tolist())
+    ]
+    if said := undecided(numbers, every, "which is first"):
+        show(said.strip())
+
+
+Run = Annotated[str, typer.Argument(help="Folder of the run, or its address in a store.")]
+
+STATUS_EXAMPLES = examples(
+    "headlight status run/",
+    "headlight status s3://bucket/run --json",
+)
+MERGE_EXAMPLES = examples(
+    "headlight merge run/",
+    "headlight merge /shared/run",
+)
+
+
+def status(
+    run: Run,
+    json: Annotated[bool, typer.Option("--json", help="Print it as JSON.")] = False,
+) -> None:
+    """Say how far a run has come, and how many processes are at it.
+
+    Reads names of files and some bytes for each block, wherever the workers are.
+    """
+    found = _status(_existing(run))
+    if json:
+        say_json(found)
+        return
+    for each in found["passes"]:
+        say(
+            f"{each['pass']}: {each['blocks']:,} blocks measured "
+            f"({each['examples']:,} examples), {each['workers']} workers at others"
+        )
+    if found["alone"]:
+        say("begun by one process without workers")
+    say("finished: result.nc is there" if found["finished"] else "not finished")
+
+
+def merge(run: Run) -> None:
+    """Make the result of what workers have measured; what is missing is measured first.
+
+    The settings are those of the run's config.yaml.
+    """
+    from headlight import files
+    from headlight.analysis.folder import CONFIG
+    from headlight.catalogue import studies
+    from headlight.cli import app
+    from headlight.result import RESULT
+    from headlight.run.blocks import PLAN, plans, read_plan
+
+    folder = _existing(run)
+    if (folder / RESULT).exists():
+        say(f"{folder / RESULT} is there already")
+        return
+    place = next(plans(folder), None)
+    if place is None:
+        raise UsageError(
+            f"{folder} holds no run with workers; go on with its command and --resume."
+        )
+    name = str(read_plan(place)[0].get("study"))
+    study = studies().get(name)
+    if study is None:
+        raise RunError(
+            f"{place / PLAN} is of {name!r}, which is no study; start over with --overwrite."
+        )
+    config = folder / CONFIG
+    files.open_file(config, own=True, error=RunError).close()
+    words = [study.command, "--config", str(config), "--out", run, "--workers", "join"]
+    app(words, standalone_mode=False)
+
+
+def _existing(run: str) -> "Location":
+    from headlight.files import location
+
+    folder = location(run, error=RunError)
+    if not folder.exists():
+        raise UsageError(f"{folder} is no folder; name that of a run.")
+    return folder
+
+
+def _status(folder: "Location") -> dict[str, Any]:
+    from headlight.result import RESULT
+    from headlight.run.blocks import blocks_done, examples_in, plans, read_plan, workers_in
+    from headlight.run.checkpoint import FILE
+
+    passes = []
+    for place in plans(folder):
+        signature, _ = read_plan(place)
+        names = blocks_done(place)
+        inner = "" if place == folder else f", {place.name}"
+        passes.append(
+            {
+                "pass": f"{signature.get('study', 'run')}{inner}",
+                "blocks": len(names),
+                "examples": sum(examples_in(place, name) for name in names),
+                "workers": workers_in(place),
+            }
+        )
+    finished = (folder / RESULT).exists()
+    alone = not finished and not passes and (folder / FILE).exists()
+    if not (passes or finished or alone):
+        raise UsageError(f"{folder} holds no run; name the folder of one.")
+    return {"folder": str(folder), "finished": finished, "alone": alone, "passes": passes}

@@ -1,0 +1,162 @@
+"""Sentence pairs: MRPC, CoLA, MNLI and their like, one pair at a time."""
+
+import re
+from collections.abc import Iterable, Iterator
+from typing import Any
+
+from headlight.corpora.corpus import Corpus, CorpusCounts, corpus_in_memory, corpus_of_files
+from headlight.corpora.files import Lines, files, text_files
+from headlight.corpora.hub import PREFIX, HubSource, hub_rows
+from headlight.corpora.pairs import PAIR_FORMATS, PairColumns, Row, SentencePair, guess
+from headlight.errors import UsageError
+from headlight.files import Location
+from headlight.settings import require_choice
+
+TASKS = {
+    "mrpc": "mrpc", "msr_paraphrase": "mrpc", "cola": "cola", "mnli": "mnli", "multinli": "mnli",
+}  # fmt: skip
+TASK_NAME = re.compile(rf"(?<![a-z])({'|'.join(TASKS)})(?![a-z])")
+OTHER = "pairs"
+"""What sentence pairs are called that are of none of the three."""
+
+PREFERRED_SPLITS = ("validation", "validation_matched", "dev", "test", "train")
+
+
+def task_of(name: str) -> str | None:
+    """``mrpc``, ``cola`` or ``mnli``, where the name of a file or a data set says so last."""
+    found = TASK_NAME.findall(name.lower())
+    return TASKS[found[-1]] if found else None
+
+
+def open_sentence_pairs(
+    source: str | Location | Iterable[Any],
+    *,
+    format: str | None = None,
+    split: str | None = None,
+    columns: Iterable[str] | None = None,
+    label: str | None = None,
+) -> Corpus[SentencePair]:
+    """Sentence pairs, or single sentences, from a file, a pattern, a folder or a data set.
+
+    Files may be compressed or archives, as for `open_treebank`.  Formats:
+
+    * ``mrpc``: what Microsoft distributes, and GLUE: tabs, a header with ``#1 String``, and
+      quotation marks that are never closed because they are characters;
+    * ``cola``: four columns without a header, the sentence in the last; GLUE's the same;
+    * ``mnli``: JSON lines with ``sentence1``, ``sentence2`` and ``gold_label``, or the same as
+      columns, as GLUE has it.  A pair without a gold label (``-``) has the label None;
+    * ``sst``: the Stanford Sentiment Treebank as lines of a label, a blank and a sentence, in
+      Latin-1;
+    * ``ag_news``: a text, a tab, and the name of its class, without a header;
+    * ``imdb``: JSON lines with ``label``, ``file`` and ``text``, where ``<br />`` is a blank;
+    * ``newsgroups``: a folder or archive of messages in Latin-1, each in the folder of its group;
+      headers, quotations and signatures are left out;
+    * ``tsv``, ``csv``, ``jsonl``: any other columns with a header, or keys.
+
+    Blank lines are passed over; any other line that holds no pair is refused.
+
+    Args:
+        source: A path, a pattern, a folder, ``hf:NAME[:CONFIG][:SPLIT][:COLUMN]`` for a data set of
+            the library ``datasets``, such as ``hf:glue:mrpc:validation``, or pairs, which may also
+            be tuples of a text and its label, or of two texts and their label; an open corpus of
+            pairs stays as it is.
+        format: One of `PAIR_FORMATS`; by default the suffix and the first line of a file say it.
+        split: Of a data set the split, by default the validation split, else the test split, else
+            the training split; of files those that have it in their names, by default all.
+        columns: The name of the column with the sentence, or the names of two; by default they are
+            found by the names that such data sets give them.
+        label: The name of the column with the label; by default it is found in the same way.
+
+    Raises:
+        UsageError: The format is unknown, or options do not go together.
+        CorpusError: There is no such file, nothing matches, or a folder holds no files.
+    """
+    if format is not None:
+        require_choice("format of sentence pairs", format, PAIR_FORMATS)
+    wanted = None if columns is None else tuple(columns)
+    if wanted is not None and len(wanted) not in (1, 2):
+        raise UsageError(f"sentences are in one column or two, not in {len(wanted)}.")
+    if not isinstance(source, str | Location):
+        if split is not None or wanted is not None or label is not None:
+            raise UsageError("only files have parts and columns; leave out split and columns.")
+        return corpus_in_memory(source, "pairs", "pairs", format=format, read=_given)
+    text = str(source)
+    if text.startswith(PREFIX):
+        return _of_hub(text, format, split, wanted, label)
+
+    def read(lines: Lines, _: CorpusCounts) -> Iterator[SentencePair]:
+        chosen = format or guess(lines.suffix, lines, wanted)
+        return _pairs(PAIR_FORMATS[chosen](lines), wanted, label)
+
+    return corpus_of_files(text, "pairs", read, split)
+
+
+def _given(pairs: Iterable[Any]) -> Iterator[SentencePair]:
+    """Yield pairs of objects in memory: pairs, or tuples that end in a label."""
+    for index, pair in enumerate(pairs):
+        if isinstance(pair, SentencePair):
+            yield pair
+        elif isinstance(pair, tuple | list) and len(pair) in (2, 3):
+            sentences = ("first", "second")[: len(pair) - 1]
+            row = dict(zip((*sentences, "label"), pair, strict=True))
+            yield PairColumns(sentences, "label").pair(row, f"pair {index}")
+        else:
+            raise UsageError(
+                f"pair {index} must be a text or two and a label, and {pair!r:.60} is not; give "
+                "tuples such as (text, label), or the path of a file."
+            )
+
+
+def _of_hub(
+    source: str,
+    format: str | None,
+    split: str | None,
+    columns: tuple[str, ...] | None,
+    column_of_labels: str | None,
+) -> Corpus[SentencePair]:
+    parts = HubSource.parse(source, format)
+    if split and parts.split and split != parts.split:
+        raise UsageError(f"{source!r} names a split already; leave out the split {split!r}.")
+    if parts.column and columns is None:
+        columns = (parts.column,)
+    chosen = HubSource(parts.name, parts.config, split or parts.split)
+    label = source.replace("\n", " ")
+
+    def read(_: CorpusCounts) -> Iterator[SentencePair]:
+        rows = hub_rows(chosen, label, PREFERRED_SPLITS)
+        named = ((f"{label}[{index}]", row) for index, row in enumerate(rows))
+        return _pairs(named, columns, column_of_labels)
+
+    return Corpus(label, read, "pairs")
+
+
+def pair_task(source: str | Location, format: str | None = None) -> str:
+    """``mrpc``, ``cola`` or ``mnli``, as sentence pairs are called or look; else ``pairs``.
+
+    Args:
+        source: As for `open_sentence_pairs`.
+        format: One of `PAIR_FORMATS`.
+
+    Raises:
+        CorpusError: The first file cannot be read, or is in no known format.
+    """
+    looks = format or task_of(str(source)) or _look(str(source))
+    return looks if looks in TASKS.values() else OTHER
+
+
+def _look(source: str) -> str:
+    """The format of the first file."""
+    if source.startswith(PREFIX):
+        return OTHER
+    for lines in text_files(files(source)[0]):
+        return guess(lines.suffix, lines, None)
+    return OTHER
+
+
+def _pairs(
+    rows: Iterable[Row], wanted: tuple[str, ...] | None, label: str | None
+) -> Iterator[SentencePair]:
+    columns = None
+    for place, row in rows:
+        columns = columns or PairColumns.of(list(row), wanted, place, label)
+        yield columns.pair(row, place)

@@ -1,0 +1,338 @@
+"""Texts from files of several formats."""
+
+import csv
+import json
+import re
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+
+from headlight.corpora.files import DOCUMENT_LIMIT, LINE_LIMIT, Lines
+from headlight.errors import CorpusError, UsageError
+
+TEMPLATE = (
+    "put them into the template of the model first, with "
+    "tokenizer.apply_chat_template(messages, tokenize=False)"
+)
+"""How messages of a chat become a text."""
+
+BLANK_LINE = re.compile(r"\n\s*\n")
+
+
+@dataclass(frozen=True, slots=True)
+class Document:
+    """A text that stands for itself.
+
+    Attributes:
+        name: Where it begins, for messages: ``"a.txt:12"`` (file and line) or ``"hf:imdb[3]"``.
+        paragraphs: Its units in order, each stripped and not empty.  What a unit is depends on the
+            format: a paragraph of an encyclopedia, one line of plain text, or the whole text.
+    """
+
+    name: str
+    paragraphs: tuple[str, ...]
+
+
+class Draft:
+    """A document that is being read, unit by unit, and may not grow beyond `DOCUMENT_LIMIT`."""
+
+    def __init__(self, name: str) -> None:
+        self.name = name
+        self._paragraphs: list[str] = []
+        self._size = 0
+
+    def add(self, text: str) -> None:
+        """Append a unit; blank ones are left out.
+
+        Raises:
+            CorpusError: The document is now longer than `DOCUMENT_LIMIT` characters.
+        """
+        text = text.strip()
+        if not text:
+            return
+        self._size += len(text)
+        if self._size > DOCUMENT_LIMIT:
+            raise CorpusError(
+                f"{self.name}: the document that begins here is longer than {DOCUMENT_LIMIT:,} "
+                "characters; separate documents by blank lines, or read it with the format 'lines'."
+            )
+        self._paragraphs.append(text)
+
+    def finish(self) -> Document | None:
+        """The document, or None when it holds no text."""
+        return Document(self.name, tuple(self._paragraphs)) if self._paragraphs else None
+
+
+def document_of_value(name: str, value: object, column: str | None = None) -> Document | None:
+    """The document that one cell of a table, one JSON value or one Python object holds.
+
+    A string is split into paragraphs at blank lines (single line breaks stay in the text); a list
+    of strings is taken as the paragraphs themselves.  Nothing (``None``, blanks) gives None.
+
+    Args:
+        name: Of the document.
+        value: What is there.
+        column: Where it stands, for a refusal.
+
+    Raises:
+        CorpusError: The value is neither, or is not valid Unicode, or is messages of a chat.
+    """
+    draft = Draft(name)
+    for paragraph in _paragraphs(name, value, column):
+        demand_characters(paragraph, name)
+        draft.add(paragraph)
+    return draft.finish()
+
+
+def demand_characters(text: str, name: str) -> None:
+    """Refuse what JSON can write and no text can hold.
+
+    Raises:
+        CorpusError: The text holds half of a surrogate pair.
+    """
+    if not text.isascii() and _has_surrogates(text):
+        raise CorpusError(
+            f"{name}: the text holds half of a surrogate pair, which is no character; "
+            "write the file again from the original text."
+        )
+
+
+def holds_chat(value: object) -> bool:
+    """Return whether a value, or what it is as JSON, is messages of a chat.
+
+    These are objects with a role and a content.  Of a text of several lines the first counts as
+    well, as lines of JSON are a chat each.
+    """
+    if isinstance(value, str):
+        return any(holds_chat(_json(part)) for part in (value, value.lstrip().partition("\n")[0]))
+    if isinstance(value, Mapping):
+        return {"role", "content"} <= value.keys() or _are_messages(value.get("messages"))
+    return _are_messages(value)
+
+
+def require_text(text: object, name: str) -> None:
+    """Refuse what is no text, or one without a word.
+
+    Args:
+        text: what is to be read.
+        name: what it is called: ``text``, ``second text``.
+
+    Raises:
+        UsageError: it is so.
+    """
+    if not text and isinstance(text, str | list | tuple):
+        raise UsageError(f"the {name} is empty; write at least one word.")
+    if holds_chat(text):
+        raise UsageError(
+            f"the {name} is messages of a chat, which are not read as such; {TEMPLATE}, and read "
+            "that text."
+        )
+    if not isinstance(text, str):
+        raise UsageError(
+            f"a text is one string, not a {type(text).__name__}; read several one by one, or give "
+            "them to a study, such as headlight.survey."
+        )
+    if text.isspace():
+        raise UsageError(f"the {name} is empty but for blanks; write at least one word.")
+
+
+def refuse_chat(value: object, name: str, column: str | None = None) -> None:
+    """Refuse messages of a chat where texts are read.
+
+    Raises:
+        CorpusError: The value is some.
+    """
+    if holds_chat(value):
+        place = f"the column {column!r} holds" if column else "here are"
+        raise CorpusError(
+            f"{name}: {place} messages of a chat, which are not read as such; {TEMPLATE}, and read "
+            "these texts."
+        )
+
+
+def _are_messages(value: object) -> bool:
+    items = value if isinstance(value, list | tuple) else ()
+    return bool(items) and all(
+        isinstance(item, Mapping) and {"role", "content"} <= item.keys() for item in items
+    )
+
+
+def _json(text: str) -> object:
+    """Return the JSON of a text, if that is a list or an object."""
+    if not text.lstrip().startswith(("[", "{")):
+        return None
+    try:
+        return json.loads(text)
+    except (ValueError, RecursionError):
+        return None
+
+
+def _paragraphs(name: str, value: object, column: str | None) -> Sequence[str]:
+    if value is None:
+        return ()
+    refuse_chat(value, name, column)
+    if isinstance(value, str):
+        return BLANK_LINE.split(value)
+    if isinstance(value, list | tuple):
+        strings = [item for item in value if isinstance(item, str)]
+        if len(strings) == len(value):
+            return strings
+    raise CorpusError(
+        f"{name}: the text must be a string or a list of strings, "
+        f"not {type(value).__name__}; name another column than {column!r}."
+        if column
+        else f"{name}: a text is a string or a list of strings, not {type(value).__name__}."
+    )
+
+
+def _has_surrogates(text: str) -> bool:
+    return any("\ud800" <= character <= "\udfff" for character in text)
+
+
+DEFAULT = "text"
+
+
+def text_column(column: str | None, available: Sequence[str], place: str) -> str:
+    """The column asked for; else ``text``; else the only one there is.
+
+    Raises:
+        CorpusError: There is no such column, or it cannot be told which one is meant.
+    """
+    if column is None and DEFAULT not in available and len(available) == 1:
+        return available[0]
+    wanted = column if column is not None else DEFAULT
+    if wanted not in available:
+        names = ", ".join(map(repr, available)) or "none"
+        raise CorpusError(
+            f"{place}: there is no column {wanted!r}; name one of those there are: {names}."
+        )
+    return wanted
+
+
+def read_jsonl(lines: Lines, column: str | None) -> Iterator[Document]:
+    """One document per line; the key `column` holds its text, or a list of its paragraphs.
+
+    Blank lines, and objects whose text is empty or ``null``, are left out.
+
+    Raises:
+        CorpusError: A line is not a JSON object, or lacks the key.
+    """
+    for line in lines:
+        if not line.strip():
+            continue
+        row = json_object(line, lines.place)
+        if column is None and DEFAULT not in row:
+            refuse_chat(row, lines.place, "messages")
+        name = text_column(column, list(row), lines.place)
+        document = document_of_value(lines.place, row[name], name)
+        if document:
+            yield document
+
+
+def json_object(line: str, place: str) -> dict[str, object]:
+    """The object that a line is.
+
+    Raises:
+        CorpusError: It is none.
+    """
+    try:
+        row = json.loads(line)
+    except (ValueError, RecursionError) as error:
+        raise CorpusError(
+            f"{place}: the line is not JSON ({error}); every line must be one whole object."
+        ) from error
+    if not isinstance(row, dict):
+        refuse_chat(row, place)
+        raise CorpusError(
+            f'{place}: the line must be a JSON object such as {{"text": ...}}, '
+            f"not {type(row).__name__}."
+        )
+    return row
+
+
+class CommaSeparated(csv.excel):
+    """RFC 4180, and strict: a quotation mark that never closes is an error, not one long field."""
+
+    strict = True
+
+
+class TabSeparated(csv.excel_tab):
+    """Tabs separate fields and nothing else counts: quotation marks are characters of the text."""
+
+    quoting = csv.QUOTE_NONE
+
+
+def read_csv(lines: Lines, column: str | None) -> Iterator[Document]:
+    """One document per row of a comma-separated table; fields may be quoted and span lines."""
+    return _rows(lines, column, CommaSeparated)
+
+
+def read_tsv(lines: Lines, column: str | None) -> Iterator[Document]:
+    """One document per line of a tab-separated table, without quoting."""
+    return _rows(lines, column, TabSeparated)
+
+
+def _rows(lines: Lines, column: str | None, dialect: type[csv.Dialect]) -> Iterator[Document]:
+    """One document per row; rows whose text is empty are left out.
+
+    Raises:
+        CorpusError: The table is malformed, a row is too short, or the column is missing.
+    """
+    rows = table_rows(lines, dialect)
+    _, header = next(rows, ("", None))
+    if header is None:
+        return
+    name = text_column(column, header, lines.place)
+    index = header.index(name)
+    for place, row in rows:
+        if row and len(row) <= index:
+            raise CorpusError(
+                f"{place}: the row has {len(row)} fields, but the text is in field {index + 1}; "
+                "complete the row."
+            )
+        document = document_of_value(place, row[index], name) if row else None
+        if document:
+            yield document
+
+
+def table_rows(lines: Lines, dialect: type[csv.Dialect]) -> Iterator[tuple[str, list[str]]]:
+    """The place and the fields of every row, the header first; a blank line has no fields.
+
+    Raises:
+        CorpusError: The table is malformed.
+    """
+    # The limit belongs to the whole process: it is only ever raised, to what a line may hold.
+    csv.field_size_limit(max(csv.field_size_limit(), LINE_LIMIT))
+    own: list[str] = []  # the lines of the row
+    rows = csv.reader(_recorded(lines, own), dialect)
+    while True:
+        place = f"{lines.name}:{lines.number + 1}"
+        own.clear()
+        try:
+            row = next(rows, None)
+        except csv.Error as error:
+            first = lines.number - len(own) + 1 + _line_of_open_quote("".join(own))
+            more = "" if first == lines.number else f" at line {lines.number}"
+            raise CorpusError(
+                f"{lines.name}:{first}: the table is malformed ({error}{more}), in the field that "
+                "begins here; close its quotation marks, as RFC 4180 says."
+            ) from error
+        if row is None:
+            return
+        yield place, row
+
+
+def _recorded(lines: Lines, own: list[str]) -> Iterator[str]:
+    for line in lines:
+        own.append(line)
+        yield line
+
+
+QUOTED = re.compile(r'(?<![^,\r\n])"[^"]*(?:""[^"]*)*("(?=[,\r\n]|\Z))?')
+"""A quoted field; the group is its end, where it has one."""
+
+
+def _line_of_open_quote(row: str) -> int:
+    """Return at which line of a malformed row, from 0, the field begins that does not end."""
+    open_fields = (field for field in QUOTED.finditer(row) if field[1] is None)
+    field = next(open_fields, None)
+    return row.count("\n", 0, field.start()) if field else row.count("\n", 0, len(row) - 1)

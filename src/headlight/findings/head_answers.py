@@ -1,0 +1,383 @@
+"""Sentences of studies of heads: distances, circuits, ablation and null space."""
+
+import numpy as np
+import xarray as xr
+
+from headlight.findings.estimates import (
+    NO_INTERVAL,
+    Estimate,
+    around,
+    around_first,
+    average,
+    between,
+    category_label,
+    estimates,
+    listed,
+    name_of,
+    number,
+    observed,
+    occurs,
+    percent,
+    plural,
+    undecided,
+)
+from headlight.findings.head_ranking import APART, RETRIEVES, WORTH_SAYING
+from headlight.findings.sentences import highlights
+from headlight.vocabulary import head_name
+
+FOUND = 0.5
+"""A needle is found where a model says more than this share of its tokens."""
+
+Place = tuple[int, int]
+"""A layer and a head."""
+
+
+def most(scores: xr.DataArray) -> list[tuple[str, float]]:
+    """Heads and their scores, from the highest; those without one are last.
+
+    Args:
+        scores: over layer and head.
+    """
+    values = scores.transpose("layer", "head").values
+    order = np.argsort(-np.where(np.isfinite(values), values, -np.inf), axis=None, kind="stable")
+    places = zip(*np.unravel_index(order, values.shape), strict=True)
+    layers, heads = scores["layer"].values, scores["head"].values
+    return [(head_name(int(layers[row]), int(heads[column])), float(values[row, column]))
+            for row, column in places]  # fmt: skip
+
+
+def joined_heads(
+    result: xr.Dataset, path: str, number: int
+) -> list[tuple[float, tuple[Place, Place]]]:
+    """The pairs of heads with the highest composition scores.
+
+    Args:
+        result: of the study.
+        path: ``query``, ``key`` or ``value``.
+        number: of pairs at most.
+    """
+    axes = ("layer", "head", "later_layer", "later_head")
+    scores = result["composition"].sel(path=path).transpose(*axes)
+    values = np.where(np.isfinite(scores.values), scores.values, -np.inf)
+    order = np.argsort(-values, axis=None, kind="stable")[:number]
+    found = []
+    for place in zip(*np.unravel_index(order, values.shape), strict=True):
+        if np.isfinite(values[place]):
+            one, two, three, four = (
+                int(result[axis].values[at]) for axis, at in zip(axes, place, strict=True)
+            )
+            found.append((float(values[place]), ((one, two), (three, four))))
+    return found
+
+
+OF_WEIGHTS = "which are the same for all texts and need no interval"
+
+CIRCUIT_ANSWERS = 5
+"""Heads that are named at most."""
+
+
+def circuits(result: xr.Dataset) -> list[str]:
+    """Return findings on which heads complete patterns and retrieve facts, and on their weights."""
+    said = []
+    if "repeated" in result:
+        said += _repeated(result)
+    if "retrieval" in result:
+        said += _retrieval(result)
+    if "copying" in result or "matching" in result:
+        said.append(_weights(result))
+    if "composition" in result:
+        said += _composition(result)
+    return said
+
+
+def _repeated(result: xr.Dataset) -> list[str]:
+    scores = result.sel(behaviour="prefix_matching")
+    said = [
+        f"By {measure}, "
+        f"{_above(scores.sel(measure=measure), 'repeated', WORTH_SAYING, 'induction head')}."
+        for measure in map(str, result["measure"].values)
+    ]
+    first = result.isel(measure=0).sel(behaviour="previous_token")
+    measure = str(first["measure"].values)
+    numbers = estimates(first, "repeated")
+    if (place := numbers.first()) is not None:
+        names = _names(first)
+        head = names[int(np.ravel_multi_index(place, numbers.value.shape))]
+        of_head = f"{number(float(numbers.value[place]))}{around_first(numbers, number)}"
+        said.append(f"Most to the token before goes from {head}: {of_head} by {measure}.")
+        said[-1] += undecided(numbers, names, "which head gives it most")
+    return said
+
+
+def _names(result: xr.Dataset) -> list[str]:
+    """All heads, in the order of estimates."""
+    return [head_name(int(layer), int(head))
+            for layer in result["layer"].values for head in result["head"].values]  # fmt: skip
+
+
+def _retrieval(result: xr.Dataset) -> list[str]:
+    recall = result["recall"].values
+    found = int((recall > FOUND).sum())
+    said = f"The model finds {found} of {plural(len(recall), 'needle')}"
+    if not found:
+        return [f"{said}: there is nothing to say of which heads retrieve."]
+    scores = result.sel(version="paper")
+    heads = [
+        f"by {measure}, "
+        f"{_above(scores.sel(measure=measure), 'retrieval', RETRIEVES, 'retrieval head')}"
+        for measure in map(str, result["measure"].values)
+    ]
+    return [f"{said}; {'; '.join(heads)}."]
+
+
+def _above(result: xr.Dataset, variable: str, bound: float, name: str) -> str:
+    """Return the number of heads that are certainly above a bound, and the first of them."""
+    numbers, names = estimates(result, variable), _names(result)
+    value = numbers.value.ravel()
+    order = np.argsort(-np.where(np.isfinite(value), value, -np.inf), kind="stable")
+    verdicts = np.where(np.isfinite(value), numbers.against(bound).ravel(), "")
+
+    def those(verdict: str) -> list[str]:
+        return [f"{names[at]} ({number(value[at])})" for at in order if verdicts[at] == verdict]
+
+    certain, open_ones, below = map(those, ("above", "inconclusive", "below"))
+    unknown = "" if numbers.known else f": {NO_INTERVAL}"
+    if not certain and not open_ones:
+        if not below:
+            return f"no head has a score as {name}"
+        near = undecided(numbers, names, "which head is nearest").strip()
+        return f"no head is above {bound:g}; the nearest is {below[0]}" + (
+            f"; {near[0].lower()}{near[1:-1]}" if near else ""
+        )
+    more = f"of {plural(len(open_ones), 'head')} it is inconclusive whether they are above{unknown}"
+    first = f"the first being {listed(open_ones[:CIRCUIT_ANSWERS])}"
+    if not certain:
+        return f"no head is certainly above {bound:g}; {more}, {first}"
+    said = f"{plural(len(certain), name)} above {bound:g}"
+    said += f", the first being {listed(certain[:CIRCUIT_ANSWERS])}" if len(certain) > CIRCUIT_ANSWERS else (
+        f": {listed(certain)}"
+    )  # fmt: skip
+    return f"{said}; {more}" if open_ones else said
+
+
+def _weights(result: xr.Dataset) -> str:
+    parts = []
+    for name, called in (("copying", "copying (OV)"), ("matching", "matching (QK)")):
+        if name in result and np.isfinite(result[name]).any():
+            head, score = most(result[name])[0]
+            middle = float(result[name].median())
+            parts.append(
+                f"{called} is highest in {head} ({number(score)}; median {number(middle)})"
+            )
+    return f"Of weights alone, {OF_WEIGHTS}, {' and '.join(parts)}." if parts else (
+        "Weights alone say nothing: no matrices of queries, keys or values were found."
+    )  # fmt: skip
+
+
+def _composition(result: xr.Dataset) -> list[str]:
+    said = []
+    for path in map(str, result["path"].values):
+        for score, (writes, reads) in joined_heads(result, path, 1):
+            said.append(
+                f"{head_name(*reads)} makes its {path} of {head_name(*writes)} ({number(score)})"
+            )
+    return (
+        [f"The strongest compositions, of weights alone, {OF_WEIGHTS}: {'; '.join(said)}."]
+        if said
+        else []
+    )
+
+
+HEAD_ANSWERS = 3
+"""Highlights of a survey that stand above its page; all of them stand on it."""
+
+NOTHING = "No head stands out by the rules of this page."
+"""Where there are none."""
+
+
+def survey(result: xr.Dataset) -> list[str]:
+    """Return what stands out most, how much intervals leave open, and answers of numbers."""
+    every = highlights(result)
+    found = [each.text for each in every[:HEAD_ANSWERS]]
+    found += [each.text for each in every[HEAD_ANSWERS:] if each.kind == "inconclusive"]
+    found = found or [NOTHING]
+    return [*found, *ranks(result), *importance(result), *null_space(result)]
+
+
+def ranks(result: xr.Dataset) -> list[str]:
+    """Whether weight and length go together, pooled and within heads."""
+    if "weight_norm_spearman" not in result:
+        return []
+    pooled = observed(result, "weight_norm_spearman", ("key_group",))
+    names = [str(name) for name in result["key_group"].values]
+    here = [at for at, name in enumerate(names) if np.isfinite(pooled[at]) and occurs(result, name)]
+    if not here:
+        return []
+    at = max(here, key=lambda place: abs(pooled[place]))
+    heads = average(observed(result, "weight_norm_spearman_by_head", key_group=names[at])).item()
+    same = abs(pooled[at] - heads) < APART
+    within = "" if np.isnan(heads) else f", and {number(heads)} within a head on average"
+    differ = ": the difference is one between heads, whose lengths differ"
+    return [
+        f"In these texts weight and length go together most for "
+        f"{category_label(result, names[at])}: Spearman's ρ of α and ‖f(x)‖ is "
+        f"{number(pooled[at])} over the pairs of all heads pooled{within}"
+        f"{'' if same or not within else differ}; {NO_INTERVAL}."
+    ]
+
+
+def distances(result: xr.Dataset) -> list[str]:
+    """Return findings on which two heads are most alike, and on heads of one layer."""
+    measure = str(result["measure"].values[0])
+    between_heads = estimates(result, "distance", ("first", "second"), measure=measure)
+    layers = result["layer"].values
+    names = [
+        name_of(result, int(layer), int(head))
+        for layer, head in zip(layers, result["head"].values, strict=True)
+    ]
+    one, other = np.triu_indices(len(names), 1)
+    apart = between_heads.at((one, other))
+    nearest = apart.times(-1.0)
+    first = nearest.first()
+    if first is None:
+        return ["There is one head, which has nothing to be compared with."]
+
+    def pair(at: tuple[int, ...]) -> str:
+        return f"{names[one[at]]} and {names[other[at]]}"
+
+    said = [
+        f"By {measure}, {pair(first)} attend most alike: {number(float(apart.at(first).value))} "
+        f"nats apart{around(apart.at(first), number, share=False)}, where 0.69 is the most there "
+        "can be."
+    ]
+    if not np.isfinite(nearest.low[first] + nearest.high[first]) and len(nearest.value) > 1:
+        said[0] += f" Which two are most alike is inconclusive: {NO_INTERVAL}."
+    if others := nearest.rivals():
+        more = plural(len(others), "other pair")
+        said[0] += (
+            f" Whether they or {pair(others[0])}"
+            f"{f', or one of {more} in all,' if len(others) > 1 else ''} are most alike is "
+            "inconclusive."
+        )
+    same = layers[one] == layers[other]
+    within, across = (apart.at(each).mean() for each in (same, ~same))
+    if np.isfinite(within.value + across.value):
+        compared = str(within.minus(across).compared(0.0))
+        said.append(
+            f"Heads of one layer are {number(float(within.value))} nats apart on average"
+            f"{around(within, number, share=False)}, heads of different layers "
+            f"{number(float(across.value))}{around(across, number, share=False)}"
+            f"{'; which of the two is less is inconclusive' if compared == 'inconclusive' else ''}."
+        )
+    return said
+
+
+def importance(result: xr.Dataset) -> list[str]:
+    """To which tokens the loss depends most on attention."""
+    if "importance" not in result:
+        return []
+    means = {
+        name: estimates(result, "importance", importance_query="all", importance_key=name).mean()
+        for name in map(str, result["importance_key"].values)
+    }
+    seen = sorted(
+        (name for name in means if means[name].value > 0), key=lambda name: -means[name].value
+    )
+    if not seen:
+        return ["The loss depends on attention to no token: all gradients are 0."]
+    labels = {name: category_label(result, name) for name in seen}
+    most, least = (means[seen[at]] for at in (0, -1))
+    # The unmasked are all tokens but the mask tokens, and no rivals of their parts.
+    parts = [name for name in seen if name != "unmasked"] if seen[0] != "unmasked" else seen
+    ends = ([getattr(means[name], end) for name in parts] for end in ("value", "low", "high"))
+    of_parts = Estimate.with_ends(*map(np.array, ends))
+    others = [labels[parts[at]] for (at,) in of_parts.rivals()]
+    unknown = "" if of_parts.known else f"; this is inconclusive: {NO_INTERVAL}"
+    highest = f"the mean |∂L/∂α| is {number(float(most.value))}{around(most, number, share=False)}"
+    said = f"The loss depends most on attention to {labels[seen[0]]}: {highest}"
+    if others:
+        said = (
+            f"Attention to which tokens the loss depends most on is inconclusive between "
+            f"{listed([labels[seen[0]], *others])}: of {labels[seen[0]]} {highest}"
+        )
+    if len(seen) > 1:
+        said += (
+            f", {number(float(most.value / least.value))} times that of attention to "
+            f"{labels[seen[-1]]}, {number(float(least.value))}{around(least, number, share=False)}"
+        )
+        said += "" if others or unknown else ", where it depends least"
+    said += unknown
+    return [f"{said}."]
+
+
+def ablation(result: xr.Dataset) -> list[str]:
+    """Without which head, or layer, predictions move most, and how many can be spared."""
+    said = []
+    loss, right = float(result["own_loss"]), float(result["own_accuracy"])
+    for scope in ("head", "layer"):
+        if f"{scope}_kl" not in result:
+            continue
+        dims = ("layer", "head")[: result[f"{scope}_kl"].ndim]
+        kl = estimates(result, f"{scope}_kl", dims)
+        first = kl.first()
+        if first is None:
+            continue
+        names = [
+            name_of(result, int(result["layer"].values[at[0]]), *at[1:])
+            for at in (first, *kl.rivals())
+        ]
+        told = f"KL {number(float(kl.value[first]))} nats{around_first(kl, number, share=False)}"
+        median = number(float(np.nanmedian(kl.value)))
+        said.append(
+            f"Predictions move most without {names[0]}: {told}; the median is {median}."
+            + (
+                ""
+                if kl.known
+                else f" Without which {scope} predictions move most is inconclusive: {NO_INTERVAL}."
+            )
+            if len(names) == 1
+            else f"Without which {scope} predictions move most is inconclusive between "
+            f"{between(names, scope)}: without {names[0]} {told}; the median is {median}."
+        )
+        lows = estimates(result, f"{scope}_loss_change", dims).low
+        if np.isfinite(lows).any():
+            there = int(np.isfinite(lows).sum())
+            said.append(
+                f"{int((lows <= 0).sum())} of {there} {scope}s "
+                f"can be removed, one at a time, without a loss that is certainly higher."
+            )
+        break
+    if np.isfinite(loss):
+        said.append(
+            f"With all heads the loss is {number(loss)} nats, and {percent(right)} of predictions "
+            "are correct."
+        )
+    return said
+
+
+def null_space(result: xr.Dataset) -> list[str]:
+    """Return findings on attention that no output shows, and on effective attention."""
+    if "null_dimension" not in result:
+        return []
+    dimension = float(average(np.asarray(result["null_dimension"].values, dtype=np.float64)))
+    weights = result["text_count"]
+    keys = float(result["keys_mean"].weighted(weights).mean())
+    correlation = float(result["effective_correlation"].weighted(weights).mean())
+    whole = estimates(result, "effective_correlation_whole", ())
+    if not dimension > 0:
+        return [
+            f"Texts have {number(keys)} tokens on average, fewer than heads have dimensions: the "
+            "null space is empty, and effective attention is the weight itself."
+        ]
+    unseen = (
+        f"Of texts of {number(keys)} tokens on average, {number(dimension)} dimensions of a row of "
+        f"attention ({percent(dimension / keys)}) cannot be seen in the output of a head."
+    )
+    if not np.isfinite(correlation):
+        even = "Attention is so even that it correlates with nothing, effective attention neither."
+        return [unseen, even]
+    said = (
+        f"Effective attention correlates with the weight by {number(correlation)} on average"
+        f"{around(whole, number, share=False)}."
+    )
+    return [unseen, said]

@@ -1,0 +1,384 @@
+"""Sentences of studies of words: dependency, alignment, and times of words."""
+
+from collections.abc import Callable, Hashable, Iterator, Mapping
+from itertools import product
+from typing import Any, NamedTuple
+
+import numpy as np
+import pandas
+import pandas as pd
+import xarray
+import xarray as xr
+
+from headlight.findings.estimates import (
+    ENDS,
+    Estimate,
+    around,
+    around_first,
+    beside,
+    estimates,
+    interval,
+    many,
+    name_of,
+    percent,
+    seconds,
+    undecided,
+)
+from headlight.findings.what_was_read import independent_units
+from headlight.result.estimate import with_ends
+from headlight.settings import require_choice
+
+ALL = "all"
+"""The relation that stands for every word, punctuation and the root included."""
+UNLISTED = ("root", "punct")
+"""Relations that Table 1 leaves out: no head can find the root, and punctuation is convention."""
+
+
+def base_relation(relation: str) -> str:
+    """Without the subtype: ``nmod`` of ``nmod:poss``."""
+    return relation.partition(":")[0]
+
+
+def best_heads(
+    result: xarray.Dataset, measure: str | None = None, *, min_count: int = 100
+) -> pandas.DataFrame:
+    """The head that finds each relation best, as in Table 1 of Clark et al. (2019).
+
+    Head and offset are chosen on the words that they are evaluated on, as in the paper.  The
+    interval of the accuracy does not know of the choice, so it is one of a head that was named
+    beforehand; `cross_fit` is the accuracy without the luck of the choice, and the lower end of
+    the gain holds for all heads and directions at once.  Of equal heads the first counts, by layer,
+    head and direction.
+
+    Args:
+        result: Of the study.
+        measure: Only this one; by default all.
+        min_count: Rarer relations are left out, as are the root and punctuation.
+
+    Returns:
+        ``measure``, ``relation``, ``count``, ``layer``, ``head``, ``direction``, ``accuracy``,
+        ``low``, ``high``, ``cross_fit`` (chosen on one half of the corpus, estimated on the other),
+        ``baseline`` (the accuracy of the best fixed offset), ``offset``, ``gain`` (the accuracy
+        less the baseline), ``gain_low`` and ``gain_high`` (its interval, over the same sentences):
+        for each measure all words, then the relations, the most frequent first.  Shares of 1,
+        layers and heads from 0.
+
+    Raises:
+        UnknownNameError: the result has no such measure.
+    """
+    measures = result.measure.values if measure is None else [measure]
+    rows = [
+        _best(chosen.sel(relation=name))
+        for chosen in (_of(result, each) for each in measures)
+        for name in _listed(chosen, min_count)
+    ]
+    columns = ["measure", *_COLUMNS, "cross_fit", "baseline", "offset", *_GAIN]
+    return pandas.DataFrame(rows, columns=columns)
+
+
+def gains(result: xarray.Dataset, *dims: str) -> Estimate:
+    """Return what heads find beyond the best fixed offset, on the same words.
+
+    Args:
+        result: Of the study, for one relation.
+        dims: Axes of the accuracy; by default layer, head and direction.
+    """
+    accuracy = estimates(result, "accuracy", dims or _CELL)
+    offsets = estimates(result, "offset_accuracy", ("offset",))
+    return accuracy.minus(offsets.at(offsets.first() or (0,)))
+
+
+def all_heads(
+    result: xarray.Dataset, measure: str, *, relation: str | None = None, min_count: int = 1
+) -> pandas.DataFrame:
+    """Every head, direction and relation; the most accurate first within each relation.
+
+    Args:
+        result: Of the study.
+        measure: One of its measures.
+        relation: Only this one.
+        min_count: Rarer relations are left out; the root and punctuation are there.
+
+    Raises:
+        UnknownNameError: the result has no such measure or relation.
+    """
+    chosen = _of(result, measure)
+    if relation is not None:
+        require_choice("relation", relation, chosen.relation.values)
+        chosen = chosen.sel(relation=[relation])
+    chosen = chosen.isel(relation=np.flatnonzero(chosen["count"].values >= min_count))
+    cells = with_ends(chosen, "accuracy").rename(accuracy_low="low", accuracy_high="high")
+    cells = cells[["accuracy", "low", "high", "count"]].reset_coords(drop=True)
+    frame = cells.to_dataframe(["relation", *_CELL])
+    frame = frame.dropna(subset="accuracy").reset_index()
+    place = frame.relation.map({name: at for at, name in enumerate(chosen.relation.values)})
+    order = np.lexsort((np.arange(len(frame)), -frame.accuracy.to_numpy(), place.to_numpy()))
+    ordered = frame.iloc[order][list(_COLUMNS)].reset_index(drop=True)
+    return ordered.astype({"count": int})
+
+
+_CELL = ("layer", "head", "direction")
+_GAIN = ("gain", "gain_low", "gain_high")
+_COLUMNS = ("relation", "count", "layer", "head", "direction", "accuracy", "low", "high")
+
+
+def _of(result: xarray.Dataset, measure: str) -> xarray.Dataset:
+    require_choice("measure", measure, result.measure.values)
+    return result.sel(measure=measure)
+
+
+def _listed(chosen: xarray.Dataset, min_count: int) -> list[str]:
+    """All words, and the relations that are frequent enough."""
+    enough = chosen.relation.values[chosen["count"].values >= min_count]
+    relations = [str(name) for name in enough if name != ALL]
+    return [ALL, *(name for name in relations if base_relation(name) not in UNLISTED)]
+
+
+def _best(one: xarray.Dataset) -> dict[str, object]:
+    """The best head, and the best offset, for one relation."""
+    accuracy = estimates(one, "accuracy", _CELL)
+    places = accuracy.first() or (0, 0, 0)
+    best = accuracy.at(places)
+    gain = gains(one).simultaneous(independent_units(one)).at(places)
+    cell = one.isel(dict(zip(_CELL, places, strict=True)))
+    offset = one.isel(offset=int(np.argmax(one.offset_accuracy.values)))
+    return {
+        "measure": str(one.measure.item()),
+        "relation": str(one.relation.item()),
+        "count": int(one["count"]),
+        "layer": int(cell["layer"]),
+        "head": int(cell["head"]),
+        "direction": str(cell["direction"].item()),
+        "accuracy": float(best.value),
+        "low": float(best.low),
+        "high": float(best.high),
+        "cross_fit": float(accuracy.largest().value),
+        "baseline": float(offset.offset_accuracy),
+        "offset": int(offset.offset),
+        "gain": float(cell["gain"]),
+        "gain_low": float(gain.low),
+        "gain_high": float(gain.high),
+    }
+
+
+NUMBERS = ("start_error", "end_error", "inside", "on_path")
+PREFIXES = {"chosen_": "chosen heads", "": "best layer", "head_": "best head"}
+"""What is put together, by the prefix of its variables."""
+
+
+def are_of_speech(result: xr.Dataset) -> bool:
+    """Whether a result of alignment is of recordings."""
+    return "on_path" in result
+
+
+def times_known(result: xr.Dataset) -> bool:
+    """Whether times of words were given, so that errors are known."""
+    return "start_error" in result
+
+
+def ways_to_time(result: xr.Dataset) -> pd.DataFrame:
+    """The chosen heads, the best layer and the best head of each measure and step, the best first.
+
+    The best has the smallest error of beginnings, in seconds; where no times are known, it gives
+    most to its own path.  `cross_fit` is that number without the luck of having been chosen.
+    """
+    return pd.DataFrame([row for row, _ in judged_ways(result)])
+
+
+def judged_ways(result: xr.Dataset) -> list[tuple[dict[str, Any], Estimate]]:
+    """Return the rows of `ways_to_time`, each with the number that it is judged by."""
+    sign = 1 if times_known(result) else -1
+    return sorted(_rows(result), key=lambda way: sign * float(way[1].value))
+
+
+def _rows(result: xr.Dataset) -> Iterator[tuple[dict[str, Any], Estimate]]:
+    sign = 1 if times_known(result) else -1
+    judged = "start_error" if times_known(result) else "on_path"
+    for prefix, called in PREFIXES.items():
+        if f"{prefix}{judged}" not in result:
+            continue
+        for name in NUMBERS:
+            result = with_ends(result, f"{prefix}{name}")
+        for measure in map(str, result["measure"].values):
+            for step in map(str, result["step"].values):
+                cell = result.sel(measure=measure, step=step)
+                dims = tuple(map(str, cell[f"{prefix}{judged}"].dims))
+                every = estimates(cell, f"{prefix}{judged}", dims)
+                lowest = every.times(-sign)
+                places = lowest.first() or (0,) * len(dims)
+                where = dict(zip(dims, places, strict=True))
+                best = cell.isel(where)
+                name = called
+                if where:
+                    head = [int(best["head"])] if "head" in where else []
+                    place_name = name_of(result, int(best["layer"]), *head)
+                    name = f"best {place_name}" if prefix == "" else f"{called} {place_name}"
+                numbers = {
+                    f"{number}{bound}": float(best[f"{prefix}{number}{bound}"])
+                    for number in NUMBERS
+                    for bound in ENDS
+                    if f"{prefix}{number}{bound}" in best
+                }
+                fitted = -sign * float(lowest.largest().value) if where else np.nan
+                row = {"way": name, "measure": measure, "step": step, **numbers}
+                yield row | {"cross_fit": fitted}, every.at(places)
+
+
+RARE = 100
+"""Relations of fewer words, or of a twentieth of a small treebank, are not counted."""
+
+
+def dependency(result: xr.Dataset) -> list[str]:
+    """The best head beside the best fixed offset, and how many relations have a better head."""
+    fewest = min(RARE, int(result["count"].sel(relation=ALL)) // 20)
+    found = best_heads(result, min_count=fewest)
+    every = found[found["relation"] == ALL].sort_values("accuracy", ascending=False)
+    best = every.to_dict("records")[0]
+    words = result.sel(relation=ALL)
+    offset = estimates(words, "offset_accuracy", (), offset=best["offset"])
+    called = f"the {percent(best['baseline'])}{around(offset)} of the best fixed offset"
+    axes = ("measure", "layer", "head", "direction")
+    heads = estimates(words, "accuracy", axes)
+    gain = gains(words, *axes)
+    chosen = gain.simultaneous(independent_units(result)).at(gain.first() or (0,) * len(axes))
+    beyond = beside(heads, offset, called, chosen)
+    said = [
+        f"{head_of_row(result, best)} finds the governor of {percent(best['accuracy'])} of words"
+        f"{around_first(heads)}, {beyond}.{undecided_heads(words)}"
+    ]
+    relations = found[(found["measure"] == best["measure"]) & (found["relation"] != ALL)]
+    if len(relations):
+        rows = relations.to_dict("records")
+        verdicts = np.array([estimate_of_row(row, "gain", "gain_").against(0.0) for row in rows])
+        said.append(
+            f"Of {len(rows)} relations, {many(verdicts)} have a head that is better than the best "
+            f"offset ({_counted_in(result)})."
+        )
+    return said
+
+
+def estimate_of_row(
+    row: Mapping[Hashable, Any], name: str = "accuracy", ends: str = ""
+) -> Estimate:
+    """Return the number of a row of a table, with its interval."""
+    names = (name, f"{ends}low", f"{ends}high")
+    return Estimate.with_ends(*(np.asarray(row[each], dtype=np.float64) for each in names))
+
+
+def candidate_heads(result: xr.Dataset) -> int:
+    """Return among how many heads and directions the best was chosen."""
+    return int(np.prod([result.sizes[dim] for dim in ("layer", "head", "direction")]))
+
+
+def _counted_in(result: xr.Dataset) -> str:
+    return f"counting in that each was chosen of {candidate_heads(result):,} on these very words"
+
+
+def head_of_row(result: xr.Dataset, row: Mapping[Hashable, Any]) -> str:
+    """Return the name of a head, and the measure that it is judged by."""
+    return f"{name_of(result, row['layer'], row['head'])} by {row['measure']}"
+
+
+def undecided_heads(found: xr.Dataset) -> str:
+    """Return a sentence where other heads, by any measure, may find most as well, or nothing."""
+    dims = ("measure", "layer", "head")
+    numbers = estimates(found, "accuracy", (*dims, "direction"))
+    better = np.nan_to_num(numbers.value, nan=-1).argmax(-1)  # direction of each
+    best = numbers.at((*np.indices(better.shape), better))
+    names = [head_of_row(found, dict(zip(dims, place, strict=True)))
+             for place in product(*(found[dim].values.tolist() for dim in dims))]  # fmt: skip
+    return undecided(best, names, "which head finds most")
+
+
+def alignment(result: xr.Dataset) -> list[str]:
+    """Return findings on the lowest error rate, and on the next."""
+    if are_of_speech(result):
+        return _times(result)
+    ways = sorted(_ways(result), key=lambda way: way.lowest)
+    if not ways:
+        return ["No link could be judged."]
+    names = [way.name for way in ways]
+    listed = [" (".join(name.split(", ", 1)) + ")" * (", " in name) for name in names]
+    every = Estimate.joined([way.rates for way in ways])
+    said = (
+        f"Words are linked best by {names[0]}: its alignment error rate is "
+        f"{percent(ways[0].lowest)}{around_first(every, lowest=True)}, with the layer chosen on "
+        "these very gold links"
+    )
+    if len(ways) > 1:
+        said += f"; next comes {names[1]} with {percent(ways[1].lowest)}{around(ways[1].best)}"
+    lowest = Estimate.joined([way.best for way in ways]).times(-1.0)
+    return [f"{said}.{undecided(lowest, listed, 'what links words best', 'way')}"]
+
+
+def _times(result: xr.Dataset) -> list[str]:
+    """Return findings on how well times of words are found, beside the heads chosen before."""
+    found, numbers = zip(*judged_ways(result), strict=True)
+    judged = Estimate.joined(numbers)
+    if not times_known(result):
+        best, names = found[0], [f"{row['way']} by {row['measure']}" for row in found]
+        return [
+            f"Of what words give to sound, {names[0]} gives most to one path through it, "
+            f"{percent(best['on_path'])}{_ends(best, 'on_path', percent)}; no times of words are "
+            "known, so that it cannot be said how far this is from them."
+            + undecided(judged, names, "what gives most to one path", "way")
+        ]
+    others = [row for row in found if row["way"] != "chosen heads"]
+    chosen = [row for row in found if row["way"] == "chosen heads"]
+    said = [
+        f"{_way(row)} {'find' if row['way'] == 'chosen heads' else 'finds'} the beginnings of "
+        "words with a mean error of "
+        f"{seconds(row['start_error'])}{_ends(row, 'start_error', seconds)}."
+        for row in (*chosen[:1], others[0])
+    ]
+    if chosen:
+        said[1] = f"{said[1][:-1]}; it was chosen by these very times, and the others were not."
+    names = [f"the {row['way']} by {row['measure']} ({row['step']})" for row in found]
+    said[-1] += undecided(judged.times(-1.0), names, "which way has the smallest error", "way")
+    return said
+
+
+def _ends(row: Mapping[str, Any], name: str, written: Callable[[float], str]) -> str:
+    """Return the interval of the number of a row in brackets, with its value by cross-fit."""
+    brackets = interval(row[f"{name}_low"], row[f"{name}_high"], written)
+    if not brackets or np.isnan(row["cross_fit"]):
+        return brackets
+    return f"{brackets[:-1]}; {written(row['cross_fit'])} by cross-fit)"
+
+
+def _way(row: Mapping[Hashable, Any]) -> str:
+    name = f"The {row['way']} by {row['measure']}"
+    return f"{name}, where the word is {'read' if row['step'] == 'input' else 'predicted'},"
+
+
+class _Way(NamedTuple):
+    """The error rates of a way to link words: of all layers, or one number."""
+
+    name: str
+    rates: Estimate
+    best: Estimate
+
+    @property
+    def lowest(self) -> float:
+        """The error rate of the best layer."""
+        return float(self.best.value)
+
+
+def _ways(result: xr.Dataset) -> Iterator[_Way]:
+    """The best layer of each measure and step, or extraction, and measures of the input."""
+    for prefix in ("", "similarity_", "input_"):
+        name = f"{prefix}error_rate"
+        if name not in result:
+            continue
+        labels = [str(dim) for dim in result[name].dims if dim != "layer"]
+        layers = [str(dim) for dim in result[name].dims if dim == "layer"]
+        numbers = estimates(result, name, (*labels, *layers))
+        for place in np.ndindex(*numbers.value.shape[: len(labels)]):
+            rates = numbers.at(place)
+            first = rates.times(-1.0).first()
+            if first is None:
+                continue
+            names = [str(result[dim].values[at]) for dim, at in zip(labels, place, strict=True)]
+            if layers:
+                names.append(f"layer {int(result['layer'].values[first[0]])}")
+            yield _Way(", ".join(names), rates, rates.at(first))

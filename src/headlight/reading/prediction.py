@@ -1,0 +1,287 @@
+"""Predictions taken apart into tokens, heads, layers and biases."""
+
+from dataclasses import dataclass
+from typing import Any, ClassVar
+
+import numpy as np
+import pandas as pd
+import torch
+import xarray
+from jaxtyping import Float
+from torch import Tensor, nn
+
+from headlight.capture import CapturedModel
+from headlight.capture.decomposition import Decomposition, Side, decompose
+from headlight.capture.one_text import one_text
+from headlight.capture.residual_stream import hooked
+from headlight.catalogue.questions import PredictionSettings
+from headlight.encode import Encoded
+from headlight.errors import UnsupportedModelError, UsageError
+from headlight.reading.prediction_targets import Place, Target, place_of, target_of
+from headlight.reading.routes import TextResult, answers, origin
+from headlight.settings import require_choice
+
+__all__ = ["Prediction", "predict"]
+
+SAME = 1e-3
+"""How far a logit of the linear network may be from the model's own, relative to the largest."""
+
+
+@dataclass(frozen=True, eq=False)
+class Prediction(TextResult):
+    """Decomposition of a logit, or of the difference of two.
+
+    Attributes:
+        dataset: in units of the logit:
+
+            * ``token_total`` and ``position_total``, over ``token``: what the embedding of each
+              token, and that of its position, add through all layers;
+            * ``direct`` and ``total``, over ``component``: what the embeddings, each attention
+              module, each feed-forward layer and each bias add, if nothing but norms came after
+              it, and through later layers;
+            * ``head_direct`` and ``head_total``, over ``site``, ``head`` and ``token``: the same of
+              each head, by the token that it attends to.
+
+            ``logit`` is the sum of ``direct``, and also that of ``token_total``, ``position_total``
+            and the ``total`` of biases; ``remainder_direct`` and ``remainder_total`` are what is
+            missing.  Its attributes say what was asked for.
+    """
+
+    dataset: xarray.Dataset
+    called: ClassVar[str] = "a prediction is"
+
+    def __getitem__(self, name: str) -> xarray.DataArray:
+        return self.dataset[name]
+
+    @property
+    def logit(self) -> float:
+        """Return the explained number: a logit, or the difference of two."""
+        return float(self.dataset["logit"])
+
+    def to_dataframe(self, name: str = "component") -> pd.DataFrame:
+        """A table, the largest first.
+
+        Args:
+            name: ``component``, ``token`` or ``head``: which parts.
+
+        Raises:
+            UsageError: it is none of these.
+        """
+        require_choice("table", name, ("component", "token", "head"))
+        from headlight.views.reading.prediction import frame_of
+
+        return frame_of(self.dataset, name)
+
+    def as_json(self) -> dict[str, Any]:
+        """All numbers, as JSON can hold them."""
+        tables = {
+            name: self.to_dataframe(name).to_dict("records")
+            for name in ("token", "component", "head")
+        }
+        numbers = ("logit", "remainder_direct", "remainder_total")
+        return super().as_json() | {name: float(self.dataset[name]) for name in numbers} | tables
+
+    def __str__(self) -> str:
+        from headlight.views.reading.prediction import sentence
+
+        return sentence(self.dataset)
+
+    __repr__ = __str__
+
+
+@answers("predict")
+def predict(
+    model: CapturedModel,
+    text: str,
+    pair: str | None,
+    settings: PredictionSettings,
+    *,
+    command: str | None,
+) -> Prediction:
+    """Decompose a prediction into its addends.
+
+    Statistics of norms, attention weights and slopes of activations are taken as constants of the
+    text; the logit is then a sum of what the embeddings and biases add, and of what heads and
+    layers write (ALTI-Logit, Ferrando et al. 2023; DecompX, Modarressi et al. 2023).  The model has
+    its head, in float32 or float64.
+
+    Raises:
+        MissingHeadError: the model predicts nothing.
+        UsageError: no tokenizer, an empty or too long text, an unknown word or class, no such
+            position, or the model is in half precision.
+        UnsupportedModelError: the parts do not add up, attention cannot be captured exactly, or the
+            model reads its text twice.
+    """
+    if model.reads_twice:
+        raise UnsupportedModelError(
+            f"{model.name} reads its text in the encoder and again, moved by one place, in the "
+            "decoder, so what it predicts is no sum over the tokens of one text; take a classifier "
+            "that reads once."
+        )
+    model, example = one_text(
+        model, text, pair, None, purpose="a prediction needs text", predicts=True
+    )
+    place = place_of(model, example, settings.position)
+    batch = model.collate([example])
+    own = model.run(batch).logits[0].detach()
+    logits = (own if place.index is None else own[place.index]).cpu().double()
+    ends = text if pair is None else pair
+    first = _target(model, settings.target, place, ends, logits)
+    against = settings.against
+    second = None if against is None else target_of(model, against, place, ends)
+    if second is not None and second.number == first.number:
+        raise UsageError(
+            f"{settings.target!r} and {against!r} are the same output of {model.name} "
+            f"({first.name!r}), and differ by nothing; ask for others."
+        )
+
+    def score(output: Any) -> Float[Tensor, ""]:
+        found = output.logits[0]
+        if place.index is not None:
+            found = found[place.index if len(found) == len(own) else 0]
+        chosen: Tensor = found[first.number]
+        return chosen if second is None else chosen - found[second.number]
+
+    lengths: dict[Side, int] = {"text": len(example.ids)}
+    if example.target:
+        lengths["target"] = len(example.target)
+    with model.running(batch.names), _one_position(model.transformer, place, lengths):
+        found = decompose(model, model.inputs(batch), score, lengths, settings.slope)
+    wanted = float(logits[first.number] - (0 if second is None else logits[second.number]))
+    if not abs(found.value - wanted) <= SAME * float(logits.abs().max()):
+        raise UnsupportedModelError(
+            f"{model.name} computes {wanted:.4g} and its linear network {found.value:.4g}, so its "
+            "prediction cannot be taken apart."
+        )
+    return Prediction(
+        _dataset(
+            found,
+            _tokens(model, example),
+            origin(
+                model,
+                text,
+                pair,
+                title="What a prediction is made of",
+                stage="prediction",
+                target=first.name,
+                against="" if second is None else second.name,
+                predicted=_name(model, place, int(logits.argmax())),
+                probability=float(logits.softmax(-1)[first.number]),
+                position=-1 if place.index is None else place.index,
+                position_side=place.side,
+                classes=int(place.classes),
+                slope=settings.slope,
+                notes=" ".join(each.note for each in (first, second) if each and each.note),
+                command=command or "",
+                tokens=len(example.ids) + len(example.target),
+            ),
+        )
+    )
+
+
+def _target(
+    model: CapturedModel, word: str | None, place: Place, text: str, logits: Tensor
+) -> Target:
+    """The one that is asked for, or what is predicted."""
+    if word is not None:
+        return target_of(model, word, place, text)
+    number = int(logits.argmax())
+    return Target(number, _name(model, place, number))
+
+
+def _name(model: CapturedModel, place: Place, number: int) -> str:
+    network: Any = model.transformer
+    tokenizer: Any = model.tokenizer
+    if place.classes:
+        return str(network.config.id2label[number])
+    piece = tokenizer.convert_ids_to_tokens(number)
+    # A vocabulary may be filled up with places that no piece has.
+    return f"id {number}" if piece is None else str(piece)
+
+
+def _one_position(network: Any, place: Place, lengths: dict[Side, int]) -> Any:
+    """Within the block, logits of a vocabulary are those of one position."""
+    head = network.get_output_embeddings()
+    index, tokens = place.index, lengths["target" if "target" in lengths else "text"]
+
+    def choose(_: nn.Module, arguments: tuple[Any, ...]) -> tuple[Any, ...] | None:
+        states = arguments[0]
+        if index is None or states.ndim != 3 or states.shape[1] != tokens:
+            return None
+        return (states[:, index : index + 1], *arguments[1:])
+
+    return hooked([] if head is None else [(head.register_forward_pre_hook, choose)])
+
+
+def _tokens(model: CapturedModel, example: Encoded) -> dict[Side, list[str]]:
+    tokenizer: Any = model.tokenizer
+    found: dict[Side, list[str]] = {"text": tokenizer.convert_ids_to_tokens(list(example.ids))}
+    if example.target:
+        found["target"] = tokenizer.convert_ids_to_tokens(list(example.target))
+    return found
+
+
+def _dataset(
+    found: Decomposition, tokens: dict[Side, list[str]], attributes: dict[str, Any]
+) -> xarray.Dataset:
+    sides = list(tokens)
+    starts = {side: sum(len(tokens[each]) for each in sides[:at]) for at, side in enumerate(sides)}
+    count = sum(map(len, tokens.values()))
+    heads = max(len(each.direct) for each in found.heads)
+    shape = (len(found.heads), heads, count)
+    direct, total = np.full(shape, np.nan), np.full(shape, np.nan)
+    for row, each in enumerate(found.heads):
+        source = "target" if "target" in tokens and each.site.kind == "decoder" else "text"
+        start = starts[source]  # type: ignore[index]
+        keys = slice(start, start + each.direct.shape[1])
+        for values, part in ((direct, each.direct), (total, each.total)):
+            values[row, : len(part)] = 0.0
+            values[row, : len(part), keys] = part.numpy()
+    parts = found.components
+    by_token = torch.cat([found.token[side] for side in sides]).numpy()
+    by_position = torch.cat([found.position[side] for side in sides]).numpy()
+    biases = sum(each.total for each in parts if each.kind == "bias")
+    unit = {"units": "logit"}
+
+    def said(name: str) -> dict[str, str]:
+        return {"long_name": name, **unit}
+
+    return xarray.Dataset(
+        {
+            "logit": ((), found.value, said("what is explained")),
+            "token_total": ("token", by_token, said("through all layers, by token")),
+            "position_total": ("token", by_position, said("the same, by position")),
+            "direct": ("component", [e.direct for e in parts], said("directly, by component")),
+            "total": ("component", [e.total for e in parts], said("through later layers")),
+            "head_direct": (("site", "head", "token"), direct, said("directly, by head")),
+            "head_total": (("site", "head", "token"), total, said("through later layers, by head")),
+            "remainder_direct": (
+                (),
+                found.value - sum(each.direct for each in parts),
+                said("the logit without its direct parts"),
+            ),
+            "remainder_total": (
+                (),
+                found.value - float(by_token.sum() + by_position.sum()) - biases,
+                said("the logit without tokens, positions and biases"),
+            ),
+        },
+        coords={
+            "token_text": ("token", [name for side in sides for name in tokens[side]]),
+            "token_side": ("token", [side for side in sides for _ in tokens[side]]),
+            "component_kind": ("component", [each.kind for each in parts]),
+            "component_name": ("component", [each.name for each in parts]),
+            "component_layer": (
+                "component",
+                [-1 if each.site is None else each.site.layer for each in parts],
+            ),
+            "component_attention": (
+                "component",
+                ["" if each.site is None else each.site.kind for each in parts],
+            ),
+            "layer": ("site", [each.site.layer for each in found.heads]),
+            "kind": ("site", [each.site.kind for each in found.heads]),
+            "head": range(heads),
+        },
+        attrs=attributes,
+    )

@@ -1,0 +1,177 @@
+"""Targets of predictions: the position, and the output of a word or a class."""
+
+from dataclasses import dataclass
+from typing import Any
+
+from headlight.capture import CapturedModel
+from headlight.capture.batching import task_of
+from headlight.capture.one_text import head_of
+from headlight.encode import Encoded
+from headlight.encode.examples import OTHER
+from headlight.errors import MissingHeadError, UsageError
+from headlight.settings import require_place
+
+
+@dataclass(frozen=True)
+class Place:
+    """Position of a prediction.
+
+    Attributes:
+        index: the position in the text that the logits are of; None for the whole text.
+        side: ``text``, or ``target`` for what the decoder of an encoder-decoder is given.
+        masked: whether a token in the place of that position is predicted, not the one after it.
+        classes: whether a class is predicted, and not a piece of the vocabulary.
+        at_end: whether the text ends there.
+    """
+
+    index: int | None
+    side: str
+    masked: bool
+    classes: bool
+    at_end: bool
+
+
+@dataclass(frozen=True)
+class Target:
+    """An output of a model.
+
+    Attributes:
+        number: of the logit.
+        name: the piece, as the vocabulary writes it, or the class.
+        note: what has to be known of how it was found; empty where nothing has.
+    """
+
+    number: int
+    name: str
+    note: str = ""
+
+
+def place_of(model: CapturedModel, example: Encoded, position: int | None) -> Place:
+    """Return the position of the prediction.
+
+    By default at the mask of a masked language model, after the last token of a text where a
+    decoder goes on with it, and for the whole text where that is classified.
+
+    Raises:
+        MissingHeadError: the model has no head.
+        UsageError: there is no such position, or no mask where one is needed.
+    """
+    network: Any = model.transformer
+    name = type(network).__name__
+    task, head = task_of(name), head_of(network.config, name)
+    if task is None and head in (None, "speech"):
+        raise MissingHeadError(
+            f"{model.name} is a {name}, which predicts nothing; load a language model or a "
+            "classifier with its head (head='any')."
+        )
+    if task == "sequence":
+        if position is not None:
+            raise UsageError(f"{model.name} classifies whole texts; leave the position out.")
+        return Place(None, "text", masked=True, classes=True, at_end=False)
+    side = "target" if example.target else "text"
+    words = example.target_words if example.target else example.words
+    ids = example.target or example.ids
+    kinds = example.target_categories if example.target else example.categories
+    # Special tokens that are written in the text are of no word.
+    own = (at for at, word in enumerate(words) if word >= 0 or kinds[at] == OTHER)
+    last = max(own, default=len(ids) - 1)
+    masked = head == "masked"
+    if position is None:
+        position = _default(model, ids, last, masked=masked, tagged=task == "token")
+    index = require_place("position", position, len(ids))
+    classes = task == "token"
+    return Place(index, side, masked=masked, classes=classes, at_end=index == last)
+
+
+def _default(
+    model: CapturedModel, ids: tuple[int, ...], last: int, *, masked: bool, tagged: bool
+) -> int:
+    if tagged:
+        raise UsageError(
+            f"{model.name} puts each token into a class; say which with a position (--position)."
+        )
+    if not masked:
+        return last
+    mask = getattr(model.tokenizer, "mask_token_id", None)
+    if mask not in ids:
+        word = getattr(model.tokenizer, "mask_token", None) or "a mask"
+        raise UsageError(
+            f"{model.name} predicts words that are masked, and the text has none; write {word} in "
+            "the place of the word, or give a position."
+        )
+    return ids.index(mask)
+
+
+def target_of(model: CapturedModel, word: str, place: Place, text: str) -> Target:
+    """The output that a word or class is.
+
+    Of a word of several pieces it is the first, and the note says so.
+
+    Args:
+        model: the model.
+        word: as it goes on with the text, or fills the mask; or the name or number of a class.
+        place: where it is predicted.
+        text: that the word goes on with.
+
+    Raises:
+        UsageError: there is no such class, or the vocabulary does not have the word.
+    """
+    if place.classes:
+        return _class_of(model, word)
+    tokenizer: Any = model.require_tokenizer("a word is looked up in its vocabulary")
+    if not word:
+        raise UsageError("the word that is asked for is empty; write one.")
+    pieces = _pieces(tokenizer, word, place, text)
+    names = tokenizer.convert_ids_to_tokens(pieces)
+    unknown = getattr(tokenizer, "unk_token_id", None)
+    if not pieces or pieces[0] == unknown:
+        raise UsageError(
+            f"the vocabulary of {model.name} does not have {word!r}; ask for another word."
+        )
+    note = ""
+    if len(pieces) > 1:
+        note = (
+            f"{word!r} is {len(pieces)} pieces ({' '.join(names)}); what is explained is the "
+            f"first, {names[0]!r}."
+        )
+    elif not place.masked and word == word.lstrip() and _starts_words(tokenizer, word):
+        note = (
+            f"{word!r} goes on with the word before it; write {' ' + word!r}, with a blank, for a "
+            "new word."
+        )
+    return Target(pieces[0], names[0], note)
+
+
+def _class_of(model: CapturedModel, word: str) -> Target:
+    network: Any = model.transformer
+    names = [str(network.config.id2label[each]) for each in range(network.config.num_labels)]
+    if word in names:
+        return Target(names.index(word), word)
+    if word.isdecimal() and int(word) < len(names):
+        return Target(int(word), names[int(word)])
+    raise UsageError(f"{model.name} has no class {word!r}; it has: {', '.join(names)}.")
+
+
+def _pieces(tokenizer: Any, word: str, place: Place, text: str) -> list[int]:
+    """Return the pieces of the word in place, with the blank that it has there."""
+    if place.at_end and not place.masked:
+        before = tokenizer(text, add_special_tokens=False).input_ids
+        after = tokenizer(text + word, add_special_tokens=False).input_ids
+        if after[: len(before)] == before and len(after) > len(before):
+            return list(after[len(before) :])
+    mask = getattr(tokenizer, "mask_token", None)
+    if place.masked and mask and text.count(mask) == 1:
+        start = text.index(mask)
+        before = tokenizer(text[:start] + mask, add_special_tokens=False).input_ids
+        after = tokenizer(text[:start] + word, add_special_tokens=False).input_ids
+        if after[: len(before) - 1] == before[:-1]:
+            return list(after[len(before) - 1 :])
+    return list(tokenizer(word, add_special_tokens=False).input_ids)
+
+
+def _starts_words(tokenizer: Any, word: str) -> bool:
+    """Whether the vocabulary has another piece for the word after a blank."""
+    alone, spaced = (
+        tokenizer(each, add_special_tokens=False).input_ids for each in (word, f" {word}")
+    )
+    return len(spaced) == 1 and alone != spaced

@@ -1,0 +1,336 @@
+"""Observer of a survey, layer by layer, while a batch runs through the model."""
+
+from collections.abc import Sequence
+
+import numpy as np
+import torch
+from jaxtyping import Bool, Float, Int64
+from torch import Tensor
+
+from headlight.analysis.batch_runner import LENGTH_BIN, Positions, array, filled, moments, stacked
+from headlight.capture import Kind, LayerRecord
+from headlight.measures import Scores, input_norm
+from headlight.measures.effective_correlation import correlation, moments_by_row, summed
+from headlight.measures.norm import double, entropy_of_sizes
+from headlight.measures.whole_layer import Vectors
+from headlight.pool import (
+    Membership,
+    mean_to_neighbours,
+    membership,
+    over_keys,
+    over_queries,
+    to_neighbours,
+    with_all,
+)
+from headlight.reduce import Accumulator, Grouped, Moments, Ratio, Slots, Tally
+from headlight.reduce.base import Array
+from headlight.shapes import Score
+from headlight.studies.survey.behaviours import BehaviourCounter
+from headlight.studies.survey.part import (
+    BlockRows,
+    OnePass,
+    PartObserver,
+    SeenLayer,
+    SeenMeasure,
+    Sums,
+    inputs_of,
+    means,
+    ratios,
+)
+from headlight.vocabulary import CATEGORIES, MEASURES, NEIGHBOURS, Measure, ValueBias, measure
+
+OF_ALL_QUERIES = ("weight", "effective", "gradient", "attribution")
+"""Measures that cost no more where a gate makes f another for each query."""
+POWERS = ("vector_norm_powers", "input_norm_powers")
+"""What is known of lengths of each text: how many, their sum, that of their squares."""
+OFFSETS = tuple(NEIGHBOURS.values())
+ROUNDING = 1e-6
+"""Sums of weights that are smaller are what rounding leaves of 0."""
+QUERY_CATEGORIES = ("all", *CATEGORIES, "not_sep")
+"""Whose queries are averaged; the last are all but the separators (Clark et al. 2019, Fig. 2)."""
+
+
+class HeadsObserver:
+    """Sees the attention of one batch; `tally` is what it saw, and what its parts saw.
+
+    Layers may come in blocks of queries.  Statistics of rows are kept until the layer is whole, so
+    that they are averaged alike.
+
+    Args:
+        queries: their positions.
+        keys: their positions.
+        kind: of attention.
+        value_bias: whether T of effective attention has the value bias in it.
+        measures: that are looked at.
+        parts: other observers, which are handed measures, blocks and layers as they are seen.
+        units: the unit of the corpus that each text is of; by default each is one.
+        sampled: queries at which norms are taken where a gate is a vector; None for all.
+    """
+
+    def __init__(  # noqa: PLR0913 - each is known of the batch
+        self,
+        queries: Positions,
+        keys: Positions,
+        kind: Kind,
+        value_bias: ValueBias = "include",
+        measures: Sequence[str] = MEASURES,
+        parts: Sequence[PartObserver] = (),
+        *,
+        units: Int64[np.ndarray, " text"] | None = None,
+        sampled: Bool[Tensor, "batch query"] | None = None,
+    ) -> None:
+        self._kind = kind
+        self._value_bias = value_bias
+        self._measures = measures
+        self._parts = parts
+        self._counter = next((each for each in parts if isinstance(each, BehaviourCounter)), None)
+        self._units = np.arange(len(keys.lengths)) if units is None else units
+        self._sampled = sampled
+        self._sample: Tensor | None = None
+        self._keys = keys
+        self._key_members = membership(keys.category, len(CATEGORIES))
+        self._query_members = query_members(queries)
+        self._present = self._query_members[..., 0]
+        self._key_lengths = keys.lengths
+        self._begin = (keys.category >= 0).int().argmax(1)
+        self._one_pass = _one_pass(queries, self._key_members, self._counter)
+        self._seen: dict[int, dict[str, Tensor]] = {}
+        self._vectors: Vectors | None = None
+        self._blocks = BlockRows()
+
+    @property
+    def wants_stream(self) -> bool:
+        """Whether records should say what entered the block."""
+        return any(part.wants_stream for part in self._parts)
+
+    def visit(self, record: LayerRecord) -> None:
+        """Look at some queries of a layer; nothing of it is kept but small summaries of rows."""
+        if not record.first:
+            self._vectors = None
+        self._sample = self._sampled if record.site.gate == "element" else None
+        scores = Scores(record, self._value_bias, torch.float32, self._vectors, self._sample)
+        self._vectors = scores.vectors
+        self._blocks.keep(record, self._look(scores))
+        if record.ends:
+            layer = record.site.layer
+            self._seen.setdefault(layer, {}).update(self._summary(scores, self._blocks.rows))
+            self._vectors, self._blocks = None, BlockRows()
+
+    def note_losses(self, losses: Float[Tensor, " batch"]) -> None:
+        """Hand the parts the loss of each text."""
+        for part in self._parts:
+            part.note_losses(losses)
+
+    def tally(self) -> Tally:
+        """The statistics of the batch: documents along the first axis, or tokens for dispersion."""
+        layers = [self._seen[layer] for layer in sorted(self._seen)]
+        seen = {name: stacked([layer[name] for layer in layers]) for name in layers[0]}
+        sums = seen.pop("comoments", None)
+        powers = {name: seen.pop(name) for name in POWERS if name in seen}
+        if (first := seen.pop("first", None)) is not None:
+            seen["class"] = self._beside_first(seen["total"], first)
+        found: dict[str, Accumulator] = {}
+        for name, rows in seen.items():
+            per_token = name in ("vector_norm", "input_norm")
+            found |= {name: moments(rows)} if per_token else means(name, rows, self._units)
+        for name, rows in powers.items():
+            counts = np.broadcast_to(rows[..., :1], rows[..., 1:].shape)
+            found[f"slots_{name}"] = Slots.of(self._units, rows[..., 1:], counts)
+        found |= self._beside_whole(seen)
+        for part in self._parts:
+            found |= part.members()
+        if sums is not None:
+            found |= means("correlation_by_head", correlation(sums), self._units)
+            whole = correlation(np.nansum(sums, axis=(1, 2)))
+            found["correlation"] = self._by_length(whole)
+            found["slots_correlation"] = Slots.of(self._units, whole)
+        counts = array(self._key_members.sum(1))
+        found |= ratios("token_share", counts, counts.sum(-1, keepdims=True), self._units)
+        found |= means("entropy_uniform", np.log(array(self._key_lengths)), self._units)
+        return Tally(found)
+
+    def _beside_whole(self, seen: dict[str, Array]) -> dict[str, Accumulator]:
+        """Accumulate totals of rows, and parts of them, for measures that are no shares."""
+        found: dict[str, Accumulator] = {}
+        if sizes := [at for at, name in enumerate(self._measures) if not measure(name).share]:
+            total = seen["total"][..., sizes, :, :]
+            found["share_of_sizes"] = _of_whole(total, total)
+            if "class" in seen:
+                found["class_of_sizes"] = _of_whole(seen["class"][..., sizes, :, :], total)
+            neighbour = seen["neighbour"][..., sizes, :]
+            found["neighbour_of_sizes"] = _of_whole(neighbour, total[..., 0, :])
+        if "merged" in seen:
+            found["merged_share"] = _of_whole(seen["merged"], seen["merged"])
+        return found
+
+    def _beside_first(self, total: Array, first: Array) -> Array:
+        """Return the sums for the first token of each text, and each category without it."""
+        category = array(self._keys.category.gather(1, self._begin[:, None]))
+        own = (category == np.arange(len(CATEGORIES))).reshape(len(category), *[1] * 4, -1)
+        beside = total - np.where(own, first[..., None], 0)
+        unsigned = np.array([not measure(name).signed for name in self._measures])[:, None, None]
+        # What rounding leaves of a category that the first token has alone.
+        beside = np.where(unsigned | (np.abs(beside) < ROUNDING), np.maximum(beside, 0), beside)
+        return np.concatenate([first[..., None], beside], -1)
+
+    def _look(self, scores: Scores) -> dict[str, Tensor]:
+        """Return the statistics of each row."""
+        found: dict[str, Tensor] = {}
+        for name in self._measures:
+            score = scores.of(name).float()
+            sums = self._sums(score, scores.record, measure(name))
+            rows = self._by_row(score, scores.record, measure(name), sums)
+            for part in self._parts:
+                part.note_measure(SeenMeasure(name, score, scores.record, sums, rows))
+            found |= {f"{name} {kind}": each for kind, each in rows.items()}
+        for part in self._parts:
+            part.note_block(scores)
+        if "norm" in self._measures:
+            found["merged"] = self._over_keys(scores.merged_norm[:, None])
+        if "effective" in self._measures:
+            # One for all queries where they see the same keys.
+            found["rank"] = scores.rank.expand(-1, -1, scores.weight.shape[2])
+            found["comoments"] = moments_by_row(scores, self._key_lengths)
+        return found
+
+    def _sums(self, score: Score, record: LayerRecord, row: Measure) -> Sums | None:
+        """All sums over the cells in one pass, where that is possible."""
+        if len(score) != len(self._present) or (row.signed and row.needs == "gradient"):
+            return None
+        behaviours, queries = self._counter, score.shape[2]
+        asked = None
+        if behaviours is not None and score.device.type == "cpu":
+            asked = behaviours.asked(slice(record.first, record.first + queries))
+        return self._one_pass.look(
+            score,
+            record.first,
+            asked,
+            share=row.share,
+            diagonal=asked is not None and self._kind != "cross",
+        )
+
+    def _by_row(
+        self, score: Score, record: LayerRecord, row: Measure, sums: Sums | None
+    ) -> dict[str, Tensor]:
+        """One measure; its entropy is that of its absolute values."""
+        if sums is None:
+            size = score.abs() if row.signed else score
+            keys = self._key_members.shape[1]
+            found = {
+                "rows": self._over_keys(score),
+                "entropy": entropy_of_sizes(size),
+                "neighbour": to_neighbours(score, OFFSETS, first=record.first, keys=keys),
+            }
+            whole = size.sum(-1)
+        else:
+            found = {
+                "rows": sums.row("categories")[..., : len(CATEGORIES)],
+                "entropy": sums.row("entropy"),
+                "neighbour": sums.row("neighbours"),
+            }
+            whole = sums.row("size")
+        if self._kind == "decoder":
+            begin = self._begin.clamp_max(score.shape[3] - 1)[:, None, None, None]
+            found["first"] = score.gather(3, begin.expand(*score.shape[:3], 1))[..., 0]
+        if row.needs == "gradient":  # a query on which the loss does not depend has no entropy
+            found["some"] = (whole > 0).to(score.dtype)
+        return found
+
+    def _over_keys(self, score: Score) -> Float[Tensor, "batch head query category"]:
+        return over_keys(score, self._key_members[:, : score.shape[3]])
+
+    def _summary(self, scores: Scores, rows: dict[str, Tensor]) -> dict[str, Tensor]:
+        """The statistics of a layer, of those of all its rows."""
+        means = {name: self._means(rows, name) for name in self._measures}
+        for part in self._parts:
+            part.note_layer(SeenLayer(scores.record, scores, means))
+        if not means:
+            return {}
+        seen: dict[str, Tensor] = {}
+        heads = max(each["entropy"].shape[1] for each in means.values())
+        for name in next(iter(means.values())):
+            parts = [filled(each[name], heads) for each in means.values()]  # attribution: one row
+            seen[name] = torch.stack(parts, dim=1).movedim(2, 1)
+        if "norm" in self._measures:
+            seen |= self._norms(scores, rows["merged"])
+        if "effective" in self._measures:
+            seen["rank"] = double(rows["rank"].amax(-1))
+            seen["comoments"] = summed(rows["comoments"], self._present)
+        return seen
+
+    def _means(self, rows: dict[str, Tensor], name: str) -> dict[str, Tensor]:
+        """One measure, averaged over queries."""
+        members = self._members_of(name)
+        entropies = over_queries(rows[f"{name} entropy"][..., None], members)
+        if f"{name} some" in rows:
+            entropies /= over_queries(rows[f"{name} some"][..., None], members)
+        total = over_queries(rows[f"{name} rows"], members)
+        given = rows[f"{name} neighbour"]
+        neighbour = mean_to_neighbours(given, members[..., 0])
+        if self._kind == "cross":
+            neighbour.fill_(torch.nan)
+        found = {"total": total, "neighbour": neighbour, "entropy": entropies[..., 0]}
+        if f"{name} first" in rows:
+            found["first"] = over_queries(rows[f"{name} first"][..., None], members)[..., 0]
+        return found
+
+    def _members_of(self, name: str) -> Membership:
+        """The queries that a measure is averaged over."""
+        if self._sample is None or name in OF_ALL_QUERIES:
+            return self._query_members
+        return self._query_members * self._sample[..., None]
+
+    def _norms(self, scores: Scores, merged: Tensor) -> dict[str, Tensor]:
+        """Return the statistics of the norms alone; of x only where it was found."""
+        found = {
+            "merged": over_queries(merged, self._members_of("norm"))[:, 0],
+            "vector_norm": self._tokens(scores.vectors.norm.transpose(1, 2)),
+            "vector_norm_powers": self._powers(scores.vectors.norm),
+        }
+        given = inputs_of(scores.record)
+        if given is not None:
+            found["input_norm"] = self._tokens(input_norm(given))
+            found["input_norm_powers"] = self._powers(input_norm(given)[:, None])
+        return found
+
+    def _powers(self, length: Float[Tensor, "batch row key"]) -> Float[Tensor, "batch row 3"]:
+        """Return the number of lengths of each text, their sum, and the sum of their squares."""
+        there = (self._keys.category >= 0)[:, None].to(length.device)
+        each = double(length.masked_fill(~there, 0))
+        counts = double(there).expand_as(each)
+        return torch.stack([counts.sum(-1), each.sum(-1), each.square().sum(-1)], -1)
+
+    def _tokens(self, per_key: Float[Tensor, "batch key *rest"]) -> Float[Tensor, "token *rest"]:
+        """The keys of all documents in one row, padding left out."""
+        return per_key[self._keys.category >= 0]
+
+    def _by_length(self, correlation: np.ndarray) -> Grouped:
+        grouped = Grouped(Moments())
+        lengths = array(self._key_lengths).astype(np.int64)
+        grouped.update(lengths // LENGTH_BIN * LENGTH_BIN, correlation)
+        return grouped
+
+
+def _of_whole(part: Array, total: Array) -> Ratio:
+    """Return the ratio of parts along the last axis to the sum over all categories."""
+    missing = np.isnan(total).all(-1, keepdims=True)
+    whole = np.where(missing, np.nan, np.nansum(total, -1, keepdims=True))
+    found = Ratio(part.shape[1:])
+    found.update(part, np.broadcast_to(whole, part.shape))
+    return found
+
+
+def _one_pass(
+    queries: Positions, members: Membership, behaviours: BehaviourCounter | None
+) -> OnePass:
+    """Return the pass over the categories, with each class of words as one more."""
+    words = [] if behaviours is None else behaviours.word_classes
+    members = torch.cat([members, *(each[..., None].to(members) for each in words)], -1)
+    return OnePass(queries, members, OFFSETS)
+
+
+def query_members(queries: Positions) -> Membership:
+    """Return the membership of queries in each of `QUERY_CATEGORIES`."""
+    members = with_all(membership(queries.category, len(CATEGORIES)))
+    sep = members[..., QUERY_CATEGORIES.index("sep")]
+    return torch.cat([members, (members[..., 0] - sep)[..., None]], dim=-1)

@@ -1,0 +1,414 @@
+"""Parts of a survey: variables, observer and sections, in one pass."""
+
+from collections.abc import Callable, Mapping, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass, field
+from functools import cached_property, partial
+from typing import Any, NamedTuple, TypeAlias
+
+import numpy as np
+import torch
+from jaxtyping import Float, Int64
+from torch import Tensor
+
+from headlight.analysis.batch_runner import Positions, moments, units_of
+from headlight.analysis.plan import Pass, StudyPlan
+from headlight.analysis.variables import Variable, with_slots
+from headlight.capture import Kind, LayerRecord
+from headlight.encode import Encoded
+from headlight.encode.batch import Batch
+from headlight.measures import Scores
+from headlight.pool import Membership, Pairs
+from headlight.reduce import Accumulator, Ratio, Slots, Tally
+from headlight.reduce.base import Array
+from headlight.shapes import Score
+from headlight.studies.survey import SurveySettings
+from headlight.studies.survey.row_loops import (
+    STEP,
+    Asked,
+    HeadSums,
+    RowSums,
+    Texts,
+    compiled,
+    filled_up,
+)
+
+GROUPS = ("duplicate", "induction", "subword")
+"""Whose keys are listed; along the axis of `HeadSums.groups`."""
+
+FEW = 1 << 16
+"""Cells for which another thread is not worth it."""
+
+
+class Sums(NamedTuple):
+    """Sums of one pass over some queries of a measure."""
+
+    rows: RowSums
+    heads: HeadSums
+
+    def row(self, name: str) -> Tensor:
+        """One of `RowSums`."""
+        return torch.from_numpy(getattr(self.rows, name))
+
+    def head(self, name: str) -> Tensor:
+        """One of `HeadSums`."""
+        return torch.from_numpy(getattr(self.heads, name))
+
+
+class OnePass:
+    """Looks at measures of one batch.
+
+    Args:
+        queries: of the batch.
+        members: which keys are of which category.
+        offsets: of neighbours.
+    """
+
+    def __init__(self, queries: Positions, members: Membership, offsets: tuple[int, ...]) -> None:
+        self._there = (queries.category >= 0).cpu().numpy().astype(np.uint8)
+        self._keys = members.shape[1]
+        missing = filled_up(self._keys) - self._keys
+        filled = torch.nn.functional.pad(members.mT.float().cpu(), (0, missing))
+        self._members = filled.contiguous().numpy()
+        self._offsets = np.array(offsets, dtype=np.int64)
+
+    def look(
+        self, score: Score, first: int, asked: Asked | None, *, share: bool, diagonal: bool
+    ) -> Sums | None:
+        """All sums over some queries; None where they have to be taken one by one.
+
+        Args:
+            score: of these queries.
+            first: the number of the first of them.
+            asked: about single keys, if anything.
+            share: whether entries are shares as they are.
+            diagonal: whether sums along diagonals are wanted.
+        """
+        loops = None
+        if score.device.type == "cpu" and score.dtype == torch.float32 and score.numel():
+            loops = compiled()
+        if loops is None:
+            return None
+        cells = score.detach().contiguous().numpy()
+        queries = slice(first, first + cells.shape[2])
+        place = np.array([first, self._keys, share], dtype=np.int64)
+        there = np.ascontiguousarray(self._there[:, queries])
+        texts = Texts(self._members, self._offsets, there, place)
+        rows = _rows(cells.shape[:3], self._members.shape[1], len(self._offsets))
+        heads = _heads(cells.shape[:3], 2 * self._keys - 1 + STEP if diagonal else 0, asked)
+        _in_threads(loops[0], cells.size, cells, texts, rows, heads.diagonal)
+        if asked is not None:
+            _in_threads(loops[1], cells.size, cells, rows, asked, heads)
+        return Sums(rows, heads._replace(diagonal=heads.diagonal[..., : 2 * self._keys - 1]))
+
+
+def listed(lists: tuple[Pairs, ...], texts: int, queries: slice) -> tuple[Array, Array]:
+    """The keys of pairs, list after list, and where those of each query of each text begin.
+
+    Args:
+        lists: of pairs on the CPU, ordered by text and query.
+        texts: how many there are.
+        queries: which queries the pairs are of.
+    """
+    width = queries.stop - queries.start
+    bounds = np.zeros((len(lists), texts * width + 1), dtype=np.int64)
+    begin = 0
+    for number, pairs in enumerate(lists):
+        row = (pairs.text * width + pairs.query - queries.start).numpy()
+        counts = np.bincount(row, minlength=texts * width)
+        bounds[number, 1:] = np.cumsum(counts)
+        bounds[number] += begin
+        begin += len(row)
+    keys = np.concatenate([pairs.key.numpy() for pairs in lists] or [np.zeros(0, np.int64)])
+    return bounds, keys
+
+
+def _rows(shape: tuple[int, ...], categories: int, offsets: int) -> RowSums:
+    """Room for the sums of rows."""
+    single = partial(np.empty, dtype=np.float32)
+    return RowSums(
+        categories=single((*shape, categories)),
+        neighbours=single((*shape, offsets)),
+        entropy=single(shape),
+        size=np.empty(shape),
+        total=np.empty(shape),
+        square=np.empty(shape),
+        largest=single(shape),
+        factor=np.empty(shape),
+    )
+
+
+def _heads(shape: tuple[int, ...], offsets: int, asked: Asked | None) -> HeadSums:
+    """Nothing yet of each head."""
+    firsts, kinds = (0, 0) if asked is None else (asked.firsts.shape[1], asked.queries.shape[2])
+    heads = shape[:2]
+    return HeadSums(
+        diagonal=np.zeros((*heads, offsets)),
+        first=np.zeros(shape if asked is not None else (*heads, 0)),
+        firsts=np.zeros((*heads, firsts)),
+        groups=np.zeros((*heads, len(GROUPS), 2)),
+        listed=np.zeros((*heads, len(GROUPS), shape[2] if asked is not None else 0)),
+        hits=np.zeros((*heads, 2)),
+        counts=np.zeros((*heads, kinds, 2)),
+    )
+
+
+def _in_threads(loop: Callable[..., Any], cells: int, *arguments: Any) -> None:
+    """As many threads as torch has; each has heads of its own, so that no bit depends on them."""
+    threads = min(torch.get_num_threads(), 1 + cells // FEW)
+    if threads == 1:
+        loop(*arguments, 1, 0)
+        return
+    with ThreadPoolExecutor(threads) as pool:
+        list(pool.map(partial(loop, *arguments, threads), range(threads)))
+
+
+TEXTS = ("passages", "drawn")
+"""What observers keep of texts, which is no statistic."""
+
+Variables: TypeAlias = dict[str, Any]
+"""Variables of a result by name, as `xarray.Dataset` takes them; coordinates are among them."""
+
+
+class SeenMeasure(NamedTuple):
+    """A measure of some queries of a layer.
+
+    Attributes:
+        name: of the measure.
+        score: of these queries.
+        record: which queries they are.
+        sums: over its cells, where one pass over them was possible.
+        rows: statistics of each row: ``rows`` by category, ``entropy``, ``neighbour``.
+    """
+
+    name: str
+    score: Score
+    record: LayerRecord
+    sums: Sums | None
+    rows: Mapping[str, Tensor]
+
+
+class SeenLayer(NamedTuple):
+    """A layer, once all its queries were seen.
+
+    Attributes:
+        record: of its last queries.
+        scores: of them, with the vectors of the whole layer.
+        means: of each measure the statistics of its rows, averaged over queries.
+    """
+
+    record: LayerRecord
+    scores: Scores
+    means: Mapping[str, Mapping[str, Tensor]]
+
+
+class PartObserver:
+    """Observes one batch, layer by layer; ignores what a subclass does not override.
+
+    Layers may come in blocks of queries, in their order.
+    """
+
+    wants_stream = False
+    """Whether records should say what entered the block."""
+
+    def note_measure(self, seen: SeenMeasure) -> None:
+        """Observe a measure of a block of queries."""
+
+    def note_block(self, scores: Scores) -> None:
+        """Observe a block of queries, after all its measures."""
+
+    def note_layer(self, seen: SeenLayer) -> None:
+        """Observe a layer as a whole, after all its blocks."""
+
+    def note_losses(self, losses: Float[Tensor, " batch"]) -> None:
+        """Observe the loss of each text, after all layers of a pass backward."""
+
+    def members(self) -> Mapping[str, Accumulator]:
+        """Return the statistics of the batch, by name."""
+        return {}
+
+
+class BlockRows:
+    """Rows of the queries of a layer, joined from blocks of queries."""
+
+    def __init__(self) -> None:
+        self.rows: dict[str, Tensor] = {}
+
+    def keep(self, record: LayerRecord, rows: Mapping[str, Tensor]) -> None:
+        """Put the rows of a block where those of the layer are.
+
+        There is one place for all of them from the beginning: small tensors that outlive a block
+        would lie where its large ones were, and the next block, which is somewhat larger, could not
+        take their memory.
+        """
+        first = record.first
+        if not first:
+            self.rows = {}
+        if record.block is None:
+            self.rows.update(rows)
+            return
+        for name, each in rows.items():
+            if name not in self.rows:
+                shape = (*each.shape[:2], record.block.queries, *each.shape[3:])
+                self.rows[name] = each.new_empty(shape)
+            self.rows[name][:, :, first : first + each.shape[2]] = each
+
+
+def means(name: str, rows: Array, units: Array) -> dict[str, Accumulator]:
+    """Return the means of rows over texts, and their sums in blocks of the corpus.
+
+    Args:
+        name: of the member of a tally; the sums are in ``slots_NAME``.
+        rows: texts along the first axis.
+        units: the unit of the corpus that each text is of.
+    """
+    return {name: moments(rows), f"slots_{name}": Slots.of(units, rows)}
+
+
+def ratios(name: str, parts: Array, wholes: Array, units: Array) -> dict[str, Accumulator]:
+    """Return ratios of means over texts, and both sums in blocks of the corpus; as `means`."""
+    ratio, wholes = Ratio(parts.shape[1:]), np.broadcast_to(wholes, parts.shape)
+    ratio.update(parts, wholes)
+    return {name: ratio, f"slots_{name}": Slots.of(units, parts, wholes)}
+
+
+def number(
+    name: str,
+    dims: Sequence[str],
+    found: Mapping[str, Any],
+    member: str,
+    at: int | None = None,
+) -> Variables:
+    """Return a number over texts, and what its interval is computed from.
+
+    Args:
+        name: of the variable.
+        dims: its axes.
+        found: the statistics of the tally.
+        member: of the tally, as `means` or `ratios` made it.
+        at: a place along its last axis; all by default.
+    """
+    place: Any = ... if at is None else (..., at)
+    value, slots = found[member].get("mean", found[member].get("ratio")), found[f"slots_{member}"]
+    placed = {part: slots[part][place] for part in ("mean", "without", "whole")}
+    return dict(with_slots(name, dims, value[place], {**placed, "units": slots["units"]}))
+
+
+def inputs_of(record: LayerRecord) -> Float[Tensor, "batch key d_input"] | None:
+    """Return the vectors that values are made from, of all keys; None where they are unknown."""
+    return record.input if record.block is None else record.block.input
+
+
+@dataclass(frozen=True, eq=False)
+class Subject:
+    """One batch of a survey, and what is known before it is observed.
+
+    Attributes:
+        plan: of one kind of attention.
+        one: the pass in which it is observed.
+        settings: of the survey.
+        batch: of texts.
+        examples: of which it was made.
+        words: ids of the words of each class, by row of the table of statistics.
+        known: what was found out of the corpus before the passes, by part.
+        observers: the parts that observe it so far, by name.
+    """
+
+    plan: StudyPlan[Encoded]
+    one: Pass
+    settings: SurveySettings
+    batch: Batch
+    examples: Sequence[Encoded]
+    words: Mapping[str, Sequence[int]] = field(default_factory=dict)
+    known: Mapping[str, Any] = field(default_factory=dict)
+    observers: dict[str, PartObserver] = field(default_factory=dict)
+
+    @cached_property
+    def sides(self) -> tuple[Positions, Positions]:
+        """Positions of queries and keys."""
+        return Positions.for_kind(self.batch, self.plan.kind)
+
+    @cached_property
+    def units(self) -> Int64[np.ndarray, " text"]:
+        """The unit of the corpus that each text is of."""
+        return units_of(self.examples)
+
+    @property
+    def texts(self) -> tuple[Batch, Sequence[Encoded], Kind]:
+        """The batch, its examples, and which attention of it is looked at."""
+        return self.batch, self.examples, self.plan.kind
+
+    @property
+    def reads_sound(self) -> bool:
+        """Whether frames of sound attend, which are no words."""
+        return self.plan.model.hears and self.plan.kind == "encoder"
+
+
+@dataclass(frozen=True, eq=False)
+class Outcome:
+    """Observations of a pass of a survey on one kind of attention, from which its result is made.
+
+    Attributes:
+        plan: of one kind of attention.
+        one: the pass in which it was observed.
+        settings: of the survey.
+        tally: what the observers of all batches saw.
+        known: see `Subject`.
+        variables: of the parts so far.
+    """
+
+    plan: StudyPlan[Encoded]
+    one: Pass
+    settings: SurveySettings
+    tally: Tally
+    known: Mapping[str, Any] = field(default_factory=dict)
+    variables: Variables = field(default_factory=dict)
+
+    @property
+    def measures(self) -> tuple[str, ...]:
+        """Return the measures of the pass."""
+        return self.one.measures
+
+    @cached_property
+    def found(self) -> dict[str, Any]:
+        """The statistics of every member of the tally, but for the texts."""
+        return {name: each.compute() for name, each in self.tally.items() if name not in TEXTS}
+
+    @property
+    def tokenizer(self) -> Any:
+        """Return the tokenizer of the model."""
+        return self.plan.model.tokenizer
+
+
+@dataclass(frozen=True, kw_only=True)
+class Part:
+    """A part of the survey.
+
+    Attributes:
+        name: of the part; where it is chosen, that in the setting ``numbers``.
+        variables: those that it may have.
+        compute: makes its variables; none where nothing was observed.
+        observe: makes the observer of a batch, or None where there is nothing to observe; without
+            it the part is made of what `headlight.studies.survey.observer` sees for all.
+        attributes: makes attributes of the result, after its variables.
+        sections: of the page, in which it is shown.
+        compressed: variables that take the most room.
+        chosen: whether it is left out unless ``numbers`` names it.
+        of_loss: whether it is observed in the pass backward, which has an objective.
+    """
+
+    name: str
+    variables: Mapping[str, Variable]
+    compute: Callable[[Outcome], Variables]
+    observe: Callable[[Subject], PartObserver | None] | None = None
+    attributes: Callable[[Outcome], Mapping[str, Any]] = lambda _: {}
+    sections: Sequence[str] = ()
+    compressed: Sequence[str] = ()
+    chosen: bool = False
+    of_loss: bool = False
+
+    def observer(self, subject: Subject) -> PartObserver | None:
+        """Return its observer of a batch, in the pass in which it has one."""
+        left_out = self.chosen and self.name not in subject.settings.numbers
+        passed = subject.one.objective if self.of_loss else subject.one.measures
+        return None if left_out or not passed or self.observe is None else self.observe(subject)

@@ -1,0 +1,315 @@
+"""Passages of the corpus where each head is strongest: one row of attention, with its text.
+
+Of each example the means are known that a survey counts anyway, such as the share of the weight
+that goes to the next token.  The example in which a head's mean is highest is kept, as that row of
+it in which the head does most, and of that row the tokens around the attending one and those that
+it attends to most.
+"""
+
+from collections.abc import Mapping, Sequence
+from typing import NamedTuple
+
+import numpy as np
+import torch
+from jaxtyping import Bool, Float, Float64, Int64
+from torch import Tensor
+
+from headlight.analysis.batch_runner import Positions, array, stacked
+from headlight.analysis.variables import rank_of
+from headlight.encode import Encoded
+from headlight.encode.batch import Batch
+from headlight.encode.speech import without_mark
+from headlight.measures import Scores
+from headlight.measures.norm import back_to, double, single
+from headlight.reduce import Accumulator, Strongest
+from headlight.reduce.base import Array
+from headlight.shapes import Score
+from headlight.studies.survey.behaviours import SHOWN, BehaviourCounter
+from headlight.studies.survey.part import PartObserver, SeenLayer, SeenMeasure
+from headlight.vocabulary import CATEGORIES, NEIGHBOURS, Kind
+
+TO_CATEGORY = tuple(name for name in CATEGORIES if name != "other")
+STATISTICS = (*TO_CATEGORY, *NEIGHBOURS, "broad", "narrow", *SHOWN)
+"""What a head may do most, named as findings name it."""
+
+KEPT, HIGHEST = 24, 8
+"""Tokens of a row that are kept, and those of them that are the highest and not the nearest."""
+
+ALIKE = 1000
+"""Means that differ by less than one in this many are alike: then the shortest example is kept."""
+
+BEFORE = 5
+WIDTH = BEFORE + 3 * KEPT
+"""Numbers of a passage: the example's mean, its rank and length, the attending token's place and
+id; then places, ids and weights of the kept tokens."""
+
+
+class Row(NamedTuple):
+    """Best row of a layer, for each statistic and head: its score and its position."""
+
+    score: Tensor
+    example: Tensor
+    query: Tensor
+    weight: Tensor
+
+
+class _Best(NamedTuple):
+    """The row of each example in which a head does most, by statistic, example and head."""
+
+    step: Tensor
+    query: Tensor
+    weight: Tensor
+
+    def or_later(self, other: "_Best") -> "_Best":
+        """Return the better of two rows; of two that are alike this one, which comes first."""
+        better = other.step > self.step
+        return _Best(
+            torch.where(better, other.step, self.step),
+            torch.where(better, other.query, self.query),
+            torch.where(better[..., None], other.weight, self.weight),
+        )
+
+
+class PassageSeeker(PartObserver):
+    """Finds, in one batch, the row of each head in which it does most what it does.
+
+    Args:
+        batch: of texts.
+        examples: of which it was made.
+        kind: of attention.
+        counter: what counts the behaviours that are looked for, too.
+    """
+
+    def __init__(
+        self,
+        batch: Batch,
+        examples: Sequence[Encoded],
+        kind: Kind,
+        counter: BehaviourCounter | None = None,
+    ) -> None:
+        self._counter = counter
+        self._rows: Mapping[str, Tensor] = {}
+        self._ids, self._category = sides(batch, kind)
+        self._ranks = np.array([rank_of(example, kind) for example in examples])
+        order = torch.as_tensor(np.argsort(np.argsort(self._ranks)))
+        self._order = order.to(batch.input_ids.device)
+        self._own = kind != "cross"
+        words = self._category[0] == CATEGORIES.index("other")
+        # What special tokens look at says least of a text; of a text without others it is all.
+        there = self._category[0] >= 0
+        askable = torch.where(words.any(1, keepdim=True), words, there)
+        self._askable = torch.stack([_beside_words(askable, words, name) for name in STATISTICS])
+        self._found: dict[int, Row] = {}
+        self._best: _Best | None = None
+
+    def note_measure(self, seen: SeenMeasure) -> None:
+        """Keep what is known of the rows of the weight until all measures of them were seen."""
+        if seen.name == "weight":
+            self._rows = seen.rows
+
+    def note_block(self, scores: Scores) -> None:
+        """Observe the weights of a block."""
+        rows, neighbours, entropies = (
+            self._rows[name] for name in ("rows", "neighbour", "entropy")
+        )
+        counted = None if self._counter is None else self._counter.rows_of_weight()
+        weight = scores.weight.float()
+        self.look(scores.record.first, weight, rows, neighbours, entropies, counted)
+
+    def note_layer(self, seen: SeenLayer) -> None:
+        """Choose the example of each head."""
+        means = None if self._counter is None else self._counter.means_of_weight()
+        self.choose(seen.record.site.layer, seen.means["weight"], means)
+
+    def members(self) -> dict[str, Accumulator]:
+        """Return the passages, by the name of their member of a tally."""
+        return {"passages": self.tally()}
+
+    def look(
+        self,
+        first: int,
+        weight: Score,
+        rows: Float[Tensor, "batch head query category"],
+        neighbours: Float[Tensor, "batch head query offset"],
+        entropies: Float[Tensor, "batch head query"],
+        behaviours: Float[Tensor, "shown batch head query"] | None = None,
+    ) -> None:
+        """See the weights of some queries, and what is known of their rows.
+
+        Of each example the row is kept in which a head does most.
+        """
+        block = slice(first, first + weight.shape[2])
+        if behaviours is None:
+            behaviours = entropies.new_full((len(SHOWN), *entropies.shape), torch.nan)
+        score = torch.cat([_by_row(rows, neighbours, entropies), behaviours])
+        score = score.masked_fill(~self._askable[:, :, None, block], torch.nan)
+        places = torch.arange(score.shape[-1], device=score.device)
+        query = _first_highest(score, places, 3)
+        step = _steps(score).gather(3, query[..., None])[..., 0]
+        text = torch.arange(len(weight), device=weight.device)[:, None]
+        head = torch.arange(weight.shape[1], device=weight.device)
+        missing = self._category[1].shape[1] - weight.shape[3]
+        weights = torch.nn.functional.pad(weight[text, head, query], (0, missing))
+        found = _Best(step, query + first, weights)
+        self._best = self._best.or_later(found) if first and self._best else found
+
+    def choose(
+        self,
+        layer: int,
+        seen: Mapping[str, Tensor],
+        behaviours: Float[Tensor, "shown batch head"] | None = None,
+    ) -> None:
+        """The whole layer was seen: of each head the row of the example with the highest mean."""
+        assert self._best is not None  # noqa: S101 - its rows were seen before
+        means = _means(seen, (self._category[1] >= 0).sum(1))
+        if behaviours is None:
+            behaviours = means.new_full((len(SHOWN), *means.shape[1:]), torch.nan)
+        means = torch.cat([means, behaviours.to(means.device, means.dtype)])
+        example = _first_highest(means, self._order[:, None], 1)
+        score = means.gather(1, example[:, None])[:, 0]
+        query = self._best.query.gather(1, example[:, None])[:, 0]
+        weights = self._best.weight
+        place = example[:, None, :, None].expand(-1, -1, -1, weights.shape[3])
+        self._found[layer] = Row(score, example, query, weights.gather(1, place)[:, 0])
+        self._best = None
+
+    def tally(self) -> Strongest:
+        """One observation for each statistic, layer and head."""
+        layers = [self._found[layer] for layer in sorted(self._found)]
+        score, example, query, weight = (
+            stacked([single(part) for part in parts]) for parts in zip(*layers, strict=True)
+        )
+        seen = ~np.isnan(score)
+        rows = np.full((*score.shape, WIDTH), np.nan)
+        ranks = self._ranks[np.nan_to_num(example).astype(int)]
+        passages = self._passages(
+            example[seen].astype(int), query[seen].astype(int), weight[seen], ranks[seen]
+        )
+        rows[seen] = np.concatenate([score[seen][:, None], passages], -1)
+        found = Strongest(score.shape, width=WIDTH)
+        found.update(_rounded(score)[None], np.where(seen, ranks, np.nan)[None], rows[None])
+        return found
+
+    def _passages(
+        self,
+        example: Int64[np.ndarray, " passage"],
+        query: Int64[np.ndarray, " passage"],
+        weight: Float64[np.ndarray, "passage key"],
+        ranks: Float64[np.ndarray, " passage"],
+    ) -> Float64[np.ndarray, "passage number"]:
+        """Each row with its text, as `WIDTH` says, but for the mean."""
+        (query_ids, key_ids), (query_places, key_places) = (
+            [array(side) for side in sides]
+            for sides in (self._ids, [_places(category) for category in self._category])
+        )
+        there = key_places[example] >= 0
+        weight = np.where(there, weight, -1.0)
+        middle = query if self._own else weight.argmax(-1)
+        kept = _kept(weight, middle, there)
+        taken = np.take_along_axis(there, kept, -1)
+        values = [np.take_along_axis(each, kept, -1) for each in (
+            key_places[example], key_ids[example], weight
+        )]  # fmt: skip
+        values = [np.where(taken, each, np.nan) for each in values]
+        values = [_widened(each) for each in values]
+        about = [ranks, there.sum(-1), query_places[example, query], query_ids[example, query]]
+        return np.concatenate([np.stack(about, -1), *values], axis=-1)
+
+
+def _beside_words(
+    askable: Bool[Tensor, "batch query"], words: Bool[Tensor, "batch query"], name: str
+) -> Bool[Tensor, "batch query"]:
+    """Rows that show best what a head does: of neighbours those whose neighbour is a word.
+
+    A token that attends to the special one before it looks like any that attends to special tokens.
+    """
+    offset = NEIGHBOURS.get(name, 0)
+    if offset == 0:
+        return askable
+    beside = torch.zeros_like(words)
+    if offset < 0:
+        beside[:, -offset:] = words[:, :offset]
+    else:
+        beside[:, :-offset] = words[:, offset:]
+    inside = askable & beside
+    return torch.where(inside.any(1, keepdim=True), inside, askable)
+
+
+def sides(batch: Batch, kind: Kind) -> tuple[tuple[Tensor, Tensor], tuple[Tensor, Tensor]]:
+    """Ids and categories of queries and keys; -1 is the category of padding."""
+    queries, keys = Positions.for_kind(batch, kind)
+    source = batch.input_ids if batch.heard is None else without_mark(batch.input_ids)
+    target = source if batch.target_ids is None or kind == "encoder" else batch.target_ids
+    ids = (target, source if kind == "cross" else target)
+    return ids, (queries.category, keys.category)
+
+
+def _means(
+    seen: Mapping[str, Tensor], lengths: Int64[Tensor, " batch"]
+) -> Float[Tensor, "statistic batch head"]:
+    """Return the mean of each statistic of a head in each example."""
+    total = seen["total"][:, :, 0]
+    shares = [total[..., CATEGORIES.index(name)] for name in TO_CATEGORY]
+    neighbours = seen["neighbour"].unbind(-1)
+    # One token alone is neither broad nor narrow.
+    size = double(lengths)
+    uniform = torch.where(size > 1, size.log(), torch.nan)
+    broad = double(seen["entropy"][..., 0]) / uniform[:, None]
+    means = torch.stack([double(each) for each in (*shares, *neighbours, broad, -broad)])
+    return back_to(means, lengths.device)
+
+
+def _by_row(
+    rows: Float[Tensor, "batch head query category"],
+    neighbours: Float[Tensor, "batch head query offset"],
+    entropies: Float[Tensor, "batch head query"],
+) -> Float[Tensor, "statistic batch head query"]:
+    """Return the statistics of `_means` for each row, in the same order."""
+    shares = [rows[..., CATEGORIES.index(name)] for name in TO_CATEGORY]
+    return torch.stack([*shares, *neighbours.unbind(-1), entropies, -entropies])
+
+
+def _first_highest(score: Tensor, order: Tensor, dim: int) -> Tensor:
+    """Return the index of the highest score; of equal scores, the first by the order."""
+    size = score.shape[dim]
+    return (_steps(score) * size + (size - 1 - order)).argmax(dim)
+
+
+def _steps(score: Tensor) -> Int64[Tensor, "..."]:
+    """Scores that are alike are the same number of steps."""
+    steps: Tensor = (double(score).nan_to_num(-100.0) * ALIKE).round().long()
+    return steps.to(score.device)
+
+
+def _rounded(score: Array) -> Array:
+    """Scores by which examples are ordered: those that are alike are equal, however computed."""
+    return np.round(score * ALIKE) / ALIKE
+
+
+def _places(category: Int64[Tensor, "batch position"]) -> Int64[Tensor, "batch position"]:
+    """The number of each token in its example, wherever padding stands; -1 for padding."""
+    there = category >= 0
+    return torch.where(there, there.cumsum(1) - 1, -1)
+
+
+def _kept(
+    weight: Float64[np.ndarray, "passage key"],
+    middle: Int64[np.ndarray, " passage"],
+    there: np.ndarray,
+) -> Int64[np.ndarray, "passage kept"]:
+    """The highest keys and those nearest to the middle, in the order of the text."""
+    size = weight.shape[-1]
+    away = np.arange(size) - middle[:, None]
+    distance = np.where(there, 2 * np.abs(away) + (away < 0), 4 * size)
+    if size > HIGHEST:
+        highest = np.argpartition(-weight, HIGHEST, axis=-1)[:, :HIGHEST]
+        nearest = np.where(np.take_along_axis(there, highest, -1), -1, 4 * size)
+        np.put_along_axis(distance, highest, nearest, -1)
+    if size > KEPT:
+        return np.sort(np.argpartition(distance, KEPT, axis=-1)[:, :KEPT], axis=-1)
+    return np.broadcast_to(np.arange(size), weight.shape)
+
+
+def _widened(values: Float64[np.ndarray, "passage kept"]) -> Float64[np.ndarray, "passage kept2"]:
+    missing = KEPT - values.shape[-1]
+    return np.pad(values, ((0, 0), (0, missing)), constant_values=np.nan)

@@ -1,0 +1,314 @@
+"""Ranks of weights, lengths and frequencies (Kobayashi et al. 2020, Sections 4.2 and 4.3)."""
+
+import json
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from itertools import islice
+from typing import Any
+
+import numpy as np
+from jaxtyping import Bool, Float, Float64, Int64
+from torch import Tensor
+
+from headlight.analysis.batch_runner import Texts, array, stacked
+from headlight.analysis.plan import StudyPlan
+from headlight.analysis.variables import Variable
+from headlight.capture import AttentionSite
+from headlight.encode import Encoded
+from headlight.encode.examples import count_types
+from headlight.errors import UsageError
+from headlight.measures import Scores
+from headlight.pool import membership
+from headlight.reduce import Accumulator, Count, RankCorrelation, Sample, Tally
+from headlight.reduce.rank_correlation import ERROR
+from headlight.studies.survey import SurveySettings
+from headlight.studies.survey.deciles import PairRanks, PairSample, occurrence_sample
+from headlight.studies.survey.frequency import FrequencyRanks, Occurrences, correlations, seen_with
+from headlight.studies.survey.part import Outcome, PartObserver, Subject, Variables, means, number
+from headlight.studies.survey.residual import Sinks, find_sinks, looks_for_sinks
+from headlight.vocabulary import CATEGORIES
+
+HEAD = ("layer", "head")
+QUANTITIES = ("weight", "norm")
+"""What a frequency is compared with, and the numbers of a pair: α, and ‖f(x)‖."""
+FIELDS = ("rank", "weight", "norm", "token")
+
+
+def _described(name: str, words: str) -> dict[str, Variable]:
+    """A rank correlation of all heads, and by head."""
+    said = f"Spearman's ρ of {words}, of binned values: off by {ERROR} at most"
+    return {
+        name: Variable(said),
+        f"{name}_count": Variable(f"observations in ρ of {words}"),
+        f"{name}_by_head": Variable(said),
+    }
+
+
+VARIABLES = {
+    "group_total": Variable(
+        "sum that keys of a category receive, sinks being one of their own", ""
+    ),
+    "vector_norm_by_category": Variable(
+        "mean ‖f(x)‖ of the keys of a category", "", interval="positive"
+    ),
+    "token_count": Variable("tokens"),
+    "pairs_sample": Variable("α and ‖f(x)‖ of pairs of positions, at random", ""),
+    "frequency_sample": Variable("occurrences of tokens, at random", ""),
+    **_described("weight_norm_spearman", "α and ‖f(x)‖"),
+    **_described("frequency_spearman", "frequency rank and what a token receives"),
+}
+"""Of keys by ``key_group``: their category, or ``sink`` where sinks are looked for."""
+
+
+@dataclass(frozen=True)
+class Known:
+    """Statistics of the corpus that are needed before ranks are compared.
+
+    Attributes:
+        sinks: attention sinks; None where none are looked for.
+        occurrences: how often the types of tokens occur.
+    """
+
+    sinks: Sinks | None
+    occurrences: Occurrences
+
+    @classmethod
+    def of(cls, plan: StudyPlan[Encoded], settings: SurveySettings) -> "Known":
+        """Read the corpus, and run the model over its beginning.
+
+        Raises:
+            CorpusError: the corpus cannot be read.
+            UsageError: frames of sound are attended to.
+        """
+        occurrences = _occurrences(plan, settings)
+        wanted = looks_for_sinks(plan.kind, plan.model.tokenizer, settings)
+        return cls(find_sinks(plan, settings) if wanted else None, occurrences)
+
+    @property
+    def groups(self) -> Sequence[str]:
+        """Categories of tokens; sinks are one of their own."""
+        return CATEGORIES if self.sinks is None else (*CATEGORIES, "sink")
+
+    def signature(self) -> dict[str, Any]:
+        """Return the sinks and frequencies that the result depends on, as JSON."""
+        return {
+            "found_sinks": self.sinks.settings() if self.sinks else None,
+            "frequency": self.occurrences.settings(),
+        }
+
+
+class RankObserver(PartObserver):
+    """Observes how weights of one batch go together with lengths, and both with frequency.
+
+    No score of the size of the weights is formed: ‖αf(x)‖ = α‖f(x)‖, so that what a key receives
+    in norm is what it receives in weight, times its length.  Layers come in one block.
+
+    A pair of positions counts if the query can see the key and neither is padding: under a causal
+    mask every query with itself and what came before, in cross-attention every position of the
+    decoder with every one of the encoder.  What a token receives is the mean over the queries that
+    can see it.
+
+    Args:
+        texts: the positions of the batch.
+        known: how often the types of tokens occur in the whole corpus, and its sinks.
+        sites: the attention modules that will be seen.
+        pairs: what keeps a sample of pairs for each category; empty.
+        tokens: what keeps a sample of occurrences, four numbers each; empty.
+        units: the unit of the corpus that each text is of; by default each is one.
+    """
+
+    def __init__(
+        self,
+        texts: Texts,
+        known: Known,
+        sites: Sequence[AttentionSite],
+        pairs: Sample,
+        tokens: Sample,
+        units: Int64[np.ndarray, " text"] | None = None,
+    ) -> None:
+        self._units = np.arange(len(texts.text_ids)) if units is None else units
+        self._texts = texts if known.sinks is None else known.sinks.apart(texts)
+        self._known, self._tokens = known, tokens
+        groups = len(known.groups)
+        self._present = self._texts.queries.float()
+        self._members = membership(self._texts.keys, groups)
+        self._ranks = PairRanks(self._texts, groups, sites)
+        self._pairs = PairSample(self._texts, groups, sites, pairs)
+        self._seen: dict[int, dict[str, Tensor]] = {}
+
+    def note_block(self, scores: Scores) -> None:
+        """Observe one layer; one number per token and head is kept of it, and the ranks."""
+        record, weight, norm = scores.record, scores.weight, scores.vector_norm
+        received = (self._present[:, None, None] @ weight.float())[:, :, 0].to(norm.dtype)
+        mean = received / self._present.sum(-1)[:, None, None]
+        members = self._members.to(norm.dtype)
+        seen = {
+            "category_norm": (norm @ members) / members.sum(1)[:, None],  # NaN where there is none
+            "length": self._of_tokens(norm),
+            "received": self._of_tokens(received / self._watching(record.visible)),
+        }
+        if self._known.sinks is not None:
+            seen["group_weight"], seen["group_norm"] = mean @ members, (mean * norm) @ members
+        self._seen[record.site.layer] = seen
+        for part in (self._ranks, self._pairs):
+            part.see(record.site.layer, weight, norm, record.visible)
+
+    def members(self) -> dict[str, Accumulator]:
+        """Return the statistics of the batch."""
+        layers = [self._seen[layer] for layer in sorted(self._seen)]
+        rows = {name: stacked([layer[name] for layer in layers]) for name in layers[0]}
+        frequency = self._of_frequency(rows.pop("received"), rows.pop("length"))
+        tokens = Count((self._members.shape[2],))
+        tokens.update(array(self._members.sum(1)))
+        return {
+            "ranks": self._ranks.found(),
+            "pairs": self._pairs.found(),
+            **frequency,
+            **self._of_texts(rows),
+            "group_tokens": tokens,
+        }
+
+    def _of_texts(self, rows: dict[str, Float64[np.ndarray, "text layer *rest"]]) -> Tally:
+        """Means over texts, and their sums in blocks of the corpus."""
+        found: dict[str, Accumulator] = {}
+        for name, each in rows.items():
+            found |= means(name, each, self._units)
+        return Tally(found)
+
+    def _of_frequency(
+        self,
+        received: Float64[np.ndarray, "token layer head"],
+        norm: Float64[np.ndarray, "token layer head"],
+    ) -> dict[str, Accumulator]:
+        """Accumulate correlations with the frequency of types, and a sample of them."""
+        occurrences = self._known.occurrences
+        ids = self._texts.ids[self._texts.category >= 0]
+        means = [np.nanmean(values, axis=(1, 2)) for values in (received, norm)]
+        fields = np.stack([occurrences.ranks.of(ids), *means, ids], axis=-1)
+        return {
+            **seen_with(occurrences.twice_mid_rank[ids], received, norm),
+            "occurrences": occurrence_sample(self._texts, fields, self._tokens),
+        }
+
+    def _of_tokens(self, per_key: Float[Tensor, "batch *head key"]) -> Float[Tensor, "token *head"]:
+        """The keys of all documents in one row, padding left out."""
+        return per_key.movedim(-1, 1)[self._texts.keys >= 0]
+
+    def _watching(
+        self, visible: Bool[Tensor, "batch #query key"] | None
+    ) -> Float[Tensor, "batch 1 key"]:
+        """Return the number of queries that can see each key."""
+        if visible is None:
+            return self._present.sum(-1)[:, None, None].expand(-1, 1, self._members.shape[1])
+        seen = visible.float().expand(-1, self._present.shape[1], -1)
+        return self._present[:, None] @ seen
+
+
+def observe(subject: Subject) -> PartObserver:
+    """Return the observer of a batch, with samples that are empty."""
+    known, settings, kind = subject.known["ranks"], subject.settings, subject.plan.kind
+    # Of all pairs of positions about half cannot be seen under a causal mask.
+    drawn = settings.sample * (2 if kind == "decoder" else 1)
+    return RankObserver(
+        Texts.of(*subject.texts),
+        known,
+        subject.plan.sites,
+        Sample(drawn, len(QUANTITIES), len(known.groups), seed=settings.seed),
+        Sample(settings.sample, len(FIELDS), seed=settings.seed),
+        subject.units,
+    )
+
+
+def ranks(outcome: Outcome) -> Variables:
+    """Return Spearman's ρ and what it is of; nothing where ranks were not compared."""
+    if "group_tokens" not in outcome.tally:
+        return {}
+    found, known = outcome.found, outcome.known["ranks"]
+    of_pairs, by_key = outcome.tally["ranks"], (*HEAD, "key_group")
+    assert isinstance(of_pairs, RankCorrelation)  # noqa: S101 - so the observer makes it
+    pooled = of_pairs.pooled((0, 1)).compute()
+    variables: Variables = {
+        "key_group": list(known.groups),
+        "quantity": list(QUANTITIES),
+        "field": list(FIELDS),
+        **number("vector_norm_by_category", by_key, found, "category_norm"),
+        "token_count": ("key_group", found["group_tokens"]["total"]),
+        **_correlation("weight_norm_spearman", ("key_group",), pooled, found["ranks"]),
+    }
+    of = correlations(outcome.tally, known.occurrences)
+    variables |= _correlation(
+        "frequency_spearman", ("quantity",), of["frequency"], of["frequency_by_head"]
+    )
+    if "group_weight" in found:
+        shape = found["group_weight"]["mean"].shape
+        totals = np.full((len(outcome.measures), *shape), np.nan)
+        for name in QUANTITIES:
+            totals[outcome.measures.index(name)] = found[f"group_{name}"]["mean"]
+        variables["group_total"] = (("measure", *by_key), totals)
+    (occurred,) = found["occurrences"]["rows"]
+    pairs = _visible(found["pairs"]["rows"], outcome.settings.sample)
+    variables["pairs_sample"] = (("key_group", "sample", "quantity"), pairs)
+    variables["frequency_sample"] = (("occurrence", "field"), occurred)
+    return variables
+
+
+def attributes(outcome: Outcome) -> dict[str, Any]:
+    """Return what had to be known of the corpus."""
+    if "group_tokens" not in outcome.tally:
+        return {}
+    known = outcome.known["ranks"]
+    frequencies = known.occurrences
+    return {
+        "sinks": json.dumps(known.sinks.settings()) if known.sinks else None,
+        "frequency_source": frequencies.ranks.source,
+        "frequency_exclusions": frequencies.ranks.exclusions,
+        "frequency_left_out": frequencies.left_out,
+    }
+
+
+def _correlation(
+    name: str, dims: tuple[str, ...], whole: Mapping[str, Any], by_head: Mapping[str, Any]
+) -> Variables:
+    """Spearman's ρ, of how many pairs it is, and that of each head."""
+    return {
+        name: (dims, whole["correlation"]),
+        f"{name}_count": (dims, whole["count"]),
+        f"{name}_by_head": ((*HEAD, *dims), by_head["correlation"]),
+    }
+
+
+def _visible(
+    rows: Float64[np.ndarray, "category drawn pair"], size: int
+) -> Float64[np.ndarray, "category sample pair"]:
+    """Without the pairs that could not be seen: they were drawn before that was known."""
+    kept = np.full((len(rows), size, rows.shape[2]), np.nan)
+    for category, drawn in enumerate(rows):
+        chosen = drawn[~np.isnan(drawn[:, 0])][:size]
+        kept[category, : len(chosen)] = chosen
+    return kept
+
+
+def _occurrences(plan: StudyPlan[Encoded], settings: SurveySettings) -> Occurrences:
+    """Count the occurrences of every type in the examples of the survey.
+
+    Raises:
+        UsageError: frames of sound are attended to, which are no types.
+    """
+    if plan.model.hears and plan.kind != "decoder":
+        raise UsageError(
+            "ranks are compared with how often a token occurs, and frames of sound are no tokens; "
+            "choose the decoder (--kind decoder), or leave ranks out of the numbers."
+        )
+    tokenizer: Any = plan.model.tokenizer
+    given, exclusions = settings.frequency_ranks, settings.frequency_exclusions
+    ranks = None
+    if given == "ids":
+        ranks = FrequencyRanks.of_ids(tokenizer, exclusions=exclusions or "paper")
+    elif given != "corpus":  # before the corpus, which may be long
+        ranks = FrequencyRanks.read(given, tokenizer, exclusions=exclusions or "none")
+    examples = islice(plan.examples, plan.max_examples)
+    target = plan.kind == "decoder" and plan.model.has_decoder_inputs
+    counts = count_types(examples, len(tokenizer), target=target)
+    if ranks is None:
+        ranks = FrequencyRanks.of_counts(counts, tokenizer, exclusions=exclusions or "none")
+    return Occurrences(ranks, counts)

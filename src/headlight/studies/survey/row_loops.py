@@ -1,0 +1,377 @@
+"""The loops of a survey over the cells of a measure, compiled where there is numba.
+
+A row is read once while it is in the cache, and all sums are made of it.  Sums are float64, each of
+one row or of one head of one text: so no bit of them depends on other texts or on threads.
+"""
+
+from collections.abc import Callable
+from functools import cache
+from typing import Any, NamedTuple, no_type_check
+
+import numpy as np
+
+from headlight.measures.divergence import (
+    HALF,
+    LN_2,
+    MANTISSA,
+    ONE,
+    P0,
+    P1,
+    P2,
+    P3,
+    P4,
+    P5,
+    P6,
+    P7,
+    P8,
+    ROOT_HALF_BITS,
+)
+from headlight.reduce.base import Array
+from headlight.reduce.compiling import compile_together
+
+STEP = 64
+"""Cells that a processor takes in one step, all sums having several parts; where fewer are left, it
+takes them one by one.  So rows are filled up with zeros, which change no sum."""
+
+CELLS = 1024
+"""Sums over this many cells are taken in float32 where they become numbers of float32."""
+
+BLOCK = 1 << 13
+"""Cells that are looked at together, so that they stay in the cache."""
+
+MAGNITUDE, SIGN = np.int32(0x7FFFFFFF), np.int32(31)
+"""The bits of a float32 without that of its sign, and where that stands."""
+
+
+class Texts(NamedTuple):
+    """Texts of a batch, for some of their queries.
+
+    Attributes:
+        members: ``batch category key``; 1 where a key is of a category; filled up with zeros.
+        offsets: of neighbours.
+        there: ``batch query``; 1 for queries, 0 for padding.
+        place: number of the first query, keys of the whole text, and 1 if the measure is a share.
+    """
+
+    members: Array
+    offsets: Array
+    there: Array
+    place: Array
+
+
+class RowSums(NamedTuple):
+    """Sums of each row, ``batch head query``; float64 where nothing else is said.
+
+    Attributes:
+        categories: what goes to the keys of each category, along one more axis; float32.
+        neighbours: what goes to the key at each offset, along one more axis; NaN where the text has
+            no such key; float32.
+        entropy: of the absolute values; float32.
+        size: sum of the absolute values.
+        total: sum.
+        square: sum of the squares.
+        largest: entry, float32.
+        factor: by which entries become shares; 0 in padding and where nothing is given.
+    """
+
+    categories: Array
+    neighbours: Array
+    entropy: Array
+    size: Array
+    total: Array
+    square: Array
+    largest: Array
+    factor: Array
+
+
+class Asked(NamedTuple):
+    """Keys to sum for each query of a batch.
+
+    Attributes:
+        begin: ``batch``; the first token.
+        firsts: ``batch first``; the first tokens.
+        queries: ``batch query asked``; 1 where a query is asked, 0 elsewhere; the first tokens,
+            then others, last whether there is such a query.
+        bounds: ``list row``; where the keys of each query of each text begin in `keys`; lists are
+            of the same token before, of the same word before, and of the token that comes next.
+        keys: of all lists.
+        first: number of the first query.
+        far: distance from which on a copy is far.
+    """
+
+    begin: Array
+    firsts: Array
+    queries: Array
+    bounds: Array
+    keys: Array
+    first: int
+    far: int
+
+
+class HeadSums(NamedTuple):
+    """Sums over the queries of a text, ``batch head``, and one or two axes more.
+
+    Attributes:
+        diagonal: what goes to keys at each offset, from ``1 - keys``, and room for `STEP` numbers.
+        first: what each query gives to the first token, as a share; its axis is ``query``.
+        firsts: what goes to each of the first tokens from the queries that are asked.
+        groups: what goes to the same token before, to the token after that, and to the same word
+            before; in all, and without the first token.
+        listed: the first of these of each query, along one more axis.
+        hits: queries whose largest entry is the token that comes next; and so from far.
+        counts: of the queries that are asked, how many give something, and what they give to
+            others than the first token where each gives 1.
+    """
+
+    diagonal: Array
+    first: Array
+    firsts: Array
+    groups: Array
+    listed: Array
+    hits: Array
+    counts: Array
+
+
+def filled_up(columns: int) -> int:
+    """So many cells have rows of this many when they are filled up with zeros."""
+    return -(-max(1, columns) // STEP) * STEP
+
+
+@cache
+def compiled() -> tuple[Callable[..., Any], Callable[..., Any]] | None:
+    """The loops over cells and over what is asked of single cells; None without numba."""
+    how = {"nogil": True, "fastmath": {"reassoc", "contract", "nsz"}}
+    helpers = (
+        filled_up,
+        _find_ends,
+        _add_up,
+        _find_highest,
+        _times_logarithm,
+        _take_entropies,
+        _add_by_category,
+        _take_neighbours,
+        _add_diagonals,
+    )
+    cells = compile_together(_over_cells, helpers, **how)
+    asked = compile_together(_over_asked, (_add_counts, _add_firsts, _add_listed, _add_hits), **how)
+    return (cells, asked) if cells and asked else None
+
+
+@no_type_check
+def _over_cells(score, texts, rows, diagonal, step, start):
+    """Fill the sums of the rows of every ``step``-th head from ``start`` on, and add diagonals.
+
+    Rows are looked at in blocks that stay in the cache, one sum after the other: to take hold of an
+    array costs as much as the cells of a short row.
+    """
+    heads, queries, columns = score.shape[1:]
+    first, keys, share = texts.place
+    width = filled_up(columns)
+    height = max(1, BLOCK // width)
+    ends, peaks = np.empty(height, np.int64), np.empty(height, np.float32)
+    copied = np.zeros((height, width), np.float32)
+    for at in range(start, score.shape[0] * heads, step):
+        text, head = at // heads, at % heads
+        for query in range(0, queries, height):
+            here = text, head, slice(query, query + height)
+            block = score[here]
+            if columns < width:
+                copied[: len(block), :columns] = block
+                block = copied[: len(block)]
+            bits = block.view(np.int32)
+            _find_ends(bits, ends)
+            size, total, factor = rows.size[here], rows.total[here], rows.factor[here]
+            _add_up(block, ends, total, size, rows.square[here])
+            _find_highest(bits, columns, peaks, rows.largest[here])
+            _take_entropies(block, ends, size, peaks, rows.entropy[here])
+            _add_by_category(block, ends, texts.members[text], rows.categories[here])
+            _take_neighbours(score[here], first + query, keys, texts.offsets, rows.neighbours[here])
+            for row in range(len(block)):
+                factor[row] = 0.0
+                if texts.there[text, query + row]:
+                    factor[row] = 1.0 if share else (1 / total[row] if total[row] > 0 else 0.0)
+            if diagonal.shape[2]:
+                _add_diagonals(block, ends, factor, diagonal[text, head], keys - 1 - first - query)
+
+
+@no_type_check
+def _find_ends(bits, ends):
+    """From which cell on there are only zeros in each row, as in most under a causal mask."""
+    for row in range(len(bits)):
+        end = bits.shape[1]
+        while end:
+            last, some = bits[row, end - STEP : end], np.int32(0)
+            for key in range(len(last)):
+                some = np.int32(some | last[key])
+            if np.int32(some & MAGNITUDE):
+                break
+            end -= STEP
+        ends[row] = end
+
+
+@no_type_check
+def _add_up(block, ends, totals, sizes, squares):
+    for row in range(len(block)):
+        total, size, square = 0.0, 0.0, 0.0
+        for key in range(ends[row]):
+            entry = np.float64(block[row, key])
+            total += entry
+            size += abs(entry)
+            square += entry * entry
+        totals[row], sizes[row], squares[row] = total, size, square
+
+
+@no_type_check
+def _find_highest(bits, columns, peaks, largest):
+    """The largest absolute value and the largest entry of each row.
+
+    Bits of floats, as whole numbers, are in the order of these, backwards where they are negative.
+    """
+    for row in range(len(bits)):
+        peak, most = np.int32(0), np.int32(-MAGNITUDE)
+        for key in range(columns):
+            each = bits[row, key]
+            peak = max(peak, np.int32(each & MAGNITUDE))
+            most = max(most, np.int32(each ^ np.int32(np.int32(each >> SIGN) & MAGNITUDE)))
+        most = np.int32(most ^ np.int32(np.int32(most >> SIGN) & MAGNITUDE))
+        peaks[row] = np.int32(peak).view(np.float32)
+        largest[row] = np.int32(most).view(np.float32)
+
+
+@no_type_check
+def _times_logarithm(share):
+    """A share times its logarithm, in float32; 0 of 0."""
+    bits = np.float32(share).view(np.int32)
+    octave = np.int32(np.int32(bits - ROOT_HALF_BITS) >> MANTISSA)
+    x = np.int32(bits - np.int32(octave << MANTISSA)).view(np.float32) - ONE
+    rest = (((P8 * x + P7) * x + P6) * x + P5) * x + P4
+    rest = (((rest * x + P3) * x + P2) * x + P1) * x + P0
+    return share * (x + x * x * (x * rest - HALF) + np.float32(octave) * LN_2)
+
+
+@no_type_check
+def _take_entropies(block, ends, sizes, peaks, entropies):
+    """−Σ p ln p; the largest p may be next to 1, and its logarithm is taken from the others."""
+    for row in range(len(block)):
+        size, end, entropies[row] = sizes[row], ends[row], 0
+        if size == 0:
+            continue
+        inverse, found = np.float32(1 / size), 0.0
+        for begin in range(0, end, CELLS):
+            some, part = block[row, begin : min(begin + CELLS, end)], np.float32(0)
+            for key in range(len(some)):  # from 0: then numba need not think of places before it
+                part += _times_logarithm(np.float32(abs(some[key]) * inverse))
+            found += part
+        found -= _times_logarithm(np.float32(peaks[row] * inverse))
+        largest, rest = peaks[row] / size, (size - peaks[row]) / size
+        entropies[row] = max(-found - largest * np.log1p(-rest), 0.0)
+
+
+@no_type_check
+def _add_by_category(block, ends, members, categories):
+    for row in range(len(block)):
+        for category in range(len(members)):
+            given = 0.0
+            for begin in range(0, ends[row], CELLS):
+                end, part = min(begin + CELLS, ends[row]), np.float32(0)
+                some, belongs = block[row, begin:end], members[category, begin:end]
+                for key in range(len(some)):
+                    part += some[key] * belongs[key]
+                given += part
+            categories[row, category] = given
+
+
+@no_type_check
+def _take_neighbours(block, first, keys, offsets, neighbours):
+    for row in range(len(block)):
+        for number in range(len(offsets)):
+            key = first + row + offsets[number]
+            given = np.float32(0) if 0 <= key < keys else np.float32(np.nan)
+            neighbours[row, number] = block[row, key] if 0 <= key < block.shape[1] else given
+
+
+@no_type_check
+def _add_diagonals(block, ends, factors, diagonal, zero):
+    for row in range(len(block)):
+        factor, along = factors[row], diagonal[zero - row :]
+        for key in range(ends[row]):
+            along[key] += factor * block[row, key]
+
+
+@no_type_check
+def _over_asked(score, rows, asked, found, step, start):
+    """Add what is asked of single cells, of every ``step``-th head from ``start`` on."""
+    heads = score.shape[1]
+    for at in range(start, score.shape[0] * heads, step):
+        text, here = at // heads, (at // heads, at % heads)
+        block, factors, first = score[here], rows.factor[here], found.first[here]
+        begin, queries, largest = asked.begin[text], asked.queries[text], rows.largest[here]
+        for query in range(len(block)):
+            if factors[query] != 0:
+                first[query] = factors[query] * block[query, begin]
+        _add_counts(factors, first, queries, found.counts[here])
+        _add_firsts(block, factors, asked.firsts[text], queries, found.firsts[here])
+        if len(asked.keys):
+            keys, groups, row = asked.keys, found.groups[here], text * len(block)
+            given = found.listed[here]
+            same, pieces, copies = (
+                asked.bounds[0, row:],
+                asked.bounds[1, row:],
+                asked.bounds[2, row:],
+            )
+            _add_listed(block, factors, (begin, 0), same, keys, groups[0], given[0])
+            _add_listed(block, factors, (begin, 1), same, keys, groups[1], given[1])
+            _add_listed(block, factors, (begin, 0), pieces, keys, groups[2], given[2])
+            far = asked.far - asked.first
+            _add_hits(block, factors, largest, copies, keys, far, found.hits[here])
+
+
+@no_type_check
+def _add_counts(factors, first, queries, counts):
+    """Queries that give something, and what they give to others than the first token."""
+    for query in range(len(factors)):
+        if factors[query] != 0:
+            for kind in range(queries.shape[1]):
+                if queries[query, kind]:
+                    counts[kind, 0] += 1
+                    counts[kind, 1] += 1 - first[query]
+
+
+@no_type_check
+def _add_firsts(block, factors, places, queries, firsts):
+    """Add what goes to each of the first tokens."""
+    for query in range(len(block)):
+        if factors[query] != 0:
+            for number in range(len(places)):
+                if queries[query, number]:
+                    firsts[number] += factors[query] * block[query, places[number]]
+
+
+@no_type_check
+def _add_listed(block, factors, about, bounds, keys, group, of_query):
+    """Add what goes to the keys listed for each query, and to those of them but the first."""
+    begin, beside = about
+    for query in range(len(block)):
+        if factors[query] != 0:
+            for number in range(bounds[query], bounds[query + 1]):
+                key = keys[number] + beside
+                given = factors[query] * block[query, key]
+                of_query[query] += given
+                group[0] += given
+                if key != begin:
+                    group[1] += given
+
+
+@no_type_check
+def _add_hits(block, factors, largest, bounds, keys, far, hits):
+    """Queries whose largest entry is among the listed keys, and those where it is far."""
+    for query in range(len(block)):
+        near, distant = 0, 0
+        for number in range(bounds[query], bounds[query + 1]):
+            key = keys[number]
+            if factors[query] != 0 and block[query, key] >= largest[query]:
+                near = 1
+                if query - key >= far:
+                    distant = 1
+        hits[0] += near
+        hits[1] += distant

@@ -1,0 +1,236 @@
+"""Attention of heads to and from tokens of the vocabulary: exact sums over a corpus.
+
+The first token of a text, which in a decoder gets most whatever it is, is left out, as a key and as
+a query.  A key gets what all queries of its text give it; a query gives what goes to ordinary
+tokens, which are neither special ones nor the first.  Rows of measures that are no shares are
+divided by what they give in all.
+"""
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+import numpy as np
+import torch
+from jaxtyping import Bool, Float, Int64
+from torch import Tensor
+
+from headlight.analysis.batch_runner import filled, stacked
+from headlight.encode.batch import Batch
+from headlight.measures.norm import double
+from headlight.reduce import Accumulator, KeyedSums
+from headlight.reduce.base import Array
+from headlight.shapes import Score
+from headlight.studies.survey.part import PartObserver, SeenLayer, SeenMeasure
+from headlight.studies.survey.passages import sides
+from headlight.vocabulary import CATEGORIES, Kind, measure
+
+SIDES = ("key", "query")
+SHOWN = 8
+"""Tokens of a side that a result names for each head and measure."""
+
+MOST_NUMBERS = 2**23
+"""Sums that are held at most, 64 MB: with more heads, fewer tokens are looked at."""
+
+GROUP = ("side", "measure", "layer", "head")
+
+VARIABLES = {
+    "top_token": ("token that gets, or gives, most beyond its frequency", "1"),
+    "top_token_share": ("its share of all that tokens get, or give", "1"),
+    "top_token_lift": ("that share divided by its share of the tokens", "1"),
+    "top_token_count": ("how often it stands in the corpus", "1"),
+    "token_divergence": ("divergence of what tokens get, or give, from their frequencies", "nat"),
+    "token_coverage": ("share of the corpus' tokens that are among those looked at", "1"),
+}
+
+
+class TokenCounter(PartObserver):
+    """Sees all measures of all layers of one batch; `members` is what it saw.
+
+    Args:
+        batch: of texts.
+        kind: of attention; between two texts no first token is left out.
+        measures: that are looked at.
+        limit: tokens of the vocabulary that are looked at; see `KeyedSums`.
+    """
+
+    def __init__(self, batch: Batch, kind: Kind, measures: Sequence[str], limit: int) -> None:
+        self._measures = measures
+        self._limit = limit
+        ids, categories = sides(batch, kind)
+        there = [category >= 0 for category in categories]
+        if kind != "cross":
+            there = [each & (each.cumsum(1) > 1) for each in there]
+        special = [_is_special(category) for category in categories]
+        # On the host, which need not ask a device how many there are.
+        device = ids[0].device
+        self._types = [
+            _Types(ids[side].cpu(), special[side].cpu(), there[side].cpu(), device)
+            for side in (1, 0)
+        ]
+        self._query_there = categories[0] >= 0
+        self._key_there = categories[1] >= 0
+        self._begin = self._key_there.int().argmax(1)
+        begins = self._begin[:, None]
+        of_first = categories[1].gather(1, begins) if kind != "cross" else begins * 0
+        self._first_is_ordinary = (kind != "cross") & ~_is_special(of_first)
+        self._given: dict[str, tuple[Tensor, Tensor]] = {}
+        self._found: dict[int, list[Tensor]] = {}
+
+    def note_measure(self, seen: SeenMeasure) -> None:
+        """Observe what each query gives to which tokens."""
+        self.look(seen.name, seen.score, seen.rows["rows"], seen.record.first)
+
+    def note_layer(self, seen: SeenLayer) -> None:
+        """Add up what tokens of each type get and give."""
+        self.finish(seen.record.site.layer)
+
+    def look(
+        self,
+        name: str,
+        score: Score,
+        rows: Float[Tensor, "batch head query category"],
+        first: int,
+    ) -> None:
+        """See a measure of some queries of a layer; blocks of queries come in their order.
+
+        Args:
+            name: of the measure.
+            score: of these queries.
+            rows: what each gives to tokens of each category.
+            first: the number of the first query.
+        """
+        queries = slice(first, first + score.shape[2])
+        factor = self._query_there[:, None, queries].to(score.dtype).expand(score.shape[:3])
+        if not measure(name).share:
+            whole = rows.sum(-1)
+            factor = torch.where(whole > 0, factor / whole.where(whole > 0, 1), 0)
+        gets = (factor[:, :, None] @ score)[:, :, 0]
+        # Of a text whose padding is before it, a block may end before the first token.
+        begin = self._begin.clamp_max(score.shape[3] - 1)[:, None, None, None]
+        to_first = score.gather(3, begin.expand(*score.shape[:3], 1))[..., 0]
+        ordinary = sum(rows[..., CATEGORIES.index(each)] for each in ("punctuation", "other"))
+        gives = (ordinary - to_first * self._first_is_ordinary[..., None]) * factor
+        if not first:
+            self._given[name] = (
+                gets.new_zeros(*gets.shape[:2], self._key_there.shape[1]),
+                gives.new_zeros(*gives.shape[:2], self._query_there.shape[1]),
+            )
+        whole_gets, whole_gives = self._given[name]
+        whole_gets[..., : gets.shape[2]] += gets
+        whole_gives[..., queries] = gives
+
+    def finish(self, layer: int) -> None:
+        """The whole layer was seen."""
+        looked = [self._given.pop(name) for name in self._measures]
+        heads = max(each[0].shape[1] for each in looked)
+        self._found[layer] = [
+            torch.stack([filled(types.sums(each), heads) for each in of_side], 2)
+            for types, of_side in zip(self._types, zip(*looked, strict=True), strict=True)
+        ]
+
+    def members(self) -> dict[str, Accumulator]:
+        """The statistics of the batch, by name."""
+        layers = [self._found[layer] for layer in sorted(self._found)]
+        found: dict[str, Accumulator] = {}
+        for side, types, of_layers in zip(
+            SIDES, self._types, zip(*layers, strict=True), strict=True
+        ):
+            sums = stacked(list(of_layers))
+            for name, rows in (("sums", sums), ("counts", types.counts)):
+                made = KeyedSums(rows.shape[1:], self._limit)
+                made.update(types.keys, rows)
+                found[f"token_{side}_{name}"] = made
+        return found
+
+
+class _Types:
+    """The different tokens of one side of a batch."""
+
+    def __init__(
+        self,
+        ids: Int64[Tensor, "batch position"],
+        special: Bool[Tensor, "batch position"],
+        there: Bool[Tensor, "batch position"],
+        device: torch.device,
+    ) -> None:
+        # Special tokens are counted below all others, so that they are among those looked at.
+        keys = torch.where(special, -1 - ids, ids)
+        known, place, counts = np.unique(
+            keys[there].numpy(), return_inverse=True, return_counts=True
+        )
+        self.keys, self.counts = known.astype(np.float64), counts.astype(np.float64)
+        self._there = there.flatten().nonzero()[:, 0].to(device)
+        self._place = torch.from_numpy(place).to(device)
+
+    def sums(self, given: Float[Tensor, "batch head position"]) -> Float[Tensor, "type head"]:
+        """Sum the values of all tokens of each type."""
+        rows = double(given.transpose(1, 2).flatten(0, 1).index_select(0, self._there))
+        sums = rows.new_zeros(len(self.keys), rows.shape[1])
+        return sums.index_add_(0, self._place.to(rows.device), rows)
+
+
+def _is_special(category: Int64[Tensor, "batch position"]) -> Bool[Tensor, "batch position"]:
+    return (category == CATEGORIES.index("cls")) | (category == CATEGORIES.index("sep"))
+
+
+def types_within_memory(asked: int, heads: int, measures: int) -> int:
+    """Return the number of requested types of tokens that fit into memory."""
+    return min(asked, MOST_NUMBERS // max(len(SIDES) * heads * measures, 1))
+
+
+def of_token_types(found: Mapping[str, Any], tokenizer: Any) -> dict[str, Any]:
+    """Variables of a result; nothing if tokens were not looked at.
+
+    The tokens of a head are those that contribute most to the divergence of what tokens get from
+    how often they stand in the corpus, Σ p ln(p / q): they get much, and more than others.
+    """
+    if "token_key_sums" not in found:
+        return {}
+    parts = [
+        _of_side(*(found[f"token_{side}_{of}"] for of in ("sums", "counts"))) for side in SIDES
+    ]
+    ids, *numbers = (np.stack(each) for each in zip(*parts, strict=True))
+    known = np.unique(ids[np.isfinite(ids)]).astype(int)
+    names = dict(zip(known.tolist(), tokenizer.convert_ids_to_tokens(known.tolist()), strict=True))
+    texts = np.array([names.get(each, "") for each in np.nan_to_num(ids, nan=-1).ravel().tolist()])
+    shown = (*GROUP, "top")
+    dims = (shown, shown, shown, GROUP, "side")
+    variables = {"top_token": (shown, texts.reshape(ids.shape).astype(object))}
+    return variables | {
+        name: (of, values)
+        for name, of, values in zip(list(VARIABLES)[1:], dims, numbers, strict=True)
+    }
+
+
+def _of_side(sums: Mapping[str, Array], counts: Mapping[str, Array]) -> tuple[Array, ...]:
+    """Ids of the tokens of each head, their shares, lifts and counts; divergence; coverage."""
+    keys, given, whole = (
+        sums["key"],
+        np.moveaxis(sums["sum"], 3, 1),
+        np.moveaxis(sums["whole"], 2, 0),
+    )
+    often, total = counts["sum"], float(counts["whole"])
+    with np.errstate(invalid="ignore", divide="ignore"):
+        share = np.where(whole > 0, given / whole, np.nan)
+        frequency = (often / total)[:, None, None, None]
+        lift = share / frequency
+        part = np.where(share > 0, share * np.log(lift), 0)
+        others, rare = 1 - share.sum(0), 1 - often.sum() / total
+        of_others = np.where((others > 0) & (rare > 0), others * np.log(others / rare), 0)
+    divergence = np.where(whole > 0, part.sum(0) + of_others, np.nan)
+    best = np.argsort(-part, axis=0, kind="stable")[:SHOWN]
+    chosen = [
+        np.take_along_axis(np.broadcast_to(each, part.shape), best, 0)
+        for each in (
+            np.where(keys < 0, -1 - keys, keys)[:, None, None, None],
+            share,
+            lift,
+            often[:, None, None, None],
+        )
+    ]
+    seen = np.take_along_axis(part, best, 0) > 0
+    missing = ((0, SHOWN - len(best)), (0, 0), (0, 0), (0, 0))
+    chosen = [
+        np.pad(np.where(seen, each, np.nan), missing, constant_values=np.nan) for each in chosen
+    ]
+    return (*(np.moveaxis(each, 0, -1) for each in chosen), divergence, np.array(1 - rare))
