@@ -26,9 +26,8 @@ CHANGING = {
     "output_folder.py": "removes what its record holds, and appends to it in stores",
     "run/checkpoint.py": "the lock of a run, which the operating system knows",
     "run/blocks.py": "removes what bears the names of blocks, in a folder that is the run's",
-    "analysis/folder.py": "marks a shared run, and tries a store",
+    "analysis/folder.py": "marks a shared run, tries a store, and removes marked folders",
     "analysis/runner.py": "removes a checkpoint of no examples, which it wrote",
-    "analysis/folder.py": "removes folders that bear the mark of a run",
     "headlight_papers/papers/reproduction.py": "removes a folder in one with such a mark",
     "headlight_papers/studies/adversary/students.py": "models, in a folder with such a mark",
     "headlight_papers/studies/token_identity/extraction.py": "memory-mapped, in such a folder",
@@ -43,8 +42,7 @@ CHANGING = {
 
 WRITING = {
     "analysis/runner.py": "the result, whose name the run has claimed",
-    "analysis/folder.py": "the mark of a shared run, whose name the run has claimed",
-    "analysis/folder.py": "makes folders with a mark",
+    "analysis/folder.py": "the mark of a run, whose name it has claimed, and marked folders",
     "analysis/classifier_study.py": "a folder with a mark",
     "cli/align.py": "a page that is named by the user",
     "cli/results.py": "the result, whose name the run has claimed",
@@ -82,8 +80,7 @@ READING = {
     "encode/speech.py": "a stream that is open",
     "headlight_papers/studies/token_identity/extraction.py": "memory-mapped, once checked",
     "headlight_papers/studies/parser_probes/word_map_store.py": "memory-mapped, in such a folder",
-    "views/template.py": "templates of the package",
-    "views/template.py": "scripts of the package",
+    "views/template.py": "templates and scripts of the package",
 }
 """Modules that read files by other means than the functions of `headlight.files`."""
 

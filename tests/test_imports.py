@@ -46,7 +46,8 @@ def loaded_by(statement: str) -> set[str]:
         "ours = {name for name in sys.modules if name.startswith('headlight.')}\n"
         "print(*{name.partition('.')[0] for name in sys.modules}, *ours)"
     )
-    environment = os.environ | {"PYTHONPATH": str(SOURCE)}
+    places = [str(SOURCE), *filter(None, [os.environ.get("PYTHONPATH")])]
+    environment = os.environ | {"PYTHONPATH": os.pathsep.join(places)}
     finished = subprocess.run(
         [sys.executable, "-c", script], env=environment, capture_output=True, text=True, check=False
     )
@@ -113,8 +114,7 @@ def test_of_the_commands_only_the_one_that_is_called_is_made() -> None:
     )
     loaded = loaded_by(called)
     commands = {f"headlight.cli.{path.stem}" for path in (SOURCE / "headlight/cli").glob("*.py")}
-    used = {"application", "arguments", "commands", "config_file", "help", "options",
-            "printing", "program", "setting_options", "study"}  # fmt: skip
+    used = {"help", "options", "printing", "setting_options", "study"}
     assert loaded & commands == {f"headlight.cli.{name}" for name in used}
     assert {name for name in loaded if name.startswith("headlight.studies.")} == {
         "headlight.studies.distances"
@@ -123,8 +123,7 @@ def test_of_the_commands_only_the_one_that_is_called_is_made() -> None:
     assert not loaded & (HEAVY | NUMBERS)
 
 
-@pytest.mark.parametrize("module", ["headlight.api", "headlight.sessions",
-                                    "headlight.sessions"])  # fmt: skip
+@pytest.mark.parametrize("module", ["headlight.api", "headlight.sessions"])
 def test_what_works_on_results_alone_loads_no_torch(module: str) -> None:
     """Opening, ranking, comparing and showing them, and what is refused of them."""
     assert not loaded_by(f"import {module}") & TORCH
@@ -199,7 +198,7 @@ def test_only_the_command_line_changes_the_allocator_of_the_process() -> None:
         for path in sorted((SOURCE / "headlight").rglob("*.py"))
         if "keep_freed_memory" in path.read_text(encoding="utf-8")
     ]
-    assert using == ["processes.py", "cli/__init__.py"]
+    assert using == ["cli/__init__.py", "processes.py"]
 
 
 def test_the_core_imports_nothing_of_the_other_distribution() -> None:

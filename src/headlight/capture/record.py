@@ -98,8 +98,8 @@ def check_split_by_heads(model: nn.Module) -> None:
             "device_map, which keeps layers whole (balanced)."
         )
     config: Any = model.config
-    for field, label in _HEADS.items():
-        number = getattr(config.get_text_config(), field, None)
+    for key, label in _HEADS.items():
+        number = getattr(config.get_text_config(), key, None)
         if isinstance(number, int) and number % processes.size():
             raise UnsupportedModelError(
                 f"the {number} {label} of this {type(model).__name__} cannot be shared by "

@@ -158,7 +158,7 @@ class Place:
     slot: int | str | None
 
     def watch(self, see: Callable[[Tensor], object]) -> Registration:
-        """A hook for `headlight.capture.residual_stream.hooked`, by which `see` is told of each tensor."""
+        """Return a hook for `hooked` that passes each tensor to `see`."""
         if self.slot is None:
             return self.module.register_forward_hook, partial(_tell_output, see)
         register = partial(self.module.register_forward_pre_hook, with_kwargs=True)

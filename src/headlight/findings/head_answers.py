@@ -154,7 +154,8 @@ def _above(result: xr.Dataset, variable: str, bound: float, name: str) -> str:
     if not certain:
         return f"no head is certainly above {bound:g}; {more}, {first}"
     said = f"{plural(len(certain), name)} above {bound:g}"
-    said += f", the first being {listed(certain[:CIRCUIT_ANSWERS])}" if len(certain) > CIRCUIT_ANSWERS else (
+    first_few = listed(certain[:CIRCUIT_ANSWERS])
+    said += f", the first being {first_few}" if len(certain) > CIRCUIT_ANSWERS else (
         f": {listed(certain)}"
     )  # fmt: skip
     return f"{said}; {more}" if open_ones else said

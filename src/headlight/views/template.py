@@ -118,7 +118,7 @@ def joined_script(modules: tuple[str, ...] = MODULES) -> str:
 
 
 def _as_function(name: str) -> str:
-    written = (files(__package__) / f"{name}.js").read_text(encoding="utf-8")
+    written = (files(__package__) / "script" / f"{name}.js").read_text(encoding="utf-8")
     written = _COMMENT.sub("", written)
     exported = ", ".join(_EXPORT.findall(written))
     inside = _EXPORT.sub("", _IMPORT.sub(r"const \1 = from_\2;", written)).rstrip()

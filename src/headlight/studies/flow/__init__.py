@@ -78,5 +78,5 @@ STUDY = Study(
         "max_examples": 4,
     },
     order=8,
-    no_sentence="it speaks of whole layers; of one text, `headlight.analysis.layer_maps` has the maps",
+    no_sentence="it speaks of whole layers; `headlight.analysis.layer_maps` maps one text",
 )

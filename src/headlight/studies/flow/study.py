@@ -68,8 +68,8 @@ class FlowStudy(TextStudy[FlowSettings]):
     ``mixing[scope, layer]`` is the mixing ratio of a layer, between 0 and 1: the length of what the
     other tokens give, over that and the length of what the token gives itself.  Scopes are
     attention weights and norms, alone, with the residual connection, and for norms with the norm
-    behind it (`headlight.measures.whole_layer.SCOPES`); with ``mixing_feed_forward`` also behind the
-    feed-forward network, without and with the norm that follows.  ``mixing_by_category`` and
+    behind it (`headlight.measures.whole_layer.SCOPES`); with ``mixing_feed_forward`` also behind
+    the feed-forward network, without and with the norm that follows.  ``mixing_by_category`` and
     ``mixing_by_frequency`` are of some tokens, and ``mixing_by_state`` of mask tokens and of the
     others but special ones; a mask token is of the category ``other``, and of no frequency.
     ``mixing_mean``, ``mixing_std``, ``mixing_min`` and ``mixing_max`` are over single tokens.

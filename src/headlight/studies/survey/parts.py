@@ -16,7 +16,6 @@ from headlight.result.estimate import slot_coordinates
 from headlight.studies.survey import (
     deciles,
     importance,
-    importance as null_space,
     ranks,
     residual,
     result,
@@ -178,15 +177,15 @@ PARTS = (
     ),
     Part(
         name="null_space",
-        variables=null_space.VARIABLES,
+        variables=importance.NULL_SPACE_VARIABLES,
         observe=_observe_null_space,
-        compute=null_space.null_space,
+        compute=importance.null_space,
         sections=("null-spaces",),
         chosen=True,
     ),
     Part(
         name="importance",
-        variables=importance.VARIABLES,
+        variables=importance.IMPORTANCE_VARIABLES,
         observe=_observe_importance,
         compute=importance.importance,
         attributes=importance.attributes,

@@ -239,7 +239,8 @@ def run(
     itself, models that are trained on the gold labels with other seeds, and the classifier with
     uniform attention, for which it was not trained.
 
-    What it takes and refuses is said by `headlight.analysis.word_study.CorpusStudy.run`; the source is a
+    What it takes and refuses is said by
+    `headlight.analysis.word_study.CorpusStudy.run`; the source is a
     `headlight.analysis.classifier_plan.LabelledSource`, and the model a classifier of texts or of
     tokens.  What is finished of a run on this machine is used again.
 

@@ -176,7 +176,8 @@ def run(
 ) -> xarray.Dataset:
     """Train models that look at every token alone, with attention that is given and frozen.
 
-    What it takes and refuses is said by `headlight.analysis.word_study.CorpusStudy.run`; the source is a
+    What it takes and refuses is said by
+    `headlight.analysis.word_study.CorpusStudy.run`; the source is a
     `headlight.analysis.classifier_plan.LabelledSource`, and the model a classifier of texts or of
     words.  What is finished of a run on this machine is used again.
 
