@@ -204,7 +204,7 @@ def tables() -> dict[str, tuple[frozenset[str], tuple[str, ...]]]:
         "measures": ((row.name for row in measure_table()), "vocabulary.py"),
         "methods": ((*METHODS, *get_args(LayerMapName)), "settings/flow.py"),
         "neighbours": (NEIGHBOURS, "vocabulary.py"),
-        "statistics": (variables()["survey"], "studies/heads/", "catalogue/statistics.py"),
+        "statistics": (variables()["survey"], "studies/survey/", "catalogue/statistics.py"),
     }
     return {
         table: (frozenset(rows), tuple(f"{CORE}/{home}" for home in homes))
