@@ -173,12 +173,19 @@ LAST = (
         "compare",
         RESULTS,
         "Say which heads differ between surveys: of models, checkpoints, corpora or precisions.",
+        "results",
     ),
-    _entry("heads", RESULTS, "Rank the heads of a survey by what they do, with intervals of 95%."),
+    _entry(
+        "heads",
+        RESULTS,
+        "Rank the heads of a survey by what they do, with intervals of 95%.",
+        "results",
+    ),
     _entry(
         "gallery",
         RESULTS,
         "Write the heads of surveys as pages for any web host, with a search over all models.",
+        "results",
     ),
     _entry(
         "align",
@@ -191,12 +198,17 @@ LAST = (
         TRANSLATIONS,
         "Score word alignments: precision, recall and AER, with intervals.",
     ),
-    _entry("status", RUNS, "Say how far a run has come, and how many processes are at it."),
+    _entry(
+        "status",
+        RUNS,
+        "Say how far a run has come, and how many processes are at it.",
+        "results",
+    ),
     _entry(
         "merge",
         RUNS,
         "Make the result of what workers have measured; what is missing is measured first.",
-        "status",
+        "results",
     ),
 )
 OWN = {each.name: each for each in (*FIRST, *LAST)}
