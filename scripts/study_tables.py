@@ -50,7 +50,7 @@ def questions(of: Sequence[Study]) -> str:
     rows = [
         f"| `{study.name}` | {reads(study)} | {study.question} | {study.papers} |\n" for study in of
     ]
-    return "".join(["| study | reads | says | from |\n", "| --- | --- | --- | --- |\n", *rows])
+    return "".join(["| study | reads | purpose | from |\n", "| --- | --- | --- | --- |\n", *rows])
 
 
 def documented(study: Study) -> str:

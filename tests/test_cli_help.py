@@ -33,12 +33,32 @@ def test_the_program_lists_commands_by_the_first_sentence_of_their_help() -> Non
         assert (made.name, made.rich_help_panel, first) == (name, entry.panel, entry.summary)
 
 
+GENITIVES = ("Of", "What", "How", "Which", "Whose", "Where", "Whether", "By", "From", "So", "Those")
+DIALECT = re.compile(
+    r"what becomes of|looked? (?:at|for)\b|go on with|put together|of which|stop after|"
+    r"at a time;|\bas many\b|become links|learnt",
+    re.IGNORECASE,
+)
+
+
+@pytest.mark.papers
+def test_options_are_explained_by_a_noun_phrase_or_a_verb() -> None:
+    odd = [
+        f"{name} --{each.name}: {words}"
+        for name, command in COMMANDS.items()
+        for each in command.params
+        if (words := getattr(each, "help", None))
+        if words.split()[0] in GENITIVES or DIALECT.search(words)
+    ]
+    assert not odd
+
+
 def test_names_are_completed_with_what_commands_are_for(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("_HEADLIGHT_COMPLETE", "complete_zsh")
     monkeypatch.setenv("_TYPER_COMPLETE_ARGS", "headlight sur")
     said = CliRunner().invoke(app, [], prog_name="headlight").stdout
     assert said.count('":"') == 1
-    assert '"survey":"What weights' in said
+    assert '"survey":"Measure weights' in said
 
 
 def test_a_name_that_is_no_command_gets_one_that_is_near() -> None:

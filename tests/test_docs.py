@@ -27,11 +27,29 @@ ROOT = Path(__file__).resolve().parent.parent
 DOCS = ROOT / "docs"
 PAGES = sorted(DOCS.rglob("*.md"))
 GUIDES = [*PAGES, ROOT / "README.md", ROOT / "CONTRIBUTING.md"]
-PAGES_THAT_RUN = [*PAGES, ROOT / "README.md"]
-"""The code in CONTRIBUTING is a package; test_study_of_another_package.py installs and runs it."""
+EXTENDING = DOCS / "extending.md"
+"""Its code is a package; test_study_of_another_package.py installs and runs it."""
+PAGES_THAT_RUN = [*(page for page in PAGES if page != EXTENDING), ROOT / "README.md"]
 PACKAGE = ROOT / "src" / "headlight"
 PAPERS = ROOT / "packages/papers/src/headlight_papers"
 PACKAGES = [each.name for each in pkgutil.walk_packages([str(PACKAGE)], "headlight.") if each.ispkg]
+
+
+LONGEST = {DOCS / "architecture.md": 150, ROOT / "CONTRIBUTING.md": 200}
+"""Lines of what is read whole before a first change."""
+
+
+@pytest.mark.parametrize("page", LONGEST, ids=lambda page: page.name)
+def test_what_is_read_before_a_first_change_is_short(page: Path) -> None:
+    assert len(page.read_text(encoding="utf-8").splitlines()) <= LONGEST[page]
+
+
+def test_the_architecture_names_packages_and_few_files() -> None:
+    words = (DOCS / "architecture.md").read_text(encoding="utf-8")
+    floors, face = words.partition("## The public face")[::2]
+    for package in public_modules():
+        assert f"`{package}`" in floors, package
+    assert not re.findall(r"\w+\.py\b", floors + face.partition("\n## ")[2])
 
 
 def text_of(paths: list[Path]) -> str:
@@ -73,8 +91,12 @@ def test_every_layer_is_in_the_reference(module: str) -> None:
     ],
 )
 def test_a_layer_says_what_is_public(package: str) -> None:
-    # The reference shows what is in __all__.
-    assert import_module(f"headlight.{package}").__all__
+    # The reference shows what is in __all__: names of it, or modules in it.
+    layer = import_module(f"headlight.{package}")
+    modules = {each.name for each in pkgutil.iter_modules(layer.__path__)}
+    assert layer.__all__
+    missing = {name for name in layer.__all__ if not hasattr(layer, name)} - modules
+    assert missing == set()
 
 
 @pytest.mark.parametrize("package", PACKAGES)

@@ -74,7 +74,7 @@ def test_what_a_worker_refuses_is_refused(cluster: object) -> None:
 
 def test_workers_that_are_always_lost_end_the_run(cluster: object, monkeypatch) -> None:
     monkeypatch.setattr("headlight.run.ray_workers.LOST_IN_A_ROW", 2)
-    with pytest.raises(RunError, match=r"2 workers in a row were lost .* --resume"):
+    with pytest.raises(RunError, match=r"2 workers in a row were lost .* resume=True"):
         work_on_ray(die, "ray", done=lambda: 0)
 
 

@@ -13,8 +13,7 @@ from headlight.result import load
 from test_study_of_another_package import called, headlight
 
 ROOT = Path(__file__).resolve().parent.parent
-GUIDE = (ROOT / "CONTRIBUTING.md").read_text(encoding="utf-8")
-GUIDE = GUIDE.partition("## Adding a statistic of a head")[2].partition("## Adding an acc")[0]
+GUIDE = (ROOT / "docs" / "extending.md").read_text(encoding="utf-8").partition("## A study")[0]
 RUN = ("corpus.txt", "--model", "model", "--max-length", "24", "--no-passages")
 
 

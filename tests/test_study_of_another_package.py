@@ -1,4 +1,4 @@
-"""The study in CONTRIBUTING.md, installed as another package, is a study like all others."""
+"""The study in docs/extending.md, installed as another package, is a study like all others."""
 
 import json
 import os
@@ -19,7 +19,7 @@ from headlight.encode.batch import collate
 from headlight.result import load
 
 ROOT = Path(__file__).resolve().parent.parent
-GUIDE = (ROOT / "CONTRIBUTING.md").read_text(encoding="utf-8").partition("## Adding a study")[2]
+GUIDE = (ROOT / "docs" / "extending.md").read_text(encoding="utf-8").partition("## A study")[2]
 
 
 @pytest.fixture(scope="module")

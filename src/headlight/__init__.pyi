@@ -65,7 +65,7 @@ def survey(
     pages: int = 0,
     objective: Objective | None = None,
 ) -> xarray.Dataset:
-    """What weights, norms and effective attention say about every head.
+    """Measure weights, norms and effective attention of every head.
 
     Settings are those of `headlight.studies.survey.SurveySettings`.
 
@@ -84,60 +84,56 @@ def survey(
             that were started elsewhere.
         corpus_name: what titles call the corpus, in place of the end of its path.
         progress: show a bar on standard error.
-        kind: which attention; by default the first of encoder, decoder and cross-attention that
-            the model has, given the inputs; ``all`` looks at all of them in one pass.
-        layers: which layers, from 0; by default all. The others keep their fast attention.
-        batch_tokens: tokens in a batch, padding included. The last bits depend on it.
-        format: of the corpus; by default what its suffix or beginning says; plain text in which
-            no line is blank, and that is not wrapped prose, is read as ``lines``. ``pairs`` are
+        kind: kind of attention; by default the first of encoder, decoder and cross-attention
+            that the model has with these inputs; ``all`` analyses all in one pass.
+        layers: layers, from 0; by default all. The others keep their fast attention.
+        batch_tokens: tokens in a batch, padding included; it changes the last bits of results.
+        format: format of the corpus; by default inferred from suffix or content: plain text
+            without blank lines that is not wrapped prose is read as ``lines``. ``pairs`` are
             sentence pairs, such as those of MRPC, CoLA or MNLI, ``translations`` the pairs that
             headlight align reads, for models with a decoder.
         column: key or column that holds the text; by default ``text``, or the only one.
         pairs: two adjacent segments per example (Clark et al. 2019) instead of one text.
         max_length: tokens per example, special ones included; by default 128 for pairs, else
             what the model takes, at most 512.
-        overflow: what becomes of a text that is too long.
-        segment_ids: with pairs, segment ids 0 and 1, or ``zeros`` (the released maps of Clark
-            et al.).
-        lone_units: with pairs, a paragraph that fills the room alone waits for the next, or
-            ends its document (``discard``, the released code of Clark et al.).
-        max_examples: stop after this many.
-        seed: where segments are cut, and of everything else that is random.
-        query_block: compute attention for this many queries at a time, so that memory never
-            holds all weights of a layer; ``auto`` does so where it matters, 0 never. With
-            gradients or contributions all queries are one block.
-        measures: which measures. ``gradient`` runs the model backward as well; ``attribution``
-            is one row for each layer, at the place of its first head.
-        attribution: how contributions are computed, if they are among the measures.
-        value_bias: whether T of effective attention has the value bias in it.
-        frequency_ranks: how frequent the types of tokens are: as they are in this ``corpus``,
-            by the order of the vocabulary (``ids``), or by a file with lines ``rank count id``.
-        frequency_exclusions: ``paper`` ranks types as Kobayashi et al. (2020), footnote 5,
-            without special tokens and single characters; by default so for ``ids`` only.
-        sinks: whether attention sinks are looked for and get a category of their own; ``auto``
-            is on where the model has no class and separator tokens, or looks only at what came
-            before.
-        sink_multiple: a sink receives at least this many times what it would if attention were
-            even.
-        sink_share: so it is in at least this share of all heads.
-        numbers: what is computed besides: ``ranks``, whether weights and lengths go together,
-            and either with how frequent a token is, which counts tokens first and takes whole
-            layers into memory; ``importance``, how much the loss depends on attention, in
-            another pass, backward; ``null_space``, how much of attention no output shows, by
-            length.
-        sample: of ``ranks`` and ``null_space``, how many pairs of positions of every category
-            of keys, occurrences of tokens, and texts are kept for pictures.
-        passages: keep for each head some tokens of the corpus where it does most what it does,
-            and 32 texts on which all heads are shown, for the report; leave it out where texts
-            are private, and token_types as well.
-        token_types: say of this many tokens of the vocabulary how much each head gives them and
-            they give; those that come first in the vocabulary, in most the most frequent ones,
-            and fewer where the sums of all heads would take more than 64 MB; 0 for none.
-        gated_queries: where a gate is a vector for each query, norms are another computation
-            for each: they are taken at this many queries of each text, evenly spread; 0 for
-            all.
-        pages: write a page for this many of the texts that the report shows passages of, which
-            opens at the head; the corpus is gone through once more, until they are found.
+        overflow: handling of texts over the maximal length.
+        segment_ids: segment ids of pairs: 0 and 1, or ``zeros`` (the released maps of Clark et
+            al.).
+        lone_units: handling of a paragraph that fills a pair alone: wait for the next, or end
+            the document (``discard``, the released code of Clark et al.).
+        max_examples: largest number of examples.
+        seed: random seed, of the cuts between segments as well.
+        query_block: queries for which attention is computed at a time, so that memory never
+            holds all weights of a layer; ``auto`` where it matters, 0 for all. With gradients
+            or contributions all queries are one block.
+        measures: measures of attention. ``gradient`` runs the model backward as well;
+            ``attribution`` is one row for each layer, in the place of its first head.
+        attribution: computation of contributions, if they are among the measures.
+        value_bias: value bias in T of effective attention.
+        frequency_ranks: frequency ranks of token types: from this ``corpus``, by the order of
+            the vocabulary (``ids``), or from a file with lines ``rank count id``.
+        frequency_exclusions: exclusions from frequency ranks: ``paper`` leaves out special
+            tokens and single characters (Kobayashi et al. 2020, footnote 5); by default for
+            ``ids`` only.
+        sinks: detection of attention sinks, which get a category of their own; ``auto`` is on
+            where the model has no class and separator tokens, or is causal.
+        sink_multiple: smallest ratio of the attention to a sink and uniform attention.
+        sink_share: smallest share of heads in which a token is a sink.
+        numbers: further statistics: ``ranks``, correlations of weights, norms and token
+            frequency, which counts tokens first and holds whole layers in memory;
+            ``importance``, how much the loss depends on attention, in a further backward pass;
+            ``null_space``, how much of attention no output depends on, by length.
+        sample: points kept for the figures of ``ranks`` and ``null_space``: pairs of positions
+            by category of keys, occurrences of tokens, and texts.
+        passages: keep passages of the corpus for each head and 32 texts with all heads, for the
+            report; switch it off where texts are private, and token_types as well.
+        token_types: tokens of the vocabulary with statistics of their own for each head, from
+            the first, which are often the most frequent; fewer where the sums would take more
+            than 64 MB; 0 for none.
+        gated_queries: queries of each text for which norms are computed in models with a gate
+            for each query, evenly spaced; 0 for all.
+        pages: texts that get a page of their own, which the passages of the report link to;
+            they are read in a further pass over the corpus.
         objective: whose gradient or predictions are looked at, where they are; by default that
             of what the model was trained for.
 
@@ -179,7 +175,7 @@ def attribution(
     exact: int = 20,
     exact_tokens: int = 40,
 ) -> xarray.Dataset:
-    """How much of a hidden token is its own input token, and how much comes from others.
+    """Attribute each hidden token to its own input token and to the others.
 
     Settings are those of `headlight_papers.studies.attribution.AttributionStudySettings`.
 
@@ -198,36 +194,35 @@ def attribution(
             that were started elsewhere.
         corpus_name: what titles call the corpus, in place of the end of its path.
         progress: show a bar on standard error.
-        kind: the hidden tokens of which stack; by default the first that the model has.
-        layers: which layers, from 0; by default all. The others keep their fast attention.
-        batch_tokens: tokens in a batch, padding included. The last bits depend on it.
-        format: of the corpus; by default what its suffix or beginning says; plain text in which
-            no line is blank, and that is not wrapped prose, is read as ``lines``. ``pairs`` are
+        kind: stack whose hidden tokens are analysed; by default the first that the model has.
+        layers: layers, from 0; by default all. The others keep their fast attention.
+        batch_tokens: tokens in a batch, padding included; it changes the last bits of results.
+        format: format of the corpus; by default inferred from suffix or content: plain text
+            without blank lines that is not wrapped prose is read as ``lines``. ``pairs`` are
             sentence pairs, such as those of MRPC, CoLA or MNLI, ``translations`` the pairs that
             headlight align reads, for models with a decoder.
         column: key or column that holds the text; by default ``text``, or the only one.
         pairs: two adjacent segments per example (Clark et al. 2019) instead of one text.
         max_length: tokens per example, special ones included; by default 128 for pairs, else
             what the model takes, at most 512.
-        overflow: what becomes of a text that is too long.
-        segment_ids: with pairs, segment ids 0 and 1, or ``zeros`` (the released maps of Clark
-            et al.).
-        lone_units: with pairs, a paragraph that fills the room alone waits for the next, or
-            ends its document (``discard``, the released code of Clark et al.).
-        max_examples: stop after this many.
-        seed: where segments are cut, and of everything else that is random.
-        attribution: how contributions are computed.
-        reach: relative positions are told apart from this many before a token to this many
-            after it.
-        tags: tell tokens apart by part of speech: ``upos`` or ``xpos`` of treebank sentences;
-            None for texts without.
-        units: what has a part of speech: the ``pieces`` of a word each on its own, or whole
-            ``words``, of which contributions are the mean over the pieces of the hidden word
-            and the sum over those of the input word.
-        exact: this many examples are also computed exactly, to say how good the estimate is;
-            nothing where all are exact, and 0 leaves it out.
-        exact_tokens: those are the first of at most this many tokens: what is exact takes a
-            time that grows with the square of the length.
+        overflow: handling of texts over the maximal length.
+        segment_ids: segment ids of pairs: 0 and 1, or ``zeros`` (the released maps of Clark et
+            al.).
+        lone_units: handling of a paragraph that fills a pair alone: wait for the next, or end
+            the document (``discard``, the released code of Clark et al.).
+        max_examples: largest number of examples.
+        seed: random seed, of the cuts between segments as well.
+        attribution: computation of contributions.
+        reach: largest relative position with an embedding of its own, before and after a token.
+        tags: parts of speech by which tokens are grouped: ``upos`` or ``xpos`` of treebank
+            sentences; None for texts without.
+        units: unit with a part of speech: the ``pieces`` of a word separately, or whole
+            ``words``, whose contributions are the mean over the pieces of the hidden word and
+            the sum over those of the input word.
+        exact: examples computed exactly as well, to measure the error of the estimate; 0 for
+            none.
+        exact_tokens: longest example that is computed exactly, in tokens: the time grows with
+            the square of the length.
 
     Raises:
         HeadlightError: something is wrong with the request, the model, or what is read.
@@ -266,7 +261,7 @@ def distances(
     smoothing: float = 0.001,
     objective: Objective | None = None,
 ) -> xarray.Dataset:
-    """How differently heads attend.
+    """Compare heads with one another by where they attend.
 
     Settings are those of `headlight.studies.distances.DistanceSettings`.
 
@@ -285,32 +280,32 @@ def distances(
             that were started elsewhere.
         corpus_name: what titles call the corpus, in place of the end of its path.
         progress: show a bar on standard error.
-        kind: which attention; by default the first of encoder, decoder and cross-attention that
-            the model has, given the inputs; ``all`` looks at all of them in one pass.
-        layers: which layers, from 0; by default all. The others keep their fast attention.
+        kind: kind of attention; by default the first of encoder, decoder and cross-attention
+            that the model has with these inputs; ``all`` analyses all in one pass.
+        layers: layers, from 0; by default all. The others keep their fast attention.
         batch_tokens: tokens in a batch, padding included; attention of all layers is held at
             once.
-        format: of the corpus; by default what its suffix or beginning says; plain text in which
-            no line is blank, and that is not wrapped prose, is read as ``lines``. ``pairs`` are
+        format: format of the corpus; by default inferred from suffix or content: plain text
+            without blank lines that is not wrapped prose is read as ``lines``. ``pairs`` are
             sentence pairs, such as those of MRPC, CoLA or MNLI, ``translations`` the pairs that
             headlight align reads, for models with a decoder.
         column: key or column that holds the text; by default ``text``, or the only one.
         pairs: two adjacent segments per example (Clark et al. 2019) instead of one text.
         max_length: tokens per example, special ones included; by default 128 for pairs, else
             what the model takes, at most 512.
-        overflow: what becomes of a text that is too long.
-        segment_ids: with pairs, segment ids 0 and 1, or ``zeros`` (the released maps of Clark
-            et al.).
-        lone_units: with pairs, a paragraph that fills the room alone waits for the next, or
-            ends its document (``discard``, the released code of Clark et al.).
-        max_examples: stop after this many.
-        seed: where segments are cut, and of everything else that is random.
-        measures: which measures. ``gradient`` runs the model backward as well; ``attribution``
-            is one row for each layer, at the place of its first head.
-        attribution: how contributions are computed, if they are among the measures.
-        value_bias: whether T of effective attention has the value bias in it.
-        smoothing: the share of every row that is spread evenly over its keys; the authors' is
-            0.001.
+        overflow: handling of texts over the maximal length.
+        segment_ids: segment ids of pairs: 0 and 1, or ``zeros`` (the released maps of Clark et
+            al.).
+        lone_units: handling of a paragraph that fills a pair alone: wait for the next, or end
+            the document (``discard``, the released code of Clark et al.).
+        max_examples: largest number of examples.
+        seed: random seed, of the cuts between segments as well.
+        measures: measures of attention. ``gradient`` runs the model backward as well;
+            ``attribution`` is one row for each layer, in the place of its first head.
+        attribution: computation of contributions, if they are among the measures.
+        value_bias: value bias in T of effective attention.
+        smoothing: share of every row that is spread evenly over its keys; 0.001 in the authors'
+            code.
         objective: whose gradient or predictions are looked at, where they are; by default that
             of what the model was trained for.
 
@@ -352,7 +347,7 @@ def ablation(
     sentences: bool = True,
     objective: Objective | None = None,
 ) -> xarray.Dataset:
-    """What a model predicts without a head, or without the heads of a layer.
+    """Measure the effect of ablating each head, or all heads of a layer, on predictions.
 
     Settings are those of `headlight.studies.ablation.AblationSettings`.
 
@@ -371,32 +366,32 @@ def ablation(
             that were started elsewhere.
         corpus_name: what titles call the corpus, in place of the end of its path.
         progress: show a bar on standard error.
-        kind: which attention; by default the first that the model has.
-        layers: which layers, from 0; by default all. The others keep their fast attention.
-        batch_tokens: tokens in a batch, padding included. The last bits depend on it.
-        format: of the corpus; by default what its suffix or beginning says. For a classifier
-            one of those of permutation.
+        kind: kind of attention; by default the first that the model has.
+        layers: layers, from 0; by default all. The others keep their fast attention.
+        batch_tokens: tokens in a batch, padding included; it changes the last bits of results.
+        format: format of the corpus; by default inferred from suffix or content. For a
+            classifier one of the formats of permutation.
         column: key or column that holds the text; by default ``text``, or the only one.
         pairs: two adjacent segments per example (Clark et al. 2019) instead of one text.
         max_length: tokens per example, special ones included; by default 128 for pairs, else
             what the model takes, at most 512.
-        overflow: what becomes of a text that is too long.
-        segment_ids: with pairs, segment ids 0 and 1, or ``zeros`` (the released maps of Clark
-            et al.).
-        lone_units: with pairs, a paragraph that fills the room alone waits for the next, or
-            ends its document (``discard``, the released code of Clark et al.).
-        max_examples: stop after this many.
-        seed: where segments are cut, and which words are hidden.
-        by: what is removed at once: each ``head``, all heads of each ``layer``.
+        overflow: handling of texts over the maximal length.
+        segment_ids: segment ids of pairs: 0 and 1, or ``zeros`` (the released maps of Clark et
+            al.).
+        lone_units: handling of a paragraph that fills a pair alone: wait for the next, or end
+            the document (``discard``, the released code of Clark et al.).
+        max_examples: largest number of examples.
+        seed: random seed of the cuts between segments and of masked words.
+        by: unit of removal: each ``head``, all heads of each ``layer``.
         columns: for a classifier: names of the columns or keys that hold a text, or two of a
             pair; for a tagger the numbers, from 1, of the columns of word and tag. By default
             the usual names, and the first and the last column.
         label_column: for a classifier: name of the column or key that holds the label; by
             default ``label``.
-        class_names: for a classifier: what the corpus calls the classes, in the order of the
+        class_names: for a classifier: names of the classes in the corpus, in the order of the
             model's outputs; by default the model's own names, or numbers from 0.
-        sentences: of a language model, keep for the heads without which predictions move most a
-            stretch of text around a prediction that moves most, for the report.
+        sentences: keep passages around the predictions that change most, for the report
+            (language models).
         objective: whose gradient or predictions are looked at, where they are; by default that
             of what the model was trained for.
 
@@ -432,7 +427,7 @@ def circuits(
     column: str | Path | None = None,
     seed: int = 0,
 ) -> xarray.Dataset:
-    """Which heads copy, complete repeated patterns, and retrieve facts.
+    """Find heads that copy, complete repeated patterns, and retrieve facts.
 
     Settings are those of `headlight.studies.circuits.CircuitsSettings`.
 
@@ -451,22 +446,22 @@ def circuits(
             that were started elsewhere.
         corpus_name: what titles call the corpus, in place of the end of its path.
         progress: show a bar on standard error.
-        kind: which attention; by default that of the encoder, where the model has one.
-        layers: which layers, from 0; by default all. The others keep their fast attention.
-        batch_tokens: tokens in a batch, padding included. The last bits depend on it.
-        parts: what is asked: of weights alone ``copying``, ``matching`` and ``composition``; on
-            random tokens that are repeated ``repeated``; on facts that are hidden in other text
-            ``needle``. By default all that the model can be asked. ``copying`` and ``needle``
-            need a language-model head.
-        measures: by which attention is looked at on texts.
-        sequences: how many sequences of random tokens.
+        kind: kind of attention; by default that of the encoder, where the model has one.
+        layers: layers, from 0; by default all. The others keep their fast attention.
+        batch_tokens: tokens in a batch, padding included; it changes the last bits of results.
+        parts: parts of the study: of weights ``copying``, ``matching`` and ``composition``; on
+            repeated random tokens ``repeated``; on facts hidden in other text ``needle``. By
+            default all that the model allows. ``copying`` and ``needle`` need a language-model
+            head.
+        measures: measures of attention on texts.
+        sequences: sequences of random tokens.
         tokens: random tokens of a sequence, before they are repeated.
-        needles: how many facts are hidden, each in a text of its own.
-        haystack: tokens of each of these texts.
-        format: of the corpus of which these are cut; by default what its suffix or beginning
-            says.
+        needles: hidden facts, each in a text of its own.
+        haystack: tokens of each text with a hidden fact.
+        format: format of the corpus that fills the haystack; by default inferred from suffix or
+            content.
         column: key or column that holds the text; by default ``text``, or the only one.
-        seed: which tokens are drawn.
+        seed: random seed of the tokens.
 
     Raises:
         HeadlightError: something is wrong with the request, the model, or what is read.
@@ -503,9 +498,8 @@ def flow(
     slope: Literal['zero_origin', 'chord', 'derivative'] = 'chord',
     masks: float = 0.0,
 ) -> xarray.Dataset:
-    """How much of a token after each layer comes from itself, from the first token, from special
-    tokens and from others near or far, whether methods agree, and how much a layer mixes in from
-    the context.
+    """Attribute hidden tokens to their own, first, special, near and far input tokens, by several
+    methods, and measure how much a layer mixes in from the context.
 
     Settings are those of `headlight.studies.flow.FlowSettings`.
 
@@ -524,37 +518,37 @@ def flow(
             that were started elsewhere.
         corpus_name: what titles call the corpus, in place of the end of its path.
         progress: show a bar on standard error.
-        kind: which attention, of ``encoder`` and ``decoder``; by default the first that the
-            model has.
-        layers: which layers, from 0; by default all. The others keep their fast attention.
-        batch_tokens: tokens in a batch, padding included. The last bits depend on it.
-        format: of the corpus; by default what its suffix or beginning says; plain text in which
-            no line is blank, and that is not wrapped prose, is read as ``lines``. ``pairs`` are
+        kind: kind of attention, ``encoder`` or ``decoder``; by default the first that the model
+            has.
+        layers: layers, from 0; by default all. The others keep their fast attention.
+        batch_tokens: tokens in a batch, padding included; it changes the last bits of results.
+        format: format of the corpus; by default inferred from suffix or content: plain text
+            without blank lines that is not wrapped prose is read as ``lines``. ``pairs`` are
             sentence pairs, such as those of MRPC, CoLA or MNLI, ``translations`` the pairs that
             headlight align reads, for models with a decoder.
         column: key or column that holds the text; by default ``text``, or the only one.
         pairs: two adjacent segments per example (Clark et al. 2019) instead of one text.
         max_length: tokens per example, special ones included; by default 128 for pairs, else
             what the model takes, at most 512.
-        overflow: what becomes of a text that is too long.
-        segment_ids: with pairs, segment ids 0 and 1, or ``zeros`` (the released maps of Clark
-            et al.).
-        lone_units: with pairs, a paragraph that fills the room alone waits for the next, or
-            ends its document (``discard``, the released code of Clark et al.).
-        max_examples: stop after this many.
-        seed: where segments are cut, and of everything else that is random.
-        methods: how tokens are followed. Products over layers of what each takes from each:
-            ``rollout`` of weights, ``rollout_norm``, ``rollout_block_norm`` and
+        overflow: handling of texts over the maximal length.
+        segment_ids: segment ids of pairs: 0 and 1, or ``zeros`` (the released maps of Clark et
+            al.).
+        lone_units: handling of a paragraph that fills a pair alone: wait for the next, or end
+            the document (``discard``, the released code of Clark et al.).
+        max_examples: largest number of examples.
+        seed: random seed, of the cuts between segments as well.
+        methods: methods that attribute hidden tokens to input tokens. Products of the maps of
+            layers: ``rollout`` of weights, ``rollout_norm``, ``rollout_block_norm`` and
             ``rollout_layer_norm`` of norms, ``globenc``, ``alti`` and ``value_zeroing``.
             Through all layers at once: ``decompx``, ``attribution`` and ``gradient_hidden``.
             The last four run a layer, or the model, once for each token or more, and are slow.
-            Of each layer by itself: ``mixing``, how much other tokens give beside the token, as
-            a mixing ratio; ``mixing_feed_forward`` has it behind the feed-forward network too,
-            whose activations are straight lines, and costs five passes more.
-        slope: of these lines: ``chord`` from the bias (Kobayashi et al. 2024), ``zero_origin``
-            or ``derivative``.
-        masks: share of the tokens of each text that the mask token stands in place of, which
-            one depends on the text; 0.12 in the code of Kobayashi et al. (2021).
+            Of each layer by itself: ``mixing``, the ratio of what other tokens contribute;
+            ``mixing_feed_forward`` includes the feed-forward network, whose activations are
+            linearized, and takes five more passes.
+        slope: slope of linearized activations: ``chord`` from the bias (Kobayashi et al. 2024),
+            ``zero_origin`` or ``derivative``.
+        masks: share of tokens replaced by the mask token, drawn by text; 0.12 in the code of
+            Kobayashi et al. (2021).
 
     Raises:
         HeadlightError: something is wrong with the request, the model, or what is read.
@@ -603,7 +597,7 @@ def token_identity(
     keep_maps: bool = False,
     cache: Path | None = None,
 ) -> xarray.Dataset:
-    """How well hidden tokens give away their input tokens.
+    """Test how well input tokens can be recovered from hidden tokens.
 
     Settings are those of `headlight_papers.studies.token_identity.TokenIdentitySettings`.
 
@@ -622,40 +616,39 @@ def token_identity(
             that were started elsewhere.
         corpus_name: what titles call the corpus, in place of the end of its path.
         progress: show a bar on standard error.
-        kind: the hidden tokens of which stack; by default the first that the model has.
-        layers: which layers, from 0; by default all. The others keep their fast attention.
-        batch_tokens: tokens in a batch, padding included. The last bits depend on it.
-        format: of the corpus; by default what its suffix or beginning says; plain text in which
-            no line is blank, and that is not wrapped prose, is read as ``lines``. ``pairs`` are
+        kind: stack whose hidden tokens are analysed; by default the first that the model has.
+        layers: layers, from 0; by default all. The others keep their fast attention.
+        batch_tokens: tokens in a batch, padding included; it changes the last bits of results.
+        format: format of the corpus; by default inferred from suffix or content: plain text
+            without blank lines that is not wrapped prose is read as ``lines``. ``pairs`` are
             sentence pairs, such as those of MRPC, CoLA or MNLI, ``translations`` the pairs that
             headlight align reads, for models with a decoder.
         column: key or column that holds the text; by default ``text``, or the only one.
         pairs: two adjacent segments per example (Clark et al. 2019) instead of one text.
         max_length: tokens per example, special ones included; by default 128 for pairs, else
             what the model takes, at most 512.
-        overflow: what becomes of a text that is too long.
-        segment_ids: with pairs, segment ids 0 and 1, or ``zeros`` (the released maps of Clark
-            et al.).
-        lone_units: with pairs, a paragraph that fills the room alone waits for the next, or
-            ends its document (``discard``, the released code of Clark et al.).
-        max_examples: stop after this many.
-        seed: where segments are cut, and of everything else that is random.
-        maps: which maps: ``naive`` is the identity, ``linear`` a matrix, ``mlp`` two matrices
-            with a GELU between them.
-        losses: by which distances maps are trained, and the nearest neighbour is looked up.
-        solver: of linear maps: ``adam``, or ``ridge``, in closed form.
-        target: what is recovered: the ``input`` token, or the output of the ``previous_layer``
+        overflow: handling of texts over the maximal length.
+        segment_ids: segment ids of pairs: 0 and 1, or ``zeros`` (the released maps of Clark et
+            al.).
+        lone_units: handling of a paragraph that fills a pair alone: wait for the next, or end
+            the document (``discard``, the released code of Clark et al.).
+        max_examples: largest number of examples.
+        seed: random seed, of the cuts between segments as well.
+        maps: maps from hidden to input tokens: ``naive`` is the identity, ``linear`` a matrix,
+            ``mlp`` two matrices with a GELU between them.
+        losses: distances for training maps and for nearest neighbours.
+        solver: solver of linear maps: ``adam``, or ``ridge``, in closed form.
+        target: target of the maps: the ``input`` token, or the output of the ``previous_layer``
             (for the lowest layer, the input).
         offsets: recover the token at this many positions to the right; 0 is the token itself.
-        fractions: shares of the training sequences that are used.
+        fractions: shares of the training sequences.
         across: also test the map of each layer on all of them.
         folds: random splits into 70 % training, 15 % validation and 15 % test sequences.
-        training: how maps are trained.
-        rate_search: learning rates are compared for ``each`` map, or all maps share that which
-            is best for the highest layer and the first fold, as in the paper, which has one
-            rate for all layers.
-        embeddings: what counts as input: ``output``, what the first block is given, or ``sum``,
-            the sum of embeddings before it is normalised.
+        training: training of the maps.
+        rate_search: search of learning rates: for ``each`` map, or one for all (``shared``),
+            the best for the highest layer and the first fold, as in the paper.
+        embeddings: input embeddings: ``output``, the input of the first block, or ``sum``, the
+            sum of embeddings before normalization.
         memory: bytes of hidden tokens above which they are kept in files, and bytes that maps
             in training may take together.
         keep_maps: write every map into ``maps`` of the run's folder.
@@ -702,7 +695,7 @@ def dependency(
     sentences: bool = True,
     objective: Objective | None = None,
 ) -> xarray.Dataset:
-    """How well single heads find the governors of words.
+    """Evaluate single heads at finding the governors of words.
 
     Settings are those of `headlight.studies.dependency.DependencySettings`.
 
@@ -720,37 +713,39 @@ def dependency(
             that were started elsewhere.
         corpus_name: what titles call the corpus, in place of the end of its path.
         progress: show a bar on standard error.
-        kind: which attention; by default the first that the model has. Cross-attention goes
-            from one text to another, and a dependency is within one.
-        layers: which layers, from 0; by default all. The others keep their fast attention.
-        batch_tokens: tokens in a batch, padding included. The last bits depend on it.
-        format: of the files; by default what their suffix or beginning says.
-        invalid: what becomes of a sentence or document whose annotation is wrong: it is an
-            error (``refuse``), or left out and counted (``skip``).
-        unencodable: what becomes of a sentence or document with a word that the tokenizer
-            drops: it is an ``error``, or left out and counted (``skip``).
-        queries: how the pieces of the attending word are joined: ``mean`` (Clark et al. 2019,
+        kind: kind of attention; by default the first that the model has. Not cross-attention,
+            since a dependency is within one text.
+        layers: layers, from 0; by default all. The others keep their fast attention.
+        batch_tokens: tokens in a batch, padding included; it changes the last bits of results.
+        format: format of the files; by default inferred from suffix or content.
+        invalid: handling of invalid annotation: refuse it with an error (``refuse``), or leave
+            the sentence or document out and count it (``skip``).
+        unencodable: handling of words that the tokenizer drops: refuse them with an ``error``,
+            or leave the sentence or document out and count it (``skip``).
+        queries: pooling over the pieces of the attending word: ``mean`` (Clark et al. 2019,
             Section 4.1), ``first`` (their released code) or ``max``.
-        pooling: how norms are joined over the pieces of the attended word: the sum of the
+        pooling: pooling of norms over the pieces of the attended word: the sum of the
             ``norms``, or the norm of the summed ``vectors``.
         max_length: tokens per sentence, special ones included; by default what the model takes,
             at most 512.
-        overflow: what becomes of a longer sentence: it is left out and counted (``skip``), cut
-            (``truncate``), or an ``error``.
-        measures: which measures. ``gradient`` runs the model backward as well; ``attribution``
-            is one row for each layer, at the place of its first head.
-        attribution: how contributions are computed, if they are among the measures.
-        value_bias: whether T of effective attention has the value bias in it.
-        max_examples: stop after this many.
-        relations: ``full`` names, or the ``base`` before the colon of Universal Dependencies.
-        possessive: for a possessor before *'s*, the prediction made for the *'s* counts
-            (``clark``), or the possessor's own, as for all other words (``strict``).
-        offsets: the distances of the baselines: −3 … 2, clipped to the sentence, as in the
-            authors' ``notebook``, or −5 … 5 without 0, where a place outside the sentence is no
+        overflow: handling of longer sentences: leave them out and count them (``skip``),
+            truncate them (``truncate``), or refuse them with an ``error``.
+        measures: measures of attention. ``gradient`` runs the model backward as well;
+            ``attribution`` is one row for each layer, in the place of its first head.
+        attribution: computation of contributions, if they are among the measures.
+        value_bias: value bias in T of effective attention.
+        max_examples: largest number of examples.
+        relations: names of relations: ``full``, or the ``base`` before the colon of Universal
+            Dependencies.
+        possessive: prediction for a possessor before *'s*: that of the *'s* (``clark``), or the
+            possessor's own, as for all other words (``strict``).
+        offsets: offsets of the baselines: −3 … 2, clipped to the sentence, as in the authors'
+            ``notebook``, or −5 … 5 without 0, where a position outside the sentence is no
             prediction (``strict``).
-        seed: which words are hidden where the ``gradient`` is that of a masked language model.
-        sentences: keep for each relation a sentence in which its best head finds it, for the
-            report; leave it out where texts are private.
+        seed: random seed of masked words, where the ``gradient`` is that of a masked language
+            model.
+        sentences: keep an example sentence for each relation, for the report; switch it off
+            where texts are private.
         objective: whose gradient or predictions are looked at, where they are; by default that
             of what the model was trained for.
 
@@ -799,7 +794,7 @@ def coreference(
     seed: int = 0,
     objective: Objective | None = None,
 ) -> xarray.Dataset:
-    """How well single heads find antecedents of mentions.
+    """Evaluate single heads at finding antecedents of mentions.
 
     Settings are those of `headlight_papers.studies.coreference.CoreferenceSettings`.
 
@@ -818,46 +813,46 @@ def coreference(
             that were started elsewhere.
         corpus_name: what titles call the corpus, in place of the end of its path.
         progress: show a bar on standard error.
-        kind: which attention; by default the first that the model has. Cross-attention goes
-            from one text to another, and an antecedent is in the same.
-        layers: which layers, from 0; by default all. The others keep their fast attention.
-        batch_tokens: tokens in a batch, padding included. The last bits depend on it.
-        format: of the files; by default what their suffix or beginning says.
-        invalid: what becomes of a sentence or document whose annotation is wrong: it is an
-            error (``refuse``), or left out and counted (``skip``).
-        unencodable: what becomes of a sentence or document with a word that the tokenizer
-            drops: it is an ``error``, or left out and counted (``skip``).
-        queries: how the pieces of the attending word are joined: ``mean`` (Clark et al. 2019,
+        kind: kind of attention; by default the first that the model has. Not cross-attention,
+            since an antecedent is in the same text.
+        layers: layers, from 0; by default all. The others keep their fast attention.
+        batch_tokens: tokens in a batch, padding included; it changes the last bits of results.
+        format: format of the files; by default inferred from suffix or content.
+        invalid: handling of invalid annotation: refuse it with an error (``refuse``), or leave
+            the sentence or document out and count it (``skip``).
+        unencodable: handling of words that the tokenizer drops: refuse them with an ``error``,
+            or leave the sentence or document out and count it (``skip``).
+        queries: pooling over the pieces of the attending word: ``mean`` (Clark et al. 2019,
             Section 4.1), ``first`` (their released code) or ``max``.
-        pooling: how norms are joined over the pieces of the attended word: the sum of the
+        pooling: pooling of norms over the pieces of the attended word: the sum of the
             ``norms``, or the norm of the summed ``vectors``.
-        measures: which measures. ``gradient`` runs the model backward as well; ``attribution``
-            is one row for each layer, at the place of its first head.
-        attribution: how contributions are computed, if they are among the measures.
-        value_bias: whether T of effective attention has the value bias in it.
-        singletons: whether mentions that are alone in their chain may be picked; OntoNotes,
-            which the paper used, has none.
-        nested: whether a mention may be picked for one that it contains or that contains it:
-            ``include`` (*his* for *his wife*), or ``exclude``.
+        measures: measures of attention. ``gradient`` runs the model backward as well;
+            ``attribution`` is one row for each layer, in the place of its first head.
+        attribution: computation of contributions, if they are among the measures.
+        value_bias: value bias in T of effective attention.
+        singletons: allow mentions that are alone in their chain as candidates; OntoNotes, which
+            the paper used, has none.
+        nested: nested mentions as candidates: ``include`` (*his* for *his wife*), or
+            ``exclude``.
         evaluated: mentions with an antecedent in the window (``resolvable``), or also those
-            whose antecedents are all outside, which nobody can get right (``all``).
-        head_word: the head word that the corpus gives, mostly by its parse (``annotated``), or
-            the ``last`` word of the mention.
+            whose antecedents are all outside, which cannot be resolved (``all``).
+        head_word: head word of a mention: the one that the corpus annotates (``annotated``), or
+            the ``last`` word.
         sieves: the sieves of the rule-based baseline, in order.
-        head_match_otherwise: what the baseline *head match* picks where no head word matches:
-            ``nothing``, which is wrong, or the ``nearest`` mention.
-        max_examples: stop after this many.
+        head_match_otherwise: prediction of the baseline *head match* where no head word
+            matches: ``nothing``, which counts as an error, or the ``nearest`` mention.
+        max_examples: largest number of examples.
         max_length: tokens of a document or window at most, special ones included; by default
             what the model takes, at most 512 (Clark et al. 2019, footnote 4: 128).
-        overlap: by default documents are cut off at the largest length, as in the paper; with a
-            number, the whole document is read in windows that share this many words, where each
-            mention is evaluated once, in the window that shows most of the text before it.
-        candidates: what a head may pick: the head words of other mentions (``mentions``, which
-            puts it on a par with the baselines), or all other ``words`` of the window.
+        overlap: words that consecutive windows of a document share; each mention is evaluated
+            once, in the window with most of the text before it. By default documents are
+            truncated at the maximal length, as in the paper.
+        candidates: candidates of a head: the head words of other mentions (``mentions``, as for
+            the baselines), or all other ``words`` of the window.
         preceding: pick only among what comes before the mention.
-        sentences: keep for each kind of mention a stretch of text in which the best head finds
-            antecedents, for the report; leave it out where texts are private.
-        seed: of what a loss draws at random.
+        sentences: keep an example passage for each kind of mention, for the report; switch it
+            off where texts are private.
+        seed: random seed of the loss.
         objective: whose gradient or predictions are looked at, where they are; by default that
             of what the model was trained for.
 
@@ -902,7 +897,7 @@ def parser_probes(
     processes: int | None = None,
     vectors: WordVectors | None = None,
 ) -> xarray.Dataset:
-    """How much of a parse the attention of all heads together knows.
+    """Train probes that parse from the attention of all heads.
 
     Settings are those of `headlight_papers.studies.parser_probes.ParserProbeSettings`.
 
@@ -920,36 +915,36 @@ def parser_probes(
             that were started elsewhere.
         corpus_name: what titles call the corpus, in place of the end of its path.
         progress: show a bar on standard error.
-        kind: which attention; by default the first that the model has.
-        layers: which layers, from 0; by default all. The others keep their fast attention.
-        batch_tokens: tokens in a batch, padding included. The last bits depend on it.
-        format: of the files; by default what their suffix or beginning says.
-        invalid: what becomes of a sentence or document whose annotation is wrong: it is an
-            error (``refuse``), or left out and counted (``skip``).
-        unencodable: what becomes of a sentence or document with a word that the tokenizer
-            drops: it is an ``error``, or left out and counted (``skip``).
-        queries: how the pieces of the attending word are joined: ``mean`` (Clark et al. 2019,
+        kind: kind of attention; by default the first that the model has.
+        layers: layers, from 0; by default all. The others keep their fast attention.
+        batch_tokens: tokens in a batch, padding included; it changes the last bits of results.
+        format: format of the files; by default inferred from suffix or content.
+        invalid: handling of invalid annotation: refuse it with an error (``refuse``), or leave
+            the sentence or document out and count it (``skip``).
+        unencodable: handling of words that the tokenizer drops: refuse them with an ``error``,
+            or leave the sentence or document out and count it (``skip``).
+        queries: pooling over the pieces of the attending word: ``mean`` (Clark et al. 2019,
             Section 4.1), ``first`` (their released code) or ``max``.
-        pooling: how norms are joined over the pieces of the attended word: the sum of the
+        pooling: pooling of norms over the pieces of the attended word: the sum of the
             ``norms``, or the norm of the summed ``vectors``.
         max_length: tokens per sentence, special ones included; by default what the model takes,
             at most 512.
-        overflow: what becomes of a longer sentence: it is left out and counted (``skip``), cut
-            (``truncate``), or an ``error``.
-        train: treebank to learn from; by default every tenth sentence of the source is parsed,
-            and the others are learned from.
+        overflow: handling of longer sentences: leave them out and count them (``skip``),
+            truncate them (``truncate``), or refuse them with an ``error``.
+        train: training treebank; by default every tenth sentence of the source is the test set,
+            and the rest the training set.
         word_vectors: file of word vectors; by default the input embeddings of the model.
-        max_examples: of each treebank only this many.
-        probes: which probes.
-        measures: of what attention: ``weight``, ``norm``, ``effective``; one row for each.
-        training: how they are trained.
-        seeds: each probe is trained once for each; scores are over all of them together.
-        align_root: whether each candidate has its own word vector (``fixed``), or that of the
-            word after it, as in the authors' code (``as_released``).
+        max_examples: largest number of sentences of each treebank.
+        probes: probes to train.
+        measures: measures of attention that the probes read: ``weight``, ``norm``,
+            ``effective``; one row for each.
+        training: training of the models.
+        seeds: random seeds; every probe is trained with each, and scores are pooled.
+        align_root: word vector of a candidate: its own (``fixed``), or that of the word after
+            it, as in the authors' code (``as_released``).
         bias: a weight for each head that words do not change, as in the authors' code.
-        processes: probes that are trained at a time, each in one thread; by default as many as
-            there are cores, and one where the model is not on the processor. What comes out
-            does not depend on it.
+        processes: probes trained in parallel, each in one thread; by default the number of
+            cores, and one where the model is not on the CPU. Results do not depend on it.
         vectors: word vectors, in place of the path in the settings.
 
     Raises:
@@ -992,7 +987,7 @@ def alignment(
     max_length: int | None = None,
     max_examples: int | None = None,
 ) -> xarray.Dataset:
-    """How well cross-attention, gradients and predictions link the words of translations.
+    """Evaluate word alignments by cross-attention, gradients and predictions.
 
     Settings are those of `headlight.studies.alignment.AlignmentSettings`.
 
@@ -1013,41 +1008,42 @@ def alignment(
         corpus_name: what titles call the corpus, in place of the end of its path.
         progress: show a bar on standard error.
         kind: cross-attention, from the words of one text to those of another.
-        layers: which layers, from 0; by default all. Of an encoder: how many layers have run, 0
-            for embeddings.
-        batch_tokens: tokens in a batch, padding included. The last bits depend on it.
-        null: whether special tokens of the source may win (``special``: the word then has no
-            link, as in Kobayashi et al.), or are left out (``exclude``); by default they may in
-            attention and not in gradients and differences, as published. Hidden states of
-            special tokens are never compared.
-        unit: what is linked. A ``word``: pieces are pooled first (sum over the pieces of a
-            source word and mean over those of a target word; of hidden states the mean), or
-            every ``piece``, and their words with them. By default words in translation models,
+        layers: layers, from 0; by default all. Of an encoder the number of layers run, 0 for
+            embeddings.
+        batch_tokens: tokens in a batch, padding included; it changes the last bits of results.
+        null: special tokens of the source as candidates: allowed (``special``: a word that they
+            win has no link, as in Kobayashi et al.), or excluded (``exclude``); by default
+            allowed for attention and excluded for gradients and differences, as published.
+            Hidden states of special tokens are never compared.
+        unit: unit of linking: ``word``, with pieces pooled first (sum over the pieces of a
+            source word and mean over those of a target word; mean of hidden states), or
+            ``piece``, whose words are linked with them. By default words in translation models,
             and pieces in encoders, as published.
-        pooling: of norms over the pieces of a source word: the sum of ``norms``, or the norm of
-            the summed ``vectors``.
-        similarity: how similarities of hidden states are computed and become links.
-        gold: file of gold links, a line or more for each pair (talp, Pharaoh, NAACL). Of
-            recordings none: times of words, where they are known, lie beside the sound.
-        gold_format: of that file; by default what it looks like.
-        target: file of the translations, if the source holds the sources alone, line for line.
-        format: of the pairs (``bars``, ``tsv``, ``csv``, ``jsonl``, ``tmx``); by default what
-            their suffix or beginning says.
-        columns: two names or numbers of columns, keys, or languages: of source and target.
-        swap: pairs and links are from target to source, and are exchanged first.
-        measures: by what words are linked: of cross-attention ``weight``, ``norm`` and
+        pooling: pooling of norms over the pieces of a source word: the sum of ``norms``, or the
+            norm of the summed ``vectors``.
+        similarity: similarities of hidden states, and extraction of links.
+        gold: file of gold links, a line or more for each pair (talp, Pharaoh, NAACL). None for
+            recordings, whose word times lie beside the sound.
+        gold_format: format of the gold links; by default inferred.
+        target: file of the translations, if the source file holds source sentences only, line
+            for line.
+        format: format of the pairs (``bars``, ``tsv``, ``csv``, ``jsonl``, ``tmx``); by default
+            inferred from suffix or content.
+        columns: columns, keys or languages of source and target, by name or number.
+        swap: swap source and target of pairs and links first.
+        measures: measures that link words: of cross-attention ``weight``, ``norm`` and
             ``effective``, by layer and by head; of the whole model ``gradient``, ``smoothgrad``
-            and ``difference``, which cost as many more passes as a sentence has pieces; of an
-            encoder, which reads each sentence by itself, ``similarity`` alone. By default those
+            and ``difference``, which take one more pass for each piece of a sentence; of an
+            encoder, which reads each sentence by itself, ``similarity`` only. By default those
             of cross-attention in translation models, and similarity in encoders.
-        extractions: how similarities become links; see headlight align.
-        chosen_heads: of a model of speech the heads that are put together, such as L2H5,L3H0;
-            by default those that the model itself names for it.
-        inputs: how gradients and differences are computed.
-        prefix: what stands before every source, such as ``translate German to English:``.
+        extractions: extraction of links from similarities; see headlight align.
+        chosen_heads: heads of a speech model that are averaged, such as L2H5,L3H0; by default
+            those that the model names itself.
+        inputs: computation of gradients and differences.
+        prefix: prompt before every source, such as ``translate German to English:``.
         max_length: tokens of a sentence, special ones included; by default what the model
             takes. Longer pairs are refused.
-        max_examples: stop after this many.
+        max_examples: largest number of examples.
 
     Raises:
         HeadlightError: something is wrong with the request, the model, or what is read.
@@ -1086,8 +1082,8 @@ def permutation(
     shuffles: int = 10,
     sample: int = 2000,
 ) -> xarray.Dataset:
-    """How the predictions of a classifier change when its attention is permuted, uniform, or on one
-    token.
+    """Measure how the predictions of a classifier change when its attention is permuted, uniform, or
+    on one token.
 
     Settings are those of `headlight_papers.studies.permutation.PermutationSettings`.
 
@@ -1108,36 +1104,35 @@ def permutation(
             that were started elsewhere.
         corpus_name: what titles call the corpus, in place of the end of its path.
         progress: show a bar on standard error.
-        kind: which attention; by default the first that the model has.
-        layers: which layers, from 0; by default all. The others keep their fast attention.
-        batch_tokens: tokens in a batch, padding included. The last bits depend on it.
-        format: of the files; by default what their suffix or first line says. Texts: ``tsv``,
-            ``csv``, ``jsonl``, ``sst``, ``ag_news``, ``imdb``, ``newsgroups``, ``cola``,
-            ``mrpc``, ``mnli``; sentences of a tagger: ``columns``.
+        kind: kind of attention; by default the first that the model has.
+        layers: layers, from 0; by default all. The others keep their fast attention.
+        batch_tokens: tokens in a batch, padding included; it changes the last bits of results.
+        format: format of the files; by default inferred from suffix or first line. Texts:
+            ``tsv``, ``csv``, ``jsonl``, ``sst``, ``ag_news``, ``imdb``, ``newsgroups``,
+            ``cola``, ``mrpc``, ``mnli``; sentences of a tagger: ``columns``.
         columns: names of the columns or keys that hold a text, or two of a pair; for a tagger
             the numbers, from 1, of the columns of word and tag. By default the usual names, and
             the first and the last column.
         label_column: name of the column or key that holds the label; by default ``label``.
-        class_names: what the corpus calls the classes, in the order of the model's outputs; by
+        class_names: names of the classes in the corpus, in the order of the model's outputs; by
             default the model's own names, or numbers from 0.
         max_length: tokens per example, special ones included; by default what the model takes,
-            at most 512. Texts that are longer are cut.
-        max_examples: stop after this many.
-        seed: of all that is drawn at random.
+            at most 512. Longer texts are truncated.
+        max_examples: largest number of examples.
+        seed: random seed.
         keep: write for each text the numbers of its random draws, and the predictions after
             each, into ``kept`` of the run's folder.
-        changes: what attention is replaced by: its own weights ``permuted`` over the keys that
-            a query sees; ``uniform`` weights; all weight on the key that has the ``largest``,
-            or on a ``random`` one.
-        by: whose attention is replaced at once: of ``all`` layers that are looked at, of each
-            ``layer``, of each ``head``. Heads take many passes: those of ``layer`` once for
-            each.
-        rows: whose rows are replaced: of ``all`` tokens, of the ``first`` token ([CLS]) or of
+        changes: replacements of attention: its own weights ``permuted`` over the keys that a
+            query sees; ``uniform`` weights; all weight on the key that has the ``largest``, or
+            on a ``random`` one.
+        by: unit of replacement: the attention of ``all`` layers under study, of each ``layer``,
+            of each ``head``. Heads take many passes: those of ``layer`` once for each.
+        rows: rows that are replaced: of ``all`` tokens, of the ``first`` token ([CLS]) or of
             the ``last``.
-        keep_special: the weights of special tokens ([CLS], [SEP]) stay as they are, and only
-            the rest is moved.
-        shuffles: permutations of each text, of whose changes the median is taken.
-        sample: texts (largest weight, change) that are kept for pictures.
+        keep_special: keep the weights of special tokens ([CLS], [SEP]) as they are, and change
+            the rest.
+        shuffles: permutations of each text, over whose effects the median is taken.
+        sample: texts (largest weight, change) kept for figures.
 
     Raises:
         HeadlightError: something is wrong with the request, the model, or what is read.
@@ -1180,7 +1175,7 @@ def faithfulness(
     signed: bool = False,
     random_orders: int = 5,
 ) -> xarray.Dataset:
-    """Which map of a text names the tokens without which a prediction changes.
+    """Test which maps rank the tokens that a prediction depends on first.
 
     Settings are those of `headlight.studies.faithfulness.FaithfulnessSettings`.
 
@@ -1199,55 +1194,55 @@ def faithfulness(
             that were started elsewhere.
         corpus_name: what titles call the corpus, in place of the end of its path.
         progress: show a bar on standard error.
-        kind: which attention; by default the first of encoder, decoder and cross-attention that
-            the model has, given the inputs; ``all`` looks at all of them in one pass.
-        layers: of which layers the maps of single layers are, as the mean of their shares; by
-            default of the last.
-        batch_tokens: tokens in a batch, padding included. The last bits depend on it.
-        format: of the corpus; by default what its suffix or beginning says; plain text in which
-            no line is blank, and that is not wrapped prose, is read as ``lines``. ``pairs`` are
+        kind: kind of attention; by default the first of encoder, decoder and cross-attention
+            that the model has with these inputs; ``all`` analyses all in one pass.
+        layers: layers whose maps are averaged, for maps of single layers; by default the last.
+        batch_tokens: tokens in a batch, padding included; it changes the last bits of results.
+        format: format of the corpus; by default inferred from suffix or content: plain text
+            without blank lines that is not wrapped prose is read as ``lines``. ``pairs`` are
             sentence pairs, such as those of MRPC, CoLA or MNLI, ``translations`` the pairs that
             headlight align reads, for models with a decoder.
         column: key or column that holds the text; by default ``text``, or the only one.
         pairs: two adjacent segments per example (Clark et al. 2019) instead of one text.
         max_length: tokens per example, special ones included; by default 128 for pairs, else
             what the model takes, at most 512.
-        overflow: what becomes of a text that is too long.
-        segment_ids: with pairs, segment ids 0 and 1, or ``zeros`` (the released maps of Clark
-            et al.).
-        lone_units: with pairs, a paragraph that fills the room alone waits for the next, or
-            ends its document (``discard``, the released code of Clark et al.).
-        max_examples: stop after this many.
-        seed: of random orders, of which token a masked language model predicts, and of pairs.
-        maps: by what tokens are ordered. Of single layers, mean over heads: ``weight``,
-            ``norm``, ``effective``, and ``merged_norm``, the length of what all heads move
-            together. Of all layers: ``attribution``, how much a hidden token changes with an
-            input token, which is slow; ``prediction``, what an input token adds to the logit in
-            the linear network of the text; and what follows input tokens through the layers:
-            ``rollout`` of weights, of norms (``rollout_norm``, ``rollout_block_norm``,
+        overflow: handling of texts over the maximal length.
+        segment_ids: segment ids of pairs: 0 and 1, or ``zeros`` (the released maps of Clark et
+            al.).
+        lone_units: handling of a paragraph that fills a pair alone: wait for the next, or end
+            the document (``discard``, the released code of Clark et al.).
+        max_examples: largest number of examples.
+        seed: random seed of orders, of the token that a masked language model predicts, and of
+            pairs.
+        maps: maps that rank tokens. Of single layers, mean over heads: ``weight``, ``norm``,
+            ``effective``, and ``merged_norm``, the length of what all heads move together. Of
+            all layers: ``attribution``, how much a hidden token changes with an input token,
+            which is slow; ``prediction``, what an input token adds to the logit in the linear
+            network of the text; and what follows input tokens through the layers: ``rollout``
+            of weights, of norms (``rollout_norm``, ``rollout_block_norm``,
             ``rollout_layer_norm``), ``globenc``, ``alti``, ``value_zeroing`` and ``decompx``.
             Of the prediction itself: ``gradient_input``, the gradient of the probability times
             the embedding, and ``leave_one_out``, what the probability loses without the token.
             A random order stands beside them.
-        questions: what is asked of each map: what the prediction loses without the tokens that
-            it puts first and last (``removal``), when the prediction becomes another
-            (``flips``), and which maps agree with each other, with gradients and with leaving
-            one out (``correlation``).
-        units: what is ordered and removed: single ``tokens``, or ``words``, which stand between
+        questions: tests of each map: what the prediction loses without the tokens ranked first
+            and last (``removal``), when the prediction flips (``flips``), and the agreement of
+            maps with one another, with gradients and with leave-one-out (``correlation``).
+        units: unit of ranking and removal: single ``tokens``, or ``words``, which stand between
             blanks and have the sum of their pieces.
-        removal: how a token is removed: it becomes the ``mask`` token (the unknown one where
-            there is no mask), is left out (``delete``), or cannot be attended to
+        removal: removal of a token: replace it by the ``mask`` token (the unknown one where
+            there is no mask), delete it (``delete``), or exclude it from attention
             (``attention``). By default ``mask`` where the tokenizer has one, else ``delete``.
-        shares: which shares are removed: ``tenths``, 10 to 90%, or those of ``eraser``, 1, 5,
-            10, 20 and 50%, rounded up, for which sufficiency keeps as many alone.
-        rows: which row of a map speaks for the prediction: by default that of the token that
-            predicts, and of a classifier the ``first`` of an encoder and the ``last`` of a
-            decoder; ``mean`` is that of all.
-        coefficient: of correlation: ``spearman`` (ρ) or ``kendall`` (τ, as Jain and Wallace
-            have it).
-        signed: correlate the values of gradients, of leaving one out and of predictions with
-            their signs; by default their sizes, as attention has no sign.
-        random_orders: random orders of each text, over which the mean is taken.
+        shares: shares of tokens that are removed: ``tenths``, 10 to 90%, or those of
+            ``eraser``, 1, 5, 10, 20 and 50%, rounded up; for sufficiency the same shares are
+            kept.
+        rows: row of a map that explains the prediction: by default that of the predicting
+            token, and for a classifier the ``first`` of an encoder and the ``last`` of a
+            decoder; ``mean`` averages all.
+        coefficient: correlation coefficient: ``spearman`` (ρ) or ``kendall`` (τ, as in Jain and
+            Wallace).
+        signed: correlate signed values of gradients, leave-one-out and predictions; by default
+            their absolute values, as attention has no sign.
+        random_orders: random orders of each text, which are averaged.
 
     Raises:
         HeadlightError: something is wrong with the request, the model, or what is read.
@@ -1291,7 +1286,7 @@ def instance_adversary(
     exact: Literal['corner', 'farthest', 'none'] = 'corner',
     sample: int = 2000,
 ) -> xarray.Dataset:
-    """How different attention can be, text by text, while a prediction stays nearly what it is.
+    """Search, text by text, for the most different attention with nearly the same prediction.
 
     Settings are those of `headlight_papers.studies.instance_adversary.InstanceAdversarySettings`.
 
@@ -1312,40 +1307,40 @@ def instance_adversary(
             that were started elsewhere.
         corpus_name: what titles call the corpus, in place of the end of its path.
         progress: show a bar on standard error.
-        kind: which attention; by default the first that the model has.
-        layers: which layers, from 0; by default all. The others keep their fast attention.
+        kind: kind of attention; by default the first that the model has.
+        layers: layers, from 0; by default all. The others keep their fast attention.
         batch_tokens: tokens in a batch, padding included; all candidates of them run at once.
-        format: of the files; by default what their suffix or first line says. Texts: ``tsv``,
-            ``csv``, ``jsonl``, ``sst``, ``ag_news``, ``imdb``, ``newsgroups``, ``cola``,
-            ``mrpc``, ``mnli``; sentences of a tagger: ``columns``.
+        format: format of the files; by default inferred from suffix or first line. Texts:
+            ``tsv``, ``csv``, ``jsonl``, ``sst``, ``ag_news``, ``imdb``, ``newsgroups``,
+            ``cola``, ``mrpc``, ``mnli``; sentences of a tagger: ``columns``.
         columns: names of the columns or keys that hold a text, or two of a pair; for a tagger
             the numbers, from 1, of the columns of word and tag. By default the usual names, and
             the first and the last column.
         label_column: name of the column or key that holds the label; by default ``label``.
-        class_names: what the corpus calls the classes, in the order of the model's outputs; by
+        class_names: names of the classes in the corpus, in the order of the model's outputs; by
             default the model's own names, or numbers from 0.
         max_length: tokens per example, special ones included; by default what the model takes,
-            at most 512. Texts that are longer are cut.
-        max_examples: stop after this many.
-        seed: of all that is drawn at random.
+            at most 512. Longer texts are truncated.
+        max_examples: largest number of examples.
+        seed: random seed.
         keep: write the attention that was found for each text, and the model's own, into
             ``kept`` of the run's folder.
-        by: whose attention is changed at once: of ``all`` layers that are looked at, of each
-            ``layer``, of each ``head``. Each of them is a search of its own.
-        rows: whose rows are changed: of ``all`` tokens, of the ``first`` token ([CLS]) or of
-            the ``last``.
+        by: unit of change: the attention of ``all`` layers under study, of each ``layer``, of
+            each ``head``. Each is a search of its own.
+        rows: rows that are changed: of ``all`` tokens, of the ``first`` token ([CLS]) or of the
+            ``last``.
         epsilon: the total variation distance by which a prediction may move.
-        margin: by which it may move during the search before that costs anything.
-        candidates: how many are looked for at once, of which the best counts.
-        steps: of Adam, at most.
-        learning_rate: its step size.
-        patience: a text is done when its loss has not fallen for this many steps; ``auto`` for
-            all steps.
-        take: the ``best`` attention of all steps, or that of the ``last``, as in the released
+        margin: change of the prediction during the search that is not penalized.
+        candidates: searches in parallel; the best counts.
+        steps: steps of Adam, at most.
+        learning_rate: step size of the optimizer.
+        patience: steps without a lower loss after which a text is finished; ``auto`` for all
+            steps.
+        take: step whose attention is used: the ``best``, or the ``last``, as in the released
             code.
-        exact: beside it, attention of which no output changes at all: for each row a ``corner``
-            that one linear program finds, the ``farthest`` that several find, or ``none``.
-        sample: texts (largest weight, divergences) that are kept for pictures.
+        exact: alternatives that leave every output unchanged: for each row a ``corner`` found
+            by one linear program, the ``farthest`` of several, or ``none``.
+        sample: texts (largest weight, divergences) kept for figures.
 
     Raises:
         HeadlightError: something is wrong with the request, the model, or what is read.
@@ -1392,7 +1387,7 @@ def adversary(
     instances: str | Path | None = None,
     keep_models: bool = False,
 ) -> xarray.Dataset:
-    """Train models that predict as a classifier does, and attend otherwise.
+    """Train models that predict as a classifier does and attend differently.
 
     Settings are those of `headlight_papers.studies.adversary.AdversarySettings`.
 
@@ -1413,47 +1408,46 @@ def adversary(
             that were started elsewhere.
         corpus_name: what titles call the corpus, in place of the end of its path.
         progress: show a bar on standard error.
-        kind: which attention; by default the first that the model has.
-        layers: which layers, from 0; by default all. The others keep their fast attention.
-        batch_tokens: tokens in a batch, padding included. The last bits depend on it.
-        format: of the files; by default what their suffix or first line says. Texts: ``tsv``,
-            ``csv``, ``jsonl``, ``sst``, ``ag_news``, ``imdb``, ``newsgroups``, ``cola``,
-            ``mrpc``, ``mnli``; sentences of a tagger: ``columns``.
+        kind: kind of attention; by default the first that the model has.
+        layers: layers, from 0; by default all. The others keep their fast attention.
+        batch_tokens: tokens in a batch, padding included; it changes the last bits of results.
+        format: format of the files; by default inferred from suffix or first line. Texts:
+            ``tsv``, ``csv``, ``jsonl``, ``sst``, ``ag_news``, ``imdb``, ``newsgroups``,
+            ``cola``, ``mrpc``, ``mnli``; sentences of a tagger: ``columns``.
         columns: names of the columns or keys that hold a text, or two of a pair; for a tagger
             the numbers, from 1, of the columns of word and tag. By default the usual names, and
             the first and the last column.
         label_column: name of the column or key that holds the label; by default ``label``.
-        class_names: what the corpus calls the classes, in the order of the model's outputs; by
+        class_names: names of the classes in the corpus, in the order of the model's outputs; by
             default the model's own names, or numbers from 0.
         max_length: tokens per example, special ones included; by default what the model takes,
-            at most 512. Texts that are longer are cut.
-        max_examples: stop after this many.
-        seed: of all that is drawn at random.
-        start: where students begin: name or folder of the checkpoint before fine-tuning, whose
-            head is then random; ``scratch``, random weights; or ``base``, the weights of the
-            model itself. It has to be named, but for the embedded classifier, of which it is
+            at most 512. Longer texts are truncated.
+        max_examples: largest number of examples.
+        seed: random seed.
+        start: initial weights of students: name or folder of the checkpoint before fine-tuning,
+            whose head is then random; ``scratch``, random weights; or ``base``, the weights of
+            the model itself. Required, except for the embedded classifier, where it is
             ``base``.
-        held_out: other texts, on which everything is measured; by default a fifth of the
-            source, drawn with the seed.
-        heads: which heads of these layers; by default all.
-        rows: whose attention counts: that of ``all`` tokens, of the ``first`` token ([CLS]) or
+        held_out: held-out texts for evaluation; by default a random fifth of the source.
+        heads: heads of these layers; by default all.
+        rows: rows of attention that count: of ``all`` tokens, of the ``first`` token ([CLS]) or
             of the ``last``.
-        keep_special: special tokens ([CLS], [SEP]) do not count as keys; the rest of a row is
-            divided by its sum.
-        predictions: what keeps predictions near the model's: cross-entropy to its ``labels``,
-            or total variation (``tvd``).
-        distance: what keeps attention away from the model's: ``kl``, KL(student ‖ model), or
-            ``jsd``, which is bounded.
-        lambdas: the weights of that distance, a mean over rows and heads; 0 is always among
-            them.
-        repeats: students of each λ, which differ in their seed; as many are trained on the gold
-            labels.
-        epochs: passes over the training texts.
-        learning_rate: of AdamW at its highest, after a tenth of the steps; then it falls to 0.
+        keep_special: exclude special tokens ([CLS], [SEP]) as keys, and renormalize rows.
+        predictions: distance between the predictions of student and model: cross-entropy to its
+            ``labels``, or total variation (``tvd``).
+        distance: distance between the attention of student and model, which is maximized:
+            ``kl``, KL(student ‖ model), or ``jsd``, which is bounded.
+        lambdas: weights λ of the distance between attention, a mean over rows and heads; 0 is
+            always among them.
+        repeats: students of each λ, which differ in their seeds only; the same number is
+            trained on the gold labels.
+        epochs: epochs of training.
+        learning_rate: peak learning rate of AdamW, after a tenth of the steps; then it falls to
+            0.
         batch_size: texts in a step.
-        processes: students that are trained at a time, each in one thread; by default as many
-            as there are cores, on an accelerator one. Each holds the model twice.
-        instances: the folder of a run of headlight instance-adversary on the same model, whose
+        processes: students trained in parallel, each in one thread; by default the number of
+            cores, on an accelerator one. Each holds the model twice.
+        instances: folder of a run of headlight instance-adversary on the same model, whose
             texts are shown beside the students.
         keep_models: save every student in ``models`` of the run's folder, for other studies.
 
@@ -1498,7 +1492,7 @@ def guided(
     learning_rate: float = 0.001,
     processes: int | None = None,
 ) -> xarray.Dataset:
-    """Give the attention of a classifier to models that look at every token alone.
+    """Train models that read every token by itself with the attention of a classifier.
 
     Settings are those of `headlight_papers.studies.guided.GuidedSettings`.
 
@@ -1519,43 +1513,42 @@ def guided(
             that were started elsewhere.
         corpus_name: what titles call the corpus, in place of the end of its path.
         progress: show a bar on standard error.
-        kind: which attention; by default the first that the model has.
-        layers: which layers, from 0; by default all. The others keep their fast attention.
-        batch_tokens: tokens in a batch, padding included. The last bits depend on it.
-        format: of the files; by default what their suffix or first line says. Texts: ``tsv``,
-            ``csv``, ``jsonl``, ``sst``, ``ag_news``, ``imdb``, ``newsgroups``, ``cola``,
-            ``mrpc``, ``mnli``; sentences of a tagger: ``columns``.
+        kind: kind of attention; by default the first that the model has.
+        layers: layers, from 0; by default all. The others keep their fast attention.
+        batch_tokens: tokens in a batch, padding included; it changes the last bits of results.
+        format: format of the files; by default inferred from suffix or first line. Texts:
+            ``tsv``, ``csv``, ``jsonl``, ``sst``, ``ag_news``, ``imdb``, ``newsgroups``,
+            ``cola``, ``mrpc``, ``mnli``; sentences of a tagger: ``columns``.
         columns: names of the columns or keys that hold a text, or two of a pair; for a tagger
             the numbers, from 1, of the columns of word and tag. By default the usual names, and
             the first and the last column.
         label_column: name of the column or key that holds the label; by default ``label``.
-        class_names: what the corpus calls the classes, in the order of the model's outputs; by
+        class_names: names of the classes in the corpus, in the order of the model's outputs; by
             default the model's own names, or numbers from 0.
         max_length: tokens per example, special ones included; by default what the model takes,
-            at most 512. Texts that are longer are cut.
-        max_examples: stop after this many.
-        seed: of all that is drawn at random.
-        keep: write the models, what each text was given and the predictions into ``kept`` of
-            the run's folder.
-        measures: what of the model is given: of attention ``weight``, ``norm`` and
-            ``effective``; ``attribution``, what input tokens contribute to hidden ones, which
-            is slow; and ``gradient_input``, the gradient of the probability times the
-            embedding. Uniform and random attention, and one that is learnt, stand beside them;
-            of a tagger, whose words are given a row each, in the place of the last that of each
-            word to itself.
-        rows: which rows of attention speak for the text: the ``mean`` of all, that of the
+            at most 512. Longer texts are truncated.
+        max_examples: largest number of examples.
+        seed: random seed.
+        keep: write models, attention for each text and predictions into ``kept`` of the run's
+            folder.
+        measures: guides: of attention ``weight``, ``norm`` and ``effective``; ``attribution``,
+            the contributions of input tokens to hidden ones, which is slow; and
+            ``gradient_input``, the gradient of the probability times the embedding. Uniform,
+            random and learned attention are always included; for a tagger, attention of each
+            word to itself in place of the learned one.
+        rows: rows of attention that represent the text: the ``mean`` of all, that of the
             ``first`` token ([CLS]), or of the ``last``.
-        attribution: how contributions are computed, if they are among the measures.
+        attribution: computation of contributions, if they are among the measures.
         also: further classifiers with the same tokenizer, whose weights are given: names or
             folders, such as the students that `headlight adversary` has kept.
-        held_out: other texts, on which everything is measured; by default a fifth of the
-            source, drawn with the seed.
-        width: of the vectors of tokens.
-        repeats: models of each guide, which differ in their seed.
-        epochs: passes over the training texts.
-        learning_rate: of Adam at its highest, after a tenth of the steps; then it falls to 0.
-        processes: models that are trained at a time, each in one thread; by default as many as
-            there are cores.
+        held_out: held-out texts for evaluation; by default a random fifth of the source.
+        width: width of the token vectors.
+        repeats: models of each guide, which differ in their seeds only.
+        epochs: epochs of training.
+        learning_rate: peak learning rate of Adam, after a tenth of the steps; then it falls to
+            0.
+        processes: models trained in parallel, each in one thread; by default the number of
+            cores.
 
     Raises:
         HeadlightError: something is wrong with the request, the model, or what is read.

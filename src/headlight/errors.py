@@ -14,19 +14,64 @@
     │   └── RunInterruptedError  the user stopped it               (exit code 130)
     └── ResultError              a result file cannot be read or written
 
-Every message is one sentence, or two: what was wrong, where, and what to do about it.
+Every message is one sentence, or two: what was wrong, where, and what to do about it.  It names
+settings by `setting`, so that Python reads the name of an argument and the command line an option.
 """
 
 import copyreg
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from difflib import get_close_matches
 from typing import Any
+
+_MARK = "\ufdd0"
+"""Stands around a setting in a sentence; Unicode keeps it for such use, and no text has it."""
+
+
+def setting(argument: str) -> str:
+    """Return a setting as it stands in the sentence of a refusal, for Python or a command line.
+
+    Args:
+        argument: its name, with a value where there is one: ``max_length``, ``out=``,
+            ``kind=decoder``, ``resume=True``.
+    """
+    return f"{_MARK}{argument}{_MARK}"
+
+
+def flag(name: str) -> str:
+    """Return the option of the command line for a setting: ``--max-length``."""
+    return f"--{name.replace('_', '-')}"
 
 
 class HeadlightError(Exception):
     """The root: catching it catches every refusal, and nothing else."""
 
     exit_code = 1
+
+    @property
+    def settings(self) -> tuple[str, ...]:
+        """The names of the settings that the sentence speaks of, in their order."""
+        return tuple(each.partition("=")[0] for each in super().__str__().split(_MARK)[1::2])
+
+    def __str__(self) -> str:
+        """Return the sentence with settings as arguments: ``kind='decoder'``."""
+        return self.with_options(lambda _: None)
+
+    def with_options(self, option: Callable[[str], str | None] = flag) -> str:
+        """Return the sentence with settings as options: ``--kind decoder``.
+
+        Args:
+            option: makes the option of the name of a setting; None for an argument of Python.
+        """
+        parts = super().__str__().split(_MARK)
+        parts[1::2] = [_written(each, option(each.partition("=")[0])) for each in parts[1::2]]
+        return "".join(parts)
+
+
+def _written(argument: str, option: str | None) -> str:
+    name, is_set, value = argument.partition("=")
+    if option is not None:
+        return f"{option} {value.removeprefix('True')}".rstrip()
+    return f"{name}={value if value in ('', 'True') else repr(value)}" if is_set else name
 
 
 class UsageError(HeadlightError):

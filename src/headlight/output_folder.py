@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from pathlib import Path, PurePosixPath
 
 from headlight import files
-from headlight.errors import HeadlightError, RunError
+from headlight.errors import HeadlightError, RunError, setting
 from headlight.files import Location, is_link, reason
 
 RECORD = ".headlight"
@@ -58,7 +58,7 @@ class OutputFolder:
             if is_link(self.place / folder) and str(folder) != ".":
                 raise self.error(
                     f"{self.place / folder} is a link, and files would be written elsewhere; "
-                    "remove it, or choose another folder with --out."
+                    f"remove it, or choose another folder with {setting('out=')}."
                 )
         # Before the record is read: another process notes a file before it writes it.
         present = [each for each in wanted if self._exists(each)]
@@ -67,7 +67,7 @@ class OutputFolder:
             if name not in known:
                 raise self.error(
                     f"{self.place / name} is in the way: Headlight has no record of writing it; "
-                    "move it away, or choose another folder with --out."
+                    f"move it away, or choose another folder with {setting('out=')}."
                 )
         if unknown := [name for name in wanted if name not in known]:
             self._append(unknown)

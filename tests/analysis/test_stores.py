@@ -74,7 +74,7 @@ def test_a_result_of_an_earlier_version_is_not_taken_for_another_corpus(tmp_path
     kept = survey(texts(3), found, SETTINGS, folder=RunFolder(path=tmp_path), progress=False)
     save(kept.assign_attrs(corpus_digest="14f21a04"), tmp_path / "result.nc")
     folder = RunFolder(path=tmp_path, resume=True)
-    with pytest.raises(RunError, match=r"by an earlier version .* --overwrite"):
+    with pytest.raises(RunError, match=r"by an earlier version .* overwrite=True"):
         survey(texts(3), found, SETTINGS, folder=folder, progress=False)
     assert load(tmp_path / "result.nc").attrs["examples"] == 3
 

@@ -366,7 +366,7 @@ def test_what_cannot_be_compared_is_refused(first):
         differences([first, first.assign_attrs(stage="distances")])
     with pytest.raises(UsageError, match="earlier version"):
         differences([first, first.drop_vars("slot_units")])
-    with pytest.raises(UsageError, match="--match behaviour"):
+    with pytest.raises(UsageError, match="match='behaviour'"):
         differences([first, first.isel(layer=[1])])
     with pytest.raises(UsageError, match="not by 'name'"):
         differences([first, first], match="name")

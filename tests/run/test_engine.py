@@ -185,7 +185,7 @@ class TestResume:
     def test_must_be_wanted(self, tmp_path: Path) -> None:
         run(texts(5), work(), folder=tmp_path, signature=SIGNATURE)
         before = (tmp_path / "checkpoint.safetensors").read_bytes()
-        with pytest.raises(UsageError, match=r"holds a run already; go on with --resume.*--out"):
+        with pytest.raises(UsageError, match=r"holds a run already; go on with resume=True.*out="):
             run(texts(5), work(), folder=tmp_path, signature=SIGNATURE)
         assert (tmp_path / "checkpoint.safetensors").read_bytes() == before
 
@@ -244,14 +244,16 @@ class TestResume:
     def test_of_an_earlier_version_is_refused(self, tmp_path: Path) -> None:
         notes = {"signature": SIGNATURE, "state": {"examples": 4, "tokens": 9}, "levels": [0]}
         Tally({"0/a": Count()}).save(tmp_path / "checkpoint.safetensors", notes)
-        with pytest.raises(RunError, match=r"an earlier version .* --overwrite"):
+        with pytest.raises(RunError, match=r"an earlier version .* overwrite=True"):
             run(texts(5), work(), folder=tmp_path, signature=SIGNATURE, resume=True)
 
 
 class TestInterruption:
     def test_says_how_to_go_on(self, tmp_path: Path) -> None:
         stopped = work(stopping_after(4, KeyboardInterrupt()))
-        with pytest.raises(RunInterruptedError, match=r"8 examples are done .* --resume") as caught:
+        with pytest.raises(
+            RunInterruptedError, match=r"8 examples are done .* resume=True"
+        ) as caught:
             run(texts(11), stopped, folder=tmp_path, signature=SIGNATURE)
         assert caught.value.exit_code == 130
         state = run(texts(11), work(), folder=tmp_path, signature=SIGNATURE, resume=True)

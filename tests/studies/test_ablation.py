@@ -331,9 +331,9 @@ def test_a_finished_run_is_handed_back(tmp_path: Any) -> None:
 @pytest.mark.parametrize(
     ("options", "words"),
     [
-        ({"pairs": True}, "classifier, of whose corpus pairs says nothing"),
-        ({"column": "text"}, "column says nothing"),
-        ({"overflow": "split"}, "overflow says nothing"),
+        ({"pairs": True}, "pairs does not apply to the corpus of a classifier"),
+        ({"column": "text"}, "column does not apply"),
+        ({"overflow": "split"}, "overflow does not apply"),
     ],
 )
 def test_a_classifier_refuses_what_it_would_not_heed(options: Any, words: str) -> None:
@@ -342,7 +342,9 @@ def test_a_classifier_refuses_what_it_would_not_heed(options: Any, words: str) -
 
 
 def test_refusals() -> None:
-    with pytest.raises(UsageError, match="language model, of whose corpus label_column says"):
+    with pytest.raises(
+        UsageError, match="label_column does not apply to the corpus of a language model"
+    ):
         headlight.ablation(texts(2), model=with_head("llama"), label_column="x", progress=False)
     with pytest.raises(UsageError, match="name a corpus of labelled texts"):
         headlight.ablation(model=classifier(), progress=False)

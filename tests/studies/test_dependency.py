@@ -334,7 +334,7 @@ def test_a_run_that_was_interrupted_goes_on(
 
     with monkeypatch.context() as patched:
         patched.setattr(module.DependencyObserver, "visit", interrupted)
-        with pytest.raises(RunInterruptedError, match="--resume"):
+        with pytest.raises(RunInterruptedError, match="resume=True"):
             evaluate(TREES, bert, folder=tmp_path, batch_tokens=100, **QUIET)
     resumed = evaluate(
         TREES, bert, folder=RunFolder(path=tmp_path, resume=True), batch_tokens=100, **QUIET

@@ -12,8 +12,6 @@ import pytest
 import example_data
 import headlight
 from example_data import TRANSLATIONS
-from headlight.catalogue import studies
-from headlight.cli.setting_options import naming_options, options_of
 from headlight.corpora import TranslationPair
 from headlight.errors import RunError, UsageError
 from headlight.links import open_links
@@ -238,15 +236,6 @@ def test_wrong_requests(headlight: Command, data: Path, tmp_path: Path) -> None:
 def test_what_is_no_pair_and_no_file_is_told_how_a_pair_is_written(headlight: Command) -> None:
     assert "'das haus ||| the house'" in headlight.refused("align", "das haus")
     assert "|||" not in headlight.refused("align", "haus.txt")
-
-
-@pytest.mark.papers
-def test_a_refusal_that_no_pair_and_no_file_has_names_its_option_once() -> None:
-    settings = studies()["permutation"].settings
-    sentence = "name the classes in their order with class_names (--class-names)."
-    with pytest.raises(UsageError) as refused, naming_options(list(options_of(settings))):
-        raise UsageError(sentence)
-    assert str(refused.value) == "name the classes in their order with --class-names."
 
 
 def test_a_layer_may_be_asked_to_be_chosen(headlight: Command, data: Path) -> None:

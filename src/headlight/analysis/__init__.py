@@ -3,7 +3,7 @@
 from dataclasses import dataclass
 from typing import Annotated, Literal
 
-from headlight.errors import CorpusError, UsageError
+from headlight.errors import CorpusError, UsageError, setting
 from headlight.settings import CHOSEN, UNLISTED, AtLeast0, AtLeast1, StudySettings
 from headlight.settings.flow import AttributionSettings
 from headlight.vocabulary import (
@@ -43,10 +43,10 @@ class ModelSettings(StudySettings):
     """Settings of the observed attention of a model.
 
     Attributes:
-        kind: which attention; by default the first of encoder, decoder and cross-attention that the
-            model has, given the inputs; ``all`` looks at all of them in one pass.
-        layers: which layers, from 0; by default all. The others keep their fast attention.
-        batch_tokens: tokens in a batch, padding included. The last bits depend on it.
+        kind: kind of attention; by default the first of encoder, decoder and cross-attention that
+            the model has with these inputs; ``all`` analyses all in one pass.
+        layers: layers, from 0; by default all. The others keep their fast attention.
+        batch_tokens: tokens in a batch, padding included; it changes the last bits of results.
     """
 
     kind: Kinds | None = None
@@ -59,10 +59,10 @@ class MeasureSettings(StudySettings):
     """By which measures attention is looked at.
 
     Attributes:
-        measures: which measures. ``gradient`` runs the model backward as well; ``attribution`` is
-            one row for each layer, at the place of its first head.
-        attribution: how contributions are computed, if they are among the measures.
-        value_bias: whether T of effective attention has the value bias in it.
+        measures: measures of attention. ``gradient`` runs the model backward as well;
+            ``attribution`` is one row for each layer, in the place of its first head.
+        attribution: computation of contributions, if they are among the measures.
+        value_bias: value bias in T of effective attention.
     """
 
     measures: tuple[str, ...] = MEASURES
@@ -89,21 +89,21 @@ class TextSettings(ModelSettings):
     """Settings of how a corpus of texts is read.
 
     Attributes:
-        format: of the corpus; by default what its suffix or beginning says; plain text in which no
-            line is blank, and that is not wrapped prose, is read as ``lines``. ``pairs`` are
-            sentence pairs, such as those of MRPC, CoLA or MNLI, ``translations`` the pairs that
-            headlight align reads, for models with a decoder.
+        format: format of the corpus; by default inferred from suffix or content: plain text without
+            blank lines that is not wrapped prose is read as ``lines``. ``pairs`` are sentence
+            pairs, such as those of MRPC, CoLA or MNLI, ``translations`` the pairs that headlight
+            align reads, for models with a decoder.
         column: key or column that holds the text; by default ``text``, or the only one.
         pairs: two adjacent segments per example (Clark et al. 2019) instead of one text.
         max_length: tokens per example, special ones included; by default 128 for pairs, else what
             the model takes, at most 512.
-        overflow: what becomes of a text that is too long.
-        segment_ids: with pairs, segment ids 0 and 1, or ``zeros`` (the released maps of Clark et
+        overflow: handling of texts over the maximal length.
+        segment_ids: segment ids of pairs: 0 and 1, or ``zeros`` (the released maps of Clark et
             al.).
-        lone_units: with pairs, a paragraph that fills the room alone waits for the next, or ends
-            its document (``discard``, the released code of Clark et al.).
-        max_examples: stop after this many.
-        seed: where segments are cut, and of everything else that is random.
+        lone_units: handling of a paragraph that fills a pair alone: wait for the next, or end the
+            document (``discard``, the released code of Clark et al.).
+        max_examples: largest number of examples.
+        seed: random seed, of the cuts between segments as well.
     """
 
     format: str | None = None
@@ -139,8 +139,8 @@ class TextSettings(ModelSettings):
                 table = {self.format, source.rpartition(".")[2]} & {"csv", "tsv"}
                 if table and "holds no text" in str(error):
                     error.args = (
-                        f"{error} The first line of a table is taken as its header; of plain text "
-                        "the format is paragraphs or lines.",
+                        f"{error.args[0]} The first line of a table is taken as its header; of "
+                        "plain text the format is paragraphs or lines.",
                     )
                 raise
 
@@ -150,9 +150,9 @@ class QueryBlockSettings(StudySettings):
     """Settings of how much of a long text is in memory at a time.
 
     Attributes:
-        query_block: compute attention for this many queries at a time, so that memory never holds
-            all weights of a layer; ``auto`` does so where it matters, 0 never.
-            With gradients or contributions all queries are one block.
+        query_block: queries for which attention is computed at a time, so that memory never holds
+            all weights of a layer; ``auto`` where it matters, 0 for all. With gradients or
+            contributions all queries are one block.
     """
 
     query_block: Annotated[AtLeast0 | None, CHOSEN] = None
@@ -163,16 +163,16 @@ class WordSettings(ModelSettings):
     """Settings of annotated text, and of attention between words instead of pieces.
 
     Attributes:
-        kind: which attention; by default the first that the model has.
-        format: of the files; by default what their suffix or beginning says.
-        invalid: what becomes of a sentence or document whose annotation is wrong: it is an error
-            (``refuse``), or left out and counted (``skip``).
-        unencodable: what becomes of a sentence or document with a word that the tokenizer drops: it
-            is an ``error``, or left out and counted (``skip``).
-        queries: how the pieces of the attending word are joined: ``mean`` (Clark et al. 2019,
-            Section 4.1), ``first`` (their released code) or ``max``.
-        pooling: how norms are joined over the pieces of the attended word: the sum of the
-            ``norms``, or the norm of the summed ``vectors``.
+        kind: kind of attention; by default the first that the model has.
+        format: format of the files; by default inferred from suffix or content.
+        invalid: handling of invalid annotation: refuse it with an error (``refuse``), or leave the
+            sentence or document out and count it (``skip``).
+        unencodable: handling of words that the tokenizer drops: refuse them with an ``error``, or
+            leave the sentence or document out and count it (``skip``).
+        queries: pooling over the pieces of the attending word: ``mean`` (Clark et al. 2019, Section
+            4.1), ``first`` (their released code) or ``max``.
+        pooling: pooling of norms over the pieces of the attended word: the sum of the ``norms``, or
+            the norm of the summed ``vectors``.
     """
 
     kind: Kind | None = None
@@ -190,8 +190,8 @@ class SentenceSettings(WordSettings):
     Attributes:
         max_length: tokens per sentence, special ones included; by default what the model takes, at
             most 512.
-        overflow: what becomes of a longer sentence: it is left out and counted (``skip``), cut
-            (``truncate``), or an ``error``.
+        overflow: handling of longer sentences: leave them out and count them (``skip``), truncate
+            them (``truncate``), or refuse them with an ``error``.
     """
 
     max_length: AtLeast1 | None = None
@@ -209,20 +209,20 @@ class ClassifierSettings(ModelSettings):
     """Settings of how the texts of a classifier, or the sentences of a tagger, are read.
 
     Attributes:
-        format: of the files; by default what their suffix or first line says. Texts: ``tsv``,
+        format: format of the files; by default inferred from suffix or first line. Texts: ``tsv``,
             ``csv``, ``jsonl``, ``sst``, ``ag_news``, ``imdb``, ``newsgroups``, ``cola``, ``mrpc``,
             ``mnli``; sentences of a tagger: ``columns``.
         columns: names of the columns or keys that hold a text, or two of a pair; for a tagger the
             numbers, from 1, of the columns of word and tag. By default the usual names, and the
             first and the last column.
         label_column: name of the column or key that holds the label; by default ``label``.
-        class_names: what the corpus calls the classes, in the order of the model's outputs; by
+        class_names: names of the classes in the corpus, in the order of the model's outputs; by
             default the model's own names, or numbers from 0.
-        kind: which attention; by default the first that the model has.
+        kind: kind of attention; by default the first that the model has.
         max_length: tokens per example, special ones included; by default what the model takes, at
-            most 512. Texts that are longer are cut.
-        max_examples: stop after this many.
-        seed: of all that is drawn at random.
+            most 512. Longer texts are truncated.
+        max_examples: largest number of examples.
+        seed: random seed.
     """
 
     format: str | None = None
@@ -249,7 +249,7 @@ class KeepSettings(ClassifierSettings):
     """Whether what numbers are made of is kept.
 
     Attributes:
-        keep: write what the numbers are made of into ``kept`` of the run's folder.
+        keep: write the data behind the numbers into ``kept`` of the run's folder.
     """
 
     keep: bool = False
@@ -277,5 +277,5 @@ def check_attribution(attribution: AttributionSettings | None, measures: tuple[s
     if attribution is not None and ATTRIBUTION not in measures:
         raise UsageError(
             "it is said how contributions are computed, and they are not asked for; add "
-            "attribution to --measures."
+            f"attribution to {setting('measures')}."
         )

@@ -24,7 +24,7 @@ from headlight.encode import (
     sentences,
 )
 from headlight.encode.batch import Batch
-from headlight.errors import CaptureError, CorpusError, UsageError
+from headlight.errors import CaptureError, CorpusError, UsageError, setting
 from headlight.files import Location
 
 LabelledSource = str | Location | Iterable[Any] | Corpus
@@ -110,7 +110,7 @@ def _end_of_texts(model: CapturedModel, tokenizer: Any) -> int | None:
     if end is None or end not in tokenizer("").input_ids:
         raise UsageError(
             f"{model.name} reads its class off the end-of-text token, and its tokenizer does not "
-            "put it behind a text; give the tokenizer of the model with --tokenizer (tokenizer=)."
+            f"put it behind a text; give the tokenizer of the model with {setting('tokenizer=')}."
         )
     return int(end)
 
@@ -133,8 +133,8 @@ def open_labelled(
         )
     if settings.label_column is not None:
         raise UsageError(
-            "the tags of words are in a numbered column; name it with columns, and leave out "
-            "label_column."
+            f"the tags of words are in a numbered column; name it with {setting('columns=')}, and "
+            f"leave out {setting('label_column')}."
         )
     return open_tagged(source, format=settings.format, columns=settings.columns)
 
@@ -197,7 +197,7 @@ def require_finite_predictions(logits: Tensor, model: CapturedModel, batch: Batc
     if not bool(logits.isfinite().all()):
         raise CaptureError(
             f"{model.name}: what it gives for {batch.names[0]} or a text beside it is not finite; "
-            "look at its weights, or load it in a wider precision (--dtype)."
+            f"look at its weights, or load it in a wider precision ({setting('dtype=')})."
         )
 
 

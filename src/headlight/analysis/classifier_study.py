@@ -26,7 +26,7 @@ from headlight.analysis.word_study import CorpusStudy
 from headlight.capture import CapturedModel
 from headlight.encode import Encoded
 from headlight.encode.batch import Batch
-from headlight.errors import UsageError
+from headlight.errors import UsageError, setting
 from headlight.reduce import Accumulator, Moments, Slots, Tally
 from headlight.result import save
 
@@ -82,7 +82,8 @@ def kept_files(
     place = folder.place if folder else None
     if not isinstance(place, Path):
         raise UsageError(
-            "what numbers are made of is kept in a folder of this machine; name one with --out."
+            "what numbers are made of is kept in a folder of this machine; name one with "
+            f"{setting('out=')}."
         )
     return KeptFiles(place, study, model)
 

@@ -10,7 +10,7 @@ from tempfile import TemporaryDirectory
 from typing import Any
 
 from headlight import files
-from headlight.errors import HeadlightError, RunError, UsageError
+from headlight.errors import HeadlightError, RunError, UsageError, setting
 from headlight.files import Location, location, make_folder, printable, reason, storable, write_new
 from headlight.output_folder import OutputFolder
 from headlight.processes import usable_cores
@@ -102,7 +102,7 @@ def _check_own(place: Path) -> None:
     if place.is_dir() and not (place / MARK).exists() and any(place.iterdir()):
         raise RunError(
             f"{place} holds files that no run of Headlight made, and this run would keep its own "
-            "there; move it away, or choose another folder with --out."
+            f"there; move it away, or choose another folder with {setting('out=')}."
         )
 
 
@@ -205,11 +205,11 @@ class RunFolder:
             and not (number and int(self.workers) > 0)
         ):
             raise UsageError(
-                f"workers is {self.workers}, and must be a number of processes, auto, {RAY}, "
-                f"ray://HOST:PORT, or {JOIN}."
+                f"{setting('workers')} is {self.workers}, and must be a number of processes, auto, "
+                "ray, ray://HOST:PORT, or join."
             )
         if self.path is None:
-            raise UsageError("workers share a folder; name one with --out.")
+            raise UsageError(f"workers share a folder; name one with {setting('out=')}.")
         if self.workers == JOIN and self.overwrite:
             raise UsageError(
                 "overwriting would remove what other workers have done; remove the folder before "
@@ -255,7 +255,7 @@ class RunFolder:
         folder = location(self.path, error=RunError)
         try:
             if folder.exists() and not folder.is_dir():
-                raise RunError(f"{folder} is a file; choose another folder with --out.")
+                raise RunError(f"{folder} is a file; choose another folder with {setting('out=')}.")
             found = [name for name in self.holds if (folder / name).exists()]
             refuse_link(folder / TABLES, "writes its tables")
         except HeadlightError:
@@ -264,8 +264,9 @@ class RunFolder:
             raise RunError(f"{folder} cannot be used: {reason(problem)}.") from problem
         if found and not (self.resume or self.overwrite or self.shared):
             raise UsageError(
-                f"{folder} holds a run already ({found[0]}); go on with --resume, start over with "
-                "--overwrite, or choose another folder with --out."
+                f"{folder} holds a run already ({found[0]}); go on with {setting('resume=True')}, "
+                f"start over with {setting('overwrite=True')}, or choose another folder with "
+                f"{setting('out=')}."
             )
 
     @property
@@ -363,7 +364,7 @@ def _clear(output: OutputFolder, holds: tuple[str, ...], writes: tuple[str, ...]
     if workers_at(folder):
         raise RunError(
             f"other processes are at work in {folder}; wait for them, or choose another folder "
-            "with --out."
+            f"with {setting('out=')}."
         )
     output.claim(writes)  # refuses what no run wrote
     for place in (folder / name for name in holds):

@@ -51,7 +51,7 @@ def observe(
         folder: where to keep the state; None keeps it in memory.
         mode: whether to go on from the state in the folder, or to share it with other processes,
             each of which takes other examples.
-        max_examples: stop after this many.
+        max_examples: largest number of examples.
         progress: show a bar on standard error; a text is what the pass is called, said before it
             begins.
 

@@ -9,7 +9,7 @@ from headlight.capture import AttentionSite, CapturedModel, Objective, default_o
 from headlight.capture.one_text import require_reader
 from headlight.corpora import Corpus
 from headlight.encode import Encoded
-from headlight.errors import UsageError
+from headlight.errors import UsageError, setting
 from headlight.result.kinds import ALL
 from headlight.settings.flow import AttributionSettings
 from headlight.vocabulary import Kind, measures_that_need
@@ -87,7 +87,7 @@ class StudyPlan(Generic[E]):
         settings: all settings of the study.
         passes: how often the model runs, and with what.
         measures: in the order in which the result has them.
-        max_examples: stop after this many.
+        max_examples: largest number of examples.
         options: what the result depends on besides settings and model, as JSON.
         if_empty: what to ask if no example can be made of the corpus.
         all_kinds: whether all kinds were asked for, and the result keeps them apart.
@@ -108,7 +108,7 @@ class StudyPlan(Generic[E]):
     measures: tuple[str, ...] = ()
     max_examples: int | None = None
     options: Mapping[str, Any] = field(default_factory=dict)
-    if_empty: str = "is its text too short, or longer than max_length?"
+    if_empty: str = f"is its text too short, or longer than {setting('max_length')}?"
     all_kinds: bool = False
     query_block: int | None = 0
     corpus: Corpus[Any] | None = None
@@ -301,6 +301,7 @@ def choose_length(model: CapturedModel, asked: int | None, most: int = LONGEST_D
     length = asked if asked is not None else min(most, longest or most)
     if longest is not None and length > longest:
         raise UsageError(
-            f"max_length is {length}, and {model.name} takes at most {longest} tokens; allow fewer."
+            f"{setting('max_length')} is {length}, and {model.name} takes at most {longest} "
+            "tokens; allow fewer."
         )
     return length

@@ -19,7 +19,7 @@ from headlight.capture.backward import one_thread, own_precision
 from headlight.encode import FRAME_NAMES, Encoded, piece_style, special_tokens
 from headlight.encode.batch import Batch
 from headlight.encode.examples import TEXT_SUM
-from headlight.errors import CorpusError, RunError
+from headlight.errors import CorpusError, RunError, setting
 from headlight.files import Location
 from headlight.result import RESULT, joined, load, save, stamp
 from headlight.result.kinds import ALL
@@ -312,8 +312,10 @@ def _finished(
     different = sorted(name for name in before | now if before.get(name) != now.get(name))
     if different:
         raise RunError(
-            f"{path} is of a study with other settings ({', '.join(different)}); repeat those, "
-            "start over with --overwrite, or choose another folder with --out."
+            f"{path} is of a study with other settings ({', '.join(map(setting, different))}); "
+            f"repeat those, "
+            f"start over with {setting('overwrite=True')}, or choose another folder with "
+            f"{setting('out=')}."
         )
     if digest is not None:
         _check_same_corpus(digest(), str(result.attrs.get("corpus_digest")), folder)
@@ -333,10 +335,11 @@ def _check_same_corpus(now: str, before: str, folder: Location) -> None:
         raise RunError(
             f"{folder} was completed by an earlier version of Headlight, which can be told neither "
             "that the corpus is still the same nor that it is not; open the result as it is, or "
-            "start over with --overwrite."
+            f"start over with {setting('overwrite=True')}."
         )
     if now != before:
         raise RunError(
             f"the corpus has changed since the run in {folder} was completed; restore it, start "
-            "over with --overwrite, or choose another folder with --out."
+            f"over with {setting('overwrite=True')}, or choose another folder with "
+            f"{setting('out=')}."
         )

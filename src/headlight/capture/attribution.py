@@ -83,7 +83,9 @@ def _all_moves(
 
 
 def shares(size: Float[Tensor, "layer query key"]) -> Contribution:
-    """Eq. 11: sizes divided by their sum over the input tokens.
+    """Return sizes of derivatives, divided by their sum over the input tokens.
+
+    Source: Brunner et al. (2020), Section 5.1, Eq. 11.
 
     Raises:
         CaptureError: a hidden token depends on no input token, or in a way that is not finite.

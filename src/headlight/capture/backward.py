@@ -11,16 +11,16 @@ from jaxtyping import Float
 from torch import Tensor, nn
 
 from headlight.capture.record import LayerRecord, require_all_heads, whole_weight
-from headlight.errors import CaptureError, HeadlightError, ModelError, UsageError
+from headlight.errors import CaptureError, HeadlightError, ModelError, UsageError, setting
 from headlight.settings.flow import MatrixPrecision
 from headlight.shapes import Visible
 from headlight.vocabulary import Kind
 
 _ADVICE = {
     torch.float16: "numbers beyond 65,504 overflow in float16; load the model in bfloat16 or "
-    "float32 (--dtype)"
+    f"float32 ({setting('dtype=')})"
 }
-_OTHERWISE = "look at its weights, or load it in a wider precision (--dtype)"
+_OTHERWISE = f"look at its weights, or load it in a wider precision ({setting('dtype=')})"
 
 
 class NotFiniteError(CaptureError):

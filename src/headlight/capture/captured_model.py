@@ -47,7 +47,7 @@ from headlight.capture.trial_inputs import trial_inputs
 from headlight.encode.batch import Batch, collate
 from headlight.encode.examples import Encoded
 from headlight.encode.speech import EncodedSpeech
-from headlight.errors import HeadlightError, UnsupportedModelError, UsageError
+from headlight.errors import HeadlightError, UnsupportedModelError, UsageError, setting
 from headlight.vocabulary import MODEL_LABEL, Kind, base_name
 
 # Not Self, which the checker of types at run time knows in classes that it decorates as a whole.
@@ -171,6 +171,8 @@ class CapturedModel:
 
     def verify(self, batch: Batch) -> None:
         """Check Eq. 3 of every attention module once more, on real input.
+
+        Source: Kobayashi et al. (2020), Section 2.2, Eq. 3.
 
         Raises:
             UnsupportedModelError: it does not hold.
@@ -540,7 +542,7 @@ class CapturedModel:
         if self.tokenizer is None:
             why = f" ({self.tokenizer_problem})" if self.tokenizer_problem else ""
             reads = self.transformer.main_input_name == "input_ids"  # and not pictures or sound
-            cure = "; name one with --tokenizer (tokenizer=)" if reads else ""
+            cure = f"; name one with {setting('tokenizer=')}" if reads else ""
             raise UsageError(f"{self.name} has no tokenizer{why}, and {purpose}{cure}.")
         if self._fitting is not self.tokenizer:
             require_fitting(self.tokenizer, self.transformer, self.name)

@@ -438,7 +438,7 @@ def _spread() -> str:
     """
     if not is_accelerate_available():
         raise UsageError(
-            f"the device {BALANCED!r} needs the library accelerate; install it (pip install "
+            "the device 'balanced' needs the library accelerate; install it (pip install "
             "accelerate), or name one device."
         )
     return BALANCED

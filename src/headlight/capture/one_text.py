@@ -31,7 +31,7 @@ from headlight.capture.objectives import (
 from headlight.capture.record import AttentionSite, LayerRecord
 from headlight.corpora.text import require_text
 from headlight.encode import Encoded, encode_one
-from headlight.errors import CaptureError, CorpusError, MissingHeadError, UsageError
+from headlight.errors import CaptureError, CorpusError, MissingHeadError, UsageError, setting
 from headlight.vocabulary import Kinds
 
 T = TypeVar("T")
@@ -223,7 +223,7 @@ class Classes:
         if label.isdecimal() and int(label) < len(self.names):
             return int(label)
         known = ", ".join(self.names)
-        cure = "name the classes in their order with class_names (--class-names)"
+        cure = f"name the classes in their order with {setting('class_names=')}"
         unnamed = any(name.startswith(UNNAMED) for name in self.names)
         cure = cure if unnamed else f"correct it, or {cure} as the corpus calls them"
         raise CorpusError(

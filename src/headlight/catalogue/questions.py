@@ -26,12 +26,12 @@ class PredictionSettings(Settings):
     """Settings of the prediction to explain.
 
     Attributes:
-        target: a word as it goes on, such as " he", or fills the mask; or the name or number of a
-            class; by default what the model predicts.
-        against: another one, whose logit is subtracted.
-        position: of the token that predicts, from 0; by default the last of the text, or its first
-            mask.
-        slope: how activations are made linear: ``zero_origin`` (act(x)/x), ``chord`` from the bias,
+        target: word that continues the text, such as " he", or fills the mask; or the name or
+            number of a class; by default the prediction of the model.
+        against: another word or class, whose logit is subtracted.
+        position: position of the predicting token, from 0; by default the last of the text, or its
+            first mask.
+        slope: slope of linearized activations: ``zero_origin`` (act(x)/x), ``chord`` from the bias,
             or ``derivative``.
     """
 
@@ -46,10 +46,10 @@ class RouteSettings(Settings):
     """Settings of the routes to show; all shares are computed.
 
     Attributes:
-        kind: which attention; by default the first that the model has.
-        token: the token whose routes are shown, from 0, or from -1 backwards.
-        layer: after which layer, from 0; by default the last.
-        least: the share that a part makes up at least.
+        kind: kind of attention; by default the first that the model has.
+        token: token whose routes are shown, from 0, or from -1 backwards.
+        layer: layer after which the token is followed, from 0; by default the last.
+        least: smallest share of a part that is shown.
     """
 
     kind: Kind | None = None
@@ -63,12 +63,12 @@ class ExplanationSettings(Settings):
     """Settings of the cell of an attention matrix to explain.
 
     Attributes:
-        layer: which layer, from 0; by default that of the head with the largest weight.
-        head: which head, from 0; by default the one with the largest weight.
-        query: the token that attends, from 0, or from -1 backwards.
-        key: the token that is attended to; by default that with the largest weight, but for the
-            first token and the query.
-        kind: which attention; by default the first that the model has.
+        layer: layer, from 0; by default that of the head with the largest weight.
+        head: head, from 0; by default the one with the largest weight.
+        query: attending token, from 0, or from -1 backwards.
+        key: attended token; by default the one with the largest weight, except the first token and
+            the query.
+        kind: kind of attention; by default the first that the model has.
     """
 
     layer: AtLeast0 | None = None
@@ -83,10 +83,10 @@ class TextFlowSettings(Settings):
     """Settings of the flow of tokens.
 
     Attributes:
-        methods: by which methods; see `headlight.settings.flow.METHODS`.
-        kind: which attention; by default the first that the model has.
-        layers: after which layers tokens are looked at, from 0; by default after all.
-        attribution: how ``attribution`` is computed, if it is among the methods.
+        methods: methods of attribution; see `headlight.settings.flow.METHODS`.
+        kind: kind of attention; by default the first that the model has.
+        layers: layers after which tokens are analysed, from 0; by default all.
+        attribution: computation of ``attribution``, if it is among the methods.
     """
 
     methods: tuple[str, ...] = USUAL_METHODS
@@ -176,7 +176,7 @@ QUESTIONS: Mapping[str, Question] = {
     for row in (
         Question(
             name="predict",
-            sentence="Say what each token, head, layer and bias adds to what a model predicts.",
+            sentence="Decompose a prediction into what each token, head, layer and bias adds.",
             settings=PredictionSettings,
             answered="headlight.reading.prediction",
             shown="headlight.views.reading.prediction",
@@ -190,7 +190,7 @@ QUESTIONS: Mapping[str, Question] = {
         ),
         Question(
             name="alternatives",
-            sentence="Find other attention of one head with which the model gives the same output.",
+            sentence="Find other attention of one head with the same output of the model.",
             settings=AlternativeSettings,
             answered="headlight.reading.alternatives",
             shown="headlight.views.reading.picture",
@@ -201,8 +201,7 @@ QUESTIONS: Mapping[str, Question] = {
         ),
         Question(
             name="routes",
-            sentence="Follow a token back to the input: by which heads, and from which tokens, it "
-            "is made.",
+            sentence="Trace a token back to the input: the heads and tokens that it is made of.",
             settings=RouteSettings,
             answered="headlight.reading.routes",
             shown="headlight.views.reading.routes_page",
@@ -215,8 +214,7 @@ QUESTIONS: Mapping[str, Question] = {
         ),
         Question(
             name="explain",
-            sentence="Say why a head attends from one token to another: what was written there "
-            "before.",
+            sentence="Explain the attention from one token to another by what was written before.",
             settings=ExplanationSettings,
             answered="headlight.reading.explanation",
             shown="headlight.views.reading.explanation",
@@ -227,7 +225,7 @@ QUESTIONS: Mapping[str, Question] = {
         ),
         Question(
             name="flow",
-            sentence="Follow tokens through the layers by several methods.",
+            sentence="Attribute hidden tokens to input tokens by several methods.",
             settings=TextFlowSettings,
             answered="headlight.reading.model",
             shown="headlight.views.reading.flow",

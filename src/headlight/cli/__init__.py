@@ -165,14 +165,14 @@ FIRST = (
     _entry(
         "check",
         TEXTS,
-        "Say whether the attention of a model can be captured exactly, module by module.",
+        "Check that the attention of a model can be captured exactly, module by module.",
     ),
 )
 LAST = (
     _entry(
         "compare",
         RESULTS,
-        "Say which heads differ between surveys: of models, checkpoints, corpora or precisions.",
+        "Compare the heads of surveys: of models, checkpoints, corpora or precisions.",
         "results",
     ),
     _entry(
@@ -190,8 +190,7 @@ LAST = (
     _entry(
         "align",
         TRANSLATIONS,
-        "Link the words of sentences and their translations, as a translator or an encoder sees "
-        "them.",
+        "Link the words of sentences and their translations by a translator or an encoder.",
     ),
     _entry(
         "aer",
@@ -201,13 +200,13 @@ LAST = (
     _entry(
         "status",
         RUNS,
-        "Say how far a run has come, and how many processes are at it.",
+        "Show the progress of a run, and the number of its processes.",
         "results",
     ),
     _entry(
         "merge",
         RUNS,
-        "Make the result of what workers have measured; what is missing is measured first.",
+        "Make the result from what workers have measured; missing parts are measured first.",
         "results",
     ),
 )
@@ -300,7 +299,7 @@ def _run(arguments: list[str]) -> int:
             complain("interrupted.")
         return int(code or 0)
     except HeadlightError as error:
-        complain(f"error: {error}")
+        complain(f"error: {error.with_options()}")
         return error.exit_code
     except ParserRefusal as error:
         complain(f"error: {_sentence(error.format_message())}")

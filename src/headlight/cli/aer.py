@@ -66,39 +66,41 @@ def aer(
     ] = False,
     ignore_possible: Annotated[
         bool,
-        typer.Option("--ignore-possible", help="Leave out links of the gold that are not sure."),
+        typer.Option("--ignore-possible", help="Leave out possible links of the gold."),
     ] = False,
     symmetrize: Annotated[
         Symmetrization | None,
-        typer.Option(help="Put each of LINKS together with --reverse, before it is scored."),
+        typer.Option(help="Symmetrization of each of LINKS with --reverse, before scoring."),
     ] = None,
     reverse: Annotated[
         str | None,
-        typer.Option(help="Links of the other direction, also source first.", metavar="FILE"),
+        typer.Option(help="Links of the reverse direction, also source first.", metavar="FILE"),
     ] = None,
     text: Annotated[
         tuple[str, str] | None,
         typer.Option(
-            help="The sentences and their translations: links must lead to words that are there.",
+            help="Sentences and their translations, to check that links refer to existing words.",
             metavar="SOURCE TARGET",
         ),
     ] = None,
     format: Annotated[
-        LinkFormat | None, typer.Option(help="Of LINKS; by default by suffix or first line.")
+        LinkFormat | None,
+        typer.Option(help="Format of LINKS. Default: inferred from suffix or first line."),
     ] = None,
     gold_format: Annotated[
-        LinkFormat | None, typer.Option(help="Of GOLD; by default by suffix or first line.")
+        LinkFormat | None,
+        typer.Option(help="Format of GOLD. Default: inferred from suffix or first line."),
     ] = None,
     gold_base: Annotated[
         int | None,
         typer.Option(
-            min=0, max=1, help="Number of the first word in GOLD; by default its format's."
+            min=0, max=1, help="Number of the first word in GOLD. Default: that of its format."
         ),
     ] = None,
     unchecked: Annotated[
         bool,
         typer.Option(
-            "--unchecked", help="Score links also if they seem to be read in a wrong way."
+            "--unchecked", help="Score links even if their format or direction looks wrong."
         ),
     ] = False,
     json: Annotated[bool, typer.Option("--json", help="Print the numbers as JSON.")] = False,

@@ -74,45 +74,45 @@ def align(
         ),
     ] = None,
     target: Annotated[
-        str | None, typer.Argument(help="The translations, if SOURCE holds the sources alone.")
+        str | None, typer.Argument(help="Translations, if SOURCE holds source sentences only.")
     ] = None,
     load: LoadOptions = LOAD,
     reverse_model: Annotated[
         str | None,
         typer.Option(
-            help="A model from the target language to the source, whose links are put together "
-            "with those of --model."
+            help="Model from the target language to the source, whose links are symmetrized with "
+            "those of --model."
         ),
     ] = None,
     symmetrize: Annotated[
         Symmetrization | None,
         typer.Option(
-            help="How two directions are put together: those of two models (default: "
+            help="Symmetrization of two directions: those of two models (default: "
             "grow-diag-final-and), or of one encoder, in place of --extraction."
         ),
     ] = None,
     format: Annotated[
-        str | None, typer.Option(help="Of the pairs: bars, tsv, csv, jsonl or tmx.")
+        str | None, typer.Option(help="Format of the pairs: bars, tsv, csv, jsonl or tmx.")
     ] = None,
     columns: Annotated[
         str | None,
         typer.Option(help="Columns, keys or languages of source and target, such as german,2."),
     ] = None,
     output_format: Annotated[
-        LinkFormat, typer.Option(help="Of the links.", rich_help_panel=OUTPUT)
+        LinkFormat, typer.Option(help="Format of the links.", rich_help_panel=OUTPUT)
     ] = "pharaoh",
     scores: Annotated[
         bool,
         typer.Option(
             "--scores",
-            help="Write how much of the row of its target word each link has; of an encoder, how "
-            "similar the two words are.",
+            help="Write the score of each link: its share of the row of the target word; of an "
+            "encoder, the similarity of the two words.",
             rich_help_panel=OUTPUT,
         ),
     ] = False,
     out: Annotated[
         Path | None,
-        typer.Option(help="Write links to a file, which can be resumed.", rich_help_panel=OUTPUT),
+        typer.Option(help="File for the links, which can be resumed.", rich_help_panel=OUTPUT),
     ] = None,
     html: Annotated[
         Path | None,
@@ -125,7 +125,7 @@ def align(
         typer.Option(help="Gold links, framed on the page.", rich_help_panel=OUTPUT),
     ] = None,
     resume: Annotated[
-        bool, typer.Option("--resume", help="Go on with --out.", rich_help_panel=RUN)
+        bool, typer.Option("--resume", help="Resume --out.", rich_help_panel=RUN)
     ] = False,
     overwrite: Annotated[
         bool, typer.Option("--overwrite", help="Replace --out.", rich_help_panel=RUN)
@@ -133,7 +133,7 @@ def align(
     *,
     settings: AlignerSettings,
 ) -> None:
-    """Link the words of sentences and their translations, as a translator or an encoder sees them.
+    """Link the words of sentences and their translations by a translator or an encoder.
 
     A line of links for each pair, in order, words counted from 0; nothing else goes to standard
     output. For how good links are see headlight aer and headlight alignment.
@@ -255,7 +255,7 @@ def _open(
             next(iter(opened))  # complain before anything slow is imported
     except CorpusError as error:
         if " " in source.strip() and not Path(source).exists():
-            error.args = (f"{error} A pair is written 'das haus{BARS}the house'.",)
+            error.args = (f"{error.args[0]} A pair is written 'das haus{BARS}the house'.",)
         raise
     return opened
 

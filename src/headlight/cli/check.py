@@ -30,7 +30,7 @@ def check(
     dtype: Precision = "float32",
     trust_remote_code: Trust = False,
 ) -> None:
-    """Say whether the attention of a model can be captured exactly, module by module."""
+    """Check that the attention of a model can be captured exactly, module by module."""
     captured = LoadOptions(
         model=model,
         revision=revision,

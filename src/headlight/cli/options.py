@@ -60,7 +60,7 @@ SplitSpecialTokens = Annotated[
     bool,
     typer.Option(
         "--split-special-tokens",
-        help="Read special tokens that are written in a text, such as [SEP], as characters.",
+        help="Read special tokens written in a text, such as [SEP], as characters.",
         rich_help_panel=MODEL,
     ),
 ]
@@ -132,7 +132,7 @@ class NamedLoadOptions(LoadOptions):
     name: Annotated[
         str | None,
         typer.Option(
-            help="What titles call the model. Default: the end of its path.",
+            help="Display name of the model. Default: the end of its path.",
             rich_help_panel=MODEL,
         ),
     ] = None
@@ -168,7 +168,7 @@ class FolderOptions(Options):
         str, typer.Option(help="Folder of the run.", metavar="PATH", rich_help_panel=RUN)
     ]
     resume: Annotated[
-        bool, typer.Option("--resume", help="Go on with the run in --out.", rich_help_panel=RUN)
+        bool, typer.Option("--resume", help="Resume the run in --out.", rich_help_panel=RUN)
     ] = False
     overwrite: Annotated[
         bool,
@@ -192,7 +192,7 @@ class RunOptions(FolderOptions):
         str | None,
         typer.Option(
             help="Processes that share the run: a number, auto, ray or ray://HOST:PORT for those "
-            "of a cluster, or join for one of any number that were started elsewhere.",
+            "of a cluster, or join to add this process to a run that others share.",
             metavar="N|auto|ray|join",
             rich_help_panel=RUN,
         ),
@@ -200,17 +200,17 @@ class RunOptions(FolderOptions):
     corpus_name: Annotated[
         str | None,
         typer.Option(
-            help="What titles call the corpus. Default: the end of its path.",
+            help="Display name of the corpus. Default: the end of its path.",
             rich_help_panel=RUN,
         ),
     ] = None
     json: Annotated[
         bool,
-        typer.Option("--json", help="Print what was found in short, as JSON.", rich_help_panel=RUN),
+        typer.Option("--json", help="Print a summary of the result as JSON.", rich_help_panel=RUN),
     ] = False
 
 
-Read = Annotated[str, typer.Argument(help="What the model reads; - for standard input.")]
+Read = Annotated[str, typer.Argument(help="Text for the model; - for standard input.")]
 SecondText = Annotated[
     str | None, typer.Argument(help="A second text: next segment, or the decoder's text.")
 ]
@@ -219,11 +219,11 @@ NumbersOut = Annotated[Path | None, typer.Option(help="Write every number as Net
 """Arguments and options of commands that read one text."""
 
 CompareModel = Annotated[
-    str | None, typer.Option(help="Another model or checkpoint, which the page compares it with.")
+    str | None, typer.Option(help="Second model or checkpoint, for comparison.")
 ]
 CompareName = Annotated[
-    str | None, typer.Option(help="What the page calls that model. Default: the end of its path.")
+    str | None, typer.Option(help="Display name of the second model. Default: the end of its path.")
 ]
 CompareRevision = Annotated[
-    str | None, typer.Option(help="Revision of that model; of the same model without one.")
+    str | None, typer.Option(help="Revision of the second model, or of the same model without one.")
 ]

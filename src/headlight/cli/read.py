@@ -56,12 +56,12 @@ class ReadingSettings(Settings):
     """Settings of how a text is read.
 
     Attributes:
-        kind: which attention; by default the first that the model has; ``all`` shows all of them.
-        layers: layers to look at, from 0, such as 0,3-5; by default all.
+        kind: kind of attention; by default the first that the model has; ``all`` shows all kinds.
+        layers: layers to show, from 0, such as 0,3-5; by default all.
         heads: heads of each layer to keep, from 0, such as 0,3-5; by default all.
         queries: positions of attending tokens to keep, from 0, such as 100-120; by default all.
-        value_bias: whether T of effective attention has the value bias in it.
-        attribution: how contributions are computed, if they are shown.
+        value_bias: value bias in T of effective attention.
+        attribution: computation of contributions, if they are shown.
     """
 
     kind: Kinds | None = None
@@ -75,16 +75,16 @@ class ReadingSettings(Settings):
 @takes_settings(settings=ReadingSettings)
 def read(
     text: Annotated[
-        str | None, typer.Argument(help="What the model reads; - for standard input.")
+        str | None, typer.Argument(help="Text for the model; - for standard input.")
     ] = None,
     pair: SecondText = None,
     load: NamedLoadOptions = NAMED,
     audio: Annotated[
         Path | None,
-        typer.Option(help="A WAV file; the text is its transcript, by default the model's own."),
+        typer.Option(help="WAV file; the text is its transcript, by default the model's own."),
     ] = None,
     measure: Annotated[
-        str, typer.Option(help=f"What the terminal shows, of {', '.join(reading_measures())}.")
+        str, typer.Option(help=f"Measure in the terminal: {', '.join(reading_measures())}.")
     ] = "norm",
     top: Annotated[int, typer.Option(min=1, help="Links shown per head.")] = 3,
     all_heads: Annotated[
@@ -98,35 +98,35 @@ def read(
         float,
         typer.Option(
             min=1,
-            help="Megabytes that the page may have; of a long text each row then keeps its "
-            "strongest cells.",
+            help="Maximal size of the page in megabytes; rows of long texts keep their strongest "
+            "cells.",
         ),
     ] = 5.0,
     survey: Annotated[
         Path | None,
-        typer.Option(
-            help="Folder of a survey: its numbers and findings stand on the page as well."
-        ),
+        typer.Option(help="Folder of a survey, whose numbers and findings the page shows as well."),
     ] = None,
     dependency: Annotated[
         Path | None,
-        typer.Option(help="Folder of a dependency run: the page finds heads by relation."),
+        typer.Option(
+            help="Folder of a dependency run, by which the page finds heads of a relation."
+        ),
     ] = None,
     compare_text: Annotated[
         str | None,
-        typer.Option(help="Another text: the page shows both, and how each head differs."),
+        typer.Option(help="Second text: the page shows both, and how each head differs."),
     ] = None,
     compare_model: CompareModel = None,
     compare_revision: CompareRevision = None,
     routes: Annotated[
         Path | None,
-        typer.Option(help="Write the routes of the text as a page too, to which the page leads."),
+        typer.Option(help="Write a page of the routes of the text, which the page links to."),
     ] = None,
     flow: Annotated[
         Path | None,
         typer.Option(
-            help="Write what tokens come from as well, by rollout, GlobEnc and ALTI: as .html, "
-            ".json or .nc."
+            help="Write the attribution of tokens to input tokens by rollout, GlobEnc and ALTI: as "
+            ".html, .json or .nc."
         ),
     ] = None,
     compare_name: CompareName = None,
@@ -284,7 +284,7 @@ def _demand_runs(html: Path | None, *runs: Path | None) -> None:
         if html is None:
             raise UsageError("runs are shown on the page alone; say where it goes with --html.")
         if not (location(run, error=UsageError) / RESULT).exists():
-            raise UsageError(f"{run} holds no {RESULT}; give the folder of a run that has ended.")
+            raise UsageError(f"{run} holds no result.nc; give the folder of a run that has ended.")
 
 
 def _attribution(measure: str, settings: ReadingSettings) -> AttributionSettings | bool:

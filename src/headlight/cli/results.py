@@ -23,23 +23,23 @@ COMPARE_EXAMPLES = examples(
 def compare(
     runs: Annotated[list[str], typer.Argument(help="Folders of surveys, or their result.nc.")],
     match: Annotated[
-        str, typer.Option("--match", help="Heads beside each other: by place, or by behaviour.")
+        str, typer.Option("--match", help="Matching of heads: by place, or by behaviour.")
     ] = "place",
     kind: Annotated[
-        str | None, typer.Option("--kind", help="Of attention, where surveys have several.")
+        str | None, typer.Option("--kind", help="Kind of attention, where surveys have several.")
     ] = None,
     names: Annotated[
-        str | None, typer.Option("--names", help="What the runs are called, with commas.")
+        str | None, typer.Option("--names", help="Display names of the runs, with commas.")
     ] = None,
     out: Annotated[
-        Path | None, typer.Option("--out", help="Folder of the result, its page and its tables.")
+        Path | None, typer.Option("--out", help="Folder for the result, its page and its tables.")
     ] = None,
     overwrite: Annotated[
         bool, typer.Option("--overwrite", help="Remove the run in --out first.")
     ] = False,
-    json: Annotated[bool, typer.Option("--json", help="Print all that differs as JSON.")] = False,
+    json: Annotated[bool, typer.Option("--json", help="Print all differences as JSON.")] = False,
 ) -> None:
-    """Say which heads differ between surveys: of models, checkpoints, corpora or precisions."""
+    """Compare the heads of surveys: of models, checkpoints, corpora or precisions."""
     from headlight.analysis.folder import RunFolder
     from headlight.api import compare as compared
     from headlight.findings.what_was_read import what_was_read
@@ -74,9 +74,9 @@ GALLERY_EXAMPLES = examples(
 
 def gallery(
     runs: Annotated[list[str], typer.Argument(help="Folders of surveys, or their result.nc.")],
-    out: Annotated[str, typer.Option("--out", help="Folder of the pages.")],
+    out: Annotated[str, typer.Option("--out", help="Folder for the pages.")],
     overwrite: Annotated[
-        bool, typer.Option("--overwrite", help="Write into a folder that holds something already.")
+        bool, typer.Option("--overwrite", help="Write into a folder that is not empty.")
     ] = False,
     headvis: Annotated[
         bool, typer.Option("--headvis", help="Write the data of HeadVis as well, into headvis/.")
@@ -90,7 +90,7 @@ def gallery(
 
 HEADS_EXAMPLES = examples(
     "headlight heads run/ induction",
-    ("headlight heads run/ sink --by norm --json", "as JSON, all heads"),
+    ("headlight heads run/ sink --measure norm --json", "as JSON, all heads"),
 )
 
 
@@ -98,17 +98,17 @@ def heads(
     result: Annotated[str, typer.Argument(help="Folder of a survey, or its result.nc.")],
     behaviour: Annotated[
         str | None,
-        typer.Argument(help="What heads are ranked by, such as induction. Default: list them."),
+        typer.Argument(help="Behaviour that ranks heads, such as induction. Default: list all."),
     ] = None,
-    by: Annotated[str | None, typer.Option("--by", help="The measure that ranks them.")] = None,
+    measure: Annotated[str | None, typer.Option(help="Measure that ranks heads.")] = None,
     without_first: Annotated[
         bool, typer.Option("--without-first", help="Exclude the first token and renormalize.")
     ] = False,
     kind: Annotated[
-        str | None, typer.Option("--kind", help="Of attention, where the survey has several.")
+        str | None, typer.Option("--kind", help="Kind of attention, where the survey has several.")
     ] = None,
     top: Annotated[int, typer.Option(min=1, help="Rows shown of the table.")] = 10,
-    json: Annotated[bool, typer.Option("--json", help="Print all of them as JSON.")] = False,
+    json: Annotated[bool, typer.Option("--json", help="Print all heads as JSON.")] = False,
 ) -> None:
     """Rank the heads of a survey by what they do, with intervals of 95%."""
     import pandas as pd
@@ -134,7 +134,7 @@ def heads(
             accepted = ", ".join((row.name, *row.also))
             say(f"  {accepted}: {row_label(found, row)}")
         return
-    table = ranked(found, behaviour, by=by, without_first=without_first)
+    table = ranked(found, behaviour, by=measure, without_first=without_first)
     if json:
         say_json(table.astype(object).where(table.notna(), None).to_dict("records"))
         return
@@ -150,9 +150,9 @@ def heads(
         for row in table.head(top).to_dict("records")
     ]
     show(terminal(Table("heads", "", pd.DataFrame(rows))))
-    first = by or names[0]
-    measure = "" if first == VALUE else first
-    numbers = numbers_of(found, statistic(behaviour), measure, without_first=without_first)
+    first = measure or names[0]
+    shown = "" if first == VALUE else first
+    numbers = numbers_of(found, statistic(behaviour), shown, without_first=without_first)
     every = [
         head_name(*at)
         for at in product(found["layer"].values.tolist(), found["head"].values.tolist())
@@ -175,9 +175,9 @@ MERGE_EXAMPLES = examples(
 
 def status(
     run: Run,
-    json: Annotated[bool, typer.Option("--json", help="Print it as JSON.")] = False,
+    json: Annotated[bool, typer.Option("--json", help="Print the status as JSON.")] = False,
 ) -> None:
-    """Say how far a run has come, and how many processes are at it.
+    """Show the progress of a run, and the number of its processes.
 
     Reads names of files and some bytes for each block, wherever the workers are.
     """
@@ -196,7 +196,7 @@ def status(
 
 
 def merge(run: Run) -> None:
-    """Make the result of what workers have measured; what is missing is measured first.
+    """Make the result from what workers have measured; missing parts are measured first.
 
     The settings are those of the run's config.yaml.
     """

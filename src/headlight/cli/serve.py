@@ -25,18 +25,18 @@ SERVE_EXAMPLES = examples(
 @takes_settings()
 def serve(
     port: Annotated[
-        int, typer.Option(min=0, max=65535, help="Where it listens. Default: a free one.")
+        int, typer.Option(min=0, max=65535, help="Port to listen at. Default: a free one.")
     ] = 0,
     open_browser: Annotated[
         bool, typer.Option("--open", help="Open the page in a browser.")
     ] = False,
-    max_tokens: Annotated[int, typer.Option(min=1, help="Tokens that a text may have.")] = 512,
-    host: Annotated[str, typer.Option(help="The address that it listens at.")] = "127.0.0.1",
+    max_tokens: Annotated[int, typer.Option(min=1, help="Maximal tokens of a text.")] = 512,
+    host: Annotated[str, typer.Option(help="Address to listen at.")] = "127.0.0.1",
     allow_remote: Annotated[
         bool,
         typer.Option(
             "--allow-remote",
-            help="Let other machines reach it, if the host is none that only this one can reach.",
+            help="Allow other machines to reach the app, for a host that is not local.",
         ),
     ] = False,
     compare_model: CompareModel = None,

@@ -11,7 +11,7 @@ from typing import Annotated, Any, Literal, Union, get_args, get_origin, get_typ
 
 import typer
 
-from headlight.errors import HeadlightError, UsageError
+from headlight.errors import HeadlightError, UsageError, flag
 from headlight.settings import AUTO, CHOSEN, REPEATED, UNLISTED, Settings, choices, default_of
 from headlight.vocabulary import measure_names
 
@@ -75,7 +75,7 @@ class SettingOption:
     @property
     def flag(self) -> str:
         """As it is typed."""
-        return f"--{self.name.replace('_', '-')}"
+        return flag(self.name)
 
     def parameter(self, panel: str | None = None) -> inspect.Parameter:
         """As typer reads it; None stands for what is not given.
@@ -132,7 +132,7 @@ class SettingOption:
         words = [f"{text[:1].upper()}{text[1:].rstrip('.')}."]
         known = KNOWN_NAMES[self.path[-1]]() if self.path[-1] in KNOWN_NAMES else ()
         if self.is_list and (names := choices(self.hint) or known):
-            words.append(f"Of {', '.join(map(str, names))}.")
+            words.append(f"Choices: {', '.join(map(str, names))}.")
         if self.is_repeated:
             words.append("May be given more than once.")
         if self.default is not None and self.default is not False and self.default != ():
@@ -160,7 +160,7 @@ class SettingOption:
 
     def _chosen(self, value: str) -> int:
         if not value.isdecimal():
-            raise UsageError(f"{self.flag} must be a number or {AUTO}, not {value!r}.")
+            raise UsageError(f"{self.flag} must be a number or auto, not {value!r}.")
         return int(value)
 
     def _numbers(self, value: str, part: str) -> range:
@@ -242,7 +242,7 @@ def takes_settings(
             for name, own in shared.items():
                 chosen = {each.name: given.pop(each.name) for each in own}
                 given[name] = type(defaults[name])(**chosen)
-            with naming_options(every):
+            with naming_options(every, [each.name for each in parameters]):
                 for name, options in made.items():
                     given[name] = classes[name].from_mapping(_gathered(options, given))
                 command(**given)
@@ -283,32 +283,21 @@ def _of_options(default: Any) -> Iterator[inspect.Parameter]:
 
 
 @contextmanager
-def naming_options(options: list[SettingOption]) -> Iterator[None]:
-    """Let refusals that speak of a setting speak of its option."""
+def naming_options(options: list[SettingOption], others: Collection[str]) -> Iterator[None]:
+    """Let refusals name settings by the options of a command, such as ``--training-epochs``.
+
+    Args:
+        options: those made of settings.
+        others: the names of its other parameters.
+    """
     nested_first = sorted(options, key=lambda option: -len(option.path))
-    flags = {option.path[-1]: option.flag for option in nested_first}
-    known = "|".join(sorted(flags, key=len, reverse=True))
+    flags = {name: flag(name) for name in others}
+    flags |= {option.path[-1]: option.flag for option in nested_first}
     try:
         yield
     except HeadlightError as error:
-        if known:
-            error.args = (_with_flags(str(error), flags, known),)
+        error.args = (error.with_options(flags.get),)
         raise
-
-
-def _with_flags(sentence: str, flags: Mapping[str, str], known: str) -> str:
-    """Names with an underscore are settings wherever they stand, others where something must be."""
-
-    def flag(match: re.Match[str]) -> str:
-        return flags[match[0]]
-
-    named = re.sub(rf"(?<![\w/.'-])(?:{known})(?![\w/.'-])(?= must | is '| is \d)", flag, sentence)
-    found = re.sub(
-        r"(?<![\w/.'-])[a-z]+(?:_[a-z]+)+(?![\w/.'-])",
-        lambda match: flags.get(match[0], match[0]),
-        named,
-    )
-    return re.sub(r"(--[\w-]+) \(\1\)", r"\1", found)  # a sentence for Python names both
 
 
 def _gathered(options: list[SettingOption], given: dict[str, Any]) -> dict[str, Any]:

@@ -31,7 +31,7 @@ from headlight.cli.printing import (
     text_argument,
 )
 from headlight.cli.setting_options import takes_settings
-from headlight.errors import UnknownNameError, UsageError
+from headlight.errors import UnknownNameError, UsageError, flag
 from headlight.files import standard_input, storable
 from headlight.settings import Settings, StudySettings
 
@@ -69,7 +69,7 @@ def _load(context: Any, path: Path | None) -> Path | None:
             if name in ON_THE_COMMAND_LINE:
                 raise UsageError(
                     f"{path} sets {name}, which {ON_THE_COMMAND_LINE[name]}; take it out of the "
-                    f"file, and give --{name.replace('_', '-')} on the command line if you want it."
+                    f"file, and give {flag(name)} on the command line if you want it."
                 )
         context.default_map = {
             name: _typed(value, getattr(known[name], "multiple", False))
@@ -84,7 +84,7 @@ ConfigFile = Annotated[
         "--config",
         callback=_load,
         is_eager=True,
-        help="YAML or TOML file with options; those on the command line come first.",
+        help="YAML or TOML file with options; those on the command line take precedence.",
         rich_help_panel=RUN,
     ),
 ]

@@ -245,5 +245,5 @@ def _audio_column(available: list[str], place: str) -> str:
 def _triples(given: object, place: str) -> list[tuple[str, object, object]]:
     rows: list[Any] = given if isinstance(given, list) else [None]
     if any(not isinstance(each, list) or len(each) != 3 for each in rows):
-        raise CorpusError(f"{place}: {WORDS} must be a list of [word, start, end]; correct it.")
+        raise CorpusError(f"{place}: words must be a list of [word, start, end]; correct it.")
     return [(str(word), start, end) for word, start, end in rows]

@@ -39,5 +39,4 @@ __all__ = [
     "texts",
     "token_names",
     "translations",
-    "unknown_id",
 ]

@@ -10,7 +10,7 @@ from headlight.corpora import Document
 from headlight.encode.assembly import Assembly
 from headlight.encode.examples import Counts, Encoded, Examples, Recipe, paragraphs
 from headlight.encode.pieces import Pieces, Tokenizer, tokenise
-from headlight.errors import CorpusError, UsageError
+from headlight.errors import CorpusError, UsageError, setting
 from headlight.settings import Range, require_choice, require_range
 
 SegmentIds = Literal["pair", "zeros"]
@@ -76,7 +76,7 @@ def adjacent_segments(
     """
     require_choice("way of numbering segments", segment_ids, SegmentIds)
     require_choice("way of dealing with lone units", lone_units, LoneUnits)
-    require_range("the seed", seed, Range(minimum=0))
+    require_range(setting("seed"), seed, Range(minimum=0))
     assembly = Assembly.of(tokenizer, decoder_start)
     if segment_ids == "zeros":
         assembly = assembly.without_segments()

@@ -15,7 +15,7 @@ import xarray as xr
 from numpy.typing import NDArray
 
 from headlight.catalogue import statistic_table
-from headlight.errors import UsageError
+from headlight.errors import UsageError, setting
 from headlight.findings.estimates import estimates, listed
 from headlight.findings.head_ranking import WORTH_SAYING
 from headlight.findings.piece_text import PieceText
@@ -229,7 +229,7 @@ def _check_places(runs: Sequence[xr.Dataset]) -> None:
             if not np.array_equal(runs[0][dim].values, run[dim].values):
                 raise UsageError(
                     f"the runs have other {dim}s; compare heads by what they do: "
-                    "match='behaviour', or --match behaviour."
+                    f"{setting('match=behaviour')}."
                 )
 
 

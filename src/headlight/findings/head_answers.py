@@ -104,7 +104,7 @@ def _repeated(result: xr.Dataset) -> list[str]:
         names = _names(first)
         head = names[int(np.ravel_multi_index(place, numbers.value.shape))]
         of_head = f"{number(float(numbers.value[place]))}{around_first(numbers, number)}"
-        said.append(f"Most to the token before goes from {head}: {of_head} by {measure}.")
+        said.append(f"{head} attends most to the token before: {of_head} by {measure}.")
         said[-1] += undecided(numbers, names, "which head gives it most")
     return said
 
@@ -170,8 +170,8 @@ def _weights(result: xr.Dataset) -> str:
             parts.append(
                 f"{called} is highest in {head} ({number(score)}; median {number(middle)})"
             )
-    return f"Of weights alone, {OF_WEIGHTS}, {' and '.join(parts)}." if parts else (
-        "Weights alone say nothing: no matrices of queries, keys or values were found."
+    return f"From the weights alone, {OF_WEIGHTS}, {' and '.join(parts)}." if parts else (
+        "No scores from the weights alone: no matrices of queries, keys or values were found."
     )  # fmt: skip
 
 
@@ -371,7 +371,7 @@ def null_space(result: xr.Dataset) -> list[str]:
             "null space is empty, and effective attention is the weight itself."
         ]
     unseen = (
-        f"Of texts of {number(keys)} tokens on average, {number(dimension)} dimensions of a row of "
+        f"In texts of {number(keys)} tokens on average, {number(dimension)} dimensions of a row of "
         f"attention ({percent(dimension / keys)}) cannot be seen in the output of a head."
     )
     if not np.isfinite(correlation):

@@ -227,7 +227,7 @@ def _massive(result: xr.Dataset) -> Highlight | None:
     }
     which = "the first token" if number["place"] == 0 else f"token {number['place']:.0f}"
     text = (
-        f"What enters {layer_list(layers)} holds massive activations in most texts"
+        f"The input of {layer_list(layers)} holds massive activations in most texts"
         f"{_and_open(open_ones)} (above {MASSIVE}, and {MASSIVE_RATIO:,} times the median; Sun et "
         f"al. 2024): up to {highest[at]:,.0f} in dimension {number['dimension']:.0f} at {which} of "
         f"a text, before {name_of(result, int(result['layer'].values[at]))}, where the largest of "

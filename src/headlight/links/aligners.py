@@ -257,7 +257,8 @@ def _eflomal(asked: Sequence[WordPair], learnt: Sequence[WordPair]) -> Direction
     program = shutil.which(EFLOMAL)
     if program is None or not Path(program).is_absolute():  # in the working folder
         raise UsageError(
-            f"the program {EFLOMAL} is not on the path; install eflomal, or take another aligner."
+            "the program eflomal-align is not on the path; install eflomal, or choose another "
+            "aligner."
         )
     with tempfile.TemporaryDirectory() as folder:
         source, target, forward, reverse = (Path(folder) / name for name in "stfr")
@@ -272,7 +273,7 @@ def _eflomal(asked: Sequence[WordPair], learnt: Sequence[WordPair]) -> Direction
         )
         if finished.returncode != 0:
             said = finished.stderr.strip().splitlines() or ["it says nothing"]
-            raise RunError(f"{EFLOMAL} failed: {said[-1]}; call it yourself to see more.")
+            raise RunError(f"eflomal-align failed: {said[-1]}; call it yourself to see more.")
         found = (open_links(path, sentences=len(learnt)) for path in (forward, reverse))
         first = (islice(each, len(asked)) for each in found)
         return Directions(*(tuple(links.possible for links in each) for each in first))

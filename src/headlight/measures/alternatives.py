@@ -46,10 +46,12 @@ class RowAlternatives:
         return bool(self._null_basis_of_support.shape[1]) or self._gain is not None
 
     def random(self, generator: np.random.Generator) -> Row:
-        """λ_max ã for a random direction ã of LN([T, 1]), Eq. 7; zero if there is no alternative.
+        """Return λ_max ã for a random direction ã of LN([T, 1]); zero if there is no alternative.
 
         Keys with a weight of exactly 0 stay at 0, since most directions would not be possible at
         all otherwise; unless they can only gain all together.
+
+        Source: Brunner et al. (2020), Section 3.3, Eq. 7.
         """
         null = self._null_basis_of_support
         if not null.shape[1]:
@@ -66,7 +68,7 @@ class RowAlternatives:
         never falls, until it stands still.  The first start takes as much weight from where a has
         it as can be; the others are corners in random directions.
 
-        Source: the construction asked for by Section 3.3; the method is ours.
+        Source: Brunner et al. (2020), Section 3.3, for the question; the method is ours.
         """
         if not self.exist:
             return [np.zeros_like(self.row)] * starts
@@ -172,7 +174,7 @@ def null_basis(basis: Matrix) -> Directions:
 def largest_step(row: Row, direction: Row) -> float:
     """λ_max = min over ã_i < 0 of −a_i / ã_i; 0 for no direction at all.
 
-    Source: Brunner et al. (2020), Section 3.3.
+    Source: Brunner et al. (2020), Section 3.3, Eq. 7.
     """
     falls = direction < 0
     return float((row[falls] / -direction[falls]).min(initial=np.inf)) if falls.any() else 0.0
@@ -220,7 +222,7 @@ class AdversarySearch:
         margin: how far it may be while attention is changed before that costs anything.
         penalty: what each unit beyond the margin costs.
         steps: of Adam (amsgrad), at most.
-        learning_rate: its step size.
+        learning_rate: step size of the optimizer.
         patience: a text is done when its loss has not fallen for this many steps; None for all
             steps.
         take: the ``best`` attention of all steps, or that of the ``last``.

@@ -129,6 +129,8 @@ def total_variation(
     Of two classes that is |p_1 − q_1|; the released code of Wiegreffe and Pinter (2019) has half
     of it.
 
+    Source: Yang (2020), Section 2, after Jain and Wallace (2019).
+
     Args:
         p: distributions.
         q: others of the same shape.
@@ -174,6 +176,8 @@ def jensen_shannon(
     p: Float[Tensor, "*rows key"], q: Float[Tensor, "*rows key"], real: Real | None = None
 ) -> Float[Tensor, "*rows"]:
     """½ KL(p ‖ m) + ½ KL(q ‖ m) with m = (p + q) / 2.  For the arguments see `total_variation`.
+
+    Source: Yang (2020), Section 2, after Jain and Wallace (2019).
 
     Returns:
         nats between 0 and ln 2 for each row; symmetric.

@@ -208,12 +208,15 @@ class NullSpaces:
 
     @property
     def bound(self) -> Int[Tensor, "batch #query"]:
-        """max(d_s − d_v, 0), which dim LN(T) cannot be below (Eq. 6)."""
+        """Return max(d_s − d_v, 0), which dim LN(T) cannot be below.
+
+        Source: Brunner et al. (2020), Section 3.2, Eq. 6.
+        """
         return (self.keys - self.head_dim).clamp_min(0)
 
     @property
     def bound_with_ones(self) -> Int[Tensor, "batch #query"]:
-        """max(d_s − d_v − 1, 0), the same for LN([T, 1]) (Section 3.3)."""
+        """Return max(d_s − d_v − 1, 0), the same for LN([T, 1])."""
         return (self.keys - self.head_dim - 1).clamp_min(0)
 
 
@@ -244,7 +247,7 @@ def null_spaces(
         width: d_model, the number of columns of T.
         visible: which keys each query may attend to; None for all.
 
-    Source: Brunner et al. (2020), Sections 3.2 and 3.3, Eq. 6.
+    Source: Brunner et al. (2020), Sections 3.2 and 3.3, Eq. 4 and 6.
     """
     real = real_keys(visible)
     spaces = RowSpaces(rows, width, real), RowSpaces(with_ones(rows), width + 1, real)

@@ -9,7 +9,7 @@ from jaxtyping import Bool, Float, Int
 from torch import Tensor
 
 from headlight.capture import FrozenMap, LayerRecord
-from headlight.errors import CaptureError, UnknownNameError
+from headlight.errors import CaptureError, UnknownNameError, setting
 from headlight.measures import norm as norms
 from headlight.measures.effective import Effective, NullSpaces, null_spaces_of
 from headlight.measures.norm import (
@@ -196,9 +196,11 @@ class Scores:
 
     @cached_property
     def attribution(self) -> Float[Tensor, "batch query key"]:
-        """c, what each input token contributes to each hidden token (Brunner et al. 2020, Eq. 11).
+        """Return c, the contribution of each input token to each hidden token.
 
         All heads of the layer together, and those of the layers below it.
+
+        Source: Brunner et al. (2020), Section 5.1, Eq. 11.
 
         Raises:
             CaptureError: contributions were not computed.
@@ -265,7 +267,7 @@ class Scores:
             raise CaptureError(
                 f"{self.record.site.name}: a gate is zero, or W^O has a lower rank than heads have "
                 "dimensions, so the null space of T is another for each query; leave this layer "
-                "out, or load the model in a wider precision (--dtype)."
+                f"out, or load the model in a wider precision ({setting('dtype=')})."
             )
         spaces = self.vectors.spaces, self.vectors.spaces_with_ones
         known = self.rank if "_effective" in vars(self) else None

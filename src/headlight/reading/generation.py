@@ -197,7 +197,7 @@ def read_speech(  # noqa: PLR0913 - each is a choice of its own
         layers: which layers; by default all.
         heads: which heads of each layer; by default all.
         queries: positions of attending words or frames that are kept; by default all.
-        value_bias: whether T of effective attention has the value bias in it.
+        value_bias: value bias in T of effective attention.
         command: how it was asked for, for the record.
 
     Raises:

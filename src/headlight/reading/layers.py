@@ -71,7 +71,7 @@ class ReadLayers:
 
     Attributes:
         parts: what is kept, by kind of attention.
-        value_bias: whether T of effective attention has the value bias in it.
+        value_bias: value bias in T of effective attention.
         contributions: of input tokens, by layer, where they are computed.
         done: is told after each layer.
         left_out: measures that are not computed.

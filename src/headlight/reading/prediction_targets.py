@@ -8,7 +8,7 @@ from headlight.capture.batching import task_of
 from headlight.capture.one_text import head_of
 from headlight.encode import Encoded
 from headlight.encode.examples import OTHER
-from headlight.errors import MissingHeadError, UsageError
+from headlight.errors import MissingHeadError, UsageError, setting
 from headlight.settings import require_place
 
 
@@ -88,7 +88,8 @@ def _default(
 ) -> int:
     if tagged:
         raise UsageError(
-            f"{model.name} puts each token into a class; say which with a position (--position)."
+            f"{model.name} puts each token into a class; say which with a position "
+            f"({setting('position=')})."
         )
     if not masked:
         return last

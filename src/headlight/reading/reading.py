@@ -420,7 +420,7 @@ def read(  # noqa: PLR0913 - each is a choice of its own
         heads: which heads of each layer; by default all.
         queries: the positions of the attending tokens that are kept; by default all.  Of a long
             text, memory then holds some rows at a time, never a whole layer.
-        value_bias: whether T of effective attention has the value bias in it.
+        value_bias: value bias in T of effective attention.
         attribution: compute what input tokens contribute to hidden ones as well, which costs more
             than everything else; estimated, unless settings say otherwise.
         residual: add the measures that see the residual connection and the norm behind it:

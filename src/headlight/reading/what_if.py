@@ -227,8 +227,8 @@ class HeadEffect:
     """Effect of one head on the predictions of a text.
 
     Attributes:
-        layer: from 0.
-        head: from 0.
+        layer: layer, from 0.
+        head: head, from 0.
         kl: divergence of the predictions without it from those with it, mean over outputs, in nats.
         largest: the largest of these.
         output: the number of the output that it is of.

@@ -101,15 +101,15 @@ class Edit(Settings):
     Keys that a query cannot see stay at 0, and a row keeps its sum, but for those that are removed.
 
     Attributes:
-        layer: from 0.
-        head: from 0; None for all heads of the layer.
-        query: the row that changes, by position; None for all rows.
+        layer: layer, from 0.
+        head: head, from 0; None for all heads of the layer.
+        query: position of the row that changes; None for all rows.
         change: ``remove``: weights of zero; ``uniform``: the same weight on every key; ``first``:
             all weight on the first key; ``separator``: all weight on the separators ([SEP]), in
             equal parts; ``previous``: all weight on the token before; ``weights``: those that are
             given; ``alternative``: other weights of the same output, from the null space of the
             head.  A row without such a key stays as it is.
-        weights: of all keys, for one row; they are divided by their sum.
+        weights: weights of all keys, for one row; they are divided by their sum.
     """
 
     layer: AtLeast0

@@ -8,7 +8,7 @@ from typing import Any, ClassVar
 import numpy as np
 from jaxtyping import Float64, Shaped
 
-from headlight.errors import CaptureError
+from headlight.errors import CaptureError, setting
 
 Array = Shaped[np.ndarray, "..."]
 """An array of any shape."""
@@ -125,7 +125,7 @@ def rows_of(observations: Array, shape: Sequence[int]) -> Rows:
     if np.isinf(rows).any():
         raise CaptureError(
             "what was measured is infinite, and so has no mean; look at the weights of the model, "
-            "or load it in a wider precision (--dtype)."
+            f"or load it in a wider precision ({setting('dtype=')})."
         )
     return rows
 

@@ -13,7 +13,7 @@ from pathlib import Path
 from typing import Any
 
 from headlight import files
-from headlight.errors import ResultError, RunError
+from headlight.errors import ResultError, RunError, setting
 from headlight.files import Location
 from headlight.run.checkpoint import (
     DAMAGED,
@@ -117,7 +117,7 @@ class BlockFolder:
             raise RunError(
                 f"{self.folder} holds a run on {_said(hardware)}, and this is "
                 f"{_said(wanted['hardware'])}, which rounds otherwise; work on the same kind of "
-                "hardware, or choose another folder with --out."
+                f"hardware, or choose another folder with {setting('out=')}."
             )
 
     def is_done(self, block: Block) -> bool:
@@ -134,7 +134,8 @@ class BlockFolder:
         if any(path.stem != block.name for path in found):
             raise RunError(
                 f"the corpus has changed since the run in {self.folder} began, or differs between "
-                "its workers; give all of them the same, or start over with --overwrite."
+                "its workers; give all of them the same, or start over with "
+                f"{setting('overwrite=True')}."
             )
 
     def keep(self, block: Block, state: State) -> None:
@@ -214,7 +215,9 @@ def read_plan(folder: Location) -> tuple[dict[str, Any], dict[str, Any]]:
         found = files.read_json(folder / PLAN, error=RunError)
         return dict(found["signature"]), dict(found["hardware"])
     except (KeyError, TypeError, ValueError) as problem:
-        raise RunError(f"{folder / PLAN} is damaged; start over with --overwrite.") from problem
+        raise RunError(
+            f"{folder / PLAN} is damaged; start over with {setting('overwrite=True')}."
+        ) from problem
 
 
 def blocks_done(folder: Location) -> Sequence[str]:
@@ -242,7 +245,7 @@ def begin_pass(folder: Location, name: str) -> Location:
         if any((place / each).exists() for each in (CHECKPOINT, PLAN)):
             raise RunError(
                 f"{place} holds a run, and this one would keep a part of itself there; choose "
-                "another folder with --out."
+                f"another folder with {setting('out=')}."
             )
         _mark_pass(files.make_folder(place, error=RunError) / PASS)
     return place
@@ -350,7 +353,8 @@ def refuse_link(place: Location, use: str = "keeps files of its own") -> None:
     """
     if files.is_link(place):
         raise RunError(
-            f"{place} is a link, where a run {use}; remove it, or choose another folder with --out."
+            f"{place} is a link, where a run {use}; remove it, or choose another folder with "
+            f"{setting('out=')}."
         )
 
 

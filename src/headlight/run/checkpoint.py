@@ -12,7 +12,7 @@ from typing import Any, Generic, TypeVar
 from filelock import FileLock, Timeout
 
 from headlight import files
-from headlight.errors import ResultError, RunError, UsageError
+from headlight.errors import ResultError, RunError, UsageError, setting
 from headlight.files import Location
 from headlight.reduce import Tally, Tree
 from headlight.run.example import NOTHING_SEEN, Example, join_digests
@@ -95,8 +95,8 @@ class Checkpoint:
             return State()
         if not resume:
             raise UsageError(
-                f"{self.path.parent} holds a run already; go on with --resume, or choose another "
-                "folder with --out."
+                f"{self.path.parent} holds a run already; go on with {setting('resume=True')}, or "
+                f"choose another folder with {setting('out=')}."
             )
         return self._load()
 
@@ -115,7 +115,7 @@ class Checkpoint:
         except (ResultError, *DAMAGED) as problem:
             raise RunError(
                 f"{self.path} cannot be read ({problem}); remove it, or choose another folder "
-                "with --out."
+                f"with {setting('out=')}."
             ) from problem
         check_signature(self.path.parent, signature, self.signature)
         return state
@@ -171,7 +171,7 @@ def from_earlier_version(path: Location) -> RunError:
     """Return the error for a state that cannot be resumed."""
     return RunError(
         f"{path} is of an earlier version of Headlight, which cut the corpus into other shards; "
-        "finish the run with that version, or start over with --overwrite."
+        f"finish the run with that version, or start over with {setting('overwrite=True')}."
     )
 
 
@@ -187,16 +187,17 @@ def check_signature(folder: Location, found: Mapping[str, Any], wanted: Mapping[
         raise RunError(
             f"{folder} holds a run that was begun where numbers are rounded otherwise: "
             f"{_short(found, ROUNDING)} there, {_short(wanted, ROUNDING)} here. Go on with the "
-            "same kind of processor and the same libraries, or choose another folder with --out."
+            "same kind of processor and the same libraries, or choose another folder with "
+            f"{setting('out=')}."
         )
     if different:
         changes = "; ".join(
-            f"{name} was {_short(found, name)} and is now {_short(wanted, name)}"
+            f"{setting(name)} was {_short(found, name)} and is now {_short(wanted, name)}"
             for name in different
         )
         raise RunError(
             f"{folder} holds a run with other settings: {changes}. Repeat the old settings, or "
-            "choose another folder with --out."
+            f"choose another folder with {setting('out=')}."
         )
 
 
@@ -220,7 +221,7 @@ def locked(folder: Location) -> Iterator[None]:
         except Timeout:
             raise RunError(
                 f"{folder} is in use by another run (process {_owner(folder)}); wait for it, or "
-                "choose another folder with --out."
+                f"choose another folder with {setting('out=')}."
             ) from None
         except OSError as problem:
             raise RunError(f"{folder} cannot be used: {files.reason(problem)}.") from problem
@@ -283,7 +284,7 @@ def _refuse_link(path: Path) -> None:
         if not stat.S_ISREG(found.st_mode) or found.st_nlink > 1:
             raise RunError(
                 f"{path} is a link, or no file, and not the lock of a run; remove it, or choose "
-                "another folder with --out."
+                f"another folder with {setting('out=')}."
             )
 
 

@@ -3,7 +3,7 @@
 from collections.abc import Iterable, Mapping
 from typing import Any, Generic, TypeVar
 
-from headlight.errors import RunError, RunInterruptedError
+from headlight.errors import RunError, RunInterruptedError, setting
 from headlight.files import Location, make_folder
 from headlight.reduce import Tree
 from headlight.run.checkpoint import SHARD_ELEMENTS, BatchJob, Checkpoint, ShardRunner, State
@@ -142,8 +142,9 @@ def skip_done(reader: ShardReader[E], state: State) -> None:
 
 def _changed(state: State, shorter: str = "") -> RunError:
     return RunError(
-        f"the corpus has changed since this run began: its first {state.examples} examples are "
-        f"no longer the same{shorter}. Restore it, or start over in another folder with --out."
+        f"the corpus has changed since this run began: its first {state.examples} examples are no "
+        f"longer the same{shorter}. Restore it, or start over in another folder with "
+        f"{setting('out=')}."
     )
 
 
@@ -152,5 +153,5 @@ def _how_to_go_on(state: State, folder: Location | None) -> str:
         return "interrupted; nothing is kept, because the run had no folder."
     return (
         f"interrupted; {state.examples} examples are done and kept in {folder}. Go on with the "
-        "same command and --resume."
+        f"same command and {setting('resume=True')}."
     )

@@ -6,7 +6,7 @@ from contextlib import chdir, contextmanager
 from importlib.util import find_spec
 from typing import Any
 
-from headlight.errors import HeadlightError, RunError, UsageError
+from headlight.errors import HeadlightError, RunError, UsageError, setting
 from headlight.processes import safe_start
 
 PREFIX = "ray://"
@@ -119,7 +119,7 @@ class _Crew:
             raise RunError(
                 f"{self._lost} workers in a row were lost before they had finished a block "
                 f"({str(error).splitlines()[0].rstrip('.')}); if their memory does not suffice, "
-                "allow fewer tokens in a batch, then go on with --resume."
+                f"allow fewer tokens in a batch, then go on with {setting('resume=True')}."
             ) from error
 
 

@@ -7,7 +7,7 @@ from functools import partial
 from itertools import repeat
 from typing import Any, Generic, Literal, TypeVar
 
-from headlight.errors import RunInterruptedError
+from headlight.errors import RunInterruptedError, setting
 from headlight.files import Location
 from headlight.reduce import Tally
 from headlight.run.blocks import MERGE, Block, BlockFolder, blocks_done, examples_in, workers_in
@@ -67,7 +67,7 @@ def run_shared(
     except KeyboardInterrupt:
         raise RunInterruptedError(
             f"interrupted; the blocks that were finished are kept in {folder}. Go on with the same "
-            "command and --resume."
+            f"command and {setting('resume=True')}."
         ) from None
 
 

@@ -9,7 +9,7 @@ import yaml
 
 from headlight import files
 from headlight.analysis.folder import CONFIG, REPORT, TABLES, RunFolder
-from headlight.errors import UsageError
+from headlight.errors import UsageError, setting
 from headlight.files import Location, check_reachable, location
 from headlight.output_folder import OutputFolder
 from headlight.result import csv_tables, csv_text, load, refusing_incomplete
@@ -53,7 +53,7 @@ def gallery(
     if not overwrite and folder.exists() and (not folder.is_dir() or any(folder.iterdir())):
         raise UsageError(
             f"{folder} holds something already; choose another folder, or write into it with "
-            "--overwrite."
+            f"{setting('overwrite=True')}."
         )
     with refusing_incomplete("a survey"):
         for each in shown if headvis else ():

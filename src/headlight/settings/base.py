@@ -15,7 +15,7 @@ from pathlib import Path
 from types import NoneType, UnionType
 from typing import Annotated, Any, Literal, TypeVar, Union, get_args, get_origin, get_type_hints
 
-from headlight.errors import UnknownNameError, UsageError
+from headlight.errors import UnknownNameError, UsageError, setting
 
 Number = int | float
 S = TypeVar("S", bound="Settings")
@@ -250,7 +250,9 @@ def require_distinct(name: str, values: tuple[Any, ...]) -> None:
         UsageError: it is so.
     """
     if not values or len(set(values)) < len(values):
-        raise UsageError(f"{name} is {values!r}; name at least one, and each of them once.")
+        raise UsageError(
+            f"{setting(name)} is {values!r}; name at least one, and each of them once."
+        )
 
 
 def require_range(name: str, value: Number, allowed: Range) -> None:
@@ -295,7 +297,7 @@ def _check(name: str, value: Any, hint: Any) -> None:
 def _check_ranges(name: str, value: Any, notes: tuple[Any, ...]) -> None:
     for allowed in notes:
         if isinstance(allowed, Range):
-            require_range(name, value, allowed)
+            require_range(setting(name), value, allowed)
 
 
 def _converted(name: str, value: Any, hint: Any) -> Any:
@@ -312,13 +314,13 @@ def _converted(name: str, value: Any, hint: Any) -> Any:
         return tuple(_converted(name, each, get_args(series)[0]) for each in given)
     if isinstance(value, Mapping | list):
         what = "table" if isinstance(value, Mapping) else "list"
-        raise UsageError(f"{name} is a single value, not a {what}; write {name}: VALUE.")
+        raise UsageError(f"{setting(name)} is a single value, not a {what}; write {name}: VALUE.")
     if float in types and isinstance(value, int) and not isinstance(value, bool):
         return float(value)
     kinds = tuple(each for each in types if each in (bool, int, float, str))
     if kinds and not (type(value) in kinds or choices(hint)):
         wanted = " or ".join(each.__name__ for each in kinds)
-        raise UsageError(f"{name} is {value!r}, where a value of type {wanted} is needed.")
+        raise UsageError(f"{setting(name)} is {value!r}, where a value of type {wanted} is needed.")
     return value
 
 
@@ -329,7 +331,8 @@ def _nested(name: str, value: Any, kind: type[S]) -> S:
     if not isinstance(value, Mapping):
         known = next(iter(kind.hints()))
         raise UsageError(
-            f"{name} is a table of settings, not {value!r}; write {name}: {{{known}: VALUE}}."
+            f"{setting(name)} is a table of settings, not {value!r}; write "
+            f"{name}: {{{known}: VALUE}}."
         )
     return kind.from_mapping(value)
 
@@ -387,20 +390,18 @@ class AlternativeSettings(Settings):
     """Settings of the search for alternatives.
 
     Attributes:
-        layer: which layer, from 0.
-        head: which head, from 0.
-        number: how many alternatives.
-        kind: which attention; by default the first that the model has.
+        layer: layer, from 0.
+        head: head, from 0.
+        number: number of alternatives.
+        kind: kind of attention; by default the first that the model has.
         method: ``random``: along a random direction of LN([T, 1]), Eq. 7 of the paper; or
             ``farthest``: the largest total variation that repeated linear programs find.
-        distance: how far to go, as a share of the way to the end: of λ_max, or to the farthest;
-            above 0 and at most 1.
-        queries: rows that change, by position; by default all.
+        distance: step, as a share of λ_max or of the way to the farthest; above 0 and at most 1.
+        queries: positions of the rows that change; by default all.
         certify: also bound the total variation tightly, by two linear programs per key and row.
-        precision: that of the ``model``, or ``float64`` for a copy of the model in it, in which
-            equal outputs are equal to some 1e-12, unless the model takes its softmax in float32
-            all the same.
-        seed: of the directions.
+        precision: precision of the ``model``, or ``float64`` for a copy of it, in which equal
+            outputs agree to about 1e-12, unless the model computes softmax in float32.
+        seed: random seed of the directions.
     """
 
     layer: AtLeast0 = 0

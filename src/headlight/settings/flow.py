@@ -91,14 +91,14 @@ class AttributionSettings(Settings):
 
     Attributes:
         method: ``exact``, or ``estimate`` from random directions with standard errors.
-        directions: random directions of the estimate, for every input token; at least two, so that
-            their spread can be seen.
-        seed: of the directions.
-        embeddings: what x_i is: ``sum`` of token, segment and position embeddings, or the
-            ``output`` of all embedding layers, which the first block is given.
-        precision: of products of matrices of an estimate: ``highest`` is that of the model;
-            ``medium`` may multiply float32 as bfloat16 and add in float32, where the processor does
-            that faster; what it changes is small beside the error of an estimate.
+        directions: random directions of the estimate, for every input token; at least two, for the
+            standard error.
+        seed: random seed of the directions.
+        embeddings: input embeddings x_i: the ``sum`` of token, segment and position embeddings, or
+            the ``output`` of all embedding layers, which is the input of the first block.
+        precision: precision of matrix products in estimates: ``highest`` is that of the model;
+            ``medium`` may multiply in bfloat16 and add in float32, where that is faster; its effect
+            is small beside the error of an estimate.
         memory: bytes that tangents may take, and matrices of tokens, which save time where they fit
             into half of it.
     """

@@ -11,7 +11,7 @@ import numpy as np
 import xarray as xr
 from markupsafe import Markup
 
-from headlight.errors import UsageError
+from headlight.errors import UsageError, setting
 from headlight.findings.estimates import observed, surveyed
 from headlight.findings.what_was_read import what_was_read
 from headlight.result.kinds import MULTI_KIND, split_for_display
@@ -65,12 +65,12 @@ def check_headvis(result: xr.Dataset) -> None:
     if MEASURE not in [row.name for row in surveyed(result)]:
         raise UsageError(
             "HeadVis shows attention weights, which this survey has not measured; survey with "
-            "--measures weight."
+            f"{setting('measures=weight')}."
         )
     if not any(map(attends_to_itself, split_for_display(result))):
         raise UsageError(
             "HeadVis shows texts that attend to themselves, and this survey is of cross-attention; "
-            "leave it out, or make the gallery without --headvis."
+            f"leave it out, or make the gallery without {setting('headvis')}."
         )
 
 

@@ -57,10 +57,10 @@ class InputMeasureSettings(Settings):
     """How gradients of predictions are computed.
 
     Attributes:
-        form: what is made of a gradient: ``input`` times gradient, where it is positive (Ding et
-            al. 2019), or the mean ``size`` of its numbers (Li et al. 2016).
-        samples: noisy copies of a sentence over which ``smoothgrad`` takes the mean.
-        seed: of the noise.
+        form: saliency from a gradient: ``input`` times gradient, where it is positive (Ding et al.
+            2019), or the mean ``size`` of its entries (Li et al. 2016).
+        samples: noisy copies of a sentence that ``smoothgrad`` averages.
+        seed: random seed of the noise.
     """
 
     form: Annotated[GradientForm, UNLISTED] = "input"
@@ -73,9 +73,9 @@ class SimilaritySettings(Settings):
     """Settings of how similarities of hidden states are computed and become links.
 
     Attributes:
-        iterations: of ``itermax``, the first included.
-        threshold: of ``softmax``: both probabilities of a link are larger.
-        distortion: how much less similar the ends of two sentences are, from 0 to 1, except for
+        iterations: iterations of ``itermax``, the first included.
+        threshold: threshold of ``softmax``, which both probabilities of a link exceed.
+        distortion: penalty on distant positions in the two sentences, from 0 to 1, except for
             ``softmax``.
     """
 
@@ -89,17 +89,17 @@ class LinkSettings(Settings):
     """Settings of how matrices between pieces become links between words.
 
     Attributes:
-        null: whether special tokens of the source may win (``special``: the word then has no link,
-            as in Kobayashi et al.), or are left out (``exclude``); by default they may in attention
-            and not in gradients and differences, as published. Hidden states of special tokens are
-            never compared.
-        unit: what is linked. A ``word``: pieces are pooled first (sum over the pieces of a source
-            word and mean over those of a target word; of hidden states the mean), or every
-            ``piece``, and their words with them. By default words in translation models, and
-            pieces in encoders, as published.
-        pooling: of norms over the pieces of a source word: the sum of ``norms``, or the norm of the
-            summed ``vectors``.
-        similarity: how similarities of hidden states are computed and become links.
+        null: special tokens of the source as candidates: allowed (``special``: a word that they win
+            has no link, as in Kobayashi et al.), or excluded (``exclude``); by default allowed for
+            attention and excluded for gradients and differences, as published. Hidden states of
+            special tokens are never compared.
+        unit: unit of linking: ``word``, with pieces pooled first (sum over the pieces of a source
+            word and mean over those of a target word; mean of hidden states), or ``piece``, whose
+            words are linked with them. By default words in translation models, and pieces in
+            encoders, as published.
+        pooling: pooling of norms over the pieces of a source word: the sum of ``norms``, or the
+            norm of the summed ``vectors``.
+        similarity: similarities of hidden states, and extraction of links.
     """
 
     null: Annotated[Null | None, UNLISTED] = None
@@ -121,22 +121,22 @@ class AlignerSettings(LinkSettings):
     """Everything that links depend on besides model and text.
 
     Attributes:
-        measure: what of the model links words: in its cross-attention the ``norm`` of what all
-            heads move from a source word, their mean ``weight`` or mean ``effective`` weight; or
-            the ``gradient`` or ``smoothgrad`` of a predicted word, or the ``difference`` that a
-            source word makes to its probability; or the ``similarity`` of the hidden states of an
-            encoder. By default norm in translation models, and similarity in encoders.
-        extraction: how similarities become links: ``argmax``, ``itermax`` or ``match`` of cosines,
-            as in SimAlign, or ``softmax`` of inner products, as in awesome-align; or argmax in one
-            direction alone: ``forward`` links every target word, ``reverse`` every source word.
-            By default argmax.
-        step: the row of cross-attention: where the decoder reads the target word as ``input``, or
-            where it predicts it as ``output``.
-        layer: of cross-attention, from 0; of an encoder, how many layers have run. ``auto``: chosen
-            without gold links; in encoders 8, or two thirds of fewer than 8.
-        head: one head of the layer, from 0; by default all together.
-        inputs: how gradients are computed.
-        prefix: what stands before every source, such as ``translate German to English:``.
+        measure: measure that links words: of cross-attention the merged ``norm``, the mean
+            ``weight`` or mean ``effective`` weight; the ``gradient`` or ``smoothgrad`` of a
+            predicted word, or the ``difference`` that a source word makes to its probability; or
+            the ``similarity`` of the hidden states of an encoder. By default norm in translation
+            models, and similarity in encoders.
+        extraction: extraction of links from similarities: ``argmax``, ``itermax`` or ``match`` of
+            cosines, as in SimAlign, or ``softmax`` of inner products, as in awesome-align; or
+            argmax in one direction only: ``forward`` links every target word, ``reverse`` every
+            source word. By default argmax.
+        step: row of cross-attention: where the decoder reads the target word as ``input``, or where
+            it predicts it as ``output``.
+        layer: layer of cross-attention, from 0; of an encoder, the number of layers run. ``auto``:
+            chosen without gold links; in encoders 8, or two thirds of fewer than 8.
+        head: head of the layer, from 0; by default all together.
+        inputs: computation of gradients.
+        prefix: prompt before every source, such as ``translate German to English:``.
         max_length: tokens of a sentence, special ones included; by default what the model takes.
         batch_tokens: tokens in a batch, padding included.
     """

@@ -12,7 +12,7 @@ import numpy as np
 from jaxtyping import Float64, Int64
 
 from headlight import files
-from headlight.errors import RunError, UsageError
+from headlight.errors import RunError, UsageError, setting
 
 EVERY = 256
 """Pairs after which the state is kept; a kill loses at most this many."""
@@ -65,10 +65,13 @@ class LinkFile:
         if self.overwrite:
             return
         if self.path.exists():
-            raise UsageError(f"{self.path} is there already; choose another, or --overwrite.")
+            raise UsageError(
+                f"{self.path} is there already; choose another, or {setting('overwrite=True')}."
+            )
         if self.state.exists() and not self.resume:
             raise UsageError(
-                f"{self.path} is half done; go on with --resume, or start over with --overwrite."
+                f"{self.path} is half done; go on with {setting('resume=True')}, or start over "
+                f"with {setting('overwrite=True')}."
             )
 
     @contextmanager
@@ -102,12 +105,12 @@ class LinkFile:
             pairs, size, signature = state["pairs"], state["bytes"], state["signature"]
         except (ValueError, KeyError, TypeError) as problem:
             raise RunError(
-                f"{self.state} cannot be read; start over with --overwrite."
+                f"{self.state} cannot be read; start over with {setting('overwrite=True')}."
             ) from problem
         if signature != json.loads(json.dumps(dict(self.signature))):
             raise RunError(
                 f"{self.path} was begun with other settings, another model or other text; repeat "
-                "those, or start over with --overwrite."
+                f"those, or start over with {setting('overwrite=True')}."
             )
         return int(pairs), int(size)
 

@@ -149,27 +149,24 @@ def _paper_command(name: str) -> Callable[..., None]:
         data: Annotated[
             Path | None,
             typer.Option(
-                help="Folder of data, whose folders say by their names what they hold: "
-                f"{'; '.join(kinds)}."
+                help=f"Folder of data, with folders recognized by their names: {'; '.join(kinds)}."
             ),
         ] = None,
         compare: Annotated[
             str | None,
-            typer.Option(help="A second model, such as the first one after fine-tuning."),
+            typer.Option(help="Second model, such as the first one after fine-tuning."),
         ] = None,
         translator: Annotated[
             str | None,
             typer.Option(
-                help="A translation model. Default: --model if it is one, else the embedded "
+                help="Translation model. Default: --model if it is one, else the embedded "
                 "translator from German to English."
             ),
         ] = None,
         only: Annotated[
             str | None, typer.Option(help="Exhibits, such as table-1,figure-3. Default: all.")
         ] = None,
-        listed: Annotated[
-            bool, typer.Option("--list", help="List the exhibits, and make none.")
-        ] = False,
+        listed: Annotated[bool, typer.Option("--list", help="List the exhibits only.")] = False,
         run: FolderOptions = in_folder,
         *,
         sources: Sources,

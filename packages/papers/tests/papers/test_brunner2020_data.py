@@ -96,7 +96,7 @@ def test_what_needs_pairs_or_a_second_model_says_so(reproduction):
     assert specs["figure-13"].missing(reproduction) == NEEDS["compared"].missing
     reproduction.sources = Sources()
     assert "--pairs" in str(specs["figure-13"].missing(reproduction))
-    with pytest.raises(UsageError, match="--pairs"):
+    with pytest.raises(UsageError, match="pairs="):
         find_pair_set(reproduction)
 
 
@@ -112,7 +112,7 @@ def test_a_second_model_has_the_vocabulary_of_the_first(model, tmp_path):
     (folder / "vocab.txt").write_text("\n".join(["[PAD]", "[UNK]", "[CLS]", "[SEP]", "[MASK]",
                                                  *reversed(WORDS)]))  # fmt: skip
     BertTokenizerFast(str(folder / "vocab.txt")).save_pretrained(folder)
-    with pytest.raises(UsageError, match=r"another vocabulary .* --compare"):
+    with pytest.raises(UsageError, match=r"another vocabulary .* compare="):
         open_reproduction(model, Sources(), settings, tmp_path, compared=folder)
     with pytest.raises(ModelError, match="nowhere"):
         open_reproduction(model, Sources(), settings, tmp_path, compared=tmp_path / "nowhere")

@@ -283,7 +283,7 @@ def test_results_of_before_are_neither_mixed_nor_lost(tmp_path: Path) -> None:
             reproduction_folder(out, overwrite=True).opened(),
         ):
             raise AssertionError("removed under a running process")
-    with pytest.raises(UsageError, match="--resume"):
+    with pytest.raises(UsageError, match="resume=True"):
         reproduction_folder(out).check_free()
     with reproduction_folder(out, resume=True).opened():
         assert (out / "results" / "a.nc").exists()

@@ -90,7 +90,7 @@ def test_a_process_that_is_killed_is_one_sentence(trainer, monkeypatch):
             return found
 
     monkeypatch.setattr("headlight_papers.training.ProcessPoolExecutor", Broken)
-    with pytest.raises(RunError, match=r"ended from outside.*--resume and fewer --processes"):
+    with pytest.raises(RunError, match=r"ended from outside.*resume=True and fewer processes"):
         run_all(trainer, [Job("a"), Job("b")], 2, lambda job: None)
 
 

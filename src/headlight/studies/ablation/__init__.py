@@ -5,7 +5,7 @@ from typing import Literal
 
 from headlight.analysis import ClassifierSettings, TextSettings, check_files
 from headlight.catalogue import Study
-from headlight.errors import UsageError
+from headlight.errors import UsageError, setting
 from headlight.settings import AtLeast0, require_distinct
 from headlight.vocabulary import Kind
 
@@ -22,20 +22,20 @@ class AblationSettings(TextSettings):
     """Everything that the result depends on besides model and texts.
 
     Attributes:
-        kind: which attention; by default the first that the model has.
-        format: of the corpus; by default what its suffix or beginning says. For a classifier one of
-            those of permutation.
-        seed: where segments are cut, and which words are hidden.
-        by: what is removed at once: each ``head``, all heads of each ``layer``.
+        kind: kind of attention; by default the first that the model has.
+        format: format of the corpus; by default inferred from suffix or content. For a classifier
+            one of the formats of permutation.
+        seed: random seed of the cuts between segments and of masked words.
+        by: unit of removal: each ``head``, all heads of each ``layer``.
         columns: for a classifier: names of the columns or keys that hold a text, or two of a pair;
             for a tagger the numbers, from 1, of the columns of word and tag. By default the usual
             names, and the first and the last column.
         label_column: for a classifier: name of the column or key that holds the label; by default
             ``label``.
-        class_names: for a classifier: what the corpus calls the classes, in the order of the
+        class_names: for a classifier: names of the classes in the corpus, in the order of the
             model's outputs; by default the model's own names, or numbers from 0.
-        sentences: of a language model, keep for the heads without which predictions move most a
-            stretch of text around a prediction that moves most, for the report.
+        sentences: keep passages around the predictions that change most, for the report (language
+            models).
     """
 
     kind: Kind | None = None
@@ -69,7 +69,11 @@ class AblationSettings(TextSettings):
         Raises:
             UsageError: something else is said, which a language model alone would heed.
         """
-        self._require_default(OF_TEXT, "classifier", "columns, label_column and class_names")
+        self._require_default(
+            OF_TEXT,
+            "classifier",
+            f"{setting('columns')}, {setting('label_column')} and {setting('class_names')}",
+        )
         shared = ClassifierSettings.hints().keys() & type(self).hints().keys()
         return ClassifierSettings(**{name: getattr(self, name) for name in shared})
 
@@ -86,15 +90,15 @@ class AblationSettings(TextSettings):
         for name in names:
             if getattr(self, name) != getattr(default, name):
                 raise UsageError(
-                    f"the model is a {model}, of whose corpus {name} says nothing; leave it out "
-                    f"(how it is read is said by {cure})."
+                    f"{setting(name)} does not apply to the corpus of a {model}; leave it out (the "
+                    f"corpus is described by {cure})."
                 )
 
 
 STUDY = Study(
     name="ablation",
     title="effect of ablating each head",
-    question="what a model predicts without a head, or without the heads of a layer",
+    question="measure the effect of ablating each head, or all heads of a layer, on predictions",
     papers="Michel et al. 2019, Section 3; Kobayashi et al. 2020",
     reads="text_or_labelled",
     settings=AblationSettings,

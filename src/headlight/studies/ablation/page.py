@@ -122,11 +122,11 @@ def _heads(result: xr.Dataset) -> Section:
     draw = maps(
         result,
         Map("head_kl", "KL without the head", unit="nats"),
-        Map("head_loss_change", "What the loss gains", scale="change", unit="nats"),
+        Map("head_loss_change", "Increase of the loss", scale="change", unit="nats"),
     )
     return Section(
         "heads",
-        "What the model says without one head",
+        "Predictions without one head",
         f"{EXPLANATION} {_own(result)}",
         MICHEL,
         [Drawing("heads", "", "Divergence and change of the loss without each head.", draw)],
@@ -229,12 +229,12 @@ def _layers(result: xr.Dataset) -> Section:
     draw = curves(
         result,
         Curve("layer_kl", panel="KL without the layer", y_label="nats"),
-        Curve("layer_loss_change", panel="What the loss gains", y_label="nats"),
+        Curve("layer_loss_change", panel="Increase of the loss", y_label="nats"),
     )
     alone = "" if "head_kl" in result else f"{EXPLANATION} {_own(result)} "
     return Section(
         "layers",
-        "What the model says without all heads of a layer",
+        "Predictions without all heads of a layer",
         f"{alone}All heads of one layer are removed at once: its attention adds no more than the "
         "bias of its output.",
         MICHEL,

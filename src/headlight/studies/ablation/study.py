@@ -31,7 +31,7 @@ from headlight.capture.batching import task_of
 from headlight.capture.own_products import context_of
 from headlight.encode import Encoded
 from headlight.encode.batch import Batch
-from headlight.errors import CaptureError, UsageError
+from headlight.errors import CaptureError, UsageError, setting
 from headlight.measures import vector_norm
 from headlight.measures.norm import double
 from headlight.reduce import Accumulator, Count, Slots, Strongest, Tally
@@ -310,5 +310,5 @@ class AblationObserver:
         if np.isinf(found).any() or np.isnan(found[predicts, 0]).any():
             raise CaptureError(
                 f"{self.model.name}: what it gives {where} for {self.batch.names[0]} or a text "
-                "beside it is not finite; load it in a wider precision (--dtype)."
+                f"beside it is not finite; load it in a wider precision ({setting('dtype=')})."
             )

@@ -5,7 +5,7 @@ from typing import Annotated, Literal
 
 from headlight.analysis import ModelSettings
 from headlight.catalogue import Study
-from headlight.errors import UsageError
+from headlight.errors import UsageError, setting
 from headlight.settings import UNLISTED, AtLeast1
 from headlight.word_alignment import (
     ATTENTION_MEASURES,
@@ -24,30 +24,31 @@ class AlignmentSettings(LinkSettings, ModelSettings):
     """Everything that the result depends on besides model and pairs.
 
     Attributes:
-        gold: file of gold links, a line or more for each pair (talp, Pharaoh, NAACL). Of recordings
-            none: times of words, where they are known, lie beside the sound.
-        gold_format: of that file; by default what it looks like.
-        target: file of the translations, if the source holds the sources alone, line for line.
-        format: of the pairs (``bars``, ``tsv``, ``csv``, ``jsonl``, ``tmx``); by default what
-            their suffix or beginning says.
-        columns: two names or numbers of columns, keys, or languages: of source and target.
-        swap: pairs and links are from target to source, and are exchanged first.
-        measures: by what words are linked: of cross-attention ``weight``, ``norm`` and
-            ``effective``, by layer and by head; of the whole model ``gradient``, ``smoothgrad``
-            and ``difference``, which cost as many more passes as a sentence has pieces; of an
-            encoder, which reads each sentence by itself, ``similarity`` alone. By default those of
+        gold: file of gold links, a line or more for each pair (talp, Pharaoh, NAACL). None for
+            recordings, whose word times lie beside the sound.
+        gold_format: format of the gold links; by default inferred.
+        target: file of the translations, if the source file holds source sentences only, line for
+            line.
+        format: format of the pairs (``bars``, ``tsv``, ``csv``, ``jsonl``, ``tmx``); by default
+            inferred from suffix or content.
+        columns: columns, keys or languages of source and target, by name or number.
+        swap: swap source and target of pairs and links first.
+        measures: measures that link words: of cross-attention ``weight``, ``norm`` and
+            ``effective``, by layer and by head; of the whole model ``gradient``, ``smoothgrad`` and
+            ``difference``, which take one more pass for each piece of a sentence; of an encoder,
+            which reads each sentence by itself, ``similarity`` only. By default those of
             cross-attention in translation models, and similarity in encoders.
-        extractions: how similarities become links; see headlight align.
-        layers: which layers, from 0; by default all. Of an encoder: how many layers have run, 0 for
+        extractions: extraction of links from similarities; see headlight align.
+        layers: layers, from 0; by default all. Of an encoder the number of layers run, 0 for
             embeddings.
-        chosen_heads: of a model of speech the heads that are put together, such as L2H5,L3H0; by
-            default those that the model itself names for it.
-        inputs: how gradients and differences are computed.
-        prefix: what stands before every source, such as ``translate German to English:``.
+        chosen_heads: heads of a speech model that are averaged, such as L2H5,L3H0; by default those
+            that the model names itself.
+        inputs: computation of gradients and differences.
+        prefix: prompt before every source, such as ``translate German to English:``.
         kind: cross-attention, from the words of one text to those of another.
         max_length: tokens of a sentence, special ones included; by default what the model takes.
             Longer pairs are refused.
-        max_examples: stop after this many.
+        max_examples: largest number of examples.
     """
 
     gold: str | None = None
@@ -74,7 +75,7 @@ class AlignmentSettings(LinkSettings, ModelSettings):
         super().__post_init__()
         for name in ("measures", "extractions"):
             if getattr(self, name) == ():
-                raise UsageError(f"{name} is empty; name at least one.")
+                raise UsageError(f"{setting(name)} is empty; name at least one.")
         if self.of_hidden_states and self.measures != ("similarity",):
             raise UsageError(
                 "similarity is of an encoder that reads each sentence by itself; ask for it alone."
@@ -137,7 +138,7 @@ class AlignmentSettings(LinkSettings, ModelSettings):
         if self.chosen_heads is not None:
             raise UsageError(
                 f"heads are chosen to be put together for speech, and {name} reads text; leave out "
-                "chosen_heads."
+                f"{setting('chosen_heads')}."
             )
         measures = self.measures or (ATTENTION_MEASURES if translates else ("similarity",))
         if not translates:
@@ -165,7 +166,7 @@ class AlignmentSettings(LinkSettings, ModelSettings):
 STUDY = Study(
     name="alignment",
     title="words linked by a translator",
-    question=("how well cross-attention, gradients and predictions link the words of translations"),
+    question="evaluate word alignments by cross-attention, gradients and predictions",
     papers="Kobayashi et al. 2020, Section 5; Ding et al. 2019; Li et al. 2019",
     reads="parallel",
     settings=AlignmentSettings,

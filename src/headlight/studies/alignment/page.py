@@ -262,7 +262,7 @@ def _heads(result: xr.Dataset) -> Section:
     return Section(
         "heads",
         "Heads",
-        "The same for every head alone, and the mean norm of what it moves. Dark heads link best: "
+        "Each head alone, and the mean norm of what it moves. Dark heads link best: "
         "their error is low.",
         "Kobayashi et al. (2020), Section 5",
         [Drawing("heads", "", "Alignment error rate of every head.", draw)],
@@ -382,7 +382,7 @@ def _speech_heads(result: xr.Dataset) -> Section:
     return Section(
         "heads",
         "Heads",
-        "The same for every head alone. "
+        "Each head alone. "
         + ("Dark heads are near the times." if known else "Dark heads follow the sound sharply."),
         "",
         drawings,

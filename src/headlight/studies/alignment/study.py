@@ -34,7 +34,7 @@ from headlight.corpora import (
 from headlight.corpora.hub import source_state
 from headlight.encode import EncodedTranslation, Examples, recordings, translations
 from headlight.encode.batch import Batch
-from headlight.errors import UsageError
+from headlight.errors import UsageError, setting
 from headlight.files import Location
 from headlight.links import (
     COUNTS,
@@ -333,8 +333,8 @@ def _gold_file(settings: AlignmentSettings, source: Any) -> str:
         return str(SAMPLE_LINKS)
     if settings.gold is None:
         raise UsageError(
-            "alignments are judged by gold links, and none are named; name their file with gold "
-            "(--gold), or find links without judging them with headlight align."
+            "alignments are judged by gold links, and none are named; name their file with "
+            f"{setting('gold=')}, or find links without judging them with headlight align."
         )
     return settings.gold
 

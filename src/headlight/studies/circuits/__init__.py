@@ -22,19 +22,20 @@ class CircuitsSettings(ModelSettings):
     """Everything that the result depends on besides model and haystack.
 
     Attributes:
-        kind: which attention; by default that of the encoder, where the model has one.
-        parts: what is asked: of weights alone ``copying``, ``matching`` and ``composition``; on
-            random tokens that are repeated ``repeated``; on facts that are hidden in other text
-            ``needle``. By default all that the model can be asked. ``copying`` and ``needle`` need
-            a language-model head.
-        measures: by which attention is looked at on texts.
-        sequences: how many sequences of random tokens.
+        kind: kind of attention; by default that of the encoder, where the model has one.
+        parts: parts of the study: of weights ``copying``, ``matching`` and ``composition``; on
+            repeated random tokens ``repeated``; on facts hidden in other text ``needle``. By
+            default all that the model allows. ``copying`` and ``needle`` need a language-model
+            head.
+        measures: measures of attention on texts.
+        sequences: sequences of random tokens.
         tokens: random tokens of a sequence, before they are repeated.
-        needles: how many facts are hidden, each in a text of its own.
-        haystack: tokens of each of these texts.
-        format: of the corpus of which these are cut; by default what its suffix or beginning says.
+        needles: hidden facts, each in a text of its own.
+        haystack: tokens of each text with a hidden fact.
+        format: format of the corpus that fills the haystack; by default inferred from suffix or
+            content.
         column: key or column that holds the text; by default ``text``, or the only one.
-        seed: which tokens are drawn.
+        seed: random seed of the tokens.
     """
 
     kind: Kind | None = None
@@ -71,7 +72,7 @@ class CircuitsSettings(ModelSettings):
 STUDY = Study(
     name="circuits",
     title="what heads do on random repeats and hidden facts, and what their weights say",
-    question="which heads copy, complete repeated patterns, and retrieve facts",
+    question="find heads that copy, complete repeated patterns, and retrieve facts",
     papers="Elhage et al. 2021; Olsson et al. 2022; Wu et al. 2024",
     reads="haystack",
     settings=CircuitsSettings,

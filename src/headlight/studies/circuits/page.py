@@ -159,7 +159,7 @@ def _weights(result: xr.Dataset) -> Section:
     shown = [Map(name, label, limits=(-1.0, 1.0)) for name, label in known.items()]
     return Section(
         "weights",
-        "What weights alone say",
+        "Scores from weights alone",
         "Σλ / Σ|λ| of the eigenvalues λ of W_E W_V W_O W_U (copying) and of W_E W_Q W_Kᵀ W_Eᵀ "
         "(matching): 1 where a head raises the tokens that it attends to, or attends to tokens "
         "like the query; −1 where it does the opposite. The gain of the norm that a head reads "

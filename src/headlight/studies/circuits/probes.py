@@ -16,7 +16,7 @@ from headlight.encode import Encoded, Examples
 from headlight.encode.assembly import Assembly
 from headlight.encode.examples import Counts, Recipe, annotate
 from headlight.encode.pieces import Pieces, tokenise
-from headlight.errors import CorpusError, UsageError
+from headlight.errors import CorpusError, UsageError, setting
 from headlight.studies.circuits import FACTS, CircuitsSettings, Fact
 
 CHARACTERS = 8
@@ -163,10 +163,14 @@ def _check_lengths(
         over = lengths[name] + assembly.single.size - longest
         if part in parts and over > 0:
             fewer = getattr(settings, name) - (-(-over // 2) if name == "tokens" else over)
-            cure = f"ask for at most {fewer}" if fewer > 0 else f"leave {part} out of parts"
+            cure = (
+                f"ask for at most {fewer}"
+                if fewer > 0
+                else f"leave {part} out of {setting('parts')}"
+            )
             raise UsageError(
-                f"{name} is {getattr(settings, name)}, and {model.name} takes texts of at most "
-                f"{longest} tokens; {cure}."
+                f"{setting(name)} is {getattr(settings, name)}, and {model.name} takes texts of at "
+                f"most {longest} tokens; {cure}."
             )
 
 

@@ -17,18 +17,20 @@ class DependencySettings(MeasureSettings, SentenceSettings):
     """Everything that the result depends on besides model, loss and treebank.
 
     Attributes:
-        kind: which attention; by default the first that the model has. Cross-attention goes from
-            one text to another, and a dependency is within one.
-        max_examples: stop after this many.
-        relations: ``full`` names, or the ``base`` before the colon of Universal Dependencies.
-        possessive: for a possessor before *'s*, the prediction made for the *'s* counts
-            (``clark``), or the possessor's own, as for all other words (``strict``).
-        offsets: the distances of the baselines: −3 … 2, clipped to the sentence, as in the authors'
-            ``notebook``, or −5 … 5 without 0, where a place outside the sentence is no prediction
-            (``strict``).
-        seed: which words are hidden where the ``gradient`` is that of a masked language model.
-        sentences: keep for each relation a sentence in which its best head finds it, for the
-            report; leave it out where texts are private.
+        kind: kind of attention; by default the first that the model has. Not cross-attention, since
+            a dependency is within one text.
+        max_examples: largest number of examples.
+        relations: names of relations: ``full``, or the ``base`` before the colon of Universal
+            Dependencies.
+        possessive: prediction for a possessor before *'s*: that of the *'s* (``clark``), or the
+            possessor's own, as for all other words (``strict``).
+        offsets: offsets of the baselines: −3 … 2, clipped to the sentence, as in the authors'
+            ``notebook``, or −5 … 5 without 0, where a position outside the sentence is no
+            prediction (``strict``).
+        seed: random seed of masked words, where the ``gradient`` is that of a masked language
+            model.
+        sentences: keep an example sentence for each relation, for the report; switch it off where
+            texts are private.
     """
 
     kind: Literal["encoder", "decoder"] | None = None
@@ -43,7 +45,7 @@ class DependencySettings(MeasureSettings, SentenceSettings):
 STUDY = Study(
     name="dependency",
     title="heads as parsers",
-    question="how well single heads find the governors of words",
+    question="evaluate single heads at finding the governors of words",
     papers="Clark et al. 2019, Section 4.2",
     reads="treebank",
     settings=DependencySettings,

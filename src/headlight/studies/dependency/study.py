@@ -17,6 +17,7 @@ from headlight.capture import AttentionSite, CapturedModel, Objective
 from headlight.corpora import PUNCTUATION_RELATION, Sentence, open_treebank
 from headlight.encode import EncodedSentence, Examples, sentences as encode_sentences
 from headlight.encode.batch import Batch
+from headlight.errors import setting
 from headlight.findings.word_answers import ALL, base_relation
 from headlight.reduce import Tally, of_sums, share
 from headlight.result import Description
@@ -181,7 +182,7 @@ class DependencyStudy(WordStudy[DependencySettings]):
                 unencodable=settings.unencodable,
             )
 
-        if_empty = "are all its sentences longer than max_length?"
+        if_empty = f"are all its sentences longer than {setting('max_length')}?"
         plan = self.plan_measures(treebank, model, settings, objective, encode, if_empty)
         self.summary = summarize(treebank, settings.relations)
         self.codes = {name: number for number, name in enumerate(self.summary.relations)}

@@ -15,8 +15,8 @@ class DistanceSettings(MeasureSettings, TextSettings):
     """By what, and how, heads are compared.
 
     Attributes:
-        smoothing: the share of every row that is spread evenly over its keys; the authors' is
-            0.001.
+        smoothing: share of every row that is spread evenly over its keys; 0.001 in the authors'
+            code.
         batch_tokens: tokens in a batch, padding included; attention of all layers is held at once.
     """
 
@@ -36,7 +36,7 @@ class DistanceSettings(MeasureSettings, TextSettings):
 STUDY = Study(
     name="distances",
     title="which heads attend alike",
-    question="how differently heads attend",
+    question="compare heads with one another by where they attend",
     papers="Clark et al. 2019, Section 6",
     reads="text",
     settings=DistanceSettings,

@@ -35,7 +35,7 @@ class FaithfulnessSettings(TextSettings):
     """Everything that the result depends on besides model and texts.
 
     Attributes:
-        maps: by what tokens are ordered. Of single layers, mean over heads: ``weight``, ``norm``,
+        maps: maps that rank tokens. Of single layers, mean over heads: ``weight``, ``norm``,
             ``effective``, and ``merged_norm``, the length of what all heads move together. Of all
             layers: ``attribution``, how much a hidden token changes with an input token, which is
             slow; ``prediction``, what an input token adds to the logit in the linear network of the
@@ -45,28 +45,27 @@ class FaithfulnessSettings(TextSettings):
             ``gradient_input``, the gradient of the probability times the embedding, and
             ``leave_one_out``, what the probability loses without the token. A random order stands
             beside them.
-        questions: what is asked of each map: what the prediction loses without the tokens that it
-            puts first and last (``removal``), when the prediction becomes another (``flips``), and
-            which maps agree with each other, with gradients and with leaving one out
-            (``correlation``).
-        units: what is ordered and removed: single ``tokens``, or ``words``, which stand between
+        questions: tests of each map: what the prediction loses without the tokens ranked first and
+            last (``removal``), when the prediction flips (``flips``), and the agreement of maps
+            with one another, with gradients and with leave-one-out (``correlation``).
+        units: unit of ranking and removal: single ``tokens``, or ``words``, which stand between
             blanks and have the sum of their pieces.
-        removal: how a token is removed: it becomes the ``mask`` token (the unknown one where there
-            is no mask), is left out (``delete``), or cannot be attended to (``attention``). By
+        removal: removal of a token: replace it by the ``mask`` token (the unknown one where there
+            is no mask), delete it (``delete``), or exclude it from attention (``attention``). By
             default ``mask`` where the tokenizer has one, else ``delete``.
-        shares: which shares are removed: ``tenths``, 10 to 90%, or those of ``eraser``, 1, 5, 10,
-            20 and 50%, rounded up, for which sufficiency keeps as many alone.
-        rows: which row of a map speaks for the prediction: by default that of the token that
-            predicts, and of a classifier the ``first`` of an encoder and the ``last`` of a decoder;
-            ``mean`` is that of all.
-        layers: of which layers the maps of single layers are, as the mean of their shares; by
-            default of the last.
-        coefficient: of correlation: ``spearman`` (ρ) or ``kendall`` (τ, as Jain and Wallace have
-            it).
-        signed: correlate the values of gradients, of leaving one out and of predictions with their
-            signs; by default their sizes, as attention has no sign.
-        random_orders: random orders of each text, over which the mean is taken.
-        seed: of random orders, of which token a masked language model predicts, and of pairs.
+        shares: shares of tokens that are removed: ``tenths``, 10 to 90%, or those of ``eraser``, 1,
+            5, 10, 20 and 50%, rounded up; for sufficiency the same shares are kept.
+        rows: row of a map that explains the prediction: by default that of the predicting token,
+            and for a classifier the ``first`` of an encoder and the ``last`` of a decoder; ``mean``
+            averages all.
+        layers: layers whose maps are averaged, for maps of single layers; by default the last.
+        coefficient: correlation coefficient: ``spearman`` (ρ) or ``kendall`` (τ, as in Jain and
+            Wallace).
+        signed: correlate signed values of gradients, leave-one-out and predictions; by default
+            their absolute values, as attention has no sign.
+        random_orders: random orders of each text, which are averaged.
+        seed: random seed of orders, of the token that a masked language model predicts, and of
+            pairs.
     """
 
     maps: tuple[TokenMap, ...] = (
@@ -101,7 +100,7 @@ class FaithfulnessSettings(TextSettings):
 STUDY = Study(
     name="faithfulness",
     title="which map names the tokens that a prediction rests on",
-    question="which map of a text names the tokens without which a prediction changes",
+    question="test which maps rank the tokens that a prediction depends on first",
     papers="DeYoung et al. 2020; Jain and Wallace 2019; Serrano and Smith 2019; Edin et al. 2025",
     reads="text",
     settings=FaithfulnessSettings,

@@ -15,19 +15,19 @@ class FlowSettings(TextSettings):
     """Everything that the result depends on besides model and corpus.
 
     Attributes:
-        methods: how tokens are followed. Products over layers of what each takes from each:
-            ``rollout`` of weights, ``rollout_norm``, ``rollout_block_norm`` and
+        methods: methods that attribute hidden tokens to input tokens. Products of the maps of
+            layers: ``rollout`` of weights, ``rollout_norm``, ``rollout_block_norm`` and
             ``rollout_layer_norm`` of norms, ``globenc``, ``alti`` and ``value_zeroing``. Through
             all layers at once: ``decompx``, ``attribution`` and ``gradient_hidden``. The last four
             run a layer, or the model, once for each token or more, and are slow. Of each layer by
-            itself: ``mixing``, how much other tokens give beside the token, as a mixing ratio;
-            ``mixing_feed_forward`` has it behind the feed-forward network too, whose activations
-            are straight lines, and costs five passes more.
-        slope: of these lines: ``chord`` from the bias (Kobayashi et al. 2024), ``zero_origin`` or
-            ``derivative``.
-        masks: share of the tokens of each text that the mask token stands in place of, which one
-            depends on the text; 0.12 in the code of Kobayashi et al. (2021).
-        kind: which attention, of ``encoder`` and ``decoder``; by default the first that the model
+            itself: ``mixing``, the ratio of what other tokens contribute; ``mixing_feed_forward``
+            includes the feed-forward network, whose activations are linearized, and takes five more
+            passes.
+        slope: slope of linearized activations: ``chord`` from the bias (Kobayashi et al. 2024),
+            ``zero_origin`` or ``derivative``.
+        masks: share of tokens replaced by the mask token, drawn by text; 0.12 in the code of
+            Kobayashi et al. (2021).
+        kind: kind of attention, ``encoder`` or ``decoder``; by default the first that the model
             has.
     """
 
@@ -59,9 +59,8 @@ class FlowSettings(TextSettings):
 STUDY = Study(
     name="flow",
     title="what hidden tokens come from, by several methods",
-    question="how much of a token after each layer comes from itself, from the first token, from"
-    " special tokens and from others near or far, whether methods agree, and how much a layer mixes"
-    " in from the context",
+    question="attribute hidden tokens to their own, first, special, near and far input tokens, by"
+    " several methods, and measure how much a layer mixes in from the context",
     papers="Abnar and Zuidema 2020; Kobayashi et al. 2021, 2024; Modarressi et al. 2022, 2023;"
     " Ferrando et al. 2022; Mohebbi et al. 2023",
     reads="text",

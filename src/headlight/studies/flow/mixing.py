@@ -19,7 +19,7 @@ from headlight.capture.residual_stream import followed
 from headlight.encode import Encoded, Examples
 from headlight.encode.batch import Batch
 from headlight.encode.examples import count_types
-from headlight.errors import UsageError
+from headlight.errors import UsageError, setting
 from headlight.measures.whole_layer import mixing_ratios, parts_of_block, ratios_behind_feed_forward
 from headlight.reduce import Moments
 from headlight.settings.flow import Slope
@@ -93,7 +93,7 @@ def count_of_types(plan: StudyPlan[Encoded]) -> Int64[np.ndarray, " type"]:
     if any(site.kind == "cross" for site in plan.sites):
         raise UsageError(
             "in cross-attention the residual belongs to no key, so there is no mixing ratio; "
-            "choose the encoder or the decoder (--kind)."
+            f"choose the encoder or the decoder ({setting('kind=')})."
         )
     tokenizer: Any = plan.model.tokenizer
     target = plan.kind == "decoder" and plan.model.has_decoder_inputs

@@ -5,7 +5,7 @@ from typing import Annotated, Literal
 
 from headlight.analysis import MeasureSettings, QueryBlockSettings, TextSettings
 from headlight.catalogue import Study
-from headlight.errors import UsageError
+from headlight.errors import UsageError, setting
 from headlight.settings import NO_EFFECT, AtLeast0, AtLeast1, Range, StudySettings, require_distinct
 from headlight.vocabulary import RANKS_WITHOUT_FILE
 
@@ -20,15 +20,14 @@ class RankSettings(StudySettings):
     """Settings of the ranks of weights, lengths and frequencies, where ``numbers`` has ``ranks``.
 
     Attributes:
-        frequency_ranks: how frequent the types of tokens are: as they are in this ``corpus``, by
-            the order of the vocabulary (``ids``), or by a file with lines ``rank count id``.
-        frequency_exclusions: ``paper`` ranks types as Kobayashi et al. (2020), footnote 5, without
-            special tokens and single characters; by default so for ``ids`` only.
-        sinks: whether attention sinks are looked for and get a category of their own; ``auto`` is
-            on where the model has no class and separator tokens, or looks only at what came before.
-        sink_multiple: a sink receives at least this many times what it would if attention were
-            even.
-        sink_share: so it is in at least this share of all heads.
+        frequency_ranks: frequency ranks of token types: from this ``corpus``, by the order of the
+            vocabulary (``ids``), or from a file with lines ``rank count id``.
+        frequency_exclusions: exclusions from frequency ranks: ``paper`` leaves out special tokens
+            and single characters (Kobayashi et al. 2020, footnote 5); by default for ``ids`` only.
+        sinks: detection of attention sinks, which get a category of their own; ``auto`` is on where
+            the model has no class and separator tokens, or is causal.
+        sink_multiple: smallest ratio of the attention to a sink and uniform attention.
+        sink_share: smallest share of heads in which a token is a sink.
     """
 
     frequency_ranks: str = "corpus"
@@ -54,22 +53,21 @@ class SurveySettings(RankSettings, MeasureSettings, QueryBlockSettings, TextSett
     some tokens being masked.
 
     Attributes:
-        numbers: what is computed besides: ``ranks``, whether weights and lengths go together, and
-            either with how frequent a token is, which counts tokens first and takes whole layers
-            into memory; ``importance``, how much the loss depends on attention, in another pass,
-            backward; ``null_space``, how much of attention no output shows, by length.
-        sample: of ``ranks`` and ``null_space``, how many pairs of positions of every category of
-            keys, occurrences of tokens, and texts are kept for pictures.
-        passages: keep for each head some tokens of the corpus where it does most what it does, and
-            32 texts on which all heads are shown, for the report; leave it out where texts are
-            private, and token_types as well.
-        token_types: say of this many tokens of the vocabulary how much each head gives them and
-            they give; those that come first in the vocabulary, in most the most frequent ones, and
-            fewer where the sums of all heads would take more than 64 MB; 0 for none.
-        gated_queries: where a gate is a vector for each query, norms are another computation for
-            each: they are taken at this many queries of each text, evenly spread; 0 for all.
-        pages: write a page for this many of the texts that the report shows passages of, which
-            opens at the head; the corpus is gone through once more, until they are found.
+        numbers: further statistics: ``ranks``, correlations of weights, norms and token frequency,
+            which counts tokens first and holds whole layers in memory; ``importance``, how much the
+            loss depends on attention, in a further backward pass; ``null_space``, how much of
+            attention no output depends on, by length.
+        sample: points kept for the figures of ``ranks`` and ``null_space``: pairs of positions by
+            category of keys, occurrences of tokens, and texts.
+        passages: keep passages of the corpus for each head and 32 texts with all heads, for the
+            report; switch it off where texts are private, and token_types as well.
+        token_types: tokens of the vocabulary with statistics of their own for each head, from the
+            first, which are often the most frequent; fewer where the sums would take more than 64
+            MB; 0 for none.
+        gated_queries: queries of each text for which norms are computed in models with a gate for
+            each query, evenly spaced; 0 for all.
+        pages: texts that get a page of their own, which the passages of the report link to; they
+            are read in a further pass over the corpus.
     """
 
     numbers: tuple[Numbers, ...] = ()
@@ -103,15 +101,15 @@ class SurveySettings(RankSettings, MeasureSettings, QueryBlockSettings, TextSett
         changed = [name for name, value in defaults.items() if getattr(self, name) != value]
         if changed and "ranks" not in self.numbers:
             raise UsageError(
-                f"{changed[0]} says how ranks are compared, and they are not computed; add ranks "
-                "to --numbers."
+                f"{setting(changed[0])} is for ranks, which are not computed; add ranks to "
+                f"{setting('numbers')}."
             )
 
 
 STUDY = Study(
     name="survey",
     title="what every head does, by all measures",
-    question="what weights, norms and effective attention say about every head",
+    question="measure weights, norms and effective attention of every head",
     papers="Clark et al. 2019, Section 3; Kobayashi et al. 2020; Brunner et al. 2020",
     reads="text",
     settings=SurveySettings,

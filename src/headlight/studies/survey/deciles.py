@@ -120,7 +120,7 @@ def of_deciles(
         found: the texts, of all batches.
         measures: that the survey looks at; those of single heads that need no more than a pass
             forward are looked at here.
-        value_bias: whether T of effective attention has the value bias in it.
+        value_bias: value bias in T of effective attention.
     """
     rows = found.compute()["rows"]
     examples = [_example(row) for row in rows if np.isfinite(row[0])]

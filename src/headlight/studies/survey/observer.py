@@ -60,7 +60,7 @@ class HeadsObserver:
         queries: their positions.
         keys: their positions.
         kind: of attention.
-        value_bias: whether T of effective attention has the value bias in it.
+        value_bias: value bias in T of effective attention.
         measures: that are looked at.
         parts: other observers, which are handed measures, blocks and layers as they are seen.
         units: the unit of the corpus that each text is of; by default each is one.

@@ -324,7 +324,7 @@ def residual_section(result: xr.Dataset) -> Section:
     return Section(
         "residual",
         "How large does the residual stream get?",
-        "What enters each block, before it is normalised. An entry is massive if it is above "
+        "The input of each block, before normalization. An entry is massive if it is above "
         f"{MASSIVE} in size and at least {MASSIVE_RATIO:,} times the median entry of the text: few "
         "dimensions of few tokens, mostly the first, which heads then attend to.",
         "Sun et al. (2024), Section 2",

@@ -16,7 +16,7 @@ from headlight.analysis.variables import Variable
 from headlight.capture import AttentionSite
 from headlight.encode import Encoded
 from headlight.encode.examples import count_types
-from headlight.errors import UsageError
+from headlight.errors import UsageError, setting
 from headlight.measures import Scores
 from headlight.pool import membership
 from headlight.reduce import Accumulator, Count, RankCorrelation, Sample, Tally
@@ -297,7 +297,7 @@ def _occurrences(plan: StudyPlan[Encoded], settings: SurveySettings) -> Occurren
     if plan.model.hears and plan.kind != "decoder":
         raise UsageError(
             "ranks are compared with how often a token occurs, and frames of sound are no tokens; "
-            "choose the decoder (--kind decoder), or leave ranks out of the numbers."
+            f"choose the decoder ({setting('kind=decoder')}), or leave ranks out of the numbers."
         )
     tokenizer: Any = plan.model.tokenizer
     given, exclusions = settings.frequency_ranks, settings.frequency_exclusions

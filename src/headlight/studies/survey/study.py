@@ -140,7 +140,7 @@ class TextStatistics:
         example: the text.
         kind: of attention.
         sites: its modules.
-        value_bias: whether T of effective attention has the value bias in it.
+        value_bias: value bias in T of effective attention.
         left_out: measures that are not computed.
     """
 

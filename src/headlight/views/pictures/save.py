@@ -323,7 +323,7 @@ def routes_picture(
         routes: as `headlight.reading.routes.routes` makes them.
         token: the place of the token.
         layer: after which it is looked at; by default the last.
-        least: the share that a part makes up at least.
+        least: smallest share of a part that is shown.
     """
     tokens = [piece.label for piece in pieces_of(routes, "query_token")]
     layers = routes["layer"].values.tolist()

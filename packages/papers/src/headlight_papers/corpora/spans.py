@@ -8,7 +8,7 @@ from headlight.encode.assembly import Assembly
 from headlight.encode.examples import Counts, Encoded, Examples, Recipe, annotate
 from headlight.encode.pieces import Line, Tokenizer, WordPieces, pieces_of_lines
 from headlight.encode.sentences import Unencodable, text_of_words, word_error
-from headlight.errors import CorpusError
+from headlight.errors import CorpusError, setting
 from headlight.settings import Range, require_choice, require_range
 from headlight_papers.corpora.coreference import CoreferenceDocument
 
@@ -82,7 +82,7 @@ def documents(
     """
     require_choice("way of dealing with words without a token", unencodable, Unencodable)
     if overlap is not None:
-        require_range("the overlap of windows", overlap, Range(minimum=0))
+        require_range(setting("overlap"), overlap, Range(minimum=0))
     assembly = Assembly.of(tokenizer)
     room = assembly.room(max_length)
 

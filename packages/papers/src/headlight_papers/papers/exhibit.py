@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Any
 
 from headlight.analysis.folder import remove_work_folder
-from headlight.errors import ResultError, UnknownNameError, UsageError
+from headlight.errors import ResultError, UnknownNameError, UsageError, setting
 from headlight.output_folder import OutputFolder
 from headlight.result import versions
 from headlight.views.parts import Section
@@ -167,7 +167,7 @@ class Paper:
             if name not in known:
                 raise UnknownNameError(f"exhibit of {self.name}", name, known)
         if not names:
-            raise UsageError("no exhibit is asked for; name at least one with --only.")
+            raise UsageError(f"no exhibit is asked for; name at least one with {setting('only=')}.")
         return [each for each in self.exhibits if each.name in names]
 
 

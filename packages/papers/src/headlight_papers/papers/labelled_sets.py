@@ -19,7 +19,7 @@ from headlight.corpora import (
     open_sentence_pairs,
 )
 from headlight.corpora.files import files
-from headlight.errors import CorpusError, UsageError
+from headlight.errors import CorpusError, UsageError, setting
 from headlight.vocabulary import PARTS, Part
 
 PART_NAMES: dict[Part, tuple[str, ...]] = {
@@ -212,7 +212,8 @@ def read_labelled(
     if count < FEWEST:
         raise CorpusError(
             f"{source} holds {count} texts of its two classes that are neither too short nor too "
-            f"long, and to be split it needs at least {FEWEST}; name a larger set with --labelled."
+            f"long, and to be split it needs at least {FEWEST}; name a larger set with "
+            f"{setting('labelled=')}."
         )
     parts = _split(texts, seed)
     for part, some in parts.items():
@@ -220,7 +221,7 @@ def read_labelled(
         if missing:
             raise CorpusError(
                 f"the {part} part of {source} has no text of the class "
-                f"{classes[min(missing)][0]!r}; name a larger set with --labelled."
+                f"{classes[min(missing)][0]!r}; name a larger set with {setting('labelled=')}."
             )
     drawn = {part: _draw(some, max_texts, seed) for part, some in parts.items()}
     return LabelledSet(task.title, tuple(name for name, _ in classes), drawn)
@@ -295,7 +296,7 @@ def _rows(source: str, part: str | None = None) -> list[SentencePair]:
     if pair is not None:
         raise CorpusError(
             f"{pair.name}: the row holds a pair of texts, and the papers' models read one; name "
-            "single texts with --labelled."
+            f"single texts with {setting('labelled=')}."
         )
     return rows
 
@@ -313,7 +314,7 @@ def _class_labels(source: str, task: TextTask, rows: Sequence[SentencePair]) -> 
     wanted = " and ".join(name for name, _ in task.classes) if task.classes else "two"
     raise CorpusError(
         f"{source} has the labels {found}, and the papers' models tell two classes apart "
-        f"({wanted}); name texts of two classes with --labelled."
+        f"({wanted}); name texts of two classes with {setting('labelled=')}."
     )
 
 

@@ -15,7 +15,7 @@ from headlight import Model, load as load_model
 from headlight.analysis.folder import RunFolder, prepare_work_folders
 from headlight.catalogue import EMBEDDED_TRANSLATOR, find_study
 from headlight.corpora import SAMPLE_NAMES, source_state
-from headlight.errors import MissingHeadError, ResultError, UsageError
+from headlight.errors import MissingHeadError, ResultError, UsageError, setting
 from headlight.files import make_folder, read, write
 from headlight.result import calculated_with, load, save
 from headlight.views.parts import By
@@ -290,7 +290,7 @@ def _load_compared(model: str | Path, first: Model, loading: dict[str, Any]) -> 
     if twin.tokenizer is None or twin.tokenizer.get_vocab() != _vocabulary(first):
         raise UsageError(
             f"{twin.name} has another vocabulary than {first.name}, so that their tokens cannot be "
-            "compared; name a model that was made from it with --compare."
+            f"compared; name a model that was made from it with {setting('compare=')}."
         )
     return twin
 

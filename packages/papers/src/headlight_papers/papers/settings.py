@@ -22,7 +22,7 @@ class PaperSettings(Settings):
     then.
 
     Attributes:
-        seed: of everything random.
+        seed: random seed.
     """
 
     title: ClassVar[str]
@@ -40,10 +40,10 @@ class TextPaperSettings(PaperSettings):
     """Settings of a paper that examines a model which reads text.
 
     Attributes:
-        max_examples: segments of text.
+        max_examples: segments of text, at most.
         max_length: tokens in a segment of text, special ones included.
-        segment_ids: of pairs of paragraphs: ``zeros``, as in the released maps of Clark et al., or
-            ``pair``, as in the code of Kobayashi et al. and in BERT's training.
+        segment_ids: segment ids of pairs of paragraphs: ``zeros``, as in the released maps of Clark
+            et al., or ``pair``, as in the code of Kobayashi et al. and in BERT's training.
     """
 
     models: ClassVar[tuple[str, ...]] = ("model",)
@@ -58,10 +58,10 @@ class TrainingPaperSettings(PaperSettings):
     """Settings of a paper that trains models of its own.
 
     Attributes:
-        epochs: passes over what is learnt from.
-        selection: the part on which the best epoch is chosen: ``dev``, or ``test``, as in the
+        epochs: epochs of training.
+        selection: split on which the best epoch is selected: ``dev``, or ``test``, as in the
             released code.
-        processes: models that are trained at a time; by default as many as there are cores.
+        processes: models trained in parallel; by default the number of cores.
     """
 
     epochs: AtLeast1 = 12
@@ -74,13 +74,13 @@ class AdversaryPaperSettings(TrainingPaperSettings):
     """Settings of a paper that trains adversaries, which predict as their base does.
 
     Attributes:
-        lambdas: how much adversaries are to differ in attention: λ times the mean KL of a row is
-            taken from their loss; 0 is always among them.
-        repeats: models that are trained alike but for their seeds.
-        predictions: what keeps an adversary's predictions near those of its base: cross-entropy to
-            the base's ``labels``, or total variation, ``tvd``.
-        distance: what keeps its attention away: ``kl``, as in the papers, or ``jsd``, which is
-            bounded.
+        lambdas: weights λ of the distance in attention: λ times the mean KL of a row is subtracted
+            from the loss; 0 is always among them.
+        repeats: models that differ in their seeds only.
+        predictions: distance between the predictions of adversary and base: cross-entropy to the
+            base's ``labels``, or total variation, ``tvd``.
+        distance: distance between the attention of adversary and base, which is maximized: ``kl``,
+            as in the papers, or ``jsd``, which is bounded.
     """
 
     lambdas: tuple[Annotated[float, Range(minimum=0)], ...] = (0.0,)

@@ -23,7 +23,7 @@ from headlight.corpora import (
     suffixes,
     task_of,
 )
-from headlight.errors import CorpusError
+from headlight.errors import CorpusError, setting
 from headlight.files import check_reachable
 from headlight.settings import REPEATED, Settings
 from headlight.vocabulary import RANKS_WITHOUT_FILE
@@ -212,24 +212,22 @@ class Sources(Settings):
         text: file, folder, glob or hf:NAME; by default the sample corpus.
         dependency: treebanks on which heads are evaluated, each a file, folder or archive (CoNLL-U,
             CoNLL-X, columns).
-        dependency_train: a treebank on which probes are trained; by default part of the first of
-            those on which heads are evaluated.
+        dependency_train: treebank on which probes are trained; by default part of the first
+            treebank for evaluation.
         coreference: annotated documents (CoNLL-2012, LitBank, CorefUD).
-        word_vectors: a file of GloVe or word2vec, as text; by default the model's own input
-            embeddings, and for models that are trained here none.
-        frequency_ranks: a file with lines of rank, count and token id, for this very tokenizer; or
+        word_vectors: file of GloVe or word2vec, as text; by default the input embeddings of the
+            model, and none for models trained here.
+        frequency_ranks: file with lines of rank, count and token id, for this tokenizer; or
             ``ids``, the order of its vocabulary; by default ``corpus``, counted in the text.
         pairs: sentence pairs (MRPC, CoLA, MNLI, TSV, CSV, JSON lines), each a file, folder or
             hf:NAME, such as ``hf:glue:mrpc``.
-        translations: sentences of which the words are linked to those of their translations (pairs
-            as ``source ||| target``, TSV, CSV, TMX; or the sentences alone), in the direction of
-            the translator.
-        translations_target: their translations, line for line, if they are in a file of their own.
-        gold: the gold links between their words (talp, Pharaoh, NAACL).
-        links: those that other aligners made, a file each.
-        parallel: more translations, from which other aligners learn on the spot; read as
-            ``translations`` are.
-        parallel_target: of these the translations, if they are in a file of their own.
+        translations: sentences with translations whose words are linked (pairs as ``source |||
+            target``, TSV, CSV, TMX; or source sentences only), in the direction of the translator.
+        translations_target: translations, line for line, if they are in a file of their own.
+        gold: gold links between their words (talp, Pharaoh, NAACL).
+        links: links of other aligners, a file each.
+        parallel: parallel text on which other aligners are trained; read as ``translations`` are.
+        parallel_target: translations of the parallel text, if they are in a file of their own.
         tagged: sentences whose words have tags of spans, such as ``B-NP``, in columns, as in
             CoNLL-2000.
         labelled: sets of texts of two classes (SST, IMDb, AG News, 20 News, TSV, CSV, JSON lines),
@@ -277,7 +275,7 @@ class Sources(Settings):
         """
         place = Path(folder).expanduser()
         if not check_reachable(place, error=CorpusError).is_dir():
-            raise CorpusError(f"there is no folder {place}; name one with --data.")
+            raise CorpusError(f"there is no folder {place}; name one with {setting('data=')}.")
         wanted = SOURCES if reads is None else {name: SOURCES[name] for name in reads}
         found = {name: row.find(place, languages) for name, row in wanted.items()}
         found = {name: value for name, value in found.items() if value}

@@ -58,9 +58,9 @@ class MapPaperSettings(PaperSettings):
 
     Attributes:
         max_examples: texts.
-        max_length: tokens of a text, special ones included; longer ones are cut.
-        removal: how tokens are removed: they become the ``mask`` token, are left out (``delete``),
-            or cannot be attended to (``attention``). By default ``mask`` where there is one.
+        max_length: tokens of a text, special ones included; longer texts are truncated.
+        removal: removal of tokens: replace them by the ``mask`` token, delete them (``delete``), or
+            exclude them from attention (``attention``). By default ``mask`` where there is one.
     """
 
     reads: ClassVar[tuple[str, ...]] = ("text",)

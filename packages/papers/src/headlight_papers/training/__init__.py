@@ -20,7 +20,7 @@ from torch import Tensor
 from headlight import files
 from headlight.capture import CapturedModel
 from headlight.capture.backward import one_thread
-from headlight.errors import ResultError, RunError, UsageError
+from headlight.errors import ResultError, RunError, UsageError, setting
 from headlight.files import Location, make_folder, remove_partials
 from headlight.processes import safe_start, usable_cores
 from headlight.result import calculated_with
@@ -71,8 +71,8 @@ def choose_processes(processes: int | None, model: CapturedModel) -> int | None:
         return processes
     if processes not in (None, 1):
         raise UsageError(
-            f"processes is {processes}, and {model.name} is on {device}, which one process uses; "
-            "leave processes out."
+            f"{setting('processes')} is {processes}, and {model.name} is on {device}, which one "
+            f"process uses; leave {setting('processes')} out."
         )
     return 1
 
@@ -154,7 +154,7 @@ def run_all(
         except BrokenProcessPool as problem:
             raise RunError(
                 "a process that trained a model was ended from outside, perhaps for want of "
-                "memory; go on with --resume and fewer --processes."
+                f"memory; go on with {setting('resume=True')} and fewer {setting('processes')}."
             ) from problem
         finally:
             pool.shutdown(cancel_futures=True)  # models that are begun are finished, and kept

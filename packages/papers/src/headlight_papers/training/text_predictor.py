@@ -24,7 +24,7 @@ from headlight.analysis.classifier_predictions import (
 )
 from headlight.analysis.plan import StudyPlan, share_read
 from headlight.capture import Classes
-from headlight.errors import CorpusError
+from headlight.errors import CorpusError, setting
 from headlight.measures.alternatives import RELEASED, Adversaries, AdversarySearch, Candidates
 from headlight.run.example import NOTHING_SEEN, digest_with
 from headlight_papers.other_attention import permuted
@@ -201,7 +201,7 @@ def split_texts(
         if len(training) < 2:
             raise CorpusError(
                 f"{plan.source} holds {len(training)} texts, and some are held out; "
-                f"{plan.if_empty} Else give more, or others with held_out (--held-out)."
+                f"{plan.if_empty} Else give more, or others with {setting('held_out=')}."
             )
         order = np.random.default_rng(settings.seed).permutation(len(training))
         cut = max(1, round(HELD_OUT * len(training)))

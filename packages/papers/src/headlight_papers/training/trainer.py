@@ -79,8 +79,8 @@ def adversarial_loss(
         weight: λ.
         objective: the two distances.
 
-    Source: Yang, Section 4.2, whose released code has λ times the mean over all entries of the
-    attention, padding included, which is that over rows divided by their length; Wiegreffe and
+    Source: Yang (2020), Section 4.2, whose released code has λ times the mean over all entries of
+    the attention, padding included, which is that over rows divided by their length; Wiegreffe and
     Pinter (2019), Section 4: TVD − λ KL(adversary ‖ base), whose code has half of this TVD, and
     sums over a batch, so that λ here is twice theirs for the same balance.
     """

@@ -12,16 +12,16 @@ class Settings(TextPaperSettings):
     """Everything that the results depend on besides models and data.
 
     Attributes:
-        max_sentences: sentences of the treebank; by default as many as pairs.
-        invalid: what becomes of sentences whose words the tokenizer drops.
+        max_sentences: sentences of the treebank; by default the number of pairs.
+        invalid: handling of sentences with words that the tokenizer drops.
         max_pairs: examples of each set of sentence pairs.
-        directions: random directions for each input token by which contributions are estimated.
-        exact_pairs: short examples of the first set of which contributions are computed exactly as
+        directions: random directions of the estimate of contributions, for each input token.
+        exact_pairs: short examples of the first set whose contributions are computed exactly as
             well.
-        folds: random splits of the pairs on which tokens are identified.
-        mlp_folds: as many of them for MLPs, which take ten times as long as linear maps.
-        solver: of the linear maps that identify tokens: ``adam``, as in the paper, or ``ridge``,
-            which is much quicker.
+        folds: random splits of the pairs for token identification.
+        mlp_folds: random splits for MLPs, which take ten times as long as linear maps.
+        solver: solver of linear maps for token identification: ``adam``, as in the paper, or
+            ``ridge``, which is much faster.
     """
 
     title: ClassVar[str] = "On Identifiability in Transformers (Brunner et al. 2020)"

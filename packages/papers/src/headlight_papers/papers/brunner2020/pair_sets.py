@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import Any
 
 from headlight.corpora import Corpus, open_sentence_pairs
-from headlight.errors import UnknownNameError, UsageError
+from headlight.errors import UnknownNameError, UsageError, setting
 from headlight.views.parts import Section
 from headlight_papers.papers.brunner2020 import Settings, published
 from headlight_papers.papers.exhibit import ExhibitSpec
@@ -119,7 +119,7 @@ def find_pair_set(reproduction: Reproduction, name: str | None = None) -> PairSe
     """
     sets = pair_sets(reproduction)
     if not sets:
-        raise UsageError("there are no sentence pairs; name some with --pairs.")
+        raise UsageError(f"there are no sentence pairs; name some with {setting('pairs=')}.")
     chosen = next(iter(sets)) if name is None else name
     if chosen not in sets:
         raise UnknownNameError("set of sentence pairs", chosen, sets)

@@ -3,7 +3,7 @@
 from dataclasses import dataclass
 from typing import Annotated, ClassVar, Literal
 
-from headlight.errors import UsageError
+from headlight.errors import UsageError, setting
 from headlight.settings import NO_EFFECT, AtLeast0, AtLeast1, choices, require_choice
 from headlight_papers.papers.settings import SegmentIds, TextPaperSettings
 
@@ -18,13 +18,13 @@ class Settings(TextPaperSettings):
     """Everything that the results depend on besides model and data.
 
     Attributes:
-        measures: what is compared with one another; ``gradient`` needs a language-model head.
+        measures: measures to compare; ``gradient`` needs a language-model head.
         max_sentences: sentences of each treebank; by default all.
-        overlap: read whole documents for coreference, in windows that share this many words; by
-            default documents are cut off after 128 tokens, as in the paper.
-        invalid: what becomes of sentences and documents whose annotation is invalid, or whose words
-            the tokenizer drops.
-        processes: probes that are trained at a time; by default as many as there are cores.
+        overlap: words that consecutive windows of a document share, for coreference; by default
+            documents are truncated after 128 tokens, as in the paper.
+        invalid: handling of sentences and documents with invalid annotation, or with words that the
+            tokenizer drops.
+        processes: probes trained in parallel; by default the number of cores.
     """
 
     title: ClassVar[str] = "What Does BERT Look At? (Clark et al. 2019)"
@@ -44,4 +44,6 @@ class Settings(TextPaperSettings):
         for measure in self.measures:
             require_choice("measure", measure, Measure)
         if not self.measures:
-            raise UsageError("no measure is asked for; name at least one with --measures.")
+            raise UsageError(
+                f"no measure is asked for; name at least one with {setting('measures=')}."
+            )

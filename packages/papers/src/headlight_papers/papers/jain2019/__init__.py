@@ -12,12 +12,12 @@ class Settings(TrainingPaperSettings):
     """Everything that the results depend on besides data.
 
     Attributes:
-        epochs: passes over what is learnt from, at most.
+        epochs: epochs of training, at most.
         max_texts: texts of each part of a labelled set, drawn; by default all.
-        max_words: labelled texts that are longer are left out, besides those that the papers leave
-            out.
-        max_explained: texts of each test part that are looked at one by one.
-        max_adversaries: of these those for which other attention is looked for.
+        max_words: longest labelled text, in words; longer ones are left out, besides those that the
+            papers leave out.
+        max_explained: texts of each test set that are explained one by one.
+        max_adversaries: texts among these with a search for other attention.
     """
 
     title: ClassVar[str] = "Attention is not Explanation (Jain and Wallace 2019)"

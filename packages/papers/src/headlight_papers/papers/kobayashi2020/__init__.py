@@ -13,13 +13,12 @@ class Settings(TextPaperSettings):
     """Everything that the results depend on besides models and data.
 
     Attributes:
-        kind: the attention that is looked at; by default the first that the model has.
+        kind: kind of attention; by default the first that the model has.
         samples: noisy copies of a sentence whose gradients SmoothGrad averages; 30 in the papers.
-        max_gradients: translations of which gradients and differences of predictions are taken,
-            from the first one on.
+        max_gradients: translations for gradients and differences of predictions, from the first on.
         max_parallel: pairs of parallel text from which other aligners learn; 0 trains none.
-        drawn: translations of which soft alignments are drawn: the ``sample`` of the package, from
-            German to English, or the first short ones of the ``corpus`` that has gold links.
+        drawn: translations whose soft alignments are drawn: the ``sample`` of the package, from
+            German to English, or the first short ones of the ``corpus`` with gold links.
     """
 
     title: ClassVar[str] = "Attention Module is Not Only a Weight (Kobayashi et al. 2020)"

@@ -12,10 +12,9 @@ class Settings(TextPaperSettings):
     """Everything that the results depend on besides models and data.
 
     Attributes:
-        kind: the attention that is looked at; by default the first that the model has.
-        masks: share of the tokens of a segment that the mask token stands in place of; 0.12 is 15
-            in 100, of which BERT's training masks 80 in 100. None where the model has no such
-            token.
+        kind: kind of attention; by default the first that the model has.
+        masks: share of the tokens of a segment that are masked; 0.12 is 80% of the 15% of BERT's
+            training. None where the model has no mask token.
     """
 
     title: ClassVar[str] = (

@@ -12,11 +12,11 @@ class Settings(AdversaryPaperSettings):
     """Everything that the results depend on besides data.
 
     Attributes:
-        epochs: passes over what is learnt from, at most.
+        epochs: epochs of training, at most.
         max_texts: texts of each part of a labelled set, drawn.
-        max_words: labelled texts that are longer are left out, besides those that the papers leave
-            out.
-        max_adversaries: texts of each test part for which other attention is looked for one by one.
+        max_words: longest labelled text, in words; longer ones are left out, besides those that the
+            papers leave out.
+        max_adversaries: texts of each test set with a search for other attention, text by text.
     """
 
     title: ClassVar[str] = "Attention is not not Explanation (Wiegreffe and Pinter 2019)"

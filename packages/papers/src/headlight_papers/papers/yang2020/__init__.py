@@ -15,7 +15,7 @@ class Settings(AdversaryPaperSettings):
         max_sentences: sentences with tags; by default all.
         max_texts: texts of each part of a labelled set, drawn, for the classifiers beside the
             tagger.
-        max_words: labelled texts that are longer are left out.
+        max_words: longest labelled text, in words; longer ones are left out.
     """
 
     title: ClassVar[str] = "Is Attention Points Out the Only “Path”? (Yang 2020)"

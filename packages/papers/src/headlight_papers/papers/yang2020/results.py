@@ -16,7 +16,7 @@ from torch.optim import Adam
 from torch.optim.lr_scheduler import LRScheduler
 
 from headlight.corpora import open_tagged, read_word_vectors, source_state
-from headlight.errors import CorpusError
+from headlight.errors import CorpusError, setting
 from headlight.result import describe
 from headlight_papers.papers.reproduction import Reproduction, begun_folder, signature_of
 from headlight_papers.papers.settings import RESULTS
@@ -284,12 +284,12 @@ def read_data(reproduction: Reproduction) -> TaggingData:
     if len(sentences) < FEWEST:
         raise CorpusError(
             f"{sources.tagged} holds {len(sentences)} sentences, and to be split it needs at least "
-            f"{FEWEST}; name a larger file with --tagged."
+            f"{FEWEST}; name a larger file with {setting('tagged=')}."
         )
     if not any(tag.startswith("B-") for sentence in sentences for tag in sentence.tags):
         raise CorpusError(
             f"{sources.tagged} has no tag that begins a span, such as B-NP, so that there is no F1 "
-            "of spans; name a file in the scheme IOB2 with --tagged."
+            f"of spans; name a file in the scheme IOB2 with {setting('tagged=')}."
         )
     vectors = read_word_vectors(sources.word_vectors) if sources.word_vectors else None
     return prepare_data(sentences, vectors, settings.seed)

@@ -5,7 +5,7 @@ from typing import Annotated, Literal
 
 from headlight.analysis import ClassifierSettings
 from headlight.catalogue import EMBEDDED_CLASSIFIER, Study
-from headlight.errors import UsageError
+from headlight.errors import UsageError, setting
 from headlight.settings import NO_EFFECT, UNLISTED, AtLeast0, AtLeast1, Range, require_distinct
 
 Rows = Literal["all", "first", "last"]
@@ -19,30 +19,29 @@ class AdversarySettings(ClassifierSettings):
     """Everything that the result depends on besides model and texts.
 
     Attributes:
-        start: where students begin: name or folder of the checkpoint before fine-tuning, whose head
-            is then random; ``scratch``, random weights; or ``base``, the weights of the model
-            itself. It has to be named, but for the embedded classifier, of which it is ``base``.
-        held_out: other texts, on which everything is measured; by default a fifth of the source,
-            drawn with the seed.
-        heads: which heads of these layers; by default all.
-        rows: whose attention counts: that of ``all`` tokens, of the ``first`` token ([CLS]) or of
+        start: initial weights of students: name or folder of the checkpoint before fine-tuning,
+            whose head is then random; ``scratch``, random weights; or ``base``, the weights of the
+            model itself. Required, except for the embedded classifier, where it is ``base``.
+        held_out: held-out texts for evaluation; by default a random fifth of the source.
+        heads: heads of these layers; by default all.
+        rows: rows of attention that count: of ``all`` tokens, of the ``first`` token ([CLS]) or of
             the ``last``.
-        keep_special: special tokens ([CLS], [SEP]) do not count as keys; the rest of a row is
-            divided by its sum.
-        predictions: what keeps predictions near the model's: cross-entropy to its ``labels``, or
-            total variation (``tvd``).
-        distance: what keeps attention away from the model's: ``kl``, KL(student ‖ model), or
-            ``jsd``, which is bounded.
-        lambdas: the weights of that distance, a mean over rows and heads; 0 is always among them.
-        repeats: students of each λ, which differ in their seed; as many are trained on the gold
-            labels.
-        epochs: passes over the training texts.
-        learning_rate: of AdamW at its highest, after a tenth of the steps; then it falls to 0.
+        keep_special: exclude special tokens ([CLS], [SEP]) as keys, and renormalize rows.
+        predictions: distance between the predictions of student and model: cross-entropy to its
+            ``labels``, or total variation (``tvd``).
+        distance: distance between the attention of student and model, which is maximized: ``kl``,
+            KL(student ‖ model), or ``jsd``, which is bounded.
+        lambdas: weights λ of the distance between attention, a mean over rows and heads; 0 is
+            always among them.
+        repeats: students of each λ, which differ in their seeds only; the same number is trained on
+            the gold labels.
+        epochs: epochs of training.
+        learning_rate: peak learning rate of AdamW, after a tenth of the steps; then it falls to 0.
         batch_size: texts in a step.
-        processes: students that are trained at a time, each in one thread; by default as many as
-            there are cores, on an accelerator one. Each holds the model twice.
-        instances: the folder of a run of headlight instance-adversary on the same model, whose
-            texts are shown beside the students.
+        processes: students trained in parallel, each in one thread; by default the number of cores,
+            on an accelerator one. Each holds the model twice.
+        instances: folder of a run of headlight instance-adversary on the same model, whose texts
+            are shown beside the students.
         keep_models: save every student in ``models`` of the run's folder, for other studies.
     """
 
@@ -80,7 +79,7 @@ class AdversarySettings(ClassifierSettings):
         raise UsageError(
             "students need a start, which decides how far they can go: the name or folder of the "
             "checkpoint before fine-tuning, scratch for random weights, or base for those of the "
-            "model itself (start=, --start)."
+            f"model itself ({setting('start=')})."
         )
 
     @property
@@ -92,7 +91,7 @@ class AdversarySettings(ClassifierSettings):
 STUDY = Study(
     name="adversary",
     title="models with the same predictions and other attention",
-    question="train models that predict as a classifier does, and attend otherwise",
+    question="train models that predict as a classifier does and attend differently",
     papers="Wiegreffe and Pinter 2019, Section 4; Yang, Section 4.2",
     reads="labelled",
     taggers=True,

@@ -17,7 +17,7 @@ from headlight.analysis.classifier_plan import Classified
 from headlight.capture import CapturedModel, Classes
 from headlight.capture.backward import own_precision
 from headlight.capture.loading import load_start, quiet
-from headlight.errors import CaptureError
+from headlight.errors import CaptureError, setting
 from headlight_papers.studies.adversary.evaluation import (
     AttentionSelection,
     ReadBatch,
@@ -172,7 +172,7 @@ class StudentTrainer(Trainer[Job, CapturedModel, ReadBatch]):
         if not np.isfinite(loss):
             raise CaptureError(
                 f"the loss of {job.name} is not finite; train with a smaller learning rate "
-                "(--learning-rate), or without so large a λ (--lambdas)."
+                f"({setting('learning_rate=')}), or without so large a λ ({setting('lambdas=')})."
             )
         return loss
 

@@ -31,7 +31,7 @@ from headlight.analysis.variables import (
     with_slots,
 )
 from headlight.capture import CapturedModel, Classes
-from headlight.errors import UsageError
+from headlight.errors import UsageError, setting
 from headlight.files import Location
 from headlight.reduce import Slots
 from headlight.result import load, refusing_incomplete
@@ -257,7 +257,7 @@ def run(
         CorpusError: the corpus holds too few texts or one class, or a label is none of the classes.
         CaptureError: training diverged.
 
-    Source: Wiegreffe and Pinter (2019), Section 4 and Figure 5; Yang, Section 4.2.
+    Source: Wiegreffe and Pinter (2019), Section 4 and Figure 5; Yang (2020), Section 4.2.
     """
     settings = settings or AdversarySettings()
     start = settings.start_for(model.name)
@@ -333,7 +333,9 @@ def _check(settings: AdversarySettings, model: CapturedModel, folder: RunFolder 
     """
     place = folder.place if folder else None
     if settings.keep_models and not isinstance(place, Path):
-        raise UsageError("models are kept in a folder of this machine; name one with --out.")
+        raise UsageError(
+            f"models are kept in a folder of this machine; name one with {setting('out=')}."
+        )
     choose_processes(settings.processes, model)
 
 
@@ -341,8 +343,8 @@ def _check_tags(model: CapturedModel, classes: Classes) -> None:
     if classes.task == "token" and not any(name.startswith("B-") for name in classes.names):
         raise UsageError(
             f"{model.name} has no tag that begins a span, such as B-NP, so that there is no F1 of "
-            "spans; give a tagger in the scheme IOB2, or its tags with class_names "
-            "(--class-names)."
+            "spans; give a tagger in the scheme IOB2, or its tags with "
+            f"{setting('class_names=')}."
         )
 
 

@@ -5,7 +5,7 @@ from typing import Annotated, Literal
 
 from headlight.analysis import TextSettings
 from headlight.catalogue import Study
-from headlight.errors import UsageError
+from headlight.errors import UsageError, setting
 from headlight.settings import UNLISTED, AtLeast0, AtLeast1
 from headlight.settings.flow import AttributionSettings
 from headlight.vocabulary import Kind
@@ -16,19 +16,17 @@ class AttributionStudySettings(TextSettings):
     """Settings of a study of attribution; its result depends on all of them.
 
     Attributes:
-        kind: the hidden tokens of which stack; by default the first that the model has.
-        attribution: how contributions are computed.
-        reach: relative positions are told apart from this many before a token to this many after
-            it.
-        tags: tell tokens apart by part of speech: ``upos`` or ``xpos`` of treebank sentences; None
-            for texts without.
-        units: what has a part of speech: the ``pieces`` of a word each on its own, or whole
-            ``words``, of which contributions are the mean over the pieces of the hidden word and
-            the sum over those of the input word.
-        exact: this many examples are also computed exactly, to say how good the estimate is;
-            nothing where all are exact, and 0 leaves it out.
-        exact_tokens: those are the first of at most this many tokens: what is exact takes a time
-            that grows with the square of the length.
+        kind: stack whose hidden tokens are analysed; by default the first that the model has.
+        attribution: computation of contributions.
+        reach: largest relative position with an embedding of its own, before and after a token.
+        tags: parts of speech by which tokens are grouped: ``upos`` or ``xpos`` of treebank
+            sentences; None for texts without.
+        units: unit with a part of speech: the ``pieces`` of a word separately, or whole ``words``,
+            whose contributions are the mean over the pieces of the hidden word and the sum over
+            those of the input word.
+        exact: examples computed exactly as well, to measure the error of the estimate; 0 for none.
+        exact_tokens: longest example that is computed exactly, in tokens: the time grows with the
+            square of the length.
     """
 
     kind: Kind | None = None
@@ -44,14 +42,14 @@ class AttributionStudySettings(TextSettings):
         if self.tags is not None:
             raise UsageError(
                 "parts of speech are known of treebank sentences, and a command reads text; leave "
-                "out --tags, or give the sentences to headlight.attribution."
+                f"out {setting('tags')}, or give the sentences to headlight.attribution."
             )
 
 
 STUDY = Study(
     name="attribution",
     title="what input tokens contribute to hidden ones",
-    question="how much of a hidden token is its own input token, and how much comes from others",
+    question="attribute each hidden token to its own input token and to the others",
     papers="Brunner et al. 2020, Section 5",
     reads="text",
     settings=AttributionStudySettings,

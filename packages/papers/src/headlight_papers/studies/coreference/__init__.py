@@ -16,17 +16,17 @@ class TaskSettings(Settings):
     """Settings of which mentions are evaluated and may be picked, as the paper leaves open.
 
     Attributes:
-        singletons: whether mentions that are alone in their chain may be picked; OntoNotes, which
-            the paper used, has none.
-        nested: whether a mention may be picked for one that it contains or that contains it:
+        singletons: allow mentions that are alone in their chain as candidates; OntoNotes, which the
+            paper used, has none.
+        nested: nested mentions as candidates:
             ``include`` (*his* for *his wife*), or ``exclude``.
         evaluated: mentions with an antecedent in the window (``resolvable``), or also those whose
-            antecedents are all outside, which nobody can get right (``all``).
-        head_word: the head word that the corpus gives, mostly by its parse (``annotated``), or the
-            ``last`` word of the mention.
+            antecedents are all outside, which cannot be resolved (``all``).
+        head_word: head word of a mention: the one that the corpus annotates (``annotated``), or the
+            ``last`` word.
         sieves: the sieves of the rule-based baseline, in order.
-        head_match_otherwise: what the baseline *head match* picks where no head word matches:
-            ``nothing``, which is wrong, or the ``nearest`` mention.
+        head_match_otherwise: prediction of the baseline *head match* where no head word matches:
+            ``nothing``, which counts as an error, or the ``nearest`` mention.
     """
 
     singletons: Annotated[bool, UNLISTED] = False
@@ -44,20 +44,20 @@ class CoreferenceSettings(TaskSettings, MeasureSettings, WordSettings):
     What concerns the mentions themselves is in `TaskSettings`.
 
     Attributes:
-        kind: which attention; by default the first that the model has. Cross-attention goes from
-            one text to another, and an antecedent is in the same.
-        max_examples: stop after this many.
+        kind: kind of attention; by default the first that the model has. Not cross-attention, since
+            an antecedent is in the same text.
+        max_examples: largest number of examples.
         max_length: tokens of a document or window at most, special ones included; by default what
             the model takes, at most 512 (Clark et al. 2019, footnote 4: 128).
-        overlap: by default documents are cut off at the largest length, as in the paper; with a
-            number, the whole document is read in windows that share this many words, where each
-            mention is evaluated once, in the window that shows most of the text before it.
-        candidates: what a head may pick: the head words of other mentions (``mentions``, which puts
-            it on a par with the baselines), or all other ``words`` of the window.
+        overlap: words that consecutive windows of a document share; each mention is evaluated once,
+            in the window with most of the text before it. By default documents are truncated at the
+            maximal length, as in the paper.
+        candidates: candidates of a head: the head words of other mentions (``mentions``, as for the
+            baselines), or all other ``words`` of the window.
         preceding: pick only among what comes before the mention.
-        sentences: keep for each kind of mention a stretch of text in which the best head finds
-            antecedents, for the report; leave it out where texts are private.
-        seed: of what a loss draws at random.
+        sentences: keep an example passage for each kind of mention, for the report; switch it off
+            where texts are private.
+        seed: random seed of the loss.
     """
 
     kind: Literal["encoder", "decoder"] | None = None
@@ -79,7 +79,7 @@ class CoreferenceSettings(TaskSettings, MeasureSettings, WordSettings):
 STUDY = Study(
     name="coreference",
     title="heads as resolvers of coreference",
-    question="how well single heads find antecedents of mentions",
+    question="evaluate single heads at finding antecedents of mentions",
     papers="Clark et al. 2019, Section 4.3",
     reads="coreference",
     settings=CoreferenceSettings,

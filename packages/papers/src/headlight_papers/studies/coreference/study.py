@@ -14,6 +14,7 @@ from headlight.analysis.variables import described, with_slots
 from headlight.analysis.word_study import WordStudy
 from headlight.capture import AttentionSite, CapturedModel, Objective
 from headlight.encode.batch import Batch
+from headlight.errors import setting
 from headlight.reduce import Tally
 from headlight.result import Description
 from headlight.run import State
@@ -138,7 +139,10 @@ class CoreferenceStudy(WordStudy[CoreferenceSettings]):
             )
             return AntecedentExamples(windows, settings)
 
-        if_empty = "has it mentions with an antecedent, and is max_length large enough for both?"
+        if_empty = (
+            f"has it mentions with an antecedent, and is {setting('max_length')} large enough for "
+            "both?"
+        )
         self.plan = self.plan_measures(corpus, model, settings, objective, encode_windows, if_empty)
 
     def observe(

@@ -17,26 +17,24 @@ class GuidedSettings(KeepSettings):
     """Everything that the result depends on besides model and texts.
 
     Attributes:
-        measures: what of the model is given: of attention ``weight``, ``norm`` and ``effective``;
-            ``attribution``, what input tokens contribute to hidden ones, which is slow; and
-            ``gradient_input``, the gradient of the probability times the embedding. Uniform and
-            random attention, and one that is learnt, stand beside them; of a tagger, whose words
-            are given a row each, in the place of the last that of each word to itself.
-        rows: which rows of attention speak for the text: the ``mean`` of all, that of the ``first``
+        measures: guides: of attention ``weight``, ``norm`` and ``effective``; ``attribution``, the
+            contributions of input tokens to hidden ones, which is slow; and ``gradient_input``, the
+            gradient of the probability times the embedding. Uniform, random and learned attention
+            are always included; for a tagger, attention of each word to itself in place of the
+            learned one.
+        rows: rows of attention that represent the text: the ``mean`` of all, that of the ``first``
             token ([CLS]), or of the ``last``.
-        attribution: how contributions are computed, if they are among the measures.
+        attribution: computation of contributions, if they are among the measures.
         also: further classifiers with the same tokenizer, whose weights are given: names or
             folders, such as the students that `headlight adversary` has kept.
-        held_out: other texts, on which everything is measured; by default a fifth of the source,
-            drawn with the seed.
-        width: of the vectors of tokens.
-        repeats: models of each guide, which differ in their seed.
-        epochs: passes over the training texts.
-        learning_rate: of Adam at its highest, after a tenth of the steps; then it falls to 0.
-        keep: write the models, what each text was given and the predictions into ``kept`` of the
-            run's folder.
-        processes: models that are trained at a time, each in one thread; by default as many as
-            there are cores.
+        held_out: held-out texts for evaluation; by default a random fifth of the source.
+        width: width of the token vectors.
+        repeats: models of each guide, which differ in their seeds only.
+        epochs: epochs of training.
+        learning_rate: peak learning rate of Adam, after a tenth of the steps; then it falls to 0.
+        keep: write models, attention for each text and predictions into ``kept`` of the run's
+            folder.
+        processes: models trained in parallel, each in one thread; by default the number of cores.
     """
 
     measures: tuple[GuideMeasure, ...] = ("weight", "norm", "effective", "gradient_input")
@@ -75,7 +73,7 @@ def of_model(name: str) -> str:
 STUDY = Study(
     name="guided",
     title="attention given to models without context",
-    question="give the attention of a classifier to models that look at every token alone",
+    question="train models that read every token by itself with the attention of a classifier",
     papers="Wiegreffe and Pinter 2019, Section 3.4",
     reads="labelled",
     settings=GuidedSettings,

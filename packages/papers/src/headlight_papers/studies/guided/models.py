@@ -24,7 +24,7 @@ from headlight.analysis.classifier_predictions import (
 from headlight.capture import AttentionSite, CapturedModel, attribute, load_model
 from headlight.encode import length_batches
 from headlight.encode.batch import Batch
-from headlight.errors import CaptureError, ResultError, UsageError
+from headlight.errors import CaptureError, ResultError, UsageError, setting
 from headlight.tensor_files import save_tensors
 from headlight_papers.studies.guided import GuidedSettings, of_model
 from headlight_papers.training.text_classifier import (
@@ -192,7 +192,7 @@ class GuidedTrainer(Trainer[Job, TextClassifier, TextBatch]):
         if not np.isfinite(loss):
             raise CaptureError(
                 f"the loss of a model guided by {guide} is not finite; train with a smaller "
-                "learning rate (--learning-rate)."
+                f"learning rate ({setting('learning_rate=')})."
             )
         return loss
 
@@ -408,6 +408,6 @@ def _also(name: str, model: CapturedModel) -> CapturedModel:
     if theirs is None or theirs.get_vocab() != own.get_vocab():
         raise UsageError(
             f"{name} has not the tokenizer of {model.name}, so that its attention goes to other "
-            "tokens; leave it out of also (--also)."
+            f"tokens; leave it out of {setting('also')}."
         )
     return found

@@ -29,7 +29,7 @@ from headlight.analysis.runner import Origin, keep_result
 from headlight.analysis.variables import LongNames, Variable, described, long_names, with_slots
 from headlight.capture import CapturedModel, Classes
 from headlight.encode import length_batches
-from headlight.errors import UsageError
+from headlight.errors import UsageError, setting
 from headlight.files import Location
 from headlight.reduce import Slots
 from headlight_papers.spans import span_score
@@ -202,7 +202,7 @@ def run(
     if classes.task == "token" and settings.rows != "mean":
         raise UsageError(
             f"{model.name} predicts a class for every word, which has a row of its own; leave out "
-            "rows (--rows)."
+            f"{setting('rows')}."
         )
     training, held_out, read = split_texts(plan, classes, settings, settings.held_out)
     digest = digest_of(training, held_out)

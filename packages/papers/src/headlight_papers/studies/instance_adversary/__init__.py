@@ -20,24 +20,23 @@ class InstanceAdversarySettings(KeepSettings):
     """Everything that the result depends on besides model and texts.
 
     Attributes:
-        by: whose attention is changed at once: of ``all`` layers that are looked at, of each
-            ``layer``, of each ``head``. Each of them is a search of its own.
-        rows: whose rows are changed: of ``all`` tokens, of the ``first`` token ([CLS]) or of the
+        by: unit of change: the attention of ``all`` layers under study, of each ``layer``, of each
+            ``head``. Each is a search of its own.
+        rows: rows that are changed: of ``all`` tokens, of the ``first`` token ([CLS]) or of the
             ``last``.
         epsilon: the total variation distance by which a prediction may move.
-        margin: by which it may move during the search before that costs anything.
-        candidates: how many are looked for at once, of which the best counts.
-        steps: of Adam, at most.
-        learning_rate: its step size.
-        patience: a text is done when its loss has not fallen for this many steps; ``auto`` for all
-            steps.
-        take: the ``best`` attention of all steps, or that of the ``last``, as in the released code.
-        exact: beside it, attention of which no output changes at all: for each row a ``corner``
-            that one linear program finds, the ``farthest`` that several find, or ``none``.
-        sample: texts (largest weight, divergences) that are kept for pictures.
+        margin: change of the prediction during the search that is not penalized.
+        candidates: searches in parallel; the best counts.
+        steps: steps of Adam, at most.
+        learning_rate: step size of the optimizer.
+        patience: steps without a lower loss after which a text is finished; ``auto`` for all steps.
+        take: step whose attention is used: the ``best``, or the ``last``, as in the released code.
+        exact: alternatives that leave every output unchanged: for each row a ``corner`` found by
+            one linear program, the ``farthest`` of several, or ``none``.
+        sample: texts (largest weight, divergences) kept for figures.
         keep: write the attention that was found for each text, and the model's own, into ``kept``
             of the run's folder.
-        max_examples: stop after this many.
+        max_examples: largest number of examples.
         batch_tokens: tokens in a batch, padding included; all candidates of them run at once.
     """
 
@@ -69,7 +68,7 @@ STUDY = Study(
     name="instance_adversary",
     title="how different attention can be while the prediction stays",
     question=(
-        "how different attention can be, text by text, while a prediction stays nearly what it is"
+        "search, text by text, for the most different attention with nearly the same prediction"
     ),
     papers="Jain and Wallace 2019, Section 4.2.2; Brunner et al. 2020, Section 3.3",
     reads="labelled",

@@ -45,14 +45,14 @@ class TrainingSettings(Settings):
     """Settings of the training of a probe.
 
     Attributes:
-        learning_rate: of Adam; the other settings are β = 0.9 and 0.999, ε = 10⁻⁸.
+        learning_rate: learning rate of Adam; the other settings are β = 0.9 and 0.999, ε = 10⁻⁸.
         sentences: sentences in a step.
-        epochs: passes over the training sentences at most.
-        patience: stop after this many epochs without a better loss on the held-out sentences.
+        epochs: epochs of training, at most.
+        patience: epochs without a lower loss on the held-out sentences before training stops.
         held_out: share of the training sentences that is held out; 0 trains for all epochs and
             keeps the last weights.
-        shuffle: in another order every epoch, sentences of similar lengths together; otherwise in
-            the order of the corpus.
+        shuffle: shuffle sentences every epoch, similar lengths together; otherwise keep the order
+            of the corpus.
     """
 
     learning_rate: Annotated[float, Range(above=0)] = 0.002
@@ -72,20 +72,20 @@ class ParserProbeSettings(SentenceSettings):
     """Settings of a table of probes: all that it depends on besides model and treebank.
 
     Attributes:
-        train: treebank to learn from; by default every tenth sentence of the source is parsed, and
-            the others are learned from.
+        train: training treebank; by default every tenth sentence of the source is the test set, and
+            the rest the training set.
         word_vectors: file of word vectors; by default the input embeddings of the model.
-        max_examples: of each treebank only this many.
-        probes: which probes.
-        measures: of what attention: ``weight``, ``norm``, ``effective``; one row for each.
-        training: how they are trained.
-        seeds: each probe is trained once for each; scores are over all of them together.
-        align_root: whether each candidate has its own word vector (``fixed``), or that of the word
-            after it, as in the authors' code (``as_released``).
+        max_examples: largest number of sentences of each treebank.
+        probes: probes to train.
+        measures: measures of attention that the probes read: ``weight``, ``norm``, ``effective``;
+            one row for each.
+        training: training of the models.
+        seeds: random seeds; every probe is trained with each, and scores are pooled.
+        align_root: word vector of a candidate: its own (``fixed``), or that of the word after it,
+            as in the authors' code (``as_released``).
         bias: a weight for each head that words do not change, as in the authors' code.
-        processes: probes that are trained at a time, each in one thread; by default as many as
-            there are cores, and one where the model is not on the processor. What comes out does
-            not depend on it.
+        processes: probes trained in parallel, each in one thread; by default the number of cores,
+            and one where the model is not on the CPU. Results do not depend on it.
     """
 
     train: str | None = None
@@ -137,7 +137,7 @@ class ParserProbeSettings(SentenceSettings):
 STUDY = Study(
     name="parser_probes",
     title="probes that parse from attention",
-    question="how much of a parse the attention of all heads together knows",
+    question="train probes that parse from the attention of all heads",
     papers="Clark et al. 2019, Section 5",
     reads="treebank",
     settings=ParserProbeSettings,

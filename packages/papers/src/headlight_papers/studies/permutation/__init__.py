@@ -18,17 +18,17 @@ class PermutationSettings(KeepSettings):
     """Everything that the result depends on besides model and texts.
 
     Attributes:
-        changes: what attention is replaced by: its own weights ``permuted`` over the keys that a
-            query sees; ``uniform`` weights; all weight on the key that has the ``largest``, or on a
+        changes: replacements of attention: its own weights ``permuted`` over the keys that a query
+            sees; ``uniform`` weights; all weight on the key that has the ``largest``, or on a
             ``random`` one.
-        by: whose attention is replaced at once: of ``all`` layers that are looked at, of each
-            ``layer``, of each ``head``. Heads take many passes: those of ``layer`` once for each.
-        rows: whose rows are replaced: of ``all`` tokens, of the ``first`` token ([CLS]) or of the
+        by: unit of replacement: the attention of ``all`` layers under study, of each ``layer``, of
+            each ``head``. Heads take many passes: those of ``layer`` once for each.
+        rows: rows that are replaced: of ``all`` tokens, of the ``first`` token ([CLS]) or of the
             ``last``.
-        keep_special: the weights of special tokens ([CLS], [SEP]) stay as they are, and only the
-            rest is moved.
-        shuffles: permutations of each text, of whose changes the median is taken.
-        sample: texts (largest weight, change) that are kept for pictures.
+        keep_special: keep the weights of special tokens ([CLS], [SEP]) as they are, and change the
+            rest.
+        shuffles: permutations of each text, over whose effects the median is taken.
+        sample: texts (largest weight, change) kept for figures.
         keep: write for each text the numbers of its random draws, and the predictions after each,
             into ``kept`` of the run's folder.
     """
@@ -50,8 +50,8 @@ STUDY = Study(
     name="permutation",
     title="effect of permuted or uniform attention on predictions",
     question=(
-        "how the predictions of a classifier change when its attention is permuted, uniform, or "
-        "on one token"
+        "measure how the predictions of a classifier change when its attention is permuted, "
+        "uniform, or on one token"
     ),
     papers="Jain and Wallace 2019, Section 4.2.1; Wiegreffe and Pinter 2019, Section 3.1",
     reads="labelled",

@@ -5,7 +5,7 @@ from typing import Annotated, Literal
 
 from headlight.analysis import TextSettings
 from headlight.catalogue import Study
-from headlight.errors import UsageError
+from headlight.errors import UsageError, setting
 from headlight.settings import NO_EFFECT, UNLISTED, AtLeast1, Range, Settings, choices
 from headlight.settings.flow import Embeddings, MatrixPrecision
 from headlight.vocabulary import Kind
@@ -35,14 +35,14 @@ class MapTrainingSettings(Settings):
     """Settings of the training of maps (Brunner et al. 2020, Appendix B.1).
 
     Attributes:
-        rates: learning rates of Adam; that with the least validation loss is taken.  The other
-            settings are β = 0.9 and 0.999, ε = 10⁻⁸.
+        rates: learning rates of Adam; the one with the lowest validation loss is used. The
+            other settings are β = 0.9 and 0.999, ε = 10⁻⁸.
         batch: tokens in a step.
-        epochs: passes over the training tokens at most; the paper names no limit.
-        patience: stop after this many epochs without a smaller validation loss.
+        epochs: epochs of training, at most; the paper names no limit.
+        patience: epochs without a lower validation loss before training stops.
         hidden: units of the MLP.
-        precision: of products of matrices while training: ``highest`` is float32; ``medium`` may
-            multiply in bfloat16 and add in float32, where the processor does that faster.
+        precision: precision of matrix products in training: ``highest`` is float32; ``medium`` may
+            multiply in bfloat16 and add in float32, where that is faster.
     """
 
     rates: tuple[Positive, ...] = LEARNING_RATES
@@ -63,23 +63,22 @@ class TokenIdentitySettings(TextSettings):
     """Settings of maps from hidden to input tokens, and of their evaluation.
 
     Attributes:
-        kind: the hidden tokens of which stack; by default the first that the model has.
-        maps: which maps: ``naive`` is the identity, ``linear`` a matrix, ``mlp`` two matrices with
-            a GELU between them.
-        losses: by which distances maps are trained, and the nearest neighbour is looked up.
-        solver: of linear maps: ``adam``, or ``ridge``, in closed form.
-        target: what is recovered: the ``input`` token, or the output of the ``previous_layer`` (for
-            the lowest layer, the input).
+        kind: stack whose hidden tokens are analysed; by default the first that the model has.
+        maps: maps from hidden to input tokens: ``naive`` is the identity, ``linear`` a matrix,
+            ``mlp`` two matrices with a GELU between them.
+        losses: distances for training maps and for nearest neighbours.
+        solver: solver of linear maps: ``adam``, or ``ridge``, in closed form.
+        target: target of the maps: the ``input`` token, or the output of the ``previous_layer``
+            (for the lowest layer, the input).
         offsets: recover the token at this many positions to the right; 0 is the token itself.
-        fractions: shares of the training sequences that are used.
+        fractions: shares of the training sequences.
         across: also test the map of each layer on all of them.
         folds: random splits into 70 % training, 15 % validation and 15 % test sequences.
-        training: how maps are trained.
-        rate_search: learning rates are compared for ``each`` map, or all maps share that which is
-            best for the highest layer and the first fold, as in the paper, which has one rate for
-            all layers.
-        embeddings: what counts as input: ``output``, what the first block is given, or ``sum``, the
-            sum of embeddings before it is normalised.
+        training: training of the maps.
+        rate_search: search of learning rates: for ``each`` map, or one for all (``shared``), the
+            best for the highest layer and the first fold, as in the paper.
+        embeddings: input embeddings: ``output``, the input of the first block, or ``sum``, the sum
+            of embeddings before normalization.
         memory: bytes of hidden tokens above which they are kept in files, and bytes that maps in
             training may take together.
         keep_maps: write every map into ``maps`` of the run's folder.
@@ -104,7 +103,7 @@ class TokenIdentitySettings(TextSettings):
         super().__post_init__()
         for name in ("maps", "losses", "offsets", "fractions"):
             if not getattr(self, name):
-                raise UsageError(f"{name} is empty; name at least one.")
+                raise UsageError(f"{setting(name)} is empty; name at least one.")
         if self.across and self.target == "previous_layer":
             raise UsageError("a map to the previous layer can be tested on its own layer only.")
 
@@ -112,7 +111,7 @@ class TokenIdentitySettings(TextSettings):
 STUDY = Study(
     name="token_identity",
     title="whether hidden tokens tell their input",
-    question="how well hidden tokens give away their input tokens",
+    question="test how well input tokens can be recovered from hidden tokens",
     papers="Brunner et al. 2020, Section 4",
     reads="text",
     settings=TokenIdentitySettings,

@@ -23,7 +23,7 @@ from headlight.analysis.plan import share_read
 from headlight.analysis.runner import Origin, keep_result
 from headlight.analysis.text_plan import TextSource, plan_text_study
 from headlight.capture import CapturedModel
-from headlight.errors import ResultError, RunError, UsageError
+from headlight.errors import ResultError, RunError, UsageError, setting
 from headlight.files import Location, make_folder
 from headlight.reduce.intervals import student
 from headlight.result import Description, calculated_with, describe
@@ -245,7 +245,7 @@ def run(
     """
     settings = settings or TokenIdentitySettings()
     if settings.keep_maps and (folder is None or folder.path is None):
-        raise UsageError("maps are kept in a folder; name one with --out.")
+        raise UsageError(f"maps are kept in a folder; name one with {setting('out=')}.")
     plan = plan_text_study("token_identity", "Token identity", source, model, settings)
     known = list(islice(plan.examples, plan.max_examples))
     counts = plan.examples.counts
