@@ -27,7 +27,7 @@ from headlight.findings.what_was_read import independent_units, what_was_read
 from headlight.views.pictures import svg_text
 from headlight.views.result_page import findings, pictures
 from headlight_papers.papers.brunner2020 import claims as brunner
-from headlight_papers.papers.claims import Claim, largest, lies, some
+from headlight_papers.papers.claims import Claim, any_of, largest, within
 from headlight_papers.papers.clark2019 import paper as clark
 from headlight_papers.papers.kobayashi2020 import paper as kobayashi
 
@@ -254,14 +254,14 @@ def _to_what_says_little(survey: xarray.Dataset) -> list[Claim]:
             "in at least one layer of the deeper half more than half of the weight goes to it",
             "[SEP], layers 6 to 10 of 12 (Section 3.2)",
             f"most of any such layer: {largest(layers, units):.1%}",
-            some(*(lies(ends.at(at), above=MOST) for at in range(len(ends.value)))),
+            any_of(*(within(ends.at(at), above=MOST) for at in range(len(ends.value)))),
         ),
         Claim(
             "Kobayashi 2020: First token: weight is cancelled",
             f"its share of ‖αf(x)‖ is at most {FAR_BELOW} times that of α",
             "[CLS] and [SEP] (Figure 3)",
             f"{weight:.1%} of α, {taken:.1%} of ‖αf(x)‖",
-            lies(taken.minus(weight.times(FAR_BELOW)), most=0),
+            within(taken.minus(weight.times(FAR_BELOW)), most=0),
         ),
         replace(peak, claim="Brunner 2020: The peak of the first token is not effective"),
     ]

@@ -48,7 +48,7 @@ WRITING = {
     "cli/results.py": "the result, whose name the run has claimed",
     "output_folder.py": "the door to a folder",
     "headlight_papers/papers/reproduction.py": "a folder with a mark",
-    "headlight_papers/papers/writer.py": "pictures, whose names the exhibit has claimed",
+    "headlight_papers/papers/exhibit.py": "pictures, whose names the exhibit has claimed",
     "reading/routes.py": "a file that is named by the user",
     "reduce/tally.py": "a file that is named by the caller",
     "result/storage.py": "files that are named by the user, and tables in a folder of theirs",
@@ -154,6 +154,5 @@ def test_folders_of_users_are_opened_as_runs() -> None:
     assert users == {
         "analysis/folder.py",
         "headlight_papers/papers/exhibit.py",  # within `reproduction_folder(...).opened()`
-        "headlight_papers/papers/writer.py",
         "sessions/__init__.py",  # within `RunFolder(...).opened()`
     }

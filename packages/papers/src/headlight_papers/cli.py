@@ -21,7 +21,7 @@ from headlight_papers.papers.translations import languages_of
 
 if TYPE_CHECKING:
     from headlight.views.parts import Section
-    from headlight_papers.papers.exhibit import ExhibitSpec, Paper
+    from headlight_papers.papers.exhibit import ExhibitSpec
 
 REPRODUCE_EXAMPLES = examples(
     ("headlight reproduce --list", "the papers"),
@@ -185,7 +185,9 @@ def _paper_command(name: str) -> Callable[..., None]:
             found = sources.or_else(Sources.found_in(data, languages, taken.reads))
         chosen = find_paper(name)  # which imports torch
         if listed:
-            _list_exhibits(chosen)
+            for spec in chosen.exhibits:
+                wanting = f" (needs {' and '.join(spec.needs)})" if spec.needs else ""
+                say(f"{spec.name:<12}  {spec.title}{wanting}")
             return
         wanted = None if only is None else tuple(names(only))
         needs = {need for spec in chosen.select(wanted) for need in spec.needs}
@@ -228,9 +230,3 @@ def _tell_exhibit(spec: "ExhibitSpec", exhibit: "Section | None") -> None:
         complain(f"{spec.name}: left out, see the page")
     else:
         show(comparison_table(exhibit))
-
-
-def _list_exhibits(paper: "Paper") -> None:
-    for spec in paper.exhibits:
-        needs = f" (needs {' and '.join(spec.needs)})" if spec.needs else ""
-        say(f"{spec.name:<12}  {spec.title}{needs}")

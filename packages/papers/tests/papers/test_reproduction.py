@@ -5,6 +5,7 @@ import shutil
 from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
+from types import ModuleType
 
 import pytest
 import xarray
@@ -21,8 +22,15 @@ from headlight_papers.papers.brunner2020.identity_layers import load_same_layer
 from headlight_papers.papers.brunner2020.own_contributions import load_contributions
 from headlight_papers.papers.brunner2020.pair_sets import find_pair_set
 from headlight_papers.papers.clark2019 import MEASURES, Settings as Clark2019Settings
-from headlight_papers.papers.clark2019.results import load_survey
-from headlight_papers.papers.exhibit import ExhibitSpec, Paper, exhibit, reproduce
+from headlight_papers.papers.clark2019.surface import load_survey
+from headlight_papers.papers.exhibit import (
+    ExhibitSpec,
+    ExhibitWriter,
+    Paper,
+    arrange,
+    exhibits_of,
+    reproduce,
+)
 from headlight_papers.papers.kobayashi2020 import Settings as Kobayashi2020Settings
 from headlight_papers.papers.kobayashi2020.vector_lengths import load_norms
 from headlight_papers.papers.reproduction import Reproduction, reproduction_folder
@@ -40,7 +48,7 @@ def reproduction(folder: Path) -> Reproduction:
     return Reproduction(model("bert"), None, Sources(), Clark2019Settings(), folder)
 
 
-@exhibit("table-1", "Heads as parsers", "A paper, Table 1", needs=("dependency",))
+@exhibits_of("A paper")("table-1", "Table 1", "dependency", title="Heads as parsers")
 def table_1(_: Reproduction, writer: object) -> Section:
     return Section(explanation="How to read it.", notes=["One."])
 
@@ -344,3 +352,21 @@ def test_nothing_half_done_is_left_at_the_end(tmp_path: Path) -> None:
     files.make_folder(tmp_path / "runs" / "shared" / "tokens")
     reproduce(paper_of_two(lambda: Section(explanation="")), reproduction(tmp_path))
     assert {path.name for path in tmp_path.iterdir()} == {"index.html", "results", RECORD}
+
+
+def test_an_exhibit_is_named_by_its_docstring_and_its_paper() -> None:
+    exhibit = exhibits_of("A paper", "text")
+
+    @exhibit("figure-1", "Figure 1", "pairs")
+    def figure(reproduction: Reproduction, writer: ExhibitWriter) -> Section:
+        """Heads that look back."""
+        return Section()
+
+    beyond = exhibit("more", "Beyond {}, after Section 2", title="More")(figure.make)
+    assert (figure.title, figure.source) == ("Heads that look back", "A paper, Figure 1")
+    assert figure.needs == ("text", "pairs")
+    assert (beyond.title, beyond.source) == ("More", "Beyond A paper, after Section 2")
+    module = ModuleType("of_a_paper")
+    module.figure = figure
+    ordered = arrange("more figure-1", module, beyond)
+    assert [each.name for each in ordered] == ["more", "figure-1"]

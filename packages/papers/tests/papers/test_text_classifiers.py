@@ -2,6 +2,7 @@
 
 import math
 from dataclasses import replace
+from pathlib import Path
 
 import numpy as np
 import pytest
@@ -17,6 +18,7 @@ from headlight_papers.papers.text_classifiers import (
     distances,
     quality,
 )
+from headlight_papers.papers.trained import run_table
 from headlight_papers.training import run_all
 from headlight_papers.training.teacher import TrainingConfig
 from headlight_papers.training.text_classifier import (
@@ -353,3 +355,33 @@ def test_distances_by_loops(data):
             text += 1
     assert (found["jsd"] <= math.log(2)).all()
     assert difference(batches, one, other)["tvd"] == pytest.approx(float(found["tvd"].mean()))
+
+
+class Measured(ClassifierTrainer):
+    """A base with one number of each head, and an adversary with a curve of two epochs."""
+
+    def measured(self, job):
+        number = {"auc": 0.5 + job.seed, "kl": [1.0, 2.0]} if job.weight else {"auc": 0.9}
+        return {
+            "dev": number,
+            "test": number,
+            **({"curve": {"auc": [0.1, 0.2]}} if job.seed else {}),
+        }
+
+
+def test_a_table_of_runs_says_what_each_model_is_and_leaves_out_what_it_has_not():
+    jobs = [BASE, replace(BASE, kind="adversary", seed=1, weight=0.1)]
+    numbers = {"auc": ("area", "1"), "kl": ("divergence", "nats")}
+    found = run_table(
+        Measured(None, CONFIG, Path()), jobs, [(vars(BASE), {"dev": {}, "test": {}})], numbers
+    )
+    assert dict(found.sizes) == {"run": 3, "part": 2, "head": 2, "epoch": 2}
+    assert found["kind"].values.tolist() == ["base", "adversary", "base"]
+    np.testing.assert_equal(found["weight"].values, [np.nan, 0.1, np.nan])
+    np.testing.assert_equal(found["auc"].sel(part="dev").values, [0.9, 1.5, np.nan])
+    np.testing.assert_equal(
+        found["kl"].sel(part="test").values, [[np.nan] * 2, [1, 2], [np.nan] * 2]
+    )
+    np.testing.assert_equal(found["epochs"].values, [np.nan, 2, np.nan])
+    np.testing.assert_equal(found["auc_by_epoch"].values[1], [0.1, 0.2])
+    assert found["kl"].attrs == {"long_name": "divergence", "units": "nats"}

@@ -6,7 +6,7 @@ import torch
 from hypothesis import given, settings, strategies as st
 
 from headlight_papers.studies.coreference import TaskSettings
-from headlight_papers.studies.coreference.observer import (
+from headlight_papers.studies.coreference.study import (
     DIRECTIONS,
     AntecedentQueries,
     is_antecedent,

@@ -44,8 +44,9 @@ def constituents(bits: Sequence[str], tags: Sequence[str], start: int = 0) -> Co
         if "".join(match.group() for match in PIECES.finditer(bit)) != bit or bit.count("*") != 1:
             raise ValueError(f"{bit!r} is no part of a tree", index)
         for label, word, _ in PIECES.findall(bit):
-            if label:
-                stack.append((_category(label), start + index, []))
+            if label:  # without functions and indices: NP-SBJ-1 is NP
+                category = re.split(r"[-=|]", label.strip())[0] or label
+                stack.append((category, start + index, []))
             elif word:
                 stack[-1][2].append(Constituent(tag, start + index, start + index))
             else:
@@ -64,11 +65,6 @@ def _close(stack: list[tuple[str, int, list[Constituent]]], start: int, index: i
     stack[-1][2].append(Constituent(label, first, start + index, tuple(children)))
 
 
-def _category(label: str) -> str:
-    """The label without functions and indices: ``NP-SBJ-1`` is ``NP``."""
-    return re.split(r"[-=|]", label.strip())[0] or label
-
-
 def inside(tree: Constituent, first: int, last: int) -> tuple[str, tuple[Constituent, ...]]:
     """The largest constituents within a stretch of words, and the category they are part of.
 
@@ -76,15 +72,13 @@ def inside(tree: Constituent, first: int, last: int) -> tuple[str, tuple[Constit
     phrases, the innermost.
     """
     node = tree
-    while below := _child_over(node, first, last):
+    while below := next(
+        (child for child in node.children if child.first <= first and last <= child.last), None
+    ):
         node = below
     if node.children and (node.first, node.last) == (first, last):
         return node.label, node.children
     return node.label, tuple(_largest(node, first, last))
-
-
-def _child_over(node: Constituent, first: int, last: int) -> Constituent | None:
-    return next((c for c in node.children if c.first <= first and last <= c.last), None)
 
 
 def _largest(node: Constituent, first: int, last: int) -> list[Constituent]:
@@ -321,7 +315,7 @@ def surface_kinds(sentences: Sequence[Sentence]) -> KindRule:
     words = [word for sentence in sentences for word in sentence.words]
     uncertain: list[bool] = []
     for sentence in sentences:
-        capitals = not any(_is_lower(word) for word in sentence.words)
+        capitals = not any(letter.islower() for word in sentence.words for letter in word)
         first = next((n for n, word in enumerate(sentence.words) if word[0].isalnum()), 0)
         uncertain += [capitals or n == first for n in range(len(sentence))]
     certain = {word for word, doubt in zip(words, uncertain, strict=True) if not doubt}
@@ -337,7 +331,3 @@ def surface_kinds(sentences: Sequence[Sentence]) -> KindRule:
         return "proper" if proper else "nominal"
 
     return kind
-
-
-def _is_lower(word: str) -> bool:
-    return any(character.islower() for character in word)

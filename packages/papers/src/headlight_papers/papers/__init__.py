@@ -1,6 +1,7 @@
 """The tables and figures of papers, computed on any model beside the published numbers."""
 
 from importlib import import_module
+from importlib.util import find_spec
 from typing import TYPE_CHECKING, Literal, get_args
 
 from headlight.errors import UnknownNameError
@@ -34,24 +35,26 @@ def find_paper(name: str) -> "Paper":
         UnknownNameError: it is none of `NAMES`.
     """
     settings = find_settings(name)
-    home = import_module(settings.__module__)
-    if hasattr(home, "__path__"):
-        paper: Paper = import_module(f"{home.__name__}.paper").PAPER
-        return paper
-    made: Paper = import_module("headlight_papers.papers.token_map_exhibits").paper_of(settings)
+    if settings.__module__ == f"{__name__}.token_maps":
+        made: Paper = import_module(f"{__name__}.token_map_exhibits").paper_of(settings)
+    else:
+        made = import_module(f"{settings.__module__}.paper").PAPER
     return made
 
 
 def find_settings(name: str) -> "type[PaperSettings]":
     """Return the settings of the paper of that name, which say what it takes; without torch.
 
-    A paper is a package with a module ``paper``; or, of those on maps of tokens, one module, whose
-    settings say all that there is to say of it.
+    A paper is a package with a module ``paper``; or, of those on maps of tokens, a class of
+    settings that say all of it.
 
     Raises:
         UnknownNameError: it is none of `NAMES`.
     """
     if name not in NAMES:
         raise UnknownNameError("paper", name, NAMES)
-    settings: type[PaperSettings] = import_module(f"headlight_papers.papers.{name}").Settings
+    if find_spec(f"{__name__}.{name}"):
+        settings: type[PaperSettings] = import_module(f"{__name__}.{name}").Settings
+    else:
+        settings = import_module(f"{__name__}.token_maps").MAP_PAPERS[name]
     return settings

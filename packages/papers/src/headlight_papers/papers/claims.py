@@ -20,7 +20,7 @@ from headlight.reduce.intervals import (
 )
 from headlight.result.estimate import Estimate
 from headlight.views.parts import Comparison, Section, table_picture
-from headlight_papers.papers.writer import ExhibitWriter
+from headlight_papers.papers.exhibit import ExhibitWriter
 
 Verdict = Literal["holds", "does not hold", "inconclusive"]
 Answer = bool | None
@@ -52,23 +52,23 @@ def largest(numbers: Estimate, units: int) -> Estimate:
 
 
 def mean_of(values: ArrayLike) -> Estimate:
-    """The mean over seeds, splits or texts; those without a number are left out."""
+    """Return the mean over seeds, splits or texts; those without a number are left out."""
     return _of_mean(mean_interval(_measured(values)))
 
 
 def difference(first: ArrayLike, second: ArrayLike) -> Estimate:
-    """The mean of one group minus that of another; see `mean_difference`."""
+    """Return the mean of one group minus that of another; see `mean_difference`."""
     return _of_mean(mean_difference(_measured(first), _measured(second)))
 
 
 def median_of(values: ArrayLike) -> Estimate:
-    """The median over texts; see `median_interval`."""
+    """Return the median over texts; see `median_interval`."""
     value, low, high = median_interval(_measured(values))
     return Estimate.with_ends(value, *((low, high) if low != high else (nan, nan)))
 
 
 def correlation(rho: float, count: int) -> Estimate:
-    """Spearman's ρ of this many pairs; see `correlation_interval`."""
+    """Return Spearman's ρ of this many pairs; see `correlation_interval`."""
     return Estimate.with_ends(rho, *correlation_interval(rho, count))
 
 
@@ -82,7 +82,7 @@ def _measured(values: ArrayLike) -> np.ndarray:
     return found[~np.isnan(found)]
 
 
-def lies(
+def within(
     number: Estimate | float,
     *,
     least: float = -inf,
@@ -90,7 +90,7 @@ def lies(
     above: float = -inf,
     below: float = inf,
 ) -> Answer:
-    """Whether a number lies where a rule wants it, to judge by its interval.
+    """Return whether a number lies within the bounds of a rule, to judge by its interval.
 
     Args:
         number: with its interval; or one of everything that is asked about, which is off by
@@ -119,27 +119,27 @@ def lies(
     return None
 
 
-def every(*answers: Answer) -> Answer:
-    """Whether all of several rules hold; nothing holds of none."""
+def all_of(*answers: Answer) -> Answer:
+    """Return whether all of several rules hold; nothing holds of none."""
     if False in answers:
         return False
     return None if None in answers or not answers else True
 
 
-def some(*answers: Answer) -> Answer:
-    """Whether at least one of several rules holds."""
+def any_of(*answers: Answer) -> Answer:
+    """Return whether at least one of several rules holds."""
     if True in answers:
         return True
     return None if None in answers or not answers else False
 
 
-def given(condition: Answer, answer: Answer) -> Answer:
-    """An answer that counts only where a condition holds, such as that a model has learnt."""
+def provided(condition: Answer, answer: Answer) -> Answer:
+    """Return an answer that counts only where a condition holds, as that a model has learnt."""
     return answer if condition else None
 
 
-def deny(answer: Answer) -> Answer:
-    """The contrary."""
+def negate(answer: Answer) -> Answer:
+    """Return the contrary."""
     return None if answer is None else not answer
 
 

@@ -72,10 +72,7 @@ def _classes(**labels: str) -> Classes:
 
 TASKS = {
     "sst": TextTask(
-        "SST",
-        _classes(negative="0 negative", positive="1 positive"),
-        above=5,
-        frequency=1,
+        "SST", _classes(negative="0 negative", positive="1 positive"), above=5, frequency=1
     ),
     "imdb": TextTask(
         "IMDb",
@@ -147,7 +144,10 @@ def labelled_in(folder: Path) -> tuple[str, ...]:
     ``stsa.binary.dev``) are one set; else its file for training, else one of another part, else its
     first.
     """
-    places = [child for child in sorted(folder.iterdir()) if _is_labelled(child.name.lower())]
+    names = ((child, child.name.lower()) for child in sorted(folder.iterdir()))
+    places = [
+        child for child, name in names if IN_A_NAME.match(name) or name.startswith(OTHER_NAMES)
+    ]
     order = list(TASKS)
     found = [(_task_name(place.name), _files_of(place)) for place in places]
     found.sort(key=lambda each: order.index(each[0]) if each[0] else len(order))
@@ -182,11 +182,7 @@ def named_sets(sources: Sequence[str]) -> dict[str, str]:
 
 
 def read_labelled(
-    source: str,
-    seed: int = 0,
-    *,
-    max_texts: int | None = None,
-    max_words: int | None = None,
+    source: str, seed: int = 0, *, max_texts: int | None = None, max_words: int | None = None
 ) -> LabelledSet:
     """The texts of a set, in parts.
 
@@ -231,11 +227,6 @@ def words_of(text: str, *, marks: bool = False) -> tuple[str, ...]:
     """The words of a text in small letters, those with digits alike; runs of marks if wanted."""
     found = (WORDS_AND_MARKS if marks else WORDS).findall(text.lower())
     return tuple(NUMBER if any(map(str.isdigit, word)) else word for word in found)
-
-
-def _is_labelled(name: str) -> bool:
-    at_start = IN_A_NAME.match(name)
-    return at_start is not None or name.startswith(OTHER_NAMES)
 
 
 def _task_name(source: str) -> str | None:

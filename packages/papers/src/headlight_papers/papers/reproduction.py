@@ -199,14 +199,11 @@ def signature_of(model: Model | None, key: dict[str, Any]) -> str:
     return json.dumps({**(model.identity() if model else {}), **key}, sort_keys=True)
 
 
-def _libraries() -> str:
-    """Half a result by one version and half by another would be neither."""
-    return json.dumps(calculated_with())
-
-
 def begun_folder(run: Path, signature: str) -> Path:
     """The folder of what is half done, empty if that was begun with other settings or libraries."""
-    path, content = run / SIGNATURE, f"{signature}\n{_libraries()}".encode()
+    # Half a result by one version and half by another would be neither.
+    libraries = json.dumps(calculated_with())
+    path, content = run / SIGNATURE, f"{signature}\n{libraries}".encode()
     if not (path.exists() and read(path, own=True) == content):
         shutil.rmtree(run, ignore_errors=True)
         write(make_folder(run) / SIGNATURE, content)
@@ -272,13 +269,7 @@ def open_reproduction(
         captured, language_model = captured.encoder(), None
     twin = None if compared is None else _load_compared(compared, captured, loading)
     return Reproduction(
-        captured,
-        language_model,
-        sources,
-        settings,
-        folder,
-        compared=twin,
-        translator=translating,
+        captured, language_model, sources, settings, folder, compared=twin, translator=translating
     )
 
 
@@ -287,7 +278,8 @@ def _load_compared(model: str | Path, first: Model, loading: dict[str, Any]) -> 
     twin = load_model(model, **{**loading, "revision": None})
     if twin.has_decoder_inputs:
         twin = twin.encoder()
-    if twin.tokenizer is None or twin.tokenizer.get_vocab() != _vocabulary(first):
+    own: Any = first.tokenizer
+    if twin.tokenizer is None or twin.tokenizer.get_vocab() != own.get_vocab():
         raise UsageError(
             f"{twin.name} has another vocabulary than {first.name}, so that their tokens cannot be "
             f"compared; name a model that was made from it with {setting('compare=')}."
@@ -296,10 +288,7 @@ def _load_compared(model: str | Path, first: Model, loading: dict[str, Any]) -> 
 
 
 def _load_translator(
-    name: str | Path | None,
-    model: str | Path | None,
-    first: Model,
-    loading: dict[str, Any],
+    name: str | Path | None, model: str | Path | None, first: Model, loading: dict[str, Any]
 ) -> Model:
     """The model of that name; else the first one if it translates and predicts, else our own."""
     if name is None and first.has_decoder_inputs:
@@ -311,12 +300,6 @@ def _load_translator(
     found = load_model(name or EMBEDDED_TRANSLATOR, head="language_model", **own)
     found.require_translator()
     found.require_tokenizer("translations are text")
-    return found
-
-
-def _vocabulary(captured: Model) -> dict[str, int]:
-    tokenizer: Any = captured.tokenizer
-    found: dict[str, int] = tokenizer.get_vocab()
     return found
 
 

@@ -23,10 +23,9 @@ from headlight_papers.papers.labelled_sets import (
     read_labelled,
     task_of,
 )
-from headlight_papers.papers.reproduction import Reproduction, begun_folder, signature_of
-from headlight_papers.papers.settings import RESULTS
-from headlight_papers.training import run_stages
-from headlight_papers.training.teacher import Kind, TeacherJob, TeacherTrainer, TrainingConfig
+from headlight_papers.papers.reproduction import Reproduction
+from headlight_papers.papers.trained import objective_of, train_models
+from headlight_papers.training.teacher import Kind, TeacherJob, TeacherTrainer
 from headlight_papers.training.text_classifier import (
     ENCODERS,
     Attention,
@@ -37,7 +36,7 @@ from headlight_papers.training.text_classifier import (
     compare,
     uniform_attention,
 )
-from headlight_papers.training.trainer import AdversarialObjective
+from headlight_papers.training.text_predictor import TextPredictor, adversaries
 
 BATCH = 32
 """Texts in a batch, of nearly the same length."""
@@ -199,6 +198,18 @@ def by_largest(weights: Float[np.ndarray, " text"]) -> "pandas.Categorical[str]"
     return pandas.Categorical(labels[place].tolist(), labels.tolist(), ordered=True)
 
 
+NUMBERS = {
+    "f1": ("F1 of the second class", "1"),
+    "accuracy": ("share of correct predictions", "1"),
+    "auc": ("area under the ROC curve", "1"),
+    "nll": ("negative log-likelihood of the gold classes per text", "nats"),
+    "tvd": ("total variation between predictions and the base's", "1"),
+    "kl": ("KL(attention ‖ the base's) of a text", "nats"),
+    "jsd": ("JSD of attention and the base's, of a text", "nats"),
+    "agreement": ("share of texts with the base's class", "1"),
+}
+"""Long name and unit of what is measured of a classifier: of all its quality, then its distance
+from its base."""
 Numbers = dict[str, float]
 
 
@@ -224,11 +235,13 @@ def distances(
     batches: Sequence[TextBatch], outputs: Sequence[Outputs], teacher: Sequence[Outputs]
 ) -> dict[str, Float64[Tensor, " text"]]:
     """Compute each text's distance in prediction and attention from a teacher; see `compare`."""
-    parts = [
-        _distances(batch, one, other)
-        for batch, one, other in zip(batches, outputs, teacher, strict=True)
-    ]
-    return {name: torch.cat([part[name].double() for part in parts]) for name in parts[0]}
+    parts: dict[str, list[Tensor]] = {}
+    for batch, one, other in zip(batches, outputs, teacher, strict=True):
+        mine, theirs = (Outputs(each.probability, each.attention.double()) for each in (one, other))
+        log = one.probability.double().clamp_min(1e-300).log()
+        for name, values in compare(mine, theirs, batch.valid, log).items():
+            parts.setdefault(name, []).append(values.reshape(len(batch)).double())
+    return {name: torch.cat(each) for name, each in parts.items()}
 
 
 def difference(
@@ -239,11 +252,27 @@ def difference(
     return {name: float(values.mean()) for name, values in found.items()}
 
 
-def _distances(batch: TextBatch, one: Outputs, other: Outputs) -> dict[str, Tensor]:
-    mine, theirs = (Outputs(each.probability, each.attention.double()) for each in (one, other))
-    log = one.probability.double().clamp_min(1e-300).log()
-    found = compare(mine, theirs, batch.valid, log)
-    return {name: values.reshape(len(batch)) for name, values in found.items()}
+def adversaries_of_some(
+    model: TextClassifier,
+    batches: Sequence[TextBatch],
+    numbers: Sequence[int],
+    generator: torch.Generator,
+) -> tuple[Float64[np.ndarray, " text"], Float64[np.ndarray, " text"]]:
+    """Return how far other attention goes, and how far predictions move by it; see `adversaries`.
+
+    Args:
+        model: any.
+        batches: the texts for which other attention is looked for.
+        numbers: of all texts, in their order; those that are not in a batch have NaN.
+        generator: of what the candidates begin with.
+    """
+    at = {number: place for place, number in enumerate(numbers)}
+    jsd, moved = np.full(len(at), np.nan), np.full(len(at), np.nan)
+    for batch in batches:
+        places = [at[number] for number in batch.numbers.tolist()]
+        other = adversaries(TextPredictor(model, batch), generator)
+        jsd[places], moved[places] = other.jsd.numpy(), other.moved.numpy()
+    return jsd, moved
 
 
 Guide = Literal["base", "adversary", "uniform"]
@@ -310,10 +339,7 @@ class ClassifierTrainer(TeacherTrainer[ClassifierJob, TextClassifier, TextBatch]
         return quality(batches, outputs)
 
     def difference(
-        self,
-        batches: Sequence[TextBatch],
-        outputs: Sequence[Outputs],
-        teacher: Sequence[Outputs],
+        self, batches: Sequence[TextBatch], outputs: Sequence[Outputs], teacher: Sequence[Outputs]
     ) -> Numbers:
         """The means over texts."""
         return difference(batches, outputs, teacher)
@@ -339,27 +365,17 @@ def set_key(reproduction: Reproduction, title: str) -> dict[str, Any]:
     return {
         **data_key(reproduction, sets_of(reproduction)[title]),
         "epochs": settings.epochs,
-        "goal": astuple(_objective(reproduction)),
+        "goal": astuple(objective_of(settings)),
         "selection": settings.selection,
     }
 
 
 def trained(
-    reproduction: Reproduction, title: str, stages: list[list[ClassifierJob]]
+    reproduction: Reproduction, title: str, stages: Sequence[Sequence[ClassifierJob]]
 ) -> ClassifierTrainer:
-    """Classifiers of a set, stage after stage; those that are there already are used again."""
-    settings, key = reproduction.settings, set_key(reproduction, title)
-    place = reproduction.folder / RESULTS / MODELS / file_name(title)
-    objective = _objective(reproduction)
-    config = TrainingConfig(settings.epochs, objective, settings.selection, PATIENCE)
-    data = open_data(reproduction, sets_of(reproduction)[title])
-    trainer = ClassifierTrainer(data, config, begun_folder(place, signature_of(None, key)))
-    run_stages(trainer, stages, settings.processes, show=reproduction.progress)
-    return trainer
-
-
-def _objective(reproduction: Reproduction) -> AdversarialObjective:
-    """Return the adversaries' objective; a paper that trains none has no settings for it."""
-    given = vars(reproduction.settings)
-    goal = (given[name] for name in ("predictions", "distance") if name in given)
-    return AdversarialObjective(*goal)
+    """Return the classifiers of a set, stage after stage; see `train_models`."""
+    data, key = open_data(reproduction, sets_of(reproduction)[title]), set_key(reproduction, title)
+    place = f"{MODELS}/{file_name(title)}"
+    return train_models(
+        reproduction, ClassifierTrainer, data, place, key, stages, patience=PATIENCE
+    )

@@ -12,11 +12,10 @@ from headlight.catalogue import EMBEDDED_CLASSIFIER
 from headlight.findings.estimates import Estimate, estimates
 from headlight.views.colour import MISSING
 from headlight.views.parts import By, Comparison, Curve, Drawing, Section, settings_of
-from headlight_papers.papers.claims import Claim, claims_content, lies
-from headlight_papers.papers.exhibit import ExhibitSpec, Paper
+from headlight_papers.papers.claims import Claim, claims_content, within
+from headlight_papers.papers.exhibit import ExhibitSpec, ExhibitWriter, Paper
 from headlight_papers.papers.reproduction import Reproduction, model_name, text_name, text_source
 from headlight_papers.papers.token_maps import Ahead, MapPaperSettings, MapTable
-from headlight_papers.papers.writer import ExhibitWriter
 
 PREDICTS = {
     "class": "the class that it chooses for a text",
@@ -224,7 +223,7 @@ def judge_ahead(found: xarray.Dataset, claims: Sequence[Ahead]) -> list[Claim]:
                 "texts",
                 each.published,
                 f"{scores[0]:.3f} and {scores[1]:.3f}; difference {apart:.3f}".replace("-", "−"),
-                lies(apart, above=0),
+                within(apart, above=0),
             )
         )
     return judged
@@ -239,9 +238,9 @@ def findings(reproduction: Reproduction[MapPaperSettings], writer: ExhibitWriter
 
 
 def paper_of(settings: type[MapPaperSettings]) -> Paper:
-    """The paper of these settings, which is called as their module is."""
+    """Return the paper of these settings."""
     return Paper(
-        name=settings.__module__.rpartition(".")[2],
+        name=settings.name,
         settings=settings,
         introduction=settings.introduction,
         exhibits=(

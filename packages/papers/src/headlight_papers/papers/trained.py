@@ -1,18 +1,24 @@
-"""Models that papers train: references beside a base, a table of all, and points of a plane."""
+"""Models that papers train: how they are trained, the table of all, and points of a plane."""
 
-from collections.abc import Hashable, Iterator, Mapping, Sequence
-from typing import Any
+from collections.abc import Callable, Hashable, Iterator, Mapping, Sequence
+from typing import Any, TypeVar
 
 import numpy as np
 import pandas
 import xarray
 
+from headlight.result import describe
 from headlight.views.parts import Curve, Reference
 from headlight.vocabulary import Part
-from headlight_papers.papers.reproduction import Reproduction
-from headlight_papers.training.teacher import TeacherTrainer
+from headlight_papers.papers.reproduction import Reproduction, begun_folder, signature_of
+from headlight_papers.papers.settings import RESULTS
+from headlight_papers.training import run_stages
+from headlight_papers.training.teacher import TeacherTrainer, TrainingConfig
 from headlight_papers.training.text_classifier import outputs_of
+from headlight_papers.training.trainer import AdversarialObjective
 
+Job = TypeVar("Job")
+Trainer = TypeVar("Trainer", bound=TeacherTrainer[Any, Any, Any])
 Rows = Sequence[tuple[dict[str, Any], dict[str, Any]]]
 """What a model is, and what was measured of it, on each part."""
 
@@ -22,7 +28,54 @@ def lambdas_of(reproduction: Reproduction) -> list[float]:
     return sorted({0.0, *reproduction.settings.lambdas})
 
 
-def beside(
+def sweep_jobs(reproduction: Reproduction, job: Callable[..., Job]) -> list[list[Job]]:
+    """Return the bases of all seeds and then, taught by them, the adversaries of every λ."""
+    seeds = range(reproduction.settings.repeats)
+    bases = [job(kind="base", seed=seed) for seed in seeds]
+    weights = lambdas_of(reproduction)
+    return [
+        bases,
+        [job(kind="adversary", seed=seed, weight=one) for seed in seeds for one in weights],
+    ]
+
+
+def train_models(
+    reproduction: Reproduction,
+    kind: type[Trainer],
+    data: Any,
+    place: str,
+    key: dict[str, Any],
+    stages: Sequence[Sequence[Any]],
+    patience: int | None = None,
+) -> Trainer:
+    """Train models, stage after stage; those that are there already are used again.
+
+    Args:
+        reproduction: whose settings say how.
+        kind: of trainer.
+        data: what is learnt.
+        place: the folder of the models, among the results.
+        key: what all of them depend on, as JSON.
+        stages: the models.
+        patience: see `TrainingConfig`.
+    """
+    settings = reproduction.settings
+    config = TrainingConfig(settings.epochs, objective_of(settings), settings.selection, patience)
+    folder = begun_folder(reproduction.folder / RESULTS / place, signature_of(None, key))
+    trainer = kind(data, config, folder)
+    run_stages(trainer, stages, settings.processes, show=reproduction.progress)
+    return trainer
+
+
+def objective_of(settings: Any) -> AdversarialObjective:
+    """Return the adversaries' objective; a paper that trains none has no settings for it."""
+    given = vars(settings)
+    return AdversarialObjective(
+        *(given[name] for name in ("predictions", "distance") if name in given)
+    )
+
+
+def reference_rows(
     trainer: TeacherTrainer[Any, Any, Any],
     base: Any,
     others: Sequence[Any],
@@ -53,13 +106,51 @@ def beside(
     ]
 
 
-def columns_of(rows: Rows, *names: str) -> dict[str, tuple[str, list[Any]]]:
-    """Return the columns that describe models, along ``run``; no weight is NaN."""
-    missing = {"weight": np.nan}
-    return {
-        name: ("run", [missing.get(name, "") if of[name] is None else of[name] for of, _ in rows])
-        for name in names
+def run_table(
+    trainer: TeacherTrainer[Any, Any, Any],
+    jobs: Sequence[Any],
+    references: Rows,
+    numbers: Mapping[str, tuple[str, str]],
+) -> xarray.Dataset:
+    """Return all models in one table, a run each.
+
+    Args:
+        trainer: of the models, which have been trained.
+        jobs: the models.
+        references: those beside them, see `reference_rows`.
+        numbers: long name and unit of what was measured.
+
+    Returns:
+        Over ``run`` and ``part``, and ``head`` where there are several, the numbers, NaN where a
+        model has none; over ``run`` the ``epochs`` of training, and over ``epoch`` the number that
+        selects one. Coordinates say what each model is; of a missing λ NaN.
+    """
+    rows = [*((vars(job), trainer.measured(job)) for job in jobs), *references]
+    parts = ("dev", "test")
+    values: dict[str, Any] = {}
+    for name in numbers:
+        cells = [[np.asarray(of[part].get(name, np.nan)) for part in parts] for _, of in rows]
+        shape = np.broadcast_shapes(*(cell.shape for row in cells for cell in row))
+        table = [[np.broadcast_to(cell, shape) for cell in row] for row in cells]
+        values[name] = (("run", "part", "head")[: 2 + len(shape)], np.array(table, dtype=float))
+    curves = [of.get("curve", {}).get(trainer.metric, []) for _, of in rows]
+    selected = np.full((len(rows), max(map(len, curves))), np.nan)
+    for row, curve in zip(selected, curves, strict=True):
+        row[: len(curve)] = curve
+    values |= {
+        "epochs": ("run", [float(len(curve)) or np.nan for curve in curves]),
+        f"{trainer.metric}_by_epoch": (("run", "epoch"), selected),
     }
+    about: dict[str, Any] = {"part": list(parts)}
+    for name in rows[0][0]:
+        missing = np.nan if name == "weight" else ""
+        about[name] = ("run", [missing if each[name] is None else each[name] for each, _ in rows])
+    names = {
+        **numbers,
+        "epochs": ("passes over the training part", "1"),
+        f"{trainer.metric}_by_epoch": (f"{trainer.metric} on the part that selects", "1"),
+    }
+    return describe(xarray.Dataset(values, coords=about), names)
 
 
 LINE = "line"

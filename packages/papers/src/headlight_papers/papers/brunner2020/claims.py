@@ -9,9 +9,8 @@ import xarray
 from headlight.findings.estimates import estimates
 from headlight.findings.head_ranking import FAR_BELOW, IDENTIFIED, MOST, UNCHANGED
 from headlight.findings.what_was_read import independent_units
-from headlight.result.estimate import Estimate
 from headlight_papers.papers.brunner2020 import published
-from headlight_papers.papers.claims import Claim, around, every, largest, lies, mean_of
+from headlight_papers.papers.claims import Claim, all_of, around, largest, mean_of, within
 
 SEP = {"query_category": "all", "key_category": "sep"}
 """Labels of what all tokens together give to [SEP]."""
@@ -26,10 +25,7 @@ def not_identifiable(tried: xarray.Dataset) -> Claim:
         f"alternatives change outputs by at most {UNCHANGED:g} times what rounding does",
         "proven (Section 3.3)",
         f"change {most:.0e}, rounding {rounding:.0e}; {100 * moved:.0f}% of a row moved",
-        every(
-            lies(most - UNCHANGED * rounding, most=0),
-            lies(moved, above=0),
-        ),
+        all_of(within(most - UNCHANGED * rounding, most=0), within(moved, above=0)),
     )
 
 
@@ -45,9 +41,9 @@ def less_correlated(lengths: xarray.Dataset) -> Claim:
         f"correlation 1 below d_v = {width} tokens, and lower in the longest texts",
         f"1 below {published.HEAD_DIM} tokens, then falling (Section 3.5)",
         f"{short:.3f} in the shortest, {long:.3f} in the longest",
-        every(
-            *(lies(float(one), above=1 - 1e-6) for one in below),
-            lies(short.minus(long), above=1e-3),
+        all_of(
+            *(within(float(one), above=1 - 1e-6) for one in below),
+            within(short.minus(long), above=1e-3),
         ),
     )
 
@@ -62,23 +58,18 @@ def peak_vanishes(
         name: the variable whose shares are asked about.
         token: labels in it of the token that much goes to.
     """
-    raw, effective = (
-        _largest_layer(survey, name, {**token, "measure": measure})
+    shares = (
+        estimates(survey, name, ("layer", "head"), **{**token, "measure": measure})
         for measure in ("weight", "effective")
     )
+    raw, effective = (largest(each.mean(1), independent_units(survey)) for each in shares)
     return Claim(
         "3. The peak of [SEP] is not effective",
         f"largest mean of a layer at most {FAR_BELOW} times as large in effective attention",
         "it disappears",
         f"raw {raw:.1%}, effective {effective:.1%}",
-        lies(effective.minus(raw.times(FAR_BELOW)), most=0),
+        within(effective.minus(raw.times(FAR_BELOW)), most=0),
     )
-
-
-def _largest_layer(survey: xarray.Dataset, name: str, where: Mapping[str, str]) -> Estimate:
-    """Return the largest mean share of a layer, with ends that hold for all layers."""
-    means = estimates(survey, name, ("layer", "head"), **where).mean(1)
-    return largest(means, independent_units(survey))
 
 
 def keeps_identity(rates: xarray.DataArray) -> Claim:
@@ -89,7 +80,7 @@ def keeps_identity(rates: xarray.DataArray) -> Claim:
         f"linear maps find at least {100 * IDENTIFIED:.0f}% in the last layer (cosine)",
         f"{published.LINEAR_COSINE_LAST:g}% (Section 4.1)",
         f"{last:.1%}",
-        lies(last, least=IDENTIFIED),
+        within(last, least=IDENTIFIED),
     )
 
 
@@ -106,7 +97,7 @@ def in_the_angle(rates: xarray.DataArray) -> Claim:
         "cosine finds more than L2 in the last layer (linear), over random splits",
         "cosine more than L2",
         f"cosine {cosine:.2f}%, L2 {square:.2f}%; more by {gain:.2f}",
-        lies(gain, above=0),
+        within(gain, above=0),
     )
 
 
@@ -125,7 +116,7 @@ def easier_downwards(rates: xarray.DataArray, maps: str = "linear maps") -> Clai
         "layers",
         "so in its figures (Section 4.2, Figures 2b and 8 to 10)",
         f"below {100 * down:.1f}%, above {100 * up:.1f}%; more by {gain.times(100):.1f}",
-        lies(gain, above=0),
+        within(gain, above=0),
     )
 
 
@@ -149,7 +140,7 @@ def mixes(found: xarray.Dataset) -> Claim:
         "the median is smaller in every layer than in the one before, by the intervals of means",
         f"{first:g}% to {last:g}% (Figure 3a)",
         ", ".join(f"{100 * median:.1f}%" for median in medians),
-        every(*(lies(after.minus(before), below=0) for before, after in pairwise(layers))),
+        all_of(*(within(after.minus(before), below=0) for before, after in pairwise(layers))),
     )
 
 
@@ -161,7 +152,7 @@ def still_largest(found: xarray.Dataset) -> Claim:
         "in the last layer another one contributes more for less than half of the tokens",
         f"{published.NOT_LARGEST[published.LAYERS]:g}% are not (Figure 3b)",
         f"{last:.1%} are not",
-        lies(last, below=MOST),
+        within(last, below=MOST),
     )
 
 
@@ -178,7 +169,7 @@ def local(found: xarray.Dataset) -> Claim:
         "in every layer the two places that contribute most are those beside the token",
         "so in its figure (Section 5.3, Figure 4b)",
         f"in {near} of {layers} layers",
-        every(*(lies(float(lead), above=0) for lead in leads)),
+        all_of(*(within(float(lead), above=0) for lead in leads)),
     )
 
 

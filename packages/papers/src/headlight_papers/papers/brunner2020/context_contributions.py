@@ -19,9 +19,10 @@ from headlight_papers.papers.brunner2020.own_contributions import (
     shown_layers,
 )
 from headlight_papers.papers.brunner2020.pair_sets import PairSet, figures_of_sets, find_pair_set
-from headlight_papers.papers.exhibit import exhibit
+from headlight_papers.papers.exhibit import ExhibitWriter, exhibits_of, frame_of, in_words
 from headlight_papers.papers.reproduction import Reproduction, model_note
-from headlight_papers.papers.writer import ExhibitWriter, frame_of, in_words
+
+exhibit = exhibits_of(published.SOURCE)
 
 DISTANCES = {
     "1": "1st",
@@ -36,13 +37,7 @@ SHOWN = 15
 
 
 def neighbours(reproduction: Reproduction, writer: ExhibitWriter, name: str | None) -> Section:
-    """By layer, neighbours at each distance; in three layers, all relative positions.
-
-    Args:
-        reproduction: on which model and data.
-        writer: of the files.
-        name: of the set of pairs; None for the first.
-    """
+    """Return the section of neighbours by distance, and in three layers by relative place."""
     pairs = find_pair_set(reproduction, name)
     found = load_contributions(reproduction, pairs)
     share = found["by_distance_share"]
@@ -93,14 +88,9 @@ figure_4, figure_41, figure_43 = figures_of_sets(
 )
 
 
-@exhibit(
-    "figure-18",
-    "Contribution to [CLS]",
-    "Brunner et al. (2020), Figure 18 and Appendix C.3",
-    ("pairs",),
-)
+@exhibit("figure-18", "Figure 18 and Appendix C.3", "pairs")
 def figure_18(reproduction: Reproduction, writer: ExhibitWriter) -> Section:
-    """Return the figure of what [CLS] receives, by place from the beginning and from [SEP]."""
+    """Contribution to [CLS]."""
     pairs = find_pair_set(reproduction)
     found = load_contributions(reproduction, pairs)
     if not bool(found["sep_count"].any()):
@@ -235,14 +225,9 @@ TRACKED = len(published.TRACKED_WORDS)
 """Words that are tracked, besides the class token and the first separator."""
 
 
-@exhibit(
-    "figure-19",
-    "Tokens tracked through the layers (Figures 19 to 25)",
-    "Brunner et al. (2020), Figures 19 to 25 and Appendix C.4",
-    ("pairs",),
-)
+@exhibit("figure-19", "Figures 19 to 25 and Appendix C.4", "pairs")
 def figure_19(reproduction: Reproduction[Settings], writer: ExhibitWriter) -> Section:
-    """Seven tokens of one pair, tracked through the layers."""
+    """Tokens tracked through the layers (Figures 19 to 25)."""
     pair, is_papers = _choose_pair(find_pair_set(reproduction))
     found = load_reading(reproduction, pair)
     tokens = [str(token) for token in found["key_token"].values]

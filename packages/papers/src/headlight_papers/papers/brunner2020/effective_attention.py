@@ -29,7 +29,7 @@ from headlight_papers.papers.brunner2020.null_spaces import (
     passage,
     value_bias,
 )
-from headlight_papers.papers.exhibit import exhibit
+from headlight_papers.papers.exhibit import ExhibitWriter, exhibits_of, frame_of, head_name, percent
 from headlight_papers.papers.reproduction import (
     CATEGORIES,
     FROM,
@@ -38,17 +38,16 @@ from headlight_papers.papers.reproduction import (
     model_note,
     text_notes,
 )
-from headlight_papers.papers.writer import ExhibitWriter, frame_of, head_name, percent
+
+exhibit = exhibits_of(published.SOURCE)
 
 MEASURES = {"weight": "raw attention", "effective": "effective attention"}
 MEASURE = By("measure", {name: title.capitalize() for name, title in MEASURES.items()})
 
 
-@exhibit(
-    "figure-1", "Effective and raw attention", "Brunner et al. (2020), Figure 1 and Section 3.5"
-)
+@exhibit("figure-1", "Figure 1 and Section 3.5")
 def figure_1(reproduction: Reproduction, writer: ExhibitWriter) -> Section:
-    """Effective beside raw attention: correlation by length, and attention to kinds of tokens."""
+    """Effective and raw attention."""
     found, survey = load_identifiability(reproduction), load_survey(reproduction)
     share = survey["share"].sel(query_category="all")
     frame = _by_layer(
@@ -180,13 +179,9 @@ def _alternative(share: xarray.DataArray) -> str:
     )
 
 
-@exhibit(
-    "figure-5",
-    "Attention to [SEP], effective and raw",
-    "Brunner et al. (2020), Figure 5 and Appendix A.2",
-)
+@exhibit("figure-5", "Figure 5 and Appendix A.2")
 def figure_5(reproduction: Reproduction, writer: ExhibitWriter) -> Section:
-    """Attention to [SEP], from [SEP] and from other tokens, effective and raw."""
+    """Attention to [SEP], effective and raw."""
     survey = load_survey(reproduction)
     share = survey["share"].sel(key_category="sep")
     from_to = FROM.names
@@ -249,11 +244,7 @@ class Example:
     @property
     def parts(self) -> dict[str, Map]:
         """Raw attention, and the two that it is the sum of."""
-        return {
-            "Raw": self.raw,
-            "Effective": self.effective,
-            "Null": self.raw - self.effective,
-        }
+        return {"Raw": self.raw, "Effective": self.effective, "Null": self.raw - self.effective}
 
     @property
     def shown(self) -> range:
@@ -272,13 +263,9 @@ class Example:
         return [(int(row) + rows.start, int(key)) for row, key in places]
 
 
-@exhibit(
-    "figure-6",
-    "Raw, effective and null attention of one head",
-    "Brunner et al. (2020), Figure 6 and Appendix A.3",
-)
+@exhibit("figure-6", "Figure 6 and Appendix A.3")
 def figure_6(reproduction: Reproduction, writer: ExhibitWriter) -> Section:
-    """Heat maps of one head, the strongest effective links away from the diagonal framed."""
+    """Raw, effective and null attention of one head."""
     example = load_example(reproduction)
     shown, links = example.shown, example.links()
     name = head_name(example.layer, example.head)

@@ -1,7 +1,7 @@
 """Appendices B.3 and B.4: maps of one layer on others (Figures 8 to 13), and shared results."""
 
 import json
-from collections.abc import Collection, Mapping
+from collections.abc import Callable, Collection, Iterator, Mapping
 from dataclasses import replace
 from functools import partial
 from hashlib import sha256
@@ -15,10 +15,18 @@ from headlight import Model
 from headlight.views.parts import By, Comparison, Curve, Drawing, Map, Section
 from headlight_papers.papers.brunner2020 import Settings, claims, published
 from headlight_papers.papers.brunner2020.pair_sets import PairSet, figures_of_sets, find_pair_set
-from headlight_papers.papers.exhibit import ExhibitSpec, exhibit
+from headlight_papers.papers.exhibit import (
+    ExhibitSpec,
+    ExhibitWriter,
+    exhibits_of,
+    frame_of,
+    layer_names,
+    yes_or_no,
+)
 from headlight_papers.papers.reproduction import Reproduction, model_name, model_note, states_of
 from headlight_papers.papers.settings import RUNS
-from headlight_papers.papers.writer import ExhibitWriter, frame_of, layer_names, yes_or_no
+
+exhibit = exhibits_of(published.SOURCE)
 
 EPOCHS = {"naive": 1, "linear": 50, "mlp": 25}
 """Passes over the training tokens at most, by kind of map; the paper names no limit."""
@@ -42,70 +50,39 @@ def load_same_layer(
     chosen = reproduction.settings
     folds = min(chosen.folds, chosen.mlp_folds) if kind == "mlp" else chosen.folds
     across = kind != "naive" and pairs == find_pair_set(reproduction)
-    return _load(reproduction, pairs, f"same-{kind}", kind, folds=folds, across=across)
+    return load_maps(reproduction, pairs, f"same-{kind}", kind, folds=folds, across=across)
 
 
-def load_ridge(reproduction: Reproduction[Settings], pairs: PairSet) -> xarray.Dataset:
-    """Linear maps of the same layer by ridge regression, whatever the solver is."""
-    folds = reproduction.settings.folds
-    return _load(reproduction, pairs, "same-ridge", "linear", folds=folds, solver=RIDGE)
+def load_best(
+    reproduction: Reproduction, pairs: PairSet, name: str, kind: str, loss: str, **choices: Any
+) -> xarray.Dataset:
+    """Return maps of a kind that are trained with the learning rate of maps of the same layer."""
+    training = best_training(reproduction, pairs, kind, loss)
+    title = f"{name}-{kind}-{loss}"
+    return load_maps(reproduction, pairs, title, kind, losses=(loss,), training=training, **choices)
 
 
 def load_across_layers(
     reproduction: Reproduction, pairs: PairSet, kind: str, loss: str
 ) -> xarray.Dataset:
     """Maps of a kind, trained on each layer and tested on all."""
-    training = best_training(reproduction, pairs, kind, loss)
-    title = f"across-{kind}-{loss}"
-    return _load(reproduction, pairs, title, kind, losses=(loss,), across=True, training=training)
+    return load_best(reproduction, pairs, "across", kind, loss, across=True)
 
 
 def load_single_layers(reproduction: Reproduction, pairs: PairSet, kind: str) -> xarray.Dataset:
     """Maps of a kind from each layer to the one below."""
-    found = []
-    for loss in LOSS_TITLES:
-        training = best_training(reproduction, pairs, kind, loss)
-        title = f"single-{kind}-{loss}"
-        found.append(
-            _load(
-                reproduction,
-                pairs,
-                title,
-                kind,
-                losses=(loss,),
-                target="previous_layer",
-                training=training,
-            )
-        )
+    found = [
+        load_best(reproduction, pairs, "single", kind, loss, target="previous_layer")
+        for loss in LOSS_TITLES
+    ]
     return xarray.concat(found, dim="loss", combine_attrs="override")
-
-
-def load_single_layers_of_second(reproduction: Reproduction, pairs: PairSet) -> xarray.Dataset:
-    """The naive maps from each layer to the one below, in the second model."""
-    second = reproduction.compared
-    assert second is not None  # noqa: S101 - the exhibit needs it
-    return _load(
-        reproduction, pairs, "single-compared", "naive", model=second, target="previous_layer"
-    )
-
-
-def load_neighbours(
-    reproduction: Reproduction, pairs: PairSet, kind: str, loss: str
-) -> xarray.Dataset:
-    """Maps of a kind to the input tokens up to three positions before and behind."""
-    training = best_training(reproduction, pairs, kind, loss)
-    title = f"neighbours-{kind}-{loss}"
-    return _load(
-        reproduction, pairs, title, kind, losses=(loss,), offsets=OFFSETS, training=training
-    )
 
 
 def load_by_fraction(reproduction: Reproduction, pairs: PairSet) -> xarray.Dataset:
     """MLPs of the layer that stands where the paper's layer 11 does, on less and less data."""
-    training = best_training(reproduction, pairs, "mlp", "l2")
     layers = load_same_layer(reproduction, pairs, "mlp")["layer"].values
     depth = published.FRACTIONS_LAYER / published.LAYERS
-    return _load(
+    return load_maps(
         reproduction,
         pairs,
         "fractions",
@@ -113,7 +90,7 @@ def load_by_fraction(reproduction: Reproduction, pairs: PairSet) -> xarray.Datas
         losses=("l2",),
         layers=(int(layers[round(depth * (len(layers) - 1))]),),
         fractions=tuple(published.FRACTIONS),
-        training=training,
+        training=best_training(reproduction, pairs, "mlp", "l2"),
     )
 
 
@@ -131,7 +108,7 @@ def best_training(
     return training | {"rates": (float(np.nanmedian(rates)),)}
 
 
-def _load(
+def load_maps(
     reproduction: Reproduction[Settings],
     pairs: PairSet,
     title: str,
@@ -212,14 +189,7 @@ SHOWN = 4
 def generalisation(
     reproduction: Reproduction, writer: ExhibitWriter, kind: str, loss: str
 ) -> Section:
-    """Maps trained on one layer and tested on all.
-
-    Args:
-        reproduction: on which model and data.
-        writer: of the files.
-        kind: of map, ``linear`` or ``mlp``.
-        loss: ``cosine`` or ``l2``.
-    """
+    """Return the section of maps that are trained on one layer and tested on all."""
     pairs = find_pair_set(reproduction)
     found = load_across_layers(reproduction, pairs, kind, loss)
     label = f"{MAP_TITLES[kind]}, {LOSS_TITLES[loss]}"
@@ -259,15 +229,27 @@ def generalisation(
     )
 
 
-figure_8, figure_9, figure_10 = (
-    ExhibitSpec(
-        f"figure-{number}",
-        f"Maps of one layer on all layers: {MAP_TITLES[kind]}, {LOSS_TITLES[loss]}",
-        f"Brunner et al. (2020), Figure {number} and Appendix B.3",
-        partial(generalisation, kind=kind, loss=loss),
-        ("pairs",),
-    )
-    for number, kind, loss in ((8, "linear", "l2"), (9, "mlp", "l2"), (10, "mlp", "cosine"))
+def figures_of_maps(
+    make: Callable[..., Section], title: str, place: str, *rows: tuple[int, str, str]
+) -> Iterator[ExhibitSpec]:
+    """Yield the same figure for several kinds of map and losses, by the numbers of the figures."""
+    for number, kind, loss in rows:
+        of_kind = exhibit(
+            f"figure-{number}",
+            f"Figure {number} and {place}",
+            "pairs",
+            title=f"{title}: {MAP_TITLES[kind]}, {LOSS_TITLES[loss]}",
+        )
+        yield of_kind(partial(make, kind=kind, loss=loss))
+
+
+figure_8, figure_9, figure_10 = figures_of_maps(
+    generalisation,
+    "Maps of one layer on all layers",
+    "Appendix B.3",
+    (8, "linear", "l2"),
+    (9, "mlp", "l2"),
+    (10, "mlp", "cosine"),
 )
 
 
@@ -289,14 +271,9 @@ def across(writer: ExhibitWriter, found: xarray.Dataset, title: str, **words: An
     return writer.curves(found.isel(layer=shown).squeeze(drop=True), curve, **words)
 
 
-@exhibit(
-    "figure-11",
-    "Identity across single layers",
-    "Brunner et al. (2020), Figure 11 and Appendix B.4",
-    ("pairs",),
-)
+@exhibit("figure-11", "Figure 11 and Appendix B.4", "pairs")
 def figure_11(reproduction: Reproduction, writer: ExhibitWriter) -> Section:
-    """All maps from each layer to the one below."""
+    """Identity across single layers."""
     pairs = find_pair_set(reproduction)
     results = {kind: load_single_layers(reproduction, pairs, kind) for kind in MAP_TITLES}
     rates = {
@@ -317,17 +294,18 @@ def figure_11(reproduction: Reproduction, writer: ExhibitWriter) -> Section:
 
 
 def two_models(reproduction: Reproduction, writer: ExhibitWriter, name: str | None) -> Section:
-    """The naive map from each layer to the one below, in the model and in a second one.
-
-    Args:
-        reproduction: on which models and data.
-        writer: of the files.
-        name: of the set of pairs; None for the first.
-    """
+    """Return the section of the naive map to the layer below, in the model and in a second one."""
     pairs = find_pair_set(reproduction, name)
     results = {
         "the model": load_single_layers(reproduction, pairs, "naive"),
-        "the second": load_single_layers_of_second(reproduction, pairs),
+        "the second": load_maps(
+            reproduction,
+            pairs,
+            "single-compared",
+            "naive",
+            model=reproduction.compared,
+            target="previous_layer",
+        ),
     }
     rates = {
         f"{label}, {LOSS_TITLES[loss]}": _rates(found, loss)

@@ -1,7 +1,6 @@
 """Section 4 and Appendix B.5: rates at which tokens and their neighbours are identified."""
 
 from dataclasses import replace
-from functools import partial
 from typing import Any
 
 import pandas
@@ -12,20 +11,23 @@ from headlight_papers.papers.brunner2020 import Settings, claims, published
 from headlight_papers.papers.brunner2020.identity_layers import (
     LOSS_TITLES,
     MAP_TITLES,
+    OFFSETS,
     RIDGE,
     across,
+    figures_of_maps,
     identity_notes,
     load_across_layers,
+    load_best,
     load_by_fraction,
-    load_neighbours,
-    load_ridge,
+    load_maps,
     load_same_layer,
 )
 from headlight_papers.papers.brunner2020.pair_sets import PairSet, figures_of_sets, find_pair_set
 from headlight_papers.papers.claims import Claim
-from headlight_papers.papers.exhibit import ExhibitSpec, exhibit
+from headlight_papers.papers.exhibit import ExhibitWriter, exhibits_of, frame_of, yes_or_no
 from headlight_papers.papers.reproduction import Reproduction
-from headlight_papers.papers.writer import ExhibitWriter, frame_of, yes_or_no
+
+exhibit = exhibits_of(published.SOURCE)
 
 COLOURS = {"naive": "#59626d", "linear": "#0072b2", "mlp": "#d1500a"}
 MAP, LOSS = By("map", MAP_TITLES), By("loss", LOSS_TITLES)
@@ -37,14 +39,9 @@ IDENTIFIED = (
 )
 
 
-@exhibit(
-    "figure-2",
-    "Identifiability of hidden tokens",
-    "Brunner et al. (2020), Figure 2 and Section 4.1",
-    ("pairs",),
-)
+@exhibit("figure-2", "Figure 2 and Section 4.1", "pairs")
 def figure_2(reproduction: Reproduction, writer: ExhibitWriter) -> Section:
-    """Identifiability on MRPC by layer, and how maps of one layer do on the others."""
+    """Identifiability of hidden tokens."""
     content = identifiability(reproduction, writer, None)
     pairs = find_pair_set(reproduction)
     found = load_across_layers(reproduction, pairs, "linear", "cosine")
@@ -84,13 +81,7 @@ def figure_2(reproduction: Reproduction, writer: ExhibitWriter) -> Section:
 def identifiability(
     reproduction: Reproduction[Settings], writer: ExhibitWriter, name: str | None
 ) -> Section:
-    """Rates of all maps and both distances by layer, trained and tested on the same layer.
-
-    Args:
-        reproduction: on which model and data.
-        writer: of the files.
-        name: of the set of pairs; None for the first.
-    """
+    """Return the section of all maps and both distances, tested on the layer of training."""
     pairs = find_pair_set(reproduction, name)
     results = {kind: load_same_layer(reproduction, pairs, kind) for kind in MAP_TITLES}
     chance = float(results["naive"].attrs["chance"])
@@ -106,7 +97,10 @@ def identifiability(
             frame[label] = 100 * of["rate_mean"].values
             frame[f"s.e. {label}"] = 100 * of["rate_standard_error"].values
     if reproduction.settings.solver != RIDGE:
-        results[RIDGE] = load_ridge(reproduction, pairs)
+        folds = reproduction.settings.folds
+        results[RIDGE] = load_maps(
+            reproduction, pairs, "same-ridge", "linear", folds=folds, solver=RIDGE
+        )
         for loss, title in LOSS_TITLES.items():
             ridge = results[RIDGE]["rate_mean"].sel(map="linear", loss=loss)
             frame[f"linear by ridge, {title}"] = 100 * ridge.squeeze(drop=True).values
@@ -144,14 +138,9 @@ figure_38, figure_39 = figures_of_sets(
 )
 
 
-@exhibit(
-    "figure-7",
-    "Generalisation of maps to other sequences",
-    "Brunner et al. (2020), Figure 7 and Appendix B.2",
-    ("pairs",),
-)
+@exhibit("figure-7", "Figure 7 and Appendix B.2", "pairs")
 def figure_7(reproduction: Reproduction, writer: ExhibitWriter) -> Section:
-    """Rates on training and on test tokens, with the L2 loss, and by the amount of data."""
+    """Generalisation of maps to other sequences."""
     pairs = find_pair_set(reproduction)
     results = {kind: load_same_layer(reproduction, pairs, kind) for kind in ("linear", "mlp")}
     fractions = load_by_fraction(reproduction, pairs)
@@ -253,16 +242,9 @@ OFFSET_COLOURS = {
 def recovered_neighbours(
     reproduction: Reproduction, writer: ExhibitWriter, kind: str, loss: str
 ) -> Section:
-    """Return the figure of tokens up to three positions away that are recovered, by layer.
-
-    Args:
-        reproduction: on which model and data.
-        writer: of the files.
-        kind: of map, ``linear`` or ``mlp``.
-        loss: ``cosine`` or ``l2``.
-    """
+    """Return the section of tokens up to three positions away that are recovered, by layer."""
     pairs = find_pair_set(reproduction)
-    found = load_neighbours(reproduction, pairs, kind, loss)
+    found = load_best(reproduction, pairs, "neighbours", kind, loss, offsets=OFFSETS)
     label = f"{MAP_TITLES[kind]}, {LOSS_TITLES[loss]}"
     rates = found["rate_mean"].squeeze(("map", "loss", "fraction"), drop=True)
     frame = frame_of({f"{offset:+}": 100 * rates.sel(offset=offset) for offset in OFFSET_COLOURS})
@@ -297,20 +279,14 @@ def recovered_neighbours(
     )
 
 
-figure_14, figure_15, figure_16, figure_17 = (
-    ExhibitSpec(
-        f"figure-{number}",
-        f"Neighbouring input tokens recovered: {MAP_TITLES[kind]}, {LOSS_TITLES[loss]}",
-        f"Brunner et al. (2020), Figure {number} and Appendix B.5",
-        partial(recovered_neighbours, kind=kind, loss=loss),
-        ("pairs",),
-    )
-    for number, kind, loss in (
-        (14, "linear", "cosine"),
-        (15, "mlp", "cosine"),
-        (16, "mlp", "l2"),
-        (17, "linear", "l2"),
-    )
+figure_14, figure_15, figure_16, figure_17 = figures_of_maps(
+    recovered_neighbours,
+    "Neighbouring input tokens recovered",
+    "Appendix B.5",
+    (14, "linear", "cosine"),
+    (15, "mlp", "cosine"),
+    (16, "mlp", "l2"),
+    (17, "linear", "l2"),
 )
 
 

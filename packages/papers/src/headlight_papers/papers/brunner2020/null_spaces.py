@@ -13,14 +13,22 @@ from headlight.corpora import Corpus, CorpusCounts, Document, open_corpus
 from headlight.views.parts import Comparison, Curve, Section
 from headlight.vocabulary import ValueBias
 from headlight_papers.papers.brunner2020 import Settings
-from headlight_papers.papers.exhibit import exhibit
+from headlight_papers.papers.brunner2020.published import SOURCE
+from headlight_papers.papers.exhibit import (
+    ExhibitWriter,
+    count_heads,
+    exhibits_of,
+    frame_of,
+    percent,
+)
 from headlight_papers.papers.reproduction import (
     Reproduction,
     text_notes,
     text_settings,
     text_source,
 )
-from headlight_papers.papers.writer import ExhibitWriter, count_heads, frame_of, percent
+
+exhibit = exhibits_of(SOURCE)
 
 FIRST = (
     "The old mill by the river was built in 1802 by a family of farmers, and for more than a "
@@ -170,13 +178,9 @@ BOUND = "#f0a500"
 """The colour of what a dimension cannot be below, light enough to be seen over a dark line."""
 
 
-@exhibit(
-    "section-3",
-    "Attention cannot be told from the output",
-    "Brunner et al. (2020), Sections 3.2 and 3.3",
-)
+@exhibit("section-3", "Sections 3.2 and 3.3")
 def section_3(reproduction: Reproduction, writer: ExhibitWriter) -> Section:
-    """Null spaces against their bounds, and alternatives that the model cannot tell apart."""
+    """Attention cannot be told from the output."""
     found, tried = load_identifiability(reproduction), load_alternatives(reproduction)
     heads = count_heads(found["rank_by_length"])
     table = _null_table(found)

@@ -14,15 +14,17 @@ from headlight.views.parts import By, Comparison, Curve, Figure, Section, boxes_
 from headlight.vocabulary import CATEGORIES
 from headlight_papers.papers.brunner2020 import Settings, claims, published
 from headlight_papers.papers.brunner2020.pair_sets import PairSet, figures_of_sets, find_pair_set
-from headlight_papers.papers.exhibit import exhibit
-from headlight_papers.papers.reproduction import Reproduction, model_note
-from headlight_papers.papers.writer import (
+from headlight_papers.papers.exhibit import (
     ExhibitWriter,
     as_printed,
+    exhibits_of,
     layer_names,
     percent,
     yes_or_no,
 )
+from headlight_papers.papers.reproduction import Reproduction, model_note
+
+exhibit = exhibits_of(published.SOURCE)
 
 
 def load_contributions(reproduction: Reproduction[Settings], pairs: PairSet) -> xarray.Dataset:
@@ -146,13 +148,7 @@ def draw_boxes(marks: xarray.DataArray, box: By | str, **more: Any) -> Callable[
 def own_contribution(
     reproduction: Reproduction, writer: ExhibitWriter, name: str | None
 ) -> Section:
-    """Boxes of own contributions, and the share of tokens of which another contributes most.
-
-    Args:
-        reproduction: on which model and data.
-        writer: of the files.
-        name: of the set of pairs; None for the first.
-    """
+    """Return the section of own contributions, and of tokens of which another gives most."""
     pairs = find_pair_set(reproduction, name)
     found = load_contributions(reproduction, pairs)
     frame = _by_layer(found)
@@ -189,13 +185,7 @@ def own_contribution(
                 name="b",
             ),
         ],
-        tables=[
-            writer.table(
-                frame,
-                "By layer, in percent",
-                formats=".2f",
-            )
-        ],
+        tables=[writer.table(frame, "By layer, in percent", formats=".2f")],
         comparisons=_comparisons(found, frame, pairs),
         notes=contribution_notes(reproduction, pairs, found),
     )
@@ -285,14 +275,9 @@ GROUPS = ("all", *CATEGORIES)
 SPECIAL = {"cls": "[CLS]", "sep": "[SEP]"}
 
 
-@exhibit(
-    "figure-26",
-    "Contribution of a token to itself, by part of speech (Figures 26 to 37)",
-    "Brunner et al. (2020), Figures 26 to 37 and Appendix C.5",
-    ("dependency",),
-)
+@exhibit("figure-26", "Figures 26 to 37 and Appendix C.5", "dependency")
 def figure_26(reproduction: Reproduction, writer: ExhibitWriter) -> Section:
-    """Own contributions by part of speech, in every layer."""
+    """Contribution of a token to itself, by part of speech (Figures 26 to 37)."""
     found = load_contributions_by_tags(reproduction)
     source = Path(reproduction.sources.dependency[0])
     groups = ordered_groups(found)

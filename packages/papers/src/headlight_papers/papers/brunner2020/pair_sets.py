@@ -74,10 +74,7 @@ MakeOfSet = Callable[..., Section]
 
 
 def figures_of_sets(
-    make: MakeOfSet,
-    title: str,
-    *rows: tuple[int, str | None, str],
-    needs: tuple[str, ...] = (),
+    make: MakeOfSet, title: str, *rows: tuple[int, str | None, str], needs: tuple[str, ...] = ()
 ) -> Iterator[ExhibitSpec]:
     """Yield the same figure for several sets of pairs.
 

@@ -1,56 +1,33 @@
 """Findings of Brunner et al. (2020), and the exhibits in order."""
 
 from headlight.views.parts import Section
-from headlight_papers.papers.brunner2020 import Settings, claims
-from headlight_papers.papers.brunner2020.context_contributions import (
-    figure_4,
-    figure_18,
-    figure_19,
-    figure_41,
-    figure_43,
+from headlight_papers.papers.brunner2020 import (
+    Settings,
+    claims,
+    context_contributions,
+    effective_attention,
+    identity_layers,
+    identity_rates,
+    null_spaces,
+    own_contributions,
 )
-from headlight_papers.papers.brunner2020.effective_attention import figure_1, figure_5, figure_6
-from headlight_papers.papers.brunner2020.identity_layers import (
-    figure_8,
-    figure_9,
-    figure_10,
-    figure_11,
-    figure_12,
-    figure_13,
-    load_across_layers,
-    load_same_layer,
-)
-from headlight_papers.papers.brunner2020.identity_rates import (
-    figure_2,
-    figure_7,
-    figure_14,
-    figure_15,
-    figure_16,
-    figure_17,
-    figure_38,
-    figure_39,
-)
+from headlight_papers.papers.brunner2020.identity_layers import load_across_layers, load_same_layer
 from headlight_papers.papers.brunner2020.null_spaces import (
     load_alternatives,
     load_identifiability,
     load_survey,
-    section_3,
 )
-from headlight_papers.papers.brunner2020.own_contributions import (
-    figure_3,
-    figure_26,
-    figure_40,
-    figure_42,
-    load_contributions,
-)
+from headlight_papers.papers.brunner2020.own_contributions import load_contributions
 from headlight_papers.papers.brunner2020.pair_sets import find_pair_set
+from headlight_papers.papers.brunner2020.published import SOURCE
 from headlight_papers.papers.claims import claims_content
-from headlight_papers.papers.exhibit import Paper, exhibit
+from headlight_papers.papers.exhibit import ExhibitWriter, Paper, arrange, exhibits_of
 from headlight_papers.papers.reproduction import Reproduction, model_note
-from headlight_papers.papers.writer import ExhibitWriter
+
+exhibit = exhibits_of(SOURCE)
 
 
-@exhibit("findings", "Which findings hold", "Brunner et al. (2020), Sections 3 to 5", ("pairs",))
+@exhibit("findings", "Sections 3 to 5", "pairs", title="Which findings hold")
 def findings(reproduction: Reproduction, writer: ExhibitWriter) -> Section:
     """The findings of Sections 3 to 5, each with the rule by which it holds or not."""
     pairs = find_pair_set(reproduction)
@@ -82,10 +59,17 @@ PAPER = Paper(
     "17, 38 and 39), and what input tokens contribute to hidden ones (Figures 3, 4, 18 to 37, and "
     "40 to 43). Heads have the name that they have everywhere in Headlight, and the paper's, "
     "from 1, in brackets. Layers are numbered as in the paper, from 1.",
-    exhibits=(
-        findings, section_3, figure_1, figure_2, figure_3, figure_4, figure_5, figure_6, figure_7,
-        figure_8, figure_9, figure_10, figure_11, figure_12, figure_13, figure_14, figure_15,
-        figure_16, figure_17, figure_18, figure_19, figure_26, figure_38, figure_39, figure_40,
-        figure_41, figure_42, figure_43,
+    exhibits=arrange(
+        "findings section-3 figure-1 figure-2 figure-3 figure-4 figure-5 "
+        "figure-6 figure-7 figure-8 figure-9 figure-10 figure-11 figure-12 "
+        "figure-13 figure-14 figure-15 figure-16 figure-17 figure-18 figure-19 "
+        "figure-26 figure-38 figure-39 figure-40 figure-41 figure-42 figure-43",
+        findings,
+        null_spaces,
+        effective_attention,
+        identity_rates,
+        identity_layers,
+        own_contributions,
+        context_contributions,
     ),
-)  # fmt: skip
+)

@@ -7,6 +7,8 @@ where no set is named, Section 3 on the Wikipedia samples of Clark et al. of at 
 
 from typing import NamedTuple
 
+SOURCE = "Brunner et al. (2020)"
+
 
 class PublishedSet(NamedTuple):
     """A development set of sentences or pairs, how many there are, and their tokens."""

@@ -21,15 +21,16 @@ from headlight.views.parts import Comparison, LinkDrawing, Section, attention_li
 from headlight_papers.corpora import CoreferenceDocument, open_coreference
 from headlight_papers.findings import systems_table
 from headlight_papers.papers.clark2019 import Settings, published
-from headlight_papers.papers.clark2019.results import (
+from headlight_papers.papers.clark2019.surface import (
     load_antecedents,
     load_dependencies,
     load_survey,
     stem,
 )
-from headlight_papers.papers.exhibit import exhibit
+from headlight_papers.papers.exhibit import ExhibitWriter, exhibits_of, head_name
 from headlight_papers.papers.reproduction import Reproduction, model_note, text_notes
-from headlight_papers.papers.writer import ExhibitWriter, head_name
+
+exhibit = exhibits_of(published.SOURCE)
 
 Values = Float64[np.ndarray, "layer head"]
 
@@ -147,9 +148,9 @@ Head = tuple[int, int]
 Annotated = TypeVar("Annotated", Sentence, CoreferenceDocument)
 
 
-@exhibit("figure-1", "Examples of heads", "Clark et al. (2019), Figure 1")
+@exhibit("figure-1", "Figure 1")
 def figure_1(reproduction: Reproduction[Settings], writer: ExhibitWriter) -> Section:
-    """The broadest head, and those that look most at the next token, [SEP] and punctuation."""
+    """Examples of heads."""
     survey = load_survey(reproduction)
     measure = reproduction.settings.measures[0]
     picked = example_heads(survey)
@@ -190,16 +191,16 @@ def figure_1(reproduction: Reproduction[Settings], writer: ExhibitWriter) -> Sec
     )
 
 
-@exhibit(
-    "figure-5", "Heads with a linguistic job", "Clark et al. (2019), Figure 5", ("dependency",)
-)
+@exhibit("figure-5", "Figure 5", "dependency")
 def figure_5(reproduction: Reproduction, writer: ExhibitWriter) -> Section:
-    """The best head of some relations at work, and that of coreference."""
+    """Heads with a linguistic job."""
     source = reproduction.sources.dependency[0]
     best = best_heads(
         load_dependencies(reproduction, source), _measure(reproduction), min_count=FEWEST
     )
     found = [_Link.of(best, relation) for _, relation, _ in published.FIGURE_5[:-1]]
+    documents = reproduction.sources.coreference[:1]
+    read = "".join(f" and on a document of {stem(each)}" for each in documents)
     drawings = [drawn for link in found if link for drawn in _drawn(reproduction, source, link)]
     resolver = _resolver(reproduction)
     if resolver:
@@ -216,8 +217,7 @@ def figure_5(reproduction: Reproduction, writer: ExhibitWriter) -> Section:
         drawings=[
             writer.picture(
                 partial(attention_lines, drawings, columns=3),
-                f"Attention between words, on sentences of {stem(source)}"
-                f"{_and_documents(reproduction)}.",
+                f"Attention between words, on sentences of {stem(source)}{read}.",
                 "; ".join(f"{drawing.title}: {', '.join(drawing.notes)}" for drawing in drawings),
             )
         ]
@@ -232,12 +232,6 @@ def figure_5(reproduction: Reproduction, writer: ExhibitWriter) -> Section:
             published.AUXPASS_ERRATUM,
         ],
     )
-
-
-def _and_documents(reproduction: Reproduction) -> str:
-    """Return the source of the last drawing, if there is one of coreference."""
-    sources = reproduction.sources.coreference
-    return f" and on a document of {stem(sources[0])}" if sources else ""
 
 
 def what_it_does(pattern: str, one: ExampleHead) -> str:

@@ -23,16 +23,17 @@ from headlight.views.parts import (
 from headlight.vocabulary import measure as measure_row
 from headlight_papers.findings import systems_table
 from headlight_papers.papers.clark2019 import Settings, published
-from headlight_papers.papers.clark2019.results import (
+from headlight_papers.papers.clark2019.surface import (
     load_antecedents,
     load_dependencies,
     load_distances,
     load_survey,
     stem,
 )
-from headlight_papers.papers.exhibit import exhibit
+from headlight_papers.papers.exhibit import ExhibitWriter, exhibits_of, frame_of, head_name
 from headlight_papers.papers.reproduction import Reproduction, model_note, text_notes
-from headlight_papers.papers.writer import ExhibitWriter, frame_of, head_name
+
+exhibit = exhibits_of(published.SOURCE)
 
 METRICS = {"uas": "UAS", "uas_tree": "UAS, best tree", "uuas": "UUAS"}
 NO_ATTENTION = "no attention"
@@ -45,16 +46,16 @@ LABELS = {
 }
 
 
-@exhibit(
-    "table-3",
-    "What heads know together",
-    "Clark et al. (2019), Table 3 and Section 5",
-    ("dependency",),
-)
+@exhibit("table-3", "Table 3 and Section 5", "dependency", title="What heads know together")
 def table_3(reproduction: Reproduction, writer: ExhibitWriter) -> Section:
     """Probes and what they are compared with."""
-    table = _readable(load_probe_table(reproduction))
+    table = load_probe_table(reproduction)
     numbers = ["UAS", "low", "high", "UAS, best tree", "UUAS"]
+    ordered = dict.fromkeys(["probe", "measure", *numbers, *table.columns])
+    table = table[list(ordered)].assign(probe=table["probe"].map(LABELS))
+    marks = (table[["UAS", "low", "high"]] / 100).assign(
+        probe=table["probe"], measure=table["measure"].replace("", NO_ATTENTION)
+    )
     return Section(
         explanation="Parsers that see nothing but attention: each head has a weight, which in "
         "“attention and words” depends on the vectors of the two words. UAS is the share of words "
@@ -63,7 +64,7 @@ def table_3(reproduction: Reproduction, writer: ExhibitWriter) -> Section:
         drawings=[
             writer.picture(
                 bars(
-                    _marks(table),
+                    marks,
                     "probe",
                     "UAS",
                     series="measure",
@@ -132,18 +133,6 @@ def load_probes(reproduction: Reproduction[Settings]) -> xarray.Dataset:
     )
 
 
-def _readable(table: pandas.DataFrame) -> pandas.DataFrame:
-    ordered = ["probe", "measure", "UAS", "low", "high", "UAS, best tree", "UUAS"]
-    rest = [column for column in table.columns if column not in ordered]
-    return table[ordered + rest].assign(probe=table["probe"].map(LABELS))
-
-
-def _marks(table: pandas.DataFrame) -> pandas.DataFrame:
-    """A mark for each probe and measure, as shares."""
-    shares = table[["UAS", "low", "high"]] / 100
-    return shares.assign(probe=table["probe"], measure=table["measure"].replace("", NO_ATTENTION))
-
-
 def _row_label(row: pandas.Series) -> str:
     return f"{row['probe']} ({row['measure']})" if row["measure"] else str(row["probe"])
 
@@ -186,11 +175,14 @@ MARGIN = 0.1
 """A head is named after a relation if it beats the best fixed offset by so much."""
 
 
-@exhibit("figure-6", "Heads that behave alike", "Clark et al. (2019), Figure 6 and Section 6")
+@exhibit("figure-6", "Figure 6 and Section 6")
 def figure_6(reproduction: Reproduction[Settings], writer: ExhibitWriter) -> Section:
-    """Heads on a map, and in a tree, by the divergence of their attention."""
+    """Heads that behave alike."""
     found, survey = load_distances(reproduction), load_survey(reproduction)
-    named = _names(reproduction, survey)
+    layers = survey["layer"].values
+    jobs = {head: job for head, job in _jobs(reproduction).items() if head[0] in layers}
+    first = str(survey["measure"].values[0])
+    named = behaviours(survey, linguistic=jobs, measure=first, broad=None)
     pictures: list[Drawing] = []
     frames: list[pandas.DataFrame] = []
     for measure in found["measure"].values:
@@ -231,14 +223,6 @@ def figure_6(reproduction: Reproduction[Settings], writer: ExhibitWriter) -> Sec
             f"{reproduction.settings.seed}.",
         ],
     )
-
-
-def _names(reproduction: Reproduction, survey: xarray.Dataset) -> xarray.DataArray:
-    """Return the best-known behaviour or linguistic job of each head."""
-    jobs = _jobs(reproduction)
-    there = {head: job for head, job in jobs.items() if head[0] in survey["layer"].values}
-    measure = str(survey["measure"].values[0])
-    return behaviours(survey, linguistic=there, measure=measure, broad=None)
 
 
 def _jobs(reproduction: Reproduction[Settings]) -> dict[tuple[int, int], str]:

@@ -10,10 +10,11 @@ from headlight.views.parts import By, Comparison, Drawing, Map, Section, Table, 
 from headlight.vocabulary import head_name as own_name, measure as measure_row
 from headlight_papers.findings import systems_table
 from headlight_papers.papers.clark2019 import Settings, published
-from headlight_papers.papers.clark2019.results import load_antecedents, load_dependencies, stem
-from headlight_papers.papers.exhibit import exhibit
+from headlight_papers.papers.clark2019.surface import load_antecedents, load_dependencies, stem
+from headlight_papers.papers.exhibit import ExhibitWriter, exhibits_of, head_name
 from headlight_papers.papers.reproduction import Reproduction, model_note
-from headlight_papers.papers.writer import ExhibitWriter, head_name
+
+exhibit = exhibits_of(published.SOURCE)
 
 ARROWS = {"dependent": "dependent → head", "head": "head → dependent"}
 """Who attends to whom."""
@@ -23,11 +24,9 @@ DRAWN = 16
 """Relations in the picture of accuracies."""
 
 
-@exhibit(
-    "table-1", "Heads as parsers", "Clark et al. (2019), Table 1 and Section 4.2", ("dependency",)
-)
+@exhibit("table-1", "Table 1 and Section 4.2", "dependency")
 def table_1(reproduction: Reproduction, writer: ExhibitWriter) -> Section:
-    """The best head of every relation, and the map of all heads and relations."""
+    """Heads as parsers."""
     pictures: list[Drawing] = []
     tables: list[Table] = []
     comparisons: list[Comparison] = []
@@ -201,14 +200,9 @@ KINDS = ("all", "pronoun", "proper", "nominal")
 BASELINES = ("nearest", "head match", "rule-based")
 
 
-@exhibit(
-    "table-2",
-    "Heads as resolvers of coreference",
-    "Clark et al. (2019), Table 2 and Section 4.3",
-    ("coreference",),
-)
+@exhibit("table-2", "Table 2 and Section 4.3", "coreference")
 def table_2(reproduction: Reproduction, writer: ExhibitWriter) -> Section:
-    """Baselines and the best head of each measure."""
+    """Heads as resolvers of coreference."""
     pictures: list[Drawing] = []
     tables: list[Table] = []
     comparisons: list[Comparison] = []
@@ -297,13 +291,7 @@ def _antecedents_drawing(
 def _antecedents_map(result: xarray.Dataset, name: str, writer: ExhibitWriter) -> Drawing:
     return writer.maps(
         result[["accuracy"]].sel(mention_kind="all").max("direction"),
-        Map(
-            "accuracy",
-            by="measure",
-            limits=(0.0, 1.0),
-            format=".0%",
-            unit="antecedents found",
-        ),
+        Map("accuracy", by="measure", limits=(0.0, 1.0), format=".0%", unit="antecedents found"),
         caption=f"{name}: antecedents found by every head, in its better direction.",
         alternative="Rows are layers, columns are heads.",
         name=f"{name}-map",

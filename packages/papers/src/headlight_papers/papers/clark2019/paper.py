@@ -15,29 +15,34 @@ from headlight.views.parts import Section
 from headlight_papers.papers.claims import (
     Answer,
     Claim,
+    all_of,
+    any_of,
     claims_content,
     difference,
-    every,
     exact,
     largest,
-    lies,
-    some,
+    within,
 )
-from headlight_papers.papers.clark2019 import Settings, published
-from headlight_papers.papers.clark2019.drawings import figure_1, figure_5
-from headlight_papers.papers.clark2019.heads_together import LABELS, figure_6, load_probes, table_3
-from headlight_papers.papers.clark2019.individual_heads import table_1, table_2
-from headlight_papers.papers.clark2019.results import (
+from headlight_papers.papers.clark2019 import (
+    Settings,
+    drawings,
+    heads_together,
+    individual_heads,
+    published,
+    surface,
+)
+from headlight_papers.papers.clark2019.heads_together import LABELS, load_probes
+from headlight_papers.papers.clark2019.surface import (
     load_antecedents,
     load_dependencies,
     load_distances,
     load_survey,
     stem,
 )
-from headlight_papers.papers.clark2019.surface import figure_2, figure_3, figure_4, section_3_1
-from headlight_papers.papers.exhibit import Paper, exhibit
+from headlight_papers.papers.exhibit import ExhibitWriter, Paper, arrange, exhibits_of
 from headlight_papers.papers.reproduction import Reproduction, model_note
-from headlight_papers.papers.writer import ExhibitWriter
+
+exhibit = exhibits_of(published.SOURCE)
 
 BROADER = 0.9
 """Share of the entropy of uniform attention above which a head attends nearly evenly."""
@@ -45,7 +50,7 @@ GAIN = 10.0
 """Points by which one head is far better than a baseline."""
 
 
-@exhibit("findings", "Which findings hold", "Clark et al. (2019), Sections 3 to 6")
+@exhibit("findings", "Sections 3 to 6", title="Which findings hold")
 def findings(reproduction: Reproduction, writer: ExhibitWriter) -> Section:
     """The findings of Sections 3 to 6, each with the rule by which it holds or not."""
     survey, sources = load_survey(reproduction), reproduction.sources
@@ -85,7 +90,7 @@ def to_neighbours(survey: xarray.Dataset) -> Claim:
         f"{published.PREVIOUS_TOKEN_HEADS} and {published.NEXT_TOKEN_HEADS} of 144 heads "
         "(Section 3.1)",
         f"most of any head: {', '.join(said)}",
-        every(*answers),
+        all_of(*answers),
     )
 
 
@@ -121,7 +126,7 @@ def no_op(survey: xarray.Dataset) -> Claim:
         f"{published.SEP_TO_SEP}% of that of [SEP] to [SEP]",
         f"more than {published.SEP_TO_SEP}% (Section 3.2)",
         ours,
-        every(*(lies(100 * one, above=published.SEP_TO_SEP) for one in mostly)),
+        all_of(*(within(100 * one, above=published.SEP_TO_SEP) for one in mostly)),
     )
 
 
@@ -144,9 +149,9 @@ def finds_relations(result: xarray.Dataset, name: str) -> Claim:
     """Section 4.2, Table 1: for each relation there is a head that beats the best offset."""
     gains = [_of_best(result, row, "gain") for row in _best(result).to_dict("records")
              if row["relation"] != ALL]  # fmt: skip
-    above = sum(lies(gain, above=0) is True for gain in gains)
-    far = sum(lies(gain, least=GAIN / 100) is True for gain in gains)
-    answers = [lies(gain, above=0) for gain in gains]
+    above = sum(within(gain, above=0) is True for gain in gains)
+    far = sum(within(gain, least=GAIN / 100) is True for gain in gains)
+    answers = [within(gain, above=0) for gain in gains]
     return Claim(
         f"5. Heads specialise in relations ({name})",
         "for most relations of at least 100 words the best head finds more than the best fixed "
@@ -167,7 +172,7 @@ def not_all_syntax(result: xarray.Dataset, name: str) -> Claim:
         f"the best head of all finds less than {100 * MOST:.0f}% of all governors",
         f"{row.accuracy}% (Table 1)",
         ", ".join(f"{one:.1%}" for one in found),
-        every(*(lies(one, below=MOST) for one in found)),
+        all_of(*(within(one, below=MOST) for one in found)),
     )
 
 
@@ -182,7 +187,7 @@ def finds_antecedents(result: xarray.Dataset, name: str) -> Claim:
         said.append(f"{baseline} {baselines.at(at):.1%}")
         if best is not None:
             beyond = heads.minus(baselines.at(at)).simultaneous(units)
-            answers.append(lies(beyond.at(best), above=0))
+            answers.append(within(beyond.at(best), above=0))
     row = published.TABLE_2
     return Claim(
         f"7. A head resolves coreference ({name})",
@@ -190,7 +195,7 @@ def finds_antecedents(result: xarray.Dataset, name: str) -> Claim:
         "of the difference over the same documents, wide enough for all heads",
         f"{row['best head'][0]}; {row['nearest'][0]} and {row['head match'][0]} (Table 2)",
         f"{_largest(heads, result)}; {', '.join(said)}",
-        every(*answers),
+        all_of(*answers),
     )
 
 
@@ -212,7 +217,7 @@ def knows_syntax(result: xarray.Dataset) -> Claim:
         "attention and words",
         ", ".join(f"{name} {row[name]}" for name in found) + " (Table 3)",
         ", ".join(f"{name} {one:.1%}" for name, one in found.items()),
-        every(*(lies(probe.minus(other), above=0) for other in others)),
+        all_of(*(within(probe.minus(other), above=0) for other in others)),
     )
 
 
@@ -229,7 +234,7 @@ def alike_in_layers(found: xarray.Dataset) -> Claim:
         "the mean divergence of two heads of one layer is below that of heads of different layers",
         "often fairly close (Section 6)",
         f"by {gap:.3f} nats per token",
-        lies(gap, below=0),
+        within(gap, below=0),
     )
 
 
@@ -240,7 +245,7 @@ def _of_weight(survey: xarray.Dataset) -> xarray.Dataset:
 def _any_lies(numbers: Estimate, result: xarray.Dataset, **where: float) -> Answer:
     """Return whether at least one lies there, by intervals that hold for all of them."""
     ends = numbers.simultaneous(independent_units(result))
-    return some(*(lies(ends.at(place), **where) for place in np.ndindex(ends.value.shape)))
+    return any_of(*(within(ends.at(place), **where) for place in np.ndindex(ends.value.shape)))
 
 
 def _largest(numbers: Estimate, result: xarray.Dataset) -> str:
@@ -284,8 +289,13 @@ PAPER = Paper(
     "numbered as in the paper, from 1. What the paper asks of attention weights is asked here of "
     "the norm of the weighted transformed vectors, of effective attention and of gradients as "
     "well.",
-    exhibits=(
-        findings, figure_1, section_3_1, figure_2, figure_3, figure_4, table_1, figure_5, table_2,
-        table_3, figure_6,
+    exhibits=arrange(
+        "findings figure-1 section-3-1 figure-2 figure-3 figure-4 table-1 "
+        "figure-5 table-2 table-3 figure-6",
+        findings,
+        drawings,
+        heads_together,
+        individual_heads,
+        surface,
     ),
-)  # fmt: skip
+)

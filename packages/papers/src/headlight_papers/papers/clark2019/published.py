@@ -6,6 +6,8 @@ CoNLL-2012.
 
 from typing import NamedTuple
 
+SOURCE = "Clark et al. (2019)"
+
 
 class Relation(NamedTuple):
     """A row of Table 1.

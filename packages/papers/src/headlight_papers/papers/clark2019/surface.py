@@ -1,15 +1,26 @@
-"""Section 3: surface patterns of attention, and the gradients of the loss (Figures 2 to 4)."""
+"""Results that the exhibits of Clark et al. share, and surface patterns (Section 3)."""
+
+from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pandas
 import xarray
 
 from headlight.findings.head_ranking import FAR_BELOW, MOST
+from headlight.result import joined
 from headlight.views.parts import By, Comparison, Curve, Reference, Section
-from headlight.vocabulary import NEIGHBOURS, measure_table
-from headlight_papers.papers.clark2019 import published
-from headlight_papers.papers.clark2019.results import load_survey
-from headlight_papers.papers.exhibit import exhibit
+from headlight.vocabulary import GRADIENT, NEIGHBOURS, measure_table
+from headlight_papers.papers.clark2019 import Settings, published
+from headlight_papers.papers.exhibit import (
+    ExhibitWriter,
+    count_heads,
+    exhibits_of,
+    frame_of,
+    head_name,
+    in_words,
+    percent,
+)
 from headlight_papers.papers.reproduction import (
     CATEGORIES,
     FROM,
@@ -19,14 +30,84 @@ from headlight_papers.papers.reproduction import (
     text_settings,
     text_source,
 )
-from headlight_papers.papers.writer import (
-    ExhibitWriter,
-    count_heads,
-    frame_of,
-    head_name,
-    in_words,
-    percent,
-)
+
+
+def load_survey(reproduction: Reproduction) -> xarray.Dataset:
+    """The survey of the text, by all measures asked for."""
+    text, settings = text_source(reproduction), text_settings(reproduction)
+    return _by_all_measures(reproduction, "survey", text, **settings)
+
+
+def load_distances(reproduction: Reproduction) -> xarray.Dataset:
+    """Load the distances between all pairs of heads, by all requested measures."""
+    text, settings = text_source(reproduction), text_settings(reproduction)
+    return _by_all_measures(reproduction, "distances", text, **settings)
+
+
+def _by_all_measures(
+    reproduction: Reproduction[Settings], study: str, source: str, name: str = "", **settings: Any
+) -> xarray.Dataset:
+    """Forward measures by the model without a head, the gradient by the one with it."""
+    parts, name = [], name or study
+    if reproduction.forward_measures:
+        measures = reproduction.forward_measures
+        parts.append(reproduction.run(study, source, name=name, measures=measures, **settings))
+    if reproduction.language_model and reproduction.wants_gradient:
+        parts.append(
+            reproduction.run(
+                study,
+                source,
+                name=f"{name}-gradient",
+                model=reproduction.language_model,
+                measures=(GRADIENT,),
+                **settings,
+            )
+        )
+    return joined(parts)
+
+
+def load_dependencies(reproduction: Reproduction[Settings], source: str) -> xarray.Dataset:
+    """Heads as parsers of one treebank, by all measures asked for."""
+    return _by_all_measures(
+        reproduction,
+        "dependency",
+        source,
+        f"dependency-{stem(source)}",
+        max_examples=reproduction.settings.max_sentences,
+        **_annotated(reproduction),
+    )
+
+
+def load_antecedents(reproduction: Reproduction[Settings], source: str) -> xarray.Dataset:
+    """Heads as resolvers of one corpus, by all measures asked for."""
+    return _by_all_measures(
+        reproduction,
+        "coreference",
+        source,
+        f"coreference-{stem(source)}",
+        max_length=min(published.TOKENS, reproduction.model.longest or published.TOKENS),
+        overlap=reproduction.settings.overlap,
+        **_annotated(reproduction),
+    )
+
+
+def _annotated(reproduction: Reproduction[Settings]) -> dict[str, Any]:
+    """Return the common settings of studies of annotated text, and how invalid text is handled."""
+    chosen = reproduction.settings
+    return {
+        "sentences": False,
+        "seed": chosen.seed,
+        "invalid": chosen.invalid,
+        "unencodable": "skip" if chosen.invalid == "skip" else "error",
+    }
+
+
+def stem(source: str) -> str:
+    """A name for files: ``en_ewt-ud-dev`` of ``…/en_ewt-ud-dev.conllu.xz``."""
+    return Path(source).name.split(".")[0]
+
+
+exhibit = exhibits_of(published.SOURCE)
 
 MEASURE = By("measure", {row.name: row.title for row in measure_table()})
 OFFSETS = {offset: name for name, offset in NEIGHBOURS.items()}
@@ -34,12 +115,13 @@ MULTI_KIND = By("offset", OFFSETS)
 WHO = By("query_category", {"all": "all tokens", "cls": "from [CLS]"})
 
 
-@exhibit("figure-2", "Attention to special tokens", "Clark et al. (2019), Figure 2 and Section 3.2")
+@exhibit("figure-2", "Figure 2 and Section 3.2")
 def figure_2(reproduction: Reproduction, writer: ExhibitWriter) -> Section:
-    """Attention to special tokens, and from [SEP] to [SEP]."""
+    """Attention to special tokens."""
     survey = load_survey(reproduction)
     weight = survey["share"].sel(measure=survey["measure"].values[0])
     within = weight.sel(query_category="sep", key_category="sep").mean("head")
+    to_sep = weight.sel(query_category="all", key_category="sep").mean("head")
     return Section(
         explanation="Each dot is a head, each line the mean of a layer: the share that goes to "
         "[CLS], to [SEP], and to periods and commas; in the second picture the share that goes to "
@@ -74,23 +156,12 @@ def figure_2(reproduction: Reproduction, writer: ExhibitWriter) -> Section:
             Comparison(
                 "layers that give more than half of their attention to [SEP]",
                 "6-10",
-                in_words(_above_half(weight, "sep")),
-                note="by layer here: "
-                + ", ".join(f"{mean:.0%}" for mean in _of_all(weight, "sep").values),
+                in_words([str(int(layer) + 1) for layer in to_sep["layer"][to_sep.values > MOST]]),
+                note="by layer here: " + ", ".join(f"{mean:.0%}" for mean in to_sep.values),
             ),
         ],
         notes=text_notes(reproduction, survey),
     )
-
-
-def _of_all(share: xarray.DataArray, category: str) -> xarray.DataArray:
-    """The mean of each layer."""
-    return share.sel(query_category="all", key_category=category).mean("head")
-
-
-def _above_half(share: xarray.DataArray, category: str) -> list[str]:
-    means = _of_all(share, category)
-    return [str(int(layer) + 1) for layer in means["layer"][(means > MOST).values].values]
 
 
 def _by_layer(survey: xarray.Dataset) -> pandas.DataFrame:
@@ -118,9 +189,9 @@ def _alternative(share: xarray.DataArray) -> str:
     return f"Means by layer of the attention weight: {'; '.join(lines)}."
 
 
-@exhibit("section-3-1", "Heads that attend to a neighbour", "Clark et al. (2019), Section 3.1")
+@exhibit("section-3-1", "Section 3.1")
 def section_3_1(reproduction: Reproduction, writer: ExhibitWriter) -> Section:
-    """Attention to the previous, the current and the next token."""
+    """Heads that attend to a neighbour."""
     survey = load_survey(reproduction)
     neighbour = survey["neighbour"]
     table = frame_of({name: 100 * neighbour.sel(offset=o) for o, name in OFFSETS.items()})
@@ -175,9 +246,9 @@ def _specialists(share: xarray.DataArray) -> list[str]:
     return [head_name(int(layers[layer]), int(head)) for layer, head in places]
 
 
-@exhibit("figure-4", "Focused and broad attention", "Clark et al. (2019), Figure 4 and Section 3.3")
+@exhibit("figure-4", "Figure 4 and Section 3.3")
 def figure_4(reproduction: Reproduction, writer: ExhibitWriter) -> Section:
-    """Entropy of attention, of all tokens and of [CLS]."""
+    """Focused and broad attention."""
     survey = load_survey(reproduction)
     entropy = survey["entropy"]
     uniform = Reference(float(survey["entropy_uniform"]), "uniform attention")
@@ -231,9 +302,9 @@ BY = By("importance_key", GRADIENT_CATEGORIES)
 
 @exhibit(
     "figure-3",
-    "How much the loss depends on attention",
-    "Clark et al. (2019), Figure 3 and Section 3.2",
-    ("gradient",),
+    "Figure 3 and Section 3.2",
+    "gradient",
+    title="How much the loss depends on attention",
 )
 def figure_3(reproduction: Reproduction, writer: ExhibitWriter) -> Section:
     """|∂L/∂α| by layer, for attention to [SEP], to periods and commas, and to all tokens."""

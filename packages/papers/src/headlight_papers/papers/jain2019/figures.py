@@ -1,6 +1,7 @@
 """Figures 2 to 5, how measures agree; 6, permuted attention; 7 and 8, adversarial attention."""
 
 from collections.abc import Callable, Mapping
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -10,13 +11,12 @@ from jaxtyping import Float64
 
 from headlight.reduce.intervals import mean_interval
 from headlight.views.parts import Curve, Drawing, Figure, Section, bars, boxes
-from headlight_papers.papers.exhibit import exhibit
+from headlight_papers.papers.exhibit import ExhibitWriter, exhibits_of
 from headlight_papers.papers.jain2019 import published
 from headlight_papers.papers.jain2019.results import (
     ENCODER_NAMES,
     OF_WHAT,
     PAIR_NAMES,
-    SOURCE,
     Results,
     frame_of,
     load_all,
@@ -24,8 +24,9 @@ from headlight_papers.papers.jain2019.results import (
 )
 from headlight_papers.papers.reproduction import Reproduction
 from headlight_papers.papers.text_classifiers import LARGEST, by_largest
-from headlight_papers.papers.writer import ExhibitWriter
 from headlight_papers.training.text_classifier import Encoder
+
+exhibit = exhibits_of(published.SOURCE, "labelled")
 
 TAU_EDGES = np.linspace(-1, 1, 21)
 BOUND = float(np.log(2))
@@ -38,7 +39,7 @@ FAR = 0.6
 Values = Float64[np.ndarray, " _"]
 
 
-@exhibit("figure-2", "How attention agrees with gradients and leaving out", f"{SOURCE}, Figure 2")
+@exhibit("figure-2", "Figure 2", title="How attention agrees with gradients and leaving out")
 def figure_2(reproduction: Reproduction, writer: ExhibitWriter) -> Section:
     """Histograms of τ over texts, by predicted class."""
     results = load_all(reproduction)
@@ -64,8 +65,8 @@ def figure_2(reproduction: Reproduction, writer: ExhibitWriter) -> Section:
 
 @exhibit(
     "figure-3",
-    "Whether gradients agree with leaving out more than attention does",
-    f"{SOURCE}, Figures 3 to 5",
+    "Figures 3 to 5",
+    title="Whether gradients agree with leaving out more than attention does",
 )
 def figure_3(reproduction: Reproduction, writer: ExhibitWriter) -> Section:
     """Differences of τ on the same text, and those between encoders."""
@@ -119,30 +120,7 @@ def figure_3(reproduction: Reproduction, writer: ExhibitWriter) -> Section:
     )
 
 
-@exhibit("figure-6", "Predictions when attention is permuted", f"{SOURCE}, Figure 6")
-def figure_6(reproduction: Reproduction, writer: ExhibitWriter) -> Section:
-    """The median change of the prediction, against the largest weight."""
-    results = load_all(reproduction)
-    table, draw = _by_weight(results, "permuted", y_label="median TVD", limits=(0.0, 1.0))
-    medians = [float(found["permuted"].median()) for found in results.values()]
-    picture = writer.picture(
-        draw,
-        "How far the prediction of a text moves, the median over 100 permutations of its weights, "
-        "by its largest weight and predicted class. Lines are medians over texts, boxes quartiles, "
-        "whiskers the 5th and the 95th percentile.",
-        f"Medians over texts from {min(medians):.3f} to {max(medians):.3f}.",
-    )
-    return Section(
-        explanation="The weights of all words of a text change places at random, and the states "
-        "that they weigh stay as they are. TVD of two classes is the change of the probability of "
-        "either.",
-        drawings=[picture],
-        tables=[writer.table(table, "Median over texts, by the largest weight")],
-        notes=notes_of(reproduction, results),
-    )
-
-
-@exhibit("figure-7", "How different attention can be", f"{SOURCE}, Figure 7")
+@exhibit("figure-7", "Figure 7", title="How different attention can be")
 def figure_7(reproduction: Reproduction, writer: ExhibitWriter) -> Section:
     """Histograms of the ε-max JSD by predicted class."""
     results = load_all(reproduction)
@@ -168,25 +146,68 @@ def figure_7(reproduction: Reproduction, writer: ExhibitWriter) -> Section:
     )
 
 
-@exhibit("figure-8", "How different attention can be, by the largest weight", f"{SOURCE}, Figure 8")
-def figure_8(reproduction: Reproduction, writer: ExhibitWriter) -> Section:
-    """The ε-max JSD against the largest weight."""
+def by_largest_weight(
+    reproduction: Reproduction,
+    writer: ExhibitWriter,
+    *,
+    column: str,
+    caption: str,
+    explanation: str,
+    **axes: Any,
+) -> Section:
+    """Return the section of a number of texts by the largest weight and the predicted class."""
     results = load_all(reproduction)
-    table, draw = _by_weight(results, "jsd", y_label="ε-max JSD", limits=(0.0, 0.7))
+    table, draw = _by_weight(results, column, **axes)
+    medians = [float(found[column].median()) for found in results.values()]
     picture = writer.picture(
         draw,
-        "ε-max JSD by the largest weight of a text and predicted class. Lines are medians over "
-        "texts, boxes quartiles, whiskers the 5th and the 95th percentile.",
-        "Boxes of ε-max JSD by largest weight.",
+        f"{caption} Lines are medians over texts, boxes quartiles, whiskers the 5th and the 95th "
+        "percentile.",
+        f"Medians over texts from {min(medians):.3f} to {max(medians):.3f}.",
     )
     return Section(
-        explanation="As Figure 7. Where one word has nearly all attention, other attention is "
-        "harder to find that leaves the prediction as it is, unless the prediction does not depend "
-        "on attention.",
+        explanation=explanation,
         drawings=[picture],
         tables=[writer.table(table, "Median over texts, by the largest weight")],
         notes=notes_of(reproduction, results),
     )
+
+
+BY_WEIGHT: tuple[tuple[int, str, dict[str, Any]], ...] = (
+    (
+        6,
+        "Predictions when attention is permuted",
+        {
+            "column": "permuted",
+            "caption": "How far the prediction of a text moves, the median over 100 "
+            "permutations of its weights, by its largest weight and predicted class.",
+            "explanation": "The weights of all words of a text change places at random, and "
+            "the states that they weigh stay as they are. TVD of two classes is the change of "
+            "the probability of either.",
+            "y_label": "median TVD",
+            "limits": (0.0, 1.0),
+        },
+    ),
+    (
+        8,
+        "How different attention can be, by the largest weight",
+        {
+            "column": "jsd",
+            "caption": "ε-max JSD by the largest weight of a text and predicted class.",
+            "explanation": "As Figure 7. Where one word has nearly all attention, other "
+            "attention is harder to find that leaves the prediction as it is, unless the "
+            "prediction does not depend on attention.",
+            "y_label": "ε-max JSD",
+            "limits": (0.0, 0.7),
+        },
+    ),
+)
+figure_6, figure_8 = (
+    exhibit(f"figure-{number}", f"Figure {number}", title=title)(
+        partial(by_largest_weight, **shows)
+    )
+    for number, title, shows in BY_WEIGHT
+)
 
 
 def gain(frame: pandas.DataFrame, pair: str) -> "pandas.Series[float]":

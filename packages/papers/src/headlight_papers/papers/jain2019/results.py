@@ -14,27 +14,25 @@ from headlight.measures import kendall
 from headlight.result import describe
 from headlight.views.parts import Comparison, Section
 from headlight.vocabulary import PARTS
-from headlight_papers.papers.exhibit import exhibit
+from headlight_papers.papers.exhibit import ExhibitWriter, exhibits_of
 from headlight_papers.papers.jain2019 import published
 from headlight_papers.papers.reproduction import Reproduction
 from headlight_papers.papers.text_classifiers import (
+    NUMBERS,
     ClassifierJob,
     TextData,
+    adversaries_of_some,
     drawn_from,
     file_name,
     set_key,
     sets_of,
     trained,
 )
-from headlight_papers.papers.writer import ExhibitWriter
 from headlight_papers.training import one_thread
-from headlight_papers.training.text_classifier import Encoder, TextBatch, TextClassifier, outputs_of
-from headlight_papers.training.text_predictor import (
-    TextPredictor,
-    adversaries,
-    lost_words,
-    permuted_change,
-)
+from headlight_papers.training.text_classifier import Encoder, TextClassifier, outputs_of
+from headlight_papers.training.text_predictor import TextPredictor, lost_words, permuted_change
+
+exhibit = exhibits_of(published.SOURCE, "labelled")
 
 TRIED: tuple[Encoder, ...] = ("lstm", "average", "transformer")
 """Two of the paper's encoders, and ours."""
@@ -49,14 +47,9 @@ PAIRS = {
 }
 """Which measures are compared, by the names of `published.Released`."""
 
-QUALITY = {
-    "f1": ("F1 of the second class on the test part", "1"),
-    "accuracy": ("share of right classes on the test part", "1"),
-    "auc": ("area under the ROC curve on the test part", "1"),
-    "nll": ("negative log-likelihood of the classes on the test part", "nats"),
-}
+QUALITY = ("f1", "accuracy", "auc", "nll")
 VARIABLES = {
-    **QUALITY,
+    **{name: NUMBERS[name] for name in QUALITY},
     "tau": ("Kendall's τ_b of two measures over the words of a text", "1"),
     "p": ("its two-sided p-value", "1"),
     "predicted": ("the class that the model predicts", "1"),
@@ -134,7 +127,8 @@ def _measured(
     found = {name: np.array([row[name] for row in rows]) for name in rows[0]}
     moved = [permuted_change(predictor, generator) for predictor in predictors]
     found["permuted"] = np.concatenate(moved)
-    found |= _adversarial(model, others, found["number"], generator)
+    other = adversaries_of_some(model, others, found["number"].tolist(), generator)
+    found["jsd"], found["moved"] = other
     return found
 
 
@@ -166,23 +160,6 @@ def _compared(predictor: TextPredictor) -> Iterator[dict[str, Any]]:
         }
 
 
-def _adversarial(
-    model: TextClassifier,
-    batches: list[TextBatch],
-    numbers: np.ndarray,
-    generator: torch.Generator,
-) -> dict[str, np.ndarray]:
-    """The most different attention of some of the texts; NaN of the others."""
-    at = {int(number): place for place, number in enumerate(numbers)}
-    found = {name: np.full(len(numbers), np.nan) for name in ("jsd", "moved")}
-    for batch in batches:
-        places = [at[number] for number in batch.numbers.tolist()]
-        other = adversaries(TextPredictor(model, batch), generator)
-        found["jsd"][places] = other.jsd.numpy()
-        found["moved"][places] = other.moved.numpy()
-    return found
-
-
 def _described(
     found: dict[str, np.ndarray], data: TextData, quality: dict[str, float]
 ) -> xarray.Dataset:
@@ -211,7 +188,6 @@ def _described(
     return describe(xarray.Dataset(values, coords=coords), VARIABLES)
 
 
-SOURCE = "Jain and Wallace (2019)"
 ENCODER_NAMES: dict[Encoder, str] = {
     "lstm": "BiLSTM",
     "average": "average",
@@ -258,9 +234,9 @@ def notes_of(reproduction: Reproduction, results: Results) -> list[str]:
     ]
 
 
-@exhibit("table-1", "The sets, and how well they are learnt", f"{SOURCE}, Table 1")
+@exhibit("table-1", "Table 1")
 def table_1(reproduction: Reproduction, writer: ExhibitWriter) -> Section:
-    """Sizes, lengths, and F1, accuracy and AUC of the models."""
+    """The sets, and how well they are learnt."""
     results = load_all(reproduction)
     sets = pandas.DataFrame(
         [
@@ -273,9 +249,9 @@ def table_1(reproduction: Reproduction, writer: ExhibitWriter) -> Section:
     compared = [
         Comparison(
             f"{title}, {ENCODER_NAMES[encoder]}",
-            _released_f1(title, encoder),
+            published.RELEASED[title, encoder].f1,
             float(found["f1"]),
-            note=_paper_f1(title, encoder),
+            note=f"the paper prints {published.PAPER_F1[title]:.2f}" if encoder == "lstm" else "",
             digits=3,
         )
         for (title, encoder), found in results.items()
@@ -318,15 +294,7 @@ def _about_model(title: str, encoder: Encoder, found: xarray.Dataset) -> dict[st
     }
 
 
-def _released_f1(title: str, encoder: Encoder) -> float:
-    return published.RELEASED[title, encoder].f1
-
-
-def _paper_f1(title: str, encoder: Encoder) -> str:
-    return f"the paper prints {published.PAPER_F1[title]:.2f}" if encoder == "lstm" else ""
-
-
-@exhibit("table-2", "Which measures agree on the words that matter", f"{SOURCE}, Table 2")
+@exhibit("table-2", "Table 2", title="Which measures agree on the words that matter")
 def table_2(reproduction: Reproduction, writer: ExhibitWriter) -> Section:
     """τ of attention, gradients and leaving out, with the share of significant ones."""
     results = load_all(reproduction)
@@ -340,9 +308,10 @@ def table_2(reproduction: Reproduction, writer: ExhibitWriter) -> Section:
         ]
     )
     beside = [
-        {
-            "model": f"{title}, {ENCODER_NAMES[encoder]}",
-            **_beside(known, frames[title, encoder]),
+        {"model": f"{title}, {ENCODER_NAMES[encoder]}"}
+        | {
+            column: f"{getattr(known, pair).mean:.2f} / {frames[title, encoder][pair].mean():.2f}"
+            for pair, column in PAIR_NAMES.items()
         }
         for (title, encoder), known in published.RELEASED.items()
         if (title, encoder) in frames
@@ -358,13 +327,6 @@ def table_2(reproduction: Reproduction, writer: ExhibitWriter) -> Section:
         tables=tables,
         notes=notes_of(reproduction, results),
     )
-
-
-def _beside(known: published.Released, frame: pandas.DataFrame) -> dict[str, str]:
-    return {
-        column: f"{getattr(known, pair).mean:.2f} / {frame[pair].mean():.2f}"
-        for pair, column in PAIR_NAMES.items()
-    }
 
 
 def _row(name: str, frame: pandas.DataFrame) -> dict[str, object]:

@@ -281,9 +281,7 @@ def _load_aligner(reproduction: Reproduction[Settings], aligner: str) -> xarray.
     )
 
 
-def _training(
-    reproduction: Reproduction[Settings],
-) -> Iterator[tuple[list[str], list[str]]]:
+def _training(reproduction: Reproduction[Settings]) -> Iterator[tuple[list[str], list[str]]]:
     sources = reproduction.sources
     assert sources.parallel is not None  # noqa: S101 - it has been asked
     pairs = open_parallel(sources.parallel, sources.parallel_target)

@@ -23,7 +23,7 @@ from headlight.views.parts import (
     Table,
     alignment_picture,
 )
-from headlight_papers.papers.exhibit import exhibit
+from headlight_papers.papers.exhibit import ExhibitWriter, exhibits_of, frame_of, head_name
 from headlight_papers.papers.kobayashi2020 import Settings, published
 from headlight_papers.papers.kobayashi2020.aligners import (
     LABELS,
@@ -35,17 +35,13 @@ from headlight_papers.papers.kobayashi2020.aligners import (
     translator_of,
 )
 from headlight_papers.papers.reproduction import Reproduction
-from headlight_papers.papers.writer import ExhibitWriter, frame_of, head_name
+
+exhibit = exhibits_of(published.SOURCE)
 
 
-@exhibit(
-    "head-aer",
-    "Error rates and mean norms of heads",
-    "Kobayashi et al. (EMNLP 2020), Section 5",
-    ("translator", "gold"),
-)
+@exhibit("head-aer", "Section 5 of the version at EMNLP", "translator", "gold")
 def head_aer(reproduction: Reproduction, writer: ExhibitWriter) -> Section:
-    """Whether a head that moves much links words well."""
+    """Error rates and mean norms of heads."""
     found = load_attention(reproduction)
     titles = {step: f"{name}: ρ = {spearman(found, step):.2f}" for step, name in STEPS.items()}
     said = [
@@ -53,7 +49,7 @@ def head_aer(reproduction: Reproduction, writer: ExhibitWriter) -> Section:
         f"which has the highest mean norm, an error rate of {highest_layer(found, step)[1]:.1%}"
         for step, name in STEPS.items()
     ]
-    note = f"Over {_count(found)} heads, {'; '.join(said)}."
+    note = f"Over {int(found['head_mean_norm'].notnull().sum())} heads, {'; '.join(said)}."
     return Section(
         explanation="Each dot is a head: the mean norm of what it moves, over all places of source "
         "and target, and the alignment error rate of its norms. Where ρ is negative, heads that "
@@ -108,10 +104,6 @@ def highest_head(found: xarray.Dataset, step: str) -> tuple[str, Estimate]:
     place = found["head_mean_norm"].argmax(("layer", "head"))
     cell = found.sel(measure="norm", step=step).isel(place)
     return head_name(int(cell["layer"]), int(cell["head"])), estimates(cell, "head_error_rate", ())
-
-
-def _count(found: xarray.Dataset) -> int:
-    return int(found["head_mean_norm"].notnull().sum())
 
 
 def _table(found: xarray.Dataset, writer: ExhibitWriter) -> Table:
@@ -173,27 +165,17 @@ class Example:
     gold: Gold
 
 
-@exhibit(
-    "figure-8",
-    "Soft alignments in layer 2",
-    "Kobayashi et al. (2020), Figure 8 and Section 5",
-    ("translator",),
-)
+@exhibit("figure-8", "Figure 8 and Section 5", "translator")
 def figure_8(reproduction: Reproduction, writer: ExhibitWriter) -> Section:
-    """The layer that is the paper's best one by norms."""
+    """Soft alignments in layer 2."""
     layers = _layers(reproduction)
     chosen = [layer for layer in layers if layer == SECOND] or layers[:1]
     return _content(reproduction, writer, chosen)
 
 
-@exhibit(
-    "figure-13",
-    "Soft alignments in the other layers",
-    "Kobayashi et al. (2020), Figures 13 to 17 and Appendix E",
-    ("translator",),
-)
+@exhibit("figure-13", "Figures 13 to 17 and Appendix E", "translator")
 def figure_13(reproduction: Reproduction, writer: ExhibitWriter) -> Section:
-    """Figures 13 to 17, one layer each, as one exhibit."""
+    """Soft alignments in the other layers."""
     layers = [layer for layer in _layers(reproduction) if layer != SECOND]
     return _content(reproduction, writer, layers)
 

@@ -7,7 +7,7 @@ import xarray
 
 from headlight.findings.estimates import Estimate
 from headlight.views.parts import By, Comparison, Curve, Drawing, Section, Table, bars
-from headlight_papers.papers.exhibit import exhibit
+from headlight_papers.papers.exhibit import ExhibitWriter, exhibits_of, layer_names
 from headlight_papers.papers.kobayashi2020 import Settings, published
 from headlight_papers.papers.kobayashi2020.aligners import (
     FORWARD,
@@ -26,19 +26,15 @@ from headlight_papers.papers.kobayashi2020.aligners import (
     mean_of_layers,
 )
 from headlight_papers.papers.reproduction import Reproduction
-from headlight_papers.papers.writer import ExhibitWriter, layer_names
+
+exhibit = exhibits_of(published.SOURCE)
 
 ATTENTION, INPUTS, ALIGNERS = "attention", "gradients and predictions", "word aligners"
 
 
-@exhibit(
-    "table-3",
-    "Alignment error rates",
-    "Kobayashi et al. (2020), Table 3 and Section 5",
-    ("translator", "gold"),
-)
+@exhibit("table-3", "Table 3 and Section 5", "translator", "gold")
 def table_3(reproduction: Reproduction, writer: ExhibitWriter) -> Section:
-    """The translator's attention, gradients and predictions, and word aligners."""
+    """Alignment error rates."""
     found = load_attention(reproduction)
     inputs = {method.label: load_inputs(reproduction, method) for method in INPUT_METHODS}
     others, missing = all_others(reproduction)
@@ -67,10 +63,7 @@ def table_3(reproduction: Reproduction, writer: ExhibitWriter) -> Section:
             ),
             *_directions(others, writer),
         ],
-        comparisons=[
-            *attention_comparisons(found),
-            *_other_comparisons(inputs, others),
-        ],
+        comparisons=[*attention_comparisons(found), *_other_comparisons(inputs, others)],
         notes=[*alignment_notes(reproduction), *_gradient_notes(reproduction), *missing],
     )
 
@@ -229,14 +222,9 @@ TITLES = {
 }
 
 
-@exhibit(
-    "figure-7",
-    "Alignment error rates by layer",
-    "Kobayashi et al. (2020), Figure 7 and Section 5",
-    ("translator", "gold"),
-)
+@exhibit("figure-7", "Figure 7 and Section 5", "translator", "gold")
 def figure_7(reproduction: Reproduction, writer: ExhibitWriter) -> Section:
-    """Weights against norms, layer by layer."""
+    """Alignment error rates by layer."""
     found = load_attention(reproduction)
     best = [
         f"{LABELS[measure]}, {name}: layer {layer + 1}, {rate:.1%}"
@@ -245,6 +233,10 @@ def figure_7(reproduction: Reproduction, writer: ExhibitWriter) -> Section:
         for layer, rate in [best_layer(found, measure, step)]
     ]
     note = f"Best layers, AER in percent with its interval: {'; '.join(best)}."
+    rates = pandas.DataFrame(published.FIGURE_7) / 100
+    rates.index += 1
+    first = xarray.DataArray(rates, dims=("published_layer", "measure"))
+    first = first.reindex(measure=found["measure"])  # of as many layers as the paper has
     return Section(
         explanation="The alignment error rate of each layer of cross-attention, by the mean weight "
         "of its heads and by the norm of what they move together; bands are intervals of 95%. "
@@ -252,7 +244,7 @@ def figure_7(reproduction: Reproduction, writer: ExhibitWriter) -> Section:
         "the same course; it does not say itself which step it means.",
         drawings=[
             writer.curves(
-                _with_published(found).sel(measure=list(MEASURES)),
+                found.assign(published=first).sel(measure=list(MEASURES)),
                 Curve(
                     "error_rate",
                     panel="{step}",
@@ -281,14 +273,6 @@ def figure_7(reproduction: Reproduction, writer: ExhibitWriter) -> Section:
         comparisons=list(_comparisons(found)),
         notes=[note, *alignment_notes(reproduction)],
     )
-
-
-def _with_published(found: xarray.Dataset) -> xarray.Dataset:
-    """With the rates of the paper's first version, of as many layers as it has."""
-    rates = pandas.DataFrame(published.FIGURE_7) / 100
-    rates.index += 1
-    there = xarray.DataArray(rates, dims=("published_layer", "measure"))
-    return found.assign(published=there.reindex(measure=found["measure"]))
 
 
 def _frame(found: xarray.Dataset) -> pandas.DataFrame:

@@ -13,14 +13,21 @@ from headlight.views.parts import Section
 from headlight_papers.papers.claims import (
     Answer,
     Claim,
+    all_of,
     around,
     claims_content,
     correlation,
-    every,
-    lies,
+    within,
 )
-from headlight_papers.papers.exhibit import Paper, exhibit
-from headlight_papers.papers.kobayashi2020 import Settings, published
+from headlight_papers.papers.exhibit import ExhibitWriter, Paper, arrange, exhibits_of
+from headlight_papers.papers.kobayashi2020 import (
+    Settings,
+    alignment_heads,
+    alignment_rates,
+    published,
+    vector_lengths,
+    weights_and_norms,
+)
 from headlight_papers.papers.kobayashi2020.aligners import (
     KNOWN,
     SMOOTHGRADS,
@@ -36,41 +43,17 @@ from headlight_papers.papers.kobayashi2020.aligners import (
     lowest,
     max_gradients,
 )
-from headlight_papers.papers.kobayashi2020.alignment_heads import (
-    figure_8,
-    figure_13,
-    head_aer,
-    highest_layer,
-    spearman,
-)
-from headlight_papers.papers.kobayashi2020.alignment_rates import figure_7, table_3
-from headlight_papers.papers.kobayashi2020.vector_lengths import (
-    LABELS,
-    categories,
-    figure_9,
-    load_norms,
-    table_1,
-    table_4,
-)
-from headlight_papers.papers.kobayashi2020.weights_and_norms import (
-    figure_3,
-    figure_4,
-    figure_5,
-    figure_6,
-    figure_10,
-    figure_11,
-    figure_12,
-    no_op_heads,
-    table_2,
-)
+from headlight_papers.papers.kobayashi2020.alignment_heads import highest_layer, spearman
+from headlight_papers.papers.kobayashi2020.vector_lengths import LABELS, categories, load_norms
 from headlight_papers.papers.reproduction import Reproduction, text_notes
-from headlight_papers.papers.writer import ExhibitWriter
+
+exhibit = exhibits_of(published.SOURCE)
 
 BINNED = 0.005
 """ρ is that of binned values, and so is off by this at most (docs/numbers.md)."""
 
 
-@exhibit("findings", "Which findings hold", "Kobayashi et al. (2020), Sections 4.1 to 4.3")
+@exhibit("findings", "Sections 4.1 to 4.3", title="Which findings hold")
 def findings(reproduction: Reproduction, writer: ExhibitWriter) -> Section:
     """The three findings of Section 4, each with the rule by which it holds or not."""
     found = load_norms(reproduction)
@@ -93,7 +76,7 @@ def _lengths_vary(found: xarray.Dataset) -> Claim:
         f"average CV of at least {VARIES}",
         f"CV {published.TABLE_1['average'][1].variation:.2f} (Table 1)",
         f"CV {variation:.3f}",
-        lies(variation, least=VARIES),
+        within(variation, least=VARIES),
     )
 
 
@@ -112,7 +95,7 @@ def _cancelled(found: xarray.Dataset) -> list[Claim]:
                 f"{FAR_BELOW} times that of α",
                 "not asked" if there is None else f"ρ {there[1]:.2f} (Table 2)",
                 f"ρ {rho:.3f}; {weight:.1%} of α, {norm:.1%} of ‖αf(x)‖",
-                every(lies(rho, most=-RELATED), lies(left, most=FAR_BELOW)),
+                all_of(within(rho, most=-RELATED), within(left, most=FAR_BELOW)),
                 extension=there is None,
             )
         )
@@ -132,7 +115,7 @@ def _frequency(found: xarray.Dataset) -> Claim:
         f"ρ(rank, ‖f(x)‖) at least {RELATED}, and |ρ(rank, α)| below {RELATED}",
         f"{PUBLISHED_FREQUENCY} (Figure 6)",
         f"ρ {norm:.3f}; of α {weight:.3f}",
-        every(lies(norm, least=RELATED), lies(weight, above=-RELATED, below=RELATED)),
+        all_of(within(norm, least=RELATED), within(weight, above=-RELATED, below=RELATED)),
     )
 
 
@@ -144,9 +127,9 @@ def _more_frequency(found: xarray.Dataset) -> Claim:
         f"ρ(rank, ‖f(x)‖) at least {RELATED}, and above |ρ(rank, α)|",
         f"{PUBLISHED_FREQUENCY} (Figure 6)",
         f"ρ {norm:.3f}; of α {weight:.3f}",
-        every(
-            lies(norm, least=RELATED),
-            *(lies(norm.minus(weight.times(sign)), above=0) for sign in (1, -1)),
+        all_of(
+            within(norm, least=RELATED),
+            *(within(norm.minus(weight.times(sign)), above=0) for sign in (1, -1)),
         ),
     )
 
@@ -174,9 +157,10 @@ ARXIV = "(arXiv v1, Table 3)"
 
 @exhibit(
     "findings-5",
-    "Which findings on word alignment hold",
-    "Kobayashi et al. (2020), Section 5, and the version at EMNLP",
-    ("translator", "gold"),
+    "Section 5, and the version at EMNLP",
+    "translator",
+    "gold",
+    title="Which findings on word alignment hold",
 )
 def findings_5(reproduction: Reproduction, writer: ExhibitWriter) -> Section:
     """The findings of Section 5, each with the rule by which it holds or not."""
@@ -263,7 +247,7 @@ def as_good_as_fast_align(found: xarray.Dataset, others: list[OtherAligner]) -> 
             "of fast_align",
             f"{there[0]}; fast_align {there[1]} {ARXIV}",
             f"{norm:.1%}; it {aligner.rate:.1%}",
-            lies(norm.minus(aligner.rate), most=COMPETITIVE),
+            within(norm.minus(aligner.rate), most=COMPETITIVE),
         )
     ]
 
@@ -280,7 +264,7 @@ def norms_above_gradients(
             "the rate of the best layer by norms (AWI) lies below that of gradients",
             f"{there}; SmoothGrad {published.TABLE_3_OTHERS[method.form]} {ARXIV}",
             f"{_best_rate(found, 'norm', 'input'):.1%}; it {rate:.1%}",
-            lies(rates.minus(rate).simultaneous(units).at(best), below=0),
+            within(rates.minus(rate).simultaneous(units).at(best), below=0),
         )
         for method, rate in gradients.items()
     ]
@@ -314,7 +298,7 @@ def norms_of_heads(found: xarray.Dataset) -> Claim:
         f"ρ of AER and mean norm is at most {-RELATED} with AWI and at least {RELATED} with AWO",
         f"ρ {there['input']:.2f}; AWO {there['output']:.2f} {EMNLP}",
         f"ρ {here['input']:.2f}; AWO {here['output']:.2f}",
-        every(lies(here["input"], most=-RELATED), lies(here["output"], least=RELATED)),
+        all_of(within(here["input"], most=-RELATED), within(here["output"], least=RELATED)),
     )
 
 
@@ -333,7 +317,7 @@ def _is_below(found: xarray.Dataset, one: tuple[str, str], other: tuple[str, str
     rows, columns = np.indices([each.value.size for each in rates])
     apart = rates[0].at(rows).minus(rates[1].at(columns))
     pair = lowest(rates[0]), lowest(rates[1])
-    return lies(apart.simultaneous(independent_units(found)).at(pair), below=0)
+    return within(apart.simultaneous(independent_units(found)).at(pair), below=0)
 
 
 def _is_best(found: xarray.Dataset, layer: int) -> Answer:
@@ -342,7 +326,7 @@ def _is_best(found: xarray.Dataset, layer: int) -> Answer:
     if layer >= rates.value.size:
         return None
     others = [at for at in range(rates.value.size) if at != layer]
-    return every(*(lies(rates.at(layer).minus(rates.at(at)), below=0) for at in others))
+    return all_of(*(within(rates.at(layer).minus(rates.at(at)), below=0) for at in others))
 
 
 PAPER = Paper(
@@ -353,9 +337,15 @@ PAPER = Paper(
     "the published numbers beside ours. Heads have the name that they have everywhere in "
     "Headlight, and the paper's in brackets: L1H3 (2-4) is the fourth head of the second layer. "
     "Layers are numbered as in the paper, from 1.",
-    exhibits=(
-        findings, table_1, figure_3, table_2, figure_4, figure_5, figure_6, table_4, figure_9,
-        figure_10, figure_11, figure_12, no_op_heads, figure_7, figure_8, figure_13, head_aer,
-        table_3, findings_5,
+    exhibits=arrange(
+        "findings table-1 figure-3 table-2 figure-4 figure-5 figure-6 table-4 "
+        "figure-9 figure-10 figure-11 figure-12 no-op figure-7 figure-8 "
+        "figure-13 head-aer table-3 findings-5",
+        findings,
+        findings_5,
+        vector_lengths,
+        weights_and_norms,
+        alignment_heads,
+        alignment_rates,
     ),
-)  # fmt: skip
+)

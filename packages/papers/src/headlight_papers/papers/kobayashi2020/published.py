@@ -8,6 +8,8 @@ of the step which reads it (input, AWI), and that of the step which predicts it 
 
 from typing import NamedTuple
 
+SOURCE = "Kobayashi et al. (2020)"
+
 
 class Dispersion(NamedTuple):
     """A row of Table 1 or 4; the extremes are not given for averages."""
@@ -51,12 +53,7 @@ TABLE_3 = {("weight", "best"): 51.9, ("weight", "mean"): 81.4, ("norm", "best"):
            ("norm", "mean"): 61.6}  # fmt: skip
 """Alignment error rates in percent: of the best layer, and the mean of all layers."""
 
-TABLE_3_OTHERS = {
-    "size": 36.4,
-    "input": 36.4,
-    "fast_align": 28.4,
-    "GIZA++": 21.0,
-}
+TABLE_3_OTHERS = {"size": 36.4, "input": 36.4, "fast_align": 28.4, "GIZA++": 21.0}
 """Of SmoothGrad in the form of Li et al. (2016) and in that of Ding et al. (2019), as these report
 it; of aligners from German to English, as Zenkel et al. (2019) do."""
 

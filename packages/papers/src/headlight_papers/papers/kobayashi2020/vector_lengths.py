@@ -11,7 +11,7 @@ from headlight.errors import UnsupportedModelError
 from headlight.measures import singular_values_of
 from headlight.views.parts import By, Comparison, Curve, Map, Section
 from headlight.vocabulary import RANKS_WITHOUT_FILE
-from headlight_papers.papers.exhibit import exhibit
+from headlight_papers.papers.exhibit import ExhibitWriter, exhibits_of, frame_of, head_name
 from headlight_papers.papers.kobayashi2020 import Settings, published
 from headlight_papers.papers.reproduction import (
     Reproduction,
@@ -20,7 +20,8 @@ from headlight_papers.papers.reproduction import (
     text_settings,
     text_source,
 )
-from headlight_papers.papers.writer import ExhibitWriter, frame_of, head_name
+
+exhibit = exhibits_of(published.SOURCE)
 
 LABELS = {
     "cls": "[CLS]",
@@ -72,9 +73,9 @@ STATISTICS = {"mean": "μ", "std": "σ", "cv": "CV", "max": "max", "min": "min"}
 FORMATS = dict.fromkeys(STATISTICS.values(), ".2f")
 
 
-@exhibit("table-1", "Dispersion of ‖f(x)‖", "Kobayashi et al. (2020), Table 1 and Section 4.1")
+@exhibit("table-1", "Table 1 and Section 4.1")
 def table_1(reproduction: Reproduction, writer: ExhibitWriter) -> Section:
-    """‖f(x)‖ of every head: which vary most and least, and on average."""
+    """Dispersion of ‖f(x)‖."""
     found = load_norms(reproduction)
     frame = extremes(found, "vector_norm")
     return Section(
@@ -99,9 +100,9 @@ def table_1(reproduction: Reproduction, writer: ExhibitWriter) -> Section:
     )
 
 
-@exhibit("table-4", "Dispersion of ‖x‖", "Kobayashi et al. (2020), Table 4 and Appendix A")
+@exhibit("table-4", "Table 4 and Appendix A")
 def table_4(reproduction: Reproduction, writer: ExhibitWriter) -> Section:
-    """‖x‖ of every layer."""
+    """Dispersion of ‖x‖."""
     found = load_norms(reproduction)
     notes = text_notes(reproduction, found)
     explanation = (
@@ -171,13 +172,9 @@ def _alternative(frame: pandas.DataFrame) -> str:
     )
 
 
-@exhibit(
-    "figure-9",
-    "Singular values of f",
-    "Kobayashi et al. (2020), Figure 9 and Appendices A and B",
-)
+@exhibit("figure-9", "Figure 9 and Appendices A and B")
 def figure_9(reproduction: Reproduction[Settings], writer: ExhibitWriter) -> Section:
-    """The singular values of one head of every layer."""
+    """Singular values of f."""
     explanation = (
         "f is affine; with a 1 appended to the vectors it is linear, and its singular values say "
         "how much it stretches vectors of different directions. One head of each layer, drawn at "

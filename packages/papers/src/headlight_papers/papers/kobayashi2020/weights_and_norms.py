@@ -19,11 +19,19 @@ from headlight.views.parts import (
     density,
     weight_and_length,
 )
-from headlight_papers.papers.exhibit import ExhibitSpec, exhibit
+from headlight_papers.papers.exhibit import (
+    ExhibitSpec,
+    ExhibitWriter,
+    exhibits_of,
+    frame_of,
+    head_name,
+    layer_names,
+)
 from headlight_papers.papers.kobayashi2020 import published
 from headlight_papers.papers.kobayashi2020.vector_lengths import BY, LABELS, categories, load_norms
 from headlight_papers.papers.reproduction import Reproduction, text_notes
-from headlight_papers.papers.writer import ExhibitWriter, frame_of, head_name, layer_names
+
+exhibit = exhibits_of(published.SOURCE)
 
 TOTAL_SYMBOLS = {"weight_total": "α", "weighted_norm_total": "‖αf(x)‖"}
 PANELS = {"weight_total": "(a) by weight", "weighted_norm_total": "(b) by norm"}
@@ -32,13 +40,9 @@ SHOWN = 12
 """Heads in the table of those that do nothing."""
 
 
-@exhibit(
-    "figure-3",
-    "Weights and norms by kind of token",
-    "Kobayashi et al. (2020), Figure 3 and Section 4.2",
-)
+@exhibit("figure-3", "Figure 3 and Section 4.2")
 def figure_3(reproduction: Reproduction, writer: ExhibitWriter) -> Section:
-    """Return the figure of special tokens by weights and by norms."""
+    """Weights and norms by kind of token."""
     found = load_norms(reproduction)
     frame = frame_of(
         {
@@ -146,11 +150,7 @@ figure_4, figure_10, figure_11, figure_12 = (
 )
 
 
-@exhibit(
-    "no-op",
-    "Where much weight moves little",
-    "Beyond Kobayashi et al. (2020), after Section 4.2",
-)
+@exhibit("no-op", "Beyond {}, after Section 4.2", title="Where much weight moves little")
 def no_op_heads(reproduction: Reproduction, writer: ExhibitWriter) -> Section:
     """Heads that look at special tokens and take nothing from them."""
     found = load_norms(reproduction)
@@ -204,11 +204,7 @@ SYMBOLS = {"weight": "α", "norm": "‖f(x)‖"}
 RHO: dict[str, Any] = {"y_label": "Spearman's ρ", "references": [Reference(0.0)]}
 
 
-@exhibit(
-    "table-2",
-    "Do weights and norms cancel out?",
-    "Kobayashi et al. (2020), Table 2 and Section 4.2",
-)
+@exhibit("table-2", "Table 2 and Section 4.2", title="Do weights and norms cancel out?")
 def table_2(reproduction: Reproduction, writer: ExhibitWriter) -> Section:
     """Spearman's ρ between α and ‖f(x)‖, over all pairs of a category."""
     found = load_norms(reproduction)
@@ -235,13 +231,7 @@ def table_2(reproduction: Reproduction, writer: ExhibitWriter) -> Section:
                 alternative=", ".join(f"{LABELS[name]} {rho:.2f}" for name, rho in ours.items()),
             )
         ],
-        tables=[
-            writer.table(
-                frame,
-                "All heads together",
-                formats={"pairs": ",", "ρ": ".3f"},
-            )
-        ],
+        tables=[writer.table(frame, "All heads together", formats={"pairs": ",", "ρ": ".3f"})],
         comparisons=[
             Comparison(LABELS[name], rho, ours.get(name), "", f"{pairs:,} pairs there", digits=2)
             for name, (pairs, rho) in published.TABLE_2.items()
@@ -250,9 +240,9 @@ def table_2(reproduction: Reproduction, writer: ExhibitWriter) -> Section:
     )
 
 
-@exhibit("figure-5", "Pairs of α and ‖f(x)‖", "Kobayashi et al. (2020), Figure 5 and Section 4.2")
+@exhibit("figure-5", "Figure 5 and Section 4.2")
 def figure_5(reproduction: Reproduction, writer: ExhibitWriter) -> Section:
-    """A sample of pairs of α and ‖f(x)‖."""
+    """Pairs of α and ‖f(x)‖."""
     found = load_norms(reproduction)
     panels, frames = [], []
     longest = float(found["pairs_sample"].sel(quantity="norm").max())
@@ -285,13 +275,9 @@ def figure_5(reproduction: Reproduction, writer: ExhibitWriter) -> Section:
     )
 
 
-@exhibit(
-    "figure-6",
-    "Frequent tokens have short vectors",
-    "Kobayashi et al. (2020), Figure 6 and Section 4.3",
-)
+@exhibit("figure-6", "Figure 6 and Section 4.3")
 def figure_6(reproduction: Reproduction, writer: ExhibitWriter) -> Section:
-    """Frequency rank against α and ‖f(x)‖, averaged over all heads."""
+    """Frequent tokens have short vectors."""
     found = load_norms(reproduction)
     rho = {name: float(found["frequency_spearman"].sel(quantity=name)) for name in SYMBOLS}
     alternative = "; ".join(

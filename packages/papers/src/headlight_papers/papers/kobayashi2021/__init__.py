@@ -6,6 +6,8 @@ from typing import Annotated, ClassVar, Literal, NamedTuple
 from headlight.settings import Range
 from headlight_papers.papers.settings import TextPaperSettings
 
+SOURCE = "Kobayashi et al. (2021)"
+
 
 @dataclass(frozen=True, kw_only=True)
 class Settings(TextPaperSettings):

@@ -11,8 +11,8 @@ import xarray
 from headlight.findings.estimates import Estimate, estimates
 from headlight.views.parts import By, Comparison, Curve, Section
 from headlight_papers.papers import kobayashi2021 as published
-from headlight_papers.papers.claims import Answer, Claim, claims_content, deny, lies
-from headlight_papers.papers.exhibit import ExhibitSpec, Paper, exhibit
+from headlight_papers.papers.claims import Answer, Claim, claims_content, negate, within
+from headlight_papers.papers.exhibit import ExhibitSpec, ExhibitWriter, Paper, exhibits_of, frame_of
 from headlight_papers.papers.kobayashi2021 import Settings
 from headlight_papers.papers.reproduction import (
     Reproduction,
@@ -20,7 +20,8 @@ from headlight_papers.papers.reproduction import (
     text_settings,
     text_source,
 )
-from headlight_papers.papers.writer import ExhibitWriter, frame_of
+
+exhibit = exhibits_of(published.SOURCE)
 
 METHODS = {
     "weight": "ATTN-W",
@@ -58,13 +59,12 @@ def notes_of(reproduction: Reproduction[Settings], found: xarray.Dataset) -> lis
     return [*text_notes(reproduction, found), masked]
 
 
-SOURCE = "Kobayashi et al. (2021)"
 STATISTICS = {"mean": "mean", "max": "largest", "min": "smallest"}
 
 
-@exhibit("table-2", "Mixing ratios by five ways of looking", f"{SOURCE}, Table 2")
+@exhibit("table-2", "Table 2")
 def table_2(reproduction: Reproduction, writer: ExhibitWriter) -> Section:
-    """Over the tokens and layers: the mean, the largest, the smallest."""
+    """Mixing ratios by five ways of looking."""
     found = load_mixing(reproduction)
     frame = overall(found)
     comparisons = [
@@ -198,10 +198,10 @@ def present(seen: xarray.Dataset, group: Group) -> dict[Any, str]:
 layers, frequency, masks, categories = (
     ExhibitSpec(name, title, source, partial(of_group, name=name), needs)
     for name, title, source, needs in (
-        ("layers", "Mixing by layer", f"{SOURCE}, by layer", ()),
-        ("frequency", "Mixing by frequency", f"{SOURCE}, by frequency", ()),
-        ("masks", "Mixing of masked tokens", f"{SOURCE}, masks", ("masks",)),
-        ("categories", "Mixing by kind of token", f"Beyond {SOURCE}", ()),
+        ("layers", "Mixing by layer", f"{published.SOURCE}, by layer", ()),
+        ("frequency", "Mixing by frequency", f"{published.SOURCE}, by frequency", ()),
+        ("masks", "Mixing of masked tokens", f"{published.SOURCE}, masks", ("masks",)),
+        ("categories", "Mixing by kind of token", f"Beyond {published.SOURCE}", ()),
     )
 )
 
@@ -212,13 +212,13 @@ NOT_READ = "not at hand"
 """The numbers of the paper's figures, and so which way they go."""
 
 
-@exhibit("findings", "Which findings hold", "Kobayashi et al. (2021), Table 2")
+@exhibit("findings", "Table 2", title="Which findings hold")
 def findings(reproduction: Reproduction, writer: ExhibitWriter) -> Section:
     """Each with the rule by which it holds or not."""
     found = load_mixing(reproduction)
     notes = [
         "Of the paper's figures no numbers were at hand: of frequency and masks it is asked, by "
-        "questions of ours, whether there is a difference; they are no findings of the paper.",
+        "questions of ours, whether there is a difference; they are no findings of the paper."
     ]
     return claims_content(writer, judge_claims(found), [*notes, *notes_of(reproduction, found)])
 
@@ -232,14 +232,14 @@ def judge_claims(found: xarray.Dataset) -> list[Claim]:
             f"ATTN-N above {HALF:.0%}, mean over layers",
             _there("norm"),
             f"{ratios['norm']:.1%}",
-            lies(ratios["norm"], above=HALF),
+            within(ratios["norm"], above=HALF),
         ),
         Claim(
             "2. With the residual connection and the norm, a token keeps more than it gets",
             f"ATTNRESLN-N below {HALF:.0%}, mean over layers",
             _there(WHOLE),
             f"{ratios[WHOLE]:.1%}",
-            lies(ratios[WHOLE], below=HALF),
+            within(ratios[WHOLE], below=HALF),
         ),
         _less(ratios, "3. Norms show less mixing than weights", "norm_residual", "weight_residual"),
         _less(ratios, "4. The norm behind the sum takes a little more", WHOLE, "norm_residual"),
@@ -260,7 +260,7 @@ def _less(ratios: dict[str, Estimate], claim: str, less: str, more: str) -> Clai
         f"{METHODS[less]} below {METHODS[more]}, means over layers",
         _there(less, more),
         f"{ratios[less]:.1%} and {ratios[more]:.1%}",
-        lies(ratios[less].minus(ratios[more]), below=0),
+        within(ratios[less].minus(ratios[more]), below=0),
     )
 
 
@@ -308,7 +308,7 @@ def _of_masks(found: xarray.Dataset) -> list[Claim]:
 
 def _differ(first: Estimate, second: Estimate) -> Answer:
     """Whether two numbers are apart; that they are equal no interval can show."""
-    return deny(lies(first.minus(second), least=0, most=0))
+    return negate(within(first.minus(second), least=0, most=0))
 
 
 PAPER = Paper(

@@ -6,6 +6,8 @@ from typing import Annotated, ClassVar, Literal
 from headlight.settings import AtLeast1, Range
 from headlight_papers.papers.settings import AdversaryPaperSettings
 
+SOURCE = "Wiegreffe and Pinter (2019)"
+
 
 @dataclass(frozen=True, kw_only=True)
 class Settings(AdversaryPaperSettings):

@@ -1,7 +1,6 @@
 """Claims of Wiegreffe and Pinter (2019), rules by which they hold, and the exhibits in order."""
 
 from collections.abc import Callable, Iterable, Mapping
-from dataclasses import replace
 
 import pandas
 from numpy.typing import ArrayLike
@@ -11,31 +10,31 @@ from headlight.views.parts import Section
 from headlight_papers.papers.claims import (
     Answer,
     Claim,
+    all_of,
+    any_of,
     claims_content,
-    deny,
     difference,
-    every,
     exact,
-    given,
-    lies,
     mean_of,
-    some,
+    negate,
+    provided,
+    within,
 )
-from headlight_papers.papers.exhibit import Paper, exhibit
+from headlight_papers.papers.exhibit import ExhibitWriter, Paper, arrange, exhibits_of
 from headlight_papers.papers.reproduction import Reproduction
-from headlight_papers.papers.wiegreffe2019 import QUOTED, UNCHECKED, Quoted, Settings
-from headlight_papers.papers.wiegreffe2019.results import frames_of, load_all
-from headlight_papers.papers.wiegreffe2019.tables_and_figures import (
+from headlight_papers.papers.wiegreffe2019 import (
+    QUOTED,
     SOURCE,
-    figure_3,
-    figure_5,
-    notes_of,
-    table_2,
-    table_3,
-    table_4,
+    UNCHECKED,
+    Quoted,
+    Settings,
+    tables_and_figures,
 )
-from headlight_papers.papers.writer import ExhibitWriter
+from headlight_papers.papers.wiegreffe2019.results import frames_of, load_all
+from headlight_papers.papers.wiegreffe2019.tables_and_figures import notes_of
 from headlight_papers.training.text_classifier import Encoder
+
+exhibit = exhibits_of(SOURCE, "labelled")
 
 AS_GOOD = 0.02
 """F1 within which models count as equally good."""
@@ -53,7 +52,7 @@ def needs_attention(rows: pandas.DataFrame) -> Claim:
 
     def judge(models: pandas.DataFrame) -> tuple[Estimate, Answer]:
         lost = difference(_f1(models, "base", "lstm"), _f1(models, "guided", "lstm"))
-        return lost, given(learnt(models, "lstm"), lies(lost, most=AS_GOOD))
+        return lost, provided(learnt(models, "lstm"), within(lost, most=AS_GOOD))
 
     found, answers = _by_set(rows, judge)
     return Claim(
@@ -62,7 +61,7 @@ def needs_attention(rows: pandas.DataFrame) -> Claim:
         "below that with attention of its own",
         _quoted(lambda each: each.base - each.uniform, found),
         f"below by {_written(found)}",
-        some(*answers),
+        any_of(*answers),
     )
 
 
@@ -72,7 +71,7 @@ def carries_over(rows: pandas.DataFrame) -> Claim:
     def judge(models: pandas.DataFrame) -> tuple[Estimate, Answer]:
         of_base, even = (_f1(models, "guided", "average", guide) for guide in ("base", "uniform"))
         gain = difference(of_base, even)
-        return gain, given(learnt(models, "lstm"), lies(gain, above=0))
+        return gain, provided(learnt(models, "lstm"), within(gain, above=0))
 
     found, answers = _by_set(rows, judge)
     return Claim(
@@ -81,7 +80,7 @@ def carries_over(rows: pandas.DataFrame) -> Claim:
         "ones, on every set",
         _quoted(lambda each: each.guided[2] - each.guided[0] if each.guided else None, found),
         f"by {_written(found)}",
-        every(*answers),
+        all_of(*answers),
     )
 
 
@@ -92,8 +91,8 @@ def adversaries_do_not(rows: pandas.DataFrame) -> Claim:
         misled = models[(models.guide == "adversary") & (models.weight > 0)]
         largest = misled[misled.weight == misled.weight.max()]
         found = difference(largest.f1, _f1(models, "guided", "average", "base"))
-        students = every(learnt(models, "lstm"), control_keeps(models, "lstm"))
-        return found, given(students, lies(found, below=0))
+        students = all_of(learnt(models, "lstm"), control_keeps(models, "lstm"))
+        return found, provided(students, within(found, below=0))
 
     found, answers = _by_set(rows, judge)
     return Claim(
@@ -103,7 +102,7 @@ def adversaries_do_not(rows: pandas.DataFrame) -> Claim:
         "learnt to predict as its base does",
         _quoted(lambda each: each.guided[3] - each.guided[2] if each.guided else None, found),
         _written(found, _without_control(rows, "lstm", answers)),
-        every(*answers),
+        all_of(*answers),
     )
 
 
@@ -114,12 +113,14 @@ def adversaries_exist(rows: pandas.DataFrame, encoder: Encoder = "lstm") -> Clai
         seeds, taught = _seeds(models, encoder), _adversaries(models, encoder)
         further = {at: difference([jsd], seeds.jsd) for at, jsd in taught.jsd.items()}
         kept = {at: _is_kept(tvd, models, encoder) for at, tvd in taught.tvd.items()}
-        exists = some(*(every(kept[at], lies(found, above=0)) for at, found in further.items()))
+        exists = any_of(
+            *(all_of(kept[at], within(found, above=0)) for at, found in further.items())
+        )
         # That none exists says something only of students that can learn to predict the same.
-        fair = every(learnt(models, encoder), control_keeps(models, encoder) or exists)
+        fair = all_of(learnt(models, encoder), control_keeps(models, encoder) or exists)
         found = [number for at, number in further.items() if kept[at]]
         none = f"{_nearest(taught)}, {_kept_up_to(models, encoder):.3f} counts)"
-        return max(found, key=lambda each: each.value, default=none), given(fair, exists)
+        return max(found, key=lambda each: each.value, default=none), provided(fair, exists)
 
     found, answers = _by_set(rows, judge)
     of_paper = encoder == "lstm"
@@ -132,7 +133,7 @@ def adversaries_exist(rows: pandas.DataFrame, encoder: Encoder = "lstm") -> Clai
         "is none counts if the TVD of all is clearly above, and the control (λ = 0) has such a TVD",
         "JSD " + _quoted(lambda each: each.jsd, found, sign="") if of_paper else "not asked",
         f"JSD above that of seeds by {_written(found, _without_control(rows, encoder, answers))}",
-        every(*answers),
+        all_of(*answers),
         extension=not of_paper,
     )
 
@@ -150,14 +151,14 @@ def harder_than_single_texts(
         for of_predictions, of_attention in zip(taught.tvd, taught.jsd, strict=True):
             tvd = exact(of_predictions).minus(single["tvd"])
             jsd = single["jsd"].minus(exact(of_attention))
-            worse = every(lies(tvd, above=0), lies(jsd, above=0))
-            as_good = every(lies(tvd, most=0), lies(jsd, most=0))
-            answers.append(True if worse else deny(as_good) if as_good else None)
-            near += [jsd] if lies(tvd, most=0) else []
-        students = every(learnt(models, "lstm"), control_keeps(models, "lstm"))
+            worse = all_of(within(tvd, above=0), within(jsd, above=0))
+            as_good = all_of(within(tvd, most=0), within(jsd, most=0))
+            answers.append(True if worse else negate(as_good) if as_good else None)
+            near += [jsd] if within(tvd, most=0) else []
+        students = all_of(learnt(models, "lstm"), control_keeps(models, "lstm"))
         none = f"{_nearest(taught)}, that of single texts {single['tvd']:.3f})"
         least = min(near, key=lambda each: each.value, default=none)
-        return least, given(students, every(*answers))
+        return least, provided(students, all_of(*answers))
 
     found, answers = _by_set(rows, judge)
     return Claim(
@@ -168,28 +169,28 @@ def harder_than_single_texts(
         "so in its Figure 5",
         "JSD of single texts above that of adversaries with their TVD by "
         f"{_written(found, _without_control(rows, 'lstm', answers))}",
-        every(*answers),
+        all_of(*answers),
     )
 
 
 def learnt(models: pandas.DataFrame, encoder: Encoder) -> Answer:
     """Whether bases tell the classes apart; of one that does not nothing follows."""
     bases = models[(models.kind == "base") & (models.encoder == encoder)]
-    return lies(mean_of(bases.accuracy), least=LEARNT)
+    return within(mean_of(bases.accuracy), least=LEARNT)
 
 
 def control_keeps(models: pandas.DataFrame, encoder: Encoder) -> Answer:
     """Whether a student that is asked for nothing else (λ = 0) predicts as its base does."""
     control = _adversaries(models, encoder, control=True)
     limit = _kept_up_to(models, encoder)
-    return every(*(lies(tvd, most=limit) for tvd in control.tvd))
+    return all_of(*(within(tvd, most=limit) for tvd in control.tvd))
 
 
 def _is_kept(tvd: float, models: pandas.DataFrame, encoder: Encoder) -> Answer:
     """Whether a run predicts as its base does; not if its TVD is clearly above that of seeds."""
-    if lies(tvd, most=_kept_up_to(models, encoder)):
+    if within(tvd, most=_kept_up_to(models, encoder)):
         return True
-    above = lies(difference([tvd], _seeds(models, encoder).tvd), above=0)
+    above = within(difference([tvd], _seeds(models, encoder).tvd), above=0)
     return False if above else None
 
 
@@ -264,7 +265,7 @@ def _quoted(number: Callable[[Quoted], float | None], found: Iterable[str], sign
     return f"{said} ({UNCHECKED})" if said else "other sets"
 
 
-@exhibit("findings", "What the paper concludes, and what is so here", f"{SOURCE}, Sections 3 to 5")
+@exhibit("findings", "Sections 3 to 5", title="What the paper concludes, and what is so here")
 def findings(reproduction: Reproduction, writer: ExhibitWriter) -> Section:
     """The conclusions, each judged by a rule that is stated."""
     rows = frames_of(reproduction)
@@ -294,8 +295,7 @@ PAPER = Paper(
     "attend otherwise. The models are trained here, on other texts and with other vectors than "
     "the paper's, so that directions can be compared, and not digits; those that are finished are "
     "kept, so that an interrupted reproduction goes on from them.",
-    exhibits=tuple(
-        replace(each, needs=("labelled",))
-        for each in (findings, table_2, figure_3, table_3, table_4, figure_5)
+    exhibits=arrange(
+        "findings table-2 figure-3 table-3 table-4 figure-5", findings, tables_and_figures
     ),
 )

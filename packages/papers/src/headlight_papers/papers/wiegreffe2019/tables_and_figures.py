@@ -6,15 +6,15 @@ import xarray
 
 from headlight.reduce.intervals import mean_interval
 from headlight.views.parts import Section, Table, boxes
-from headlight_papers.papers.exhibit import exhibit
+from headlight_papers.papers.exhibit import ExhibitWriter, exhibits_of
 from headlight_papers.papers.reproduction import Reproduction
 from headlight_papers.papers.text_classifiers import LARGEST, PATIENCE, by_largest
 from headlight_papers.papers.trained import LINE, PLANE, lambdas_of, points, with_line
-from headlight_papers.papers.wiegreffe2019 import QUOTED, UNCHECKED
+from headlight_papers.papers.wiegreffe2019 import QUOTED, SOURCE, UNCHECKED
 from headlight_papers.papers.wiegreffe2019.results import IN_CONTEXT, frames_of, load_all
-from headlight_papers.papers.writer import ExhibitWriter
 
-SOURCE = "Wiegreffe and Pinter (2019)"
+exhibit = exhibits_of(SOURCE, "labelled")
+
 ENCODER_NAMES = {"lstm": "LSTM", "transformer": "Transformer", "average": "words alone"}
 OF_WHAT = (
     "F1 is that of the second class on the test part. TVD is ½ Σ |Δp| over both classes, which is "
@@ -57,7 +57,7 @@ def notes_of(reproduction: Reproduction) -> list[str]:
     ]
 
 
-@exhibit("table-2", "Whether attention is needed at all", f"{SOURCE}, Table 2 and Section 3.1")
+@exhibit("table-2", "Table 2 and Section 3.1", title="Whether attention is needed at all")
 def table_2(reproduction: Reproduction, writer: ExhibitWriter) -> Section:
     """F1 of bases, of models trained with uniform attention, and of bases into which it is put."""
     rows = frames_of(reproduction)
@@ -87,9 +87,7 @@ def table_2(reproduction: Reproduction, writer: ExhibitWriter) -> Section:
     )
 
 
-@exhibit(
-    "table-3", "Whether attention is of use to another model", f"{SOURCE}, Table 3 and Section 3.4"
-)
+@exhibit("table-3", "Table 3 and Section 3.4", title="Whether attention is of use to another model")
 def table_3(reproduction: Reproduction, writer: ExhibitWriter) -> Section:
     """F1 of models without context whose attention is given and frozen."""
     rows = frames_of(reproduction)
@@ -139,9 +137,9 @@ def table_3(reproduction: Reproduction, writer: ExhibitWriter) -> Section:
     )
 
 
-@exhibit("table-4", "Models that predict the same and attend otherwise", f"{SOURCE}, Section 4")
+@exhibit("table-4", "Section 4")
 def table_4(reproduction: Reproduction, writer: ExhibitWriter) -> Section:
-    """F1, TVD and JSD of adversaries by λ, beside those of other seeds."""
+    """Models that predict the same and attend otherwise."""
     rows = frames_of(reproduction)
     table = []
     for title in rows.set.unique():
@@ -223,8 +221,8 @@ COLOURS = {"seeds": "#0072b2", "adversary": "#d1500a"}
 
 @exhibit(
     "figure-3",
-    "How far attention differs from seed to seed, and in adversaries",
-    f"{SOURCE}, Figures 3 and 4",
+    "Figures 3 and 4",
+    title="How far attention differs from seed to seed, and in adversaries",
 )
 def figure_3(reproduction: Reproduction, writer: ExhibitWriter) -> Section:
     """JSD to the base against its largest weight, for other seeds and for an adversary."""
@@ -294,12 +292,16 @@ def _medians(texts: pandas.DataFrame) -> pandas.DataFrame:
     return found.reset_index()
 
 
-@exhibit("figure-5", "Attention moved against predictions moved", f"{SOURCE}, Figure 5")
+@exhibit("figure-5", "Figure 5")
 def figure_5(reproduction: Reproduction, writer: ExhibitWriter) -> Section:
-    """JSD over TVD: adversaries by λ, other seeds, uniform attention, adversaries of texts."""
+    """Attention moved against predictions moved."""
     rows, results = frames_of(reproduction), load_all(reproduction)
     texts = [
-        {"kind": "texts", "set": title, "encoder": encoder, **_of_texts(found, encoder)}
+        {"kind": "texts", "set": title, "encoder": encoder}
+        | {
+            name: float(found[f"instance_{name}"].sel(encoder_of=encoder).mean())
+            for name in ("tvd", "jsd")
+        }
         for title, found in results.items()
         for encoder in IN_CONTEXT
     ]
@@ -343,9 +345,3 @@ KINDS = {
     "uniform": "uniform, put in",
     "texts": "of single texts",
 }
-
-
-def _of_texts(found: xarray.Dataset, encoder: str) -> dict[str, float]:
-    """Return the mean distance of the adversaries of single texts."""
-    of = found.sel(encoder_of=encoder)
-    return {name: float(of[f"instance_{name}"].mean()) for name in ("tvd", "jsd")}

@@ -6,6 +6,8 @@ from typing import Annotated, ClassVar
 from headlight.settings import AtLeast1, Range
 from headlight_papers.papers.settings import AdversaryPaperSettings
 
+SOURCE = "Yang (2020)"
+
 
 @dataclass(frozen=True, kw_only=True)
 class Settings(AdversaryPaperSettings):

@@ -13,24 +13,25 @@ from headlight_papers.papers import yang2020 as published
 from headlight_papers.papers.claims import (
     Answer,
     Claim,
+    all_of,
+    any_of,
     claims_content,
     difference,
-    every,
-    given,
-    lies,
     mean_of,
-    some,
+    provided,
+    within,
 )
-from headlight_papers.papers.exhibit import exhibit
+from headlight_papers.papers.exhibit import ExhibitWriter, exhibits_of
 from headlight_papers.papers.reproduction import Reproduction
-from headlight_papers.papers.writer import ExhibitWriter
 from headlight_papers.papers.yang2020.results import (
     chosen_lambdas,
     frame_of,
     load_guided,
     load_sweep,
 )
-from headlight_papers.papers.yang2020.tables_and_figures import SOURCE, notes_of
+from headlight_papers.papers.yang2020.tables_and_figures import notes_of
+
+exhibit = exhibits_of(published.SOURCE, "tagged")
 
 AS_GOOD = 0.01
 """F1 within which models count as equally good; the paper prints two digits."""
@@ -59,10 +60,7 @@ def costs_nothing(rows: pandas.DataFrame, small: float, length: float) -> Claim:
         f"F1 at most {AS_GOOD} below the base's at the paper's λ = 0.2",
         f"{published.ADVERSARY_F1[0.2]:.2f} against {published.ORIGINAL_F1:.2f} (Table 1)",
         f"below by {lost:.3f} ({_named(small, length)})",
-        given(
-            every(learnt(rows), _stands_for(small, length, 0.2)),
-            lies(lost, most=AS_GOOD),
-        ),
+        provided(all_of(learnt(rows), _stands_for(small, length, 0.2)), within(lost, most=AS_GOOD)),
     )
 
 
@@ -74,10 +72,7 @@ def costs_much(rows: pandas.DataFrame, large: float, length: float) -> Claim:
         f"F1 at least {MUCH} below the base's at the paper's λ = 3",
         f"{published.ADVERSARY_F1[3.0]:.2f} against {published.ORIGINAL_F1:.2f} (Table 1)",
         f"below by {lost:.3f} ({_named(large, length)})",
-        given(
-            every(learnt(rows), _stands_for(large, length, 3.0)),
-            lies(lost, least=MUCH),
-        ),
+        provided(all_of(learnt(rows), _stands_for(large, length, 3.0)), within(lost, least=MUCH)),
     )
 
 
@@ -85,7 +80,9 @@ def safe_point(rows: pandas.DataFrame) -> Claim:
     """Figure 1: beyond a KL the tolerance is exhausted, and the model breaks down suddenly."""
     taught = rows[rows.kind == "adversary"]
     groups = [models for _, models in taught.groupby("weight")]
-    largest = max((models.kl for models in groups), key=_mean, default=taught.kl)
+    largest = max(
+        (models.kl for models in groups), key=lambda kl: mean_interval(kl).mean, default=taught.kl
+    )
     steps = [
         (
             float(after.weight.iloc[0]),
@@ -94,9 +91,9 @@ def safe_point(rows: pandas.DataFrame) -> Claim:
         )
         for before, after in pairwise(groups)
     ]
-    answer = some(
+    answer = any_of(
         *(
-            every(lies(growth, least=log(BREAKS_DOWN)), lies(room, below=0))
+            all_of(within(growth, least=log(BREAKS_DOWN)), within(room, below=0))
             for _, growth, room in steps
         )
     )
@@ -113,7 +110,7 @@ def safe_point(rows: pandas.DataFrame) -> Claim:
         f"{SATURATED:.0%} of the largest of the sweep before it does",
         f"at a KL of {published.SAFE_POINT} per entry (Section 5)",
         said,
-        given(learnt(rows), answer),
+        provided(learnt(rows), answer),
     )
 
 
@@ -130,9 +127,9 @@ def guides_as_well(
         f"{published.GUIDED_F1[3.0]:.2f} against {published.GUIDED_F1['base']:.2f}, not frozen "
         "(Table 2)",
         f"below by {lost:.3f} ({_named(large, length)})",
-        given(
-            every(learnt(rows), _stands_for(large, length, 3.0)),
-            lies(lost, least=-AS_GOOD, most=AS_GOOD),
+        provided(
+            all_of(learnt(rows), _stands_for(large, length, 3.0)),
+            within(lost, least=-AS_GOOD, most=AS_GOOD),
         ),
     )
 
@@ -148,7 +145,7 @@ def carries_over(rows: pandas.DataFrame, guided: pandas.DataFrame) -> Claim:
         f"F1 with it at least {AS_GOOD} above that with uniform attention, and each word itself",
         "no control",
         f"above uniform by {even:.3f}, each word itself by {itself:.3f}",
-        given(learnt(rows), every(lies(even, least=AS_GOOD), lies(itself, least=AS_GOOD))),
+        provided(learnt(rows), all_of(within(even, least=AS_GOOD), within(itself, least=AS_GOOD))),
         extension=True,
     )
 
@@ -162,10 +159,7 @@ def beyond_seeds(rows: pandas.DataFrame, small: float, length: float) -> Claim:
         "the JSD at the paper's λ = 0.2 is above that of two bases",
         "no control",
         f"above by {found:.3f} ({_named(small, length)})",
-        given(
-            every(learnt(rows), _stands_for(small, length, 0.2)),
-            lies(found, above=0),
-        ),
+        provided(all_of(learnt(rows), _stands_for(small, length, 0.2)), within(found, above=0)),
         extension=True,
     )
 
@@ -178,12 +172,12 @@ def more_exclusive(tagger: pandas.DataFrame, classifiers: Mapping[str, pandas.Da
         other = _reached(rows)
         bases = rows[rows.kind == "base"].accuracy
         control = rows[(rows.kind == "adversary") & (rows.weight == 0)].tvd
-        fair = every(
+        fair = all_of(
             learnt(tagger),
-            lies(mean_of(bases), least=CLASSIFIES),
-            lies(mean_of(control), most=SAME),
+            within(mean_of(bases), least=CLASSIFIES),
+            within(mean_of(control), most=SAME),
         )
-        answers.append(given(fair, lies(difference(reached, other), below=0)))
+        answers.append(provided(fair, within(difference(reached, other), below=0)))
         said.append(f"{title} {_jsd_reached(rows)}")
     return Claim(
         "7. Attention of tagging is more exclusive (its question)",
@@ -192,7 +186,7 @@ def more_exclusive(tagger: pandas.DataFrame, classifiers: Mapping[str, pandas.Da
         "control (λ = 0) has such a TVD",
         "asked, not answered (Section 1)",
         ", ".join(said),
-        every(*answers),
+        all_of(*answers),
     )
 
 
@@ -214,7 +208,7 @@ def _jsd_reached(rows: pandas.DataFrame) -> str:
 def learnt(rows: pandas.DataFrame) -> Answer:
     """Whether bases tag, and students do that are asked for nothing else (λ = 0)."""
     models = _f1(rows, "base"), _f1(rows, "adversary", 0.0)
-    return every(*(lies(mean_of(found), least=LEARNT) for found in models))
+    return all_of(*(within(mean_of(found), least=LEARNT) for found in models))
 
 
 def _stands_for(weight: float, length: float, paper: float) -> Answer:
@@ -227,10 +221,6 @@ def _named(weight: float, length: float) -> str:
     return f"λ = {weight:g}, which is {weight * length:.3g} in the paper's scale"
 
 
-def _mean(values: "pandas.Series[float]") -> float:
-    return mean_interval(values).mean
-
-
 def _f1(
     rows: pandas.DataFrame, kind: str, weight: float | None = None, guide: str | None = None
 ) -> "pandas.Series[float]":
@@ -240,7 +230,7 @@ def _f1(
     return chosen.f1
 
 
-@exhibit("findings", "What the paper concludes, and what is so here", f"{SOURCE}, Section 5")
+@exhibit("findings", "Section 5", title="What the paper concludes, and what is so here")
 def findings(reproduction: Reproduction, writer: ExhibitWriter) -> Section:
     """The conclusions, each judged by a rule that is stated."""
     sweep = load_sweep(reproduction)

@@ -1,7 +1,7 @@
 """Exhibits of Yang (2020) in order, with those on rankings of words and on classifiers of texts."""
 
 from collections.abc import Iterator, Sequence
-from dataclasses import replace
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -15,9 +15,10 @@ from torch import Tensor
 from headlight.reduce.intervals import mean_interval
 from headlight.result import describe
 from headlight.views.parts import Curve, Section
-from headlight_papers.papers.exhibit import Paper, exhibit
+from headlight_papers.papers.exhibit import ExhibitWriter, Paper, arrange, exhibits_of
 from headlight_papers.papers.reproduction import Reproduction
 from headlight_papers.papers.text_classifiers import (
+    NUMBERS,
     ClassifierJob,
     file_name,
     set_key,
@@ -27,16 +28,15 @@ from headlight_papers.papers.text_classifiers import (
 from headlight_papers.papers.trained import (
     LINE,
     PLANE,
-    Rows,
-    beside,
-    columns_of,
     lambdas_of,
     points,
+    reference_rows,
+    run_table,
+    sweep_jobs,
     with_line,
 )
-from headlight_papers.papers.writer import ExhibitWriter
-from headlight_papers.papers.yang2020 import Settings, claims
-from headlight_papers.papers.yang2020.claims import BREAKS_DOWN, findings
+from headlight_papers.papers.yang2020 import SOURCE, Settings, claims, tables_and_figures
+from headlight_papers.papers.yang2020.claims import BREAKS_DOWN
 from headlight_papers.papers.yang2020.results import (
     Job,
     TaggerTrainer,
@@ -45,18 +45,11 @@ from headlight_papers.papers.yang2020.results import (
     trained_models,
     training_key,
 )
-from headlight_papers.papers.yang2020.tables_and_figures import (
-    SOURCE,
-    figure_1,
-    figure_5,
-    lambda_name,
-    notes_of,
-    shown_weights,
-    table_1,
-    table_2,
-)
+from headlight_papers.papers.yang2020.tables_and_figures import lambda_name, notes_of, shown_weights
 from headlight_papers.papers.yang2020.tagger import TagBatch
 from headlight_papers.training.text_classifier import Encoder, Outputs
+
+exhibit = exhibits_of(SOURCE, "tagged")
 
 VARIABLES = {
     "rho": ("Spearman's ρ of the weights of a row, mean over rows in which it is defined", "1"),
@@ -110,11 +103,10 @@ def compare_rankings(
 def load_rankings(reproduction: Reproduction) -> xarray.Dataset:
     """Adversaries beside their base and beside that of the λ before, and bases of other seeds."""
     seeds, weights = range(reproduction.settings.repeats), lambdas_of(reproduction)
-    bases = [Job("base", seed) for seed in seeds]
-    adversaries = [Job("adversary", seed, one) for seed in seeds for one in weights]
+    stages = sweep_jobs(reproduction, Job)
 
     def make(_: Path) -> xarray.Dataset:
-        trainer = trained_models(reproduction, [bases, adversaries])
+        trainer = trained_models(reproduction, stages)
         rows = [row for seed in seeds for row in _pairs(trainer, seed, weights)]
         coords = {name: ("pair", [row[name] for row in rows]) for name in ("of", "seed", "weight")}
         values = {
@@ -122,7 +114,7 @@ def load_rankings(reproduction: Reproduction) -> xarray.Dataset:
         }
         return describe(xarray.Dataset(values, coords=coords), VARIABLES)
 
-    jobs = [job.name for job in (*bases, *adversaries)]
+    jobs = [job.name for stage in stages for job in stage]
     return reproduction.keep("rankings", "rankings", make, jobs=jobs, **training_key(reproduction))
 
 
@@ -147,13 +139,9 @@ def _pairs(trainer: TaggerTrainer, seed: int, weights: list[float]) -> Iterator[
         yield about | compare_rankings(batches, outputs(Job("base", seed - 1)), base)
 
 
-@exhibit(
-    "rankings",
-    "Rankings of words before the safe point and after",
-    f"{SOURCE}, Section 5, which proposes it",
-)
+@exhibit("rankings", "Section 5, which proposes it")
 def rankings(reproduction: Reproduction, writer: ExhibitWriter) -> Section:
-    """ρ of weights and whether the largest is the same, by λ, beside another seed."""
+    """Rankings of words before the safe point and after."""
     found = load_rankings(reproduction)
     frame = found.mean("head").to_dataframe().reset_index(drop=True)
     taught = frame_of(load_sweep(reproduction))
@@ -218,52 +206,28 @@ def _shown(values: "pandas.Series[float]") -> str:
 
 ENCODER: Encoder = "transformer"
 """Of the classifiers: a layer of self-attention, as the tagger has."""
-EXCLUSIVITY_VARIABLES = {
-    "f1": ("F1 of the second class", "1"),
-    "accuracy": ("share of correct predictions", "1"),
-    "tvd": ("total variation between predictions and the base's", "1"),
-    "agreement": ("share of texts with the base's class", "1"),
-    "kl": ("KL(attention ‖ the base's) of a text", "nats"),
-    "jsd": ("JSD of attention and the base's, of a text", "nats"),
-}
 
 
 def load_classifiers(reproduction: Reproduction, title: str) -> xarray.Dataset:
     """Classifiers of one set on its test part: the same models as of the tagger, alike trained."""
-    seeds = range(reproduction.settings.repeats)
-    bases = [ClassifierJob("base", ENCODER, seed) for seed in seeds]
-    adversaries = [
-        ClassifierJob("adversary", ENCODER, seed, one)
-        for seed in seeds
-        for one in lambdas_of(reproduction)
-    ]
-    jobs = [*bases, *adversaries]
+    stages = sweep_jobs(reproduction, partial(ClassifierJob, encoder=ENCODER))
+    bases, jobs = stages[0], [job for stage in stages for job in stage]
 
     def make(_: Path) -> xarray.Dataset:
-        trainer = trained(reproduction, title, [bases, adversaries])
-        rows: Rows = [
-            *((vars(job), trainer.measured(job)) for job in jobs),
-            *(row for job in bases for row in beside(trainer, job, bases[: job.seed][-1:])),
+        trainer = trained(reproduction, title, stages)
+        rows = [
+            row for job in bases for row in reference_rows(trainer, job, bases[: job.seed][-1:])
         ]
-        columns = {
-            name: ("run", np.array([of["test"].get(name, np.nan) for _, of in rows]))
-            for name in EXCLUSIVITY_VARIABLES
-        }
-        coords = columns_of(rows, "kind", "seed", "weight")
-        return describe(xarray.Dataset(columns, coords=coords), EXCLUSIVITY_VARIABLES)
+        found = run_table(trainer, jobs, rows, NUMBERS)
+        return found.drop_dims("epoch").sel(part="test", drop=True)
 
     name, key = f"classifiers-{file_name(title)}", set_key(reproduction, title)
     return reproduction.keep(name, "classifiers", make, jobs=[job.name for job in jobs], **key)
 
 
-@exhibit(
-    "exclusivity",
-    "Is attention of tagging more exclusive than that of classification?",
-    f"{SOURCE}, Section 1, which asks it",
-    ("labelled",),
-)
+@exhibit("exclusivity", "Section 1, which asks it", "labelled")
 def exclusivity(reproduction: Reproduction, writer: ExhibitWriter) -> Section:
-    """JSD against TVD by λ, of the tagger and of classifiers of each set."""
+    """Is attention of tagging more exclusive than that of classification?"""
     tasks = {claims.TAGGER: frame_of(load_sweep(reproduction))}
     for title in sets_of(reproduction):
         found = load_classifiers(reproduction, title)
@@ -332,8 +296,11 @@ PAPER = Paper(
     "numbers beside ours, which are of other sentences and other vectors: directions can be "
     "compared, and not digits. The models are trained here; those that are finished are kept, so "
     "that an interrupted reproduction goes on from them.",
-    exhibits=tuple(
-        replace(each, needs=("tagged", *each.needs))
-        for each in (findings, table_1, figure_1, rankings, figure_5, table_2, exclusivity)
+    exhibits=arrange(
+        "findings table-1 figure-1 rankings figure-5 table-2 exclusivity",
+        exclusivity,
+        rankings,
+        claims,
+        tables_and_figures,
     ),
 )

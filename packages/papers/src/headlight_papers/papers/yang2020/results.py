@@ -17,10 +17,15 @@ from torch.optim.lr_scheduler import LRScheduler
 
 from headlight.corpora import open_tagged, read_word_vectors, source_state
 from headlight.errors import CorpusError, setting
-from headlight.result import describe
-from headlight_papers.papers.reproduction import Reproduction, begun_folder, signature_of
-from headlight_papers.papers.settings import RESULTS
-from headlight_papers.papers.trained import Rows, beside, columns_of, lambdas_of
+from headlight_papers.papers.reproduction import Reproduction
+from headlight_papers.papers.trained import (
+    Rows,
+    lambdas_of,
+    reference_rows,
+    run_table,
+    sweep_jobs,
+    train_models,
+)
 from headlight_papers.papers.yang2020.tagger import (
     HEADS,
     TagBatch,
@@ -29,10 +34,9 @@ from headlight_papers.papers.yang2020.tagger import (
     prepare_data,
 )
 from headlight_papers.spans import SpanScore, span_score
-from headlight_papers.training import run_stages
-from headlight_papers.training.teacher import Kind, TeacherJob, TeacherTrainer, TrainingConfig
+from headlight_papers.training.teacher import Kind, TeacherJob, TeacherTrainer
 from headlight_papers.training.text_classifier import Attention, Outputs, compare, cross_entropy
-from headlight_papers.training.trainer import AdversarialObjective, TrainingTask, rise_and_fall
+from headlight_papers.training.trainer import TrainingTask, rise_and_fall
 
 Numbers = dict[str, float | list[float]]
 """By name; a list has one for each head."""
@@ -71,7 +75,8 @@ def difference(
     words, cells = 0, 0
     for batch, one, other in zip(batches, outputs, teacher, strict=True):
         real = batch.real
-        for name, values in _compared(batch, one, other).items():
+        log = one.probability.double().clamp_min(1e-300).log().log_softmax(-1)
+        for name, values in compare(one, other, batch.valid, log).items():
             kept = real if values.ndim == 2 else real[:, None]
             total = torch.where(kept, values.double(), 0).sum((0, -1))
             sums[name] = sums.get(name, 0) + total
@@ -80,12 +85,6 @@ def difference(
     found: Numbers = {name: (total / words).tolist() for name, total in sums.items()}
     found["kl_cell"] = float(sums["kl"].mean() / cells)
     return found
-
-
-def _compared(batch: TagBatch, one: Outputs, other: Outputs) -> dict[str, Tensor]:
-    """By word, or by head and word."""
-    log = one.probability.double().clamp_min(1e-300).log().log_softmax(-1)
-    return compare(one, other, batch.valid, log)
 
 
 Plain = Literal["uniform", "identity"]
@@ -176,30 +175,25 @@ def load_sweep(reproduction: Reproduction) -> xarray.Dataset:
     Rows are models, of ``kind`` ``base``, ``adversary``, ``seed`` (the base of another seed beside
     this one) or ``uniform`` (the base with uniform attention, not trained for it).
     """
-    seeds = range(reproduction.settings.repeats)
-    bases = [Job("base", seed) for seed in seeds]
-    adversaries = [
-        Job("adversary", seed, one) for seed in seeds for one in lambdas_of(reproduction)
-    ]
-    return _kept(reproduction, "sweep", [bases, adversaries], ("base", "adversary"), _references)
+    return _kept(reproduction, "sweep", sweep_jobs(reproduction, Job), _references)
 
 
 def load_guided(reproduction: Reproduction) -> xarray.Dataset:
     """Models with attention given, frozen: a base's, an adversary's, uniform, each word itself."""
-    small, large = chosen_lambdas(reproduction)
+    weights = tuple(dict.fromkeys(chosen_lambdas(reproduction)))
     sources: list[tuple[Guide, float | None]] = [
         ("base", None),
-        *(("adversary", one) for one in dict.fromkeys((small, large))),
+        *(("adversary", one) for one in weights),
         ("uniform", None),
         ("identity", None),
     ]
     seeds = range(reproduction.settings.repeats)
     stages = [
         [Job("base", seed) for seed in seeds],  # there already, unless somebody has removed them
-        [Job("adversary", seed, one) for seed in seeds for one in dict.fromkeys((small, large))],
+        [Job("adversary", seed, one) for seed in seeds for one in weights],
         [Job("guided", seed, one, guide) for seed in seeds for guide, one in sources],
     ]
-    return _kept(reproduction, "guided", stages, ("guided",), lambda *_: [])
+    return _kept(reproduction, "guided", stages, lambda *_: [])
 
 
 def chosen_lambdas(reproduction: Reproduction) -> tuple[float, float]:
@@ -223,29 +217,25 @@ def _kept(
     reproduction: Reproduction,
     name: str,
     stages: list[list[Job]],
-    kinds: tuple[Kind, ...],
     more: Callable[[TaggerTrainer, int], Rows],
 ) -> xarray.Dataset:
-    """Models as a result; those that are there already are used again.
-
-    Args:
-        reproduction: on which data.
-        name: of the result.
-        stages: what has to be trained, stage after stage.
-        kinds: those of them that have a row.
-        more: further rows for each seed.
-    """
-    shown = [job for stage in stages for job in stage if job.kind in kinds]
+    """Return models as a result: the guided ones, or else all, and further rows of each seed."""
+    guided = [job for stage in stages for job in stage if job.kind == "guided"]
+    jobs = guided or [job for stage in stages for job in stage]
 
     def make(_: Path) -> xarray.Dataset:
         trainer = trained_models(reproduction, stages)
-        rows = [(vars(job), trainer.measured(job)) for job in shown]
-        for seed in range(reproduction.settings.repeats):
-            rows += more(trainer, seed)
-        return _dataset(rows, trainer.data)
+        seeds = range(reproduction.settings.repeats)
+        references = [row for seed in seeds for row in more(trainer, seed)]
+        data = trainer.data
+        return run_table(trainer, jobs, references, VARIABLES).assign_attrs(
+            row_length=data.row_length,
+            **{f"sentences_{part}": data.sentences(part) for part in data.parts},
+            tags=len(data.tags),
+        )
 
-    jobs = [job.name for job in shown]
-    return reproduction.keep(name, name, make, jobs=jobs, **training_key(reproduction))
+    names = [job.name for job in jobs]
+    return reproduction.keep(name, name, make, jobs=names, **training_key(reproduction))
 
 
 def training_key(reproduction: Reproduction) -> dict[str, Any]:
@@ -263,14 +253,9 @@ def training_key(reproduction: Reproduction) -> dict[str, Any]:
 
 
 def trained_models(reproduction: Reproduction, stages: list[list[Job]]) -> TaggerTrainer:
-    """Taggers, stage after stage; those that are there already are used again."""
-    settings, about = reproduction.settings, training_key(reproduction)
-    folder = begun_folder(reproduction.folder / RESULTS / MODELS, signature_of(None, about))
-    objective = AdversarialObjective(settings.predictions, settings.distance)
-    config = TrainingConfig(settings.epochs, objective, settings.selection)
-    trainer = TaggerTrainer(read_data(reproduction), config, folder)
-    run_stages(trainer, stages, settings.processes, show=reproduction.progress)
-    return trainer
+    """Return the taggers, stage after stage; see `train_models`."""
+    data, key = read_data(reproduction), training_key(reproduction)
+    return train_models(reproduction, TaggerTrainer, data, MODELS, key, stages)
 
 
 def read_data(reproduction: Reproduction) -> TaggingData:
@@ -301,33 +286,5 @@ def _references(trainer: TaggerTrainer, seed: int) -> Rows:
     Each pair once: of one seed beside another all distances are what they are the other way.
     """
     others = [Job("base", seed - 1)] if seed else []
-    return [
-        ({**about, "seed": seed}, of) for about, of in beside(trainer, Job("base", seed), others)
-    ]
-
-
-def _dataset(rows: Rows, data: TaggingData) -> xarray.Dataset:
-    parts = ("dev", "test")
-    heads = range(4)
-    values: dict[str, Any] = {}
-    for name in VARIABLES:
-        per_head = name in ("kl", "jsd")
-        empty = [np.nan] * len(heads) if per_head else np.nan
-        table = [[measured[part].get(name, empty) for part in parts] for _, measured in rows]
-        dims = ("run", "part", "head") if per_head else ("run", "part")
-        values[name] = (dims, np.array(table, dtype=np.float64))
-    curves = [measured.get("curve", {}).get("f1", []) for _, measured in rows]
-    longest = max(map(len, curves))
-    padded = [[*curve, *[np.nan] * (longest - len(curve))] for curve in curves]
-    values["f1_by_epoch"] = (("run", "epoch"), np.array(padded, dtype=np.float64))
-    about = columns_of(rows, "kind", "seed", "weight", "guide")
-    found = xarray.Dataset(values, coords={"part": list(parts), "head": list(heads), **about})
-    described = {
-        **VARIABLES,
-        "f1_by_epoch": ("F1 of spans, strict, on the part that selects", "1"),
-    }
-    return describe(found, described).assign_attrs(
-        row_length=data.row_length,
-        **{f"sentences_{part}": data.sentences(part) for part in data.parts},
-        tags=len(data.tags),
-    )
+    rows = reference_rows(trainer, Job("base", seed), others)
+    return [({**about, "seed": seed}, measured) for about, measured in rows]

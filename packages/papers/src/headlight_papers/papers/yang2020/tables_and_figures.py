@@ -9,10 +9,9 @@ import xarray
 from headlight.reduce.intervals import mean_interval
 from headlight.views.parts import Comparison, Curve, Reference, Section
 from headlight_papers.papers import yang2020 as published
-from headlight_papers.papers.exhibit import exhibit
+from headlight_papers.papers.exhibit import ExhibitWriter, exhibits_of
 from headlight_papers.papers.reproduction import Reproduction
 from headlight_papers.papers.trained import LINE, PLANE, points, with_line
-from headlight_papers.papers.writer import ExhibitWriter
 from headlight_papers.papers.yang2020.results import (
     chosen_lambdas,
     frame_of,
@@ -21,7 +20,8 @@ from headlight_papers.papers.yang2020.results import (
 )
 from headlight_papers.papers.yang2020.tagger import HEADS, WIDTH
 
-SOURCE = "Yang (2020)"
+exhibit = exhibits_of(published.SOURCE, "tagged")
+
 COLUMNS = {
     "f1": "F1",
     "f1_lenient": "F1, conlleval",
@@ -79,9 +79,9 @@ def lambda_name(weight: float) -> str:
     return f"{weight:g}"
 
 
-@exhibit("table-1", "F1 of the base and of adversaries", f"{SOURCE}, Table 1")
+@exhibit("table-1", "Table 1")
 def table_1(reproduction: Reproduction, writer: ExhibitWriter) -> Section:
-    """F1, likelihood and distances by λ, with intervals over seeds."""
+    """F1 of the base and of adversaries."""
     sweep = load_sweep(reproduction)
     rows = frame_of(sweep)
     frame = by_model(rows, float(sweep.attrs["row_length"]))
@@ -170,9 +170,9 @@ def _adversaries(rows: pandas.DataFrame, weight: float) -> pandas.DataFrame:
     return rows[(rows.kind == "adversary") & (rows.weight == weight)]
 
 
-@exhibit("table-2", "F1 of models whose attention is given", f"{SOURCE}, Table 2 and Section 4.3")
+@exhibit("table-2", "Table 2 and Section 4.3")
 def table_2(reproduction: Reproduction, writer: ExhibitWriter) -> Section:
-    """New models with frozen attention of a base, an adversary, uniform, or each word's own."""
+    """F1 of models whose attention is given."""
     rows = frame_of(load_guided(reproduction))
     base = frame_of(load_sweep(reproduction))
     small, large = chosen_lambdas(reproduction)
@@ -212,9 +212,9 @@ def _quality(rows: pandas.DataFrame, kind: str = "") -> dict[str, str]:
 MEDIAN = "median of a λ"
 
 
-@exhibit("figure-1", "Predictions against the divergence of attention", f"{SOURCE}, Figure 1")
+@exhibit("figure-1", "Figure 1")
 def figure_1(reproduction: Reproduction, writer: ExhibitWriter) -> Section:
-    """Gold NLL, agreement and TVD over KL, one dot for each model, and KL by λ."""
+    """Predictions against the divergence of attention."""
     sweep = load_sweep(reproduction)
     rows = frame_of(sweep)
     rows = rows[rows.kind == "adversary"]
@@ -261,13 +261,9 @@ def figure_1(reproduction: Reproduction, writer: ExhibitWriter) -> Section:
     )
 
 
-@exhibit(
-    "figure-5",
-    "Attention moved against predictions moved",
-    f"{SOURCE}, Figure 5, after Wiegreffe and Pinter (2019)",
-)
+@exhibit("figure-5", "Figure 5, after Wiegreffe and Pinter (2019)")
 def figure_5(reproduction: Reproduction, writer: ExhibitWriter) -> Section:
-    """JSD over TVD: adversaries by λ, other seeds, uniform attention, and guided models."""
+    """Attention moved against predictions moved."""
     rows = pandas.concat([frame_of(load_sweep(reproduction)), frame_of(load_guided(reproduction))])
     names = {
         "adversary": "adversaries",

@@ -120,10 +120,7 @@ def _models(result: xr.Dataset) -> Section:
         "on average, in nats. Models that differ in their seed alone say how far apart attention "
         "is without anybody asking for it.",
         WIEGREFFE.format("Section 4"),
-        tables=[
-            Table("models", "Means over seeds", means, formats),
-            _every(result),
-        ],
+        tables=[Table("models", "Means over seeds", means, formats), _every(result)],
     )
 
 
@@ -163,7 +160,9 @@ def _plane(result: xr.Dataset) -> Section:
     def draw() -> Figure:
         series = [_dots(frame, "adversary", "tvd", "jsd"), _curve(frame, "tvd", "jsd")]
         series += [_dots(frame, kind, "tvd", "jsd") for kind in ("seed", "uniform")]
-        series += _instances(result)
+        if "instance_jsd" in result:
+            tvd, jsd = result["instance_tvd"].values, result["instance_jsd"].values
+            series.append(Line(SINGLE, tvd, jsd, marked=True, joined=False))
         panel = LinePanel(
             "",
             series,
@@ -185,14 +184,6 @@ def _plane(result: xr.Dataset) -> Section:
         WIEGREFFE.format("Figure 5"),
         [Drawing("plane", "", "JSD of attention over TVD of predictions.", draw)],
     )
-
-
-def _instances(result: xr.Dataset) -> list[Line]:
-    """Adversaries of single texts, if they were given."""
-    if "instance_jsd" not in result:
-        return []
-    tvd, jsd = result["instance_tvd"].values, result["instance_jsd"].values
-    return [Line(SINGLE, tvd, jsd, marked=True, joined=False)]
 
 
 def _said_of_instances(result: xr.Dataset) -> str:

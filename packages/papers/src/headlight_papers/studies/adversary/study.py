@@ -36,13 +36,14 @@ from headlight.files import Location
 from headlight.reduce import Slots
 from headlight.result import load, refusing_incomplete
 from headlight_papers.studies.adversary import AdversarySettings
-from headlight_papers.studies.adversary.evaluation import (
+from headlight_papers.studies.adversary.students import (
     MEANS,
     AttentionSelection,
+    Job,
+    StudentTrainer,
     Tables,
     evaluate,
 )
-from headlight_papers.studies.adversary.students import Job, StudentTrainer
 from headlight_papers.training import begin_folder, choose_processes, run_stages
 from headlight_papers.training.text_predictor import digest_of, split_texts
 

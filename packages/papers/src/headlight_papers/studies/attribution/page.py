@@ -107,7 +107,8 @@ def _neighbours(result: xr.Dataset) -> Section:
         Curve("by_distance_share", panel="Neighbours by distance", by="distance", percent=True),
     )
 
-    near = np.abs(offsets) <= min(32, _reach(result))
+    observed = np.abs(offsets[result["neighbour_count"].values > 0])
+    near = np.abs(offsets) <= min(32, int(observed.max()) if observed.size else 1)
     draw_offsets = curves(
         result.isel(layer=sorted({0, len(layers) // 2, len(layers) - 1}), offset=near),
         Curve(
@@ -141,12 +142,6 @@ def _neighbours(result: xr.Dataset) -> Section:
             )
         ],
     )
-
-
-def _reach(result: xr.Dataset) -> int:
-    """Return the largest distance of an observed neighbour."""
-    seen = result["offset"].values[result["neighbour_count"].values > 0]
-    return int(np.abs(seen).max()) if seen.size else 1
 
 
 def _exact(result: xr.Dataset) -> Section:

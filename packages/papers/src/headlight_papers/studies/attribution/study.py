@@ -87,11 +87,7 @@ VARIABLES: dict[str, Description] = {
 
 
 def dataset(
-    tally: Tally,
-    layers: Sequence[int],
-    tags: Sequence[str],
-    reach: int,
-    agreed: Mapping[str, Any],
+    tally: Tally, layers: Sequence[int], tags: Sequence[str], reach: int, agreed: Mapping[str, Any]
 ) -> xarray.Dataset:
     """Named arrays of what a run has found.
 
@@ -158,12 +154,7 @@ def _by_distance(found: Mapping[str, Statistics]) -> dict[str, Any]:
 
 
 def _by_offset(
-    name: str,
-    found: Mapping[str, Statistics],
-    seen: str,
-    reach: int,
-    *,
-    without_own: bool = False,
+    name: str, found: Mapping[str, Statistics], seen: str, reach: int, *, without_own: bool = False
 ) -> dict[str, Any]:
     """Totals by relative position, their share of all within reach, and pairs that there are."""
     dims = ("layer", "offset")

@@ -24,119 +24,82 @@ Gender = Literal["masculine", "feminine", "neuter"]
 Person = Literal[1, 2, 3]
 
 
-def _words(text: str) -> list[str]:
-    return text.split()
+def _words(text: str) -> frozenset[str]:
+    return frozenset(text.split())
 
 
-def _by_word(
-    rows: dict[str, tuple[Person, Number | None, Gender | None]],
-) -> dict[str, tuple[Person, Number | None, Gender | None]]:
-    return {word: features for words, features in rows.items() for word in _words(words)}
+def _gendered(masculine: str, feminine: str) -> dict[str, Gender]:
+    genders: dict[Gender, str] = {"masculine": masculine, "feminine": feminine}
+    return {word: gender for gender, words in genders.items() for word in words.split()}
 
 
-PRONOUNS = _by_word(
-    {
-        "i me my mine myself": (1, "singular", None),
-        "we us our ours ourselves": (1, "plural", None),
-        "yourself thou thee thy thine thyself": (2, "singular", None),
-        "you your yours ye": (2, None, None),
-        "yourselves": (2, "plural", None),
-        "he him his himself": (3, "singular", "masculine"),
-        "she her hers herself": (3, "singular", "feminine"),
-        "it its itself this that": (3, "singular", "neuter"),
-        "they them their theirs themselves 'em": (3, "plural", None),
-        "these those": (3, "plural", None),
-        "which what": (3, None, "neuter"),
-        "who whom whose themself": (3, None, None),
-        "one oneself someone somebody anyone anybody everyone everybody nobody": (
-            3,
-            "singular",
-            None,
-        ),
-        "something anything everything nothing": (3, "singular", "neuter"),
-    }
-)
+_PRONOUNS: dict[tuple[Person, Number | None, Gender | None], str] = {
+    (1, "singular", None): "i me my mine myself",
+    (1, "plural", None): "we us our ours ourselves",
+    (2, "singular", None): "yourself thou thee thy thine thyself",
+    (2, None, None): "you your yours ye",
+    (2, "plural", None): "yourselves",
+    (3, "singular", "masculine"): "he him his himself",
+    (3, "singular", "feminine"): "she her hers herself",
+    (3, "singular", "neuter"): "it its itself this that something anything everything nothing",
+    (3, "plural", None): "they them their theirs themselves 'em these those",
+    (3, None, "neuter"): "which what",
+    (3, None, None): "who whom whose themself",
+    (3, "singular", None): "one oneself someone somebody anyone anybody everyone everybody nobody",
+}
+PRONOUNS = {word: features for features, words in _PRONOUNS.items() for word in words.split()}
 """Person, number and gender of pronouns; None where a pronoun does not tell."""
 
-TITLES: dict[str, Gender] = {
-    **dict.fromkeys(
-        _words("mr mister sir lord king prince duke monsieur herr father brother uncle"),
-        "masculine",
-    ),
-    **dict.fromkeys(
-        _words("mrs ms miss lady madam madame queen princess duchess frau sister aunt"), "feminine"
-    ),
-}
+TITLES = _gendered(
+    "mr mister sir lord king prince duke monsieur herr father brother uncle",
+    "mrs ms miss lady madam madame queen princess duchess frau sister aunt",
+)
 """Before names; written without a full stop."""
 
-FIRST_NAMES: dict[str, Gender] = {
-    **dict.fromkeys(
-        _words(
-            """adam albert alexander andrew anthony arthur benjamin brian charles christopher
-            daniel david dennis donald edward eric frank fred gary george harold henry jack
-            jacob james jason jeffrey jerry jim joe john jonathan joseph joshua justin
-            kenneth kevin larry louis mark martin matthew michael mike nicholas oliver oscar
-            patrick paul peter philip raymond richard robert roger ronald samuel scott simon
-            stephen steven thomas timothy tom walter william"""
-        ),
-        "masculine",
-    ),
-    **dict.fromkeys(
-        _words(
-            """alice amanda amelia amy angela ann anna anne barbara betty carol caroline
-            catherine charlotte christine cynthia deborah diana donna dorothy elizabeth ella
-            ellen emily emma eva florence frances grace hannah helen jane janet jennifer
-            jessica joan julia karen kate katherine laura linda lisa lucy margaret maria
-            marie martha mary michelle nancy nicole olivia pamela patricia rachel rebecca
-            rose ruth sandra sarah sharon sophia stephanie susan victoria virginia"""
-        ),
-        "feminine",
-    ),
-}
+FIRST_NAMES = _gendered(
+    """adam albert alexander andrew anthony arthur benjamin brian charles christopher
+    daniel david dennis donald edward eric frank fred gary george harold henry jack
+    jacob james jason jeffrey jerry jim joe john jonathan joseph joshua justin
+    kenneth kevin larry louis mark martin matthew michael mike nicholas oliver oscar
+    patrick paul peter philip raymond richard robert roger ronald samuel scott simon
+    stephen steven thomas timothy tom walter william""",
+    """alice amanda amelia amy angela ann anna anne barbara betty carol caroline
+    catherine charlotte christine cynthia deborah diana donna dorothy elizabeth ella
+    ellen emily emma eva florence frances grace hannah helen jane janet jennifer
+    jessica joan julia karen kate katherine laura linda lisa lucy margaret maria
+    marie martha mary michelle nancy nicole olivia pamela patricia rachel rebecca
+    rose ruth sandra sarah sharon sophia stephanie susan victoria virginia""",
+)
 """Common English first names that are mostly given to one gender."""
 
-NOUNS: dict[str, Gender] = {
-    **dict.fromkeys(
-        _words(
-            """actor boy boyfriend brother chap dad emperor father fellow gentleman grandfather
-            grandson guy husband king lad lord man monk nephew prince sir son stepfather
-            uncle waiter widower men gentlemen"""
-        ),
-        "masculine",
-    ),
-    **dict.fromkeys(
-        _words(
-            """actress aunt daughter empress girl girlfriend grandmother granddaughter lady
-            lass mother mom mum niece nun princess queen sister stepmother waitress widow
-            wife wives woman women"""
-        ),
-        "feminine",
-    ),
-}
+NOUNS = _gendered(
+    """actor boy boyfriend brother chap dad emperor father fellow gentleman grandfather
+    grandson guy husband king lad lord man monk nephew prince sir son stepfather
+    uncle waiter widower men gentlemen""",
+    """actress aunt daughter empress girl girlfriend grandmother granddaughter lady
+    lass mother mom mum niece nun princess queen sister stepmother waitress widow
+    wife wives woman women""",
+)
 """Common nouns for people of one gender."""
 
-PEOPLE = frozenset(
-    _words(
-        """adult artist assistant author baby captain chief child children citizen clerk coach
-        cousin critic customer doctor driver engineer enemy expert friend governor guest
-        hero individual judge kid lawyer leader listener member minister neighbour neighbor
-        nurse officer owner parent participant passenger patient people person player poet
-        police president prisoner professor pupil reader relative scientist senator servant
-        soldier speaker spouse stranger student teacher teenager tourist user victim visitor
-        winner witness worker writer youth"""
-    )
+PEOPLE = _words(
+    """adult artist assistant author baby captain chief child children citizen clerk coach
+    cousin critic customer doctor driver engineer enemy expert friend governor guest
+    hero individual judge kid lawyer leader listener member minister neighbour neighbor
+    nurse officer owner parent participant passenger patient people person player poet
+    police president prisoner professor pupil reader relative scientist senator servant
+    soldier speaker spouse stranger student teacher teenager tourist user victim visitor
+    winner witness worker writer youth"""
 )
 """Common nouns for people of either gender; other common nouns are taken to be things."""
 
-GROUPS = frozenset(
-    _words(
-        """army audience band board class club committee company couple crew crowd family firm
-        government group jury majority minority pair police press public staff team"""
-    )
+GROUPS = _words(
+    """army audience band board class club committee company couple crew crowd family firm
+    government group jury majority minority pair police press public staff team"""
 )
 """Nouns that are singular in form and may be *they*: they agree in number with everything."""
 
-PLURALS = frozenset(_words("children feet geese men mice people teeth wives women"))
+PLURALS = _words("children feet geese men mice people teeth wives women")
 """Plurals that do not end in *s*, or not only."""
 
 
@@ -221,9 +184,10 @@ def attributes(mention: Mention, words: Sequence[str], tags: Sequence[str]) -> A
     inside = [word.casefold().rstrip(".") for word in words[mention.first : mention.last + 1]]
     if mention.kind == "proper":
         plural = "and" in inside
+        genders = (TITLES.get(word) or FIRST_NAMES.get(word) for word in inside)
         return Attributes(
             "plural" if plural else _number(head, tags[mention.head]),
-            None if plural else _gender_of_name(inside),
+            None if plural else next(filter(None, genders), None),
             3,
         )
     return Attributes(_number(head, tags[mention.head]), _gender_of_noun(head), 3)
@@ -237,11 +201,6 @@ def _number(head: str, tag: str) -> Number | None:
     if tag in SINGULAR_TAGS:
         return "singular"
     return "plural" if head.endswith("s") and not head.endswith(SINGULAR_ENDINGS) else "singular"
-
-
-def _gender_of_name(words: Sequence[str]) -> Gender | None:
-    told = (TITLES.get(word) or FIRST_NAMES.get(word) for word in words)
-    return next((gender for gender in told if gender), None)
 
 
 def _gender_of_noun(head: str) -> Gender | None:
@@ -266,7 +225,8 @@ def _singulars(word: str) -> list[str]:
 
 
 def _equal(values: Sequence[Hashable]) -> Alike:
-    codes = _codes(values)
+    numbers = {value: number for number, value in enumerate(dict.fromkeys(values))}
+    codes = np.array([numbers[value] for value in values], dtype=np.int64)
     equal: Alike = np.equal(codes[:, None], codes)
     return equal
 
@@ -275,11 +235,6 @@ def _compatible(values: Sequence[Hashable]) -> Alike:
     unknown = np.array([value is None for value in values], dtype=bool)
     compatible: Alike = _equal(values) | unknown[:, None] | unknown
     return compatible
-
-
-def _codes(values: Sequence[Hashable]) -> np.ndarray:
-    numbers = {value: number for number, value in enumerate(dict.fromkeys(values))}
-    return np.array([numbers[value] for value in values], dtype=np.int64)
 
 
 BASELINES = ("nearest", "head match", "rule-based")

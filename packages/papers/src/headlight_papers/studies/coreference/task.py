@@ -10,7 +10,7 @@ from jaxtyping import Bool, Int64
 
 from headlight.encode import Encoded, Examples, annotate
 from headlight_papers.corpora import CoreferenceDocument, Mention
-from headlight_papers.corpora.spans import EncodedSpan
+from headlight_papers.corpora.coreference import EncodedSpan
 from headlight_papers.studies.coreference import Candidates, TaskSettings
 
 KINDS = ("pronoun", "proper", "nominal")
@@ -224,10 +224,7 @@ def _tags(document: CoreferenceDocument) -> tuple[str, ...]:
 
 def _shift(mention: Mention, first: int) -> Mention:
     return replace(
-        mention,
-        first=mention.first - first,
-        last=mention.last - first,
-        head=mention.head - first,
+        mention, first=mention.first - first, last=mention.last - first, head=mention.head - first
     )
 
 

@@ -23,12 +23,7 @@ from headlight.analysis.classifier_predictions import (
 )
 from headlight.analysis.classifier_study import ClassifierObserver, ClassifierStudy
 from headlight.analysis.variables import Variable, described, long_names, slots_at, with_slots
-from headlight.capture import (
-    AttentionSite,
-    LayerRecord,
-    Replacements,
-    attention_replaced,
-)
+from headlight.capture import AttentionSite, LayerRecord, Replacements, attention_replaced
 from headlight.encode.batch import Batch
 from headlight.measures import jensen_shannon, total_variation
 from headlight.measures.alternatives import AdversarySearch

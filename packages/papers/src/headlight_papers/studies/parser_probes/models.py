@@ -17,9 +17,12 @@ from headlight.files import Location
 from headlight.settings import require_choice
 from headlight.tensor_files import load_tensors, save_tensors
 from headlight_papers.studies.parser_probes import Alignment, TrainingSettings
-from headlight_papers.studies.parser_probes.batches import Maps, ParserBatch, ParserData, Vectors
-from headlight_papers.studies.parser_probes.weighted_maps import (
+from headlight_papers.studies.parser_probes.batches import (
+    Maps,
     OfPositions,
+    ParserBatch,
+    ParserData,
+    Vectors,
     pair_scores,
     weighted_maps,
 )
@@ -102,11 +105,7 @@ class AttentionAndWords(Parser):
     """
 
     def __init__(
-        self,
-        heads: int,
-        dimensions: int,
-        bias: bool = True,
-        align_root: Alignment = "fixed",
+        self, heads: int, dimensions: int, bias: bool = True, align_root: Alignment = "fixed"
     ) -> None:
         super().__init__()
         require_choice("align_root", align_root, Alignment)
@@ -197,9 +196,7 @@ def position_vectors(
     return torch.cat([shifted[:, :1], shifted], dim=1)
 
 
-def distance_features(
-    batch: ParserBatch,
-) -> Float[Tensor, "sentence dependent candidate feature"]:
+def distance_features(batch: ParserBatch) -> Float[Tensor, "sentence dependent candidate feature"]:
     """Return distances ahead and behind, as shares of the sentence; five near places; the root.
 
     All but the last are 0 for the root.
@@ -372,10 +369,7 @@ def mean_loss(model: Parser, data: ParserData, numbers: Sequence[int]) -> float:
 
 
 def _epoch(
-    model: Parser,
-    optimiser: torch.optim.Optimizer,
-    data: ParserData,
-    batches: Iterator[list[int]],
+    model: Parser, optimiser: torch.optim.Optimizer, data: ParserData, batches: Iterator[list[int]]
 ) -> float:
     """One pass; the mean loss per word on the way."""
     total = words = 0.0

@@ -17,13 +17,7 @@ from headlight.analysis.folder import RunFolder, check_disk_space, work_place
 from headlight.analysis.plan import check_repeatable, share_read
 from headlight.analysis.runner import Origin, keep_result
 from headlight.capture import CapturedModel
-from headlight.corpora import (
-    Corpus,
-    Sentence,
-    WordVectors,
-    open_treebank,
-    read_word_vectors,
-)
+from headlight.corpora import Corpus, Sentence, WordVectors, open_treebank, read_word_vectors
 from headlight.corpora.corpus import CorpusCounts
 from headlight.corpora.hub import source_digest
 from headlight.files import Location
@@ -202,7 +196,12 @@ def _probe(
         "training_corpus": signature["train"],
         "vectors": signature["word_vectors"],
         **_attributes((learning, testing), control),
-        "unknown_words": json.dumps([_unknown(each) for each in data]),
+        "unknown_words": json.dumps(
+            [
+                each.words if each.words is None else unknown_share(each.index, each.words)
+                for each in data
+            ]
+        ),
     }
     notes = {**testing.model.origin, **about}
     trainer = ProbeTrainer(
@@ -258,11 +257,6 @@ def _training_data(
         plan = replace(plan, model=control, sites=sites)
         random = extract(plan, place / CONTROL, settings.measures, progress=progress)
     return TrainingData(plan.index, words, maps, random, plan.model.transformer.device)
-
-
-def _unknown(data: TrainingData) -> float | None:
-    """The share of words without a vector."""
-    return None if data.words is None else unknown_share(data.index, data.words)
 
 
 def _attributes(plans: Sequence[WordMapPlan], control: RandomControl | None) -> dict[str, Any]:

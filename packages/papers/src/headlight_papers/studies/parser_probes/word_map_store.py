@@ -161,10 +161,7 @@ def header_path(folder: Path, measure: str) -> Path:
 
 
 def write_header(
-    folder: Path,
-    index: Index,
-    signature: Mapping[str, Any],
-    scale: Float32[np.ndarray, " head"],
+    folder: Path, index: Index, signature: Mapping[str, Any], scale: Float32[np.ndarray, " head"]
 ) -> None:
     """Say what the maps are, which completes a store.
 

@@ -283,11 +283,7 @@ CALIBRATION = 64
 
 
 def extract(
-    plan: WordMapPlan,
-    folder: Path,
-    measures: Sequence[str] = ("weight",),
-    *,
-    progress: bool = True,
+    plan: WordMapPlan, folder: Path, measures: Sequence[str] = ("weight",), *, progress: bool = True
 ) -> dict[str, WordMaps]:
     """The attention of every head between the words of every sentence, by measure, on disk.
 

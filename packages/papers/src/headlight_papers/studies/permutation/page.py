@@ -40,7 +40,7 @@ JAIN = "Jain and Wallace (2019), {}"
 def summary(result: xr.Dataset) -> Summary:
     """Accuracy as it is, and how far predictions move by what attention is replaced by."""
     found: Summary = {"accuracy": float(result["own_accuracy"])}
-    prefix = _widest(result)
+    prefix = next(prefix for prefix in ("", "layer_", "head_") if f"{prefix}tvd" in result)
     for name in map(str, result["change"].values):
         cell = result.sel(change=name)
         found[f"{name}_tvd"] = float(cell[f"{prefix}tvd"].mean())
@@ -56,10 +56,6 @@ def sections(result: xr.Dataset) -> list[Section]:
     if "head_tvd" in result:
         found.append(_heads(result))
     return [*found, _largest(result)]
-
-
-def _widest(result: xr.Dataset) -> str:
-    return next(prefix for prefix in ("", "layer_", "head_") if f"{prefix}tvd" in result)
 
 
 def _settings(result: xr.Dataset) -> str:

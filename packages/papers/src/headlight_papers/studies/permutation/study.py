@@ -50,11 +50,7 @@ VARIABLES = long_names(
         "largest_weight": Variable("mean over rows of the largest weight", interval="share"),
     },
     by={"": ", of all layers at once", "layer_": ", of one layer", "head_": ", of one head"},
-) | long_names(
-    {
-        "points": Variable("largest weight and change of texts, at random"),
-    }
-)
+) | long_names({"points": Variable("largest weight and change of texts, at random")})
 
 
 class PermutationStudy(ClassifierStudy[PermutationSettings]):
@@ -129,10 +125,7 @@ class PermutationObserver(ClassifierObserver[PermutationSettings]):
     """Runs the model on a batch as it is, and then with other attention, again and again."""
 
     def __init__(
-        self,
-        study: PermutationStudy,
-        batch: Batch,
-        examples: Sequence[Classified],
+        self, study: PermutationStudy, batch: Batch, examples: Sequence[Classified]
     ) -> None:
         super().__init__(study, batch, examples)
         self._seen: dict[int, Seen] = {}

@@ -175,11 +175,7 @@ def vectors_signature(
     digest = sha256()
     for example in examples:
         digest.update(json.dumps([example.ids, example.segments]).encode())
-    return {
-        **model.identity(),
-        "embeddings": embeddings,
-        "examples": digest.hexdigest(),
-    }
+    return {**model.identity(), "embeddings": embeddings, "examples": digest.hexdigest()}
 
 
 def vectors_size(examples: Sequence[Encoded], model: CapturedModel) -> int:
@@ -260,11 +256,7 @@ def _finish(folder: Path, made: TokenVectors, signature: Mapping[str, Any]) -> N
     for store in (made.inputs, *made.hidden):
         if isinstance(store, np.memmap):
             store.flush()
-    header = {
-        "layers": len(made.hidden),
-        "lengths": made.lengths.tolist(),
-        "signature": signature,
-    }
+    header = {"layers": len(made.hidden), "lengths": made.lengths.tolist(), "signature": signature}
     files.write(folder / HEADER, json.dumps(header).encode(), error=RunError)
 
 

@@ -94,7 +94,8 @@ def evaluate_maps(
         jobs = []
         for kind, loss in product(settings.maps, settings.losses):
             training = settings.training
-            if _searches_rate(settings, kind):
+            shared = settings.rate_search == "shared" and len(training.rates) > 1
+            if shared and _is_trained(kind, settings):
                 training = _with_best_rate(tokens, kind, loss, settings, cache)
             cases = list(_cases(kind, loss, tokens, settings, training, device))
             jobs.append(_Job(tokens, settings, training, cache, keep, cases))
@@ -158,17 +159,8 @@ def _is_trained(kind: MapKind, settings: TokenIdentitySettings) -> bool:
     return kind == "mlp" or (kind == "linear" and settings.solver == "adam")
 
 
-def _searches_rate(settings: TokenIdentitySettings, kind: MapKind) -> bool:
-    trained = _is_trained(kind, settings)
-    return trained and settings.rate_search == "shared" and len(settings.training.rates) > 1
-
-
 def _with_best_rate(
-    tokens: Tokens,
-    kind: MapKind,
-    loss: Loss,
-    settings: TokenIdentitySettings,
-    cache: JsonCache,
+    tokens: Tokens, kind: MapKind, loss: Loss, settings: TokenIdentitySettings, cache: JsonCache
 ) -> MapTrainingSettings:
     """The settings of training with one learning rate: the best one for the highest layer."""
     highest = (max(tokens.layers),)

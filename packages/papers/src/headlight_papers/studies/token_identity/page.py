@@ -34,7 +34,7 @@ def summary(result: xr.Dataset) -> Summary:
     layer = int(last["layer"])
     found = {
         f"{name}_{loss}_layer_{layer}": float(last.sel(map=name, loss=loss))
-        for name, loss in product(*_kinds(result))
+        for name, loss in product(*(result[axis].values.tolist() for axis in ("map", "loss")))
     }
     return rounded(found)
 
@@ -47,10 +47,6 @@ def sections(result: xr.Dataset) -> list[Section]:
     if "rate_across_mean" in result:
         found.append(_across(result))
     return found
-
-
-def _kinds(result: xr.Dataset) -> tuple[list[str], list[str]]:
-    return [str(name) for name in result["map"].values], [str(n) for n in result["loss"].values]
 
 
 def _plain(result: xr.Dataset) -> xr.Dataset:

@@ -64,9 +64,7 @@ DIMENSIONS = ("map", "loss", "offset", "fraction", "layer", "fold")
 
 
 def identity_dataset(
-    outcomes: Sequence[Outcome],
-    layers: Sequence[int],
-    settings: TokenIdentitySettings,
+    outcomes: Sequence[Outcome], layers: Sequence[int], settings: TokenIdentitySettings
 ) -> xarray.Dataset:
     """Named arrays of identifiability rates, and of how the maps came about."""
     coordinates: dict[str, list[Any]] = {

@@ -254,13 +254,14 @@ def train(
     numbers = range(len(settings.rates))
     histories = [[TrainingHistory(list(weights)) for _ in numbers] for weights in begin]
     training = TrainingData(training.hidden, [prepared(goals, loss) for goals in training.goals])
+    sides: tuple[Sequence[Hidden], Sequence[Goals]] = training.hidden, training.goals
     stacks = [_begun(begin, len(settings.rates))]
     for epoch in range(settings.epochs):
         order = torch.from_numpy(orders(epoch)).to(training.hidden[0].device)
         going: list[Stack] = []
         for stack in stacks:
             for rows in torch.split(order, settings.batch):
-                batch, goals = (_batch(side, stack.groups, rows) for side in _sides(training))
+                batch, goals = (_batch(side, stack.groups, rows) for side in sides)
                 stack.update(model.gradient(stack.weights, batch, goals, loss), settings.rates)
             _note(stack, validation.losses(model, stack.weights, stack.groups), histories)
             going += stack.without(lambda g, r: histories[g][r].is_over(settings.patience))
@@ -278,10 +279,6 @@ def _begun(begin: Sequence[Sequence[Tensor]], rates: int) -> Stack:
         for number in range(len(begin[0]))
     ]
     return Stack(list(range(groups)), [list(range(rates)) for _ in range(groups)], weights)
-
-
-def _sides(material: TrainingData) -> tuple[Sequence[Hidden], Sequence[Goals]]:
-    return material.hidden, material.goals
 
 
 def _batch(
