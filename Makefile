@@ -37,7 +37,7 @@ pip := $(bin)/python -m pip
 
 .DEFAULT_GOAL := help
 .PHONY: help demo models test test-quick test-core slowest test-real install-notebook test-notebook test-lowest check check-format \
-  check-lint check-types check-layers check-budget docs fuzz bench scaling soak pretrain pretrain-translator reproduction \
+  check-lint check-types check-layers check-budget docs site fuzz bench scaling soak pretrain pretrain-translator reproduction \
   pretrained-pages package release try-release clean
 .DELETE_ON_ERROR:
 
@@ -111,6 +111,11 @@ check-budget: $(VENV)/.installed
 docs: $(VENV)/.installed-dev ## build the documentation into build/site
 	$(bin)/mkdocs build --strict
 
+# Of pages to click, with the models of `make models` that are there.
+site: $(VENV)/.installed-dev ## build the documentation with pages to click into build/site
+	OMP_NUM_THREADS=$(WORKERS) $(bin)/python scripts/example_pages.py build/examples
+	HEADLIGHT_EXAMPLES=build/examples $(bin)/mkdocs build --strict
+
 fuzz: $(VENV)/.installed-dev ## feed damaged inputs to all readers, and kill all studies: make fuzz N=100000 SEED=7
 	FUZZ_N=$(or $(N),50000) FUZZ_SEED=$(or $(SEED),$$(date +%s)) \
 	  $(bin)/$(pytest) tests/test_reader_fuzz.py
@@ -162,7 +167,7 @@ try-release: $(VENV)/.installed-dev ## release to an index on this machine, and 
 	$(bin)/python scripts/try_release.py $(if $(PYTHONS),--python $(PYTHONS)) $(if $(OPTIONS),-- $(OPTIONS))
 
 clean: ## remove what was made, except the environment and build/pretrain
-	rm -rf build/demo build/site dist .pytest_cache .ruff_cache .mypy_cache .hypothesis .import_linter_cache
+	rm -rf build/demo build/examples build/site dist .pytest_cache .ruff_cache .mypy_cache .hypothesis .import_linter_cache
 	find src packages tests scripts benchmarks -name __pycache__ -type d -prune -exec rm -rf {} +
 
 # ---------------------------------------------------------------- the environment

@@ -233,6 +233,21 @@ def prediction() -> Any:
     return next(each for each in sections(found.dataset) if each.name == "heads").drawings[0].draw()
 
 
+def door_prediction() -> Any:
+    """Heads that write most into the difference of two logits."""
+    model = headlight.load(head="any")
+    found = model.predict("The cat sat on the [MASK].", target="floor", against="chair")
+    table = found.to_dataframe("head").head(6)
+    rows = [
+        BarRow(
+            f"L{row.layer}H{row.head} from “{row.token}”",
+            [Mark("", row.direct, colour="norm", note=f"{row.direct:+.2f}")],
+        )
+        for row in table.itertuples()
+    ]
+    return bars(rows, x_label="added to the logit of “floor”, less that of “chair”")
+
+
 SENTENCE = (
     "The lighthouse keeper had not slept for two nights when the storm finally reached the "
     "harbour, and nobody in the village knew."
@@ -257,6 +272,22 @@ def door_survey() -> Any:
         model=pretrained("smollm2"), max_examples=24, progress=False, **settings
     )
     return result.headlight.plot("weight_against_norm")
+
+
+def tour_survey() -> Any:
+    """All heads of the embedded model: what goes to [SEP] by weight, and by norm."""
+    return surveyed().headlight.plot("weight_against_norm")
+
+
+def tour_faithfulness() -> Any:
+    """What a prediction loses without the tokens that two maps name."""
+    result = headlight.faithfulness(
+        max_examples=12,
+        max_length=48,
+        maps=("weight", "alti"),
+        progress=False,
+    )
+    return result.headlight.plot("curves")
 
 
 def embedded_translator() -> Any:
@@ -388,6 +419,7 @@ DRAWN: Mapping[str, Callable[[], Any]] = {
         clusters,
         concepts,
         corpora,
+        door_prediction,
         door_survey,
         embedded_model,
         embedded_translator,
@@ -397,6 +429,8 @@ DRAWN: Mapping[str, Callable[[], Any]] = {
         prediction,
         questions,
         results,
+        tour_faithfulness,
+        tour_survey,
     )
 }
 """By the name of the page."""

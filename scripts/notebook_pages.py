@@ -13,6 +13,8 @@ from mkdocs.structure.files import File, Files
 NOTEBOOKS = Path(__file__).parents[1] / "notebooks"
 PICTURES = {"image/png": "png", "image/svg+xml": "svg"}
 STYLE = re.compile(r"<style scoped>.*?</style>\n?", re.DOTALL)
+FRAME = re.compile(r'<table border="1" class="dataframe">')
+"""Of pandas: a table of a class of its own would be drawn without the site's rules."""
 LINK = re.compile(r"\]\((\w+)\.ipynb\)")
 COLOURS = re.compile(r"\x1b\[[0-9;]*m")
 
@@ -55,7 +57,7 @@ class Page:
                 self.pictures[name] = base64.b64decode(drawn) if packed else drawn.encode()
                 return f"![What the cell above has drawn]({name})"
         if "text/html" in data:
-            table = STYLE.sub("", "".join(data["text/html"]))
+            table = FRAME.sub("<table>", STYLE.sub("", "".join(data["text/html"])))
             return re.sub(r"\n\s*", "\n", table).strip()
         text = "".join(output.get("text") or data.get("text/plain", ""))
         return f"```text\n{COLOURS.sub('', text).rstrip()}\n```"

@@ -45,6 +45,12 @@ def test_outputs_are_kept_and_name_no_place(path: Path) -> None:
 
 
 @by_name
+def test_code_fits_the_width_of_a_page(path: Path) -> None:
+    lines = [line for cell in cells(path, "code") for line in "".join(cell["source"]).split("\n")]
+    assert [line for line in lines if len(line) > 80] == []
+
+
+@by_name
 def test_questions_have_hidden_answers(path: Path) -> None:
     text = "\n\n".join("".join(cell["source"]) for cell in cells(path, "markdown"))
     questions = text.count("**Question ")
@@ -69,3 +75,4 @@ def test_it_is_a_page_of_the_documentation(path: Path) -> None:
         assert "".join(cell["source"]) in page.text
     assert set(re.findall(r"\]\(([\w-]+\.(?:png|svg))\)", page.text)) == set(page.pictures)
     assert ".ipynb)" not in page.text
+    assert 'class="dataframe"' not in page.text  # for which the site has no rules

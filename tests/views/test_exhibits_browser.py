@@ -133,6 +133,27 @@ def test_pictures_follow_a_dark_page(tmp_path) -> None:
         assert check_dark_pictures(browser, path) == len(drawn)
 
 
+@pytest.mark.parametrize("case", ["pale", "covered", "as its bar"])
+def test_a_text_that_cannot_be_read_on_a_dark_page_is_noticed(tmp_path, case) -> None:
+    def draw() -> object:
+        figure = lines([LinePanel("A", [Line("a", np.arange(3), np.arange(3))], "x", "y")])
+        axes = figure.axes[0]
+        # A line in strong colours runs through the box of the text.
+        axes.axhline(1, color="black", lw=2)
+        axes.text(1, 1, "hidden", color="#eeeeee" if case == "pale" else "black", va="center")
+        if case != "pale":
+            over = case == "covered"
+            axes.axhspan(0.8, 1.2, color="#dddddd" if over else "black", zorder=9 if over else 1)
+        return figure
+
+    drawn = [Drawing("p", "", "p", draw)]
+    page = section_page(SectionPage("All", "Ours.", [Section("all", "All", "", "", drawn)]))
+    path = tmp_path / "page.html"
+    path.write_text(page, encoding="utf-8")
+    with chromium() as browser, pytest.raises(AssertionError, match="'hidden' has a contrast"):
+        check_dark_pictures(browser, path)
+
+
 def test_on_a_phone_panels_stand_one_below_the_other(tmp_path) -> None:
     x, names = np.arange(3), ["one line", "another line", "a third line", "and a fourth"]
     panels = [LinePanel(name, [Line(each, x, x) for each in names]) for name in "ABC"]

@@ -1,6 +1,7 @@
 """A gallery: its files, what it refuses, and its pages in a real browser, opened from disk."""
 
 import json
+from itertools import permutations
 from pathlib import Path
 
 import numpy as np
@@ -172,9 +173,25 @@ class TestInABrowser:
         shown.page.keyboard.press("[")
         shown.page.wait_for_selector("[data-part=card][data-head=L1H0]")
         shown.page.select_option("select[name=horizontal]", "previous.norm")
-        points = shown.page.locator(".scatter circle title").all_text_contents()
-        assert len(points) == 3
-        assert all("to the previous token, norm" in each for each in points)
+        shown.page.select_option("select[name=vertical]", "previous.weight")
+        heads = [(1, 0), (1, 1), (3, 0)]
+        norms, weights = (
+            [float(hostile["neighbour"].sel(offset=-1, measure=name, layer=at, head=head))
+             for at, head in heads]
+            for name in ("norm", "weight")
+        )  # fmt: skip
+        assert shown.page.locator(".scatter circle title").all_text_contents() == [
+            f"L{at}H{head}: to the previous token, norm {100 * norm:.1f}%, "
+            f"to the previous token, weight {100 * weight:.1f}%"
+            for (at, head), norm, weight in zip(heads, norms, weights, strict=True)
+        ]
+        places = shown.page.locator(".scatter circle").evaluate_all(
+            "all => all.map((each) => [Number(each.getAttribute('cx')), -each.getAttribute('cy')])"
+        )
+        for place, values in zip(zip(*places, strict=True), (norms, weights), strict=True):
+            for one, other in permutations(range(3), 2):
+                if values[one] - values[other] > 0.002:  # the page rounds to tenths of a percent
+                    assert place[one] > place[other]
         shown.page.locator(".scatter circle").nth(2).dispatch_event("click")
         shown.page.wait_for_selector("[data-part=card][data-head=L3H0]")
         assert shown.complaints == []
