@@ -21,7 +21,7 @@ from transformers import (
 )
 
 import headlight
-from headlight.corpora import open_corpus
+from headlight.corpora import Chat, Document, open_corpus
 from headlight.errors import CorpusError, UsageError
 from headlight.reading.model import Model
 from headlight.reading.what_if import Edit, each_head_removed
@@ -41,7 +41,10 @@ FUNCTIONS: dict[str, Callable[..., object]] = {
 }
 COMMANDS = ("read", "routes", "explain", "alternatives", "predict")
 CHAT = [{"role": "user", "content": "Who sat?"}, {"role": "assistant", "content": "The cat."}]
-TEMPLATE = r"apply_chat_template\(messages, tokenize=False\)"
+NO_TEMPLATE, AS_JSON = (
+    "has no chat template; .*--no-template",
+    "is the JSON of a chat; .*--chat FILE",
+)
 SMALL: dict[str, Any] = {
     "hidden_size": 16,
     "num_hidden_layers": 1,
@@ -129,13 +132,16 @@ def model() -> Model:
         (["the cat", ""], "^the second text is empty;"),
         (["the cat", "  "], "^the second text is empty but"),
         ([[""]], "one string, not a list"),
-        ([CHAT], f"^the text is messages of a chat, .*{TEMPLATE}"),
-        ([CHAT[0]], TEMPLATE),
-        ([{"messages": CHAT}], TEMPLATE),
-        ([json.dumps(CHAT)], TEMPLATE),
-        ([json.dumps(CHAT, indent=2)], TEMPLATE),
-        (["\n".join([json.dumps({"messages": CHAT})] * 2)], TEMPLATE),
-        (["the cat", json.dumps(CHAT)], f"^the second text is messages of a chat.*{TEMPLATE}"),
+        ([CHAT], NO_TEMPLATE),
+        ([CHAT[0]], NO_TEMPLATE),
+        ([{"messages": CHAT}], NO_TEMPLATE),
+        ([json.dumps(CHAT)], AS_JSON),
+        ([json.dumps(CHAT, indent=2)], AS_JSON),
+        (["\n".join([json.dumps({"messages": CHAT})] * 2)], AS_JSON),
+        (["the cat", json.dumps(CHAT)], f"^the second text {AS_JSON}"),
+        (["the cat", CHAT], "^the second text is messages of a chat"),
+        ([CHAT, "the cat"], "a chat is read by itself"),
+        ([Chat.of(CHAT, template=False), "the cat"], "a chat is read by itself"),
     ],
 )
 def test_what_is_no_text(model: Model, name: str, texts: list[Any], part: str) -> None:
@@ -171,7 +177,7 @@ def test_a_transcript_and_a_text_to_compare_may_not_be_empty(
         _load(whisper).read("", audio=sound)
 
 
-_load = headlight.load  # the fixture has the name of the package
+_load, _survey = headlight.load, headlight.survey  # the fixture has the name of the package
 
 
 @pytest.mark.parametrize("command", COMMANDS)
@@ -215,24 +221,33 @@ def test_what_only_looks_like_a_name_is_a_text(
     [
         ("a.jsonl", [{"messages": CHAT}], None),
         ("a.jsonl", [{"id": 1, "messages": CHAT}], None),
-        ("a.jsonl", [{"id": 1, "messages": CHAT}], "messages"),
+        ("a.jsonl", [{"id": 1, "chat": CHAT}], "chat"),
         ("a.jsonl", [{"text": "the cat", "messages": CHAT}], "messages"),
-        ("a.jsonl", [{"text": json.dumps(CHAT)}], None),
-        ("a.json", [CHAT], None),
+        ("a.jsonl", [{"chat": {"messages": CHAT}}], None),
     ],
 )
-def test_a_corpus_of_chats_is_refused(
+def test_lines_of_messages_are_chats(
     tmp_path: Path, name: str, rows: list[Any], column: str | None
 ) -> None:
     (tmp_path / name).write_text("".join(json.dumps(row) + "\n" for row in rows))
-    with pytest.raises(
-        CorpusError, match=rf"{name}:1: .*messages of a chat.*{TEMPLATE}"
-    ) as refused:
-        list(open_corpus(tmp_path / name, column=column))
-    named = isinstance(rows[0], dict) and "messages" in rows[0]
-    assert ("the column 'messages'" in str(refused.value)) == named
+    (document,) = open_corpus(tmp_path / name, column=column)
+    assert document == Document(f"{tmp_path / name}:1", document.paragraphs, Chat.of(CHAT))
 
 
-def test_a_list_of_chats_is_refused() -> None:
-    with pytest.raises(CorpusError, match=f"text 0: .*{TEMPLATE}"):
-        list(open_corpus([CHAT]))  # type: ignore[list-item]
+@pytest.mark.parametrize("rows", [[{"text": json.dumps(CHAT)}], [CHAT]])
+def test_a_chat_in_the_place_of_a_text_is_refused(tmp_path: Path, rows: list[Any]) -> None:
+    (tmp_path / "a.jsonl").write_text("".join(json.dumps(row) + "\n" for row in rows))
+    with pytest.raises(CorpusError, match=r"a.jsonl:1: .*chats are read from lines"):
+        list(open_corpus(tmp_path / "a.jsonl"))
+
+
+def test_a_list_of_chats_is_a_corpus() -> None:
+    (document,) = open_corpus([CHAT])  # type: ignore[list-item]
+    assert document.chat == Chat.of(CHAT)
+    with pytest.raises(CorpusError, match=r"text 0: .*from Python as a list of messages each"):
+        list(open_corpus(CHAT))  # type: ignore[arg-type]
+
+
+def test_chats_are_no_paragraphs(tmp_path: Path) -> None:
+    with pytest.raises(CorpusError, match=r"text 0: here is a chat, .*without pairs"):
+        _survey([CHAT], _load(), pairs=True, out=tmp_path / "run")

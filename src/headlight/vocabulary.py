@@ -56,6 +56,15 @@ CATEGORY_LABELS = {
 CATEGORIES = tuple(CATEGORY_LABELS)
 """Token categories; an index into this tuple stands for one of them."""
 
+ROLES = ("system", "user", "assistant")
+"""Whose the messages of a chat are."""
+
+TEMPLATE = "template"
+"""The segment of all that is no content of a message."""
+
+SEGMENTS = (TEMPLATE, *ROLES)
+"""Named segments of a chat."""
+
 NEIGHBOURS = {"previous": -1, "current": 0, "next": 1}
 """Where a neighbour is, counted from the attending position."""
 

@@ -11,11 +11,16 @@ Array = NDArray[np.float64]
 OFFSETS = range(-8, 9)
 EDGES = [0, 1, 2, 4, 8, 16, 32, 64, 128, 256, 512, 1024, 2048, 4096, 8192, 16384]
 FAR = 1000
+SEGMENTS = ("template", "system", "user", "assistant")
 CLS, SEP, PUNCTUATION, OTHER = range(4)
 
 
 def keys_of(
-    ids: Sequence[int], words: Sequence[int], classes: Sequence[int], function: Sequence[int]
+    ids: Sequence[int],
+    words: Sequence[int],
+    classes: Sequence[int],
+    function: Sequence[int],
+    segments: Sequence[str] = (),
 ) -> dict[str, list[list[int] | None]]:
     """For every behaviour, and every query, the keys it means; None where it is not asked."""
     size = len(ids)
@@ -40,6 +45,9 @@ def keys_of(
     found["induction"] = [[j + 1 for j in before(i)] or None for i in range(size)]
     found["subword"] = [[j for j in range(i) if beside(i, j)] or None for i in range(size)]
     found["function_words"] = [functions if function else None] * size
+    for name in SEGMENTS:
+        own = [j for j, segment in enumerate(segments) if segment == name]
+        found[name] = [own if segments else None] * size
     for offset in OFFSETS:
         found[f"at {offset}"] = [
             [i + offset] if 0 <= i + offset < size else [] for i in range(size)
@@ -72,6 +80,7 @@ def of_text(
     function: Sequence[int],
     *,
     share: bool,
+    segments: Sequence[str] = (),
 ) -> dict[str, dict[str, Array]]:
     """The sums of one text by head: what was given, of how many queries, and without the first.
 
@@ -82,8 +91,9 @@ def of_text(
         classes: The categories of the tokens.
         function: Ids of function words.
         share: Whether rows are shares already.
+        segments: The named segments of the tokens, where they are of some.
     """
-    meant = keys_of(ids, words, classes, function)
+    meant = keys_of(ids, words, classes, function, segments)
     hits = {"copy": copies(ids, classes, 0), "copy_far": copies(ids, classes, FAR)}
     heads = [_of_head(matrix, meant, hits, share) for matrix in score]
     return {

@@ -1,5 +1,6 @@
 """What heads do, against plain loops."""
 
+from dataclasses import replace
 from types import SimpleNamespace
 
 import numpy as np
@@ -18,7 +19,7 @@ from headlight.studies.survey import SurveySettings, behaviours
 from headlight.studies.survey.behaviours import BehaviourCounter, numbers
 from headlight.studies.survey.part import OnePass
 from headlight.studies.survey.study import run as survey
-from headlight.vocabulary import CATEGORIES, DISTANCES, RELATIVE, measure
+from headlight.vocabulary import CATEGORIES, DISTANCES, RELATIVE, SEGMENTS, measure
 from studies import behaviours_naive as naive
 from studies.intervals import agrees
 from studies.models import documents, subject, texts
@@ -28,6 +29,8 @@ from studies.test_numbers import _corpus, examples_of
 MEASURES = ("weight", "norm", "effective")
 FUNCTION = (3, 4)
 HEADS = 2
+PLAIN = [name for name in names_of_behaviours() if name not in SEGMENTS]
+"""Of texts without named segments."""
 NAIVE_NAMES = [
     *names_of_behaviours(),
     *(f"at {o}" for o in RELATIVE),
@@ -46,7 +49,11 @@ def examples(draw: st.DrawFn) -> list[Encoded]:
         kinds = draw(st.lists(st.sampled_from([3, 3, 3, 3, 0, 1, 2]), min_size=size, max_size=size))
         words = np.cumsum(steps).tolist()
         words = [-1 if kind < 2 else word for kind, word in zip(kinds, words, strict=True)]
-        made.append(Encoded(str(number), ids, (0,) * size, tuple(kinds), tuple(words)))
+        example = Encoded(str(number), ids, (0,) * size, tuple(kinds), tuple(words))
+        if size > 1 and draw(st.booleans()):  # of one token nothing is left without the first
+            names = draw(st.lists(st.sampled_from(SEGMENTS), min_size=size, max_size=size))
+            example = replace(example, segment_names=tuple(names))
+        made.append(example)
     return made
 
 
@@ -93,7 +100,7 @@ def counted(batch_of, scores, kind: str, block: int, one_pass: bool = False) -> 
 def in_one_pass(counter, batch, score: torch.Tensor, name: str, first: int):
     """What the compiled loop finds; None without numba, which leaves the other way to be tested."""
     members = membership(batch.category, len(CATEGORIES))
-    words = counter.word_classes[0][..., None].float()
+    words = torch.stack(counter.word_classes, -1).float()
     look = OnePass(
         Positions(batch.category, batch.lengths), torch.cat([members, words], -1), (-1, 0, 1)
     ).look
@@ -148,6 +155,7 @@ def test_every_number_is_that_of_the_definition(encoded, seed, side, kind, block
                 sums = naive.of_text(
                     score[text, :, own, own].numpy(), example.ids, example.words,
                     example.categories, FUNCTION, share=measure(name).share,
+                    segments=example.segment_names,
                 )  # fmt: skip
                 alone.append(sums)
             assert_as_defined(
@@ -230,7 +238,7 @@ def _assert_result(here, expected):
     """The variables of one measure of one layer."""
     close = {"rtol": 1e-4, "atol": 1e-5}
     for dim, labels in (
-        ("behaviour", {name: name for name in names_of_behaviours()}),
+        ("behaviour", {name: name for name in PLAIN}),
         ("relative", {offset: f"at {offset}" for offset in RELATIVE}),
         ("distance", {edge: f"from {edge}" for edge in DISTANCES}),
     ):
@@ -250,7 +258,7 @@ def _assert_result(here, expected):
 
 def _assert_intervals(here, alone):
     """Those of ratios of sums over texts, of the weights of one layer."""
-    for name in names_of_behaviours():
+    for name in PLAIN:
         agrees(here.sel(behaviour=name), "behaviour_rest", *naive.without_first(alone, name))
     for end, part in (("", "with"), ("_rest", "without")):
         zero, one = (naive.powers(alone, part, power) for power in range(2))

@@ -22,6 +22,7 @@ from headlight.capture import AttributionSettings, FrozenMap, LayerRecord, Place
 from headlight.capture.captured_model import CapturedModel
 from headlight.capture.one_text import capture_one
 from headlight.capture.residual_stream import ResidualSite, followed, hooked
+from headlight.corpora.text.chats import Readable
 from headlight.encode import Encoded
 from headlight.errors import UnsupportedModelError
 from headlight.measures import Scores
@@ -49,7 +50,7 @@ Map = Float[Tensor, "query key"]
 
 def layer_maps(
     model: CapturedModel,
-    text: str | Encoded,
+    text: Readable | Encoded,
     names: Sequence[str],
     *,
     pair: str | None = None,
@@ -176,7 +177,7 @@ def _kept(found: Map) -> Map:
 
 def input_maps(
     model: CapturedModel,
-    text: str | Encoded,
+    text: Readable | Encoded,
     methods: Sequence[str],
     *,
     pair: str | None = None,

@@ -15,6 +15,7 @@ from headlight.capture import AttentionSite, AttributionSettings, CapturedModel,
 from headlight.capture.attribution_run import Run, portions, prepared, refusing, squared_moves
 from headlight.capture.network_slopes import token_parts
 from headlight.capture.one_text import one_text
+from headlight.corpora.text.chats import Readable
 from headlight.encode import Encoded
 from headlight.errors import UnsupportedModelError, UsageError
 from headlight.settings import require_place
@@ -131,7 +132,10 @@ class Subject:
 
 
 def subject_of(
-    model: CapturedModel, text: str | Encoded, pair: str | None = None, kind: Kind | None = None
+    model: CapturedModel,
+    text: Readable | Encoded,
+    pair: str | None = None,
+    kind: Kind | None = None,
 ) -> Subject:
     """The text, and the encoder alone where the model has a decoder that reads another text.
 

@@ -30,6 +30,7 @@ from headlight.capture.objectives import (
 )
 from headlight.capture.record import AttentionSite, LayerRecord
 from headlight.corpora.text import require_text
+from headlight.corpora.text.chats import Chat, Readable, as_read
 from headlight.encode import Encoded, encode_one
 from headlight.errors import CaptureError, CorpusError, MissingHeadError, UsageError, setting
 from headlight.vocabulary import Kinds
@@ -39,7 +40,7 @@ T = TypeVar("T")
 
 def one_text(
     model: CapturedModel,
-    text: str,
+    text: Readable,
     pair: str | None,
     kind: Kinds | None,
     *,
@@ -50,17 +51,19 @@ def one_text(
 
     Args:
         model: the model.
-        text: what it reads.
+        text: what it reads; a chat, or a list of its messages, is written by the template.
         pair: a second text: the second segment, or the decoder's text in an encoder-decoder model.
         kind: the attention that is asked for, if any in particular.
         purpose: what needs the text, for the refusal of a model without a tokenizer.
         predicts: whether the model is to predict, which no encoder of an encoder-decoder does.
 
     Raises:
-        UsageError: no tokenizer, no text or one that is empty or too long, messages of a chat, no
-            second text where one is needed, or the model reads something else.
+        UsageError: no tokenizer, no text or one that is empty or too long, a chat that cannot be
+            read, no second text where one is needed, or the model reads something else.
     """
-    require_text(text, "text")
+    subject = as_read(text)
+    if not isinstance(subject, Chat):
+        require_text(subject, "text")
     if pair is not None:
         require_text(pair, "second text")
     require_reader(model)
@@ -75,7 +78,7 @@ def one_text(
             raise UsageError(f"{kind} attention of {model.name} needs a second text; give one.")
         model = model.encoder()
     start = model.decoder_start
-    example = encode_one(tokenizer, text, pair, max_length=model.longest, decoder_start=start)
+    example = encode_one(tokenizer, subject, pair, max_length=model.longest, decoder_start=start)
     return model, example
 
 

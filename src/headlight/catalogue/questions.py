@@ -12,6 +12,7 @@ from importlib import import_module
 from types import ModuleType
 from typing import Annotated, Any
 
+from headlight.corpora.text.chats import Readable
 from headlight.settings import AtLeast0, Range, Settings, accepted, default_of
 from headlight.settings.base import AlternativeSettings
 from headlight.settings.flow import AttributionSettings, Slope
@@ -140,7 +141,7 @@ class Question:
         return inspect.Signature(
             [
                 inspect.Parameter("model", beside),
-                inspect.Parameter("text", beside, annotation=str),
+                inspect.Parameter("text", beside, annotation=Readable),
                 inspect.Parameter("pair", beside, default=None, annotation=str | None),
                 *(
                     inspect.Parameter(
@@ -159,7 +160,7 @@ class Question:
         """The section ``Args`` of the docstring."""
         lines = {
             "model": "the model.",
-            "text": "what it reads.",
+            "text": "what it reads; a list of messages is a chat.",
             "pair": "a second text: the second segment, or the decoder's text in an "
             "encoder-decoder model.",
             **self.settings.explanations(),

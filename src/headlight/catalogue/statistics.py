@@ -11,7 +11,7 @@ from typing import Any, Literal, NamedTuple
 
 from headlight.catalogue.registry import rows_of_packages
 from headlight.errors import UnknownNameError
-from headlight.vocabulary import CATEGORIES, KINDS, NEIGHBOURS, Kind
+from headlight.vocabulary import CATEGORIES, KINDS, NEIGHBOURS, ROLES, TEMPLATE, Kind
 
 GROUP = "headlight.statistics"
 """Of entry points whose value is a `Statistic`."""
@@ -62,6 +62,7 @@ class Statistic:
         keys: which keys of a text are meant, as booleans over query and key; the number is the mean
             over the queries that have such keys.
         words: of a class of words: those that belong to it, in small letters.
+        segment: of a named segment of texts: its name; a result without such texts has no row.
     """
 
     name: str
@@ -82,6 +83,7 @@ class Statistic:
     source: str = ""
     keys: Callable[[Text], Any] | None = None
     words: frozenset[str] = frozenset()
+    segment: str = ""
 
     def __post_init__(self) -> None:
         if self.counted and not self.labels:
@@ -285,6 +287,9 @@ FUNCTION_WORDS = frozenset(
 FIRST_TOKENS = ("first", "second", "third", "fourth")
 """Those of single tokens, by their place."""
 
+SEGMENT_TARGETS = {TEMPLATE: "the chat template"} | {role: f"{role} messages" for role in ROLES}
+"""What a share of a row goes to, by named segment."""
+
 KEY_CLASSES = ("first", *CATEGORIES)
 """Kinds of key of a decoder: the first token, and what is of a category beside it."""
 
@@ -346,6 +351,10 @@ _TABLE = (
     _behaviour("function_words", "function words", "function words of English",
                "The share that goes to words of the closed classes, such as *the* and *of*.",
                words=FUNCTION_WORDS),
+    *(_behaviour(name, name, target,
+                 f"The share of a row that goes to {target}, special tokens of it included.",
+                 segment=name, prominent=True)
+      for name, target in SEGMENT_TARGETS.items()),
     _behaviour("copy", "copy", "the next token, where it stood before",
                "The share of the queries whose next token stood before that give most to such a "
                "place.",
@@ -440,6 +449,11 @@ def rows_of_others() -> list[str]:
     """Return the names of the rows that other packages have added."""
     own = {row.name for row in _TABLE}
     return [name for name in _rows() if name not in own]
+
+
+def segment_rows() -> dict[str, str]:
+    """Return the named segment of each row that is of one."""
+    return {row.name: row.segment for row in statistic_table() if row.segment}
 
 
 def behaviours() -> tuple[str, ...]:

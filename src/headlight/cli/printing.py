@@ -12,11 +12,13 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, TextIO, cast
 
 from headlight.errors import ResultError, UsageError
-from headlight.files import printable, reason, standard_input, storable
+from headlight.files import parse_json, printable, read_json, reason, standard_input, storable
 
 if TYPE_CHECKING:
     from rich.console import Console, ConsoleOptions, RenderableType
     from rich.segment import Segment
+
+    from headlight.corpora import Chat
 
 NARROWEST = 40
 """Columns for which is laid out at least; a terminal that has fewer breaks the lines itself."""
@@ -220,6 +222,36 @@ def text_argument(argument: str, command: str, name: str = "text") -> str:
         _refuse_file(argument, command)
     require_text(text, name)
     return text
+
+
+def chat_argument(path: Path, *, system: str | None, template: bool) -> "Chat":
+    """Return the chat in a file of JSON, or in standard input where that is named ``-``.
+
+    Args:
+        path: of the file.
+        system: a system message; see `headlight.corpora.Chat.of`.
+        template: whether the template of the model writes it.
+
+    Raises:
+        UsageError: there is no such file, or no chat in it.
+    """
+    from headlight.corpora import Chat
+
+    name = "standard input" if str(path) == STANDARD_INPUT else str(path)
+    try:
+        if str(path) == STANDARD_INPUT:
+            value = parse_json(standard_input().read())
+        else:
+            value = read_json(path, own=False, error=UsageError)
+    except ValueError as problem:
+        raise UsageError(
+            f"{name} is not JSON ({problem}); give a list of messages, each with a role and a "
+            "content (`headlight survey` reads a file with a chat a line)."
+        ) from problem
+    try:
+        return Chat.of(value, system=system, template=template)
+    except UsageError as problem:
+        raise UsageError(f"{name}: {problem}") from problem
 
 
 def _refuse_file(text: str, command: str) -> None:

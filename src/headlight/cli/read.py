@@ -9,12 +9,15 @@ import typer
 from headlight.cli.help import examples
 from headlight.cli.options import (
     NAMED,
+    NO_CHAT,
+    ChatOptions,
     CompareModel,
     CompareName,
     CompareRevision,
     NamedLoadOptions,
     NumbersJson,
     NumbersOut,
+    Read,
     SecondText,
 )
 from headlight.cli.printing import command_line, complain, demand_place, say, show, text_argument
@@ -43,11 +46,13 @@ READ_EXAMPLES = examples(
     'headlight read "The cat sat." --compare-text "The dog sat." --html both.html',
     ("headlight read --audio speech.wav --model openai/whisper-tiny.en", "words × frames"),
     'echo "The cat sat." | headlight read -',
+    ("headlight read --chat chat.json --model HuggingFaceTB/SmolLM2-135M-Instruct", "messages"),
 )
 
 
 if TYPE_CHECKING:
     from headlight.capture import CapturedModel
+    from headlight.corpora import Chat
     from headlight.reading import Reading
 
 
@@ -74,10 +79,9 @@ class ReadingSettings(Settings):
 
 @takes_settings(settings=ReadingSettings)
 def read(
-    text: Annotated[
-        str | None, typer.Argument(help="Text for the model; - for standard input.")
-    ] = None,
+    text: Read = None,
     pair: SecondText = None,
+    chat: ChatOptions = NO_CHAT,
     load: NamedLoadOptions = NAMED,
     audio: Annotated[
         Path | None,
@@ -144,8 +148,9 @@ def read(
     _demand_page(compares, html, settings, compare_name)
     attribution = _attribution(measure, settings)
     residual = bool(measures_that_need("residual", [measure]))
-    _demand_words(text, audio, others=bool(compares or attribution or residual or pair))
-    text = None if text is None else text_argument(text, "read")
+    of_texts = compares or attribution or residual or pair or chat.chat
+    subject = chat.subject(text, "read")
+    _demand_words(subject, audio, others=bool(of_texts))
     pair = None if pair is None else text_argument(pair, "read", "second text")
     if compare_text is not None:
         compare_text = text_argument(compare_text, "read", "text to compare with")
@@ -156,13 +161,13 @@ def read(
 
     chosen: dict[str, Any] = {name: getattr(settings, name) for name in _CHOSEN}
 
-    def read_by(model: "CapturedModel", text: str | None) -> "Reading":
+    def read_by(model: "CapturedModel", subject: "str | Chat | None") -> "Reading":
         command = command_line()
-        if audio is not None:
-            return read_speech(model, audio, text, command=command, **chosen)
+        if audio is not None or subject is None:
+            return read_speech(model, str(audio), text, command=command, **chosen)
         return read_text(
             model,
-            str(text),
+            subject,
             pair,
             attribution=attribution,
             residual=residual,
@@ -170,14 +175,15 @@ def read(
             **chosen,
         )
 
-    head = "language_model" if text is None else "none"  # which transcribes
+    head = "language_model" if subject is None else "none"  # which transcribes
     model = load.load(layers=settings.layers, head=head)
-    reading, other = read_by(model, text), None
-    beside = _written_beside(model, str(text), pair, settings, routes=routes, flow=flow)
+    reading, other = read_by(model, subject), None
+    beside = _written_beside(model, subject, pair, settings, routes=routes, flow=flow)
     if compares:
         compared = load.compared_as(compare_model, compare_revision, compare_name)
         other = read_by(
-            compared.load(layers=settings.layers), text if compare_text is None else compare_text
+            compared.load(layers=settings.layers),
+            subject if compare_text is None else compare_text,
         )
     from headlight.findings.what_was_read import notes_of_reading
     from headlight.views import reading_terminal
@@ -236,7 +242,7 @@ def _demand_beside(routes: Path | None, flow: Path | None, audio: Path | None) -
 
 def _written_beside(
     model: "CapturedModel",
-    text: str,
+    text: "str | Chat | None",
     pair: str | None,
     settings: ReadingSettings,
     *,
@@ -245,6 +251,8 @@ def _written_beside(
 ) -> list[Path]:
     """Write the routes of a text, and what its tokens come from, as far as they are asked for."""
     kind = None if settings.kind == "all" else settings.kind
+    if text is None:
+        return []
     if flow is not None:
         from headlight.reading.model import flow as maps_of
 
@@ -256,18 +264,18 @@ def _written_beside(
     return [path for path in (routes, flow) if path is not None]
 
 
-def _demand_words(text: str | None, audio: Path | None, *, others: bool) -> None:
+def _demand_words(text: "str | Chat | None", audio: Path | None, *, others: bool) -> None:
     """Refuse a command that says nothing to read, or of speech what is read of texts alone.
 
     Raises:
         UsageError: it is so.
     """
     if text is None and audio is None:
-        raise UsageError("there is nothing to read; give a text, or --audio.")
+        raise UsageError("there is nothing to read; give a text, --chat, or --audio.")
     if audio is not None and others:
         raise UsageError(
-            "speech is read with one transcript, without contributions, residual and comparisons; "
-            "leave the others out."
+            "speech is read with one transcript, without contributions, residual, comparisons and "
+            "chats; leave the others out."
         )
 
 

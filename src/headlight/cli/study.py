@@ -14,7 +14,9 @@ from headlight.cli.help import HelpfulCommand, examples
 from headlight.cli.options import (
     LOAD,
     NAMED,
+    NO_CHAT,
     RUN,
+    ChatOptions,
     LoadOptions,
     NamedLoadOptions,
     Read,
@@ -37,6 +39,8 @@ from headlight.settings import Settings, StudySettings
 
 if TYPE_CHECKING:
     import xarray
+
+    from headlight.corpora import Chat
 
 LARGEST = 1 << 20
 """Bytes of a file of options."""
@@ -294,8 +298,9 @@ def _question_command(question: Question) -> Callable[..., None]:
 
     @takes_settings(settings=question.settings)
     def command(
-        text: Read,
+        text: Read = None,
         pair: SecondText = None,
+        chat: ChatOptions = NO_CHAT,
         top: Annotated[int, typer.Option(min=1, help="Rows shown of each table.")] = 10,
         html: Annotated[Path | None, typer.Option(help="Write a page.")] = None,
         json: Annotated[Path | None, typer.Option(help="Write every number as JSON.")] = None,
@@ -310,7 +315,10 @@ def _question_command(question: Question) -> Callable[..., None]:
         demand_place(html, ".html")
         demand_place(json, ".json")
         demand_place(out, *question.suffixes)
-        _run_question(question, (text, pair), top, (html, json, out), load, settings)
+        subject = chat.subject(text, question.name)
+        if subject is None:
+            raise UsageError("there is nothing to read; give a text, or --chat.")
+        _run_question(question, (subject, pair), top, (html, json, out), load, settings)
 
     command.__doc__ = question.sentence
     command.__name__ = question.name
@@ -319,14 +327,14 @@ def _question_command(question: Question) -> Callable[..., None]:
 
 def _run_question(
     question: Question,
-    texts: tuple[str, str | None],
+    texts: "tuple[str | Chat, str | None]",
     top: int,
     places: tuple[Path | None, ...],
     load: LoadOptions,
     settings: Settings,
 ) -> None:
-    text = text_argument(texts[0], question.name)
-    pair = texts[1] and text_argument(texts[1], question.name, "second text")
+    text, pair = texts
+    pair = pair and text_argument(pair, question.name, "second text")
     layer = getattr(settings, "layer", None)
     layers = None if layer is None else (layer,)
     load.check(layers=layers)

@@ -30,6 +30,7 @@ from headlight.corpora.parallel_corpus import PARALLEL_FORMATS, as_sentence_pair
 from headlight.corpora.speech import Recording, holds_recordings, open_recordings
 from headlight.corpora.tagged import TAGGED_FORMATS, TaggedSentence, open_tagged
 from headlight.corpora.text import Document
+from headlight.corpora.text.chats import Chat
 from headlight.corpora.text_corpus import FORMATS, Source, holds_a_text_a_line, open_corpus
 from headlight.corpora.treebank import TREEBANK_FORMATS, open_treebank
 from headlight.corpora.trees import PUNCTUATION_RELATION, ROOT, Sentence
@@ -54,6 +55,7 @@ __all__ = [
     "TAGGED_FORMATS",
     "TREEBANK_FORMATS",
     "UNKNOWN",
+    "Chat",
     "Corpus",
     "CorpusCounts",
     "CorpusKind",

@@ -30,7 +30,7 @@ from headlight.encode.pieces import (
 from headlight.encode.word_boundaries import with_words
 from headlight.errors import CorpusError, ModelError, UsageError
 from headlight.settings import require_choice
-from headlight.vocabulary import CATEGORIES
+from headlight.vocabulary import CATEGORIES, TEMPLATE
 
 TRIAL_TEXTS = ("a", ".", "0")
 VOCABULARY_TRIALS = 2000
@@ -183,6 +183,11 @@ class Assembly:
             marks=Marks(unknown_id(tokenizer), special_ids(tokenizer), len(single.before)),
         )
 
+    def without_special_tokens(self) -> "Assembly":
+        """Return a copy that puts nothing around one text."""
+        marks = replace(self.marks, before=0)
+        return replace(self, single=Template((), (), (), self.single.segments), marks=marks)
+
     def without_segments(self) -> "Assembly":
         """Return a copy with all token type ids zero."""
         return replace(
@@ -213,8 +218,13 @@ class Assembly:
         return room
 
     def one(self, name: str, text: Pieces) -> Encoded:
-        """An example of one text."""
-        return self._encoded(name, self.single.with_special_tokens(text))
+        """An example of one text; special tokens around named segments are the template's."""
+        example = self._encoded(name, self.single.with_special_tokens(text))
+        if not text.segment_names:
+            return example
+        marks = self.single.before, self.single.after
+        before, after = ((TEMPLATE,) * len(mark) for mark in marks)
+        return replace(example, segment_names=(*before, *text.segment_names, *after))
 
     def two(self, name: str, first: Pieces, second: Pieces) -> Encoded:
         """An example of two texts; with a decoder, the second is what the decoder is given."""

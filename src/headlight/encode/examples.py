@@ -14,7 +14,7 @@ from headlight.corpora import Document
 from headlight.encode.pieces import Tokenizer
 from headlight.encode.word_boundaries import with_words
 from headlight.settings import Range, require_range
-from headlight.vocabulary import CATEGORIES
+from headlight.vocabulary import CATEGORIES, TEMPLATE
 
 CLS, SEP, PUNCTUATION, OTHER = range(len(CATEGORIES))
 
@@ -117,6 +117,8 @@ class Encoded:
             among those of the document, both from 0; None for one that was made alone.
         unit: Number of what is drawn at once when a corpus is: of the document that its sentence
             is of where the file says so, else of its text, from 0.
+        segment_names: For every token its segment, one of `headlight.vocabulary.SEGMENTS`; empty
+            where a text has no named ones.
     """
 
     name: str
@@ -129,6 +131,7 @@ class Encoded:
     target_words: tuple[int, ...] = ()
     origin: tuple[int, int] | None = None
     unit: int = 0
+    segment_names: tuple[str, ...] = ()
 
     @property
     def shows_its_kinds(self) -> bool:
@@ -150,6 +153,7 @@ class Encoded:
             self.target_words[: tokens - 1],
             self.origin,
             self.unit,
+            self.segment_names[:tokens],
         )
 
 
@@ -168,7 +172,15 @@ class Marks:
     before: int
 
     def written(self, example: Encoded) -> tuple[int, bool]:
-        """Return how many special tokens its texts hold, and whether it begins twice."""
+        """Return how many special tokens its texts hold, and whether it begins twice.
+
+        Those that the template of a chat writes are not the texts'.
+        """
+        if example.segment_names:
+            pairs = zip(example.ids, example.segment_names, strict=True)
+            own = sum(token in self.special and name != TEMPLATE for token, name in pairs)
+            twice = len(example.ids) > 1 and example.ids[0] == example.ids[1]
+            return own, twice and example.ids[0] in self.special
         ids = (*example.ids, *example.target)
         categories = (*example.categories, *example.target_categories)
         written = sum(

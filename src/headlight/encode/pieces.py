@@ -68,11 +68,13 @@ class Pieces:
         ids: Vocabulary ids.
         words: For every piece the number of its word, from 0; -1 for a special token.
         word_count: Words in the text.
+        segment_names: For every piece the segment that it is of, where a text has named ones.
     """
 
     ids: Sequence[int]
     words: Sequence[int]
     word_count: int
+    segment_names: Sequence[str] = ()
 
     def __len__(self) -> int:
         return len(self.ids)
@@ -83,7 +85,8 @@ class Pieces:
         first = next((word for word in kept if word >= 0), 0) if start else 0
         last = self.word_count if stop >= len(self) else max(kept, default=first - 1) + 1
         words = tuple(word - first if word >= 0 else word for word in kept)
-        return Pieces(self.ids[start:stop], words, max(last - first, 0))
+        names = self.segment_names[start:stop]
+        return Pieces(self.ids[start:stop], words, max(last - first, 0), names)
 
 
 def require_fast(tokenizer: Tokenizer) -> None:
@@ -137,13 +140,16 @@ def tokenise(
             are what blanks separate, as links number them.
     """
     special = special_ids(tokenizer) if special_apart else frozenset()
-    found = [
-        Pieces(encoding.ids, *_words(text, encoding.offsets))
+    return [
+        pieces_of_encoding(text, encoding, special)
         for text, encoding in zip(texts, encodings(tokenizer, texts, target=target), strict=True)
     ]
-    return [
-        each if special.isdisjoint(each.ids) else _without_special(each, special) for each in found
-    ]
+
+
+def pieces_of_encoding(text: str, encoding: Encoding, special: frozenset[int]) -> Pieces:
+    """Return the pieces of a text, of which special ones are of no word."""
+    pieces = Pieces(encoding.ids, *_words(text, encoding.offsets))
+    return pieces if special.isdisjoint(pieces.ids) else _without_special(pieces, special)
 
 
 def encodings(

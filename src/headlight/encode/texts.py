@@ -7,7 +7,9 @@ from typing import Literal
 import numpy as np
 
 from headlight.corpora import Document
+from headlight.corpora.text.chats import Chat, as_read
 from headlight.encode.assembly import Assembly
+from headlight.encode.chats import chat_pieces
 from headlight.encode.examples import Counts, Encoded, Examples, Recipe, paragraphs
 from headlight.encode.pieces import Pieces, Tokenizer, tokenise
 from headlight.errors import CorpusError, UsageError, setting
@@ -177,7 +179,7 @@ class Chunking:
 
 
 def _tokenise_units(group: Sequence[Document], tokenizer: Tokenizer) -> dict[str, Pieces]:
-    units = list(dict.fromkeys(unit for document in group for unit in document.paragraphs))
+    units = list(dict.fromkeys(unit for document in group for unit in document.text_paragraphs()))
     return dict(zip(units, tokenise(tokenizer, units), strict=True))
 
 
@@ -233,7 +235,7 @@ def texts(
     max_length: int,
     overflow: str = "truncate",
 ) -> Examples:
-    """Every document as one example, its paragraphs joined by a blank.
+    """Every document as one example, its paragraphs joined by a blank; chats by their template.
 
     Documents in which the tokenizer finds nothing are left out.  `Examples.counts` says how many
     those were, and what was truncated or split.
@@ -248,14 +250,19 @@ def texts(
 
     Raises:
         UsageError: The tokenizer is slow, `overflow` is unknown, or `max_length` leaves no room.
-        CorpusError: While iterating: a document is too long, and `overflow` is ``error``.
+        CorpusError: While iterating: a document is too long, and `overflow` is ``error``; or a chat
+            cannot be read.
     """
     require_choice("way of dealing with long texts", overflow, Overflow)
-    assembly = Assembly.of(tokenizer)
-    room = assembly.room(max_length)
+    of_texts = Assembly.of(tokenizer)
+    of_texts.room(max_length)
+    of_chats = of_texts.without_special_tokens()
 
     def encode(group: list[Document], counts: Counts) -> Iterator[Encoded]:
-        for name, text in _pieces(group, tokenizer, counts):
+        for document, text in _pieces(group, tokenizer, counts):
+            name, chat = document.name, document.chat
+            assembly = of_chats if chat is not None and chat.template else of_texts
+            room = assembly.room(max_length)
             if overflow == "error" and len(text) > room:
                 raise CorpusError(
                     f"{name}: the document has {len(text) + assembly.single.size} tokens, more "
@@ -263,19 +270,33 @@ def texts(
                 )
             yield from _windows(name, text, room, overflow, assembly, counts)
 
-    return Examples(Recipe(documents, paragraphs, encode, assembly.marks))
+    return Examples(Recipe(documents, paragraphs, encode, of_texts.marks))
 
 
 def _pieces(
     group: Sequence[Document], tokenizer: Tokenizer, counts: Counts
-) -> Iterator[tuple[str, Pieces]]:
-    joined = [" ".join(document.paragraphs) for document in group]
-    for document, text in zip(group, tokenise(tokenizer, joined), strict=True):
+) -> Iterator[tuple[Document, Pieces]]:
+    joined = [" ".join(each.paragraphs) for each in group if each.chat is None]
+    of_texts = iter(tokenise(tokenizer, joined))
+    for document in group:
+        text = next(of_texts) if document.chat is None else _chat_pieces(tokenizer, document)
         counts.documents += 1
         if len(text):
-            yield document.name, text
+            yield document, text
         else:
             counts.empty += 1
+
+
+def _chat_pieces(tokenizer: Tokenizer, document: Document) -> Pieces:
+    """Return the pieces of a chat of a corpus.
+
+    Raises:
+        CorpusError: It cannot be read.
+    """
+    try:
+        return chat_pieces(tokenizer, as_read(document.chat))
+    except UsageError as problem:
+        raise CorpusError(f"{document.name}: {problem}") from problem
 
 
 def _windows(
@@ -295,7 +316,7 @@ def _windows(
 
 def encode_one(
     tokenizer: Tokenizer,
-    text: str,
+    text: str | Chat,
     pair: str | None = None,
     *,
     max_length: int | None = None,
@@ -305,7 +326,7 @@ def encode_one(
 
     Args:
         tokenizer: A fast Hugging Face tokenizer; its own special tokens are added.
-        text: The first text.
+        text: The first text, or a chat, around which its template puts special tokens of its own.
         pair: The second one, which follows the first; see `decoder_start`.
         max_length: Tokens at most, special tokens included; with a decoder, on either side.
         decoder_start: For encoder-decoder models, the id with which the decoder begins
@@ -313,11 +334,19 @@ def encode_one(
             decoder is given, `Encoded.target`.
 
     Raises:
-        UsageError: The tokenizer is slow, or a text is empty, too long or not valid Unicode.
+        UsageError: The tokenizer is slow, a text is empty, too long or not valid Unicode, or a chat
+            cannot be read, or has a second text beside it.
     """
     assembly = Assembly.of(tokenizer, decoder_start)
     name = "text"
-    first = _tokenise_one(tokenizer, text, target=False)
+    if isinstance(text, Chat):
+        if pair is not None:
+            raise UsageError("a chat is read by itself; leave the second text out.")
+        first = chat_pieces(tokenizer, text)
+        if text.template:
+            assembly = assembly.without_special_tokens()
+    else:
+        first = _tokenise_one(tokenizer, text, target=False)
     if pair is None:
         example = assembly.one(name, first)
     else:

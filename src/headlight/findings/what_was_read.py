@@ -13,6 +13,7 @@ import numpy as np
 import xarray as xr
 
 from headlight.catalogue import find_study
+from headlight.catalogue.statistics import segment_rows
 from headlight.errors import UnknownNameError
 from headlight.findings.estimates import estimates, listed, percent, plural
 from headlight.findings.head_ranking import (
@@ -158,11 +159,17 @@ def written_special(result: xr.Dataset) -> Iterator[str]:
     number = _count(result, "examples")
     if special := _count(result, "special"):
         verb, places = "is" if special == 1 else "are", "texts" if number else "text"
-        yield (
-            f"{plural(special, 'special token')} {verb} written in the {places}, and counted as "
-            "other tokens, not as those that the tokenizer adds; --split-special-tokens reads the "
-            "characters instead."
-        )
+        if _of_chats(result):
+            yield (
+                f"{plural(special, 'special token')} {verb} written in the messages, where the "
+                f"model cannot tell {'it' if special == 1 else 'them'} from those of the template."
+            )
+        else:
+            yield (
+                f"{plural(special, 'special token')} {verb} written in the {places}, and counted "
+                "as other tokens, not as those that the tokenizer adds; --split-special-tokens "
+                "reads the characters instead."
+            )
     if doubled := _count(result, "doubled"):
         verb = "begins" if doubled == 1 else "begin"
         text = (
@@ -170,7 +177,20 @@ def written_special(result: xr.Dataset) -> Iterator[str]:
             if number
             else ("The text begins")
         )
-        yield f"{text} with the very token that the tokenizer adds, which thus is there twice."
+        if _of_chats(result):
+            yield f"{text} with one token twice, as the template writes it."
+        else:
+            yield f"{text} with the very token that the tokenizer adds, which thus is there twice."
+
+
+def _of_chats(result: xr.Dataset) -> bool:
+    """Return whether texts are of named segments."""
+    segments = set(segment_rows())
+    return any(
+        segments & set(map(str, np.atleast_1d(result[name].values)))
+        for name in ("behaviour", "statistic")
+        if name in result.coords
+    )
 
 
 def is_of_single_words(result: xr.Dataset) -> bool:

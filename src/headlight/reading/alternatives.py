@@ -24,6 +24,7 @@ from headlight.capture import (
     attention_replaced,
 )
 from headlight.capture.one_text import capture_one, one_text
+from headlight.corpora.text.chats import Readable
 from headlight.encode import Encoded
 from headlight.encode.batch import Batch
 from headlight.errors import UsageError
@@ -204,7 +205,7 @@ class Alternatives(TextResult):
 @answers("alternatives")
 def alternatives(
     model: CapturedModel,
-    text: str,
+    text: Readable,
     pair: str | None,
     settings: AlternativeSettings,
     *,
@@ -249,7 +250,7 @@ def alternatives(
 
 def _prepare(
     model: CapturedModel,
-    text: str,
+    text: Readable,
     pair: str | None,
     settings: AlternativeSettings,
 ) -> tuple[CapturedModel, Encoded]:

@@ -13,10 +13,12 @@ from headlight.capture import AttentionSite, CapturedModel, LayerRecord
 from headlight.capture.one_text import head_of, one_text
 from headlight.corpora import Recording
 from headlight.corpora.text import require_text
+from headlight.corpora.text.chats import Readable, as_read
 from headlight.encode import Encoded, EncodedSpeech, recordings
 from headlight.encode.examples import OTHER, Categories
 from headlight.errors import CorpusError, MissingHeadError, UnsupportedModelError, UsageError
 from headlight.reading.reading import Reading, read_example
+from headlight.reading.routes import as_written
 from headlight.result.kinds import ALL
 from headlight.vocabulary import Kinds, ValueBias
 
@@ -44,7 +46,7 @@ class GeneratedToken:
 
 def generate(
     model: CapturedModel,
-    text: str,
+    text: Readable,
     *,
     tokens: int = 20,
     layers: Iterable[int] | None = None,
@@ -79,7 +81,9 @@ def generate(
         )
     if tokens < 1:
         raise UsageError(f"tokens is {tokens}; ask for one at least.")
+    text = as_read(text, predicts=True)
     model, example = one_text(model, text, None, None, purpose="it goes on with a text")
+    text = as_written(model, text)
     # A generator would refuse only when it is first asked.
     return _generated(model, example, text, tokens, layers, heads)
 
@@ -168,6 +172,7 @@ def _longer(example: Encoded, number: int, tokenizer: Any, categories: Categorie
         segments=(*example.segments, example.segments[-1]),
         categories=(*example.categories, categories.of_ids([0, number], [OTHER, OTHER])[1]),
         words=(*example.words, word),
+        segment_names=example.segment_names and (*example.segment_names, "assistant"),
     )
 
 

@@ -17,6 +17,7 @@ from headlight.capture import CapturedModel, Kind, Replacements, attention_repla
 from headlight.catalogue import register_measures
 from headlight.catalogue.questions import TextFlowSettings
 from headlight.corpora import TranslationPair
+from headlight.corpora.text.chats import Readable
 from headlight.errors import UsageError
 from headlight.reading.alternatives import alternatives
 from headlight.reading.explanation import explain
@@ -70,7 +71,7 @@ class Flow(TextResult):
 @answers("flow")
 def flow(
     model: CapturedModel,
-    text: str,
+    text: Readable,
     pair: str | None,
     settings: TextFlowSettings,
     *,
@@ -143,7 +144,7 @@ class Model(CapturedModel):
 
     def read(  # noqa: PLR0913 - each is a choice of its own
         self,
-        text: str | None = None,
+        text: Readable | None = None,
         pair: str | None = None,
         *,
         audio: str | Path | None = None,
@@ -157,7 +158,8 @@ class Model(CapturedModel):
     ) -> Reading:
         """Every measure of every head on one text, or two; see `headlight.reading.reading.read`.
 
-        With ``audio``, a WAV file, on speech; see `headlight.reading.generation.read_speech`.
+        A list of messages, or `headlight.corpora.Chat`, is a chat.  With
+        ``audio``, a WAV file, on speech; see `headlight.reading.generation.read_speech`.
         """
         asked: dict[str, Any] = {"kind": kind, "layers": layers, "heads": heads}
         asked |= {"queries": queries, "value_bias": value_bias}
@@ -167,6 +169,8 @@ class Model(CapturedModel):
                     "speech is read with one transcript, without contributions and residual; leave "
                     "the others out."
                 )
+            if not isinstance(text, str | None):
+                raise UsageError("a transcript is one text; leave the messages out.")
             return read_speech(self, audio, text, **asked)
         if text is None:
             raise UsageError("there is nothing to read; give a text, or audio.")
@@ -174,7 +178,7 @@ class Model(CapturedModel):
 
     def explore(
         self,
-        text: str,
+        text: Readable,
         pair: str | None = None,
         *,
         kind: Kinds | None = None,
@@ -217,7 +221,7 @@ class Model(CapturedModel):
 
     def generate(
         self,
-        text: str,
+        text: Readable,
         *,
         tokens: int = 20,
         layers: Iterable[int] | None = None,
@@ -265,7 +269,7 @@ class Model(CapturedModel):
 
     def what_if(
         self,
-        text: str,
+        text: Readable,
         pair: str | None = None,
         *,
         edits: Edit | Sequence[Edit],

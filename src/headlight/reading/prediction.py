@@ -15,10 +15,11 @@ from headlight.capture.decomposition import Decomposition, Side, decompose
 from headlight.capture.one_text import one_text
 from headlight.capture.residual_stream import hooked
 from headlight.catalogue.questions import PredictionSettings
+from headlight.corpora.text.chats import Readable, as_read
 from headlight.encode import Encoded
 from headlight.errors import UnsupportedModelError, UsageError
 from headlight.reading.prediction_targets import Place, Target, place_of, target_of
-from headlight.reading.routes import TextResult, answers, origin
+from headlight.reading.routes import TextResult, answers, as_written, origin
 from headlight.settings import require_choice
 
 __all__ = ["Prediction", "predict"]
@@ -92,7 +93,7 @@ class Prediction(TextResult):
 @answers("predict")
 def predict(
     model: CapturedModel,
-    text: str,
+    text: Readable,
     pair: str | None,
     settings: PredictionSettings,
     *,
@@ -103,7 +104,8 @@ def predict(
     Statistics of norms, attention weights and slopes of activations are taken as constants of the
     text; the logit is then a sum of what the embeddings and biases add, and of what heads and
     layers write (ALTI-Logit, Ferrando et al. 2023; DecompX, Modarressi et al. 2023).  The model has
-    its head, in float32 or float64.
+    its head, in float32 or float64.  Behind a chat whose last message is not the assistant's, the
+    template begins an answer.
 
     Raises:
         MissingHeadError: the model predicts nothing.
@@ -118,6 +120,7 @@ def predict(
             "decoder, so what it predicts is no sum over the tokens of one text; take a classifier "
             "that reads once."
         )
+    text = as_read(text, predicts=True)
     model, example = one_text(
         model, text, pair, None, purpose="a prediction needs text", predicts=True
     )
@@ -125,7 +128,7 @@ def predict(
     batch = model.collate([example])
     own = model.run(batch).logits[0].detach()
     logits = (own if place.index is None else own[place.index]).cpu().double()
-    ends = text if pair is None else pair
+    ends = as_written(model, text) if pair is None else pair
     first = _target(model, settings.target, place, ends, logits)
     against = settings.against
     second = None if against is None else target_of(model, against, place, ends)

@@ -20,6 +20,7 @@ from headlight.capture import AttentionSite, CapturedModel, LayerRecord
 from headlight.capture.attribution import attribute
 from headlight.capture.captured_model import VERIFIED
 from headlight.capture.one_text import capture_one, one_text
+from headlight.corpora.text.chats import Readable
 from headlight.encode import Encoded
 from headlight.encode.assembly import Assembly
 from headlight.errors import UsageError
@@ -31,7 +32,7 @@ from headlight.result import load, refusing_incomplete
 from headlight.result.kinds import ALL, KINDS, concat_kinds, of_kind, split_kinds
 from headlight.settings.flow import AttributionSettings
 from headlight.studies.survey.study import TextStatistics
-from headlight.views.provenance import model_name
+from headlight.views.provenance import model_name, text_title
 from headlight.vocabulary import Kind, Kinds, ValueBias, measure, measure_table
 
 if TYPE_CHECKING:
@@ -155,7 +156,7 @@ class Reading:
     def __repr__(self) -> str:
         """Short: the text, the model, and what there is of them."""
         sizes, attributes = self.dataset.sizes, self.dataset.attrs
-        text = shorten(attributes["text"], 40, placeholder=" …")
+        text = shorten(text_title(attributes), 40, placeholder=" …")
         holds = (
             ", ".join(self.kinds)
             if KINDS in attributes
@@ -395,7 +396,7 @@ def _run(folder: str | Path | None) -> xarray.Dataset | None:
 
 def read(  # noqa: PLR0913 - each is a choice of its own
     model: CapturedModel,
-    text: str,
+    text: Readable,
     pair: str | None = None,
     *,
     kind: Kinds | None = None,
@@ -412,7 +413,8 @@ def read(  # noqa: PLR0913 - each is a choice of its own
 
     Args:
         model: the model.
-        text: what it reads.
+        text: what it reads; a list of messages is a chat, which the template of the tokenizer
+            writes, and whose tokens are of named segments.
         pair: a second text: the second segment, or the decoder's text in an encoder-decoder model.
         kind: ``encoder``, ``decoder`` or ``cross``; by default the first that the model has.  With
             ``all`` the model runs once, and the reading keeps the kinds that it has apart.

@@ -20,7 +20,9 @@ from headlight.capture import AttentionSite, CapturedModel, LayerRecord, Place, 
 from headlight.capture.one_text import capture_one
 from headlight.capture.residual_stream import followed, hooked
 from headlight.catalogue.questions import QUESTIONS, RouteSettings
+from headlight.corpora.text.chats import Chat, Readable, as_read
 from headlight.encode import Encoded, piece_style, token_names
+from headlight.encode.chats import write_chat
 from headlight.errors import UnknownNameError, UsageError
 from headlight.measures.norm import single
 from headlight.measures.token_parts import BlockSum, missed_without, missed_without_heads
@@ -28,6 +30,9 @@ from headlight.result import describe, save, stamp
 from headlight.settings import Settings, plain, require_place
 from headlight.views.provenance import model_name
 from headlight.vocabulary import CATEGORIES, Kind
+
+CHAT = "chat"
+"""Attribute of what was read as a chat: its messages, as JSON."""
 
 Positions = dict[str, list[Any]]
 """What is known of each position of a text, by name."""
@@ -81,7 +86,7 @@ def answers(name: str) -> Callable[[Callable[..., T]], Callable[..., T]]:
         @wraps(answer)
         def ask(
             model: CapturedModel,
-            text: str,
+            text: Readable,
             pair: str | None = None,
             *,
             settings: Settings | None = None,
@@ -130,7 +135,7 @@ def save_as(
     return path
 
 
-def origin(model: CapturedModel, text: str, pair: str | None, **own: Any) -> dict[str, Any]:
+def origin(model: CapturedModel, text: Readable, pair: str | None, **own: Any) -> dict[str, Any]:
     """Attributes of what is found of one text.
 
     Args:
@@ -139,16 +144,35 @@ def origin(model: CapturedModel, text: str, pair: str | None, **own: Any) -> dic
         pair: the second text.
         own: ``title``, ``stage``, and what else is said of it.
     """
-    said = {"text": text, "pair": pair or "", **own, **model.origin}
+    text = as_read(text)
+    chat = {CHAT: text.as_json()} if isinstance(text, Chat) else {}
+    written = as_written(model, text)
+    said = {"text": written, "pair": pair or "", **chat, **own, **model.origin}
     return said | {"pieces": piece_style(model.require_tokenizer("texts are read")), **stamp()}
 
 
+def as_written(model: CapturedModel, text: Readable) -> str:
+    """Return a text as it is, and a chat as its template writes it."""
+    text = as_read(text)
+    if isinstance(text, Chat):
+        return write_chat(model.require_tokenizer("texts are read"), text).text
+    return str(text)
+
+
+def text_of(attributes: Mapping[Any, Any]) -> str | Chat:
+    """Return what was read, which attributes of `origin` tell."""
+    if CHAT in attributes:
+        return Chat.of_json(str(attributes[CHAT]))
+    return str(attributes["text"])
+
+
 def sides_of(example: Encoded, kind: Kind, tokenizer: Any) -> tuple[Positions, Positions]:
-    """Tokens, categories and words of the attending and of the attended text."""
+    """Tokens, categories, words and named segments of the attending and of the attended text."""
     source: Positions = {
         "token": token_names(tokenizer, example.ids),
         "category": [CATEGORIES[code] for code in example.categories],
         "word": list(example.words),
+        **({"segment": list(example.segment_names)} if example.segment_names else {}),
     }
     if kind == "encoder" or not example.target:
         return source, source
@@ -247,7 +271,7 @@ class Routes(TextResult):
 @answers("routes")
 def routes(
     model: CapturedModel,
-    text: str,
+    text: Readable,
     pair: str | None,
     settings: RouteSettings,
     *,

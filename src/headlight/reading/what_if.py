@@ -17,9 +17,11 @@ from headlight.capture import (
     heads_removed,
 )
 from headlight.capture.one_text import one_text
+from headlight.corpora.text.chats import Chat, Readable, as_read
 from headlight.encode import piece_style
 from headlight.findings import piece_text, pieces_of
 from headlight.measures import kullback_leibler_of_logarithms, total_variation
+from headlight.reading.routes import text_of
 from headlight.reading.what_if_predictions import (
     CHANGES,
     Change,
@@ -128,7 +130,7 @@ class WhatIf:
 
 def what_if(
     model: CapturedModel,
-    text: str,
+    text: Readable,
     pair: str | None = None,
     *,
     edits: Edit | Sequence[Edit],
@@ -151,6 +153,7 @@ def what_if(
         UsageError: no tokenizer, an empty or too long text, or an edit does not fit model or text.
     """
     given = [edits] if isinstance(edits, Edit) else list(edits)
+    text = as_read(text, predicts=True)
     model, example = one_text(
         model, text, pair, kind, purpose="predictions need text", predicts=True
     )
@@ -245,7 +248,7 @@ class HeadEffect:
 
 def each_head_removed(
     model: CapturedModel,
-    text: str,
+    text: Readable,
     pair: str | None = None,
     *,
     kind: Kind | None = None,
@@ -264,6 +267,7 @@ def each_head_removed(
         MissingHeadError: the model has no head, and so predicts nothing.
         UsageError: no tokenizer, an empty or too long text, or no such layer or kind.
     """
+    text = as_read(text, predicts=True)
     model, example = one_text(
         model, text, pair, kind, purpose="predictions need text", predicts=True
     )
@@ -323,7 +327,7 @@ def heads_in_turn(model: CapturedModel, reading: xarray.Dataset, params: Params)
     yield {"result": {"effects": effects}}
 
 
-def _read_before(reading: xarray.Dataset, params: Params) -> tuple[str, str | None, Kind]:
+def _read_before(reading: xarray.Dataset, params: Params) -> tuple[str | Chat, str | None, Kind]:
     """The text and the second text of a reading, and the kind that is looked at.
 
     Raises:
@@ -331,7 +335,7 @@ def _read_before(reading: xarray.Dataset, params: Params) -> tuple[str, str | No
     """
     kind: Any = params.get("kind")
     require_choice("kind", kind if isinstance(kind, str) else "none", Kind)
-    return str(reading.attrs["text"]), reading.attrs.get("pair") or None, kind
+    return text_of(reading.attrs), reading.attrs.get("pair") or None, kind
 
 
 FUNCTIONS: Mapping[str, Function] = {"what_if": other_attention, "each_head": heads_in_turn}

@@ -11,6 +11,7 @@ from torch import Tensor
 
 from headlight.capture import AttentionSite, CapturedModel, Kind, Replacements
 from headlight.capture.batching import task_of
+from headlight.corpora.text.chats import Readable
 from headlight.encode import Encoded
 from headlight.encode.batch import Batch
 from headlight.errors import MissingHeadError, UsageError
@@ -178,7 +179,7 @@ class EditContext:
 
     model: CapturedModel
     kind: Kind
-    text: str
+    text: Readable
     pair: str | None
     visible: dict[int, VisibleKeys]
     category: Sequence[int]

@@ -5,11 +5,14 @@ import re
 from collections.abc import Mapping
 from contextlib import suppress
 from dataclasses import dataclass
+from typing import Any
 from unicodedata import east_asian_width
 
 import numpy as np
 import xarray as xr
 
+from headlight.corpora import Chat
+from headlight.errors import HeadlightError
 from headlight.files import printable
 from headlight.result.kinds import KINDS, MULTI_KIND
 from headlight.vocabulary import ATTENTION, CORPUS_LABEL, MODEL_LABEL, base_name
@@ -118,6 +121,22 @@ def _parsed(value: object) -> object:
 def model_name(attributes: Mapping[str, object]) -> str:
     """Return the name of a result's model in a title: as users named it, or its `base_name`."""
     return str(attributes.get(MODEL_LABEL) or base_name(attributes.get("model", "a model")))
+
+
+def text_title(attributes: Mapping[Any, object], between: str = " ") -> str:
+    """Return what titles call what was read: both texts, or the first message of the user.
+
+    Args:
+        attributes: of a result on one text.
+        between: what stands between two texts.
+    """
+    texts = [str(attributes.get(name, "")) for name in ("text", "pair")]
+    try:
+        messages = Chat.of_json(str(attributes["chat"])).messages
+    except (KeyError, TypeError, ValueError, HeadlightError):  # no chat, or a changed file
+        return between.join(filter(None, texts))
+    users = (str(each["content"]) for each in messages if each["role"] == "user")
+    return f"Chat: {next(filter(None, users), texts[0])}"
 
 
 @dataclass(frozen=True, slots=True)

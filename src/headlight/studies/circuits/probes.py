@@ -121,7 +121,7 @@ class _Items:
                     document = next(documents, None)
                 if document is None:
                     raise CorpusError(f"{corpus.source}: there is no text to hide a needle in.")
-                parts += document.paragraphs
+                parts += document.text_paragraphs()
             yield _Item(number, " ".join(parts))
             number += 1
 

@@ -18,7 +18,13 @@ from torch import Tensor
 from headlight.analysis.batch_runner import Positions, filled, moments, stacked, units_of
 from headlight.analysis.variables import rank_of
 from headlight.capture import LayerRecord
-from headlight.catalogue.statistics import FIRST_TOKENS, Text, behaviours, statistic_table
+from headlight.catalogue.statistics import (
+    FIRST_TOKENS,
+    Text,
+    behaviours,
+    segment_rows,
+    statistic_table,
+)
 from headlight.encode import Encoded, token_names
 from headlight.encode.batch import Batch
 from headlight.errors import UsageError
@@ -153,6 +159,12 @@ class BehaviourCounter(PartObserver):
                 for name, known in words.items()
                 if known
             }
+            self._segmented = torch.tensor([bool(each.segment_names) for each in examples])
+            if bool(self._segmented.any()):
+                self._words |= {
+                    name: _of_segment(examples, segment, self._key_there)
+                    for name, segment in segment_rows().items()
+                }
             back = torch.arange(ids.shape[1]) - self._tokens.first
             self._repeated = (self._tokens.earlier > 0).to(device)
             self._later = (self._pieces.earlier > 0).to(device)
@@ -473,6 +485,12 @@ class BehaviourCounter(PartObserver):
         """Numbers in the order of `behaviours`; 0 of 0 where one is not defined."""
         undefined = (torch.zeros_like(next(iter(rows.values()))[0]),) * 4
         found = [rows.get(key, undefined) for key in behaviours()]
+        if self._own:  # texts without segments have none of their numbers
+            of = self._segmented.to(undefined[0])[:, None]
+            for place, key in enumerate(behaviours()):
+                if key in segment_rows() and key in rows:
+                    given, queries, rest, others = rows[key]
+                    found[place] = given * of, queries * of, rest * of, others * of
         given, queries, given_rest, rest = (
             double(torch.stack(parts, -1)) for parts in zip(*found, strict=True)
         )
@@ -619,6 +637,18 @@ def _whole_words(
     same = (label[:, 1:] == label[:, :-1]) & pieces[:, 1:]
     pad = torch.nn.functional.pad
     return ~pad(same, (1, 0)) & ~pad(same, (0, 1))
+
+
+def _of_segment(
+    examples: Sequence[Encoded], name: str, present: Bool[Tensor, "batch token"]
+) -> Bool[Tensor, "batch token"]:
+    """Return the mask of tokens of a named segment."""
+    mask = torch.zeros_like(present, device="cpu")
+    for number, example in enumerate(examples):
+        if example.segment_names:
+            own = torch.tensor([each == name for each in example.segment_names])
+            mask[number][present[number].cpu()] = own
+    return mask.to(present.device)
 
 
 def _chosen_keys(

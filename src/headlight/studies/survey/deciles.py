@@ -41,7 +41,8 @@ ALIKE = 1000
 DRAWN = ("drawn_key", "drawn_query")
 """Variables that hold numbers of tokens."""
 
-_PARTS = tuple(each.name for each in fields(Encoded) if each.name not in ("name", "origin", "unit"))
+_NO_NUMBERS = ("name", "origin", "unit", "segment_names")
+_PARTS = tuple(each.name for each in fields(Encoded) if each.name not in _NO_NUMBERS)
 
 VARIABLES = {
     "decile_score": ("strength of the strongest link of the text at a decile", ""),

@@ -14,11 +14,12 @@ from headlight.analysis.variables import (
     describe_dispersion,
     dispersion,
     part,
+    slots_at,
     standard_deviations,
     with_slots,
 )
 from headlight.catalogue import behaviours as names_of_behaviours
-from headlight.catalogue.statistics import KEY_CLASSES
+from headlight.catalogue.statistics import KEY_CLASSES, segment_rows
 from headlight.encode import token_names
 from headlight.measures import Scores
 from headlight.measures.norm import single
@@ -211,8 +212,9 @@ def behaviours(outcome: Outcome) -> Variables:
     found = outcome.found
     if "behaviour" not in found:
         return {}
+    kept = _kept_behaviours(found)
     variables: Variables = {
-        "behaviour": list(names_of_behaviours()),
+        "behaviour": [names_of_behaviours()[place] for place in kept],
         "relative": list(RELATIVE),
         "distance": list(DISTANCES),
     }
@@ -220,7 +222,8 @@ def behaviours(outcome: Outcome) -> Variables:
     for end, member, of in (("share", "behaviour", "mean"), ("rest", "behaviour_rest", "ratio")):
         of_behaviours, *others = np.split(found[member][of], ends, -1)
         dims = (*GROUP, "behaviour")
-        numbers = with_slots(f"behaviour_{end}", dims, of_behaviours, found[f"slots_{member}"])
+        slots = slots_at(found[f"slots_{member}"], (..., kept))
+        numbers = with_slots(f"behaviour_{end}", dims, of_behaviours[..., kept], slots)
         variables |= {
             name: each.transpose("measure", "behaviour", ..., missing_dims="ignore")
             for name, each in numbers.items()
@@ -229,7 +232,7 @@ def behaviours(outcome: Outcome) -> Variables:
             moved = np.moveaxis(each, (2, 3), (0, 1))
             variables[f"{name}_{end}"] = ("measure", name, "layer", "head"), moved
     variables |= _distances(found)
-    variables["behaviour_rows"] = "behaviour", found["behaviour_rows"]["total"]
+    variables["behaviour_rows"] = "behaviour", found["behaviour_rows"]["total"][kept]
     variables |= number("first_share", ("measure",), found, "first")
     sink = number("sink_rate", GROUP, found, "sink")
     variables |= {
@@ -239,6 +242,16 @@ def behaviours(outcome: Outcome) -> Variables:
         if member in found:
             variables |= number(name, ("layer", "head"), found, member)
     return variables | _activations(found)
+
+
+def _kept_behaviours(found: dict[str, Any]) -> list[int]:
+    """Return the places of the behaviours but for named segments that no text has."""
+    share, segments = found["behaviour"]["mean"], segment_rows()
+    return [
+        place
+        for place, name in enumerate(names_of_behaviours())
+        if name not in segments or (share[..., place] > 0).any()
+    ]
 
 
 def _distances(found: dict[str, Any]) -> Variables:

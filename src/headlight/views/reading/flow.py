@@ -10,7 +10,7 @@ from headlight.settings.flow import METHODS
 from headlight.views.colour import percent_text
 from headlight.views.parts import Drawing, Figure, Section, Summary
 from headlight.views.pictures import HeadMap, head_map
-from headlight.views.provenance import model_name, shortened
+from headlight.views.provenance import model_name, shortened, text_title
 
 NAMED = 3
 """Tokens that a sentence names."""
@@ -95,8 +95,8 @@ def followed(found: xr.Dataset) -> int:
 
 def findings(found: xr.Dataset) -> list[str]:
     """Return the text, and by each method the largest input tokens of one token."""
-    text = " ".join(filter(None, (str(found.attrs["text"]), str(found.attrs["pair"]))))
-    return [f"{model_name(found.attrs)} reads “{shortened(text, 60)}”.", *_by_method(found)]
+    text = shortened(text_title(found.attrs), 60)
+    return [f"{model_name(found.attrs)} reads “{text}”.", *_by_method(found)]
 
 
 def _by_method(found: xr.Dataset) -> list[str]:
@@ -118,6 +118,6 @@ def summary(found: xr.Dataset) -> Summary:
     """Return the text, and the share of a token in itself."""
     place = followed(found)
     own = found["share"].isel(layer=-1, query=place, key=place)
-    return {"text": shortened(str(found.attrs["text"]), 60)} | {
+    return {"text": shortened(text_title(found.attrs), 60)} | {
         f"own_{name}": float(own.sel(map=name)) for name in _methods(found)
     }

@@ -14,6 +14,7 @@ The **header** is JSON::
             texts, marks  what they stand for, and before it a blank, "##" or nothing
             categories    list of "cls", "sep", "punctuation" or "other"
             words         list of word numbers; -1 for special tokens
+            segments      of chats alone: list of the names of their segments
             times         of frames of sound alone: when each begins, in seconds
         measures      object: name -> object:
             per           "head" or "layer"
@@ -95,6 +96,14 @@ CELLS = (32, 16, 8, 4)
 
 Blobs = dict[str, bytes]
 Head = tuple[int, int]
+
+_OF_TOKENS = {
+    "token": "tokens",
+    "category": "categories",
+    "word": "words",
+    "segment": "segments",
+}
+"""Coordinates of tokens, and what a header calls the list of each."""
 
 _ATTRIBUTES = ("model", "revision", "text", "pair", "created", "command")
 
@@ -603,10 +612,13 @@ def _unpacked(
             if len(about["from"]) > 1:
                 values = values * _joined("vector_norm", lengths)
             found[name] = values.transpose(*measure(name).axes)
-    coordinates: dict[str, Any] = {"layer": part["layers"]}
-    for side, positions in (("query", part["queries"]), ("key", part["keys"])):
-        for one, many in (("token", "tokens"), ("category", "categories"), ("word", "words")):
-            coordinates[f"{side}_{one}"] = (side, positions[many])
+    coordinates: dict[str, Any] = {
+        f"{side}_{one}": (side, positions[many])
+        for side, positions in (("query", part["queries"]), ("key", part["keys"]))
+        for one, many in _OF_TOKENS.items()
+        if many in positions
+    }
+    coordinates["layer"] = part["layers"]
     whole = xr.Dataset(found, coords=coordinates)
     return _one_of_two(whole, part, end) if "of" in part["queries"] else whole
 

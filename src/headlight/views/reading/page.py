@@ -15,6 +15,7 @@ from markupsafe import Markup
 
 from headlight.errors import HeadlightError, ResultError, RunInterruptedError, UnknownNameError
 from headlight.findings.what_was_read import notes_of_reading
+from headlight.views.provenance import text_title
 from headlight.views.reading.format import Head, View, header_text, pack, unpack
 from headlight.views.reading.lazy import InCorpus, LiveView, with_corpus
 from headlight.views.reading.pair import DIFFERENCE, SECOND
@@ -79,8 +80,9 @@ def _page(reading: xr.Dataset, view: View, routes: str = "") -> str:
     attributes = reading.attrs
     told = view.header["kinds"]
     second = view.header.get("second", {})
-    texts = [str(attributes.get(name, "")) for name in ("text", "pair")]
-    texts += [second[name] for name in ("text", "pair") if second and second[name] not in texts]
+    texts = [text_title(attributes, " / ")]
+    own = [attributes.get("text", ""), attributes.get("pair") or ""]
+    texts += [second[name] for name in ("text", "pair") if second and second[name] not in own]
     versions = view.header["versions"]
     pairwise = [row for row in measure_table() if row.pairwise]
     return render(

@@ -154,7 +154,8 @@ def _tokens(
     found: dict[str, Any] = {}
     for side, pairs in places.items():
         owner = [(parts[0], one) if one >= 0 else (parts[1], other) for one, other in pairs]
-        for name in ("token", "category"):
+        with_segments = all(f"{side}_segment" in part.coords for part in parts)
+        for name in ("token", "category", *(["segment"] if with_segments else [])):
             values = [part[f"{side}_{name}"].values[at] for part, at in owner]
             found[f"{side}_{name}"] = (side, [_plain(name, value) for value in values])
         words = [(part is parts[0], int(part[f"{side}_word"].values[at])) for part, at in owner]

@@ -14,7 +14,7 @@ from headlight.findings.estimates import listed
 from headlight.result.kinds import KINDS
 from headlight.views.parts import Drawing, Figure, Section, Summary, Table
 from headlight.views.pictures import HeadMap, Picture, TokenBars, head_map, token_bars
-from headlight.views.provenance import model_name
+from headlight.views.provenance import model_name, text_title
 from headlight.vocabulary import Measure, head_name, measure, measure_table
 
 MOST = 24
@@ -123,7 +123,7 @@ def _titled(reading: xr.Dataset, title: str | None) -> str:
     """Return the title of a picture; without one text and model."""
     if title is not None:
         return title
-    texts = " ".join(filter(None, (reading.attrs["text"], reading.attrs["pair"])))
+    texts = text_title(reading.attrs)
     return f"“{shorten(texts, 60, placeholder=' …')}” · {model_name(reading.attrs)}"
 
 

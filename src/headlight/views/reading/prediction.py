@@ -11,7 +11,7 @@ from headlight.findings import labels_of, piece_text
 from headlight.views.colour import MINUS
 from headlight.views.parts import Drawing, Figure, Section, Summary, Table
 from headlight.views.pictures import BarRow, Mark, bars
-from headlight.views.provenance import model_name, shortened
+from headlight.views.provenance import model_name, shortened, text_title
 from headlight.vocabulary import head_name
 
 SHOWN = 15
@@ -134,7 +134,7 @@ def findings(prediction: xr.Dataset) -> list[str]:
     attributes = prediction.attrs
     logit = float(prediction["logit"])
     what = "the difference of the logits" if attributes["against"] else "the logit"
-    text = " ".join(filter(None, (str(attributes["text"]), str(attributes["pair"]))))
+    text = text_title(attributes)
     said = [
         f"{model_name(attributes)} reads “{shortened(text, 60)}”.",
         f"{asked(prediction)}: {what} is {_number(logit)}; the probability of "

@@ -12,6 +12,7 @@ from headlight.findings import token_labels
 from headlight.findings.piece_text import pieces_of, ways_to
 from headlight.findings.what_was_read import notes_of_reading
 from headlight.views.parts import Section, Table
+from headlight.views.provenance import text_title
 from headlight.views.reading.serial import versions_of
 from headlight.views.template import embedded, joined_script, render
 from headlight.vocabulary import NUMBERING, ROUTE, head_name
@@ -33,7 +34,7 @@ def routes_page(routes: xr.Dataset) -> str:
     versions = versions_of(routes)
     return render(
         "routes.html",
-        title=str(routes.attrs.get("text", "")) or "Routes",
+        title=text_title(routes.attrs) or "Routes",
         attributes=routes.attrs,
         notes=notes_of_reading(routes),
         numbering=NUMBERING,

@@ -65,11 +65,17 @@ def token_sides(reading: xr.Dataset) -> dict[str, Side]:
 def _tokens(reading: xr.Dataset, side: str) -> Side:
     times = reading.coords.get(f"{side}_time")
     timed: Side = {} if times is None else {"times": [round(float(each), 4) for each in times]}
-    return timed | {
-        "tokens": [str(token) for token in reading[f"{side}_token"].values],
-        "categories": [category_name(c) for c in reading[f"{side}_category"].values],
-        "words": [int(word) for word in reading[f"{side}_word"].values],
-    }
+    names = reading.coords.get(f"{side}_segment")
+    segments: Side = {} if names is None else {"segments": [str(name) for name in names.values]}
+    return (
+        timed
+        | segments
+        | {
+            "tokens": [str(token) for token in reading[f"{side}_token"].values],
+            "categories": [category_name(c) for c in reading[f"{side}_category"].values],
+            "words": [int(word) for word in reading[f"{side}_word"].values],
+        }
+    )
 
 
 def versions_of(reading: xr.Dataset) -> object:

@@ -58,8 +58,34 @@ def reading_terminal(
             shown.append(Text(ATTENTION[kind], style="bold"))
         if measure == "effective" and (equal := equal_to_weight(part)):
             shown.append(Text(f"Effective attention is {equal}."))
+        shown += _by_segment(part, measure)
         shown.append(_strongest(part, measure, top, all_heads=all_heads))
     return Group(*shown, Text(NUMBERING, style="dim"))
+
+
+def _by_segment(part: xr.Dataset, measure: str) -> list[RenderableType]:
+    """Return the shares of the named segments of a chat, as a table; nothing of other texts."""
+    if "key_segment" not in part.coords:
+        return []
+    tokens = Counter(map(str, part["key_segment"].values))
+    layers, heads = part["layer"].values.tolist(), part["head"].values.tolist()
+    lines = []
+    for row, by in statistics_of(part):
+        if row.segment and measure in by:
+            shares = by[measure].value
+            layer, head = np.unravel_index(int(np.nanargmax(shares)), shares.shape)
+            most = whole_percent(float(shares[layer, head]))
+            lines.append(
+                {
+                    "segment": row.segment,
+                    "tokens": tokens[row.segment],
+                    "mean": f"{whole_percent(float(np.nanmean(shares)))}%",
+                    "most": f"{name_of(part, layers[layer], heads[head])} {most}%",
+                }
+            )
+    title = Text(f"Shares of the rows of heads by {measure}, by segment")
+    table = terminal(Table("segments", "", pd.DataFrame(lines)), len(lines))
+    return [title, table] if lines else []
 
 
 def _strongest(part: xr.Dataset, measure: str, top: int, *, all_heads: bool) -> RenderableType:

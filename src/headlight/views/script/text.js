@@ -1,11 +1,12 @@
 // The text itself, coloured by what the chosen tokens give to each token, or are given.
 import { level } from "./colours.js";
 import { isTwoSided, scaleOf, shown } from "./measures.js";
+import { mapOf, partOf } from "./numbers.js";
 import { state } from "./state.js";
 import { isolated, isTimed, labelOf, namedOf, rowOf, ticksOf, topOf, units, viewOf } from "./units.js";
 
 const text = document.getElementById("text"), target = document.getElementById("target");
-const said = document.getElementById("text-title");
+const said = document.getElementById("text-title"), bySegment = document.getElementById("by-segment");
 /** How many looks there are, and pixels of a frame of sound, as the style sheet has it. */
 const LOOKS = 20, FRAME_WIDE = 5;
 let built = "";
@@ -30,6 +31,13 @@ function build() {
   if (built === name) return;
   built = name;
   words = columns.map(button);
+  const { segments } = partOf(state.kind).keys;
+  if (segments) {
+    columns.forEach(({ places: [place] }, at) => {
+      const before = at && segments[columns[at - 1].places[0]];
+      if (segments[place] !== before) words[at].dataset.segment = segments[place];
+    });
+  }
   if (isTimed(columns)) {
     for (const { at, name: time } of ticksOf(columns, FRAME_WIDE)) {
       const place = Math.round(at);
@@ -42,6 +50,25 @@ function build() {
   target.replaceChildren(...targets);
   looks = words.map(() => "");
   presses = (same ? words : targets).map((element) => ({ element, pressed: null }));
+}
+
+/** Which share of the row of each chosen query goes to each segment, hidden tokens included; their means. */
+function sharesOfSegments() {
+  const { segments } = partOf(state.kind).keys, names = [...new Set(segments)];
+  const map = mapOf(state.kind, state.measure, state.layer, state.head), wide = segments.length;
+  const rows = state.queries.map((query) => {
+    const sums = names.map((name) => segments.reduce((sum, each, key) => sum + (each === name ? map[query * wide + key] || 0 : 0), 0));
+    const whole = sums.reduce((sum, each) => sum + each, 0);
+    return sums.map((each) => each / whole);
+  });
+  return names.map((name, at) => [name, rows.reduce((sum, row) => sum + row[at], 0) / rows.length]);
+}
+
+function drawSegments() {
+  const shares = partOf(state.kind).keys.segments && state.direction === "from" && !isTwoSided(state.measure) ? sharesOfSegments() : [];
+  const told = shares.filter(([, share]) => share >= 0.0005).sort((one, other) => other[1] - one[1]);
+  bySegment.hidden = !told.length;
+  bySegment.textContent = `By segment: ${told.map(([name, share]) => `${name} ${(100 * share).toFixed(1)}%`).join(" · ")}`;
 }
 
 export function drawText() {
@@ -67,6 +94,7 @@ export function drawText() {
     each.pressed = chosen.has(at);
     each.element.setAttribute("aria-pressed", each.pressed);
   });
+  drawSegments();
   const names = [...chosen].filter((at) => at >= 0).map((at) => isolated(namedOf((same ? columns : rows)[at]))).join(" + ");
   said.textContent = state.direction === "to" && same ? `What gives to “${names}”` : `What “${names}” attends to`;
   return given;

@@ -117,7 +117,7 @@ def _paragraphs(source: str) -> Corpus:
         units = (
             (f"{document.name}#{number}", paragraph)
             for document in opened
-            for number, paragraph in enumerate(document.paragraphs)
+            for number, paragraph in enumerate(document.text_paragraphs())
         )
         for (name, paragraph), words in zip(units, cycle(BEGINNINGS), strict=False):
             yield Document(name, (" ".join(paragraph.split()[:words]),))

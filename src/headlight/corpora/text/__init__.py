@@ -3,17 +3,12 @@
 import csv
 import json
 import re
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
 from headlight.corpora.files import DOCUMENT_LIMIT, LINE_LIMIT, Lines
+from headlight.corpora.text.chats import Chat, holds_chat, is_chat
 from headlight.errors import CorpusError, UsageError
-
-TEMPLATE = (
-    "put them into the template of the model first, with "
-    "tokenizer.apply_chat_template(messages, tokenize=False)"
-)
-"""How messages of a chat become a text."""
 
 BLANK_LINE = re.compile(r"\n\s*\n")
 
@@ -25,11 +20,27 @@ class Document:
     Attributes:
         name: Where it begins, for messages: ``"a.txt:12"`` (file and line) or ``"hf:imdb[3]"``.
         paragraphs: Its units in order, each stripped and not empty.  What a unit is depends on the
-            format: a paragraph of an encyclopedia, one line of plain text, or the whole text.
+            format: a paragraph of an encyclopedia, one line of plain text, or the whole text; of a
+            chat, the chat as JSON.
+        chat: The messages that it is, if it is a chat.
     """
 
     name: str
     paragraphs: tuple[str, ...]
+    chat: Chat | None = None
+
+    def text_paragraphs(self) -> tuple[str, ...]:
+        """Return the paragraphs of what is no chat.
+
+        Raises:
+            CorpusError: It is one.
+        """
+        if self.chat is not None:
+            raise CorpusError(
+                f"{self.name}: here is a chat, where paragraphs of texts are needed; name a column "
+                "that holds texts, or ask what reads each text by itself (do without pairs)."
+            )
+        return self.paragraphs
 
 
 class Draft:
@@ -66,7 +77,8 @@ def document_of_value(name: str, value: object, column: str | None = None) -> Do
     """The document that one cell of a table, one JSON value or one Python object holds.
 
     A string is split into paragraphs at blank lines (single line breaks stay in the text); a list
-    of strings is taken as the paragraphs themselves.  Nothing (``None``, blanks) gives None.
+    of strings is taken as the paragraphs themselves; a list of messages is a chat.  Nothing
+    (``None``, blanks) gives None.
 
     Args:
         name: Of the document.
@@ -74,8 +86,15 @@ def document_of_value(name: str, value: object, column: str | None = None) -> Do
         column: Where it stands, for a refusal.
 
     Raises:
-        CorpusError: The value is neither, or is not valid Unicode, or is messages of a chat.
+        CorpusError: The value is none of these, or is not valid Unicode, or is messages that cannot
+            be read.
     """
+    if is_chat(value):
+        try:
+            chat = value if isinstance(value, Chat) else Chat.of(value)
+        except UsageError as problem:
+            raise CorpusError(f"{name}: {problem}") from problem
+        return Document(name, (chat.as_json(),), chat)
     draft = Draft(name)
     for paragraph in _paragraphs(name, value, column):
         demand_characters(paragraph, name)
@@ -96,19 +115,6 @@ def demand_characters(text: str, name: str) -> None:
         )
 
 
-def holds_chat(value: object) -> bool:
-    """Return whether a value, or what it is as JSON, is messages of a chat.
-
-    These are objects with a role and a content.  Of a text of several lines the first counts as
-    well, as lines of JSON are a chat each.
-    """
-    if isinstance(value, str):
-        return any(holds_chat(_json(part)) for part in (value, value.lstrip().partition("\n")[0]))
-    if isinstance(value, Mapping):
-        return {"role", "content"} <= value.keys() or _are_messages(value.get("messages"))
-    return _are_messages(value)
-
-
 def require_text(text: object, name: str) -> None:
     """Refuse what is no text, or one without a word.
 
@@ -122,9 +128,11 @@ def require_text(text: object, name: str) -> None:
     if not text and isinstance(text, str | list | tuple):
         raise UsageError(f"the {name} is empty; write at least one word.")
     if holds_chat(text):
+        if not isinstance(text, str):
+            raise UsageError(f"the {name} is messages of a chat; a chat is read as the first text.")
         raise UsageError(
-            f"the {name} is messages of a chat, which are not read as such; {TEMPLATE}, and read "
-            "that text."
+            f"the {name} is the JSON of a chat; give the list of its messages (json.loads), or to "
+            "a command --chat FILE."
         )
     if not isinstance(text, str):
         raise UsageError(
@@ -136,34 +144,17 @@ def require_text(text: object, name: str) -> None:
 
 
 def refuse_chat(value: object, name: str, column: str | None = None) -> None:
-    """Refuse messages of a chat where texts are read.
+    """Refuse messages of a chat where texts are read, or where messages have no name.
 
     Raises:
         CorpusError: The value is some.
     """
     if holds_chat(value):
-        place = f"the column {column!r} holds" if column else "here are"
+        place = f"the column {column!r} holds" if column else "here is"
         raise CorpusError(
-            f"{name}: {place} messages of a chat, which are not read as such; {TEMPLATE}, and read "
-            "these texts."
+            f"{name}: {place} a chat that is written as a text, or stands alone; chats are read "
+            'from lines {"messages": [...]}, or from Python as a list of messages each.'
         )
-
-
-def _are_messages(value: object) -> bool:
-    items = value if isinstance(value, list | tuple) else ()
-    return bool(items) and all(
-        isinstance(item, Mapping) and {"role", "content"} <= item.keys() for item in items
-    )
-
-
-def _json(text: str) -> object:
-    """Return the JSON of a text, if that is a list or an object."""
-    if not text.lstrip().startswith(("[", "{")):
-        return None
-    try:
-        return json.loads(text)
-    except (ValueError, RecursionError):
-        return None
 
 
 def _paragraphs(name: str, value: object, column: str | None) -> Sequence[str]:
@@ -188,7 +179,8 @@ def _has_surrogates(text: str) -> bool:
     return any("\ud800" <= character <= "\udfff" for character in text)
 
 
-DEFAULT = "text"
+DEFAULT, MESSAGES = "text", "messages"
+"""Names of the column of texts, and of that of chats, where no other is named."""
 
 
 def text_column(column: str | None, available: Sequence[str], place: str) -> str:
@@ -209,9 +201,10 @@ def text_column(column: str | None, available: Sequence[str], place: str) -> str
 
 
 def read_jsonl(lines: Lines, column: str | None) -> Iterator[Document]:
-    """One document per line; the key `column` holds its text, or a list of its paragraphs.
+    """One document per line; the key `column` holds its text, a list of its paragraphs, or a chat.
 
-    Blank lines, and objects whose text is empty or ``null``, are left out.
+    Without a name, that is ``text``, or ``messages``, or the only one there is.  Blank lines,
+    and objects whose text is empty or ``null``, are left out.
 
     Raises:
         CorpusError: A line is not a JSON object, or lacks the key.
@@ -220,9 +213,8 @@ def read_jsonl(lines: Lines, column: str | None) -> Iterator[Document]:
         if not line.strip():
             continue
         row = json_object(line, lines.place)
-        if column is None and DEFAULT not in row:
-            refuse_chat(row, lines.place, "messages")
-        name = text_column(column, list(row), lines.place)
+        of_chat = column is None and DEFAULT not in row and MESSAGES in row
+        name = MESSAGES if of_chat else text_column(column, list(row), lines.place)
         document = document_of_value(lines.place, row[name], name)
         if document:
             yield document

@@ -1,0 +1,181 @@
+"""Chats as the template of a tokenizer writes them, and which characters are whose."""
+
+from bisect import bisect_right
+from collections.abc import Sequence
+from dataclasses import dataclass
+from itertools import accumulate
+from typing import Any
+
+from headlight.corpora.text.chats import BETWEEN, Chat
+from headlight.encode.pieces import Pieces, encodings, pieces_of_encoding, special_ids
+from headlight.errors import UsageError
+from headlight.vocabulary import TEMPLATE
+
+OPENS, CLOSES = "\ue000", "\ue001"
+"""Characters for private use, between which the number of a message stands for its content."""
+
+DIFFERENT = (
+    "so it cannot be said which tokens are whose; read it without the template: --no-template, or "
+    "headlight.corpora.Chat.of(messages, template=False)"
+)
+
+
+@dataclass(frozen=True, slots=True)
+class WrittenChat:
+    """A chat as a text.
+
+    Attributes:
+        text: All of it.
+        segments: Names of its segments, in their order.
+        ends: For each the character after its last.
+    """
+
+    text: str
+    segments: tuple[str, ...]
+    ends: tuple[int, ...]
+
+    @classmethod
+    def of(
+        cls, literals: Sequence[str], contents: Sequence[str], roles: Sequence[str]
+    ) -> "WrittenChat":
+        """Join contents with what stands before, between and after them."""
+        parts, names = [literals[0]], [TEMPLATE]
+        for content, literal, role in zip(contents, literals[1:], roles, strict=True):
+            parts += [content, literal]
+            names += [role, TEMPLATE]
+        return cls("".join(parts), tuple(names), tuple(accumulate(map(len, parts))))
+
+    def segment_of(self, character: int) -> str:
+        """Return the segment of a character."""
+        return self.segments[min(bisect_right(self.ends, character), len(self.ends) - 1)]
+
+
+def write_chat(tokenizer: Any, chat: Chat) -> WrittenChat:
+    """Return a chat as the template writes it, or its contents one after the other.
+
+    Contents are found by writing the chat a second time, with a mark in the place of each: what
+    stands around the marks is the template's, system prompts of its own included.
+
+    Raises:
+        UsageError: There is no template, it refuses the chat, or does not write each content once,
+            as it is or without the blanks around it.
+    """
+    roles = [str(each["role"]) for each in chat.messages]
+    if not chat.template:
+        between = [BETWEEN] * (len(roles) - 1)
+        return WrittenChat.of(["", *between, ""], chat.contents, roles)
+    marks = [f"{OPENS}{number}{CLOSES}" for number in range(len(roles))]
+    text = _rendered(tokenizer, chat, chat.contents)
+    literals = _literals(_rendered(tokenizer, chat, marks), marks)
+    contents = None if literals is None else _placed(text, literals, chat.contents)
+    if literals is not None and contents is not None:
+        return WrittenChat.of(literals, contents, roles)
+    raise UsageError(
+        f"the chat template of {_name(tokenizer)} changes, moves or leaves out what messages say, "
+        f"{DIFFERENT}."
+    )
+
+
+def chat_pieces(tokenizer: Any, chat: Chat) -> Pieces:
+    """Return the pieces of a chat, each with the name of its segment.
+
+    That is the segment of its first character that is no blank.
+
+    Raises:
+        UsageError: See `write_chat`; or the pieces are not those of ``apply_chat_template``.
+    """
+    written = write_chat(tokenizer, chat)
+    if chat.template and getattr(tokenizer, "split_special_tokens", False):
+        raise UsageError(
+            "the template of a chat is written with special tokens, which are to be read as "
+            "characters; leave out --split-special-tokens."
+        )
+    (encoding,) = encodings(tokenizer, [written.text])
+    pieces = pieces_of_encoding(written.text, encoding, special_ids(tokenizer))
+    if chat.template:
+        whole = tokenizer.apply_chat_template(
+            chat.with_contents(chat.contents),
+            add_generation_prompt=bool(chat.answer),
+            return_dict=True,
+        )
+        if list(whole["input_ids"]) != list(pieces.ids):
+            raise UsageError(
+                f"{_name(tokenizer)} makes other tokens of this chat than of the text that its "
+                f"template writes, {DIFFERENT}."
+            )
+    names = []
+    for start, end in encoding.offsets.tolist():
+        blank = end - start - len(written.text[start:end].lstrip())
+        names.append(written.segment_of(start if blank == end - start else start + blank))
+    words, count = _words_within(pieces.words, names)
+    return Pieces(pieces.ids, words, count, tuple(names))
+
+
+def _words_within(words: Sequence[int], names: Sequence[str]) -> tuple[list[int], int]:
+    """Return the words of pieces, where the end of a segment ends a word, and their number."""
+    numbers: list[int] = []
+    last, before = -1, None
+    for word, name in zip(words, names, strict=True):
+        if word >= 0:
+            last += (word, name) != before
+        before = word, name
+        numbers.append(last if word >= 0 else word)
+    return numbers, last + 1
+
+
+def _literals(text: str, marks: Sequence[str]) -> list[str] | None:
+    """Return what stands around the marks; None if each is not there once, in order."""
+    literals = []
+    for mark in marks:
+        literal, present, text = text.partition(mark)
+        if not present:
+            return None
+        literals.append(literal)
+    literals.append(text)
+    return None if any(OPENS in each for each in literals) else literals
+
+
+def _placed(text: str, literals: Sequence[str], contents: Sequence[str]) -> list[str] | None:
+    """Return the contents as a text holds them between literals; None if it is another."""
+    written, at = [], len(literals[0])
+    if not text.startswith(literals[0]):
+        return None
+    for content, literal in zip(contents, literals[1:], strict=True):
+        for each in (content, content.strip()):
+            if text.startswith(each + literal, at):
+                written.append(each)
+                at += len(each) + len(literal)
+                break
+        else:
+            return None
+    return written if at == len(text) else None
+
+
+def _rendered(tokenizer: Any, chat: Chat, contents: Sequence[str]) -> str:
+    """Return what the template writes.
+
+    Raises:
+        UsageError: There is none, or it refuses the chat.
+    """
+    if not getattr(tokenizer, "chat_template", None):
+        raise UsageError(
+            f"{_name(tokenizer)} has no chat template; take a model that was tuned on chats, or "
+            "read the messages one after the other: --no-template, or "
+            "headlight.corpora.Chat.of(messages, template=False)."
+        )
+    messages = chat.with_contents(contents)
+    try:
+        return str(
+            tokenizer.apply_chat_template(
+                messages, tokenize=False, add_generation_prompt=bool(chat.answer)
+            )
+        )
+    except Exception as problem:  # a template is a program of the model's
+        first = (str(problem).splitlines() or [type(problem).__name__])[0]
+        raise UsageError(
+            f"the chat template of {_name(tokenizer)} does not take this chat: {first}"
+        ) from problem
+
+
+def _name(tokenizer: Any) -> str:
+    return str(getattr(tokenizer, "name_or_path", "") or "the tokenizer")

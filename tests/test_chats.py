@@ -1,0 +1,214 @@
+"""Chats by every door: functions, commands, files, pages, a survey."""
+
+import copy
+import json
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+import torch
+from transformers import LlamaConfig, LlamaForCausalLM
+
+import headlight
+from encode.small_tokenizers import KINDS
+from headlight.catalogue.statistics import SEGMENT_TARGETS
+from headlight.corpora import Chat
+from headlight.errors import UsageError
+from headlight.findings.statistics import statistics_of
+from headlight.findings.what_was_read import notes_of_reading, what_was_read
+from headlight.reading.model import Model
+from headlight.reading.what_if import FUNCTIONS
+from headlight.result import load
+from headlight.views.reading.page import parse_page
+from studies.command import Command
+
+END = "<|endoftext|>"
+TEMPLATE = (
+    "{% for m in messages %}" + END + "{{ m.role }}\n{{ m.content }}\n{% endfor %}"
+    "{% if add_generation_prompt %}" + END + "assistant\n{% endif %}"
+)
+CHAT = [
+    {"role": "system", "content": "the sea is old"},
+    {"role": "user", "content": "is the lake full?"},
+    {"role": "assistant", "content": "the lake is full, the sea is full."},
+    {"role": "user", "content": f"the river {END} is"},
+]
+_load = headlight.load  # the fixture has the name of the package
+_survey = headlight.survey
+
+
+@pytest.fixture(scope="module")
+def tokenizer() -> Any:
+    made = copy.deepcopy(KINDS["gpt2"]())
+    made.chat_template = TEMPLATE
+    return made
+
+
+@pytest.fixture(scope="module")
+def model(tokenizer: Any) -> Model:
+    torch.manual_seed(0)
+    config = LlamaConfig(
+        vocab_size=len(tokenizer), hidden_size=16, intermediate_size=16, num_hidden_layers=2,
+        num_attention_heads=2, num_key_value_heads=2, max_position_embeddings=2048,
+    )  # fmt: skip
+    return _load(LlamaForCausalLM(config).eval(), tokenizer)
+
+
+@pytest.fixture(scope="module")
+def folder(model: Model, tokenizer: Any, tmp_path_factory: pytest.TempPathFactory) -> Path:
+    path = tmp_path_factory.mktemp("decoder")
+    model.transformer.save_pretrained(path)  # type: ignore[operator]
+    tokenizer.save_pretrained(path)
+    return path
+
+
+@pytest.mark.parametrize("messages", [CHAT, CHAT * 10, {"messages": CHAT}])
+def test_shares_of_segments_are_sums_of_cells(model: Model, messages: Any) -> None:
+    data = model.read(messages).dataset
+    ids = model.tokenizer.apply_chat_template(Chat.of(messages).with_contents(  # type: ignore[union-attr]
+        Chat.of(messages).contents))["input_ids"]  # fmt: skip
+    assert [*data["key_token"].values] == model.tokenizer.convert_ids_to_tokens(ids)  # type: ignore[union-attr]
+    segments = data["key_segment"].values
+    assert {*segments} == {*SEGMENT_TARGETS}
+    for name in ("weight", "norm"):
+        cells = data[name].transpose("layer", "head", "query", "key").values.astype(float)
+        shares = cells / cells.sum(-1, keepdims=True)
+        whole = 0.0
+        for segment in SEGMENT_TARGETS:
+            number = data["head_number"].sel(statistic=segment, measure=name).values
+            expected = shares[..., segments == segment].sum(-1).mean(-1)
+            np.testing.assert_allclose(number, expected, rtol=1e-5)
+            whole += number
+        np.testing.assert_allclose(whole, 1, rtol=1e-5)
+
+
+def test_texts_without_segments_have_no_such_rows(model: Model) -> None:
+    names = {str(row.name) for row, _ in statistics_of(model.read("the sea is old").dataset)}
+    assert not names & {*SEGMENT_TARGETS}
+    assert "key_segment" not in model.read("the sea is old").dataset
+
+
+def test_what_is_typed_into_a_message_is_said(model: Model) -> None:
+    data = model.read(CHAT).dataset
+    assert data.attrs["special"] == 1
+    (note,) = notes_of_reading(data)
+    assert note.startswith("1 special token is written in the messages, where the model cannot")
+    assert notes_of_reading(model.read(CHAT[:3]).dataset) == []
+
+
+def test_files_keep_the_chat(model: Model, tmp_path: Path) -> None:
+    reading = model.read(CHAT)
+    segments = reading.dataset["key_segment"].values.tolist()
+    reading.save(tmp_path / "a.nc")
+    kept = load(tmp_path / "a.nc", stage="reading")
+    assert kept["key_segment"].values.tolist() == segments
+    reading.save(tmp_path / "a.json")
+    assert json.loads((tmp_path / "a.json").read_text())["keys"]["segments"] == segments
+    reading.save(tmp_path / "a.html")
+    page = (tmp_path / "a.html").read_text()
+    assert parse_page(page)["key_segment"].values.tolist() == segments
+    assert '<h1 dir="auto">Chat: is the lake full?</h1>' in page
+    assert repr(reading).startswith("<Reading of 'Chat: is the lake full?' by")
+
+
+def test_every_question_takes_messages(model: Model) -> None:
+    tokens = [*model.read(CHAT).dataset["query_token"].values]
+    for answer in (model.routes(CHAT), model.flow(CHAT, methods=("rollout",))):
+        assert [*answer.dataset["query_token"].values] == tokens
+        assert answer.dataset.attrs["text"].startswith(f"{END}system\nthe sea is old\n")
+    explained = model.explain(CHAT, layer=1, head=0).dataset
+    assert explained.attrs["text"] == model.read(CHAT).dataset.attrs["text"]
+    # A prediction follows the beginning of an answer; a chat that says otherwise is left alone.
+    predicted = model.predict(CHAT).dataset
+    answer = f"{END}assistant\n"
+    assert predicted.attrs["text"].endswith(answer)
+    left = Chat(Chat.of(CHAT).messages, answer=False)
+    assert not model.predict(left).dataset.attrs["text"].endswith(answer)
+    assert not model.predict(CHAT[:3]).dataset.attrs["text"].endswith(answer)
+    first = next(model.generate(CHAT, tokens=2)).reading.dataset
+    assert first.attrs["text"].endswith(answer)
+
+
+def test_what_if_reads_the_tokens_of_the_reading(model: Model) -> None:
+    data = model.read(CHAT).dataset
+    weights = [1.0, *[0.0] * (data.sizes["key"] - 1)]
+    edit = {"change": "weights", "layer": 0, "head": 0, "query": 3, "weights": weights}
+    for changed in ({"change": "uniform", "layer": 0, "head": 1}, edit):
+        *_, last = FUNCTIONS["what_if"](model, data, {"kind": "decoder", "edits": [changed]})
+        assert "result" in last
+
+
+def test_a_survey_has_rows_of_segments(model: Model, tmp_path: Path) -> None:
+    chats = [CHAT, CHAT[1:3], [{"role": "user", "content": "the sea"}]]
+    path = tmp_path / "chats.jsonl"
+    path.write_text("".join(json.dumps({"messages": chat}) + "\n" for chat in chats))
+    result = _survey(str(path), model=model, measures=("weight",))
+    shares = result["behaviour_share"].sel(measure="weight")
+    for name in SEGMENT_TARGETS:
+        alone = []
+        for chat in chats:
+            data = model.read(chat).dataset
+            weight = data["weight"].transpose("layer", "head", "query", "key").values
+            own = data["key_segment"].values == name
+            alone.append(weight[..., own].sum(-1).mean(-1))
+        np.testing.assert_allclose(shares.sel(behaviour=name), np.mean(alone, 0), rtol=1e-4)
+    assert "1 special token is written in the messages" in what_was_read(result).sentence
+    again = _survey(chats, model=model, measures=("weight",))
+    np.testing.assert_array_equal(again["behaviour_share"], result["behaviour_share"])
+    # A text among them has no segments, whatever batch it is in.
+    mixed = _survey([*chats, "the sea"], model=model, measures=("weight",))
+    together = mixed["behaviour_share"].sel(measure="weight")
+    np.testing.assert_allclose(
+        together.sel(behaviour="user"), shares.sel(behaviour="user"), rtol=1e-6
+    )
+    plain = _survey(["the sea is old"], model=model, measures=("weight",))
+    assert not {*plain["behaviour"].values} & {*SEGMENT_TARGETS}
+
+
+def test_the_command_reads_a_chat(headlight: Command, folder: Path, tmp_path: Path) -> None:
+    path, page = tmp_path / "chat.json", tmp_path / "chat.html"
+    path.write_text(json.dumps(CHAT))
+    options = ("--chat", path, "--model", folder)
+    code, said, complained = headlight("read", *options, "--html", page)
+    assert code == 0
+    assert [line.split()[0] for line in said.splitlines()[2:6]] == [*SEGMENT_TARGETS]
+    assert "1 special token is written in the messages" in complained
+    assert {*parse_page(page.read_text())["key_segment"].values} == {*SEGMENT_TARGETS}
+    out = tmp_path / "chat.nc"
+    assert headlight("read", *options, "--system", "the old mill", "--out", out)[0] == 0
+    assert "the old mill" in load(out, stage="reading").attrs["text"]
+    assert headlight("read", *options, "--no-template", "--out", out)[0] == 0
+    assert load(out, stage="reading").attrs["text"] == "\n\n".join(m["content"] for m in CHAT)
+    assert headlight("predict", *options)[0] == 0
+
+
+@pytest.mark.parametrize(
+    ("content", "arguments", "part"),
+    [
+        ("{", (), "is not JSON"),
+        (json.dumps({"messages": CHAT}) + "\n" + json.dumps(CHAT), (), "with a chat a line"),
+        ('{"text": "the sea"}', (), "message 1 has no role"),
+        (json.dumps([{"role": "tool", "content": "3"}]), (), "message 1 has the role 'tool'"),
+        (json.dumps(CHAT), ("the sea",), "a text and --chat are both to be read"),
+        (None, ("--system", "a"), "name its --chat"),
+        (None, ("the sea", "--no-template"), "name its --chat"),
+        (None, (), "there is nothing to read"),
+    ],
+)
+@pytest.mark.parametrize("command", ["read", "predict"])
+def test_refusals_of_commands(
+    headlight: Command, tmp_path: Path, command: str, content: str | None,
+    arguments: tuple[str, ...], part: str,
+) -> None:  # fmt: skip
+    path = tmp_path / "chat.json"
+    if content is not None:
+        path.write_text(content)
+        arguments = (*arguments, "--chat", str(path))
+    assert part in headlight.refused(command, *arguments, code=2)
+    assert "cannot be read" in headlight.refused(command, "--chat", tmp_path / "no.json", code=2)
+
+
+def test_a_chat_is_no_transcript(model: Model) -> None:
+    with pytest.raises(UsageError, match="a transcript is one text"):
+        model.read(CHAT, audio="a.wav")
