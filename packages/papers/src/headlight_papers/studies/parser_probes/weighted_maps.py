@@ -225,11 +225,9 @@ def compiled_for(maps: Tensor) -> Loops | None:
 
 
 @cache
-def compiled() -> Loops | None:
-    """The loops; None without numba."""
-    how = {"nogil": True, "fastmath": {"reassoc", "contract", "nsz"}}
-    forward, backward = (compile_loop(each, **how) for each in (_forward, _backward))
-    return Loops(forward, backward) if forward and backward else None
+def compiled() -> Loops:
+    """Return the loops."""
+    return Loops(compile_loop(_forward), compile_loop(_backward))
 
 
 def _array(tensor: Tensor) -> np.ndarray:
