@@ -86,7 +86,7 @@ test-notebook: install-notebook ## install JupyterLab and test the widget in it
 test-lowest: $(VENV)/.installed-dev ## run all tests with the lowest versions that pyproject.toml declares
 	$(bin)/uv venv --quiet --clear --python "$(PYTHON)" $(lowest)
 	$(bin)/uv pip install --quiet --python $(lowest) $(if $(TORCH_INDEX),--torch-backend cpu) \
-	  --resolution lowest-direct --editable '.[datasets,speed]' --editable packages/papers
+	  --resolution lowest-direct --editable '.[datasets]' --editable packages/papers
 	$(bin)/uv pip install --quiet --python $(lowest) --group test
 	OMP_NUM_THREADS=1 $(subst $(VENV),$(lowest),$(bin))/$(pytest)
 

@@ -57,8 +57,14 @@ def compare(
             cannot be put beside each other.
         ResultError: a result cannot be read.
     """
-    from headlight.findings.differences import differences
+    from headlight.findings.differences import COMPARED, check_comparable, differences
 
+    if kind is None:  # before all their numbers are read
+        headers = [
+            each if isinstance(each, xarray.Dataset) else load_result(each, only=COMPARED)
+            for each in runs
+        ]
+        check_comparable(headers, match)
     found = [each if isinstance(each, xarray.Dataset) else open(each) for each in runs]
     if kind is not None:
         found = [of_kind(each, kind) if "kind" in each.dims else each for each in found]

@@ -359,6 +359,17 @@ def test_a_comparison_is_kept_like_a_run(first, tmp_path):
     assert load(run).attrs["stage"] == "comparison"
 
 
+def test_what_cannot_be_compared_is_refused_before_its_numbers_are_read(first, tmp_path):
+    for name, run in (("first", first), ("other", first.isel(layer=[1]))):
+        save(run, tmp_path / f"{name}.nc")
+    runs = [tmp_path / "first.nc", tmp_path / "other.nc"]
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr("headlight.api.open", None)  # reads all numbers
+        with pytest.raises(UsageError, match="--match behaviour"):
+            headlight.compare(*runs)
+    assert headlight.compare(runs[0], runs[0]).sizes["other"] == 1
+
+
 def test_what_cannot_be_compared_is_refused(first):
     with pytest.raises(UsageError, match="two or more"):
         differences([first])

@@ -98,7 +98,7 @@ def counted(batch_of, scores, kind: str, block: int, one_pass: bool = False) -> 
 
 
 def in_one_pass(counter, batch, score: torch.Tensor, name: str, first: int):
-    """What the compiled loop finds; None without numba, which leaves the other way to be tested."""
+    """Return the sums of the compiled loop."""
     members = membership(batch.category, len(CATEGORIES))
     words = torch.stack(counter.word_classes, -1).float()
     look = OnePass(

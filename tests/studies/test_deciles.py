@@ -1,17 +1,12 @@
 """Texts at the deciles of how strongly heads attend, against loops over readings of each text."""
 
-from dataclasses import replace
-from itertools import pairwise
-
 import numpy as np
 import pytest
-from hypothesis import given, settings, strategies as st
 
-from headlight.encode import Encoded, encode_one
+from headlight.encode import encode_one
 from headlight.reading import read
-from headlight.reduce import Strongest
 from headlight.studies.survey import SurveySettings, deciles
-from headlight.studies.survey.deciles import DECILES, SAMPLED, deciles_of, drawn_texts
+from headlight.studies.survey.deciles import DECILES, deciles_of
 from headlight.studies.survey.study import run as survey
 from studies.models import documents, model, texts
 
@@ -83,27 +78,75 @@ def test_a_decile_is_the_text_at_the_nearest_place():
     assert deciles_of(score).tolist() == [1, 1, 3, 3, 3, 2, 2, 2, 2, 0, 0]
 
 
-@pytest.fixture(scope="module")
-def examples() -> list[Encoded]:
-    tokenizer = model("bert").tokenizer
-    return [encode_one(tokenizer, text) for text in texts(70)]
+@pytest.mark.parametrize("family", ["bert", "llama"])
+def test_no_text_is_read_twice(family, monkeypatch):
+    subject, corpus, read_ids = model(family), texts(9, longest=12, seed=2), []
+    run = type(subject).run
+
+    def run_and_count(self, batch):
+        read_ids.extend(batch.input_ids[batch.attention_mask > 0].tolist())
+        return run(self, batch)
+
+    survey(corpus, subject, SurveySettings(), progress=False)  # which traces the model
+    monkeypatch.setattr(type(subject), "run", run_and_count)
+    result = survey(corpus, subject, SurveySettings(), progress=False)
+    assert result.sizes["drawn"] == len(corpus)
+    wanted = [number for text in corpus for number in encode_one(subject.tokenizer, text).ids]
+    assert sorted(read_ids) == sorted(wanted)
 
 
-@settings(max_examples=20)
-@given(cuts=st.lists(st.integers(1, 69), max_size=5, unique=True))
-def test_the_texts_that_are_drawn_do_not_depend_on_batches_or_their_order(cuts, examples):
-    whole = drawn_texts(examples, "encoder").compute()["rows"]
-    edges = [0, *sorted(cuts), len(examples)]
-    parts = [drawn_texts(examples[begin:end], "encoder") for begin, end in pairwise(edges)]
-    merged = parts[-1]
-    for part in parts[:-1]:
-        merged = merged.merge(part)
-    assert isinstance(merged, Strongest)
-    np.testing.assert_array_equal(merged.compute()["rows"], whole)
-    assert len({deciles.hash_of(each, "encoder") for each in examples}) > SAMPLED
-    back = [deciles._example(row) for row in whole]
-    lowest = sorted(examples, key=lambda each: deciles.hash_of(each, "encoder"))[:SAMPLED]
-    assert [replace(each, name="") for each in back] == [replace(each, name="") for each in lowest]
+@pytest.mark.parametrize("side", ["left", "right"])
+def test_padding_and_long_texts_change_no_place(side, monkeypatch):
+    """Links are between the first tokens of a text, wherever padding stands."""
+    monkeypatch.setattr(deciles, "LONGEST", 6)
+    subject, corpus = model("llama"), texts(5, longest=14, seed=6)
+    monkeypatch.setattr(subject.tokenizer, "padding_side", side)
+    result = survey(corpus, subject, SurveySettings(measures=("weight",)), progress=False)
+    readings = [read(subject, text).dataset for text in corpus]
+    beginnings = {tuple(encode_one(subject.tokenizer, text).ids[:6]): at
+                  for at, text in enumerate(corpus)}  # fmt: skip
+    drawn = [tuple(row[np.isfinite(row)].astype(int)) for row in result["drawn_key"].values]
+    assert sorted(drawn) == sorted(beginnings)
+    for layer, head in np.ndindex(2, 4):
+        best = result.sel(measure="weight", layer=layer, head=head, decile=100)
+        values = readings[beginnings[drawn[int(best["decile_text"])]]]["weight"]
+        row = values.sel(layer=layer, head=head).values[int(best["decile_query"]), :6]
+        place = best["decile_place"].values
+        place = place[np.isfinite(place)].astype(int)
+        assert place.tolist() == list(range(len(row)))
+        np.testing.assert_allclose(best["decile_value"][: len(row)], row, rtol=1e-5, atol=1e-6)
+        assert float(best["decile_score"]) == pytest.approx(row[1:].max(), rel=2e-3)
+
+
+def test_blocks_of_queries_change_nothing():
+    corpus, subject = texts(6, longest=14, seed=4), model("llama")
+    whole, blocks = (
+        survey(corpus, subject, SurveySettings(query_block=size), progress=False) for size in (0, 3)
+    )
+    for name in ("decile_score", "decile_query", "decile_place", "decile_value"):
+        np.testing.assert_allclose(blocks[name], whole[name], rtol=1e-5, atol=1e-6)
+
+
+def test_texts_of_a_shard_that_come_after_enough_others_are_left_out(monkeypatch):
+    """However the corpus is cut into shards, the texts with the lowest hashes are drawn."""
+    monkeypatch.setattr(deciles, "SAMPLED", 4)
+    subject, corpus = model("bert"), texts(20, longest=12, seed=5)
+    examples = [encode_one(subject.tokenizer, text) for text in corpus]
+    lowest = sorted(examples, key=lambda each: deciles.hash_of(each, "encoder"))[:4]
+    looked_at = []
+    strongest = deciles._strongest
+    monkeypatch.setattr(
+        deciles, "_strongest", lambda cells, *masks: (
+            looked_at.append(len(cells)) or strongest(cells, *masks)
+        )
+    )  # fmt: skip
+    for size, most in ((256, 4), (5, 16)):
+        monkeypatch.setattr("headlight.analysis.batch_runner.SHARD", size)
+        looked_at.clear()
+        result = survey(corpus, subject, SurveySettings(measures=("weight",)), progress=False)
+        drawn = [row[np.isfinite(row)].astype(int) for row in result["drawn_key"].values]
+        assert [tuple(each) for each in drawn] == [each.ids for each in lowest]
+        assert sum(looked_at) == 2 * most  # in two layers
 
 
 def test_nothing_is_kept_of_texts_where_passages_are_not_wanted():
@@ -114,12 +157,13 @@ def test_nothing_is_kept_of_texts_where_passages_are_not_wanted():
         assert "drawn_key" not in result
 
 
-@pytest.mark.slow
 def test_batches_change_nothing():
     corpus = texts(50, longest=12, seed=5)
     results = [
         survey(corpus, model("bert"), SurveySettings(batch_tokens=size), progress=False)
         for size in (60, 400)
     ]
-    for name in ("decile_text", "decile_query", "decile_place", "drawn_key", "decile_value"):
+    for name in ("decile_text", "decile_query", "decile_place", "drawn_key"):
         np.testing.assert_array_equal(results[0][name], results[1][name])
+    for name in ("decile_score", "decile_value"):
+        np.testing.assert_allclose(results[0][name], results[1][name], rtol=1e-6, atol=1e-6)

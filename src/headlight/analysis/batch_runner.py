@@ -18,7 +18,7 @@ from headlight.capture import AttentionSite, CapturedModel, Kind, LayerRecord, O
 from headlight.capture.attribution import Attribution, attribute
 from headlight.capture.one_text import out_of_memory
 from headlight.capture.record import processes_of
-from headlight.encode import Encoded
+from headlight.encode import Encoded, length_batches
 from headlight.encode.batch import NO_CATEGORY, Batch
 from headlight.errors import UsageError
 from headlight.processes import give_freed_memory_back
@@ -94,6 +94,7 @@ class BatchRunner(Generic[E]):
             meant for.  With gradients or contributions they are always all.
         residual: whether records hold what the output of the attention is added to; it is then
             verified on real input that the parts add up to what leaves the layers.
+        begin_shard: is given the examples of each shard before its first batch.
     """
 
     model: CapturedModel
@@ -104,6 +105,7 @@ class BatchRunner(Generic[E]):
     attribution: AttributionSettings | None = None
     query_block: int | None = 0
     residual: bool = False
+    begin_shard: Callable[[Sequence[E]], None] | None = None
     _recorder: Recorder | None = field(default=None, init=False)
 
     def __post_init__(self) -> None:
@@ -121,6 +123,12 @@ class BatchRunner(Generic[E]):
     def shard_size(self) -> int:
         """After this many elements of a corpus, what was seen is worth keeping."""
         return SHARD if self.attribution is None else SLOW_SHARD
+
+    def batches(self, shard: Sequence[E]) -> list[list[int]]:
+        """Return the batches of a shard, as places in it, and begin it."""
+        if self.begin_shard is not None:
+            self.begin_shard(shard)
+        return length_batches(shard, self.batch_tokens)
 
     def can_do_less(self, error: BaseException) -> bool:
         """Whether memory has run out, and a smaller batch may succeed.

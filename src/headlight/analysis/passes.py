@@ -4,7 +4,6 @@ import hashlib
 import sys
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import nullcontext
-from functools import partial
 from itertools import islice
 from typing import Any, Generic, TypeVar
 
@@ -14,9 +13,9 @@ from torch.nn import functional
 
 from headlight.analysis.batch_runner import BatchRunner
 from headlight.capture.backward import one_thread
-from headlight.encode import Encoded, length_batches
+from headlight.encode import Encoded
 from headlight.files import Location
-from headlight.reduce.compiling import numba_version
+from headlight.reduce.compiling import import_numba
 from headlight.result import calculated_with
 from headlight.run import BatchJob, State, run, run_shared, show_progress
 from headlight.run.checkpoint import ROUNDING
@@ -65,7 +64,7 @@ def observe(
     with step, shown as bar:
         work = BatchJob(
             measure=step,
-            batches=partial(length_batches, token_budget=step.batch_tokens),
+            batches=step.batches,
             length=_length,
             shard_size=step.shard_size,
             out_of_memory=step.can_do_less,
@@ -179,12 +178,12 @@ def rounding_of(device: torch.device) -> str:
                 results += [one.double() @ two.double()]
             for result in results:
                 digest.update(result.cpu().numpy().tobytes())
-    compiler = numba_version() if device.type == "cpu" else None
-    if compiler is None:
-        return f"{digest.hexdigest()[:12]} without numba"
+    if device.type != "cpu":
+        return digest.hexdigest()[:12]
+    version = import_numba().__version__
     from llvmlite.binding import get_host_cpu_name  # comes with numba
 
-    return f"{digest.hexdigest()[:12]}, numba {compiler} for {get_host_cpu_name()}"
+    return f"{digest.hexdigest()[:12]}, numba {version} for {get_host_cpu_name()}"
 
 
 def _length(example: Encoded) -> int:

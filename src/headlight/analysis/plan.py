@@ -1,6 +1,6 @@
 """Plan of a study: which attention of which model, on which examples, in which passes."""
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any, Generic, Protocol, TypeVar, runtime_checkable
 
@@ -94,6 +94,7 @@ class StudyPlan(Generic[E]):
         query_block: how many queries its observers see at a time, where they can; see
             `headlight.analysis.batch_runner.BatchRunner`.
         corpus: of which examples are made, where it is known.
+        begin_shard: is given the examples of each shard of the corpus before they are observed.
     """
 
     name: str
@@ -112,6 +113,7 @@ class StudyPlan(Generic[E]):
     all_kinds: bool = False
     query_block: int | None = 0
     corpus: Corpus[Any] | None = None
+    begin_shard: Callable[[Sequence[E]], None] | None = None
 
     def by_kind(self) -> "dict[Kind, StudyPlan[E]]":
         """The plans of all kinds that are looked at, each as if it were looked at alone."""

@@ -208,6 +208,7 @@ def _run_pass(
         attribution=one.attribution,
         query_block=plan.query_block,
         residual=one.residual,
+        begin_shard=plan.begin_shard,
     )
     examples = _Watched(plan.examples)
     state = observe(

@@ -46,6 +46,9 @@ ROUNDING = 1e-6
 SHOWN = 6
 """Heads of which passages are kept."""
 
+COMPARED = ("layer", "head", "kind", UNITS)
+"""Coordinates that say whether surveys can be compared."""
+
 VARIABLES = {
     "value": ("number of a head, or of the head that stands beside it", ""),
     "value_low": ("lower end of the 95% interval of the number", ""),
@@ -120,7 +123,7 @@ def differences(
         UsageError: there are fewer than two runs, one is no survey or of an earlier version, or
             heads cannot be put beside each other.
     """
-    _check(runs, match)
+    check_comparable(runs, match)
     statistics = _common(runs)
     numbers = [_numbers(run, statistics) for run in runs]
     equal = _equal(statistics, numbers)
@@ -198,7 +201,12 @@ def passages_kept(result: xr.Dataset) -> Iterator[tuple[str, int, int, int, Pass
         yield each["statistic"], each["layer"], each["head"], each["run"], passage
 
 
-def _check(runs: Sequence[xr.Dataset], match: str) -> None:
+def check_comparable(runs: Sequence[xr.Dataset], match: str) -> None:
+    """Refuse surveys that cannot be compared, of which no more than `COMPARED` is needed.
+
+    Raises:
+        UsageError: see `differences`.
+    """
     if len(runs) < 2:
         raise UsageError("one run is compared with nothing; give two or more.")
     if match not in MATCHES:

@@ -61,14 +61,13 @@ def compiled_for(ratio: Tensor) -> Sums | None:
         return None
     if heads * heads * cells < 2 * WORTH_IT:
         return None
-    loop = compiled()
-    return partial(_in_threads, loop) if loop else None
+    return partial(_in_threads, compiled())
 
 
 @cache
-def compiled() -> Callable[..., Any] | None:
-    """The loop; None without numba."""
-    return compile_loop(_loop, nogil=True, fastmath={"reassoc", "contract", "nsz"})
+def compiled() -> Callable[..., Any]:
+    """Return the loop."""
+    return compile_loop(_loop)
 
 
 def _in_threads(loop: Callable[..., Any], ratio: Tensor, share: Tensor) -> Tensor:

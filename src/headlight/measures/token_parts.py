@@ -14,7 +14,7 @@ from torch import Tensor
 from headlight.capture import LayerRecord, Residual
 from headlight.errors import UnsupportedModelError
 from headlight.measures.norm import gated_weight, per_head, single
-from headlight.reduce.compiling import compile_together
+from headlight.reduce.compiling import compile_loop
 
 CELLS = 1 << 22
 """Numbers of parts of heads that are formed at a time."""
@@ -200,13 +200,12 @@ def _loop_for(weight: Tensor, numbers: int) -> Callable[..., Missed] | None:
     """Return a loop some five times as fast on the CPU; None where that is not worth it."""
     if weight.device.type != "cpu" or numbers < WORTH_IT:
         return None
-    loop = _compiled()
-    return partial(_in_threads, loop) if loop else None
+    return partial(_in_threads, _compiled())
 
 
 @cache
-def _compiled() -> Callable[..., Any] | None:
-    return compile_together(_loop, (), nogil=True, fastmath={"reassoc", "contract", "nsz"})
+def _compiled() -> Callable[..., Any]:
+    return compile_loop(_loop)
 
 
 def _in_threads(

@@ -8,7 +8,7 @@ where no reader looks, stands a digest of the whole file, so that one flipped bi
 import json
 import platform
 import re
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from datetime import UTC, datetime
 from hashlib import sha256
@@ -98,7 +98,9 @@ def save(dataset: xarray.Dataset, path: Location | str) -> None:
     files.write(location(path), content + _seal(content))
 
 
-def load(path: Location | str, *, stage: str | None = None) -> xarray.Dataset:
+def load(
+    path: Location | str, *, stage: str | None = None, only: Collection[str] | None = None
+) -> xarray.Dataset:
     """Read a result that `save` wrote, all of it, into memory.
 
     Files that another program has written have no digest; they are read as they are.
@@ -106,6 +108,7 @@ def load(path: Location | str, *, stage: str | None = None) -> xarray.Dataset:
     Args:
         path: The NetCDF file, or the folder of a run, in which no link is followed.
         stage: What is expected: the name of a study, or `reading`; None for any.
+        only: Variables and coordinates to read; None for all.
 
     Raises:
         ResultError: if there is no such file, it is no result of this format and stage, it is not
@@ -121,7 +124,7 @@ def load(path: Location | str, *, stage: str | None = None) -> xarray.Dataset:
         _check_seal(content, path)
         with h5py.File(BytesIO(content), "r") as file:
             _check_sizes(file, len(content), path)
-        dataset = _dataset(content)
+        dataset = _dataset(content, only)
     except _UNREADABLE as problem:
         raise ResultError(f"{path} is no readable NetCDF file: {_first_line(problem)}") from problem
     _check_format(dataset.attrs, path)
@@ -148,14 +151,20 @@ def _content(dataset: xarray.Dataset) -> bytes:
     return memory.getvalue()
 
 
-def _dataset(content: bytes) -> xarray.Dataset:
+def _dataset(content: bytes, only: Collection[str] | None) -> xarray.Dataset:
     """Return the result of these bytes; a file of another program has no group of slots."""
-    dataset = xarray.load_dataset(BytesIO(content), engine="h5netcdf")
+    if only is None:
+        dataset = xarray.load_dataset(BytesIO(content), engine="h5netcdf")
+    else:  # xarray reads what it knows of every variable, also of those that it drops
+        with h5netcdf.File(BytesIO(content), "r") as file:
+            variables = {name: file[name] for name in only if name in file.variables}
+            read = {name: (each.dimensions, each[...]) for name, each in variables.items()}
+            dataset = xarray.Dataset(coords=read, attrs=dict(file.attrs))
     with h5py.File(BytesIO(content), "r") as file:
         kept = {
             name: (tuple(str(stored.attrs["axes"]).split(",")), stored[()])
             for name, stored in file.get(SLOTS, {}).items()
-            if "axes" in stored.attrs
+            if "axes" in stored.attrs and (only is None or name in only)
         }
     return dataset.assign_coords(kept)
 

@@ -1,48 +1,50 @@
 """Attention of heads in drawn texts of the corpus, from the weakest to the strongest.
 
 Passages show a head where it does most what it does, which is one text of many.  Here some texts
-are drawn from the corpus, all equally likely, and the same for all heads; when the corpus has been
-read, the model reads these once more.  Of each text a head's strongest link is taken, and the texts
-at the deciles of its strength are kept.  No text of the corpus costs more than its hash.
+are drawn from the corpus, all equally likely, and the same for all heads: those with the lowest
+hashes.  A text is looked at when the model reads it, if it is among those of its shard; so no text
+is read twice, and most texts of a large corpus cost no more than their hashes.  Of each a head's
+strongest link is kept, and the texts at the deciles of its strength are shown.
 """
 
+import math
 from collections.abc import Sequence
-from dataclasses import fields
-from typing import Any, NamedTuple
+from functools import cached_property
+from typing import Any
 
 import numpy as np
 import torch
 from jaxtyping import Bool, Float, Float32, Float64, Int64
 from torch import Tensor
+from torch.nn.functional import pad
 
-from headlight.analysis.batch_runner import Texts, array
+from headlight.analysis.batch_runner import Texts, array, stacked
 from headlight.analysis.plan import StudyPlan
 from headlight.analysis.variables import hash_of
-from headlight.capture import AttentionSite, LayerRecord
-from headlight.capture.one_text import capture_one
+from headlight.capture import AttentionSite
 from headlight.encode import Encoded
-from headlight.measures import Scores
+from headlight.encode.batch import Batch
+from headlight.measures.norm import double
 from headlight.reduce import Accumulator, RankCorrelation, Sample, Strongest
-from headlight.reduce.base import Array
-from headlight.studies.survey.part import PartObserver
-from headlight.vocabulary import CATEGORIES, Kind, ValueBias, measure
+from headlight.studies.survey.part import PartObserver, SeenMeasure
+from headlight.studies.survey.passages import sides, token_places
+from headlight.vocabulary import CATEGORIES, Kind, measure
 
 SAMPLED = 32
 """Texts that are drawn."""
 LONGEST = 256
-"""Tokens of such a text, from its beginning, that are looked at."""
+"""Tokens of such a text, from its beginning, between which links are looked at."""
 DECILES = tuple(range(0, 101, 10))
 """In percent; 0 is the weakest of the texts, 100 the strongest."""
 LINKS = 10
 """Keys of a row that are kept, those that get most."""
+WIDTH = 2 + 2 * LINKS
+"""Numbers of a link: its score, the place of its query, places and values of keys."""
 ALIKE = 1000
 """Strengths that differ by less than one in this many of the largest are alike."""
 
 DRAWN = ("drawn_key", "drawn_query")
 """Variables that hold numbers of tokens."""
-
-_NO_NUMBERS = ("name", "origin", "unit", "segment_names")
-_PARTS = tuple(each.name for each in fields(Encoded) if each.name not in _NO_NUMBERS)
 
 VARIABLES = {
     "decile_score": ("strength of the strongest link of the text at a decile", ""),
@@ -56,144 +58,161 @@ VARIABLES = {
 
 
 class DrawnTexts(PartObserver):
-    """Keeps the texts of a batch that may be drawn."""
-
-    def __init__(self, examples: Sequence[Encoded], kind: Kind) -> None:
-        self._drawn = drawn_texts(examples, kind)
-
-    def members(self) -> dict[str, Accumulator]:
-        """Return the texts, by the name of their member of a tally."""
-        return {"drawn": self._drawn}
-
-
-def drawn_texts(examples: Sequence[Encoded], kind: Kind) -> Strongest:
-    """Return the texts of a batch that may be drawn: those with the lowest hashes of all."""
-    hashes = np.array([hash_of(example, kind) for example in examples])
-    lowest = np.argsort(hashes, kind="stable")[:SAMPLED]
-    rows = np.stack([_numbers(examples[at].beginning(LONGEST)) for at in lowest])
-    strongest = Strongest((), SAMPLED, rows.shape[-1])
-    strongest.update(-hashes[lowest], hashes[lowest], rows)
-    return strongest
-
-
-def _numbers(example: Encoded) -> Float64[np.ndarray, " number"]:
-    """An example as one row; -2 where there is nothing."""
-    parts = [getattr(example, name) for name in _PARTS]
-    row = np.full((len(parts), LONGEST), -2.0)
-    for at, part in enumerate(parts):
-        row[at, : len(part)] = part
-    return row.ravel()
-
-
-def _example(row: Float64[np.ndarray, " number"]) -> Encoded:
-    """The example that a row holds."""
-    parts = row.reshape(len(_PARTS), LONGEST).astype(int)
-    lengths = {name: int((parts[_PARTS.index(name)] >= 0).sum()) for name in ("ids", "target")}
-    size = {name: lengths["target" if "target" in name else "ids"] for name in _PARTS}
-    return Encoded(
-        "a text that was drawn",
-        **{  # type: ignore[arg-type]
-            name: tuple(part[: size[name]].tolist())
-            for name, part in zip(_PARTS, parts, strict=True)
-        },
-    )
-
-
-class _Link(NamedTuple):
-    """The strongest links of the heads of a layer in one text: [head], and of rows [head, link]."""
-
-    score: Array
-    query: Array
-    place: Array
-    value: Array
-
-
-def of_deciles(
-    plan: StudyPlan[Encoded],
-    found: Strongest,
-    measures: Sequence[str],
-    value_bias: ValueBias,
-) -> dict[str, Any]:
-    """Variables of a result: the model reads the texts that were drawn.
+    """Keeps the strongest links of the texts of a batch that may be drawn.
 
     Args:
+        batch: of texts.
+        examples: of which it was made.
         plan: of one kind of attention.
-        found: the texts, of all batches.
-        measures: that the survey looks at; those of single heads that need no more than a pass
-            forward are looked at here.
-        value_bias: value bias in T of effective attention.
+        measures: that are seen.
+        highest: hash of a text that may be drawn; see `highest_hash`.
     """
-    rows = found.compute()["rows"]
-    examples = [_example(row) for row in rows if np.isfinite(row[0])]
-    by = [name for name in measures if measure(name).per_head and measure(name).needs is None]
-    heads = max(site.heads for site in plan.sites)
-    shape = (len(examples), len(measures), len(plan.sites), heads)
-    links = _Link(*(np.full((*shape, *more), np.nan) for more in ((), (), (LINKS,), (LINKS,))))
-    for at, example in enumerate(examples):
-        asked, allowed = _allowed(example, plan.kind)
 
-        def visit(record: LayerRecord) -> dict[str, _Link]:
-            scores = Scores(record, value_bias, torch.float32)
-            maps = {name: scores.of(name)[0].cpu().double().numpy() for name in by}
-            return {name: _strongest(each, asked, allowed) for name, each in maps.items()}  # noqa: B023
+    def __init__(
+        self,
+        batch: Batch,
+        examples: Sequence[Encoded],
+        plan: StudyPlan[Encoded],
+        measures: Sequence[str],
+        highest: float = np.inf,
+    ) -> None:
+        hashes = np.array([hash_of(example, plan.kind) for example in examples])
+        chosen = np.flatnonzero(hashes <= highest)
+        self._hashes = hashes[chosen]
+        self._layers, self._heads = len(plan.sites), max(site.heads for site in plan.sites)
+        self._cells: dict[str, list[Tensor]] = {name: [] for name in with_links(measures)}
+        self._links: dict[int, list[Tensor]] = {}
+        self._texts = torch.as_tensor(chosen, device=batch.input_ids.device)
+        self._ids, self._categories = (
+            [each[self._texts] for each in parts] for parts in sides(batch, plan.kind)
+        )
+        places = [token_places(each) for each in self._categories]
+        self._places = [each.masked_fill(each >= LONGEST, -1) for each in places]
+        self._spans = [_span(each) for each in self._places]
+        self._causal = plan.kind == "decoder"
 
-        for layer, of_layer in enumerate(capture_one(plan.model, example, plan.sites, visit)):
-            for name, link in of_layer.items():
-                for whole, part in zip(links, link, strict=True):
-                    whole[at, measures.index(name), layer, : len(part)] = part
-    return _chosen(links) | _texts(examples, plan.kind)
+    def note_measure(self, seen: SeenMeasure) -> None:
+        """Take the cells of the texts, and once the layer is whole their strongest links."""
+        if seen.name not in self._cells or not len(self._hashes):
+            return
+        record, cells = seen.record, self._cells[seen.name]
+        queries, keys = self._spans
+        begin, end = (max(0, at - record.first) for at in (queries.start, queries.stop))
+        rows = seen.score.detach()[:, :, begin:end, keys][self._texts]
+        cells.append(pad(rows, (0, keys.stop - keys.start - rows.shape[3])))
+        if record.ends:
+            links = self._links.setdefault(record.site.layer, [])
+            links.append(_strongest(torch.cat(cells, 2), *self._masks))
+            cells.clear()
+
+    def members(self) -> dict[str, Accumulator]:
+        """Return the texts and their links, by the name of their member of a tally."""
+        texts = len(self._hashes)
+        ids = np.full((texts, 2, LONGEST), np.nan)
+        links = np.full((texts, self._layers, self._heads, len(self._cells), WIDTH), np.nan)
+        if texts:
+            links = stacked([torch.stack(self._links[layer], 2) for layer in sorted(self._links)])
+        for side, parts in enumerate(zip(self._ids, self._places, strict=True)):
+            numbers, places = (each.cpu().numpy() for each in parts)
+            text, position = np.nonzero(places >= 0)
+            ids[text, side, places[text, position]] = numbers[text, position]
+        rows = np.concatenate(
+            [each.reshape(texts, math.prod(each.shape[1:])) for each in (ids, links)], 1
+        )
+        drawn = Strongest((), SAMPLED, rows.shape[1])
+        drawn.update(-self._hashes, self._hashes, rows)
+        return {"drawn": drawn}
+
+    @cached_property
+    def _masks(self) -> tuple[Tensor, Tensor, Tensor]:
+        """Return queries and keys of links, and the place of each key in its text."""
+        queries, keys = map(_ordinary, self._categories, self._places)
+        if self._causal:
+            later = keys & (self._places[1] > 0)
+            keys = torch.where(later.any(1, keepdim=True), later, keys)
+        of_queries, of_keys = self._spans
+        return queries[:, of_queries], keys[:, of_keys], self._places[1][:, of_keys]
 
 
-def _allowed(
-    example: Encoded, kind: Kind
-) -> tuple[Bool[np.ndarray, " query"], Bool[np.ndarray, " key"]]:
-    """Queries and keys of links: ordinary tokens, and of a decoder not the first.
+def highest_hash(examples: Sequence[Encoded], kind: Kind) -> float:
+    """Return the hash of the last text of a shard that may be drawn from the corpus."""
+    return sorted(hash_of(example, kind) for example in examples)[:SAMPLED][-1]
 
-    What goes to special tokens and to the first says little of a text; where there is nothing else,
-    it is all.
+
+def with_links(measures: Sequence[str]) -> list[str]:
+    """Return the measures of single heads that need no more than a pass forward."""
+    return [name for name in measures if measure(name).per_head and measure(name).needs is None]
+
+
+def _span(places: Int64[Tensor, "text position"]) -> slice:
+    """Return the positions from the first to the last with a place in a text."""
+    positions = (places >= 0).any(0).nonzero()[:, 0].tolist()
+    return slice(positions[0], positions[-1] + 1) if positions else slice(0, 0)
+
+
+def _ordinary(
+    categories: Int64[Tensor, "text position"], places: Int64[Tensor, "text position"]
+) -> Bool[Tensor, "text position"]:
+    """Return tokens of links: ordinary ones; of a text without others all.
+
+    What goes to special tokens, and in a decoder to the first, says little of a text.
     """
-    queries, keys = (_ordinary(each) for each in _sides(example, kind, "categories"))
-    if kind == "decoder" and keys[1:].any():
-        keys = keys & (np.arange(len(keys)) > 0)
-    return queries, keys
-
-
-def _ordinary(categories: Sequence[int]) -> Bool[np.ndarray, " position"]:
+    present = places >= 0
     special = [CATEGORIES.index(name) for name in ("cls", "sep")]
-    ordinary: Bool[np.ndarray, " position"] = ~np.isin(categories, special)
-    return ordinary if ordinary.any() else ~ordinary
-
-
-def _sides(example: Encoded, kind: Kind, what: str) -> tuple[Sequence[int], Sequence[int]]:
-    """Return the ``ids`` or ``categories`` of queries and keys."""
-    source = getattr(example, what)
-    target = getattr(example, "target" if what == "ids" else f"target_{what}")
-    if kind == "encoder" or not example.target:
-        return source, source
-    return target, (source if kind == "cross" else target)
+    ordinary = present & (categories != special[0]) & (categories != special[1])
+    return torch.where(ordinary.any(1, keepdim=True), ordinary, present)
 
 
 def _strongest(
-    values: Float64[np.ndarray, "head query key"],
-    asked: Bool[np.ndarray, " query"],
-    allowed: Bool[np.ndarray, " key"],
-) -> _Link:
-    """The strongest link of each head, the first of those that are alike, and its row."""
-    heads, _, keys = values.shape
-    inside = np.where(asked[:, None] & allowed, values, -np.inf).reshape(heads, -1)
-    top = inside.max(-1, keepdims=True)
-    step = np.abs(top) / ALIKE + np.finfo(np.float64).tiny
-    at = (np.round(inside / step) >= np.round(top / step)).argmax(-1)
-    query = at // keys
-    row = values[np.arange(heads), query]
-    place = np.sort(np.argsort(-row, axis=-1, kind="stable")[:, :LINKS], axis=-1)
-    missing = ((0, 0), (0, LINKS - place.shape[1]))
-    return _Link(
-        np.take_along_axis(inside, at[:, None], 1)[:, 0],
-        query,
-        np.pad(place.astype(float), missing, constant_values=np.nan),
-        np.pad(np.take_along_axis(row, place, 1), missing, constant_values=np.nan),
-    )
+    cells: Float[Tensor, "text head query key"],
+    queries: Bool[Tensor, "text query"],
+    keys: Bool[Tensor, "text key"],
+    places: Int64[Tensor, "text key"],
+) -> Float[Tensor, "text head number"]:
+    """Return the strongest link of each head, the first of those that are alike, and its row.
+
+    The score and the number of the query are first; then places and values of `LINKS` keys.
+    """
+    barred = cells.new_zeros(keys.shape).masked_fill(~keys, -torch.inf)
+    scores = (cells + barred[:, None, None]).amax(-1)
+    # Norms of a gate for each query are NaN where none was taken.
+    scores = scores.masked_fill(scores.isnan() | ~queries[:, None], -torch.inf)
+    wide = double(scores)
+    top = wide.amax(-1, keepdim=True)
+    step = top.abs() / ALIKE + torch.finfo(torch.float64).tiny
+    alike = (wide / step).round() >= (top / step).round()
+    order = torch.arange(alike.shape[-1], 0, -1, device=alike.device)
+    query = (alike * order).argmax(-1, keepdim=True).to(cells.device)
+    row = cells.gather(2, query[..., None].expand(-1, -1, 1, cells.shape[3]))[:, :, 0]
+    row = row.masked_fill((places < 0)[:, None], -torch.inf)
+    value, key = (each[..., :LINKS] for each in row.sort(dim=-1, descending=True, stable=True))
+    key, order = key.sort(-1)
+    value = value.gather(-1, order)
+    place = places[:, None].expand(-1, cells.shape[1], -1).gather(-1, key)
+    missing = place < 0
+    linked = [each.float().masked_fill(missing, torch.nan) for each in (place, value)]
+    linked = [pad(each, (0, LINKS - each.shape[-1]), value=torch.nan) for each in linked]
+    return torch.cat([scores.gather(-1, query), query.float(), *linked], -1)
+
+
+def of_deciles(
+    plan: StudyPlan[Encoded], drawn: Strongest, measures: Sequence[str]
+) -> dict[str, Any]:
+    """Return the variables of a result.
+
+    Args:
+        plan: of one kind of attention.
+        drawn: the texts of all batches.
+        measures: that the survey looks at.
+    """
+    rows = drawn.compute()["rows"]
+    rows = rows[np.isfinite(rows[:, 0])]
+    ids, numbers = np.split(rows, [2 * LONGEST], 1)
+    by, heads = with_links(measures), max(site.heads for site in plan.sites)
+    numbers = numbers.reshape(len(rows), len(plan.sites), heads, len(by), WIDTH)
+    links = np.full((len(rows), len(measures), *numbers.shape[1:3], WIDTH), np.nan)
+    links[:, [measures.index(name) for name in by]] = np.moveaxis(numbers, 3, 1)
+    return _chosen(links) | _texts(ids.reshape(len(rows), 2, LONGEST), plan.kind)
 
 
 def deciles_of(score: Float64[np.ndarray, "text *rest"]) -> Int64[np.ndarray, "decile *rest"]:
@@ -203,35 +222,30 @@ def deciles_of(score: Float64[np.ndarray, "text *rest"]) -> Int64[np.ndarray, "d
     return np.asarray(order[places])
 
 
-def _chosen(links: _Link) -> dict[str, Any]:
-    text = deciles_of(links.score)
-    score, query, place, value = (
-        np.take_along_axis(each, text[(...,) + (None,) * (each.ndim - text.ndim)], 0)
-        for each in links
-    )
+def _chosen(links: Float64[np.ndarray, "text measure layer head number"]) -> dict[str, Any]:
+    text = deciles_of(links[..., 0])
+    links = np.take_along_axis(links, text[..., None], 0)
+    score, query = links[..., 0], links[..., 1]
     known = np.isfinite(score)
+    place, value = np.split(links[..., 2:].astype(np.float32), 2, -1)
     by_head = ("decile", "measure", "layer", "head")
-    by_link = (*by_head, "link")
     return {
         "decile_score": (by_head, score),
         "decile_text": (by_head, np.where(known, text, np.nan)),
         "decile_query": (by_head, query),
-        "decile_place": (by_link, place.astype(np.float32)),
-        "decile_value": (by_link, value.astype(np.float32)),
+        "decile_place": ((*by_head, "link"), place),
+        "decile_value": ((*by_head, "link"), value),
     }
 
 
-def _texts(examples: Sequence[Encoded], kind: Kind) -> dict[str, Any]:
-    """The numbers of the tokens of the texts, NaN beyond the last."""
-    sides = {"drawn_key": 1} | ({"drawn_query": 0} if kind == "cross" else {})
-    found: dict[str, Any] = {}
-    for name, side in sides.items():
-        texts = [_sides(example, kind, "ids")[side] for example in examples]
-        filled = np.full((len(texts), max(map(len, texts))), np.nan, dtype=np.float32)
-        for row, text in zip(filled, texts, strict=True):
-            row[: len(text)] = text
-        found[name] = (("drawn", f"{name}_place"), filled)
-    return found
+def _texts(ids: Float64[np.ndarray, "text side place"], kind: Kind) -> dict[str, Any]:
+    """Return the numbers of the tokens of the texts, NaN beyond the last."""
+    named = {"drawn_key": ids[:, 1]} | ({"drawn_query": ids[:, 0]} if kind == "cross" else {})
+    longest = {name: int(np.isfinite(each).sum(1).max(initial=0)) for name, each in named.items()}
+    return {
+        name: (("drawn", f"{name}_place"), each[:, : longest[name]].astype(np.float32))
+        for name, each in named.items()
+    }
 
 
 NOWHERE = -1

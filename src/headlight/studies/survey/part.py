@@ -84,11 +84,9 @@ class OnePass:
             share: whether entries are shares as they are.
             diagonal: whether sums along diagonals are wanted.
         """
-        loops = None
-        if score.device.type == "cpu" and score.dtype == torch.float32 and score.numel():
-            loops = compiled()
-        if loops is None:
+        if score.device.type != "cpu" or score.dtype != torch.float32 or not score.numel():
             return None
+        loops = compiled()
         cells = score.detach().contiguous().numpy()
         queries = slice(first, first + cells.shape[2])
         place = np.array([first, self._keys, share], dtype=np.int64)

@@ -1,6 +1,7 @@
 """The parts of the survey: a table, and the observer and the result that are made of it."""
 
 from collections.abc import Mapping
+from math import inf
 from typing import Any
 
 import xarray
@@ -95,8 +96,10 @@ def _observe_null_space(subject: Subject) -> PartObserver:
 
 
 def _observe_deciles(subject: Subject) -> PartObserver | None:
-    wanted = _shows_texts(subject) and not subject.plan.model.hears
-    return DrawnTexts(subject.examples, subject.plan.kind) if wanted else None
+    if not _shows_texts(subject) or subject.plan.model.hears:
+        return None
+    highest = subject.known.get("drawn", inf)
+    return DrawnTexts(subject.batch, subject.examples, subject.plan, subject.one.measures, highest)
 
 
 def _observe_passages(subject: Subject) -> PartObserver | None:

@@ -200,7 +200,7 @@ class PassageSeeker(PartObserver):
         """Each row with its text, as `WIDTH` says, but for the mean."""
         (query_ids, key_ids), (query_places, key_places) = (
             [array(side) for side in sides]
-            for sides in (self._ids, [_places(category) for category in self._category])
+            for sides in (self._ids, [token_places(category) for category in self._category])
         )
         there = key_places[example] >= 0
         weight = np.where(there, weight, -1.0)
@@ -286,7 +286,7 @@ def _rounded(score: Array) -> Array:
     return np.round(score * ALIKE) / ALIKE
 
 
-def _places(category: Int64[Tensor, "batch position"]) -> Int64[Tensor, "batch position"]:
+def token_places(category: Int64[Tensor, "batch position"]) -> Int64[Tensor, "batch position"]:
     """The number of each token in its example, wherever padding stands; -1 for padding."""
     there = category >= 0
     return torch.where(there, there.cumsum(1) - 1, -1)

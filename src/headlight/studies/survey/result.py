@@ -338,8 +338,7 @@ def deciles(outcome: Outcome) -> Variables:
     drawn = outcome.tally.get("drawn")
     if not isinstance(drawn, Strongest):
         return {}
-    bias = outcome.settings.value_bias
-    variables = of_deciles(outcome.plan, drawn, outcome.measures, bias)
+    variables = of_deciles(outcome.plan, drawn, outcome.measures)
     return {"decile": list(DECILES), **variables}
 
 

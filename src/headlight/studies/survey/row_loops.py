@@ -1,4 +1,4 @@
-"""The loops of a survey over the cells of a measure, compiled where there is numba.
+"""The loops of a survey over the cells of a measure, compiled.
 
 A row is read once while it is in the cache, and all sums are made of it.  Sums are float64, each of
 one row or of one head of one text: so no bit of them depends on other texts or on threads.
@@ -27,7 +27,7 @@ from headlight.measures.divergence import (
     ROOT_HALF_BITS,
 )
 from headlight.reduce.base import Array
-from headlight.reduce.compiling import compile_together
+from headlight.reduce.compiling import compile_loop
 
 STEP = 64
 """Cells that a processor takes in one step, all sums having several parts; where fewer are left, it
@@ -138,9 +138,8 @@ def filled_up(columns: int) -> int:
 
 
 @cache
-def compiled() -> tuple[Callable[..., Any], Callable[..., Any]] | None:
-    """The loops over cells and over what is asked of single cells; None without numba."""
-    how = {"nogil": True, "fastmath": {"reassoc", "contract", "nsz"}}
+def compiled() -> tuple[Callable[..., Any], Callable[..., Any]]:
+    """Return the loops over cells and over what is asked of single cells."""
     helpers = (
         filled_up,
         _find_ends,
@@ -152,9 +151,9 @@ def compiled() -> tuple[Callable[..., Any], Callable[..., Any]] | None:
         _take_neighbours,
         _add_diagonals,
     )
-    cells = compile_together(_over_cells, helpers, **how)
-    asked = compile_together(_over_asked, (_add_counts, _add_firsts, _add_listed, _add_hits), **how)
-    return (cells, asked) if cells and asked else None
+    cells = compile_loop(_over_cells, helpers)
+    asked = compile_loop(_over_asked, (_add_counts, _add_firsts, _add_listed, _add_hits))
+    return cells, asked
 
 
 @no_type_check

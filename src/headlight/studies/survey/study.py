@@ -32,6 +32,7 @@ from headlight.encode.examples import word_ids
 from headlight.findings.statistics import OF_READING, ROWS_OF_READING, count_rows, statistics_of
 from headlight.reduce import Tally
 from headlight.studies.survey import SurveySettings, parts
+from headlight.studies.survey.deciles import highest_hash
 from headlight.studies.survey.observer import HeadsObserver
 from headlight.studies.survey.part import Outcome, Subject
 from headlight.studies.survey.ranks import Known
@@ -56,16 +57,23 @@ class SurveyStudy(LossStudy[SurveySettings]):
         plan, settings = self.plan, self.settings
         kinds = plan.by_kind()
         self._known: dict[Kind, dict[str, Any]] = {kind: {} for kind in kinds}
+        self.plan = replace(self.plan, begin_shard=self._draw)
         if plan.corpus is not None and (len(plan.passes) > 1 or "ranks" in settings.numbers):
             check_repeatable(plan.corpus)
         if "ranks" not in settings.numbers:
             return
         known = {kind: Known.of(part, settings) for kind, part in kinds.items()}
-        self._known = {kind: {"ranks": each} for kind, each in known.items()}
+        for kind, each in known.items():
+            self._known[kind]["ranks"] = each
         depends = {str(kind): each.signature() for kind, each in known.items()}
         options = {**plan.options, **(depends if plan.all_kinds else depends[plan.kind])}
         # Pairs are counted key by key, which needs all queries of a layer at once.
-        self.plan = replace(plan, options=options, query_block=0)
+        self.plan = replace(self.plan, options=options, query_block=0)
+
+    def _draw(self, shard: Sequence[Encoded]) -> None:
+        """Choose the texts of a shard that may be drawn, whoever measures it."""
+        for kind, known in self._known.items():
+            known["drawn"] = highest_hash(shard, kind)
 
     @property
     def measures(self) -> tuple[str, ...]:
