@@ -86,7 +86,8 @@ def survey(
         progress: show a bar on standard error.
         kind: which attention; by default the first of encoder, decoder and cross-attention that
             the model has, given the inputs; ``all`` looks at all of them in one pass.
-        layers: which layers, from 0; by default all. The others keep their fast attention.
+        layers: which layers, from 0, or by the numbers of the model (model:3,7); by default
+            all. The others keep their fast attention.
         batch_tokens: tokens in a batch, padding included. The last bits depend on it.
         format: of the corpus; by default what its suffix or beginning says; plain text in which
             no line is blank, and that is not wrapped prose, is read as ``lines``. ``pairs`` are
@@ -199,7 +200,8 @@ def attribution(
         corpus_name: what titles call the corpus, in place of the end of its path.
         progress: show a bar on standard error.
         kind: the hidden tokens of which stack; by default the first that the model has.
-        layers: which layers, from 0; by default all. The others keep their fast attention.
+        layers: which layers, from 0, or by the numbers of the model (model:3,7); by default
+            all. The others keep their fast attention.
         batch_tokens: tokens in a batch, padding included. The last bits depend on it.
         format: of the corpus; by default what its suffix or beginning says; plain text in which
             no line is blank, and that is not wrapped prose, is read as ``lines``. ``pairs`` are
@@ -287,7 +289,8 @@ def distances(
         progress: show a bar on standard error.
         kind: which attention; by default the first of encoder, decoder and cross-attention that
             the model has, given the inputs; ``all`` looks at all of them in one pass.
-        layers: which layers, from 0; by default all. The others keep their fast attention.
+        layers: which layers, from 0, or by the numbers of the model (model:3,7); by default
+            all. The others keep their fast attention.
         batch_tokens: tokens in a batch, padding included; attention of all layers is held at
             once.
         format: of the corpus; by default what its suffix or beginning says; plain text in which
@@ -372,7 +375,8 @@ def ablation(
         corpus_name: what titles call the corpus, in place of the end of its path.
         progress: show a bar on standard error.
         kind: which attention; by default the first that the model has.
-        layers: which layers, from 0; by default all. The others keep their fast attention.
+        layers: which layers, from 0, or by the numbers of the model (model:3,7); by default
+            all. The others keep their fast attention.
         batch_tokens: tokens in a batch, padding included. The last bits depend on it.
         format: of the corpus; by default what its suffix or beginning says. For a classifier
             one of those of permutation.
@@ -452,7 +456,8 @@ def circuits(
         corpus_name: what titles call the corpus, in place of the end of its path.
         progress: show a bar on standard error.
         kind: which attention; by default that of the encoder, where the model has one.
-        layers: which layers, from 0; by default all. The others keep their fast attention.
+        layers: which layers, from 0, or by the numbers of the model (model:3,7); by default
+            all. The others keep their fast attention.
         batch_tokens: tokens in a batch, padding included. The last bits depend on it.
         parts: what is asked: of weights alone ``copying``, ``matching`` and ``composition``; on
             random tokens that are repeated ``repeated``; on facts that are hidden in other text
@@ -526,7 +531,8 @@ def flow(
         progress: show a bar on standard error.
         kind: which attention, of ``encoder`` and ``decoder``; by default the first that the
             model has.
-        layers: which layers, from 0; by default all. The others keep their fast attention.
+        layers: which layers, from 0, or by the numbers of the model (model:3,7); by default
+            all. The others keep their fast attention.
         batch_tokens: tokens in a batch, padding included. The last bits depend on it.
         format: of the corpus; by default what its suffix or beginning says; plain text in which
             no line is blank, and that is not wrapped prose, is read as ``lines``. ``pairs`` are
@@ -623,7 +629,8 @@ def token_identity(
         corpus_name: what titles call the corpus, in place of the end of its path.
         progress: show a bar on standard error.
         kind: the hidden tokens of which stack; by default the first that the model has.
-        layers: which layers, from 0; by default all. The others keep their fast attention.
+        layers: which layers, from 0, or by the numbers of the model (model:3,7); by default
+            all. The others keep their fast attention.
         batch_tokens: tokens in a batch, padding included. The last bits depend on it.
         format: of the corpus; by default what its suffix or beginning says; plain text in which
             no line is blank, and that is not wrapped prose, is read as ``lines``. ``pairs`` are
@@ -722,7 +729,8 @@ def dependency(
         progress: show a bar on standard error.
         kind: which attention; by default the first that the model has. Cross-attention goes
             from one text to another, and a dependency is within one.
-        layers: which layers, from 0; by default all. The others keep their fast attention.
+        layers: which layers, from 0, or by the numbers of the model (model:3,7); by default
+            all. The others keep their fast attention.
         batch_tokens: tokens in a batch, padding included. The last bits depend on it.
         format: of the files; by default what their suffix or beginning says.
         invalid: what becomes of a sentence or document whose annotation is wrong: it is an
@@ -820,7 +828,8 @@ def coreference(
         progress: show a bar on standard error.
         kind: which attention; by default the first that the model has. Cross-attention goes
             from one text to another, and an antecedent is in the same.
-        layers: which layers, from 0; by default all. The others keep their fast attention.
+        layers: which layers, from 0, or by the numbers of the model (model:3,7); by default
+            all. The others keep their fast attention.
         batch_tokens: tokens in a batch, padding included. The last bits depend on it.
         format: of the files; by default what their suffix or beginning says.
         invalid: what becomes of a sentence or document whose annotation is wrong: it is an
@@ -921,7 +930,8 @@ def parser_probes(
         corpus_name: what titles call the corpus, in place of the end of its path.
         progress: show a bar on standard error.
         kind: which attention; by default the first that the model has.
-        layers: which layers, from 0; by default all. The others keep their fast attention.
+        layers: which layers, from 0, or by the numbers of the model (model:3,7); by default
+            all. The others keep their fast attention.
         batch_tokens: tokens in a batch, padding included. The last bits depend on it.
         format: of the files; by default what their suffix or beginning says.
         invalid: what becomes of a sentence or document whose annotation is wrong: it is an
@@ -1109,7 +1119,8 @@ def permutation(
         corpus_name: what titles call the corpus, in place of the end of its path.
         progress: show a bar on standard error.
         kind: which attention; by default the first that the model has.
-        layers: which layers, from 0; by default all. The others keep their fast attention.
+        layers: which layers, from 0, or by the numbers of the model (model:3,7); by default
+            all. The others keep their fast attention.
         batch_tokens: tokens in a batch, padding included. The last bits depend on it.
         format: of the files; by default what their suffix or first line says. Texts: ``tsv``,
             ``csv``, ``jsonl``, ``sst``, ``ag_news``, ``imdb``, ``newsgroups``, ``cola``,
@@ -1313,7 +1324,8 @@ def instance_adversary(
         corpus_name: what titles call the corpus, in place of the end of its path.
         progress: show a bar on standard error.
         kind: which attention; by default the first that the model has.
-        layers: which layers, from 0; by default all. The others keep their fast attention.
+        layers: which layers, from 0, or by the numbers of the model (model:3,7); by default
+            all. The others keep their fast attention.
         batch_tokens: tokens in a batch, padding included; all candidates of them run at once.
         format: of the files; by default what their suffix or first line says. Texts: ``tsv``,
             ``csv``, ``jsonl``, ``sst``, ``ag_news``, ``imdb``, ``newsgroups``, ``cola``,
@@ -1414,7 +1426,8 @@ def adversary(
         corpus_name: what titles call the corpus, in place of the end of its path.
         progress: show a bar on standard error.
         kind: which attention; by default the first that the model has.
-        layers: which layers, from 0; by default all. The others keep their fast attention.
+        layers: which layers, from 0, or by the numbers of the model (model:3,7); by default
+            all. The others keep their fast attention.
         batch_tokens: tokens in a batch, padding included. The last bits depend on it.
         format: of the files; by default what their suffix or first line says. Texts: ``tsv``,
             ``csv``, ``jsonl``, ``sst``, ``ag_news``, ``imdb``, ``newsgroups``, ``cola``,
@@ -1520,7 +1533,8 @@ def guided(
         corpus_name: what titles call the corpus, in place of the end of its path.
         progress: show a bar on standard error.
         kind: which attention; by default the first that the model has.
-        layers: which layers, from 0; by default all. The others keep their fast attention.
+        layers: which layers, from 0, or by the numbers of the model (model:3,7); by default
+            all. The others keep their fast attention.
         batch_tokens: tokens in a batch, padding included. The last bits depend on it.
         format: of the files; by default what their suffix or first line says. Texts: ``tsv``,
             ``csv``, ``jsonl``, ``sst``, ``ag_news``, ``imdb``, ``newsgroups``, ``cola``,

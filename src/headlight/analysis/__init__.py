@@ -45,7 +45,8 @@ class ModelSettings(StudySettings):
     Attributes:
         kind: which attention; by default the first of encoder, decoder and cross-attention that the
             model has, given the inputs; ``all`` looks at all of them in one pass.
-        layers: which layers, from 0; by default all. The others keep their fast attention.
+        layers: which layers, from 0, or by the numbers of the model (model:3,7); by default all.
+            The others keep their fast attention.
         batch_tokens: tokens in a batch, padding included. The last bits depend on it.
     """
 
