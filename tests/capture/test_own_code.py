@@ -156,6 +156,23 @@ def test_equation_3_and_the_measures(name: str) -> None:
             )
 
 
+@pytest.mark.parametrize(("dtype", "error"), [(torch.bfloat16, 5e-3), (torch.float16, 7e-4)])
+@pytest.mark.parametrize("name", ["gpt_neo", "deberta-v2", "encoder"])
+def test_half_precision(name: str, dtype: torch.dtype, error: float) -> None:
+    """The bound follows the precision, and weights are those that the model itself returns."""
+    model = CapturedModel(own_model(name).to(dtype), name=name)
+    assert max(site.error for site in model.sites) < error
+    output, records = captured(model)
+    assert {record.weight.dtype for record in records} == {dtype}
+    if name in OF_TRANSFORMERS:
+        assert torch.equal(output, plain(model)[0])
+        for record, wanted in zip(records, own_weights(model), strict=True):
+            assert torch.equal(record.weight, wanted)
+    difference = model.verify_batching()
+    assert difference is not None
+    assert difference < 10 * error
+
+
 @pytest.mark.parametrize("name", ALL)
 def test_padding_has_no_weight_and_a_batch_is_read_as_its_texts_are(name: str) -> None:
     model = subject(name)

@@ -45,7 +45,8 @@ class ModelSettings(StudySettings):
     Attributes:
         kind: kind of attention; by default the first of encoder, decoder and cross-attention that
             the model has with these inputs; ``all`` analyses all in one pass.
-        layers: layers, from 0; by default all. The others keep their fast attention.
+        layers: layers, from 0, or by the model's own numbers (model:3,7); by default all. The
+            others keep their fast attention.
         batch_tokens: tokens in a batch, padding included; it changes the last bits of results.
     """
 

@@ -10,6 +10,7 @@ import typer
 from headlight.cli.printing import chat_argument, text_argument
 from headlight.cli.setting_options import Options
 from headlight.errors import UsageError
+from headlight.settings import OwnLayers
 
 if TYPE_CHECKING:
     from headlight.capture import CapturedModel
@@ -126,6 +127,33 @@ class LoadOptions(Options):
         """Return the options of a model to compare with: another, or another revision."""
         own = self.revision if model is None else None
         return replace(self, model=model or self.model, revision=revision or own)
+
+
+def layers_of(
+    model: "CapturedModel", layers: tuple[int, ...] | None, kind: str | None
+) -> tuple[int, ...] | None:
+    """Return layers as they are counted here, where the numbers are the model's own.
+
+    Args:
+        model: whose layers they are.
+        layers: by either number; None for all.
+        kind: of attention; the first that the model has, if it is not one of them.
+
+    Raises:
+        UsageError: a layer of the model does not attend.
+    """
+    if not isinstance(layers, OwnLayers):
+        return layers
+    chosen = next((each for each in model.kinds if each == kind), model.kinds[0])
+    own = model.own_numbers(chosen) or {site.layer: site.layer for site in model.sites_of(chosen)}
+    here = {number: layer for layer, number in own.items()}
+    for number in layers:
+        if number not in here:
+            raise UsageError(
+                f"layer {number} of {model.name} has no {chosen} attention that is read; those "
+                f"that have are {', '.join(map(str, here))} of the model."
+            )
+    return tuple(here[number] for number in layers)
 
 
 @dataclass(frozen=True, kw_only=True)

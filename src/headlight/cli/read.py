@@ -19,6 +19,7 @@ from headlight.cli.options import (
     NumbersOut,
     Read,
     SecondText,
+    layers_of,
 )
 from headlight.cli.printing import command_line, complain, demand_place, say, show, text_argument
 from headlight.cli.setting_options import takes_settings
@@ -62,7 +63,8 @@ class ReadingSettings(Settings):
 
     Attributes:
         kind: kind of attention; by default the first that the model has; ``all`` shows all kinds.
-        layers: layers to show, from 0, such as 0,3-5; by default all.
+        layers: layers to show, from 0, such as 0,3-5, or by the model's own numbers, such as
+            model:3,7; by default all.
         heads: heads of each layer to keep, from 0, such as 0,3-5; by default all.
         queries: positions of attending tokens to keep, from 0, such as 100-120; by default all.
         value_bias: value bias in T of effective attention.
@@ -159,10 +161,10 @@ def read(
     from headlight.reading import read as read_text
     from headlight.reading.generation import read_speech
 
-    chosen: dict[str, Any] = {name: getattr(settings, name) for name in _CHOSEN}
-
     def read_by(model: "CapturedModel", subject: "str | Chat | None") -> "Reading":
         command = command_line()
+        chosen: dict[str, Any] = {name: getattr(settings, name) for name in _CHOSEN}
+        chosen["layers"] = layers_of(model, settings.layers, settings.kind)
         if audio is not None or subject is None:
             return read_speech(model, str(audio), text, command=command, **chosen)
         return read_text(
@@ -256,7 +258,9 @@ def _written_beside(
     if flow is not None:
         from headlight.reading.model import flow as maps_of
 
-        maps_of(model, text, pair, kind=kind, layers=settings.layers).save(flow)
+        maps_of(model, text, pair, kind=kind, layers=layers_of(model, settings.layers, kind)).save(
+            flow
+        )
     if routes is not None:
         from headlight.reading.routes import routes as follow
 

@@ -12,7 +12,16 @@ from typing import Annotated, Any, Literal, Union, get_args, get_origin, get_typ
 import typer
 
 from headlight.errors import HeadlightError, UsageError, flag
-from headlight.settings import AUTO, CHOSEN, REPEATED, UNLISTED, Settings, choices, default_of
+from headlight.settings import (
+    AUTO,
+    CHOSEN,
+    REPEATED,
+    UNLISTED,
+    OwnLayers,
+    Settings,
+    choices,
+    default_of,
+)
 from headlight.vocabulary import measure_names
 
 NUMBERS = re.compile(r"(-?[0-9]{1,4})(?:-([0-9]{1,4}))?")
@@ -44,6 +53,9 @@ COMMON = frozenset(
 HEAD = re.compile(r"L(\d{1,4})H(\d{1,4})")
 LETTERS = {"layers": "L", "heads": "H"}
 """What may stand before the numbers of these, as in the names of heads: L3H2."""
+
+OWN = "model:"
+"""What stands before layers that are numbered as in the model."""
 
 KNOWN_NAMES: Mapping[str, Callable[[], tuple[str, ...]]] = {"measures": measure_names}
 """What a setting takes whose type does not say it."""
@@ -151,6 +163,8 @@ class SettingOption:
             return self._chosen(value)
         if not self.is_list or not isinstance(value, str):
             return value
+        if self.path == ("layers",) and value.startswith(OWN):
+            return OwnLayers(self.parsed(value.removeprefix(OWN)))
         parts = [part.strip() for part in value.split(",")]
         if int in _types(self.hint):
             return sorted({number for part in parts for number in self._numbers(value, part)})

@@ -22,6 +22,7 @@ from headlight.cli.options import (
     Read,
     RunOptions,
     SecondText,
+    layers_of,
 )
 from headlight.cli.printing import (
     STANDARD_INPUT,
@@ -242,6 +243,9 @@ def _run(
     model = load.load(
         default=study.source.default_model, layers=settings.layers, head=settings.required_head
     )
+    if settings.layers is not None:
+        kind = getattr(settings, "kind", None)
+        settings = settings.replace(layers=layers_of(model, settings.layers, kind))
     result = run_study(study, source, settings, model, folder, command=command_line())
     if run.json:
         say_json(_for_machines(result, run.out))

@@ -53,6 +53,12 @@ class Range:
         )
 
 
+class OwnLayers(tuple[int, ...]):
+    """Layers by the numbers that a model itself gives them, which hybrids count otherwise."""
+
+    __slots__ = ()
+
+
 AtLeast0 = Annotated[int, Range(minimum=0)]
 AtLeast1 = Annotated[int, Range(minimum=1)]
 
@@ -311,7 +317,8 @@ def _converted(name: str, value: Any, hint: Any) -> Any:
     series = next((each for each in _parts(hint) if get_origin(each) is tuple), None)
     if series is not None and not isinstance(value, Mapping):
         given = value if isinstance(value, list | tuple) else [value]
-        return tuple(_converted(name, each, get_args(series)[0]) for each in given)
+        kind = OwnLayers if isinstance(value, OwnLayers) else tuple
+        return kind(_converted(name, each, get_args(series)[0]) for each in given)
     if isinstance(value, Mapping | list):
         what = "table" if isinstance(value, Mapping) else "list"
         raise UsageError(f"{setting(name)} is a single value, not a {what}; write {name}: VALUE.")
