@@ -4,7 +4,7 @@ from pathlib import Path
 
 import pytest
 
-from headlight.findings.piece_text import ways_to
+from headlight.findings.piece_text import parked, ways_to
 from headlight.result import load
 from studies.models import saved
 
@@ -27,7 +27,7 @@ def test_it_shows_the_largest_links_and_writes_all(headlight, bert, tmp_path):
     assert all(path.exists() for path in paths.values())
     assert all(f"written: {paths[name]}" in said for name in ("html", "json", "nc"))
     found = load(paths["nc"], stage="routes")
-    links = [way for way in ways_to(found, 3, least=0.02) if way.heads and way.source != way.token]
+    links = ways_to(found, 3, least=0.02, hidden=parked(found, "query")).links
     assert f"{len(links)} links" in " ".join(said.split())
     largest = max(links, key=lambda way: way.share)
     assert f"{largest.share:.1%}" in said

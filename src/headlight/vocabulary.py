@@ -79,8 +79,8 @@ MASSIVE, MASSIVE_RATIO = 100, 1000
 """An entry of a hidden state is massive above the first, if it is the second times the median (Sun
 et al. 2024)."""
 
-ROUTE = 0.04
-"""A part of at least this share of a sum is followed (Ferrando and Voita 2024)."""
+ROUTE = 0.01
+"""A link of routes that brings at least this share of the chosen token is shown."""
 
 FAR = 1000
 """Tokens from which on a copy is far."""

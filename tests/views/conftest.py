@@ -28,7 +28,7 @@ def open_page(browser: Any) -> Iterator[Callable[..., Opened]]:
 
 @pytest.fixture
 def show(open_page: Callable[..., Opened], tmp_path: Path) -> Callable[..., Opened]:
-    """Opens the page of a reading."""
+    """Opens the page of a reading: its maps and all tokens, unless the address says otherwise."""
 
     def of(
         reading: Any,
@@ -41,6 +41,11 @@ def show(open_page: Callable[..., Opened], tmp_path: Path) -> Callable[..., Open
     ) -> Opened:
         page = reading_page(reading, second=second, megabytes=megabytes, corpus=corpus)
         (tmp_path / "page.html").write_text(page, encoding="utf-8")
-        return open_page(tmp_path / "page.html", address, **options)
+        parts = [part for part in address.removeprefix("#").split("&") if part]
+        if not any(part.startswith("v=") for part in parts):
+            parts.append("v=maps")
+        if reading.attrs.get("kind") != "decoder" and "s=" not in address:
+            parts.append("s=shown")
+        return open_page(tmp_path / "page.html", f"#{'&'.join(parts)}", **options)
 
     return of

@@ -4,23 +4,25 @@ import numpy as np
 import xarray as xr
 
 
+def last_word(reading: xr.Dataset) -> int:
+    """The place of the last query that is a word."""
+    last = 0
+    for at, category in enumerate(reading["query_category"].values):
+        if str(category) == "other" and (at or reading.attrs["kind"] != "decoder"):
+            last = at
+    return last
+
+
 def most_misleading(reading: xr.Dataset) -> tuple[int, int]:
-    """The place of the head "whose norms differ most from its weights", as shares of rows."""
+    """The head in which the last word's norms differ most from its weights, as shares."""
     far = {}
-    # A decoder's view opens without its first token, and special ones.
-    special = [str(each) in ("cls", "sep") for each in reading["key_category"].values]
-    if reading.attrs["kind"] != "decoder":
-        special = [False] * len(special)
-    shown = [at for at, each in enumerate(special) if not each]
-    shown = [at for at in shown if at or reading.attrs["kind"] != "decoder"]
     for layer in reading["layer"].values.tolist():
         for head in reading["head"].values.tolist():
             place = {"layer": layer, "head": head}
-            weights, norms = (reading[name].sel(place).values for name in ("weight", "norm"))
-            far[layer, head] = sum(
-                np.abs(weight / weight.sum() - norm / norm.sum())[shown].sum()
-                for weight, norm in zip(weights, norms, strict=True)
+            weight, norm = (
+                reading[name].sel(place).values[last_word(reading)] for name in ("weight", "norm")
             )
+            far[layer, head] = np.abs(weight / weight.sum() - norm / norm.sum()).sum()
     return max(far, key=far.__getitem__)
 
 

@@ -20,7 +20,7 @@ PAPER = {"light": "#fbfbf9", "dark": "#14171a"}
 
 
 def is_open(shown):
-    return shown.page.locator("#layer-lines-box").evaluate("box => box.open")
+    return shown.page.locator("#layer-lines-box").is_visible()
 
 
 def strongest(shown):
@@ -58,11 +58,11 @@ def planted(heads=3):
     return reading
 
 
-def test_a_page_opens_with_them_unless_its_address_names_a_head(show):
+def test_they_are_a_tab_of_the_page(show):
     reading = reading_sample(2, 3)
-    shown = show(reading)
+    shown = show(reading, "#v=lines")
     assert is_open(shown)
-    assert shown.page.locator("#layer-lines").bounding_box()["y"] < 400  # on the first screen
+    assert shown.page.locator("#layer-lines").bounding_box()["y"] < 700  # on the first screen
     assert "v=lines" in shown.address
     title = shown.text("#layer-lines-title")
     assert title == f"All heads of layer {shown.page.input_value('#layer')}"
@@ -70,7 +70,7 @@ def test_a_page_opens_with_them_unless_its_address_names_a_head(show):
     assert not is_open(named)
     assert named.text("#head-title") == "Head L1H2"
     assert "v=" not in named.address
-    named.page.locator("#layer-lines-box summary").click()
+    named.page.locator("label", has_text="lines").first.click()
     assert "v=lines" in named.address
     back = show(reading, named.address)
     assert is_open(back)
@@ -84,7 +84,7 @@ def test_the_strongest_lines_are_drawn_and_their_part_of_the_weight_is_said(show
     weights = reading["weight"].values[0].astype(float)
     ordered = np.sort(weights.ravel())[::-1]
     part = ordered[:1500].sum() / ordered.sum()
-    shown = show(reading)
+    shown = show(reading, "#v=lines")
     words = r"The 1,500 strongest of 4,(\d+) lines are drawn: (\d+)% of the weight"
     found = re.search(words, shown.text("#drawn"))
     assert found, shown.text("#drawn")
@@ -103,7 +103,7 @@ def test_the_strongest_lines_are_drawn_and_their_part_of_the_weight_is_said(show
 def test_equal_lines_are_drawn_of_all_heads_and_tokens_alike(show):
     reading = reading_sample(1, 2, tuple(f"w{at}" for at in range(40)))
     reading["weight"][:] = 1 / 40
-    shown = show(reading)
+    shown = show(reading, "#v=lines")
     assert "The 1,500 strongest of 3,200 lines are drawn: 47% of the weight" in shown.text("#drawn")
     painted = colours_across(shown)[:, 3] > 0
     halves = np.array_split(painted, 2)
@@ -112,7 +112,7 @@ def test_equal_lines_are_drawn_of_all_heads_and_tokens_alike(show):
 
 @pytest.mark.parametrize("scheme", ["light", "dark"])
 def test_each_head_has_a_colour_that_is_seen(show, scheme):
-    shown = show(reading_sample(1, 16), color_scheme=scheme)
+    shown = show(reading_sample(1, 16), "#v=lines", color_scheme=scheme)
     colours = [
         "#" + "".join(f"{int(each):02x}" for each in re.findall(r"\d+", colour))
         for colour in shown.page.locator("#swatches .lines").evaluate_all(
@@ -182,7 +182,7 @@ def test_a_token_shows_its_lines_alone_and_a_click_keeps_them(show):
 
 
 def test_the_number_of_a_head_leads_to_it(show):
-    shown = show(reading_sample(3, 4, tuple(f"w{at}" for at in range(60))))
+    shown = show(reading_sample(3, 4, tuple(f"w{at}" for at in range(60))), "#v=lines")
     shown.page.select_option("#layer", "2")
     assert shown.text("#layer-lines-title") == "All heads of layer 2"
     shown.page.locator('#swatches [data-head="3"] .go').click()
@@ -197,7 +197,7 @@ def test_the_number_of_a_head_leads_to_it(show):
 def test_any_measure_and_kind(show):
     one = reading_sample(2, 3).assign_attrs(kind="encoder")
     other = reading_sample(1, 2, TOKENS, 3).isel(query=slice(0, 4)).assign_attrs(kind="cross")
-    shown = show(concat_kinds({"encoder": one, "cross": other}))
+    shown = show(concat_kinds({"encoder": one, "cross": other}), "#v=lines")
     assert shown.text("#layer-lines-title") == "All heads of cross layer 0"
     assert re.search("All 4[5-8] lines", shown.text("#drawn"))
     shown.page.keyboard.press("2")
@@ -217,7 +217,7 @@ def test_differences_of_two_readings_are_broken_where_they_are_less(show):
     first, second = reading_sample(1, 1, TOKENS, 1), reading_sample(1, 1, TOKENS, 1)
     first["weight"][0, 0] = np.eye(6)
     second["weight"][0, 0] = np.roll(np.eye(6), 1, axis=1)
-    shown = show(first, second=second)
+    shown = show(first, "#v=lines", second=second)
     assert shown.text("#drawn") == "Broken lines are less. All 12 lines are drawn."
     said = strongest(shown)
     assert len(said) == 6

@@ -84,6 +84,7 @@ def test_the_address_that_it_writes_is_of_what_it_shows(opened, model_of):
     shown = opened(reading)
     assert f"h={layer}-{head}&" in shown.address
     assert shown.page.input_value("#head") == str(head)
+    shown.page.locator("label", has_text="maps").first.click()
     frame = shown.page.locator("#picked").bounding_box()
     canvas = shown.page.locator("#picker").bounding_box()
     column = (frame["x"] - canvas["x"] - 26) / (frame["width"] - 2)

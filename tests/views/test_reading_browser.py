@@ -130,17 +130,66 @@ def test_tokens_of_a_byte_level_vocabulary_are_shown_as_text(show):
     assert "Ġ" not in taken
 
 
-def test_the_page_opens_at_the_cell_where_the_norm_is_farthest_from_the_weight(show):
+def test_the_page_opens_at_the_last_word_where_the_norm_is_farthest_from_the_weight(show):
     reading = reading_sample(2, 3)
     gap = np.abs(reading["weight"] - reading["norm"] / reading["norm"].sum("key"))
-    layer, head = np.unravel_index(gap.sum(["query", "key"]).values.argmax(), (2, 3))
-    query, key = np.unravel_index(gap[layer, head].values.argmax(), (6, 6))
+    query = max(np.flatnonzero(reading["query_category"].values == "other"))
+    layer, head = np.unravel_index(gap[:, :, query].sum("key").values.argmax(), (2, 3))
+    plain = ~np.isin(reading["key_category"].values, ["cls", "sep"])
+    key = np.where(plain, gap[layer, head, query].values, 0).argmax()
     shown = show(reading)
     tokens = [f"\u2068{reading['key_token'].values[at]}\u2069" for at in (query, key)]
     assert shown.text("#readout").startswith(" → ".join(tokens))
     assert f"h={layer}-{head}&m=weight&q={query}&k={key}" in shown.address
     norm = reading["norm"].values[layer, head, query]
-    assert f"({100 * norm[key] / norm.sum():.0f}% of its row)" in shown.text("#readout")
+    part = re.search(r"\((\d+)% of its row\)", shown.text("#readout"))
+    assert float(part[1]) == pytest.approx(100 * norm[key] / norm.sum(), abs=1)
+
+
+def bars(shown, name):
+    """Heights of the bars of a measure, by the place of the token."""
+    found = shown.page.locator(f'#bars [data-bar="{name}"]').evaluate_all(
+        "all => all.map(each => [each.dataset.key, each.getAttribute('height')])"
+    )
+    return {int(key): float(height) for key, height in found}
+
+
+def test_the_title_and_the_bars_are_of_the_chosen_token(show):
+    reading = reading_sample(2, 3)
+    reading["weight"][1, 2, 4] = [0.7, 0.1, 0.1, 0.05, 0.03, 0.02]
+    reading["vector_norm"][1, 2] = [0.1, 1, 2, 1, 1, 1]
+    reading["norm"] = (reading["weight"] * reading["vector_norm"]).transpose(*reading.norm.dims)
+    shown = show(reading, "#h=1-2&q=4&v=bars&s=out")
+    words = reading["key_token"].values
+    share = reading["norm"].values[1, 2, 4] / reading["norm"].values[1, 2, 4].sum()
+    said = re.sub("[\u2068\u2069]", "", shown.text("#said"))
+    assert f"looks at “{words[0]}” (70% of the weight) but takes only " in said
+    part = re.search(rf"(\d+)% comes from “{words[2]}", said)
+    assert float(part[1]) == pytest.approx(100 * share[2], abs=1.5)
+    heights = bars(shown, "norm")
+    assert set(heights) == {1, 2, 3, 4}  # special tokens are hatched
+    unit = heights[2] / share[2]
+    for at, height in heights.items():
+        assert height == pytest.approx(max(unit * share[at], 1), abs=0.3 * unit / 100)
+    assert shown.page.locator("#bars [data-hidden]").count() == 4
+    shown.page.click("#parked")
+    assert set(bars(shown, "weight")) == set(range(6))
+    shown.page.locator("#bars [data-token='2']").first.click()
+    assert "q=2" in shown.address
+    assert f"“{words[2]}" in re.sub("[\u2068\u2069]", "", shown.text("#said"))
+    cells = shown.page.locator("#apart rect")
+    assert cells.count() == 6
+    cells.first.click()
+    assert shown.text("#said").startswith("In L0H0, ")
+    assert "h=0-0" in shown.address
+
+
+def test_the_first_token_is_never_the_first_picture_of_a_decoder(show):
+    decoder = counted(reading_sample(2, 2, tuple("abcd")).assign_attrs(kind="decoder"))
+    shown = show(decoder, "#v=bars")
+    assert 0 not in bars(shown, "weight")
+    assert shown.page.locator("#bars [data-hidden='0']").count() == 2
+    assert "hidden: " in shown.text("#parked")
 
 
 @pytest.mark.parametrize("number", [30, 40])
@@ -187,7 +236,7 @@ def test_a_link_brings_the_state_back(show):
     reading = reading_sample(3, 4, tuple("abcdefgh"))
     address = (
         "#h=2-3&m=norm&q=2,4&k=5&u=words&c=common&d=to&t=0.04&o=entropy"
-        "&p=weight,difference&l=weight"
+        "&p=weight,difference&l=weight&s=shown"
     )
     shown = show(reading, address)
     shown.page.evaluate("document.getElementById('export-link').click()")
@@ -363,10 +412,10 @@ def test_cross_attention_and_all_kinds(show):
     shown.page.wait_for_selector("#target", state="hidden")
     assert "source’s" not in shown.text("#maps")
     shown.page.select_option("#kind", "cross")
-    shown.page.wait_for_selector("#target button:nth-child(4)")
-    assert shown.page.locator("#text button").count() == 6
+    shown.page.wait_for_selector("#target button:nth-child(3)")
+    assert shown.page.locator("#text button").count() == 4
     assert "cross L0H" in shown.text("#head-title")
-    shown.page.locator("#target button").nth(3).click()
+    shown.page.locator("#target button").nth(2).click()
     assert "q=3" in shown.address
 
 
@@ -456,7 +505,7 @@ def test_two_readings_differ_where_tokens_agree(show):
 
 
 def test_a_link_brings_the_state_of_two_readings_back(show):
-    address = "#h=1-1&m=norm-second&q=2&k=3&c=own&o=apart&p=norm,norm-second"
+    address = "#h=1-1&m=norm-second&q=2&k=3&c=own&o=apart&p=norm,norm-second&s=shown"
     shown = show(two()[0], address, second=two()[1])
     shown.page.evaluate("document.getElementById('export-link').click()")
     link = shown.page.input_value("#taken").partition("#")[2]

@@ -11,7 +11,7 @@ from headlight.result.kinds import concat_kinds
 from headlight.views import parse_page, reading_page
 from headlight.views.reading.format import header_text, pack, unpack
 from headlight.views.reading.lazy import LiveView
-from headlight.views.reading.pair import matched
+from headlight.views.reading.pair import matched, read_by_both
 from views.sample_results import reading_sample
 
 FIRST = ("[CLS]", "the", "cat", "##s", "sat", ".", "[SEP]")
@@ -37,13 +37,36 @@ def second():
 def test_words_that_both_have_stand_once_and_are_whole(first, second):
     pair = matched(first, second)["encoder"]
     assert pair.first["query_token"].values.tolist() == [
-        *("[CLS]", "the", "cat", "##s", "cat", "##ty", "sat", "down", ".", "[SEP]")
+        *("[CLS]", "the", "cat", "##s", "sat", "down", ".", "[SEP]")
     ]
-    one, other = ["first", "first"], ["second", "second"]
-    assert pair.sides["key"] == ["both", "both", *one, *other, "both", "second", "both", "both"]
-    assert pair.first["query_word"].values.tolist() == [-1, 0, 1, 1, 2, 2, 3, 4, 5, -1]
-    assert np.isnan(pair.first["weight"].values[0, 0, 4]).all()
-    assert pair.second["weight"].values[1, 2, 7, 9] == second["weight"].values[1, 2, 5, 7]
+    assert pair.places["key"] == [(at, at) for at in range(5)] + [(-1, 5), (5, 6), (6, 7)]
+    assert pair.first["query_word"].values.tolist() == [-1, 0, 1, 1, 2, 3, 4, -1]
+    assert np.isnan(pair.first["weight"].values[0, 0, 5]).all()
+    assert pair.second["weight"].values[1, 2, 5, 7] == second["weight"].values[1, 2, 5, 7]
+
+
+def test_a_substituted_word_shares_its_place_and_is_called_by_both(first, second):
+    queries = pack(first, second=second).header["kinds"]["encoder"]["queries"]
+    assert queries["texts"][2:5] == ["cat", "s / ty", "sat"]
+    assert queries["instead"] == {"3": "##ty"}
+    assert queries["of"] == ["both"] * 5 + ["second"] + ["both"] * 2
+    longer = sample(FIRST[:2] + FIRST[2:3] + FIRST[4:], [-1, 0, 1, 2, 3, -1])
+    places = matched(longer, second)["encoder"].places["query"]
+    assert places == [(0, 0), (1, 1), (2, -1), (-1, 2), (-1, 3), (3, 4), (-1, 5), (4, 6), (5, 7)]
+
+
+@pytest.mark.parametrize(
+    ("texts", "said", "same"),
+    [
+        (("a cat sat", "a cat sat"), "The same text: a cat sat ", True),
+        (("a cat sat", "a dog sat"), "The same text but for one word: a cat / dog sat ", True),
+        (("a cat sat", "two dogs"), "Two texts. First: a cat sat Second: two dogs ", False),
+    ],
+)
+def test_the_first_line_says_what_was_read(texts, said, same):
+    one, other = ({"text": text, "model": "m", "revision": "1"} for text in texts)
+    assert read_by_both(one, other) == (f"{said}The same model, m.", same)
+    assert read_by_both(one, other | {"revision": "2"})[0].endswith("Two models, m and m.")
 
 
 @pytest.mark.parametrize("end", ["", "second"])
@@ -123,8 +146,8 @@ def test_a_live_view_of_two_gives_the_numbers_of_both(first, second):
 def test_a_page_of_two_is_saved_and_another_file_refused(first, second, tmp_path):
     one, other = Reading(first), Reading(second)
     path = one.save(tmp_path / "both.html", compare=other)
-    assert "Two readings." in path.read_text(encoding="utf-8")
+    assert "Two texts. First: " in path.read_text(encoding="utf-8")
     path = one.save(tmp_path / "same.html", compare=one)
-    assert "Two readings of this text" in path.read_text(encoding="utf-8")
+    assert "The same text: " in path.read_text(encoding="utf-8")
     with pytest.raises(UsageError, match=r"\.html alone"):
         one.save(tmp_path / "both.nc", compare=other)

@@ -5,11 +5,11 @@ from functools import partial
 
 import pytest
 
-from headlight.findings.piece_text import ways_to
-from headlight.views.reading.routes_page import routes_page
+from headlight.findings.piece_text import sentences, ways_to
+from headlight.views.reading.routes_page import findings, routes_page
 from headlight.vocabulary import ROUTE
 from views.browsers import needs_browser
-from views.sample_routes import TOKENS, sample_routes
+from views.sample_routes import sample_routes
 
 pytestmark = needs_browser
 
@@ -26,44 +26,58 @@ def drawn(opened, kind):
 
 def test_it_draws_the_ways_of_python(opened):
     routes = sample_routes()
-    page = opened("#t=9&k=3&at=0.08")
-    ways = ways_to(routes, 9, 4, least=0.08)
-    assert drawn(page, "attention") == sum(bool(way.heads) for way in ways)
-    assert drawn(page, "residual") == sum(not way.heads for way in ways)
-    heads = page.page.query_selector_all("#heads tbody tr")
-    assert len(heads) == len({(way.layer, head) for way in ways for head, _ in way.heads})
-    squares = {
-        (way.layer, way.token)
-        for way in ways
-        if float(routes["forward"].sel(layer=way.layer)[way.token]) >= 0.08
-    }
-    assert drawn(page, "forward") == len(squares)
+    page = opened("#t=9&k=3&at=0.02")
+    ways = ways_to(routes, 9, 4, least=0.02, hidden=[0])
+    assert ways.links
+    assert drawn(page, "attention") == len(ways.links)
+    assert page.page.inner_text("#counted").endswith(f"the {len(ways.links)} links that are drawn.")
+    forward = routes["forward"].values[:3] * ways.passing[1:]
+    rows = {int(link.layer) - 2 for link in ways.links}
+    assert drawn(page, "forward") == sum(int((forward[row] >= 0.02).sum()) for row in rows)
+    columns = page.page.query_selector_all("#graph [data-column]")
+    assert [each.get_attribute("data-column") for each in columns] == [str(at) for at in range(10)]
 
 
-def test_it_opens_on_the_last_token_and_says_so(opened):
+def test_it_says_the_sentences_of_python(opened):
+    routes = sample_routes()
     page = opened()
-    assert page.page.inner_text("#about-title") == f"{TOKENS[-1]}, after layer 5"
-    ways = ways_to(sample_routes(), len(TOKENS) - 1, least=ROUTE)
-    assert drawn(page, "attention") == sum(bool(way.heads) for way in ways)
+    first, traced = findings(routes)
+    assert page.page.inner_text("#said") == first
+    assert page.page.inner_text("#traced") == traced
+    page.page.click("#sentence button:nth-child(6)")
+    page.page.select_option("#layer", label="3")
+    assert "#t=5&k=2" in page.page.url
+    first, traced = sentences(routes, 5, 3, least=ROUTE)
+    assert page.page.inner_text("#said") == first
+    assert page.page.inner_text("#traced") == traced
 
 
 def test_keys_move_the_token_and_the_address_follows(opened):
-    page = opened("#t=4&k=3&at=0.08")
+    page = opened("#t=4&k=3&at=0.02")
     page.page.focus(".graph")
     page.page.keyboard.press("ArrowLeft")
     page.page.keyboard.press("ArrowUp")
-    assert "#t=3&k=4&at=0.08" in page.page.url
-    assert page.page.inner_text("#about-title") == "on, after layer 5"
-    page.page.check("#first")
-    wanted = ways_to(sample_routes(), 3, least=0.08, without_first=True)
-    assert drawn(page, "attention") == sum(bool(way.heads) for way in wanted)
+    assert "#t=3&k=4&at=0.02" in page.page.url
+    assert page.page.inner_text("#said").startswith("“on” takes ")
+    page.page.click("#hidden")
+    assert drawn(page, "attention") == len(ways_to(sample_routes(), 3, least=0.02).links)
     assert page.page.url.endswith("&f=1")
 
 
+@pytest.mark.parametrize("width", [390, 1440])
+def test_it_is_fitted_to_the_window(opened, width):
+    page = opened(viewport={"width": width, "height": 900})
+    frame = "(() => { const box = document.querySelector('.graph'); return "
+    assert page.page.evaluate(frame + "box.scrollWidth <= box.clientWidth; })()")
+    assert page.page.evaluate("document.documentElement.scrollWidth") <= width
+    rows = page.page.evaluate(frame + "box.getBoundingClientRect().bottom; })()")
+    assert width < 900 or rows <= 900
+
+
 def test_what_is_saved_is_what_is_seen(opened):
-    page = opened("#t=9&k=4&at=0.08")
+    page = opened("#t=9&k=4&at=0.02")
     with page.page.expect_download() as saved:
         page.page.click("#export-json")
-    found = json.loads(saved.value.path().read_text(encoding="utf-8"))
-    assert len(found["ways"]) == len(ways_to(sample_routes(), 9, least=0.08))
-    assert found["chosen"] == {"token": 9, "layer": 5, "least": 0.08}
+    written = json.loads(saved.value.path().read_text(encoding="utf-8"))
+    assert len(written["links"]) == len(ways_to(sample_routes(), 9, least=0.02, hidden=[0]).links)
+    assert written["chosen"] == {"token": 9, "layer": 5, "least": 0.02}

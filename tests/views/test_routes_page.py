@@ -1,51 +1,75 @@
 """The page of routes, and what it draws from them."""
 
+from collections import Counter
+
 import numpy as np
 import pytest
 
 from headlight.findings.piece_text import ways_to
 from headlight.views.pictures import routes_picture, svg_text
-from headlight.views.reading.routes_page import largest_parts, routes_page
+from headlight.views.reading.routes_page import findings, largest_parts, routes_page
 from views.sample_routes import TOKENS, sample_routes
 
 
-def naive_ways(routes, token, depth, least, *, without_first=False):
-    """All ways by their definition, as tuples."""
-    if not depth:
-        return set()
-    place, found = depth - 1, set()
-    layer = int(routes["layer"][place])
-    if float(routes["residual"][place, token]) >= least:
-        found.add((layer, token, token, "residual"))
-        found |= naive_ways(routes, token, place, least, without_first=without_first)
-    for key in range(len(TOKENS)):
-        share = sum(
-            float(routes["share"][at])
-            for at in range(routes.sizes["part"])
-            if (routes["part_layer"][at], routes["part_query"][at], routes["part_key"][at])
-            == (place, token, key)
-        )
-        if share >= least and not (without_first and key == 0):
-            found.add((layer, token, key, "heads"))
-            found |= naive_ways(routes, key, place, least, without_first=without_first)
-    return found
+def naive_ways(routes, token, depth):
+    """Shares of a token by their definition: every way down, one by one.
 
+    Returns:
+        What passes each link, as (layer, token, source); and what is at each token of the input.
+    """
+    links, inputs = Counter(), Counter()
 
-def as_set(ways):
-    return {
-        (way.layer, way.token, way.source, "heads" if way.heads else "residual") for way in ways
-    }
+    def down(at, place, share):
+        if place < 0:
+            inputs[at] += share
+            return
+        kept = 1.0
+        for key in range(len(TOKENS)):
+            taken = float(routes["rest"][place, at, key]) + sum(
+                float(routes["share"][part])
+                for part in range(routes.sizes["part"])
+                if (routes["part_layer"][part], routes["part_query"][part]) == (place, at)
+                and routes["part_key"][part] == key
+            )
+            if key != at and taken > 0:
+                kept -= taken
+                links[int(routes["layer"][place]), at, key] += share * taken
+                down(key, place - 1, share * taken)
+        down(at, place - 1, share * kept)
+
+    down(token, depth - 1, 1.0)
+    return links, inputs
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("without_first", [False, True])
-def test_ways_by_their_definition(without_first):
+def test_ways_by_their_definition():
     routes = sample_routes(layers=2, heads=2)
-    for token, least in ((11, 0.1), (5, 0.05), (0, 0.2)):
-        found = ways_to(routes, token, least=least, without_first=without_first)
-        wanted = naive_ways(routes, token, 2, least, without_first=without_first)
-        assert as_set(found) == wanted
-    assert as_set(ways_to(routes, 4, 2, least=0.1)) == naive_ways(routes, 4, 1, 0.1)
+    for token, layer in ((9, None), (5, None), (0, None), (4, 2)):
+        ways = ways_to(routes, token, layer, least=1e-9)
+        links, inputs = naive_ways(routes, token, 2 if layer is None else 1)
+        assert {(e.layer, e.token, e.source): e.share for e in ways.links} == pytest.approx(links)
+        for at in range(len(TOKENS)):
+            assert ways.passing[0, at] == pytest.approx(inputs[at], abs=1e-12)
+
+
+def test_widths_and_what_is_taken_add_up():
+    routes = sample_routes()
+    ways = ways_to(routes, 9, least=0.02, hidden=[0])
+    np.testing.assert_allclose(ways.passing.sum(1), 1)
+    assert ways.direct.sum() == pytest.approx(1)
+    assert ways.links
+    assert all(link.share >= 0.02 and link.source != 0 for link in ways.links)
+    for link in ways.links:
+        assert sum(share for _, share in link.heads) <= link.share + 1e-12
+
+
+def test_the_first_token_is_no_finding():
+    first, traced = findings(sample_routes())
+    assert first.startswith("“dog” takes ")
+    assert first.endswith("is still its own word.")
+    assert "“The”" not in first
+    assert traced.startswith("After layer 5, ")
+    assert traced.endswith("comes from “The”.")
 
 
 def test_a_page_keeps_the_largest_parts():
@@ -60,7 +84,7 @@ def test_a_page_keeps_the_largest_parts():
 
 def _sum(routes):
     """Of all parts, by layer and token."""
-    found = (routes["residual"] + routes["rest"] + routes["bias"]).values.copy()
+    found = (routes["residual"] + routes["rest"].sum("key") + routes["bias"]).values.copy()
     np.add.at(
         found, (routes["part_layer"].values, routes["part_query"].values), routes["share"].values
     )
@@ -74,8 +98,9 @@ def test_tokens_are_escaped():
 
 def test_a_picture_draws_the_ways():
     routes = sample_routes()
-    text = svg_text(routes_picture(routes, 11, least=0.1))
-    ways = [way for way in ways_to(routes, 11, least=0.1) if way.heads]
-    for way in ways:
-        assert f"L{way.layer}H{way.heads[0][0]}" in text
-    assert "after layer 5: parts of at least 10.0%" in text
+    text = svg_text(routes_picture(routes, 10, least=0.02))
+    links = ways_to(routes, 10, least=0.02, hidden=[0]).links
+    assert links
+    for link in links:
+        assert f"L{link.layer}H{link.heads[0][0]}" in text
+    assert "“dog”, after layer 5: links of at least 2.0%" in text

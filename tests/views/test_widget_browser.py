@@ -64,6 +64,8 @@ def shown(widget):
         page.expose_function("kernel", kernel_of(widget))
         page.evaluate(RENDER, widget._esm)
         view = page.frame_locator("#place iframe")
+        view.locator("html[data-ready]").wait_for()
+        view.locator("label", has_text="maps").first.click()
         view.locator("#maps:not([aria-busy]) .panel").first.wait_for()
         yield view
         assert complaints == []

@@ -48,13 +48,13 @@ class RouteSettings(Settings):
 
     Attributes:
         kind: kind of attention; by default the first that the model has.
-        token: token whose routes are shown, from 0, or from -1 backwards.
+        token: token whose routes are shown, from 0, or from -1 backwards; by default the last word.
         layer: layer after which the token is followed, from 0; by default the last.
-        least: smallest share of a part that is shown.
+        least: smallest share of the token that a shown link brings.
     """
 
     kind: Kind | None = None
-    token: int = -1
+    token: int | None = None
     layer: AtLeast0 | None = None
     least: Annotated[float, Range(minimum=0, maximum=1)] = ROUTE
 
@@ -106,6 +106,7 @@ class Question:
         settings: the class of its settings.
         answered: the module with a function of that name.
         shown: the module with ``sections(answer)`` and ``findings(answer)``.
+        papers: of its method.
         suffixes: of the files that an answer is written as.
         examples: of the command: arguments, and a remark or nothing.
         head: with which head the command loads the model; see `headlight.load`.
@@ -117,6 +118,7 @@ class Question:
     settings: type[Settings]
     answered: str
     shown: str
+    papers: str = ""
     suffixes: tuple[str, ...] = (".html", ".json", ".nc")
     examples: Sequence[tuple[str, str]] = ()
     head: str = "none"
@@ -181,6 +183,7 @@ QUESTIONS: Mapping[str, Question] = {
             settings=PredictionSettings,
             answered="headlight.reading.prediction",
             shown="headlight.views.reading.prediction",
+            papers="Ferrando et al. 2023; Modarressi et al. 2023",
             examples=(
                 ('"The cat sat on the [MASK]." --target floor', ""),
                 ('"The cat sat on the [MASK]." --target floor --against chair', ""),
@@ -195,6 +198,7 @@ QUESTIONS: Mapping[str, Question] = {
             settings=AlternativeSettings,
             answered="headlight.reading.alternatives",
             shown="headlight.views.reading.picture",
+            papers="Brunner et al. 2020, Section 3.3",
             examples=(
                 ('"$(cat text.txt)" --layer 1 --head 0', ""),
                 ('"$(cat text.txt)" --layer 1 --head 0 --method farthest --queries 0,5', ""),
@@ -206,6 +210,7 @@ QUESTIONS: Mapping[str, Question] = {
             settings=RouteSettings,
             answered="headlight.reading.routes",
             shown="headlight.views.reading.routes_page",
+            papers="Ferrando and Voita 2024; Ferrando et al. 2022",
             suffixes=(".html", ".json", ".svg", ".nc"),
             examples=(
                 ('"Mary met John, and later Mary met" --model gpt2 --html routes.html', ""),
@@ -219,6 +224,7 @@ QUESTIONS: Mapping[str, Question] = {
             settings=ExplanationSettings,
             answered="headlight.reading.explanation",
             shown="headlight.views.reading.explanation",
+            papers="Elhage et al. 2021",
             examples=(
                 ('"Mary met John, and later Mary met" --model gpt2', "the head that attends most"),
                 ('"The cat sat." --layer 3 --head 2 --query 3 --key 1', "one cell"),
@@ -230,6 +236,7 @@ QUESTIONS: Mapping[str, Question] = {
             settings=TextFlowSettings,
             answered="headlight.reading.model",
             shown="headlight.views.reading.flow",
+            papers="Abnar and Zuidema 2020; Modarressi et al. 2022; Ferrando et al. 2022",
             is_command=False,  # the command flow is the study; `read --flow` writes this
         ),
     )

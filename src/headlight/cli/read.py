@@ -162,20 +162,12 @@ def read(
     from headlight.reading.generation import read_speech
 
     def read_by(model: "CapturedModel", subject: "str | Chat | None") -> "Reading":
-        command = command_line()
         chosen: dict[str, Any] = {name: getattr(settings, name) for name in _CHOSEN}
-        chosen["layers"] = layers_of(model, settings.layers, settings.kind)
+        layers = layers_of(model, settings.layers, settings.kind)
+        chosen |= {"layers": layers, "command": command_line()}
         if audio is not None or subject is None:
-            return read_speech(model, str(audio), text, command=command, **chosen)
-        return read_text(
-            model,
-            subject,
-            pair,
-            attribution=attribution,
-            residual=residual,
-            command=command,
-            **chosen,
-        )
+            return read_speech(model, str(audio), text, **chosen)
+        return read_text(model, subject, pair, attribution=attribution, residual=residual, **chosen)
 
     head = "language_model" if subject is None else "none"  # which transcribes
     model = load.load(layers=settings.layers, head=head)
@@ -191,7 +183,6 @@ def read(
     from headlight.views import reading_terminal
 
     # Files before the terminal, which may be a pipe that closes early.
-    places = [path for path in (html, json, out) if path is not None]
     written = [
         reading.save(
             path,
@@ -201,7 +192,8 @@ def read(
             compare=other if path == html else None,
             routes=routes if path == html else None,
         )
-        for path in places
+        for path in (html, json, out)
+        if path is not None
     ]
     show(reading_terminal(reading.dataset, measure, top, all_heads=all_heads))
     for path in (*written, *beside):

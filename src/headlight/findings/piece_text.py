@@ -1,16 +1,21 @@
 """Names of tokens, and of the ways between them."""
 
 from collections import defaultdict
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from dataclasses import dataclass
 from difflib import get_close_matches
 from functools import cache
 from typing import Literal
 
+import numpy as np
 import xarray as xr
+from jaxtyping import Float
+from numpy.typing import NDArray
 
 from headlight.errors import UsageError
 from headlight.files import printable
+from headlight.findings.estimates import listed, percent
+from headlight.vocabulary import CATEGORIES, head_name
 
 BLANK, INSIDE = " ", "##"
 _SPACE = "␣"
@@ -60,6 +65,34 @@ def token_labels(reading: xr.Dataset, side: str) -> list[str]:
     """
     places = reading[side].values.tolist()  # some queries may have been left out
     return labels_of(reading, f"{side}_token", places)
+
+
+def category_name(category: object) -> str:
+    """Return the name of a token category, which readings hold as a name or as a number."""
+    if isinstance(category, (int, np.integer)):
+        return CATEGORIES[int(category)]
+    return str(category)
+
+
+def parked(reading: xr.Dataset, side: str) -> list[int]:
+    """Return the places where a model parks attention, counted from 0.
+
+    That is where ``[CLS]`` and ``[SEP]`` stand, and the first token of a decoder.
+
+    Args:
+        reading: of one kind of attention.
+        side: ``query`` or ``key``.
+    """
+    decoder = reading.attrs.get("kind") == "decoder"
+    names = map(category_name, reading[f"{side}_category"].values)
+    return [at for at, name in enumerate(names) if name in ("cls", "sep") or (decoder and at == 0)]
+
+
+def last_word(reading: xr.Dataset) -> int:
+    """Return the place of the last query that is a word; the last one where none is."""
+    hidden, names = parked(reading, "query"), map(category_name, reading["query_category"].values)
+    words = [at for at, name in enumerate(names) if name == "other" and at not in hidden]
+    return int((words or [reading.sizes["query"] - 1])[-1])
 
 
 def token_place(reading: xr.Dataset, word: str, side: str) -> int:
@@ -170,23 +203,47 @@ def _byte_letters() -> dict[str, int]:
     return named | {chr(0x100 + at): byte for at, byte in enumerate(others)}
 
 
+_LEAST_NAMED, _MOST_NAMED = 0.02, 3
+"""Tokens that a sentence names give this share at least, and are this many at most."""
+
+
 @dataclass(frozen=True)
-class Way:
-    """A token after a layer is made of a token before it.
+class Link:
+    """A token takes from another token in a layer, on the way to the chosen one.
 
     Attributes:
         layer: the number of the layer.
-        token: the place of the token after it.
-        source: that of the token before it.
-        share: of the sum after the attention of the layer.
-        heads: by which heads, each with its share, the largest first; empty for the residual.
+        token: the place of the token that takes.
+        source: that of the token that it takes from.
+        share: of the chosen token that passes here.
+        heads: by which heads, each with its share of the chosen token, the largest first; heads
+            whose parts are too small to be kept are not among them.
     """
 
     layer: int
     token: int
     source: int
     share: float
-    heads: tuple[tuple[int, float], ...] = ()
+    heads: tuple[tuple[int, float], ...]
+
+
+@dataclass(frozen=True, eq=False)
+class Ways:
+    """All ways from a token after a layer down to the input.
+
+    Attributes:
+        links: those that are large enough, layer by layer from the highest.
+        passing: the share of the chosen token that is at each token before each layer, and in the
+            last row after the last of them; each row adds up to 1.
+        direct: the share that the chosen token takes from each token in any layer; its own is
+            what it never took from another.
+        most: the largest link to the chosen token, by the token that it takes from.
+    """
+
+    links: list[Link]
+    passing: NDArray[np.float64]
+    direct: NDArray[np.float64]
+    most: dict[int, Link]
 
 
 def ways_to(
@@ -195,47 +252,87 @@ def ways_to(
     layer: int | None = None,
     *,
     least: float,
-    without_first: bool = False,
-) -> list[Way]:
-    """All ways down, layer by layer from the highest.
+    hidden: Collection[int] = (),
+) -> Ways:
+    """Follow a token down to the input, by the product of the shares along each way.
 
     Args:
         routes: as `headlight.reading.routes.routes` makes them.
         token: the place of the token.
         layer: after which it is looked at, as the model counts them; by default the last.
-        least: the share that a part makes up at least, of heads together for each token.
-        without_first: leave out what heads take from the first token.
+        least: the share of the chosen token that a link brings at least.
+        hidden: places of tokens from which no link is drawn.
     """
     layers = routes["layer"].values.tolist()
     last = len(layers) - 1 if layer is None else layers.index(layer)
-    found: list[Way] = []
-    taken, residual = _taken(routes), routes["residual"].values
-    reached = {token}
+    taken, heads = shares_taken(routes), _heads(routes)
+    links: list[Link] = []
+    most: dict[int, Link] = {}
+    passing = np.zeros((last + 2, taken.shape[1]))
+    passing[last + 1, token] = own = 1.0
+    direct = np.zeros(taken.shape[1])
     for place in range(last, -1, -1):
-        below: set[int] = set()
-        for one in sorted(reached):
-            kept = float(residual[place, one])
-            if kept >= least:
-                found.append(Way(layers[place], one, one, kept))
-                below.add(one)
-            for source, heads in taken[place, one].items():
-                share = sum(part for _, part in heads)
-                if share < least or (without_first and source == 0):
-                    continue
-                largest = tuple(sorted(heads, key=lambda each: -each[1]))
-                found.append(Way(layers[place], one, source, share, largest))
-                below.add(source)
-        reached = below
-    return found
+        brought = passing[place + 1][:, None] * taken[place]
+        passing[place] = brought.sum(0) + passing[place + 1] * (1 - taken[place].sum(1))
+        direct += own * taken[place, token]
+        large = (brought >= least) & (brought > 0)
+        large[token] |= brought[token] > 0
+        for to, source in np.argwhere(large).tolist():
+            share = float(brought[to, source])
+            part = share / float(taken[place, to, source])
+            parts = sorted(heads[place, to, source], key=lambda each: -each[1])
+            by = tuple((head, part * local) for head, local in parts)
+            link = Link(layers[place], to, source, share, by)
+            if share >= least and source not in hidden:
+                links.append(link)
+            if to == token and (source not in most or share > most[source].share):
+                most[source] = link
+        own *= 1 - float(taken[place, token].sum())
+    direct[token] = own
+    return Ways(links, passing, direct, most)
 
 
-def _taken(routes: xr.Dataset) -> dict[tuple[int, int], dict[int, list[tuple[int, float]]]]:
-    """Return the shares that heads give, by layer and receiving token, and by source."""
-    found: dict[tuple[int, int], dict[int, list[tuple[int, float]]]]
-    found = defaultdict(lambda: defaultdict(list))
+def shares_taken(routes: xr.Dataset) -> Float[NDArray[np.float64], "layer query key"]:
+    """Return what each token takes from each other one by all heads; 0 from itself."""
+    taken = routes["rest"].values.astype(np.float64)
+    places = tuple(routes[f"part_{axis}"].values for axis in ("layer", "query", "key"))
+    np.add.at(taken, places, routes["share"].values)
+    taken[:, np.arange(taken.shape[1]), np.arange(taken.shape[1])] = 0
+    return taken
+
+
+def sentences(routes: xr.Dataset, token: int, layer: int | None, *, least: float) -> list[str]:
+    """Return of which tokens the chosen one is made: what it takes itself, and traced on."""
+    ways, hidden = ways_to(routes, token, layer, least=least), parked(routes, "query")
+    labels = [f"“{label}”" for label in labels_of(routes, "query_token")]
+    order = [at for at in np.argsort(-ways.direct, kind="stable").tolist() if at != token]
+    named = [at for at in order if at not in hidden and ways.direct[at] >= _LEAST_NAMED]
+    parts = [
+        f"{percent(ways.direct[at])} from {labels[at]}{_by(ways.most[at]) if rank < 2 else ''}"
+        for rank, at in enumerate(named[:_MOST_NAMED])
+    ]
+    own = f"{percent(ways.direct[token])} is still its own word."
+    first = f"{labels[token]} takes {listed(parts) or 'little from other words'}; {own}"
+    last = int(routes["layer"].values[-1] if layer is None else layer)
+    inputs = ways.passing[0]
+    order = np.argsort(-inputs, kind="stable").tolist()
+    traced = [at for at in order if at not in hidden and at != token and inputs[at] > 0][:2]
+    said = [f"{percent(inputs[at])} is the input {labels[at]}" for at in traced]
+    if ends := [at for at in hidden if at != token]:
+        share = percent(float(inputs[ends].sum()))
+        said.append(f"{share} comes from {listed([labels[at] for at in ends])}")
+    return [first, f"After layer {last}, with what those tokens had taken before: {listed(said)}."]
+
+
+def _by(link: Link) -> str:
+    return f" (most by {head_name(link.layer, link.heads[0][0])})" if link.heads else ""
+
+
+def _heads(routes: xr.Dataset) -> dict[tuple[int, int, int], list[tuple[int, float]]]:
+    """Return the parts of heads by layer, receiving token and source."""
+    parts: dict[tuple[int, int, int], list[tuple[int, float]]] = defaultdict(list)
     names = ("part_layer", "part_query", "part_key", "part_head", "share")
-    for layer, query, key, head, share in zip(
-        *(routes[name].values.tolist() for name in names), strict=True
-    ):
-        found[layer, query][key].append((head, share))
-    return found
+    columns = (routes[name].values.tolist() for name in names)
+    for layer, query, key, head, share in zip(*columns, strict=True):
+        parts[layer, query, key].append((head, share))
+    return parts

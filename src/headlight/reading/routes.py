@@ -24,6 +24,7 @@ from headlight.corpora.text.chats import Chat, Readable, as_read
 from headlight.encode import Encoded, piece_style, token_names
 from headlight.encode.chats import write_chat
 from headlight.errors import UnknownNameError, UsageError
+from headlight.findings.piece_text import last_word
 from headlight.measures.norm import single
 from headlight.measures.token_parts import BlockSum, missed_without, missed_without_heads
 from headlight.result import describe, save, stamp
@@ -190,7 +191,7 @@ LEAST = 0.005
 NAMES = {
     "residual": ("share of the token before the layer", "1"),
     "bias": ("share of the bias of the output projection", "1"),
-    "rest": ("share of the parts of heads that are not kept", "1"),
+    "rest": ("share of what heads take from a token by parts that are not kept", "1"),
     "forward": ("share of the feed-forward layer in the sum after it", "1"),
     "share": ("share of what a head takes from a token", "1"),
     "part_layer": ("place of the layer of a part", "1"),
@@ -204,10 +205,11 @@ class Routes(TextResult):
     """Routes from the input to every token after every layer, for one text.
 
     `dataset` has, over ``layer`` and ``query`` (the token), the shares of the sum after the
-    attention: ``residual`` (the token before the layer), ``bias`` (of the output projection) and
-    ``rest`` (parts of heads too small to be kept).  Over ``part`` it has the ``share`` of each part
-    that is kept, what a head takes from a token: ``part_layer`` (the place of the layer),
-    ``part_head``, ``part_query`` and ``part_key``.  These shares of a token add up to 1.
+    attention: ``residual`` (the token before the layer) and ``bias`` (of the output projection).
+    Over ``part`` it has the ``share`` of each part that is kept, what a head takes from a token:
+    ``part_layer`` (the place of the layer), ``part_head``, ``part_query`` and ``part_key``;
+    ``rest``, over ``key`` as well, is of the parts too small to be kept.  These shares of a token
+    add up to 1.
     ``forward`` is the share of the feed-forward layer in the sum that follows; NaN where that
     cannot be seen.
     """
@@ -315,7 +317,8 @@ def _shown(dataset: xarray.Dataset, settings: RouteSettings) -> dict[str, Any]:
     layer = layers[-1] if settings.layer is None else settings.layer
     if layer not in layers:
         raise UsageError(f"these routes have no layer {layer}; choose another.")
-    token = require_place("token", settings.token, dataset.sizes["query"])
+    chosen = last_word(dataset) if settings.token is None else settings.token
+    token = require_place("token", chosen, dataset.sizes["query"])
     return {"token": token, "layer": layer, "least_shown": settings.least}
 
 
@@ -358,7 +361,7 @@ class _Layers:
         head, query, key = np.nonzero(large)
         rows = (np.full(len(head), layer), head, query, key, of_heads[large])
         self.parts.append(np.stack(rows, axis=1).astype(np.float64))
-        rest = np.where(large, 0, of_heads).sum((0, 2))
+        rest = np.where(large, 0, of_heads).sum(0)
         forward = np.full(len(kept), np.nan)
         self.sums.append({"residual": kept, "bias": bias, "rest": rest, "forward": forward})
         self._await(layer, residual)
@@ -420,8 +423,9 @@ def _dataset(subject: Subject, seen: _Layers, attributes: dict[str, Any]) -> xar
     parts = np.concatenate(seen.parts)
     variables: dict[str, Any] = {
         name: (("layer", "query"), np.stack([each[name] for each in seen.sums]))
-        for name in ("residual", "bias", "rest", "forward")
+        for name in ("residual", "bias", "forward")
     }
+    variables["rest"] = (("layer", "query", "key"), np.stack([each["rest"] for each in seen.sums]))
     for place, name in enumerate(("part_layer", "part_head", "part_query", "part_key")):
         variables[name] = ("part", parts[:, place].astype(np.int64))
     variables["share"] = ("part", parts[:, 4])
@@ -431,6 +435,7 @@ def _dataset(subject: Subject, seen: _Layers, attributes: dict[str, Any]) -> xar
         coords={
             "layer": seen.layers,
             "query": range(len(tokens["token"])),
+            "key": range(len(tokens["token"])),
             "query_token": ("query", tokens["token"]),
             "query_category": ("query", tokens["category"]),
         },

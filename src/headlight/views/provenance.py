@@ -11,10 +11,13 @@ from unicodedata import east_asian_width
 import numpy as np
 import xarray as xr
 
+from headlight.catalogue import find_ours
+from headlight.catalogue.questions import QUESTIONS
 from headlight.corpora import Chat
 from headlight.errors import HeadlightError
 from headlight.files import printable
 from headlight.result.kinds import KINDS, MULTI_KIND
+from headlight.version import __version__
 from headlight.vocabulary import ATTENTION, CORPUS_LABEL, MODEL_LABEL, base_name
 
 _SOURCE = {
@@ -48,9 +51,10 @@ _SILENT = (
 
 @dataclass(frozen=True, slots=True)
 class Provenance:
-    """The command, and lists of names and values."""
+    """The command, how to cite, and lists of names and values."""
 
     command: str
+    citation: str
     source: list[tuple[str, str]]
     versions: list[tuple[str, str]]
     settings: list[tuple[str, str]]
@@ -73,10 +77,18 @@ def provenance(attributes: Mapping[str, object], command: str | None = None) -> 
     ]
     return Provenance(
         command or str(attributes.get("command", "")),
+        _citation(str(attributes.get("stage", ""))),
         known + others,
         _items(attributes.get("versions")),
         _items(attributes.get("settings")),
     )
+
+
+def _citation(stage: str) -> str:
+    """Return how Headlight is cited, and the papers of the study or question."""
+    row = QUESTIONS.get(stage) or find_ours("survey" if stage == "reading" else stage)
+    methods = f" Methods: {row.papers}." if row and row.papers else ""
+    return f"The Headlight developers. Headlight, version {__version__}.{methods}"
 
 
 def _items(text: object) -> list[tuple[str, str]]:

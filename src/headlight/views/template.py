@@ -88,7 +88,17 @@ def _environment() -> Environment:
 
 MODULES = (
     *("bytes", "host", "numbers", "state", "units", "colours", "measures", "overview", "panels"),
-    *("text", "links", "layer_lines", "layers", "export", "what_if", "head_numbers", "main"),
+    *(
+        "text",
+        "links",
+        "layer_lines",
+        "head_numbers",
+        "bars",
+        "layers",
+        "export",
+        "what_if",
+        "main",
+    ),
 )
 """Of the view, in an order in which each stands after those that it imports."""
 

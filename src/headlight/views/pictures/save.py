@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 
 from headlight.errors import UsageError
 from headlight.files import write
-from headlight.findings.piece_text import Way, pieces_of, ways_to
+from headlight.findings.piece_text import Link, Ways, parked, pieces_of, ways_to
 from headlight.views.colour import isolated, series_styles
 from headlight.views.pictures.canvas import (
     WIDEST,
@@ -36,6 +36,7 @@ from headlight.views.pictures.theme import (
     styled,
 )
 from headlight.views.provenance import shortened
+from headlight.vocabulary import head_name
 
 DOTS_PER_INCH = 150
 _MARGIN = 0.06
@@ -317,13 +318,13 @@ _LONGEST, _MOST_NAMES, _TITLE = 14, 60, 90
 def routes_picture(
     routes: xr.Dataset, token: int, layer: int | None = None, *, least: float
 ) -> Figure:
-    """The ways down from a token after a layer.
+    """Draw how much of a token after a layer is at each token before, and the links that bring it.
 
     Args:
         routes: as `headlight.reading.routes.routes` makes them.
         token: the place of the token.
         layer: after which it is looked at; by default the last.
-        least: smallest share of a part that is shown.
+        least: smallest share of the token that a shown link brings.
     """
     tokens = [piece.label for piece in pieces_of(routes, "query_token")]
     layers = routes["layer"].values.tolist()
@@ -332,7 +333,7 @@ def routes_picture(
     )
     after = layers[-1] if layer is None else layer
     title = shortened(
-        f"{tokens[token]}, after layer {after}: parts of at least {least:.1%}", _TITLE
+        f"“{tokens[token]}”, after layer {after}: links of at least {least:.1%}", _TITLE
     )
     axes.text(LEFT, 0.25, title, fontweight="bold")
     for depth, name in enumerate(["input", *(f"L{each}" for each in layers)]):
@@ -347,15 +348,18 @@ def routes_picture(
             va="top",
             fontweight="bold" if at == token else "normal",
         )
-    ways = ways_to(routes, token, layer, least=least)
+    ways = ways_to(routes, token, layer, least=least, hidden=parked(routes, "query"))
     blue, orange = (series_styles()[name].light for name in ("weight", "norm"))
-    for way in ways:
-        _draw(axes, way, layers, blue if way.heads else QUIET)
-    _dots(axes, ways, layers)
+    for at in np.flatnonzero(ways.passing.max(0) > 0).tolist():
+        depths = np.arange(len(ways.passing))
+        half = ways.passing[:, at] * ACROSS * 0.36
+        ink = blue if at == token else QUIET
+        axes.fill_betweenx(_y(depths, layers), _x(at) - half, _x(at) + half, color=ink, alpha=0.4)
+    for link in ways.links:
+        _draw(axes, link, layers, blue)
     _squares(axes, routes, ways, least, orange)
-    attends = [way for way in ways if way.heads]
-    for way in attends if len(attends) <= _MOST_NAMES else []:
-        _name(axes, way, layers)
+    for link in ways.links if len(ways.links) <= _MOST_NAMES else []:
+        _name(axes, link, layers)
     return figure
 
 
@@ -363,43 +367,31 @@ def _x(token: int) -> float:
     return LEFT + ACROSS * (token + 0.5)
 
 
-def _y(depth: int, layers: list[int]) -> float:
-    """Return the height of the states after a number of layers."""
+def _y(depth: Any, layers: list[int]) -> Any:
+    """Return the height of the states after a number of layers, or after each of several."""
     return ABOVE + UP * (len(layers) - depth)
 
 
-def _draw(axes: Axes, way: Way, layers: list[int], colour: str) -> None:
-    depth = layers.index(way.layer)
-    x, y = [_x(way.source), _x(way.token)], [_y(depth, layers), _y(depth + 1, layers)]
-    if way.heads and way.source == way.token:  # beside the residual
-        x, y = [x[0], x[0] + 0.14, x[1]], [y[0], sum(y) / 2, y[1]]
-    axes.plot(x, y, color=colour, linewidth=0.5 + 4 * way.share, alpha=0.8, zorder=1)
+def _draw(axes: Axes, link: Link, layers: list[int], colour: str) -> None:
+    depth = layers.index(link.layer)
+    x, y = [_x(link.source), _x(link.token)], [_y(depth, layers), _y(depth + 1, layers)]
+    axes.plot(x, y, color=colour, linewidth=0.7 + 8 * link.share, alpha=0.8, zorder=2)
 
 
-def _dots(axes: Axes, ways: list[Way], layers: list[int]) -> None:
-    ends = {(way.token, layers.index(way.layer) + 1) for way in ways}
-    ends |= {(way.source, layers.index(way.layer)) for way in ways}
-    for token, depth in sorted(ends):
-        axes.plot(_x(token), _y(depth, layers), "o", color=INK, markersize=2.6, zorder=3)
+def _squares(axes: Axes, routes: xr.Dataset, ways: Ways, least: float, colour: str) -> None:
+    """Draw feed-forward layers that rewrite enough of the token in place."""
+    for depth, above in enumerate(ways.passing[1:]):
+        part = np.nan_to_num(routes["forward"].values[depth]) * above
+        for at in np.flatnonzero((part >= least) & (part > 0)).tolist():
+            y = _y(depth + 1, routes["layer"].values.tolist()) + 0.3 * UP
+            axes.plot(_x(at), y, "s", color=colour, markersize=3, zorder=3)
 
 
-def _squares(axes: Axes, routes: xr.Dataset, ways: list[Way], least: float, colour: str) -> None:
-    """Feed-forward layers on the way."""
-    layers = routes["layer"].values.tolist()
-    for token, layer in sorted({(way.token, way.layer) for way in ways}):
-        depth = layers.index(layer)
-        share = float(routes["forward"].values[depth, token])
-        if share >= least:
-            y = _y(depth + 1, layers) + 0.3 * UP
-            axes.plot(_x(token), y, "s", color=colour, markersize=4, alpha=0.35 + 0.65 * share)
-
-
-def _name(axes: Axes, way: Way, layers: list[int]) -> None:
-    depth, (head, _) = layers.index(way.layer), way.heads[0]
-    more = f" +{len(way.heads) - 1}" if len(way.heads) > 1 else ""
-    beside = 0.3 if way.source == way.token else 0.0
-    x = _x(way.source) + 0.6 * (_x(way.token) - _x(way.source)) + beside
+def _name(axes: Axes, link: Link, layers: list[int]) -> None:
+    depth = layers.index(link.layer)
+    more = f" +{len(link.heads) - 1}" if len(link.heads) > 1 else ""
+    x = _x(link.source) + 0.6 * (_x(link.token) - _x(link.source))
     y = _y(depth, layers) + 0.6 * (_y(depth + 1, layers) - _y(depth, layers))
     box = {"facecolor": "white", "edgecolor": "none", "pad": 0.4, "alpha": 0.85}
-    name = f"L{way.layer}H{head}{more}"
-    axes.text(x, y, name, ha="center", va="center", fontsize=SMALL - 2, bbox=box, zorder=4)
+    name = head_name(link.layer, link.heads[0][0]) if link.heads else f"L{link.layer}"
+    axes.text(x, y, name + more, ha="center", va="center", fontsize=SMALL - 2, bbox=box, zorder=4)

@@ -38,7 +38,8 @@ The **header** is JSON::
                   the second; those above are of the first
 
 In a **view of two readings** the layers, heads and tokens are those of both. ``queries`` and
-``keys`` have a list ``of``: ``both``, ``first`` or ``second`` for each token. A measure of the
+``keys`` have a list ``of``: ``both``, ``first`` or ``second`` for each token, and ``instead``, by
+place the tokens of the second that stand for others of the first. A measure of the
 second has the name ``MEASURE-second``. ``MEASURE-difference`` is the second less the first, where
 the models have the same shape: ``less`` names the two, and it has no blobs but pictures. The
 statistic ``apart`` is Σ|b − a| / Σ(|a| + |b|) over the cells that both have.
@@ -79,6 +80,7 @@ from headlight.views.reading.pair import DIFFERENCE, SECOND, Matched, header_of_
 from headlight.views.reading.serial import (
     ABSENT,
     Code,
+    apart_numbers,
     decode,
     encode,
     most_misleading,
@@ -196,7 +198,10 @@ def header_of_kind(
         **_equal(part),
         "first": list(first),
         "cell": list(cell),
-        "statistics": numbers_as_json(part, statistics_of(part), places_of(part, heads)),
+        "statistics": [
+            *numbers_as_json(part, statistics_of(part), places_of(part, heads)),
+            *apart_numbers(part, heads),
+        ],
     }
 
 
@@ -630,6 +635,12 @@ def _one_of_two(whole: xr.Dataset, part: Mapping[str, Any], end: str) -> xr.Data
         side: [at for at, of in enumerate(part[many]["of"]) if of != other]
         for side, many in (("query", "queries"), ("key", "keys"))
     }
+    if end:
+        for side, many in (("query", "queries"), ("key", "keys")):
+            tokens = list(part[many]["tokens"])
+            for at, token in part[many]["instead"].items():
+                tokens[int(at)] = token
+            whole = whole.assign_coords({f"{side}_token": (side, tokens)})
     return whole.isel(own).dropna("layer", how="all").dropna("head", how="all")
 
 

@@ -15,10 +15,10 @@ from markupsafe import Markup
 
 from headlight.errors import HeadlightError, ResultError, RunInterruptedError, UnknownNameError
 from headlight.findings.what_was_read import notes_of_reading
-from headlight.views.provenance import text_title
+from headlight.views.provenance import provenance, text_title
 from headlight.views.reading.format import Head, View, header_text, pack, unpack
 from headlight.views.reading.lazy import InCorpus, LiveView, with_corpus
-from headlight.views.reading.pair import DIFFERENCE, SECOND
+from headlight.views.reading.pair import DIFFERENCE, SECOND, read_by_both
 from headlight.views.template import embedded_text, joined_script, render
 from headlight.vocabulary import ATTENTION, NUMBERING, Measure, measure_table
 
@@ -26,7 +26,7 @@ PAGE = 5.0
 """Megabytes that a page may have."""
 HEADER = "header"
 """The element that holds the header."""
-AROUND = 0.2
+AROUND = 0.22
 """Megabytes of a page that are none of its numbers: its script, and what the header says."""
 
 
@@ -83,14 +83,14 @@ def _page(reading: xr.Dataset, view: View, routes: str = "") -> str:
     texts = [text_title(attributes, " / ")]
     own = [attributes.get("text", ""), attributes.get("pair") or ""]
     texts += [second[name] for name in ("text", "pair") if second and second[name] not in own]
-    versions = view.header["versions"]
     pairwise = [row for row in measure_table() if row.pairwise]
+    sentence, same = read_by_both(attributes, second) if second else ("", True)
     return render(
         "reading.html",
         title=" / ".join(part for part in texts if part) or "A reading",
         attributes=attributes,
         notes=notes_of_reading(reading),
-        second=second,
+        second=second and {"sentence": sentence, "same": same},
         routes=routes,
         numbering=NUMBERING,
         measures=[
@@ -99,7 +99,7 @@ def _page(reading: xr.Dataset, view: View, routes: str = "") -> str:
             for choice in _choices(row, [part["measures"] for part in told.values()])
         ],
         kinds={kind: ATTENTION.get(kind, kind) for kind in told},
-        versions=list(versions.items()) if isinstance(versions, dict) else [("", versions)],
+        provenance=provenance(attributes),
         header=embedded_text(header_text(view)),
         blobs=view.texts(),
         script=Markup(joined_script()),

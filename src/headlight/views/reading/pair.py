@@ -1,10 +1,12 @@
 """Two readings as one view: the tokens of both in one order, the numbers of both side by side.
 
 Words are matched as the lines of two files are: those that both texts have stand once, and those
-that only one has stand where it has them. A reading has nothing (NaN) at tokens of the other alone.
+that only one has stand where it has them. Words that stand for as many others, of as many pieces
+each, share their places: ``server / laptop``. A reading has nothing (NaN) at tokens of the other
+alone.
 """
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from difflib import SequenceMatcher
 from itertools import groupby
@@ -14,10 +16,12 @@ import numpy as np
 import xarray as xr
 
 from headlight.errors import UsageError
+from headlight.findings.piece_text import category_name, pieces_of
 from headlight.findings.statistics import statistics_of
 from headlight.result.kinds import split_kinds
 from headlight.views.head_numbers import numbers_as_json
-from headlight.views.reading.serial import category_name, largest_cell
+from headlight.views.provenance import model_name
+from headlight.views.reading.serial import largest_cell
 from headlight.vocabulary import PER_HEAD, measure, measure_table
 
 SECOND, DIFFERENCE = "-second", "-difference"
@@ -37,7 +41,7 @@ class Matched:
         first: the first; NaN where only the second has something.
         second: the second likewise.
         alone: each as it was.
-        sides: by axis (``query``, ``key``), of each token: ``both``, ``first`` or ``second``.
+        places: by axis (``query``, ``key``), of each token in either text; -1 where it lacks it.
         heads: how many each layer has; of models of two shapes, the larger number.
         same_shape: whether both have the same heads, so that they can be compared head by head.
     """
@@ -45,7 +49,7 @@ class Matched:
     first: xr.Dataset
     second: xr.Dataset
     alone: tuple[xr.Dataset, xr.Dataset]
-    sides: Mapping[str, list[str]]
+    places: Mapping[str, list[tuple[int, int]]]
     heads: list[int]
     same_shape: bool
 
@@ -82,7 +86,7 @@ def _matched(first: xr.Dataset, second: xr.Dataset) -> Matched:
         first=laid[0].assign_coords(coordinates),
         second=laid[1].assign_coords(coordinates),
         alone=(first, second),
-        sides={side: [_side_of(each) for each in pairs] for side, pairs in places.items()},
+        places=places,
         heads=sizes,
         same_shape=heads[0] == heads[1],
     )
@@ -90,6 +94,8 @@ def _matched(first: xr.Dataset, second: xr.Dataset) -> Matched:
 
 Pair = tuple[int, int]
 """The place of a token in either text, -1 where a text lacks it."""
+Word = tuple[tuple[str, ...], list[int]]
+"""The pieces of a word, and their places."""
 
 
 def _side_of(pair: Pair) -> str:
@@ -111,14 +117,17 @@ def _places(first: xr.Dataset, second: xr.Dataset, side: str) -> list[Pair]:
     for what, i, j, k, n in matcher.get_opcodes():
         before = [at for _, places in one[i:j] for at in places]
         after = [at for _, places in other[k:n] for at in places]
-        if what == "equal":
+        shapes = [
+            _shapes(part, side, words) for part, words in ((first, one[i:j]), (second, other[k:n]))
+        ]
+        if what == "equal" or (what == "replace" and shapes[0] == shapes[1]):
             found += zip(before, after, strict=True)
         else:
             found += [(at, -1) for at in before] + [(-1, at) for at in after]
     return found
 
 
-def _words(part: xr.Dataset, side: str) -> list[tuple[tuple[str, ...], list[int]]]:
+def _words(part: xr.Dataset, side: str) -> list[Word]:
     """The pieces of each word, and their places; special tokens are words of their own."""
     numbers = part[f"{side}_word"].values.tolist()
     tokens = [str(token) for token in part[f"{side}_token"].values]
@@ -127,6 +136,12 @@ def _words(part: xr.Dataset, side: str) -> list[tuple[tuple[str, ...], list[int]
         list(run) for _, run in groupby(places, lambda at: numbers[at] if numbers[at] >= 0 else ~at)
     )
     return [(tuple(tokens[at] for at in run), run) for run in runs]
+
+
+def _shapes(part: xr.Dataset, side: str, words: Iterable[Word]) -> list[list[str]]:
+    """Return the categories of the pieces of each word."""
+    categories = part[f"{side}_category"].values
+    return [[category_name(categories[at]) for at in places] for _, places in words]
 
 
 def _laid(
@@ -204,7 +219,7 @@ def header_of_both(
     apart = {name: _apart(pair, name) for name in pair.names} if pair.same_shape else {}
     opens = _opens(pair, apart["weight"]) if "weight" in apart else {}
     sides = {
-        many: {**first[many], "of": pair.sides[one]}
+        many: {**first[many], **_named(pair, one)}
         for one, many in (("query", "queries"), ("key", "keys"))
     }
     return {
@@ -214,6 +229,52 @@ def header_of_both(
         **opens,
         "statistics": [*_statistics(pair), *_apart_row(apart, pair.heads)],
     }
+
+
+def _named(pair: Matched, side: str) -> dict[str, Any]:
+    """Return of which text each token is, and what it is called: a substituted word by both."""
+    written = [part[f"{side}_token"].values.tolist() for part in pair.alone]
+    instead = {
+        str(place): written[1][two]
+        for place, (one, two) in enumerate(pair.places[side])
+        if min(one, two) >= 0 and written[0][one] != written[1][two]
+    }
+    texts = [[each.text for each in pieces_of(part, f"{side}_token")] for part in pair.alone]
+    names = [
+        [text[at] for text, at in zip(texts, places, strict=True) if at >= 0]
+        for places in pair.places[side]
+    ]
+    return {
+        "of": [_side_of(each) for each in pair.places[side]],
+        "instead": instead,
+        "texts": [" / ".join(dict.fromkeys(each)) for each in names],
+    }
+
+
+def read_by_both(first: Mapping[str, Any], second: Mapping[str, Any]) -> tuple[str, bool]:
+    """Return a sentence about what each of two readings read, and whether the texts agree.
+
+    Args:
+        first: attributes of the first.
+        second: of the second.
+    """
+    models = [model_name(each) for each in (first, second)]
+    texts = [
+        " / ".join(filter(None, (str(each.get(name) or "") for name in ("text", "pair"))))
+        for each in (first, second)
+    ]
+    same = first.get("revision", "") == second.get("revision", "")
+    by = f"The same model, {models[0]}." if same else f"Two models, {models[0]} and {models[1]}."
+    if texts[0] == texts[1]:
+        return f"The same text: {texts[0]} {by}", True
+    words = [text.split() for text in texts]
+    blocks = SequenceMatcher(None, words[0], words[1], autojunk=False).get_opcodes()
+    changes = [(i, j, k, n) for what, i, j, k, n in blocks if what != "equal"]
+    if len(changes) == 1 and all(j - i == n - k == 1 for i, j, k, n in changes):
+        ((i, j, k, _),) = changes
+        written = " ".join([*words[0][:i], words[0][i], "/", words[1][k], *words[0][j:]])
+        return f"The same text but for one word: {written} {by}", True
+    return f"Two texts. First: {texts[0]} Second: {texts[1]} {by}", False
 
 
 def _renamed(about: Mapping[str, Any]) -> dict[str, Any]:

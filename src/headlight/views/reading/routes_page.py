@@ -1,6 +1,7 @@
 """The page of routes: what a token after a layer is made of, down to the input."""
 
 import json
+from base64 import b64encode
 from typing import Any
 
 import numpy as np
@@ -9,18 +10,19 @@ import xarray as xr
 from markupsafe import Markup
 
 from headlight.findings import token_labels
-from headlight.findings.piece_text import pieces_of, ways_to
+from headlight.findings.piece_text import INSIDE, parked, pieces_of, sentences, ways_to
 from headlight.findings.what_was_read import notes_of_reading
 from headlight.views.parts import Section, Table
-from headlight.views.provenance import text_title
+from headlight.views.provenance import provenance, text_title
+from headlight.views.reading.format import deflated
 from headlight.views.reading.serial import versions_of
 from headlight.views.template import embedded, joined_script, render
-from headlight.vocabulary import NUMBERING, ROUTE, head_name
+from headlight.vocabulary import head_name
 
 MOST_PARTS = 60_000
 """Parts of heads in a page, which are some 12 bytes each."""
-MODULES = ("ways", "routes")
-SUMS = ("residual", "bias", "forward", "rest")
+MODULES = ("bytes", "ways", "routes")
+SUMS = ("residual", "bias", "forward")
 
 
 def routes_page(routes: xr.Dataset) -> str:
@@ -31,17 +33,15 @@ def routes_page(routes: xr.Dataset) -> str:
     """
     kept = largest_parts(routes, MOST_PARTS)
     least = float(kept.attrs["least"])
-    versions = versions_of(routes)
+    heading, *more = findings(routes)
     return render(
         "routes.html",
-        title=text_title(routes.attrs) or "Routes",
-        attributes=routes.attrs,
+        title=f"Routes of “{text_title(routes.attrs)}”",
+        heading=heading,
+        more=more,
         notes=notes_of_reading(routes),
-        numbering=NUMBERING,
-        least=f"{least:.2%}",
-        more="" if kept.sizes["part"] == routes.sizes["part"] else ", which would be too large",
-        versions=list(versions.items()) if isinstance(versions, dict) else [("", versions)],
-        data=embedded(_data(kept, least)),
+        provenance=provenance(routes.attrs),
+        data=embedded(_data(kept, least) | _opened(kept)),
         script=Markup(joined_script(MODULES)),
     )
 
@@ -55,48 +55,40 @@ def shown(routes: xr.Dataset) -> dict[str, Any]:
 
 
 def findings(routes: xr.Dataset) -> list[str]:
-    """Return what the token is made of, by parts that are large enough."""
-    chosen = shown(routes)
-    labels, ways = token_labels(routes, "query"), ways_to(routes, **chosen)
-    first = int(routes["layer"].values[0])
-    ends = sorted({way.source for way in ways if way.layer == first})
-    links = [way for way in ways if way.heads and way.source != way.token]
-    return [
-        f"“{labels[chosen['token']]}”, after layer {chosen['layer']}, is made of {len(ends)} of "
-        f"{len(labels)} tokens of the input by parts of at least {chosen['least']:.1%}: "
-        f"{', '.join(labels[end] for end in ends)}. {len(links)} links between tokens."
-    ]
+    """Return what the token takes from others, and what it is made of at the input."""
+    return sentences(routes, **shown(routes))
 
 
 def sections(routes: xr.Dataset) -> list[Section]:
     """Return the links between tokens on the way to the one that is shown, the largest first."""
     labels = token_labels(routes, "query")
-    links = [
-        way for way in ways_to(routes, **shown(routes)) if way.heads and way.source != way.token
-    ]
+    links = ways_to(routes, **shown(routes), hidden=parked(routes, "query")).links
     frame = pd.DataFrame(
         [
             {
-                "layer": way.layer,
-                "token": labels[way.token],
-                "takes from": labels[way.source],
-                "share": way.share,
-                "by": ", ".join(f"{head_name(way.layer, at)} {part:.1%}" for at, part in way.heads),
+                "layer": link.layer,
+                "token": labels[link.token],
+                "takes from": labels[link.source],
+                "share": link.share,
+                "by": ", ".join(
+                    f"{head_name(link.layer, at)} {part:.1%}" for at, part in link.heads
+                ),
             }
-            for way in sorted(links, key=lambda way: -way.share)
+            for link in sorted(links, key=lambda link: -link.share)
         ],
         columns=["layer", "token", "takes from", "share", "by"],
     )
-    table = Table("links", "Links between tokens", frame, {"share": ".1%"})
-    return [Section("links", "Links between tokens", tables=[table])]
+    title = f"{len(links)} links of at least {shown(routes)['least']:.1%} of the token"
+    return [Section("links", title, tables=[Table("links", title, frame, {"share": ".1%"})])]
 
 
 def routes_json(routes: xr.Dataset) -> str:
     """Routes as one line of JSON: what the page holds, and where they are from.
 
     ``tokens`` and ``layers``; for each layer in ``sums`` the shares of each token (``residual``,
-    ``bias``, ``forward``, ``rest``) and the parts of heads, those of token ``i`` from ``begin[i]``
-    to ``begin[i + 1]`` of the lists ``key``, ``head`` and ``share``.
+    ``bias``, ``forward``, and ``rest``: of heads, what is not kept) and the parts of heads, those
+    of token ``i`` from ``begin[i]`` to ``begin[i + 1]`` of the lists ``key``, ``head`` and
+    ``share``.
     """
     about = ("model", "revision", "kind", "text", "pair", "created", "command")
     told = {name: str(routes.attrs.get(name, "")) for name in about}
@@ -112,22 +104,37 @@ def largest_parts(routes: xr.Dataset, most: int) -> xr.Dataset:
     least = float(np.partition(share, -most)[-most])
     kept, lost = routes.isel(part=share > least), routes.isel(part=share <= least)
     rest = routes["rest"].copy(deep=True)
-    places = (lost["part_layer"].values, lost["part_query"].values)
+    places = tuple(lost[f"part_{axis}"].values for axis in ("layer", "query", "key"))
     np.add.at(rest.values, places, lost["share"].values)
     return kept.assign(rest=rest).assign_attrs(least=least)
 
 
+def _opened(routes: xr.Dataset) -> dict[str, Any]:
+    """Return what the page opens on, and the parts that are not kept, each key's as a byte.
+
+    Sums along the keys are rounded, so that the bytes of a token add up as its parts do.
+    """
+    rest = routes["rest"].values
+    unit = max(float(rest.max()) / 254, 1e-9)
+    sums = np.rint(np.cumsum(rest / unit, axis=-1))
+    codes = np.diff(sums, axis=-1, prepend=0).astype(np.uint8)
+    chosen = shown(routes)
+    depth = routes["layer"].values.tolist().index(chosen["layer"]) + 1
+    opened = {"token": chosen["token"], "layer": depth, "shown": chosen["least"]}
+    return opened | {"unit": unit, "rest": b64encode(deflated(codes)).decode()}
+
+
 def _data(routes: xr.Dataset, least: float) -> dict[str, Any]:
-    tokens = [piece.label for piece in pieces_of(routes, "query_token")]
+    pieces = pieces_of(routes, "query_token")
+    tokens, blanks = [piece.label for piece in pieces], any(piece.mark == " " for piece in pieces)
     return {
         "tokens": tokens,
         "twice": [tokens.count(token) > 1 for token in tokens],
+        "joined": [piece.mark == (INSIDE, "")[blanks] for piece in pieces],
+        "parked": parked(routes, "query"),
+        "causal": routes.attrs.get("kind") == "decoder",
         "layers": routes["layer"].values.tolist(),
         "least": least,
-        "shown": ROUTE,
-        "predicted": [str(word) for word in routes["predicted"].values]
-        if "predicted" in routes
-        else [],
         "sums": [_sums(routes, place) for place in range(routes.sizes["layer"])],
     }
 
@@ -138,10 +145,11 @@ def _sums(routes: xr.Dataset, place: int) -> dict[str, list[float | None] | list
     query = routes["part_query"].values[chosen]
     chosen = chosen[np.argsort(query, kind="stable")]
     begin = np.searchsorted(np.sort(query), np.arange(routes.sizes["query"] + 1))
-    found: dict[str, list[float | None] | list[int]] = {
+    sums: dict[str, list[float | None] | list[int]] = {
         name: _rounded(routes[name].values[place]) for name in SUMS
     }
-    return found | {
+    return sums | {
+        "rest": _rounded(routes["rest"].values[place].sum(-1)),
         "begin": begin.tolist(),
         "key": routes["part_key"].values[chosen].tolist(),
         "head": routes["part_head"].values[chosen].tolist(),

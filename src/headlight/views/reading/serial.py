@@ -1,7 +1,7 @@
 """Readings as data for a page."""
 
 import json
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from typing import Any, Literal
 
 import numpy as np
@@ -10,8 +10,9 @@ from jaxtyping import Float, Int, UInt8
 from numpy.typing import NDArray
 
 from headlight.findings.estimates import observed
+from headlight.findings.piece_text import category_name, last_word, parked
 from headlight.result.kinds import KINDS, split_kinds
-from headlight.vocabulary import CATEGORIES, PER_HEAD, measure_table
+from headlight.vocabulary import PER_HEAD, measure_table
 
 _ATTRIBUTES = ("model", "revision", "kind", "text", "pair", "created", "command")
 
@@ -45,13 +46,6 @@ def _of_one_kind(reading: xr.Dataset) -> str:
         if row.name in reading
     ]
     return ",".join(parts) + "}"
-
-
-def category_name(category: object) -> str:
-    """The name of a token category, which readings hold as a name or as a number."""
-    if isinstance(category, (int, np.integer)):
-        return CATEGORIES[int(category)]
-    return str(category)
 
 
 Side = dict[str, list[str] | list[int] | list[float]]
@@ -117,40 +111,56 @@ def _shares(values: NDArray[Any]) -> Shares:
     return np.asarray(sizes / np.where(whole > 0, whole, np.nan), dtype=np.float64)
 
 
-def special_places(part: xr.Dataset) -> list[int]:
-    """Return the places of special keys, and in a decoder of the first token, for a sink."""
-    categories = [category_name(each) for each in part["key_category"].values]
-    decoder = part.attrs.get("kind") == "decoder"
-    return [
-        at for at, name in enumerate(categories) if name in ("cls", "sep") or (decoder and at == 0)
-    ]
-
-
 Place = tuple[int, int]
 
 
 def most_misleading(part: xr.Dataset) -> tuple[Place, Place]:
-    """Return the head and cell where norms, as shares of their rows, differ most from weights.
+    """Return the head and cell where the norm of the last word differs most from its weight.
 
-    Of a decoder without the first token and special ones.
-    The head is that of the largest sum of differences, the cell, of query and key, that of its
-    largest. The first head, and its largest cell, where a reading has one of both alone.
+    The head is that of the largest sum of differences of shares; the key that of its largest
+    difference but for keys that are hidden at first.  The first head, and its largest cell, where
+    a reading has one of both alone.
     """
     if not {"weight", "norm"} <= set(part):
         row = next(row for row in measure_table() if row.name in part and row.pairwise)
         first = part[row.name].isel(dict.fromkeys(row.axes[:-2], 0))
         return (0, 0), largest_cell(first.transpose("query", "key").values)
-    far = [np.nansum(np.abs(_gap(part, layer)), (-1, -2)) for layer in range(part.sizes["layer"])]
-    layer, head = (int(at) for at in np.unravel_index(int(np.argmax(far)), np.shape(far)))
-    return (layer, head), largest_cell(_gap(part, layer)[head])
+    query = last_word(part)
+    gaps = np.stack([_gap(part, layer)[:, query] for layer in range(part.sizes["layer"])])
+    far = np.nansum(np.abs(gaps), -1)
+    layer, head = (int(at) for at in np.unravel_index(int(np.argmax(far)), far.shape))
+    row = gaps[layer, head].copy()
+    hidden = parked(part, "key")
+    if len(hidden) < len(row):
+        row[hidden] = 0
+    return (layer, head), (query, largest_cell(row[None])[1])
+
+
+def apart_numbers(part: xr.Dataset, heads: Sequence[int]) -> list[dict[str, Any]]:
+    """Return as a statistic how far weight and norm of each head are apart, the mean over tokens.
+
+    It is half the sum of differences of shares, 0 where both are the same and 1 where they have
+    nothing in common; the first token of a decoder, which has no choice, is left out.
+    """
+    if not {"weight", "norm"} <= set(part):
+        return []
+    choice = slice(
+        1 if part.attrs.get("kind") == "decoder" and part.sizes["query"] > 1 else 0, None
+    )
+    numbers: list[float | None] = []
+    for layer, number in enumerate(heads):
+        rows = np.abs(_gap(part, layer)[:number, choice]).sum(-1) / 2
+        known = np.isfinite(rows)
+        means = np.where(known, rows, 0).sum(-1) / np.maximum(known.sum(-1), 1)
+        numbers += [float(f"{each:.4g}") for each in means.tolist()]
+    label = "how far weight and norm are apart"
+    by = {name: [numbers] for name in ("weight", "norm")}
+    return [{"name": "apart", "label": label, "unit": "share", "help": "", "by": by}]
 
 
 def _gap(part: xr.Dataset, layer: int) -> Shares:
     weight, norm = (shares_of_layer(part, name, layer) for name in ("weight", "norm"))
-    gap = np.asarray(weight - norm)
-    if part.attrs.get("kind") == "decoder":  # whose view opens without them
-        gap[..., special_places(part)] = 0
-    return gap
+    return np.asarray(weight - norm)
 
 
 def largest_cell(values: NDArray[Any]) -> Place:

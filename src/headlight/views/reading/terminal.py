@@ -14,11 +14,12 @@ from headlight.catalogue.statistics import MIN_ROWS
 from headlight.errors import UnknownNameError
 from headlight.findings import equal_to_weight, name_of, observed, token_labels
 from headlight.findings.estimates import plural
+from headlight.findings.piece_text import parked
 from headlight.findings.statistics import rests_on_few, row_label, say_rows, statistics_of
 from headlight.result.kinds import MULTI_KIND, split_for_display
 from headlight.views.colour import MISSING, decimal, whole_percent
 from headlight.views.parts import Table
-from headlight.views.reading.serial import shares_of_layer, special_places
+from headlight.views.reading.serial import shares_of_layer
 from headlight.views.terminal import terminal
 from headlight.vocabulary import ATTENTION, NUMBERING, measure as row_of, measure_names
 
@@ -175,7 +176,7 @@ def _to_another(part: xr.Dataset, measure: str, layer: int) -> NDArray[np.float6
     shares = np.nan_to_num(shares_of_layer(part, measure, layer))
     queries, keys = shares.shape[-2:]
     plain = np.ones((queries, keys), dtype=bool)
-    plain[:, special_places(part)] = False
+    plain[:, parked(part, "key")] = False
     if part.attrs.get("kind") != "cross":
         positions = part["query"].values if "query" in part.coords else np.arange(queries)
         plain &= np.abs(np.asarray(positions)[:, None] - np.arange(keys)) > 1
@@ -187,7 +188,7 @@ class _Links:
 
     def __init__(self, part: xr.Dataset, top: int) -> None:
         self._queries, self._keys = (token_labels(part, side) for side in ("query", "key"))
-        self._special = special_places(part)
+        self._special = parked(part, "key")
         self._top = top
         self.places = any(
             len(set(pieces)) < len(pieces)

@@ -1,4 +1,4 @@
-// The lines of all heads of a layer over one another, a colour for each head: what a page opens with.
+// The lines of all heads of a layer over one another, a colour for each head: a tab of the page.
 import { headColour, variable } from "./colours.js";
 import { isTwoSided, shortOf, shown } from "./measures.js";
 import { headsOf, isPerLayer, isThere, measuresOf } from "./numbers.js";
@@ -8,7 +8,7 @@ import { isolated, topOf, units, viewOf } from "./units.js";
 
 const MOST = 1500, OF_TOKEN = 400, SAID = 6, WIDE = 900, NEAR = 24;
 const byId = (id) => document.getElementById(id);
-const box = byId("layer-lines-box"), canvas = byId("layer-lines"), swatches = byId("swatches");
+const canvas = byId("layer-lines"), swatches = byId("swatches");
 /** The token under the pointer, as `state.token` has the one that is kept. */
 let pointed = "", place = null, drawn = "", room = 0;
 export const forgetWidth = () => { room = 0; };
@@ -74,7 +74,7 @@ function say({ links, of, part }, unit, first) {
 /** Draw unless it would be drawn of the same. */
 export function drawLayerLines() {
   byId("layer-lines-title").textContent = `${mapName({ layer: true })[0].toUpperCase()}${mapName({ layer: true }).slice(1)}`;
-  if (!box.open) return;
+  if (state.view !== "lines") return;
   drawSwatches();
   room ||= canvas.parentElement.clientWidth;
   const unit = unitOf(pointed || state.token), off = state.off.join();
@@ -145,5 +145,4 @@ export function offerLayerLines({ look, keep, remember }) {
     event.preventDefault();
     choose(moved(event.key));
   });
-  box.addEventListener("toggle", () => { state.lines = box.open; drawLayerLines(); remember(); });
 }

@@ -8,6 +8,7 @@ import { cellAt, cellNumbers, drawPanels, forgetRooms, moveCursor } from "./pane
 import { describe, drawText } from "./text.js";
 import { drawLines, drawTable } from "./links.js";
 import { drawLayerLines, forgetWidth, offerLayerLines } from "./layer_lines.js";
+import { drawBars, drawGrid, offerBars } from "./bars.js";
 import { drawLayers } from "./layers.js";
 import { asJson, asLatex, asLink, asPng, asPython, asSvg, offer } from "./export.js";
 import { differs, isolated, isTimed, namedOf, units } from "./units.js";
@@ -73,9 +74,11 @@ function drawCorpus(part) {
 
 /** After the pointer has moved to another cell: nothing but boxes, colours of words and a line. */
 function drawCell() {
-  moveCursor();
+  drawBars();
   drawReadout();
   drawText();
+  if (state.view !== "maps") return;
+  moveCursor();
   cancelAnimationFrame(frame);
   frame = requestAnimationFrame(() => {
     if (byId("lines-box").open) drawLines(byId("all-lines").checked);
@@ -99,10 +102,11 @@ function drawHead() {
 function drawMaps() {
   byId("maps").removeAttribute("aria-busy");
   byId("trouble").textContent = "";
+  drawGrid();
   drawLayerLines();
-  drawPanels();
+  if (state.view === "maps") drawPanels();
   drawCell();
-  if (byId("links-box").open) drawTable();
+  if (state.view === "maps" && byId("links-box").open) drawTable();
   if (header.live) needAround(state.kind, state.layer);
 }
 
@@ -125,7 +129,11 @@ function drawControls() {
       input.disabled = !(measureOf(input.value) in measuresOf(state.kind));
     });
   }
-  for (const name of ["unit", "special", "scale", "direction"]) byId(name).value = state[name];
+  document.querySelectorAll('input[name="view"]').forEach((input) => input.addEventListener("change", () => change({ view: input.value })));
+byId("parked").addEventListener("click", () => change({ special: state.special === "out" ? "shown" : "out" }));
+for (const name of ["unit", "special", "scale", "direction"]) byId(name).value = state[name];
+  document.querySelectorAll('input[name="view"]').forEach((input) => { input.checked = input.value === state.view; });
+  document.querySelectorAll("[data-views]").forEach((each) => { each.hidden = !each.dataset.views.includes(state.view); });
   byId("special-of").textContent = state.kind === "decoder" ? "First and special tokens" : "Special tokens";
   byId("least").value = Math.sqrt(state.least);
   const below = isTwoSided(state.measure) ? " The second less the first: orange where it is more, blue where it is less." : measuresOf(state.kind)[state.measure].code === "signed" ? " Cells below zero have no colour." : "";
@@ -168,14 +176,13 @@ function stayVisible() {
 function drawAll() {
   stayVisible();
   drawControls();
-  drawOverview();
+  if (state.view === "maps") drawOverview();
   drawHead();
   remember();
 }
 
 async function useKind() {
   const part = partOf(state.kind);
-  byId("layer-lines-box").open = state.lines;
   await loadKind(state.kind);
   byId("layer").replaceChildren(...part.layers.map((number, at) => new Option(number, at)));
   byId("head").replaceChildren(...Array.from({ length: Math.max(...part.heads) }, (_, at) => new Option(at)));
@@ -220,7 +227,7 @@ document.querySelectorAll('input[name="panel"]').forEach((input) => input.addEve
   change({ panels: panels.length ? panels : firstPanels() });
 }));
 for (const name of ["unit", "special", "scale", "direction"]) byId(name).addEventListener("change", (event) => change({ [name]: event.target.value }));
-byId("least").addEventListener("input", (event) => change({ least: Number(event.target.value) ** 2 }, () => { drawOverview(); drawLayerLines(); drawPanels(); drawCell(); }));
+byId("least").addEventListener("input", (event) => change({ least: Number(event.target.value) ** 2 }));
 byId("layer").addEventListener("change", (event) => { state.layer = Number(event.target.value); step(0, 0); moveFrame(); drawHead(); remember(); });
 byId("head").addEventListener("change", (event) => { state.head = Number(event.target.value); step(0, 0); moveFrame(); drawHead(); remember(); });
 byId("sort").addEventListener("change", (event) => { rankBy(null); change({ sort: event.target.value }, drawOverview); });
@@ -326,10 +333,10 @@ const enabled = (name) => [...document.querySelectorAll(`input[name="${name}"]:e
 /** Of two readings the measures of the one, or the difference, that is looked at. */
 const measureNames = () => (header.second ? enabled("base").map((base) => `${base}${endOf(state.measure)}`) : enabled("measure"));
 const next = (list, value) => list[(list.indexOf(value) + 1) % list.length];
-const findHeads = () => { byId("sort").scrollIntoView({ block: "center" }); byId("sort").focus(); };
+const findHeads = () => { change({ view: "maps" }); byId("sort").scrollIntoView({ block: "center" }); byId("sort").focus(); };
 byId("find-heads").addEventListener("click", findHeads);
 const headKeys = { "[": [-1, 0], "]": [1, 0], ",": [0, -1], ".": [0, 1] };
-const toggle = (id) => { byId(id).open = !byId(id).open; byId(id).scrollIntoView({ block: "nearest" }); };
+const toggle = (id) => { change({ view: "maps" }); byId(id).open = !byId(id).open; byId(id).scrollIntoView({ block: "nearest" }); };
 const keys = {
   d: () => {
     if (header.second) chooseMeasure(`${baseOf(state.measure)}${next(enabled("which"), endOf(state.measure))}`);
@@ -355,7 +362,7 @@ document.addEventListener("keydown", (event) => {
 // All heads of a layer -------------------------------------------------------------------------
 offerLayerLines({
   remember,
-  look(place) { look(place); byId("head-title").scrollIntoView({ block: "start" }); },
+  look(place) { look(place); change({ view: "maps" }); byId("head-title").scrollIntoView({ block: "start" }); },
   keep(token) {
     const place = Number(token.slice(1));
     if (token) Object.assign(state, token[0] === "q" ? { queries: [place] } : { key: place });
@@ -363,6 +370,8 @@ offerLayerLines({
     drawCell();
   },
 });
+
+offerBars({ look, keep(query) { kept = true; change({ queries: [query] }, () => { stayVisible(); drawCell(); }); } });
 
 // What if --------------------------------------------------------------------------------------
 offerWhatIf((layer, head) => { state.layer = layer; state.head = head; step(0, 0); moveFrame(); drawHead(); remember(); });
@@ -381,9 +390,10 @@ useKind().then(() => {
     for (const { target, contentRect } of entries) widths.set(target, contentRect.width);
     if (!others.length) return;
     forgetRoom(); forgetRooms(); forgetWidth();
-    drawOverview(); drawHead();
+    if (state.view === "maps") drawOverview();
+    drawHead();
   });
-  for (const each of [picker.parentElement, panels, byId("layer-lines").parentElement]) watcher.observe(each);
+  for (const each of [picker.parentElement, panels, byId("layer-lines").parentElement, byId("bars").parentElement, byId("apart").parentElement]) watcher.observe(each);
   window.addEventListener("hashchange", () => { if (host.address() !== `#${written()}`) { kept = true; readAddress(host.address()); useKind(); } });
   document.documentElement.dataset.ready = "yes";
 });

@@ -1,143 +1,156 @@
-// The routes of a text: from a chosen token down to the input, along parts that are large enough.
-import { isPart, partsOf, routesTo } from "./ways.js";
+// The routes of a text: what a chosen token takes from others, in which layers, by which heads.
+import { bytesOf, inflated } from "./bytes.js";
+import { sharesOf, waysTo } from "./ways.js";
 
 const data = JSON.parse(document.getElementById("routes").textContent);
-const { tokens, layers, shown, least: kept } = data, DEPTH = layers.length;
-const TALL = DEPTH > 16 ? 26 : 38, LEFT = 46, RIGHT = 24, ABOVE = 34, BELOW = 92, DOT = 3.2, LONGEST = 12, MOST_NAMES = 70, NARROWEST = 30, WIDEST = 90;
+const { tokens, layers, parked, least: kept } = data, DEPTH = layers.length, SIZE = tokens.length;
+const BAND = 11, MOST_LINKS_NAMED = 70, MOST_HEADS = 8, TILTED = 58, NARROWEST = 30;
 const SPACE = "http://www.w3.org/2000/svg";
 const element = (id) => document.getElementById(id), graph = element("graph");
-let wide = WIDEST;
-const state = { token: tokens.length - 1, layer: DEPTH, least: Math.max(shown, kept), first: false };
-const percent = (share) => `${(100 * share).toFixed(share < 0.0995 ? 1 : 0)}%`;
-const cut = (text) => (text.length > LONGEST ? `${text.slice(0, LONGEST - 1)}…` : text);
-const layerName = (depth) => (depth ? `layer ${layers[depth - 1]}` : "the input");
-const headName = (layer, head) => `L${layers[layer]}H${head}`;
-const named = (at) => (data.twice[at] ? `${tokens[at]} (${at})` : tokens[at]);
+const state = { token: data.token, layer: data.layer, least: Math.max(data.shown, kept), parked: false };
+const headName = (place, head) => `L${layers[place]}H${head}`;
+const quoted = (at) => `“${tokens[at]}${data.twice[at] ? ` (${at})` : ""}”`;
+const percent = (share) => (share > 0 && share < 0.001 ? "under 0.1%" : `${(100 * share).toFixed(share > 0 && share < 0.01 ? 1 : 0)}%`), fine = (share) => `${(100 * share).toFixed(1)}%`;
+const listed = (parts) => (parts.length > 1 ? `${parts.slice(0, -1).join(", ")} and ${parts.at(-1)}` : parts.join(""));
+const largest = (values) => Array.from(values, (_, at) => at).sort((one, other) => values[other] - values[one]);
+let shares = [];
 
-function drawn(name, attributes, text) {
+function drawn(name, attributes, text, title) {
   const made = document.createElementNS(SPACE, name);
-  for (const [key, value] of Object.entries(attributes)) made.setAttribute(key, value);
+  for (const [key, value] of Object.entries(attributes)) if (value !== undefined) made.setAttribute(key, value);
   if (text !== undefined) made.textContent = text;
+  if (title) made.append(drawn("title", {}, title));
   return made;
 }
 
-const across = (token) => LEFT + wide * (token + 0.5), down = (depth) => ABOVE + TALL * (DEPTH - depth) + TALL / 2;
-const colour = (name) => getComputedStyle(document.documentElement).getPropertyValue(name).trim();
-
-const isChosen = (depth, token) => depth === state.layer && token === state.token;
-
-function titleOf(way) {
-  if (way.kind === "residual") return `${named(way.from)} before ${layerName(way.depth)}: ${percent(way.share)}`;
-  const heads = way.heads.map(({ head, share }) => `${headName(way.depth - 1, head)} ${percent(share)}`);
-  return `${named(way.from)} → ${named(way.to)}, ${layerName(way.depth)}: ${heads.join(", ")}`;
-}
-
-function line(way, ink, blue) {
-  const attends = way.kind === "attention", x1 = across(way.from), x2 = across(way.to), y1 = down(way.depth - 1), y2 = down(way.depth);
-  const bow = attends && way.from === way.to ? wide * 0.24 : 0;
-  const path = drawn("path", {
-    d: bow ? `M${x1} ${y1}Q${x1 + 2 * bow} ${(y1 + y2) / 2} ${x2} ${y2}` : `M${x1} ${y1}L${x2} ${y2}`,
-    fill: "none", stroke: attends ? blue : ink, "stroke-width": (0.8 + 5 * way.share).toFixed(2), "stroke-opacity": attends ? 0.85 : 0.4, "data-way": way.kind,
-  });
-  path.append(drawn("title", {}, titleOf(way)));
-  return path;
-}
-
-/** Names of heads on lines, where there is room for all of them. */
-function names(ways, page) {
-  const attends = ways.filter((way) => way.kind === "attention");
-  if (!element("names").checked || attends.length > MOST_NAMES) return [];
-  return attends.map((way) => {
-    const more = way.heads.length > 1 ? ` +${way.heads.length - 1}` : "", self = way.from === way.to;
-    return drawn("text", {
-      x: self ? across(way.to) + wide * 0.2 : across(way.from) + 0.62 * (across(way.to) - across(way.from)), y: down(way.depth - 1) + 0.62 * (down(way.depth) - down(way.depth - 1)) + 3,
-      "text-anchor": self ? "start" : "middle", "font-size": 9, stroke: page, "stroke-width": 3, "paint-order": "stroke", "data-head": headName(way.depth - 1, way.heads[0].head),
-    }, `${headName(way.depth - 1, way.heads[0].head)}${more}`);
-  });
-}
-
-function dots(nodes, ink, faint, orange) {
-  const made = [];
-  for (let depth = 0; depth <= DEPTH; depth += 1) for (let token = 0; token < tokens.length; token += 1) {
-    const node = nodes.get(depth * tokens.length + token), x = across(token), y = down(depth);
-    const dot = drawn("circle", { cx: x, cy: y, r: isChosen(depth, token) ? 2 * DOT : DOT, fill: node ? ink : faint, "data-depth": depth, "data-token": token });
-    dot.append(drawn("title", {}, `${named(token)}, after ${layerName(depth)}`));
-    made.push(dot);
-    if (node && isPart(node.forward, state.least)) {
-      const square = drawn("rect", { x: x - 4, y: y + TALL / 2 - 9, width: 8, height: 8, fill: orange, "fill-opacity": (0.35 + 0.65 * node.forward).toFixed(2), "data-depth": depth, "data-token": token, "data-way": "forward" });
-      square.append(drawn("title", {}, `the feed-forward layer of ${layerName(depth)}, at ${named(token)}: ${percent(node.forward)}`));
-      made.push(square);
-    }
-  }
-  return made;
-}
-
-function labels(quiet) {
-  const made = [];
-  for (let depth = 0; depth <= DEPTH; depth += 1) {
-    if (depth && DEPTH > 16 && layers[depth - 1] % 5) continue;
-    made.push(drawn("text", { x: LEFT - 8, y: down(depth) + 4, "text-anchor": "end", fill: quiet }, depth ? `L${layers[depth - 1]}` : "input"));
-  }
-  tokens.forEach((token, at) => {
-    const chosen = at === state.token;
-    made.push(drawn("text", { transform: `translate(${across(at) + 4} ${down(0) + 14}) rotate(90)`, "font-weight": chosen ? 700 : 400 }, cut(token)));
-    if (data.predicted.length) made.push(drawn("text", { x: across(at), y: ABOVE - 12, "text-anchor": "middle", fill: quiet, "font-size": 10 }, cut(data.predicted[at])));
-  });
-  return made;
-}
-
-function rows(table, head, found) {
-  const cells = (tag, values) => {
-    const row = document.createElement("tr");
-    for (const value of values) row.append(Object.assign(document.createElement(tag), { textContent: value }));
-    return row;
-  };
-  const top = document.createElement("thead"), rest = document.createElement("tbody");
-  top.append(cells("th", head));
-  rest.append(...found.map((each) => cells("td", each)));
-  table.replaceChildren(top, rest);
-}
-
-function tell(nodes, ways) {
-  const { token, layer } = state;
-  element("about-title").textContent = `${named(token)}, after ${layerName(layer)}`;
-  const parts = layer ? partsOf(data, layer, token) : null;
-  rows(element("about"), ["made of", "share"], !parts ? [["the embedding of the token", ""]] : [
-    ["itself before the layer", percent(parts.residual)],
-    ...parts.heads.map(({ key, head, share }) => [`${named(key)} by ${headName(layer - 1, head)}`, percent(share)]),
-    ...(parts.rest > 0.0005 ? [["smaller parts of heads", percent(parts.rest)]] : []),
-    ...(parts.bias > 0.0005 ? [["bias of the projection", percent(parts.bias)]] : []),
-    ["then, of the feed-forward layer", percent(parts.forward)],
-  ]);
+/** The sentences of `headlight.findings.piece_text`, of what is chosen. */
+function tell({ links, passing, direct, most }) {
+  const { token, layer } = state, others = (values, least) => largest(values).filter((at) => at !== token && !parked.includes(at) && values[at] >= least);
+  const by = (at) => { const first = most.get(at)?.heads[0]; return first ? ` (most by ${headName(most.get(at).place, first.head)})` : ""; };
+  const takes = others(direct, 0.02).slice(0, 3).map((at, rank) => `${percent(direct[at])} from ${quoted(at)}${rank < 2 ? by(at) : ""}`);
+  element("said").textContent = `${quoted(token)} takes ${listed(takes) || "little from other words"}; ${percent(direct[token])} is still its own word.`;
+  const ends = parked.filter((at) => at !== token), sum = (values, places) => places.reduce((total, at) => total + values[at], 0);
+  const inputs = others(passing[0], 1e-12).slice(0, 2).map((at) => `${percent(passing[0][at])} is the input ${quoted(at)}`);
+  if (ends.length) inputs.push(`${percent(sum(passing[0], ends))} comes from ${listed(ends.map(quoted))}`);
+  element("traced").textContent = layer ? `After layer ${layers[layer - 1]}, with what those tokens had taken before: ${listed(inputs)}.` : "";
+  element("hidden").hidden = !ends.length;
+  element("hidden").textContent = `${listed(ends.map(quoted))} ${state.parked ? "shown" : "hidden"}: ${percent(sum(direct, ends))} directly, ${percent(sum(passing[0], ends))} in all · ${state.parked ? "hide" : "show"}`;
+  const shown = links.filter((link) => link.to === token).reduce((total, { share }) => total + share, 0), hidden = state.parked ? 0 : sum(direct, ends);
+  element("drawn").textContent = `${links.length} links; to ${quoted(token)} they bring ${percent(shown)}, smaller ones ${percent(Math.max(0, 1 - direct[token] - hidden - shown))}`;
   const heads = new Map();
-  for (const way of ways) for (const { head, share } of way.heads ?? []) {
-    const name = headName(way.depth - 1, head), had = heads.get(name) ?? { count: 0, most: 0, said: "" };
-    const said = `${named(way.from)} → ${named(way.to)}`;
-    heads.set(name, { count: had.count + 1, most: Math.max(had.most, share), said: share > had.most ? said : had.said });
+  for (const link of links) for (const { head, share } of link.heads) {
+    const name = headName(link.place, head), had = heads.get(name) ?? { share: 0, most: 0 };
+    heads.set(name, { share: had.share + share, ...(share > had.most ? { most: share, link } : { most: had.most, link: had.link }) });
   }
-  const sorted = [...heads].sort(([, one], [, other]) => other.most - one.most);
-  rows(element("heads"), ["head", "links", "most", "its largest"], sorted.map(([name, { count, most, said }]) => [name, count, percent(most), said]));
-  const ends = [...nodes.keys()].filter((place) => place < tokens.length).map(named);
-  const reached = ends.length ? `It reaches ${ends.length} of ${tokens.length} tokens of the input: ${ends.join(", ")}.` : "It does not reach the input by such parts.";
-  element("said").textContent = `${ways.filter((way) => way.kind === "attention").length} links by ${heads.size} heads. ${reached}`;
+  element("counted").textContent = `${heads.size} ${heads.size === 1 ? "head makes" : "heads make"} the ${links.length} links that are drawn.`;
+  element("heads").replaceChildren(...[...heads].sort(([, one], [, other]) => other.share - one.share).slice(0, MOST_HEADS).map(([name, { share, link }]) => {
+    const row = document.createElement("tr");
+    row.append(...[name, `${quoted(link.to)} from ${quoted(link.from)}`, fine(share)].map((text) => Object.assign(document.createElement("td"), { textContent: text })));
+    return row;
+  }));
+}
+
+/** Tokens that have a column: all that can be reached where they fit, else those of a link. */
+function columnsOf({ links }, room) {
+  const reached = Array.from(tokens.keys()).filter((at) => !data.causal || at <= state.token);
+  if (reached.length * NARROWEST <= room) return reached;
+  const ends = new Set([state.token, ...parked, ...links.flatMap(({ from, to }) => [from, to])]);
+  return reached.filter((at) => ends.has(at));
+}
+
+/** Layers from above: one with a link is a row, those between are one thin band. */
+function rowsOf(links) {
+  const linked = new Set(links.map(({ place }) => place)), rows = [];
+  for (let place = state.layer - 1; place >= 0; place -= 1) {
+    const last = rows.at(-1);
+    if (!linked.has(place) && last && !last.linked) last.to = place;
+    else rows.push({ from: place, to: place, linked: linked.has(place) });
+  }
+  return rows;
 }
 
 function draw() {
-  const { nodes, ways } = routesTo(data, state), [ink, faint, page, quiet] = ["--ink", "--line", "--card", "--quiet"].map(colour);
-  wide = Math.max(NARROWEST, Math.min(WIDEST, (graph.parentElement.clientWidth - LEFT - RIGHT) / tokens.length));
-  const width = LEFT + wide * tokens.length + RIGHT, height = down(0) + BELOW;
+  const ways = waysTo(shares, SIZE, { ...state, hidden: state.parked ? [] : parked }), { links, passing, direct } = ways;
+  tell(ways);
+  for (const button of element("sentence").children) button.setAttribute("aria-pressed", String(Number(button.dataset.token) === state.token));
+  const frame = graph.parentElement, room = frame.clientWidth, small = room < 600, left = small ? 26 : 44, right = small ? 22 : 30;
+  const columns = columnsOf(ways, room - left - right), wide = Math.max(small ? 22 : NARROWEST, (room - left - right) / Math.max(columns.length, 3)), tilted = wide < TILTED;
+  const rows = rowsOf(links), many = rows.filter(({ linked }) => linked).length, above = tilted ? 92 : 50, below = tilted ? 92 : 46;
+  const free = Math.max(small ? 330 : 300, Math.min(720, innerHeight - frame.getBoundingClientRect().top - scrollY - 24)) - above - below - (rows.length - many) * BAND;
+  const tall = Math.max(19, Math.min(64, free / Math.max(many, 1))), width = left + wide * columns.length + right, height = above + below + many * tall + (rows.length - many) * BAND;
+  const across = new Map(columns.map((at, place) => [at, left + wide * (place + 0.5)])), down = new Array(state.layer + 1), thick = Math.min(0.72 * wide, 60);
+  const ink = ["--s-weight", "--s-norm", "--quiet", "--faint", "--card", "--link", "--ink"].map((name) => getComputedStyle(document.documentElement).getPropertyValue(name).trim());
+  const [blue, orange, quiet, faint, card, chosen, black] = ink, made = [];
+  let y = above;
+  for (const { from, to, linked } of rows) {
+    const high = linked ? tall : BAND;
+    for (let place = from; place >= to; place -= 1) down[place + 1] = y + (high * (from - place)) / (from - to + 1);
+    if (!linked) made.push(drawn("rect", { x: left, y: y + 1, width: width - left - right, height: BAND - 2, rx: 3, fill: faint }, undefined, `layers ${layers[to]} to ${layers[from]}: no link of at least ${fine(state.least)}`));
+    if (linked || !small) made.push(drawn("text", { x: left - 6, y: y + high / 2 + 4, "text-anchor": "end", fill: quiet, "font-size": linked ? 11 : 9 }, linked ? `${small ? "" : "L"}${layers[from]}` : from === to ? layers[from] : `${layers[to]}–${layers[from]}`));
+    y += high;
+  }
+  down[0] = y;
+  const pattern = drawn("pattern", { id: "hatched", width: 5, height: 5, patternUnits: "userSpaceOnUse", patternTransform: "rotate(45)" });
+  pattern.append(drawn("rect", { width: 1.6, height: 5, fill: quiet }));
+  made.unshift(pattern);
+  for (const at of columns) {
+    const sides = [[], []];
+    for (let depth = state.layer; depth >= 0; depth -= 1) {
+      const half = Math.max((passing[depth][at] * thick) / 2, passing[depth][at] > 0.004 ? 0.6 : 0);
+      sides[0].push(`${across.get(at) - half},${down[depth]}`);
+      sides[1].unshift(`${across.get(at) + half},${down[depth]}`);
+    }
+    made.push(drawn("polygon", { points: sides.flat().join(" "), fill: parked.includes(at) ? "url(#hatched)" : blue, "fill-opacity": at === state.token ? 0.4 : parked.includes(at) ? 1 : 0.28, "data-column": at }, undefined, `${quoted(at)}: ${percent(passing[0][at])} of ${quoted(state.token)} at the input`));
+  }
+  made.push(...linkLines(ways, { across, down, thick, small, blue, card, black, quiet }));
+  for (const { from: place, linked } of rows) for (const at of columns) {
+    const part = (data.sums[place].forward[at] ?? 0) * passing[place + 1][at];
+    if (!linked || part < state.least) continue;
+    const broad = Math.max(3, part * thick);
+    made.push(drawn("rect", { x: across.get(at) - broad / 2, y: down[place + 1] + 3, width: broad, height: 3, rx: 1, fill: orange, "data-way": "forward" }, undefined, `the feed-forward layer of layer ${layers[place]} is ${percent(data.sums[place].forward[at])} of ${quoted(at)} then`));
+  }
+  for (const at of columns) made.push(...names(at, across.get(at), { above, foot: y, height, tilted, direct, input: passing[0], chosen, quiet, blue, black }));
+  made.push(...[[small ? 10 : above - 4, "↓ taken from it, directly"], [height - 4, "↑ traced back to the input"]].map(([at, text]) => drawn("text", { x: 6, y: at, fill: quiet, "font-size": 10 }, text)));
   for (const [name, value] of Object.entries({ xmlns: SPACE, viewBox: `0 0 ${width} ${height}`, width, height })) graph.setAttribute(name, value);
-  graph.replaceChildren(...ways.map((way) => line(way, ink, colour("--s-weight"))), ...dots(nodes, ink, faint, colour("--s-norm")), ...names(ways, page), ...labels(quiet));
-  tell(nodes, ways);
-  element("least-said").textContent = percent(state.least);
+  graph.replaceChildren(...made);
+  element("least-said").textContent = fine(state.least);
   element("least").value = Math.sqrt(state.least);
-  element("token").value = state.token;
   element("layer").value = state.layer;
-  element("first").checked = state.first;
+}
+
+function linkLines({ links, passing }, { across, down, thick, small, blue, card, black, quiet }) {
+  const made = [], texts = [], placed = [];
+  for (const link of [...links].sort((one, other) => other.share - one.share)) {
+    const { place, to, from, share, heads } = link, aside = Math.sign(across.get(to) - across.get(from));
+    const x0 = across.get(from), y0 = down[place], x1 = across.get(to) - aside * passing[place + 1][to] * thick * 0.45, y1 = down[place + 1] + 2, bend = (x1 - x0) * 0.45;
+    const by = heads.map(({ head, share: part }) => `${headName(place, head)} ${fine(part)}`).join(", ") || "small parts of heads";
+    made.push(drawn("path", {
+      d: `M${x0} ${y0}C${x0 + 0.6 * bend} ${y0 - (y0 - y1) * 0.55} ${x1 - bend} ${y1} ${x1} ${y1}`, fill: "none", stroke: blue, "stroke-opacity": 0.75, "stroke-width": (Math.max(1, share * thick) + 0.6).toFixed(1), "data-way": "attention",
+    }, undefined, `layer ${layers[place]}: ${quoted(to)} takes ${fine(link.local)} of itself from ${quoted(from)}, which is ${fine(share)} of ${quoted(state.token)}: ${by}`));
+    const name = heads.length ? `${headName(place, heads[0].head)}${heads.length > 1 && !small ? ` +${heads.length - 1}` : ""}` : `L${layers[place]}`, text = small ? name : `${name} ${fine(share)}`;
+    const long = 7 * text.length, x = aside > 0 ? x0 - 5 - long : x0 + 5, y = y0 - 5;
+    if (links.length > MOST_LINKS_NAMED || (small && texts.length > 8) || x < 0 || placed.some((other) => Math.abs(other.y - y) < 12 && x < other.x + other.long && other.x < x + long)) continue;
+    placed.push({ x, y, long });
+    const label = drawn("text", { x: aside > 0 ? x0 - 5 : x0 + 5, y, "text-anchor": aside > 0 ? "end" : "start", "font-size": 11, "font-weight": 600, fill: black, stroke: card, "stroke-width": 3, "paint-order": "stroke", "data-head": name }, name);
+    if (!small) label.append(drawn("tspan", { fill: quiet, "font-weight": 400 }, ` ${fine(share)}`));
+    texts.push(label);
+  }
+  return [...made, ...texts];
+}
+
+/** The name of a column and its share, above and below. */
+function names(at, x, { above, foot, height, tilted, direct, input, chosen, quiet, blue, black }) {
+  const one = at === state.token, dim = parked.includes(at), text = tokens[at].length > 12 ? `${tokens[at].slice(0, 11)}…` : tokens[at];
+  const name = (y, up) => drawn("text", { ...(tilted ? { transform: `translate(${x + (up ? -2 : 4)} ${y}) rotate(-48)`, "text-anchor": up ? "start" : "end" } : { x, y, "text-anchor": "middle" }), "font-size": tilted ? 12 : 13.5, "font-weight": one ? 700 : 400, fill: one ? chosen : dim ? quiet : black, "data-token": at }, text);
+  const share = (y, value, fill) => drawn("text", { x, y, "text-anchor": "middle", "font-size": 11, "font-weight": 600, fill }, tilted ? `${Math.round(100 * value)}%` : percent(value));
+  return [
+    name(tilted ? above - 24 : 18, true), share(tilted ? above - 9 : 34, direct[at], one ? chosen : dim ? quiet : blue),
+    share(foot + 14, input[at], dim ? quiet : black), name(tilted ? foot + 30 : foot + 31, false),
+  ];
 }
 
 /** The state as the address has it, so that a link restores it. */
-const address = () => `#t=${state.token}&k=${state.layer}&at=${Number(state.least.toPrecision(3))}${state.first ? "&f=1" : ""}`;
+const address = () => `#t=${state.token}&k=${state.layer}&at=${Number(state.least.toPrecision(3))}${state.parked ? "&f=1" : ""}`;
 function change(changes) {
   Object.assign(state, changes);
   history.replaceState(null, "", address());
@@ -145,11 +158,11 @@ function change(changes) {
 }
 
 function restore() {
-  const found = new URLSearchParams(location.hash.slice(1));
-  const whole = (name, most, other) => { const text = found.get(name), number = Number(text ?? "x"); return text && Number.isInteger(number) && number >= 0 && number <= most ? number : other; };
-  const share = Number(found.get("at") ?? "x");
-  Object.assign(state, { token: whole("t", tokens.length - 1, state.token), layer: whole("k", DEPTH, state.layer), first: found.get("f") === "1" });
-  if (share >= kept && share <= 1) state.least = share;
+  const from = new URLSearchParams(location.hash.slice(1));
+  const whole = (name, fewest, most, other) => { const text = from.get(name), number = Number(text ?? "x"); return text && Number.isInteger(number) && number >= fewest && number <= most ? number : other; };
+  const share = Number(from.get("at") ?? "x");
+  Object.assign(state, { token: whole("t", 0, SIZE - 1, state.token), layer: whole("k", 1, DEPTH, state.layer), parked: from.get("f") === "1" });
+  if (share >= 0.0005 && share <= 1) state.least = share;
 }
 
 function save(text, type, name) {
@@ -163,32 +176,36 @@ function key(event) {
   const move = moves[event.key], larger = { "+": 1.25, "-": 0.8 }[event.key];
   if (event.ctrlKey || event.metaKey || event.altKey || !(move || larger)) return;
   event.preventDefault();
-  if (larger) change({ least: Math.min(1, Math.max(kept, state.least * larger)) });
-  else change({ token: Math.min(tokens.length - 1, Math.max(0, state.token + move[0])), layer: Math.min(DEPTH, Math.max(0, state.layer + move[1])) });
+  if (larger) change({ least: Math.min(1, Math.max(0.0005, state.least * larger)) });
+  else change({ token: Math.min(SIZE - 1, Math.max(0, state.token + move[0])), layer: Math.min(DEPTH, Math.max(1, state.layer + move[1])) });
 }
 
-function begin() {
-  element("token").append(...tokens.map((_, at) => new Option(named(at), at)));
-  element("layer").append(...Array.from({ length: DEPTH + 1 }, (_, depth) => new Option(depth ? layers[depth - 1] : "the input", depth)));
-  element("least").min = Math.sqrt(kept);
-  element("token").addEventListener("change", (event) => change({ token: Number(event.target.value) }));
+function clicked(event) {
+  const { token } = event.target.dataset;
+  if (token !== undefined) change({ token: Number(token) });
+}
+
+async function begin() {
+  shares = sharesOf(data, await inflated(bytesOf(data.rest)));
+  element("sentence").append(...tokens.map((token, at) => { const button = Object.assign(document.createElement("button"), { type: "button", textContent: token, className: data.joined[at] ? "joined" : "" }); button.dataset.token = at; return button; }));
+  element("layer").append(...layers.map((layer, place) => new Option(layer, place + 1)));
+  element("least").min = Math.sqrt(0.0005);
   element("layer").addEventListener("change", (event) => change({ layer: Number(event.target.value) }));
-  element("least").addEventListener("input", (event) => change({ least: Math.max(kept, Number(event.target.value) ** 2) }));
-  element("first").addEventListener("change", (event) => change({ first: event.target.checked }));
-  element("names").addEventListener("change", draw);
-  graph.addEventListener("click", (event) => {
-    const { depth, token } = event.target.dataset;
-    if (depth !== undefined) change({ layer: Number(depth), token: Number(token) });
-  });
+  element("least").addEventListener("input", (event) => change({ least: Math.max(0.0005, Number(event.target.value) ** 2) }));
+  element("hidden").addEventListener("click", () => change({ parked: !state.parked }));
+  element("sentence").addEventListener("click", clicked);
+  graph.addEventListener("click", clicked);
   document.querySelector(".graph").addEventListener("keydown", key);
   element("export-svg").addEventListener("click", () => save(graph.outerHTML, "image/svg+xml", "routes.svg"));
-  element("export-json").addEventListener("click", () => save(JSON.stringify({ chosen: { token: state.token, layer: state.layer ? layers[state.layer - 1] : null, least: state.least }, ways: routesTo(data, state).ways }), "application/json", "routes.json"));
-  element("export-link").addEventListener("click", () => navigator.clipboard?.writeText(location.href.split("#")[0] + address()));
+  element("export-json").addEventListener("click", () => {
+    const { links } = waysTo(shares, SIZE, { ...state, hidden: state.parked ? [] : parked });
+    save(JSON.stringify({ chosen: { token: state.token, layer: layers[state.layer - 1], least: state.least }, links: links.map(({ place, to, from, share, heads }) => ({ layer: layers[place], token: to, source: from, share, heads })) }), "application/json", "routes.json");
+  });
   document.addEventListener("themechange", draw);
   addEventListener("resize", draw);
   addEventListener("hashchange", () => { restore(); draw(); });
   restore();
   draw();
+  document.documentElement.dataset.ready = "";
 }
 begin();
-document.documentElement.dataset.ready = "";

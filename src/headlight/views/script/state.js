@@ -16,17 +16,17 @@ const firstMeasure = (kind) => {
 };
 /** Where heads differ most is seen on one scale. */
 const SCALES = header.second ? ["common", "own"] : ["own", "common"];
-/** What is made of special tokens at first: of a decoder they and the first token, which most attend to, are left out. */
+/** What is made of special tokens at first: they, and the first token of a decoder, which most attend to, are left out. */
 function specialOf(kind) {
   const plain = (side) => side.tokens.filter((_, place) => !isSpecial(kind, side, place)).length > 1;
-  return kind === "decoder" && plain(partOf(kind).queries) && plain(partOf(kind).keys) ? "out" : "shown";
+  return plain(partOf(kind).queries) && plain(partOf(kind).keys) ? "out" : "shown";
 }
 export const state = {
   kind: firstKind, layer: partOf(firstKind).first[0], head: partOf(firstKind).first[1], measure: firstMeasure(firstKind),
   queries: [partOf(firstKind).cell[0]], key: partOf(firstKind).cell[1], direction: "from", unit: "pieces", special: specialOf(firstKind), least: 0,
   scale: SCALES[0], sort: "position", panels: [], large: "",
-  /** The lines of all heads: whether they are there, the token whose lines are kept ("q3", "k5"), and heads without lines. */
-  lines: true, token: "", off: [],
+  /** Which tab is open; of the lines of all heads the token whose lines are kept ("q3", "k5"), and heads without lines. */
+  view: "bars", token: "", off: [],
 };
 
 export const layerNumber = () => partOf(state.kind).layers[state.layer];
@@ -37,6 +37,7 @@ export const mapName = ({ layer = false } = {}) => {
   return isPerLayer(state.kind, state.measure) ? `${kind}layer ${layerNumber()}, all heads together` : `head ${kind}${headName()}`;
 };
 
+export const VIEWS = ["bars", "lines", "maps"];
 const CHOICES = { u: ["unit", ["pieces", "words"]], s: ["special", ["shown", "faint", "out"]], c: ["scale", SCALES], d: ["direction", ["from", "to"]] };
 
 /** The address after "#", with what differs from how the page begins. */
@@ -48,7 +49,7 @@ export function written() {
   if (state.sort !== "position") parts.push(`o=${state.sort}`);
   parts.push(`p=${state.panels.join(",")}`);
   if (state.large) parts.push(`l=${state.large}`);
-  if (state.lines) parts.push("v=lines");
+  if (state.view !== "maps") parts.push(`v=${state.view}`);
   if (state.token) parts.push(`y=${state.token}`);
   if (state.off.length) parts.push(`n=${state.off.join(",")}`);
   return parts.join("&");
@@ -80,8 +81,8 @@ export function readAddress(address) {
   const known = [...names, DIFFERENCE];
   if (said.has("p")) state.panels = said.get("p").split(",").filter((name) => known.includes(name));
   if (said.has("l")) state.large = known.includes(said.get("l")) ? said.get("l") : "";
-  // A page that is asked for a head opens on it; else on the lines of all heads.
-  state.lines = said.has("v") ? said.get("v") === "lines" : !said.has("h");
+  // A page that is asked for a head opens on its maps; else on the bars of a token.
+  state.view = VIEWS.includes(said.get("v")) ? said.get("v") : said.has("h") ? "maps" : "bars";
   state.token = /^[qk]\d+$/.test(said.get("y") ?? "") ? said.get("y") : "";
   state.off = (said.get("n") ?? "").split(",").map((each) => whole(each, Math.max(...part.heads), -1)).filter((each) => each >= 0);
   state.panels = state.panels.filter((name) => known.includes(name));

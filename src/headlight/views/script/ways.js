@@ -1,42 +1,51 @@
-// What a token after a layer is made of, and the ways down from it; no drawing.
+// How much of a token after a layer comes from each token before it; no drawing.
 
-/** Whether a part is large enough to be followed. */
-export const isPart = (share, least) => share >= least && share > 0;
-
-/** The parts of a token after a layer (counted from 1); of heads those that the file keeps, the largest first. */
-export function partsOf(data, depth, token) {
-  const layer = data.sums[depth - 1], [begin, end] = [layer.begin[token], layer.begin[token + 1]];
-  const heads = [];
-  for (let at = begin; at < end; at += 1) heads.push({ key: layer.key[at], head: layer.head[at], share: layer.share[at] });
-  heads.sort((one, other) => other.share - one.share);
-  return { residual: layer.residual[token], bias: layer.bias[token], forward: layer.forward[token], rest: layer.rest[token], heads };
-}
-
-/** The heads of a token by the token that they take from, summed. */
-function byKey(heads, least, without) {
-  const found = new Map();
-  for (const each of heads) {
-    if (without && each.key === 0) continue;
-    if (!found.has(each.key)) found.set(each.key, []);
-    found.get(each.key).push(each);
-  }
-  return [...found].map(([key, of]) => ({ key, heads: of, share: of.reduce((sum, each) => sum + each.share, 0) })).filter(({ share }) => isPart(share, least));
-}
-
-/** All nodes that are reached from the chosen one downwards, and the ways between them. */
-export function routesTo(data, { token, layer, least, first }) {
-  const size = data.tokens.length, nodes = new Map(), ways = [];
-  let reached = new Set([token]);
-  for (let depth = layer; depth >= 0; depth -= 1) {
-    const next = new Set();
-    for (const to of [...reached].sort((one, other) => one - other)) {
-      if (!depth) { nodes.set(to, {}); continue; }
-      const parts = partsOf(data, depth, to);
-      nodes.set(depth * size + to, { forward: parts.forward });
-      if (isPart(parts.residual, least)) { ways.push({ kind: "residual", depth, from: to, to, share: parts.residual }); next.add(to); }
-      for (const { key, heads, share } of byKey(parts.heads, least, first)) { ways.push({ kind: "attention", depth, from: key, to, share, heads }); next.add(key); }
+/** Shares that tokens take from each other by layer, 0 from themselves, and the parts of heads by receiving token. */
+export function sharesOf(data, rest) {
+  const size = data.tokens.length;
+  return data.sums.map((layer, place) => {
+    const taken = new Float64Array(size * size), heads = new Map();
+    for (let at = 0; at < size * size; at += 1) taken[at] = rest[place * size * size + at] * data.unit;
+    for (let to = 0; to < size; to += 1) {
+      for (let at = layer.begin[to]; at < layer.begin[to + 1]; at += 1) {
+        const cell = to * size + layer.key[at];
+        taken[cell] += layer.share[at];
+        if (!heads.has(cell)) heads.set(cell, []);
+        heads.get(cell).push({ head: layer.head[at], share: layer.share[at] });
+      }
+      taken[to * size + to] = 0;
     }
-    reached = next;
+    return { taken, heads };
+  });
+}
+
+/** The links that bring at least a share of the chosen token, and how much of it is at each token before each layer. */
+export function waysTo(shares, size, { token, layer, least, hidden }) {
+  const passing = Array.from({ length: layer + 1 }, () => new Float64Array(size)), direct = new Float64Array(size), most = new Map(), links = [];
+  passing[layer][token] = 1;
+  let own = 1, all = 0;
+  for (let place = layer - 1; place >= 0; place -= 1) {
+    const { taken, heads } = shares[place], above = passing[place + 1], below = passing[place];
+    let left = 1;
+    for (let to = 0; to < size; to += 1) {
+      let sum = 0;
+      for (let from = 0; from < size; from += 1) {
+        const local = taken[to * size + from], share = above[to] * local;
+        sum += local;
+        if (!(share > 0)) continue;
+        below[from] += share;
+        if (to === token) direct[from] += own * local;
+        if (share < least && to !== token) continue;
+        const parts = [...(heads.get(to * size + from) ?? [])].sort((one, other) => other.share - one.share);
+        const link = { place, to, from, share, local, heads: parts.map((each) => ({ head: each.head, share: above[to] * each.share })) };
+        if (share >= least && !hidden.includes(from)) links.push(link);
+        if (to === token && share > (most.get(from)?.share ?? 0)) most.set(from, link);
+      }
+      below[to] += above[to] * (1 - sum);
+      if (to === token) left = 1 - sum;
+    }
+    own *= left;
   }
-  return { nodes, ways };
+  direct[token] = own;
+  return { links, passing, direct, most };
 }

@@ -1,0 +1,191 @@
+// What a chosen token looks at and takes in one head: weight above the tokens, norm below; and one number per head.
+import { build } from "./head_numbers.js";
+import { header } from "./host.js";
+import { headIndex, isSpecial, isThere, mapOf, measuresOf, need, partOf } from "./numbers.js";
+import { headName, state } from "./state.js";
+import { isolated } from "./units.js";
+
+const SPACE = "http://www.w3.org/2000/svg", SECOND = "-second";
+const NAMED = 0.03, TILTED = 58, NARROWEST = 26, OTHERS = 6, ALSO = 0.1, NEAR = 0.05;
+const byId = (id) => document.getElementById(id);
+const grid = byId("apart"), picture = byId("bars");
+const percent = (share) => `${Math.round(100 * share)}%`;
+
+function drawn(name, attributes, text, title) {
+  const made = document.createElementNS(SPACE, name);
+  for (const [key, value] of Object.entries(attributes)) if (value !== undefined) made.setAttribute(key, value);
+  if (text !== undefined) made.textContent = text;
+  if (title) made.append(drawn("title", {}, title));
+  return made;
+}
+
+/** The row of a token as shares of its sum; nothing where the page has no such measure. */
+function sharesOf(measure, query, layer, head) {
+  if (!(measure in measuresOf(state.kind))) return null;
+  const wide = partOf(state.kind).keys.tokens.length, row = mapOf(state.kind, measure, layer, head).subarray(query * wide, (query + 1) * wide);
+  const sum = row.reduce((total, value) => (value > 0 ? total + value : total), 0);
+  return Array.from(row, (value) => (sum && value > 0 ? value / sum : 0));
+}
+
+/** A token in quotes, with its place where another reads alike; `##` of what goes on with a word. */
+export function quoted(side, place) {
+  const { texts, marks } = partOf(state.kind)[side], text = texts[place], alike = texts.indexOf(text) !== texts.lastIndexOf(text);
+  return `“${isolated(`${marks[place] === "##" ? "##" : ""}${text}`)}${alike ? ` (${place})` : ""}”`;
+}
+
+const largest = (values, without) => values.reduce((best, value, at) => (without.includes(at) || (best >= 0 && value <= values[best]) ? best : at), -1);
+const specialKeys = () => { const { keys } = partOf(state.kind); return Array.from(keys.tokens.keys()).filter((at) => isSpecial(state.kind, keys, at)); };
+/** The place of the chosen token among those that are attended to, where both are the same. */
+const ownKey = (query) => (state.kind === "cross" ? -1 : query);
+
+/** What a token looks at and takes, as parts of a sentence: text, and the class of its colour. */
+function sentence(query, layer, head) {
+  const weight = sharesOf("weight", query, layer, head), norm = sharesOf("norm", query, layer, head), own = ownKey(query), name = (at) => (at === own ? "itself" : quoted("keys", at));
+  const who = quoted("queries", query);
+  if (!weight) return [[`In ${headName(layer, head)}, ${who}`]];
+  if (state.kind === "decoder" && query === 0) return [[`${who} is the first token: it sees nothing but itself.`]];
+  const top = largest(weight, []), parts = [[`In ${headName(layer, head)}, ${who} looks at ${name(top)} (`], [`${percent(weight[top])} of the weight`, "by-weight"]];
+  if (!norm) return [...parts, [")."]];
+  const gap = norm[top] - weight[top], takes = gap > NEAR ? "and takes even more" : gap < -NEAR ? "but takes only" : "and takes as much";
+  parts.push([gap < -NEAR ? `) ${takes} ` : `) ${takes}: `], [`${percent(norm[top])} of the norm`, "by-norm"]);
+  const other = largest(norm, [top, own, ...specialKeys()]), more = [other, own].filter((at, place) => at >= 0 && norm[at] >= ALSO && !(place && own === top));
+  return [...parts, [`${gap < -NEAR ? " from it" : ""}${more.map((at, place) => `${place ? " and" : ";"} ${percent(norm[at])} ${place ? "" : "comes "}from ${name(at)}`).join("")}.`]];
+}
+
+const spans = (parts) => parts.map(([text, name]) => build("span", name ? { class: name } : {}, text));
+
+/** Of two readings: how much of a chosen row has moved, and the key where most of it has. */
+function change(query, layer, head) {
+  const [one, two] = ["norm", "norm-second"].map((name) => sharesOf(name, query, layer, head)), who = quoted("queries", query);
+  const sides = one && two ? [one, two] : ["weight", "weight-second"].map((name) => sharesOf(name, query, layer, head));
+  if (!sides[1]) return [[`Two readings: ${headName(layer, head)} of the first, ${who}`]];
+  const far = sides[0].map((value, at) => Math.abs(value - sides[1][at])), at = largest(far, []), what = one && two ? ["norm", "by-norm"] : ["weight", "by-weight"];
+  return [[`In ${headName(layer, head)}, ${who} takes ${sides[1][at] > sides[0][at] ? "more" : "less"} from ${at === ownKey(query) ? "itself" : quoted("keys", at)} in the second: `], [`${percent(sides[0][at])} → ${percent(sides[1][at])} of the ${what[0]}`, what[1]], ["."]];
+}
+
+function drawChip(sides) {
+  const hidden = specialKeys(), chip = byId("parked"), shown = state.special !== "out";
+  chip.hidden = !hidden.length || !sides.weight;
+  if (chip.hidden) return;
+  const sum = (values) => percent(hidden.reduce((total, at) => total + values[at], 0)), names = hidden.length > 2 ? `${hidden.length} special tokens` : hidden.map((at) => quoted("keys", at)).join(" and ");
+  chip.replaceChildren(`${names} ${shown ? "shown" : "hidden"}: `, build("b", { class: "by-weight" }, `${sum(sides.weight)} of the weight`), ...(sides.norm ? [", ", build("b", { class: "by-norm" }, `${sum(sides.norm)} of the norm`)] : []), ` · ${shown ? "hide" : "show"}`);
+}
+
+/** Places with a column: all, or those with the largest shares that fit, in the order of the text. */
+function columnsOf(sides, query, room) {
+  const { keys } = partOf(state.kind), all = Array.from(keys.tokens.keys()), most = Math.floor(room / NARROWEST);
+  if (all.length <= most) return all;
+  const size = (at) => (at === ownKey(query) ? 1 : Math.max(...Object.values(sides).map((values) => values?.[at] ?? 0)));
+  return all.sort((one, other) => size(other) - size(one)).slice(0, most).sort((one, other) => one - other);
+}
+
+function drawPicture(query, layer, head) {
+  const names = ["weight", "norm", ...(header.second ? [`weight${SECOND}`, `norm${SECOND}`] : [])];
+  const sides = Object.fromEntries(names.map((name) => [name, sharesOf(name, query, layer, head)]));
+  const room = picture.parentElement.clientWidth, columns = columnsOf(sides, query, room), wide = room / columns.length, tilted = wide < TILTED, small = room < 600;
+  const hidden = state.special === "out" ? specialKeys().filter((at) => at !== ownKey(query)) : [], { keys } = partOf(state.kind), own = ownKey(query);
+  const unseen = (at) => state.kind === "decoder" && at > query, visible = columns.filter((at) => !hidden.includes(at) && !unseen(at));
+  const most = (name) => Math.max(0, ...visible.map((at) => Math.max(sides[name]?.[at] ?? 0, sides[`${name}${SECOND}`]?.[at] ?? 0)));
+  const top = Math.max(0.02, most("weight"), most("norm")), unit = (small ? 120 : 168) / top, middle = tilted ? 66 : keys.texts.some((text) => text.includes(" / ")) ? 54 : 36, broad = Math.min(0.62 * wide, 44);
+  const above = Math.max(58, most("weight") * unit + 26), below = above + middle, height = below + Math.max(58, most("norm") * unit + 24);
+  const made = [above, below].map((y) => drawn("line", { x1: 0, x2: room, y1: y, y2: y, stroke: "var(--line)" })), pattern = drawn("pattern", { id: "hatched", width: 5, height: 5, patternUnits: "userSpaceOnUse", patternTransform: "rotate(45)" });
+  pattern.append(drawn("rect", { width: 1.4, height: 5, fill: "var(--quiet)" }));
+  made.push(pattern);
+  const bar = (x, name, at, up, width, hollow) => {
+    const share = sides[name]?.[at];
+    if (share === undefined) return;
+    const long = Math.max(share * unit, 1), ink = `var(--s-${name.replace(SECOND, "")})`;
+    made.push(drawn("rect", { x, y: up ? above - long : below, width, height: long, rx: 2, fill: hollow ? "none" : ink, stroke: hollow ? ink : undefined, "stroke-width": 1.4, "data-bar": name, "data-key": at }, undefined, `${quoted("keys", at)}: ${(100 * share).toFixed(1)}% of the ${name.replace(SECOND, "")}`));
+    if (share >= NAMED && width >= 14) made.push(drawn("text", { x: x + width / 2, y: up ? above - long - 5 : below + long + 14, "text-anchor": "middle", class: "value" }, percent(share)));
+  };
+  columns.forEach((at, place) => {
+    const x = wide * (place + 0.5), half = header.second ? broad / 2 : broad;
+    if (hidden.includes(at) && !unseen(at)) {
+      for (const [name, y, label] of [["weight", above - 26, above - 31], ["norm", below, below + 40]]) if (sides[name]) {
+        made.push(drawn("rect", { x: x - broad / 2, y, width: broad, height: 26, fill: "url(#hatched)", stroke: "var(--quiet)", "stroke-dasharray": "3 2", "data-hidden": at }), drawn("text", { x, y: label, "text-anchor": "middle", class: "value quiet" }, percent(sides[name][at])));
+      }
+    } else if (!unseen(at)) for (const [name, up] of [["weight", true], ["norm", false]]) {
+      bar(x - broad / 2, name, at, up, half, Boolean(header.second));
+      if (header.second) bar(x, `${name}${SECOND}`, at, up, half, false);
+    }
+    if (at === own) made.push(drawn("rect", { x: wide * place + 1, y: above + 4, width: wide - 2, height: middle - 8, rx: 6, fill: "none", stroke: "var(--link)", "stroke-width": 1.5 }));
+    const text = `${keys.marks[at] === "##" ? "##" : ""}${keys.texts[at]}`, y = above + middle / 2 + 5, lines = (tilted ? [text] : text.split(" / ")).map((line) => (line.length > 12 ? `${line.slice(0, 11)}…` : line));
+    const label = drawn("text", { ...(tilted ? { transform: `translate(${x + 4} ${y - 3}) rotate(-52)` } : { x, y }), "text-anchor": "middle", class: `token${at === own ? " chosen" : hidden.includes(at) || unseen(at) ? " quiet" : ""}`, "data-token": at }, lines.length > 1 ? "" : isolated(lines[0]), lines.join(" / ") === text ? "" : text.slice(0, 80));
+    if (lines.length > 1) label.append(...lines.map((line, row) => drawn("tspan", { x, y: y - 8 + 17 * row, "data-token": at }, `${line}${row ? "" : " /"}`)));
+    made.push(label);
+  });
+  for (const [name, value] of Object.entries({ viewBox: `0 0 ${room} ${height}`, width: room, height })) picture.setAttribute(name, value);
+  picture.replaceChildren(...made);
+  picture.setAttribute("aria-label", `What ${quoted("queries", query)} looks at and takes in ${headName(layer, head)}`);
+  const who = quoted("queries", query), all = columns.length < keys.tokens.length ? ` The ${columns.length} of ${keys.tokens.length} tokens with most.` : "";
+  byId("bars-said").replaceChildren(build("b", {}, `What ${who} looks at `), build("span", { class: "by-weight" }, "(weight, up)"), ...(sides.norm ? [build("b", {}, " and what it takes "), build("span", { class: "by-norm" }, "(norm, down)")] : []), `.${header.second ? " Outlined the first, filled the second." : ""}${all} Click a token to make it the one that looks.`);
+  drawChip(sides);
+}
+
+const statistic = () => partOf(state.kind).statistics.find(({ name }) => name === "apart");
+/** How far each head is apart, by its place among all; nothing where the page does not know. */
+const numbers = () => { const by = statistic()?.by; return by && (by["norm-difference"] ?? by["weight-difference"] ?? by.weight)?.[0]; };
+
+/** Heads beside the chosen one that are far apart, each in a sentence about the chosen token. */
+async function drawOthers(query) {
+  const values = numbers(), part = partOf(state.kind), places = part.layers.flatMap((_, layer) => Array.from({ length: part.heads[layer] }, (_, head) => ({ layer, head })));
+  const first = values ? places.map((place, at) => ({ ...place, value: values[at] ?? 0 })).filter(({ layer, head }) => layer !== state.layer || head !== state.head).sort((one, other) => other.value - one.value).slice(0, OTHERS) : [];
+  byId("others-box").hidden = !first.length;
+  const now = `${state.kind} ${query} ${state.layer} ${state.head}`;
+  byId("others").dataset.of = now;
+  await Promise.all(first.map(({ layer }) => need(state.kind, layer, Object.keys(measuresOf(state.kind)))));
+  if (byId("others").dataset.of !== now) return;
+  byId("others").replaceChildren(...first.map(({ layer, head }) => {
+    const row = build("tr"), button = build("button", { type: "button", "data-layer": layer, "data-head": head }, headName(layer, head)), told = build("td");
+    told.append(...spans((header.second ? change : sentence)(query, layer, head)).map((part, at) => { if (!at) part.textContent = part.textContent.replace(/^In L\d+H\d+, /, ""); return part; }));
+    row.append(build("td", {}, button), told);
+    return row;
+  }));
+}
+
+/** One number for each head: how far weight and norm, or two readings, are apart. */
+export function drawGrid() {
+  const values = numbers(), part = partOf(state.kind);
+  grid.parentElement.hidden = !values;
+  if (!values) return;
+  const heads = Math.max(...part.heads), room = grid.parentElement.clientWidth - 24, left = 32, named = Object.keys(part.findings ?? {}), aside = named.length && room > 250 ? 120 : 0;
+  const wide = Math.min((room - left - aside) / heads, 34), high = Math.min(wide, Math.max(9, Math.min(26, 520 / part.layers.length))), top = Math.max(...values.map((value) => value ?? 0)) || 1, made = [], step = Math.ceil(12 / high);
+  for (let head = 0; head < heads; head += Math.ceil(20 / wide)) made.push(drawn("text", { x: left + wide * (head + 0.5), y: 12, "text-anchor": "middle", class: "label" }, head));
+  let lowest = 0;
+  part.layers.forEach((number, layer) => {
+    const y = 18 + high * layer;
+    if (layer % (step > 1 ? 5 : 1) === 0 || layer === part.layers.length - 1 && step === 1) made.push(drawn("text", { x: left - 6, y: y + high / 2 + 4, "text-anchor": "end", class: "label" }, `L${number}`));
+    for (let head = 0; head < part.heads[layer]; head += 1) {
+      const value = values[headIndex(state.kind, layer, head)], name = headName(layer, head), chosen = layer === state.layer && head === state.head, told = part.findings?.[name];
+      made.push(drawn("rect", { x: left + wide * head + 0.5, y: y + 0.5, width: wide - 1.5, height: high - 1.5, rx: 2, fill: `color-mix(in oklab, var(--card), var(--s-norm) ${Math.round((100 * (value ?? 0)) / top)}%)`, stroke: chosen ? "var(--link)" : told ? "var(--ink)" : "var(--faint)", "stroke-width": chosen ? 2.5 : told ? 1.5 : 0.5, "data-layer": layer, "data-head": head }, undefined, `${name}: ${value === null ? "not known" : percent(value)} apart${told ? `. In the corpus: ${told.join(" ")}` : ""}`));
+      if (!(chosen || told) || !aside && !chosen) continue;
+      lowest = Math.max(lowest + 13, y + high / 2 + 4);
+      if (aside) made.push(drawn("text", { x: left + wide * heads + 8, y: lowest, class: chosen ? "label chosen" : "label" }, `${name}${chosen ? ", chosen" : ""}`));
+    }
+  });
+  const height = 24 + Math.max(high * part.layers.length, lowest - 10);
+  for (const [name, value] of Object.entries({ viewBox: `0 0 ${room} ${height}`, width: room, height })) grid.setAttribute(name, value);
+  grid.replaceChildren(...made);
+  const what = header.second ? "how far the two readings are apart" : "how much of a token’s attention weight and norm place differently, the mean over tokens";
+  byId("apart-said").replaceChildren(build("b", {}, `All ${values.length} heads: `), `${what}, up to ${percent(top)}.${named.length ? " Framed ones have a name from a survey." : ""} Click one to see it.`);
+}
+
+/** All of it; what is not there yet is drawn once it is. */
+export function drawBars() {
+  const [query] = state.queries, { layer, head, kind } = state;
+  if (!isThere(kind, layer, "weight" in measuresOf(kind) ? "weight" : Object.keys(measuresOf(kind))[0])) return;
+  byId("said").replaceChildren(...spans((header.second ? change : sentence)(query, layer, head)));
+  const sides = { weight: sharesOf("weight", query, layer, head), norm: sharesOf("norm", query, layer, head) };
+  drawChip(sides);
+  if (state.view !== "bars") return;
+  drawPicture(query, layer, head);
+  drawOthers(query).catch(() => {});
+}
+
+/** @param {{look: (place: {layer: number, head: number}) => void, keep: (query: number) => void}} page shows a head, and makes a token the one that looks */
+export function offerBars({ look, keep }) {
+  const chosen = ({ target }) => { if (target.dataset.layer) look({ layer: Number(target.dataset.layer), head: Number(target.dataset.head) }); };
+  grid.addEventListener("click", chosen);
+  byId("others").addEventListener("click", chosen);
+  picture.addEventListener("click", ({ target }) => { if (target.dataset.token && state.kind !== "cross") keep(Number(target.dataset.token)); });
+}
