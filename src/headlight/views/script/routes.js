@@ -29,7 +29,7 @@ const isChosen = (depth, token) => depth === state.layer && token === state.toke
 function titleOf(way) {
   if (way.kind === "residual") return `${named(way.from)} before ${layerName(way.depth)}: ${percent(way.share)}`;
   const heads = way.heads.map(({ head, share }) => `${headName(way.depth - 1, head)} ${percent(share)}`);
-  return `${named(way.from)} → ${named(way.to)}, ${layerName(way.depth)}: ${heads.join(", ")}`;
+  return `${named(way.to)} → ${named(way.from)}, ${layerName(way.depth)}: ${heads.join(", ")}`;
 }
 
 function line(way, ink, blue) {
@@ -112,7 +112,7 @@ function tell(nodes, ways) {
   const heads = new Map();
   for (const way of ways) for (const { head, share } of way.heads ?? []) {
     const name = headName(way.depth - 1, head), had = heads.get(name) ?? { count: 0, most: 0, said: "" };
-    const said = `${named(way.from)} → ${named(way.to)}`;
+    const said = `${named(way.to)} → ${named(way.from)}`;
     heads.set(name, { count: had.count + 1, most: Math.max(had.most, share), said: share > had.most ? said : had.said });
   }
   const sorted = [...heads].sort(([, one], [, other]) => other.most - one.most);
