@@ -7,8 +7,10 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
+import torch
 
 import headlight
+from headlight.capture.backward import NotFiniteError
 from headlight.catalogue import studies
 from headlight.cli.setting_options import naming_options, options_of
 from headlight.errors import RunError, UsageError, setting
@@ -126,3 +128,10 @@ def _is_text(path: Path, name: str) -> bool:
     """Whether a module of the package has a constant of that name that is text."""
     pattern = re.compile(rf"^{name}(?:: \w+)? = f?\"", re.MULTILINE)
     return any(pattern.search(each.read_text("utf-8")) for each in SOURCES)
+
+
+def test_a_refusal_that_makes_its_sentence_late_names_settings_as_well() -> None:
+    error = NotFiniteError("a weight", torch.float16, 2)
+    assert str(error).endswith("bfloat16 or float32 (dtype=).")
+    assert error.with_options().startswith("sequence 3 of the batch: a weight is not finite")
+    assert error.with_options().endswith("bfloat16 or float32 (--dtype).")

@@ -132,7 +132,7 @@ def test_the_value_bias_can_be_excluded():
         ("bert", ["the " * 63], {}, "has 65 tokens, more than 64"),
         ("bert", ["\ud800"], {}, "not valid Unicode"),
         ("bert", ["the sea"], {"layers": [2]}, "no encoder layer 2"),
-        ("bert", ["the sea"], {"layers": []}, "no layer is asked for"),
+        ("bert", ["the sea"], {"layers": []}, "no layer is selected"),
         ("bert", ["the sea"], {"kind": "cross"}, "no cross attention"),
         ("bart", ["the sea"], {"kind": "decoder"}, "needs a second text"),
         ("bart", ["the sea"], {"kind": "cross"}, "needs a second text"),

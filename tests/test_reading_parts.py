@@ -82,7 +82,7 @@ def test_a_head_that_a_layer_lacks_is_no_number():
         ({"heads": [4]}, "no head 4; choose from 0 to 3"),
         ({"queries": [99]}, "no query 99; choose from 0 to"),
         ({"queries": [-1]}, "no query -1"),
-        ({"heads": []}, "no head is asked for"),
+        ({"heads": []}, "no head is selected"),
     ],
 )
 def test_what_is_not_there_is_refused(asked, said):

@@ -93,7 +93,7 @@ STUDIES: dict[str, Callable[[Any], object]] = {
 def test_a_model_that_hears_is_asked_for_sound(name: str, whisper: Path) -> None:
     model = headlight.load(whisper, head="any")
     ask = STUDIES[name] if name in STUDIES else lambda model: FUNCTIONS[name](model, "Hello")
-    with pytest.raises(UsageError, match=r"hears speech: give --audio FILE\.wav"):
+    with pytest.raises(UsageError, match=r"reads speech: give --audio FILE\.wav"):
         ask(model)
 
 

@@ -61,3 +61,23 @@ def test_they_are_not_written(place: Path) -> None:
     ]
     assert files
     assert {str(path): lines for path in files if (lines := found(path.read_text("utf-8")))} == {}
+
+
+ARROWS = {
+    "routes.js": "way.to)} → ${named(way.from)}",  # from the token above, which attends
+    "main.js": "cell.from)} → ${isolated(cell.to)}",
+    "layer_lines.js": "told(rows, row))} → ${isolated(told(columns, column))}",
+    "head_card.js": "queries[text][query].trim()} → ",
+}
+"""How scripts of pages write a link; rows of maps are queries, their columns keys."""
+
+
+def test_arrows_of_all_pages_lead_from_the_token_that_attends() -> None:
+    lines = {
+        (path.name, line)
+        for path in (ROOT / "src/headlight/views/script").glob("*.js")
+        for line in path.read_text("utf-8").splitlines()
+        if "→" in line
+    }
+    assert {name for name, _ in lines} == {*ARROWS}
+    assert [line for name, line in lines if ARROWS[name] not in line] == []

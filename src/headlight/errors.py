@@ -47,10 +47,14 @@ class HeadlightError(Exception):
 
     exit_code = 1
 
+    def marked(self) -> str:
+        """Return the sentence as it was made, with marks around settings."""
+        return super().__str__()
+
     @property
     def settings(self) -> tuple[str, ...]:
         """The names of the settings that the sentence speaks of, in their order."""
-        return tuple(each.partition("=")[0] for each in super().__str__().split(_MARK)[1::2])
+        return tuple(each.partition("=")[0] for each in self.marked().split(_MARK)[1::2])
 
     def __str__(self) -> str:
         """Return the sentence with settings as arguments: ``kind='decoder'``."""
@@ -62,7 +66,7 @@ class HeadlightError(Exception):
         Args:
             option: makes the option of the name of a setting; None for an argument of Python.
         """
-        parts = super().__str__().split(_MARK)
+        parts = self.marked().split(_MARK)
         parts[1::2] = [_written(each, option(each.partition("=")[0])) for each in parts[1::2]]
         return "".join(parts)
 

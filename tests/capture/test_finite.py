@@ -64,7 +64,7 @@ def test_a_study_of_a_model_that_overflows_says_at_which_layer_and_text(name: st
         study.run([*TEXTS, BAD], found, settings, progress=False, **given)
     message = str(refused.value)
     assert re.match(r"text 5: .* (encoder layer 1|after 2 layers) is not finite", message)
-    assert message.endswith("load the model in bfloat16 or float32 (--dtype).")
+    assert message.endswith("load the model in bfloat16 or float32 (dtype=).")
     study.run(TEXTS, overflowing(model_for(name)), settings, progress=False, **given)
 
 

@@ -108,7 +108,7 @@ def test_a_model_without_a_tokenizer_is_loaded(folder: Path) -> None:
     model = load_model(folder, device="cpu")
     assert model.tokenizer is None
     assert len(model.sites) == 2
-    wanted = f"{folder} has no tokenizer, and probes read text; name one with --tokenizer (tok"
+    wanted = f"{folder} has no tokenizer, and probes read text; name one with tokenizer=."
     with pytest.raises(UsageError, match=f"^{re.escape(wanted)}"):
         model.require_tokenizer("probes read text")
 

@@ -51,8 +51,8 @@ def test_a_table_names_sounds_as_seen_from_itself(tmp_path: Path, suffix: str) -
 @pytest.mark.parametrize(
     ("name", "content", "sentence"),
     [
-        ("a.txt", None, r"a\.wav has no transcript; write what is said into a\.txt beside it"),
-        ("a.txt", " \n", r"a\.txt is empty; write what is said in a\.wav"),
+        ("a.txt", None, r"a\.wav has no transcript; write the words into a\.txt beside it"),
+        ("a.txt", " \n", r"a\.txt is empty; write the words of a\.wav"),
         ("a.times", "The 0 0.1\n", r"word 2 is 'the end', and in the transcript it is 'cat'"),
         ("a.times", "The 0\n", "a line is a word, its beginning and its end in seconds"),
         ("a.times", "The 0 0.1\ncat 0.3 0.2\nsat. 0.3 0.4\n", "'cat' lasts from 0.3 to 0.2"),

@@ -189,7 +189,7 @@ def test_what_is_too_long_is_left_out_and_counted(
 
 def test_mistakes_are_one_sentence(model: Model, folder: Path, tmp_path: Path) -> None:
     for study, source, options, sentence in (
-        (headlight.survey, None, {}, "hears speech, of which there is no sample"),
+        (headlight.survey, None, {}, "reads speech, for which there is no sample"),
         (headlight.survey, folder, {"pairs": True}, "recordings are no texts; leave out pairs"),
         (headlight.alignment, folder, {"gold": "x"}, "recordings are no translations; leave out"),
         (headlight.alignment, folder, {"swap": True}, "leave out swap and prefix"),

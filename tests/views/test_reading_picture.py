@@ -87,7 +87,7 @@ def test_tokens_are_texts_and_no_markup():
         ((0,), "weight is of single heads; name the head of layer 0"),
         ((0, 0, "entropy"), "entropy is no measure of pairs of tokens"),
         ((0, 0, "gradient"), "gradient is not in this reading"),
-        (([], 0), "nothing is asked for"),
+        (([], 0), "nothing is selected"),
         (([0, 1] * 8, [0, 1, 2, 3]), "64 maps"),
     ],
 )

@@ -277,6 +277,6 @@ def check_attribution(attribution: AttributionSettings | None, measures: tuple[s
     """
     if attribution is not None and ATTRIBUTION not in measures:
         raise UsageError(
-            "it is said how contributions are computed, and they are not asked for; add "
+            "settings of contributions have no effect without them; add "
             f"attribution to {setting('measures')}."
         )

@@ -363,7 +363,7 @@ def _clear(output: OutputFolder, holds: tuple[str, ...], writes: tuple[str, ...]
     folder = output.place
     if workers_at(folder):
         raise RunError(
-            f"other processes are at work in {folder}; wait for them, or choose another folder "
+            f"other processes work in {folder}; wait for them, or choose another folder "
             f"with {setting('out=')}."
         )
     output.claim(writes)  # refuses what no run wrote

@@ -176,7 +176,7 @@ def _check_sound(source: TextSource, model: CapturedModel, settings: TextSetting
         return
     if source is None:
         raise UsageError(
-            f"{model.name} hears speech, of which there is no sample; give a folder of WAV files, "
+            f"{model.name} reads speech, for which there is no sample; give a folder of WAV files, "
             "each with its transcript in a .txt file of the same name."
         )
     if settings.pairs or settings.format is not None:

@@ -36,7 +36,8 @@ class NotFiniteError(CaptureError):
         super().__init__(what, dtype, row)
         self.what, self.dtype, self.row = what, dtype, row
 
-    def __str__(self) -> str:
+    def marked(self) -> str:
+        """Return the sentence, about the sequence by its number."""
         return self.of(f"sequence {self.row + 1} of the batch")
 
     def of(self, text: str) -> str:

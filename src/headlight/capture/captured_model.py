@@ -52,7 +52,7 @@ from headlight.vocabulary import MODEL_LABEL, Kind, base_name
 
 # Not Self, which the checker of types at run time knows in classes that it decorates as a whole.
 _Model = TypeVar("_Model", bound="CapturedModel")
-NO_LAYER = "no layer is asked for; name at least one, or leave layers out for all."
+NO_LAYER = "no layer is selected; name at least one, or leave layers out for all."
 VERIFIED = 128
 """Tokens of the example on which a model is verified: all layers of it are held at once, which for
 512 tokens of SmolLM2 were 920 MB, more than the rest of a survey."""

@@ -47,8 +47,8 @@ class Listener:
         frames = getattr(network.config, "max_source_positions", None)
         if not samples or not frames:
             raise UsageError(
-                f"{name} hears no window of fixed length, and only such models of speech are read; "
-                "give one that does, such as Whisper."
+                f"{name} has no audio window of fixed length, which models of speech need here; "
+                "choose one such as Whisper."
             )
         rate = int(extractor.sampling_rate)
         return cls(network, extractor, Hearing(rate, samples / rate, int(frames)))

@@ -90,7 +90,7 @@ def require_reader(model: CapturedModel) -> None:
     """
     if model.hears:
         raise UsageError(
-            f"{model.name} hears speech: give --audio FILE.wav (audio=) to `headlight read`; the "
+            f"{model.name} reads speech: give --audio FILE.wav (audio=) to `headlight read`; the "
             "text is its transcript."
         )
     needed = model.inputs_beside_text

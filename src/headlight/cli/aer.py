@@ -110,7 +110,7 @@ def aer(
     Links have a line for each sentence of the gold, such as 0-0 1-2 2-1. AER is 0 at best.
     """
     if (symmetrize is None) != (reverse is None):
-        raise UsageError("--symmetrize and --reverse go together; give both, or neither.")
+        raise UsageError("--symmetrize and --reverse need each other; give both, or neither.")
     if gold == STANDARD_INPUT:
         raise UsageError("only LINKS are read from standard input; name the file of the gold.")
 

@@ -302,7 +302,7 @@ def _attribution(measure: str, settings: ReadingSettings) -> AttributionSettings
         return settings.attribution or True
     if settings.attribution is not None:
         raise UsageError(
-            "it is said how contributions are computed, and they are not shown; choose --measure "
+            "settings of contributions have no effect unless they are shown; choose --measure "
             "attribution."
         )
     return False

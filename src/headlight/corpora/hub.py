@@ -224,7 +224,7 @@ def _states(source: str) -> Iterator[list[Any]]:
         try:
             yield [storable(file), *_state(file)]
         except Exception as error:  # every driver raises errors of its own
-            raise CorpusError(f"{storable(file)} cannot be looked at: {error}.") from error
+            raise CorpusError(f"{storable(file)} cannot be inspected: {error}.") from error
 
 
 def _state(file: Location) -> list[Any]:

@@ -168,12 +168,12 @@ def _beside(sound: Location) -> Recording:
     name, transcript = storable(sound), sound.with_suffix(TRANSCRIPT)
     if not transcript.exists():
         raise CorpusError(
-            f"{name} has no transcript; write what is said into {transcript.name} beside it, or "
+            f"{name} has no transcript; write the words into {transcript.name} beside it, or "
             "leave the recording out."
         )
     text = " ".join(_words_of(transcript))
     if not text:
-        raise CorpusError(f"{storable(transcript)} is empty; write what is said in {sound.name}.")
+        raise CorpusError(f"{storable(transcript)} is empty; write the words of {sound.name}.")
     times = sound.with_suffix(TIMES)
     return Recording(name, sound, text, _times(times, text) if times.exists() else None)
 

@@ -273,5 +273,5 @@ def _transcript(model: CapturedModel, example: EncodedSpeech) -> str:
         (ids,) = network.generate(features)
     heard = str(tokenizer.decode(ids, skip_special_tokens=True)).strip()
     if not heard:
-        raise UsageError("the model hears no words in the recording; give the text.")
+        raise UsageError("the model recognizes no words in the recording; give the text.")
     return heard

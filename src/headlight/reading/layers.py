@@ -60,7 +60,7 @@ def _chosen(what: str, asked: Sequence[int] | None, there: int) -> list[int]:
     chosen = sorted(set(asked))
     wrong = [number for number in chosen if not 0 <= number < there]
     if wrong or not chosen:
-        which = f"there is no {what} {wrong[0]}" if wrong else f"no {what} is asked for"
+        which = f"there is no {what} {wrong[0]}" if wrong else f"no {what} is selected"
         raise UsageError(f"{which}; choose from 0 to {there - 1}, or leave them out for all.")
     return chosen
 

@@ -121,7 +121,7 @@ def target_of(model: CapturedModel, word: str, place: Place, text: str) -> Targe
         return _class_of(model, word)
     tokenizer: Any = model.require_tokenizer("a word is looked up in its vocabulary")
     if not word:
-        raise UsageError("the word that is asked for is empty; write one.")
+        raise UsageError("the target word is empty; write one.")
     pieces = _pieces(tokenizer, word, place, text)
     names = tokenizer.convert_ids_to_tokens(pieces)
     unknown = getattr(tokenizer, "unk_token_id", None)

@@ -243,7 +243,7 @@ def check_unlocked(folder: Location) -> None:
     except Timeout:
         raise RunError(
             f"{folder} is in use by a run without workers (process {_owner(folder)}); wait for it, "
-            "or stop it and come again."
+            "or stop it and try again."
         ) from None
     except OSError as problem:
         raise RunError(f"{folder} cannot be used: {files.reason(problem)}.") from problem

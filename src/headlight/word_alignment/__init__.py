@@ -195,7 +195,7 @@ class AlignerSettings(LinkSettings):
         if measure != "similarity" and said:
             raise UsageError(
                 f"the extraction of links is of similarities, and {name} is a translation model, "
-                f"which is asked for {measure}; leave it out, or choose the measure similarity."
+                f"with the measure {measure}; leave it out, or choose the measure similarity."
             )
         return self.replace(measure=measure)
 

@@ -312,8 +312,8 @@ def _chosen_heads(
         place = (int(match[1]), int(match[2])) if match else (-1, -1)
         if place not in there:
             raise UsageError(
-                f"there is no head {name!r} among those of cross-attention that are looked at; "
-                "write L2H5 for head 5 of layer 2, counted from 0."
+                f"there is no head {name!r} among those of cross-attention under study; write L2H5 "
+                "for head 5 of layer 2, counted from 0."
             )
         found.append(place)
     return found

@@ -63,7 +63,7 @@ def reading_picture(
         for row in rows
     ]
     if not chosen:
-        raise UsageError("nothing is asked for; name at least one layer, head and measure.")
+        raise UsageError("nothing is selected; name at least one layer, head and measure.")
     if len(chosen) > MOST:
         raise UsageError(
             f"these are {len(chosen)} maps, and a picture of more than {MOST} cannot be read; "

@@ -59,7 +59,7 @@ export function scatter(root, all, choose) {
       parts.push(drawn("text", { x: right(atX), y: HIGH - BELOW + 22, "text-anchor": "middle" }, said(atX, x.unit)));
       parts.push(drawn("text", { x: LEFT - 12, y: top(atY) + 4, "text-anchor": "end" }, said(atY, y.unit)));
     }
-    parts.push(drawn("text", { x: WIDE - EDGE, y: HIGH - 4, "text-anchor": "end" }, `${x.label} →`));
+    parts.push(drawn("text", { x: WIDE - EDGE, y: HIGH - 4, "text-anchor": "end" }, x.label));
     all.names.forEach((name, index) => {
       if (x.values[index] === null || y.values[index] === null) return;
       // Layers run from light to dark, none so light that it is not seen.

@@ -345,7 +345,7 @@ class Paper:
             if name not in known:
                 raise UnknownNameError(f"exhibit of {self.name}", name, known)
         if not names:
-            raise UsageError(f"no exhibit is asked for; name at least one with {setting('only=')}.")
+            raise UsageError(f"no exhibit is selected; name at least one with {setting('only=')}.")
         return [each for each in self.exhibits if each.name in names]
 
 

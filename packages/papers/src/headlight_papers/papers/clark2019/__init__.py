@@ -45,5 +45,5 @@ class Settings(TextPaperSettings):
             require_choice("measure", measure, Measure)
         if not self.measures:
             raise UsageError(
-                f"no measure is asked for; name at least one with {setting('measures=')}."
+                f"no measure is selected; name at least one with {setting('measures=')}."
             )
