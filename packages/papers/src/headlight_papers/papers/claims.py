@@ -85,10 +85,10 @@ def _measured(values: ArrayLike) -> np.ndarray:
 def within(
     number: Estimate | float,
     *,
-    least: float = -inf,
-    most: float = inf,
-    above: float = -inf,
-    below: float = inf,
+    least: int | float = -inf,
+    most: int | float = inf,
+    above: int | float = -inf,
+    below: int | float = inf,
 ) -> Answer:
     """Return whether a number lies within the bounds of a rule, to judge by its interval.
 

@@ -124,7 +124,7 @@ RULES = (
         f"for the BiLSTM on every set {BOTH}",
         _gains("lstm"),
         lambda lstm, _: _least(lstm),
-        {"above": 0},
+        {"above": 0.0},
     ),
     SetRule(
         "3. Not so where words are encoded one by one",
@@ -132,7 +132,7 @@ RULES = (
         "of attention on the same texts; numbers are the smaller difference",
         _gains("average"),
         lambda _, average: _least(average),
-        {"most": 0},
+        {"most": 0.0},
         one=True,
     ),
     SetRule(
@@ -141,7 +141,7 @@ RULES = (
         "every set",
         lambda frames, title: [mean_of(between(frames, title, "lstm"))],
         lambda lstm, average: average.attention_left_out.mean - lstm.attention_left_out.mean,
-        {"above": 0},
+        {"above": 0.0},
     ),
     SetRule(
         "5. Other attention gives the same predictions",
@@ -162,7 +162,7 @@ RULES = (
         f"for the Transformer on every set {BOTH}",
         _gains("transformer"),
         NOT_ASKED,
-        {"above": 0},
+        {"above": 0.0},
     ),
 )
 """Sections 4.1 (1 to 4, with Figures 3 to 5) and 4.2 (5 and 6); the last is ours."""
