@@ -92,9 +92,8 @@ def test_layers_are_chosen_by_either_number(headlight: Any, folder: Path, tmp_pa
 @pytest.mark.parametrize(
     ("layers", "sentence"),
     [
-        ("model:2", "layer 2 of hybrid has no decoder attention that is read; those that have are "
-         "3, 7 of the model"),
-        ("model:3-5", "layer 4 of hybrid"),
+        ("model:2", "no decoder attention that is read; those that have are 3, 7 of the model"),
+        ("model:3-5", "error: layer 4 of"),
         ("model:", "'' is no number"),
         ("model:L3H1", "head 1 of layer 3"),
         ("model:9", "no layer 9"),
