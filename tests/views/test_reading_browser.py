@@ -476,7 +476,8 @@ def test_tokens_of_a_chat_say_whose_they_are(show):
     reading = reading.assign_coords(key_segment=("key", names), query_segment=("query", names))
     shown = show(reading, "#h=1-2&m=weight&q=2")
     segments = shown.page.locator("#text [data-segment]")
-    assert [each.get_attribute("data-segment") for each in segments.all()] == ["user", "assistant"]
+    runs = [each.get_attribute("data-segment") for each in segments.all()]
+    assert runs == ["template", "user", "assistant", "template"]
     row = reading["weight"].values[1, 2, 2]
     told = dict(re.findall(r"(\w+) ([\d.]+)%", shown.text("#by-segment")))
     for name in ("template", "user", "assistant"):
