@@ -38,10 +38,9 @@ The **header** is JSON::
                   the second; those above are of the first
 
 In a **view of two readings** the layers, heads and tokens are those of both. ``queries`` and
-``keys`` have a list ``of``: ``both``, ``first`` or ``second`` for each token; where a token of the
-second takes the place of another, ``others`` and ``otherTexts`` are those of the second. A measure
-of the second has the name ``MEASURE-second``. ``MEASURE-difference`` is the second less the first,
-where the models have the same shape: ``less`` names the two, and it has no blobs but pictures. The
+``keys`` have a list ``of``: ``both``, ``first`` or ``second`` for each token. A measure of the
+second has the name ``MEASURE-second``. ``MEASURE-difference`` is the second less the first, where
+the models have the same shape: ``less`` names the two, and it has no blobs but pictures. The
 statistic ``apart`` is Σ|b − a| / Σ(|a| + |b|) over the cells that both have.
 
 A **blob** has a name, ``KIND/MEASURE/LAYER/PART``, and is deflated by gzip. Numbers are
@@ -620,9 +619,6 @@ def _unpacked(
         if many in positions
     }
     coordinates["layer"] = part["layers"]
-    for side, positions in (("query", part["queries"]), ("key", part["keys"])):
-        if end and "others" in positions:
-            coordinates[f"{side}_token"] = (side, positions["others"])
     whole = xr.Dataset(found, coords=coordinates)
     return _one_of_two(whole, part, end) if "of" in part["queries"] else whole
 

@@ -1,9 +1,7 @@
 """Two readings as one view: the tokens of both in one order, the numbers of both side by side.
 
 Words are matched as the lines of two files are: those that both texts have stand once, and those
-that only one has stand where it has them. Where as many words of as many pieces take the place of
-others, each shares its row and column with the one that it replaces. A reading has nothing (NaN) at
-tokens of the other alone.
+that only one has stand where it has them. A reading has nothing (NaN) at tokens of the other alone.
 """
 
 from collections.abc import Mapping, Sequence
@@ -79,10 +77,10 @@ def _matched(first: xr.Dataset, second: xr.Dataset) -> Matched:
     sizes = [max(each.get(layer, 0) for each in heads) for layer in layers]
     places = {side: _places(first, second, side) for side in ("query", "key")}
     laid = [_laid(part, at, places, layers, max(sizes)) for at, part in enumerate((first, second))]
-    coordinates = [_tokens((first, second), places, at) for at in range(2)]
+    coordinates = _tokens((first, second), places)
     return Matched(
-        first=laid[0].assign_coords(coordinates[0]),
-        second=laid[1].assign_coords(coordinates[1]),
+        first=laid[0].assign_coords(coordinates),
+        second=laid[1].assign_coords(coordinates),
         alone=(first, second),
         sides={side: [_side_of(each) for each in pairs] for side, pairs in places.items()},
         heads=sizes,
@@ -111,22 +109,13 @@ def _places(first: xr.Dataset, second: xr.Dataset, side: str) -> list[Pair]:
     matcher = SequenceMatcher(None, [w for w, _ in one], [w for w, _ in other], autojunk=False)
     found: list[Pair] = []
     for what, i, j, k, n in matcher.get_opcodes():
-        before = [places for _, places in one[i:j]]
-        after = [places for _, places in other[k:n]]
-        if what in ("equal", "replace") and len(before) == len(after):
-            for own, others in zip(before, after, strict=True):
-                found += _beside(own, others)
+        before = [at for _, places in one[i:j] for at in places]
+        after = [at for _, places in other[k:n] for at in places]
+        if what == "equal":
+            found += zip(before, after, strict=True)
         else:
-            found += [(at, -1) for places in before for at in places]
-            found += [(-1, at) for places in after for at in places]
+            found += [(at, -1) for at in before] + [(-1, at) for at in after]
     return found
-
-
-def _beside(own: Sequence[int], others: Sequence[int]) -> list[Pair]:
-    """Return the places of one word that takes the place of another; apart, if it is longer."""
-    if len(own) == len(others):
-        return list(zip(own, others, strict=True))
-    return [(at, -1) for at in own] + [(-1, at) for at in others]
 
 
 def _words(part: xr.Dataset, side: str) -> list[tuple[tuple[str, ...], list[int]]]:
@@ -159,22 +148,17 @@ def _laid(
 
 
 def _tokens(
-    parts: tuple[xr.Dataset, xr.Dataset], places: Mapping[str, Sequence[Pair]], own: int
+    parts: tuple[xr.Dataset, xr.Dataset], places: Mapping[str, Sequence[Pair]]
 ) -> dict[str, Any]:
-    """The coordinates of the tokens of both, as one of them has them; words are renumbered."""
+    """The coordinates of the tokens of both; words are renumbered."""
     found: dict[str, Any] = {}
     for side, pairs in places.items():
-        of = [own if pair[own] >= 0 else 1 - own for pair in pairs]
-        owner = [(parts[which], pair[which]) for which, pair in zip(of, pairs, strict=True)]
+        owner = [(parts[0], one) if one >= 0 else (parts[1], other) for one, other in pairs]
         with_segments = all(f"{side}_segment" in part.coords for part in parts)
         for name in ("token", "category", *(["segment"] if with_segments else [])):
             values = [part[f"{side}_{name}"].values[at] for part, at in owner]
             found[f"{side}_{name}"] = (side, [_plain(name, value) for value in values])
-        firsts = [0 if pair[0] >= 0 else 1 for pair in pairs]  # one numbering for both
-        words = [
-            (which == 0, int(parts[which][f"{side}_word"].values[pair[which]]))
-            for which, pair in zip(firsts, pairs, strict=True)
-        ]
+        words = [(part is parts[0], int(part[f"{side}_word"].values[at])) for part, at in owner]
         found[f"{side}_word"] = (side, numbered(words))
     return found
 
@@ -220,7 +204,7 @@ def header_of_both(
     apart = {name: _apart(pair, name) for name in pair.names} if pair.same_shape else {}
     opens = _opens(pair, apart["weight"]) if "weight" in apart else {}
     sides = {
-        many: {**first[many], **_substituted(first[many], second[many]), "of": pair.sides[one]}
+        many: {**first[many], "of": pair.sides[one]}
         for one, many in (("query", "queries"), ("key", "keys"))
     }
     return {
@@ -230,13 +214,6 @@ def header_of_both(
         **opens,
         "statistics": [*_statistics(pair), *_apart_row(apart, pair.heads)],
     }
-
-
-def _substituted(one: Mapping[str, Any], other: Mapping[str, Any]) -> dict[str, Any]:
-    """Return the tokens of the second reading, and their texts, where some take others' places."""
-    if one["tokens"] == other["tokens"]:
-        return {}
-    return {"others": other["tokens"], "otherTexts": other["texts"]}
 
 
 def _renamed(about: Mapping[str, Any]) -> dict[str, Any]:

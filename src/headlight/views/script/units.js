@@ -16,8 +16,7 @@ export const isolated = (token) => `\u2068${token}\u2069`;
 
 /** @returns {Unit[]} */
 function unitsOf(side) {
-  const { tokens, texts, marks, words, of, times, others, otherTexts } = side;
-  const joined = (unit, list) => unit.places.map((place, at) => (at && marks[place] === " " ? " " : "") + list[place]).join("");
+  const { tokens, texts, marks, words, of, times } = side;
   const special = (place) => isSpecial(state.kind, side, place);
   const found = [];
   tokens.forEach((token, place) => {
@@ -28,13 +27,8 @@ function unitsOf(side) {
   });
   for (const unit of found) {
     unit.mark = marks[unit.places[0]];
-    unit.text = joined(unit, texts);
+    unit.text = unit.places.map((place, at) => (at && marks[place] === " " ? " " : "") + texts[place]).join("");
     unit.raw = unit.places.map((place) => tokens[place]).join(" ");
-    // A word of the second text that takes the place of one of the first shares its row and column.
-    if (others && unit.places.some((place) => others[place] !== tokens[place])) {
-      unit.text = `${unit.text} / ${joined(unit, otherTexts)}`;
-      unit.raw = `${unit.raw} / ${unit.places.map((place) => others[place]).join(" ")}`;
-    }
   }
   return found;
 }
