@@ -290,6 +290,26 @@ def tour_faithfulness() -> Any:
     return result.headlight.plot("curves")
 
 
+CHAT = (
+    {"role": "user", "content": "My sister Anna lives in Oslo. What is the capital of France?"},
+    {"role": "assistant", "content": "The capital of France is Paris."},
+    {"role": "user", "content": "And where does my sister live?"},
+)
+
+
+def chats() -> Any:
+    """The shares of the segments of a chat: of the tokens, of the weight, and of the norm."""
+    data = pretrained("smollm2").read(list(CHAT)).dataset
+    segments = data["key_segment"].values
+    rows = []
+    for name in dict.fromkeys(segments):
+        numbers = data["head_number"].sel(statistic=name)
+        shares = {by: float(numbers.sel(measure=by).mean()) for by in ("weight", "norm")}
+        marks = [Mark(by, share) for by, share in shares.items()]
+        rows.append(BarRow(name, [Mark("tokens", float((segments == name).mean())), *marks]))
+    return bars(rows, x_label="mean share of a row, over all heads", percent=True)
+
+
 def embedded_translator() -> Any:
     """Cross-attention of one layer: weight, and the length of what is moved."""
     model = headlight.load(EMBEDDED_TRANSLATOR)
@@ -416,6 +436,7 @@ DRAWN: Mapping[str, Callable[[], Any]] = {
     each.__name__: each
     for each in (
         benchmarks,
+        chats,
         clusters,
         concepts,
         corpora,

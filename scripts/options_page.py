@@ -91,7 +91,7 @@ def is_option(parameter: Any) -> bool:
 def flags(option: Any) -> Iterable[str]:
     """As they are typed, with the values that there are."""
     names = sorted([*option.opts, *option.secondary_opts], key=lambda name: -len(name))
-    chosen = [name for name in names if not name.startswith("--no-")]
+    chosen = [name for name in names if name in option.opts]
     values = get_args(option.type_descriptor.annotation)
     if all(isinstance(each, str) for each in values):
         chosen[0] += f" {'|'.join(values)}".rstrip().replace("|", "\\|")

@@ -20,6 +20,7 @@ from headlight.findings.what_was_read import notes_of_reading, what_was_read
 from headlight.reading.model import Model
 from headlight.reading.what_if import FUNCTIONS
 from headlight.result import load
+from headlight.serve.functions import FUNCTIONS as FUNCTIONS_OF_APP, Workspace
 from headlight.views.reading.page import parse_page
 from studies.command import Command
 
@@ -207,6 +208,31 @@ def test_refusals_of_commands(
         arguments = (*arguments, "--chat", str(path))
     assert part in headlight.refused(command, *arguments, code=2)
     assert "cannot be read" in headlight.refused(command, "--chat", tmp_path / "no.json", code=2)
+
+
+@pytest.mark.parametrize("sent", [CHAT, json.dumps(CHAT), json.dumps({"messages": CHAT}, indent=1)])
+def test_the_app_reads_messages(model: Model, sent: Any) -> None:
+    workspace = Workspace(model, longest=100)
+    name = FUNCTIONS_OF_APP["read"](workspace, {"text": sent}, lambda *_: None)["reading"]
+    data = workspace.readings[name].dataset
+    assert {*data["key_segment"].values} == {*SEGMENT_TARGETS}
+    told = FUNCTIONS_OF_APP["predict"](workspace, {"text": sent}, lambda *_: None)
+    assert told["text"].endswith(f"{END}assistant\n")
+    with pytest.raises(UsageError, match=r"has \d+ tokens, and this app takes 10"):
+        FUNCTIONS_OF_APP["read"](Workspace(model, longest=10), {"text": sent}, lambda *_: None)
+
+
+@pytest.mark.parametrize(
+    ("sent", "part"),
+    [
+        ("\n".join([json.dumps(CHAT)] * 2), "no JSON of one chat"),
+        ([{"role": "tool", "content": "a"}], "has the role 'tool'"),
+        ([], "the text is empty"),
+    ],
+)
+def test_the_app_refuses_other_messages(model: Model, sent: Any, part: str) -> None:
+    with pytest.raises(UsageError, match=part):
+        FUNCTIONS_OF_APP["read"](Workspace(model, longest=100), {"text": sent}, lambda *_: None)
 
 
 def test_a_chat_is_no_transcript(model: Model) -> None:

@@ -242,12 +242,12 @@ def test_a_chat_in_the_place_of_a_text_is_refused(tmp_path: Path, rows: list[Any
 
 
 def test_a_list_of_chats_is_a_corpus() -> None:
-    (document,) = open_corpus([CHAT])  # type: ignore[list-item]
+    (document,) = open_corpus([CHAT])
     assert document.chat == Chat.of(CHAT)
     with pytest.raises(CorpusError, match=r"text 0: .*from Python as a list of messages each"):
-        list(open_corpus(CHAT))  # type: ignore[arg-type]
+        list(open_corpus(CHAT))
 
 
 def test_chats_are_no_paragraphs(tmp_path: Path) -> None:
     with pytest.raises(CorpusError, match=r"text 0: here is a chat, .*without pairs"):
-        _survey([CHAT], _load(), pairs=True, out=tmp_path / "run")
+        _survey([CHAT], model=_load(), pairs=True, out=str(tmp_path / "run"))

@@ -1,1 +1,225 @@
-""""""
+"""Chats: messages with roles, checked."""
+
+import json
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
+from typing import Any
+
+from headlight.errors import UsageError
+from headlight.vocabulary import ROLES
+
+BEYOND_TEXT = (
+    "tool_calls",
+    "function_call",
+    "tool_call_id",
+    "reasoning_content",
+    "thinking",
+    "tools",
+    "functions",
+    "documents",
+)
+"""What a message or a chat may hold beside texts, and is not read."""
+
+BETWEEN = "\n\n"
+"""What separates messages that are read without a template."""
+
+
+@dataclass(frozen=True, slots=True)
+class Chat:
+    """Messages of a chat, which a model reads as the template of its tokenizer writes them.
+
+    Attributes:
+        messages: Objects with a ``role`` of `headlight.vocabulary.ROLES` and a ``content``, in
+            their order; what else they hold is for the template.
+        template: Whether they are written by the template; else their contents follow each other,
+            with a blank line between.
+        answer: Whether the beginning of an answer follows, as the template writes it; None where
+            that is so if the model is to predict, and the last message is not the assistant's.
+    """
+
+    messages: tuple[Mapping[str, Any], ...]
+    template: bool = True
+    answer: bool | None = None
+
+    @classmethod
+    def of(cls, value: object, *, system: str | None = None, template: bool = True) -> "Chat":
+        """Return the chat that a list of messages is, or an object with ``messages``.
+
+        Args:
+            value: The messages.
+            system: Text of a system message; it takes the place of the chat's own.
+            template: See `Chat`.
+
+        Raises:
+            UsageError: The messages are none, or one has an unknown role, or no text alone.
+        """
+        items = value
+        if isinstance(value, Mapping):
+            _refuse_beyond_text(value, "the chat")
+            items = value.get("messages", [value])
+        if not isinstance(items, list | tuple) or not items:
+            raise UsageError(
+                "a chat is a list of messages, each an object with a role and a content, or an "
+                'object {"messages": [...]}; give one.'
+            )
+        messages = [_message(item, number) for number, item in enumerate(items, 1)]
+        if system is not None:
+            messages = [each for each in messages if each["role"] != "system"]
+            messages.insert(0, {"role": "system", "content": _characters(system, "--system")})
+        if not any(each["content"].strip() for each in messages):
+            raise UsageError("all messages of the chat are empty; write at least one word.")
+        return cls(tuple(messages), template)
+
+    @classmethod
+    def of_json(cls, text: str) -> "Chat":
+        """Return the chat that `as_json` has written."""
+        kept = json.loads(text)
+        return replace(cls.of(kept["messages"]), template=kept["template"], answer=kept["answer"])
+
+    def as_json(self) -> str:
+        """Return all that the chat is, as JSON."""
+        messages = [dict(each) for each in self.messages]
+        whole = {"messages": messages, "template": self.template, "answer": self.answer}
+        return json.dumps(whole, ensure_ascii=False, default=str)
+
+    @property
+    def contents(self) -> list[str]:
+        """The texts of the messages."""
+        return [each["content"] for each in self.messages]
+
+    def with_contents(self, contents: Sequence[str]) -> list[dict[str, Any]]:
+        """Return the messages with other texts."""
+        pairs = zip(self.messages, contents, strict=True)
+        return [{**each, "content": content} for each, content in pairs]
+
+
+Messages = Sequence[Mapping[str, Any]] | Mapping[str, Any]
+"""Messages, or an object that holds them as ``messages``."""
+
+Readable = str | Chat | Messages
+"""One text that a model reads."""
+
+
+def as_read(text: object, *, predicts: bool = False) -> Any:
+    """Return messages as a `Chat` that says whether an answer begins; of all else the very object.
+
+    Args:
+        text: What a model is to read: a text, a chat, or its messages.
+        predicts: Whether the model is to predict how it goes on.
+
+    Raises:
+        UsageError: The messages cannot be read.
+    """
+    if not isinstance(text, Chat):
+        if isinstance(text, str) or not holds_chat(text):
+            return text
+        text = Chat.of(text)
+    if text.answer is not None:
+        return text
+    answers = text.messages[-1]["role"] == "assistant"
+    return replace(text, answer=predicts and text.template and not answers)
+
+
+def holds_chat(value: object) -> bool:
+    """Return whether a value, or what it is as JSON, is messages of a chat.
+
+    These are objects with a role and a content.  Of a text of several lines the first counts as
+    well, as lines of JSON are a chat each.
+    """
+    if isinstance(value, str):
+        return any(holds_chat(_json(part)) for part in (value, value.lstrip().partition("\n")[0]))
+    return is_chat(value) or (isinstance(value, Mapping) and {"role", "content"} <= value.keys())
+
+
+def is_chat(value: object) -> bool:
+    """Return whether a value is a chat, a list of objects with roles, or an object that has one."""
+    if isinstance(value, Mapping):
+        value = value.get("messages")
+    if isinstance(value, Chat):
+        return True
+    items = value if isinstance(value, list | tuple) else ()
+    with_roles = all(isinstance(item, Mapping) and "role" in item for item in items)
+    return bool(items) and with_roles and any("content" in item for item in items)
+
+
+def _message(item: object, number: int) -> dict[str, Any]:
+    """Return a message whose content is one text.
+
+    Raises:
+        UsageError: It is none.
+    """
+    place = f"message {number}"
+    if not isinstance(item, Mapping) or "role" not in item:
+        raise UsageError(f"{place} has no role; write {{'role': 'user', 'content': ...}}.")
+    role = item["role"]
+    _refuse_beyond_text(item, place)
+    if role not in ROLES:
+        raise UsageError(
+            f"{place} has the role {role!r}; messages of {', '.join(ROLES)} are read, so leave it "
+            "out."
+        )
+    return {**item, "content": _characters(_content(item.get("content"), place), place)}
+
+
+def _content(content: object, place: str) -> str:
+    """Return the text of a message; of a list of parts that of its only one.
+
+    Raises:
+        UsageError: There is another part, or none.
+    """
+    if isinstance(content, list | tuple):
+        kinds = list(_kinds(content))
+        if kinds != ["text"]:
+            raise UsageError(
+                f"the content of {place} has {len(kinds)} parts ({', '.join(kinds) or 'none'}); "
+                "one text is read, so join texts, and leave pictures and sound out."
+            )
+        content = content[0]["text"]
+    if content is None:
+        raise UsageError(f"{place} has no content; write a string, which may be empty.")
+    if not isinstance(content, str):
+        raise UsageError(
+            f"the content of {place} is {type(content).__name__}, and no text; write a string."
+        )
+    return content
+
+
+def _kinds(parts: Sequence[object]) -> Iterator[str]:
+    for part in parts:
+        if isinstance(part, Mapping):
+            kind = str(part.get("type"))
+            has_text = kind != "text" or isinstance(part.get("text"), str)
+            yield kind if has_text else "text without a string"
+        else:
+            yield type(part).__name__
+
+
+def _refuse_beyond_text(value: Mapping[str, Any], place: str) -> None:
+    for name in BEYOND_TEXT:
+        if value.get(name):
+            raise UsageError(f"{place} has {name!r}, and texts alone are read; leave it out.")
+
+
+def _characters(text: str, place: str) -> str:
+    """Return a text that is valid Unicode.
+
+    Raises:
+        UsageError: It is not.
+    """
+    try:
+        text.encode()
+    except UnicodeEncodeError as problem:
+        raise UsageError(
+            f"{place} holds half of a surrogate pair, which is no character; write it again."
+        ) from problem
+    return text
+
+
+def _json(text: str) -> object:
+    """Return the JSON of a text, if that is a list or an object."""
+    if not text.lstrip().startswith(("[", "{")):
+        return None
+    try:
+        return json.loads(text)
+    except (ValueError, RecursionError):
+        return None

@@ -504,6 +504,38 @@ def test_two_readings_differ_where_tokens_agree(show):
     assert shown.page.locator("#links tbody tr").count() == 20
 
 
+def test_colours_of_differences_reach_to_the_largest(show):
+    first, second = (
+        reading_sample(2, 3, ("[CLS]", "the", noun, "sat", "[SEP]"), 0) for noun in ("cat", "dog")
+    )
+    changed = second["weight"].copy()
+    changed[1, 2, 1, 1:3] += [0.25, -0.25]  # all other heads are the same in both
+    shown = show(first, "#h=1-2&c=common", second=second.assign(weight=changed))
+    top = shown.page.locator("#panels .panel").last.locator(".top").inner_text()
+    assert 0 < float(re.findall(r"[\d.]+", top)[0]) < 60
+    words = shown.page.locator("#text button").all_inner_texts()
+    assert any("cat / dog" in word for word in words)
+    assert shown.page.locator("#text button[data-of]").count() == 0
+
+
+def test_tokens_of_a_chat_say_whose_they_are(show):
+    tokens = ("[CLS]", "the", "cat", "sat", "[SEP]")
+    names = ["template", "user", "user", "assistant", "template"]
+    reading = reading_sample(2, 3, tokens, 0)
+    reading = reading.assign_coords(key_segment=("key", names), query_segment=("query", names))
+    shown = show(reading, "#h=1-2&m=weight&q=2")
+    segments = shown.page.locator("#text [data-segment]")
+    runs = [each.get_attribute("data-segment") for each in segments.all()]
+    assert runs == ["template", "user", "assistant", "template"]
+    row = reading["weight"].values[1, 2, 2]
+    told = dict(re.findall(r"(\w+) ([\d.]+)%", shown.text("#by-segment")))
+    for name in ("template", "user", "assistant"):
+        share = row[np.array(names) == name].sum() / row.sum()
+        assert float(told[name]) == pytest.approx(100 * share, abs=0.6)
+    shown.page.locator("#direction").select_option("to")
+    assert shown.page.locator("#by-segment").is_hidden()
+
+
 def test_a_link_brings_the_state_of_two_readings_back(show):
     address = "#h=1-1&m=norm-second&q=2&k=3&c=own&o=apart&p=norm,norm-second&s=shown"
     shown = show(two()[0], address, second=two()[1])

@@ -22,7 +22,7 @@ from headlight.capture import AttributionSettings, FrozenMap, LayerRecord, Place
 from headlight.capture.captured_model import CapturedModel
 from headlight.capture.one_text import capture_one
 from headlight.capture.residual_stream import ResidualSite, followed, hooked
-from headlight.corpora.text.chats import Readable
+from headlight.chats import Readable
 from headlight.encode import Encoded
 from headlight.errors import UnsupportedModelError
 from headlight.measures import Scores

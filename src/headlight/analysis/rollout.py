@@ -15,7 +15,7 @@ from headlight.capture import AttentionSite, AttributionSettings, CapturedModel,
 from headlight.capture.attribution_run import Run, portions, prepared, refusing, squared_moves
 from headlight.capture.network_slopes import token_parts
 from headlight.capture.one_text import one_text
-from headlight.corpora.text.chats import Readable
+from headlight.chats import Readable
 from headlight.encode import Encoded
 from headlight.errors import UnsupportedModelError, UsageError
 from headlight.settings import require_place

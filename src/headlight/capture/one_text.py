@@ -29,8 +29,8 @@ from headlight.capture.objectives import (
     SequenceToSequence,
 )
 from headlight.capture.record import AttentionSite, LayerRecord
+from headlight.chats import Chat, Readable, as_read
 from headlight.corpora.text import require_text
-from headlight.corpora.text.chats import Chat, Readable, as_read
 from headlight.encode import Encoded, encode_one
 from headlight.errors import CaptureError, CorpusError, MissingHeadError, UsageError, setting
 from headlight.vocabulary import Kinds

@@ -12,7 +12,6 @@ from importlib import import_module
 from types import ModuleType
 from typing import Annotated, Any
 
-from headlight.corpora.text.chats import Readable
 from headlight.settings import AtLeast0, Range, Settings, accepted, default_of
 from headlight.settings.base import AlternativeSettings
 from headlight.settings.flow import AttributionSettings, Slope
@@ -143,7 +142,7 @@ class Question:
         return inspect.Signature(
             [
                 inspect.Parameter("model", beside),
-                inspect.Parameter("text", beside, annotation=Readable),
+                inspect.Parameter("text", beside, annotation=str | Sequence[Mapping[str, Any]]),
                 inspect.Parameter("pair", beside, default=None, annotation=str | None),
                 *(
                     inspect.Parameter(

@@ -11,6 +11,7 @@ from collections.abc import Callable, Mapping
 from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
+from headlight.chats import Chat
 from headlight.corpora.compression import (
     NAMES as SAMPLE_NAMES,
     SAMPLE_LINKS,
@@ -30,7 +31,6 @@ from headlight.corpora.parallel_corpus import PARALLEL_FORMATS, as_sentence_pair
 from headlight.corpora.speech import Recording, holds_recordings, open_recordings
 from headlight.corpora.tagged import TAGGED_FORMATS, TaggedSentence, open_tagged
 from headlight.corpora.text import Document
-from headlight.corpora.text.chats import Chat
 from headlight.corpora.text_corpus import FORMATS, Source, holds_a_text_a_line, open_corpus
 from headlight.corpora.treebank import TREEBANK_FORMATS, open_treebank
 from headlight.corpora.trees import PUNCTUATION_RELATION, ROOT, Sentence

@@ -5,6 +5,7 @@ from contextlib import closing
 from functools import partial
 from itertools import islice
 
+from headlight.chats import Readable
 from headlight.corpora.compression import decompress
 from headlight.corpora.corpus import (
     Corpus,
@@ -144,7 +145,7 @@ def _body(lines: Lines, place: str) -> Iterator[str]:
     )
 
 
-Source = str | Location | Iterable[str]
+Source = str | Location | Iterable[Readable]
 
 PLAIN: dict[str, Callable[[Lines], Iterator[Document]]] = {
     "paragraphs": read_paragraphs,
@@ -266,14 +267,14 @@ def _of_hub(source: str, format: str | None, column: str | None) -> Corpus[Docum
 
 
 def _in_memory(
-    source: Iterable[str] | Corpus[Document], format: str | None, column: str | None
+    source: Iterable[Readable] | Corpus[Document], format: str | None, column: str | None
 ) -> Corpus[Document]:
     if column is not None:
         raise UsageError(f"only tables have columns; leave out the column {column!r}.")
     return corpus_in_memory(source, "text", "strings in memory", format=format, read=_strings)
 
 
-def _strings(source: Iterable[str]) -> Iterator[Document]:
+def _strings(source: Iterable[Readable]) -> Iterator[Document]:
     for index, text in enumerate(source):
         document = document_of_value(f"text {index}", text)
         if document:

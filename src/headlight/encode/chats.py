@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from itertools import accumulate
 from typing import Any
 
-from headlight.corpora.text.chats import BETWEEN, Chat
+from headlight.chats import BETWEEN, Chat
 from headlight.encode.pieces import Pieces, encodings, pieces_of_encoding, special_ids
 from headlight.errors import UsageError
 from headlight.vocabulary import TEMPLATE

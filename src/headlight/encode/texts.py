@@ -6,8 +6,8 @@ from typing import Literal
 
 import numpy as np
 
+from headlight.chats import Chat, as_read
 from headlight.corpora import Document
-from headlight.corpora.text.chats import Chat, as_read
 from headlight.encode.assembly import Assembly
 from headlight.encode.chats import chat_pieces
 from headlight.encode.examples import Counts, Encoded, Examples, Recipe, paragraphs

@@ -24,7 +24,7 @@ from headlight.capture import (
     attention_replaced,
 )
 from headlight.capture.one_text import capture_one, one_text
-from headlight.corpora.text.chats import Readable
+from headlight.chats import Readable
 from headlight.encode import Encoded
 from headlight.encode.batch import Batch
 from headlight.errors import UsageError

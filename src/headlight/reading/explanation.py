@@ -12,7 +12,7 @@ from headlight.capture import AttentionSite, CapturedModel, LayerRecord
 from headlight.capture.decomposition import ScoreParts, SideParts, largest_key, score_parts
 from headlight.capture.one_text import capture_one, one_text
 from headlight.catalogue.questions import ExplanationSettings
-from headlight.corpora.text.chats import Readable
+from headlight.chats import Readable
 from headlight.encode import Encoded
 from headlight.errors import UsageError
 from headlight.reading.routes import TextResult, answers, origin, sides_of

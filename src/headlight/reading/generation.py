@@ -11,9 +11,9 @@ from transformers import DynamicCache
 
 from headlight.capture import AttentionSite, CapturedModel, LayerRecord
 from headlight.capture.one_text import head_of, one_text
+from headlight.chats import Readable, as_read
 from headlight.corpora import Recording
 from headlight.corpora.text import require_text
-from headlight.corpora.text.chats import Readable, as_read
 from headlight.encode import Encoded, EncodedSpeech, recordings
 from headlight.encode.examples import OTHER, Categories
 from headlight.errors import CorpusError, MissingHeadError, UnsupportedModelError, UsageError

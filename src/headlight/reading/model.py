@@ -16,8 +16,8 @@ from headlight.analysis.rollout import subject_of
 from headlight.capture import CapturedModel, Kind, Replacements, attention_replaced, load_model
 from headlight.catalogue import register_measures
 from headlight.catalogue.questions import TextFlowSettings
+from headlight.chats import Readable
 from headlight.corpora import TranslationPair
-from headlight.corpora.text.chats import Readable
 from headlight.errors import UsageError
 from headlight.reading.alternatives import alternatives
 from headlight.reading.explanation import explain

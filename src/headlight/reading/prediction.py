@@ -15,7 +15,7 @@ from headlight.capture.decomposition import Decomposition, Side, decompose
 from headlight.capture.one_text import one_text
 from headlight.capture.residual_stream import hooked
 from headlight.catalogue.questions import PredictionSettings
-from headlight.corpora.text.chats import Readable, as_read
+from headlight.chats import Readable, as_read
 from headlight.encode import Encoded
 from headlight.errors import UnsupportedModelError, UsageError
 from headlight.reading.prediction_targets import Place, Target, place_of, target_of

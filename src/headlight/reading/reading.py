@@ -20,7 +20,7 @@ from headlight.capture import AttentionSite, CapturedModel, LayerRecord
 from headlight.capture.attribution import attribute
 from headlight.capture.captured_model import VERIFIED
 from headlight.capture.one_text import capture_one, one_text
-from headlight.corpora.text.chats import Readable
+from headlight.chats import Readable
 from headlight.encode import Encoded
 from headlight.encode.assembly import Assembly
 from headlight.errors import UsageError

@@ -20,7 +20,7 @@ from headlight.capture import AttentionSite, CapturedModel, LayerRecord, Place, 
 from headlight.capture.one_text import capture_one
 from headlight.capture.residual_stream import followed, hooked
 from headlight.catalogue.questions import QUESTIONS, RouteSettings
-from headlight.corpora.text.chats import Chat, Readable, as_read
+from headlight.chats import Chat, Readable, as_read
 from headlight.encode import Encoded, piece_style, token_names
 from headlight.encode.chats import write_chat
 from headlight.errors import UnknownNameError, UsageError

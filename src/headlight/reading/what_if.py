@@ -17,7 +17,7 @@ from headlight.capture import (
     heads_removed,
 )
 from headlight.capture.one_text import one_text
-from headlight.corpora.text.chats import Chat, Readable, as_read
+from headlight.chats import Chat, Readable, as_read
 from headlight.encode import piece_style
 from headlight.findings import piece_text, pieces_of
 from headlight.measures import kullback_leibler_of_logarithms, total_variation

@@ -11,7 +11,7 @@ from torch import Tensor
 
 from headlight.capture import AttentionSite, CapturedModel, Kind, Replacements
 from headlight.capture.batching import task_of
-from headlight.corpora.text.chats import Readable
+from headlight.chats import Readable
 from headlight.encode import Encoded
 from headlight.encode.batch import Batch
 from headlight.errors import MissingHeadError, UsageError

@@ -16,8 +16,10 @@ import xarray as xr
 from headlight.capture import CapturedModel
 from headlight.capture.one_text import one_text
 from headlight.catalogue.questions import QUESTIONS, Question
+from headlight.chats import Chat, Readable, holds_chat
 from headlight.corpora.text import require_text
 from headlight.errors import HeadlightError, RunInterruptedError, UnknownNameError, UsageError
+from headlight.files import parse_json
 from headlight.reading import read, what_if as what_if
 from headlight.result.kinds import ALL
 from headlight.views.reading.lazy import LiveView
@@ -118,13 +120,14 @@ Function = Callable[[Workspace, Params, OnProgress], dict[str, Any]]
 def read_text(workspace: Workspace, params: Params, on_progress: OnProgress) -> dict[str, Any]:
     """Read ``text`` and ``pair``; gives the name of the ``reading``.
 
-    With ``compare``, a text that takes the place of the first, or ``compare_model``, which is true
-    for the other model of the app, or both, it is a reading of two.
+    The text may be messages of a chat, or their JSON.  With ``compare``, a text that takes the
+    place of the first, or ``compare_model``, which is true for the other model of the
+    app, or both, it is a reading of two.
     """
     pair = text_of(params, "pair") if params.get("pair") else None
-    asked = [(workspace.model, text_of(params, "text"))]
+    asked = [(workspace.model, subject_of(params, "text"))]
     if params.get("compare") or params.get("compare_model"):
-        text = text_of(params, "compare" if params.get("compare") else "text")
+        text = subject_of(params, "compare" if params.get("compare") else "text")
         asked.append(
             (_other_of(workspace) if params.get("compare_model") else workspace.model, text)
         )
@@ -164,7 +167,7 @@ def _kind_of(model: CapturedModel, pair: str | None) -> Kinds | None:
 
 
 def require_short(
-    model: CapturedModel, longest: int, text: str, pair: str | None, kind: Kinds | None
+    model: CapturedModel, longest: int, text: Readable, pair: str | None, kind: Kinds | None
 ) -> None:
     """Refuse a text with more tokens than the app takes, before the model runs.
 
@@ -178,6 +181,23 @@ def require_short(
             f"the text has {tokens} tokens, and this app takes {longest}; shorten it, or "
             "start the app with more --max-tokens."
         )
+
+
+def subject_of(params: Params, name: str) -> str | Chat:
+    """Return a text that the browser sent, or a chat: messages, or their JSON, as it was typed.
+
+    Raises:
+        UsageError: it is missing, empty or neither.
+    """
+    value = params.get(name)
+    if isinstance(value, str) and holds_chat(value):
+        try:
+            value = parse_json(value)
+        except ValueError as problem:
+            raise UsageError(
+                f"the {name} is no JSON of one chat ({problem}); write one list of messages."
+            ) from problem
+    return Chat.of(value) if holds_chat(value) else text_of(params, name)
 
 
 def text_of(params: Params, name: str) -> str:
@@ -215,7 +235,8 @@ def _answer(
     Raises:
         UsageError: the text is too long, or a setting is wrong.
     """
-    text, pair = text_of(params, "text"), text_of(params, "pair") if params.get("pair") else None
+    text = subject_of(params, "text")
+    pair = text_of(params, "pair") if params.get("pair") else None
     require_short(workspace.model, workspace.longest, text, pair, None)
     chosen = params.get("settings") or {}
     if not isinstance(chosen, Mapping):

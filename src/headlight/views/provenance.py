@@ -13,8 +13,6 @@ import xarray as xr
 
 from headlight.catalogue import find_ours
 from headlight.catalogue.questions import QUESTIONS
-from headlight.corpora import Chat
-from headlight.errors import HeadlightError
 from headlight.files import printable
 from headlight.result.kinds import KINDS, MULTI_KIND
 from headlight.version import __version__
@@ -144,10 +142,10 @@ def text_title(attributes: Mapping[Any, object], between: str = " ") -> str:
     """
     texts = [str(attributes.get(name, "")) for name in ("text", "pair")]
     try:
-        messages = Chat.of_json(str(attributes["chat"])).messages
-    except (KeyError, TypeError, ValueError, HeadlightError):  # no chat, or a changed file
+        messages = json.loads(str(attributes["chat"]))["messages"]
+        users = [str(each["content"]) for each in messages if each["role"] == "user"]
+    except (KeyError, TypeError, ValueError, RecursionError):  # no chat, or a changed file
         return between.join(filter(None, texts))
-    users = (str(each["content"]) for each in messages if each["role"] == "user")
     return f"Chat: {next(filter(None, users), texts[0])}"
 
 

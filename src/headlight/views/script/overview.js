@@ -38,11 +38,11 @@ function pooledPicture(map, rows, columns) {
       if (size > top) top = size;
     }
   }
-  return { rows: high, columns: wide, sizes, top: top || 1 };
+  return { rows: high, columns: wide, sizes, top };
 }
 
 function brought({ rows, columns, codes, top }) {
-  return { rows, columns, sizes: Float32Array.from(codes, (code) => top * (code / 160) ** 2), top: top || 1 };
+  return { rows, columns, sizes: Float32Array.from(codes, (code) => top * (code / 160) ** 2), top };
 }
 
 function made(measure = state.measure) {
@@ -111,7 +111,7 @@ function ranks() {
 
 /** The step of each pixel, 0 to 255, up to the head's own largest or that of all heads. */
 function stepsOf(picture, common) {
-  const high = common || picture.top;
+  const high = common || picture.top || 1; // a map may be 0 everywhere
   if (picture.steps && picture.high === high) return picture.steps;
   picture.high = high;
   picture.steps = Uint8Array.from(picture.sizes, (size) => level(size, high, false));

@@ -6,8 +6,8 @@ import re
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
+from headlight.chats import Chat, holds_chat, is_chat
 from headlight.corpora.files import DOCUMENT_LIMIT, LINE_LIMIT, Lines
-from headlight.corpora.text.chats import Chat, holds_chat, is_chat
 from headlight.errors import CorpusError, UsageError
 
 BLANK_LINE = re.compile(r"\n\s*\n")
