@@ -267,7 +267,7 @@ def read_by_both(first: Mapping[str, Any], second: Mapping[str, Any]) -> tuple[s
     if texts[0] == texts[1]:
         return f"The same text: {texts[0]} {by}", True
     words = [text.split() for text in texts]
-    blocks = SequenceMatcher(None, *words, autojunk=False).get_opcodes()
+    blocks = SequenceMatcher(None, words[0], words[1], autojunk=False).get_opcodes()
     changes = [(i, j, k, n) for what, i, j, k, n in blocks if what != "equal"]
     if len(changes) == 1 and all(j - i == n - k == 1 for i, j, k, n in changes):
         ((i, j, k, _),) = changes
