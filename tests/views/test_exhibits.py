@@ -134,7 +134,11 @@ class TestPage:
     def test_long_tables_are_folded_away(self):
         long = Table("all", "All heads", pd.DataFrame({"head": range(144), "UAS": np.ones(144)}))
         page = Page(page_of(Section("t", "T", "E", "S", tables=[long])))
-        assert [e.text.strip() for e in page.all("summary")] == ["All heads"]
+        assert [e.text.strip() for e in page.all("summary")] == [
+            "Contents",
+            "All heads",
+            "How this was made, and how to cite it",
+        ]
         assert all("details" in e.inside for e in page.all("td"))
         assert page_of(EXHIBIT).count("<details>") == 0
 

@@ -215,7 +215,7 @@ def test_on_a_phone_a_wide_table_is_stacked_and_a_narrow_one_stays(tmp_path, sch
         phone = browser.new_page(viewport={"width": 390, "height": 800}, color_scheme=scheme)
         phone.goto(path.as_uri())
         first, second, third = (phone.locator(".sheet").nth(n) for n in range(3))
-        phone.locator("details summary").last.click()
+        phone.locator("main details summary").last.click()
         for sheet in (first, third):
             sheet.locator("th[data-name]").first.wait_for()
             assert sheet.evaluate("(each) => each.scrollWidth <= each.clientWidth")

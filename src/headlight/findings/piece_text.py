@@ -57,7 +57,7 @@ def pieces_of(result: xr.Dataset, tokens: str) -> list[PieceText]:
 
 
 def token_labels(reading: xr.Dataset, side: str) -> list[str]:
-    """Return the labels of the tokens of a side; a place, from 0, tells those apart that are alike.
+    """Return the labels of the tokens of a side; a place, from 0, tells equal ones apart.
 
     Args:
         reading: of one kind of attention.
@@ -137,7 +137,7 @@ def _joined(pieces: Sequence[str], word: str, first: int) -> range | None:
 
 
 def labels_of(result: xr.Dataset, tokens: str, places: Sequence[int] | None = None) -> list[str]:
-    """Return the labels of the tokens of a coordinate; a place tells those apart that are alike.
+    """Return the labels of the tokens of a coordinate; a place tells equal ones apart.
 
     Args:
         result: see `pieces_of`.
@@ -209,7 +209,7 @@ _LEAST_NAMED, _MOST_NAMED = 0.02, 3
 
 @dataclass(frozen=True)
 class Link:
-    """A token takes from another token in a layer, on the way to the chosen one.
+    """Link from a token to another that takes from it in a layer, on the way to the chosen one.
 
     Attributes:
         layer: the number of the layer.
@@ -229,7 +229,7 @@ class Link:
 
 @dataclass(frozen=True, eq=False)
 class Ways:
-    """All ways from a token after a layer down to the input.
+    """Ways from a token after a layer down to the input.
 
     Attributes:
         links: those that are large enough, layer by layer from the highest.
@@ -317,11 +317,14 @@ def sentences(routes: xr.Dataset, token: int, layer: int | None, *, least: float
     inputs = ways.passing[0]
     order = np.argsort(-inputs, kind="stable").tolist()
     traced = [at for at in order if at not in hidden and at != token and inputs[at] > 0][:2]
-    said = [f"{percent(inputs[at])} is the input {labels[at]}" for at in traced]
+    inputs_said = [f"{percent(inputs[at])} is the input {labels[at]}" for at in traced]
     if ends := [at for at in hidden if at != token]:
         share = percent(float(inputs[ends].sum()))
-        said.append(f"{share} comes from {listed([labels[at] for at in ends])}")
-    return [first, f"After layer {last}, with what those tokens had taken before: {listed(said)}."]
+        inputs_said.append(f"{share} comes from {listed([labels[at] for at in ends])}")
+    return [
+        first,
+        f"After layer {last}, with what those tokens had taken before: {listed(inputs_said)}.",
+    ]
 
 
 def _by(link: Link) -> str:

@@ -17,6 +17,7 @@ from headlight.corpora.text import require_text
 from headlight.encode import Encoded, EncodedSpeech, recordings
 from headlight.encode.examples import OTHER, Categories
 from headlight.errors import CorpusError, MissingHeadError, UnsupportedModelError, UsageError
+from headlight.findings.piece_text import piece_text
 from headlight.reading.reading import Reading, read_example
 from headlight.reading.routes import as_written
 from headlight.result.kinds import ALL
@@ -32,7 +33,7 @@ class GeneratedToken:
     """A token that a decoder has put out.
 
     Attributes:
-        token: as the vocabulary writes it.
+        token: as it is shown, without the blank before it.
         id: its number.
         probability: that the model gave it; the largest.
         reading: of the token before it, which predicted it: one query, and all keys up to it.
@@ -114,7 +115,8 @@ def _generated(
         assert cache.logits is not None  # noqa: S101 - the model has run
         number = int(cache.logits.argmax())
         probability = float(cache.logits.double().softmax(-1)[number])
-        token = str(tokenizer.convert_ids_to_tokens(number))
+        written = str(tokenizer.convert_ids_to_tokens(number))
+        token = piece_text(written, str(reading.dataset.attrs["pieces"])).label
         yield GeneratedToken(token, number, probability, reading)
         if number == tokenizer.eos_token_id or len(example.ids) == model.longest:
             return

@@ -9,7 +9,7 @@ from hashlib import sha256
 from importlib.resources import files
 
 from jinja2 import Environment, PackageLoader, StrictUndefined
-from markupsafe import Markup
+from markupsafe import Markup, escape
 
 from headlight.views.colour import (
     isolated,
@@ -30,6 +30,7 @@ _UNSAFE = str.maketrans(
 # A script that runs, of which only those that stand in the page when it is made may run.
 _SCRIPT = re.compile(r"<script>(.*?)</script>", re.DOTALL)
 _HASHES = "{script-hashes}"
+_INTERVAL = re.compile(r" \(95%: [^()]*\)")
 
 
 def render(template: str, **values: object) -> str:
@@ -47,6 +48,14 @@ def script_hashes(text: str) -> str:
     """The scripts of a page, as a Content-Security-Policy names them."""
     digests = (sha256(script.encode()).digest() for script in _SCRIPT.findall(text))
     return " ".join(f"'sha256-{b64encode(digest).decode()}'" for digest in digests)
+
+
+def brief(text: str) -> Markup:
+    """A sentence without its intervals, which stand in its title."""
+    short = _INTERVAL.sub("", text)
+    if short == text:
+        return escape(text)
+    return Markup('<span title="{}">{}</span>').format(text, short)
 
 
 def embedded(value: object) -> Markup:
@@ -76,6 +85,7 @@ def _environment() -> Environment:
     )
     environment.filters["model_name"] = model_name
     environment.filters["isolated"] = isolated
+    environment.filters["brief"] = brief
     environment.globals.update(
         source=source,
         series_variables=lambda theme: Markup(series_variables(theme)),

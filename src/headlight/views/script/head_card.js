@@ -110,9 +110,7 @@ export function showCard(panel, all, index, detail, measure) {
   if (shown.length) show(shown.some(([name]) => name === measure) ? measure : shown[0][0]);
   panel.replaceChildren(
     behaviours(all, index),
-    ...(shown.length ? [build("h4", {}, "From the weakest to the strongest"), choice, texts] : []),
     passages(all, detail),
-    tokens(all, detail),
-    distances(all, detail),
+    ...[["From the weakest to the strongest", shown.length && build("div", {}, choice, texts)], ["Tokens beyond their frequency", tokens(all, detail)], ["Distances", distances(all, detail)]].filter(([, part]) => part).map(([title, part]) => build("details", {}, build("summary", {}, title), part)),
   );
 }

@@ -39,7 +39,9 @@ async function begin() {
     });
   }
 
-  parts.forEach((one) => one.open(0));
+  // Each kind opens on the head of the first finding that it has.
+  const told = [...document.querySelectorAll('.highlights a[href^="#head="]')].map((link) => new URLSearchParams(link.hash.slice(1)).get("head"));
+  parts.forEach((one) => one.open(Math.max(0, one.pages.indexOf(told.find((name) => one.pages.indexOf(name) >= 0) ?? ""))));
   document.addEventListener("headchosen", ({ detail }) => parts.forEach((one) => {
     const index = one.pages.indexOf(detail);
     if (index >= 0) one.open(index);

@@ -1,6 +1,8 @@
 // Of pictures of one section, and of several kinds of attention, one is shown at a time; without a
 // script all stand one below the other.
 (() => {
+const contents = document.querySelector("nav.contents details"); // beside the page where it is wide
+if (contents && window.innerWidth < 1200) contents.open = false;
 document.querySelectorAll("[data-pictures]").forEach((set) => {
   const figures = [...set.parentElement.querySelectorAll(".picture[data-choice]")];
   const show = () => {

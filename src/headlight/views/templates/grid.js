@@ -166,9 +166,11 @@ if (grid) {
     history.pushState(null, "", link.getAttribute("href"));
     showAddress();
   }));
-  // The strongest head of the first view is shown until another is chosen.
-  const values = data.views[data.first].values;
-  current = values.reduce((best, value, index) => (value !== null && (values[best] === null || value > values[best]) ? index : best), 0);
+  // The head of the first finding is shown until another is chosen; else the strongest of the first view.
+  const values = data.views[data.first].values, told = [...document.querySelectorAll('.highlights a[href^="#head="]')].map((link) => headOf(new URLSearchParams(link.hash.slice(1))));
+  const strongest = values.reduce((best, value, index) => (value !== null && (values[best] === null || value > values[best]) ? index : best), 0);
+  const place = cells.findIndex(({ id }) => id === told.find((name) => cells.some((cell) => cell.id === name)));
+  current = place >= 0 ? place : strongest;
   paintGrid();
   showAddress();
 }
