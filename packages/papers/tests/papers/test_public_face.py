@@ -13,7 +13,7 @@ ALLOWED = {
     "headlight.api", "headlight.catalogue", "headlight.corpora", "headlight.errors",
     "headlight.files", "headlight.findings", "headlight.links",
     "headlight.result", "headlight.settings", "headlight.version",
-    "headlight.views", "headlight.vocabulary", "headlight.__main__",
+    "headlight.chats", "headlight.views", "headlight.vocabulary", "headlight.__main__",
 }  # fmt: skip
 """What papers may import; all else is forbidden by a contract, which lists its exceptions."""
 
