@@ -60,7 +60,7 @@ def test_lost_workers_are_replaced(cluster: object, tmp_path: Path) -> None:
     work_on_ray(
         partial(join_run, tmp_path, 3, deadly=1),
         "ray",
-        done=partial(finished, tmp_path),
+        is_done=partial(finished, tmp_path),
         look=seen.append,
     )
     assert finished(tmp_path) == 3
@@ -69,13 +69,13 @@ def test_lost_workers_are_replaced(cluster: object, tmp_path: Path) -> None:
 
 def test_what_a_worker_refuses_is_refused(cluster: object) -> None:
     with pytest.raises(RunError, match=r"^memory does not suffice\.$"):
-        work_on_ray(refuse, "ray", done=lambda: 0)
+        work_on_ray(refuse, "ray", is_done=lambda: 0)
 
 
 def test_workers_that_are_always_lost_end_the_run(cluster: object, monkeypatch) -> None:
     monkeypatch.setattr("headlight.run.ray_workers.LOST_IN_A_ROW", 2)
     with pytest.raises(RunError, match=r"2 workers in a row were lost .* resume=True"):
-        work_on_ray(die, "ray", done=lambda: 0)
+        work_on_ray(die, "ray", is_done=lambda: 0)
 
 
 def test_a_node_may_leave_while_it_works(cluster, tmp_path: Path) -> None:
@@ -90,7 +90,7 @@ def test_a_node_may_leave_while_it_works(cluster, tmp_path: Path) -> None:
     work_on_ray(
         partial(join_run, tmp_path, 30, pause=0.1),
         "ray",
-        done=partial(finished, tmp_path),
+        is_done=partial(finished, tmp_path),
         look=leave,
     )
     assert node is None
@@ -110,7 +110,7 @@ def nobody_answers(monkeypatch: pytest.MonkeyPatch) -> None:
 def test_without_a_cluster_at_the_address_is_one_sentence(tmp_path: Path) -> None:
     message = r"no Ray cluster at ray://a:1 \(nobody answers\)"
     with pytest.raises(UsageError, match=message):
-        work_on_ray(die, "ray://a:1", done=lambda: 0)
+        work_on_ray(die, "ray://a:1", is_done=lambda: 0)
     (tmp_path / "corpus.txt").write_text("A text.")
     with pytest.raises(UsageError, match=message):
         headlight.survey(tmp_path / "corpus.txt", out=tmp_path / "run", workers="ray://a:1")
@@ -120,7 +120,7 @@ def test_without_a_cluster_at_the_address_is_one_sentence(tmp_path: Path) -> Non
 def test_without_the_client_is_one_sentence(monkeypatch) -> None:
     monkeypatch.setattr("headlight.run.ray_workers.find_spec", lambda name: name != "grpc" or None)
     with pytest.raises(UsageError, match=r"workers on ray://a:1 need grpc; pip install"):
-        work_on_ray(die, "ray://a:1", done=lambda: 0)
+        work_on_ray(die, "ray://a:1", is_done=lambda: 0)
 
 
 def test_a_survey_on_ray_has_the_bits_of_one_process(cluster: object, tmp_path: Path) -> None:

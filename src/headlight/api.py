@@ -65,10 +65,10 @@ def compare(
             for each in runs
         ]
         check_comparable(headers, match)
-    found = [each if isinstance(each, xarray.Dataset) else open(each) for each in runs]
+    results = [each if isinstance(each, xarray.Dataset) else open(each) for each in runs]
     if kind is not None:
-        found = [of_kind(each, kind) if "kind" in each.dims else each for each in found]
-    return differences(found, match=match, names=names)
+        results = [of_kind(each, kind) if "kind" in each.dims else each for each in results]
+    return differences(results, match=match, names=names)
 
 
 @cache
@@ -82,8 +82,8 @@ def study_function(name: str) -> Callable[..., xarray.Dataset]:
     register_measures()
     study = find_study(name)
 
-    def function(*source: Any, **given: Any) -> xarray.Dataset:
-        return _call(study, *source, **given)
+    def function(*source: Any, **keywords: Any) -> xarray.Dataset:
+        return _call(study, *source, **keywords)
 
     function.__name__ = function.__qualname__ = name
     function.__module__ = "headlight"
@@ -92,11 +92,11 @@ def study_function(name: str) -> Callable[..., xarray.Dataset]:
     return function
 
 
-def _call(study: Study, /, *source: Any, **given: Any) -> xarray.Dataset:
+def _call(study: Study, /, *source: Any, **keywords: Any) -> xarray.Dataset:
     """Run a study on a source; the functions of all studies call this."""
     # Torch is slow to come, and a wrong name or a folder that is taken needs none of it.
-    _check_names(study, given)
-    bound = signature(study).bind(*source, **given).arguments
+    _check_names(study, keywords)
+    bound = signature(study).bind(*source, **keywords).arguments
     read = bound.pop("source", None)
     model, tokenizer, name = (bound.pop(each, None) for each in ("model", "tokenizer", "name"))
     run = {each.name: bound.pop(each.name, each.default) for each in RUN}
@@ -121,24 +121,24 @@ def _call(study: Study, /, *source: Any, **given: Any) -> xarray.Dataset:
     return run_study(study, read, settings, named, folder, progress=progress, **handed)
 
 
-def _check_names(study: Study, given: Iterable[str]) -> None:
+def _check_names(study: Study, keywords: Iterable[str]) -> None:
     """Refuse a keyword that the study does not know, and say which is nearest to it.
 
     Raises:
         UnknownNameError: there is one.
     """
-    known = {each.name for each in arguments(study)}
-    for name in given:
-        if name not in known:
-            raise UnknownNameError(f"setting of {study.name}", name, known)
+    names = {each.name for each in arguments(study)}
+    for name in keywords:
+        if name not in names:
+            raise UnknownNameError(f"setting of {study.name}", name, names)
 
 
-def _objects(study: Study, given: dict[str, Any]) -> dict[str, Any]:
+def _objects(study: Study, keywords: dict[str, Any]) -> dict[str, Any]:
     """Take out what is no setting but an object of Python, such as an objective."""
     settings = study.settings.hints()
     names = [
         name
         for name in objects(study)
-        if name in given and (name not in settings or not isinstance(given[name], str | Path))
+        if name in keywords and (name not in settings or not isinstance(keywords[name], str | Path))
     ]
-    return {name: given.pop(name) for name in names}
+    return {name: keywords.pop(name) for name in names}

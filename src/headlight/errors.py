@@ -87,8 +87,8 @@ class UsageError(HeadlightError):
 class UnknownNameError(UsageError):
     """A name that no table holds; the message offers the nearest one."""
 
-    def __init__(self, kind: str, name: str, known: Iterable[str]) -> None:
-        names = sorted(known)
+    def __init__(self, kind: str, name: str, available: Iterable[str]) -> None:
+        names = sorted(available)
         close = get_close_matches(name, names, n=1)
         hint = f" Did you mean {close[0]!r}?" if close else ""
         super().__init__(f"no {kind} is called {name!r}.{hint} Known: {', '.join(names)}.")

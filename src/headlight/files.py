@@ -87,11 +87,11 @@ def location(path: str | Location, *, error: type[HeadlightError] = ResultError)
     from upath import UPath
 
     try:
-        found = UPath(path)
-        _ = found.fs  # loads the driver
+        place = UPath(path)
+        _ = place.fs  # loads the driver
     except Exception as problem:  # each driver fails in its own way when a library is missing
         raise error(f"{path} cannot be used: {reason(problem)}.") from problem
-    return Path(found.path) if protocol == "file" else found
+    return Path(place.path) if protocol == "file" else place
 
 
 def check_reachable(path: Path, *, error: type[HeadlightError] = ResultError) -> Path:

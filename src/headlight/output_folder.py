@@ -62,14 +62,14 @@ class OutputFolder:
                 )
         # Before the record is read: another process notes a file before it writes it.
         present = [each for each in wanted if self._exists(each)]
-        known = self.names()
+        own_names = self.names()
         for name in present:
-            if name not in known:
+            if name not in own_names:
                 raise self.error(
                     f"{self.place / name} is in the way: Headlight has no record of writing it; "
                     f"move it away, or choose another folder with {setting('out=')}."
                 )
-        if unknown := [name for name in wanted if name not in known]:
+        if unknown := [name for name in wanted if name not in own_names]:
             self._append(unknown)
 
     def write(self, name: str, content: bytes) -> Location:

@@ -361,10 +361,10 @@ def check_measures(names: Sequence[str]) -> None:
         UnknownNameError: there is no such measure of pairs of positions.
         UsageError: there is none, or one is named twice.
     """
-    known = measure_names()
+    names_known = measure_names()
     for name in names:
-        if name not in known:
-            raise UnknownNameError("measure", name, known)
+        if name not in names_known:
+            raise UnknownNameError("measure", name, names_known)
     if not names or len(set(names)) < len(names):
         raise UsageError(f"measures is {names!r}; name at least one, and each of them once.")
 

@@ -116,8 +116,8 @@ class BatchRunner(Generic[E]):
     @property
     def device(self) -> torch.device:
         """Return the device of the model."""
-        found: torch.device = self.model.transformer.device
-        return found
+        device: torch.device = self.model.transformer.device
+        return device
 
     @property
     def shard_size(self) -> int:
@@ -155,16 +155,18 @@ class BatchRunner(Generic[E]):
         batch = self.model.collate(examples)
         if self.objective is not None:
             batch = self.objective.prepare(batch)
-        found = None if self.attribution is None else self._attributed(batch, self.attribution)
+        attribution = (
+            None if self.attribution is None else self._attributed(batch, self.attribution)
+        )
         observer = self.observer(batch, examples)
-        if found is not None and isinstance(observer, AttributionObserver):
-            observer.note_attribution(found)
+        if attribution is not None and isinstance(observer, AttributionObserver):
+            observer.note_attribution(attribution)
         if isinstance(observer, AttentionObserver):
-            self._observe_attention(batch, observer, found)
+            self._observe_attention(batch, observer, attribution)
         return observer.tally()
 
     def _observe_attention(
-        self, batch: Batch, observer: AttentionObserver, found: Attribution | None
+        self, batch: Batch, observer: AttentionObserver, attribution: Attribution | None
     ) -> None:
         """Run the model, captured; with an objective also backward."""
         if self._recorder is None:
@@ -173,7 +175,9 @@ class BatchRunner(Generic[E]):
             self._recorder = self._open.enter_context(capture)
         self._recorder.query_block = self._query_block
         visit = observer.visit
-        self._recorder.visit = visit if found is None else with_contributions(visit, found)
+        self._recorder.visit = (
+            visit if attribution is None else with_contributions(visit, attribution)
+        )
         if self.objective is None:
             self.model.run(batch)
             return
@@ -196,9 +200,9 @@ class BatchRunner(Generic[E]):
         """Contributions in the batch; they are computed while no capture is open."""
         self._open.close()
         self._recorder = None
-        found = attribute(self.model, batch, settings, kind=kind_of(self.sites))
+        attribution = attribute(self.model, batch, settings, kind=kind_of(self.sites))
         give_freed_memory_back()
-        return found
+        return attribution
 
 
 def kind_of(sites: Sequence[AttentionSite]) -> Kind:
@@ -217,12 +221,12 @@ def kind_of(sites: Sequence[AttentionSite]) -> Kind:
 
 
 def with_contributions(
-    visit: Callable[[LayerRecord], object], found: Attribution
+    visit: Callable[[LayerRecord], object], attribution: Attribution
 ) -> Callable[[LayerRecord], None]:
     """A visit by records that hold the contributions to the output of their block."""
 
     def visit_with(record: LayerRecord) -> None:
-        visit(replace(record, attribution=found.contribution[record.site.layer]))
+        visit(replace(record, attribution=attribution.contribution[record.site.layer]))
 
     return visit_with
 
@@ -278,9 +282,9 @@ def array(tensor: Tensor) -> np.ndarray:
 
 def moments(rows: np.ndarray) -> Moments:
     """The statistics of observations, one per row."""
-    found = Moments(rows.shape[1:])
-    found.update(rows)
-    return found
+    result = Moments(rows.shape[1:])
+    result.update(rows)
+    return result
 
 
 def head_mask(
@@ -293,10 +297,10 @@ def head_mask(
         heads: how many heads each layer has.
     """
     sizes = [[size if measure(name).per_head else 1 for size in heads] for name in measures]
-    there: Bool[np.ndarray, "measure layer head"] = (
+    mask: Bool[np.ndarray, "measure layer head"] = (
         np.arange(max(heads)) < np.array(sizes)[..., None]
     )
-    return there
+    return mask
 
 
 @dataclass(frozen=True, eq=False)
@@ -333,8 +337,8 @@ class Texts:
     @property
     def category(self) -> Int64[np.ndarray, "batch key"]:
         """Return the categories of the attended positions."""
-        found: Int64[np.ndarray, "batch key"] = self.keys.cpu().numpy()
-        return found
+        category: Int64[np.ndarray, "batch key"] = self.keys.cpu().numpy()
+        return category
 
 
 def key_ids(batch: Batch, kind: Kind) -> Int64[Tensor, "batch key"]:

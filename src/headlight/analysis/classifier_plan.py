@@ -239,8 +239,8 @@ class LabelPositions:
         """
         chosen = self.predictions(model.run(batch).logits)
         require_finite_predictions(chosen, model, batch)
-        found: Outputs = chosen.cpu().double().softmax(-1)
-        return found
+        probabilities: Outputs = chosen.cpu().double().softmax(-1)
+        return probabilities
 
     def mean_by_text(self, values: Float[Tensor, "copy output"]) -> Float[Tensor, "copy text"]:
         """The mean over the predictions of each text, which can be differentiated."""
@@ -254,10 +254,10 @@ class LabelPositions:
         sums = np.zeros((self._texts, *values.shape[1:]))
         np.add.at(sums, self.owners, values)
         numbers = np.bincount(self.owners, minlength=self._texts)
-        found: Float64[np.ndarray, "text *cell"] = sums / numbers.reshape(
+        means: Float64[np.ndarray, "text *cell"] = sums / numbers.reshape(
             -1, *(1,) * (values.ndim - 1)
         )
-        return found
+        return means
 
 
 def by_predicted_class(

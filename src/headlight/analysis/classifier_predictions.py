@@ -37,14 +37,14 @@ KeyMask = Bool[Tensor, "batch 1 query key"]
 
 def components_of(by: Sequence[Scope], sites: Sequence[AttentionSite]) -> list[Component]:
     """Return the components whose attention is replaced at once, in the order of results."""
-    found: list[Component] = []
+    components: list[Component] = []
     if "all" in by:
-        found.append((None, None))
+        components.append((None, None))
     if "layer" in by:
-        found += [(site.layer, None) for site in sites]
+        components += [(site.layer, None) for site in sites]
     if "head" in by:
-        found += [(site.layer, head) for site in sites for head in range(site.heads)]
-    return found
+        components += [(site.layer, head) for site in sites for head in range(site.heads)]
+    return components
 
 
 def name_of(component: Component) -> str:
@@ -65,9 +65,9 @@ def key_mask(texts: Texts, rows: Bool[Tensor, "batch query"], record: LayerRecor
 
 def mean_largest(weight: Weight, keys: KeyMask) -> Float64[np.ndarray, "batch head"]:
     """The mean over rows of the largest weight among the keys that take part; NaN for no row."""
-    there = keys.any(-1)
-    highest = array(weight.masked_fill(~keys, 0).amax(-1)) * array(there)
-    number = array(there).sum(-1)
+    row_mask = keys.any(-1)
+    highest = array(weight.masked_fill(~keys, 0).amax(-1)) * array(row_mask)
+    number = array(row_mask).sum(-1)
     return np.where(number > 0, highest.sum(-1) / np.maximum(number, 1), np.nan)
 
 
@@ -111,20 +111,20 @@ def by_scope(
 ) -> dict[str, tuple[tuple[str, ...], Float64[np.ndarray, "*cells"]]]:
     """Values over components as axes and numbers of all, of layers and of heads; else NaN."""
     at = {component: number for number, component in enumerate(components)}
-    found: dict[str, tuple[tuple[str, ...], Float64[np.ndarray, "*cells"]]] = {}
+    scopes: dict[str, tuple[tuple[str, ...], Float64[np.ndarray, "*cells"]]] = {}
     if (None, None) in at:
-        found[""] = ((), values[..., at[None, None]])
+        scopes[""] = ((), values[..., at[None, None]])
     layers = [at[site.layer, None] for site in sites if (site.layer, None) in at]
     if layers:
-        found["layer_"] = (("layer",), values[..., layers])
+        scopes["layer_"] = (("layer",), values[..., layers])
     if (sites[0].layer, 0) in at:
         heads = max(site.heads for site in sites)
         cells = np.full((*values.shape[:-1], len(sites), heads), np.nan)
         for row, site in enumerate(sites):
             numbers = [at[site.layer, head] for head in range(site.heads)]
             cells[..., row, : site.heads] = values[..., numbers]
-        found["head_"] = (("layer", "head"), cells)
-    return found
+        scopes["head_"] = (("layer", "head"), cells)
+    return scopes
 
 
 Predictions = Float[Tensor, "output class"]
@@ -178,8 +178,8 @@ def median_change(
 ) -> Float64[np.ndarray, " output"]:
     """The median over draws of the total variation distance that predictions move."""
     distance = total_variation(after, before.expand(after.shape))
-    found: Float64[np.ndarray, " output"] = np.median(distance.double().numpy(), axis=0)
-    return found
+    change: Float64[np.ndarray, " output"] = np.median(distance.double().numpy(), axis=0)
+    return change
 
 
 def search_attention(
@@ -197,10 +197,10 @@ def search_attention(
             candidates begin with.
         search: how it is done.
     """
-    with predictor.replacing() as given:
+    with predictor.replacing() as run_candidates:
 
         def moved(candidates: Candidates) -> Float[Tensor, "candidate text"]:
-            after = given(candidates)
+            after = run_candidates(candidates)
             distance = total_variation(after, before.expand_as(after))
             return predictor.mean_by_text(distance).to(candidates.dtype)
 
@@ -240,7 +240,7 @@ class CapturedPredictor:
         network: Any = self.model.transformer
         current: dict[int, Tensor] = {}
 
-        def given(candidates: Candidates) -> Float[Tensor, "candidate output class"]:
+        def run_candidates(candidates: Candidates) -> Float[Tensor, "candidate output class"]:
             rows = candidates.flatten(0, 1)
             for site, part in zip(self._layers, self._split(rows), strict=True):
                 current[site.layer] = part
@@ -255,7 +255,7 @@ class CapturedPredictor:
             frozen(network),
             torch.inference_mode(mode=False),
         ):
-            yield given
+            yield run_candidates
 
     def mean_by_text(self, values: Float[Tensor, "copy output"]) -> Float[Tensor, "copy text"]:
         """See `LabelPositions.mean_by_text`."""
@@ -267,9 +267,9 @@ class CapturedPredictor:
         """Compute gradient × input; of a tagger for the mean over the words of a sentence."""
 
         def probability(output: Any) -> Float[Tensor, " text"]:
-            found = self.positions.predictions(output.logits).softmax(-1)
-            asked = found.amax(-1) if label is None else found[..., label]
-            return self.positions.mean_by_text(asked[None])[0]
+            probabilities = self.positions.predictions(output.logits).softmax(-1)
+            chosen = probabilities.amax(-1) if label is None else probabilities[..., label]
+            return self.positions.mean_by_text(chosen[None])[0]
 
         if not attention_fixed:
             return input_times_gradient(self.model, self.batch, probability)
@@ -339,8 +339,8 @@ class AttentionImportance:
         self._layers += 1
         for name in self._measures:
             size = scores.of(name).abs().mean(1)
-            given = share_of_rows(size, self._rows)
-            self._sums[name] = self._sums.get(name, torch.zeros_like(given)) + given
+            shares = share_of_rows(size, self._rows)
+            self._sums[name] = self._sums.get(name, torch.zeros_like(shares)) + shares
 
     def found(self) -> dict[str, PerToken]:
         """The means over the layers."""
@@ -354,21 +354,21 @@ def share_of_rows(
 
     Without any rows, the shares that each query gives.
     """
-    given = size if rows is None else (size * rows[..., None]).sum(1)
-    whole = given.sum(-1, keepdim=True)
-    return torch.where(whole > 0, given / whole, 1 / given.shape[-1])
+    received = size if rows is None else (size * rows[..., None]).sum(1)
+    whole = received.sum(-1, keepdim=True)
+    return torch.where(whole > 0, received / whole, 1 / received.shape[-1])
 
 
 def by_word(tokens: PerToken, examples: Sequence[Encoded]) -> list[Importance]:
     """The sum over the pieces of each word; special tokens are none."""
     values = array(tokens)
-    found = []
+    by_example = []
     for row, example in enumerate(examples):
         words = np.array(example.words)
         sums = np.zeros(words.max(initial=-1) + 1)
         np.add.at(sums, words[words >= 0], values[row, : len(words)][words >= 0])
-        found.append(sums)
-    return found
+        by_example.append(sums)
+    return by_example
 
 
 def random_source(seed: int, text_id: int, *, layer: int = 0, draw: int = 0) -> np.random.Generator:
@@ -388,10 +388,10 @@ def class_shares(
     labels: Sequence[Sequence[int]], classes: int
 ) -> Float64[np.ndarray, "text class"]:
     """Return the share of each class among the labels of each text."""
-    found: Float64[np.ndarray, "text class"] = np.array(
+    shares: Float64[np.ndarray, "text class"] = np.array(
         [np.bincount(each, minlength=classes) / len(each) for each in labels]
     )
-    return found
+    return shares
 
 
 def majority_accuracy(labels: Sequence[Sequence[int]], classes: int) -> float:
@@ -423,14 +423,14 @@ def macro_f1(counts: Float64[np.ndarray, "sample cell"]) -> Float64[np.ndarray, 
     table = counts.reshape(-1, side, side)
     right = np.diagonal(table, axis1=1, axis2=2)
     whole = table.sum(1) + table.sum(2)
-    there = whole > 0
-    f1 = 2 * right / np.where(there, whole, 1)
-    found: Float64[np.ndarray, " sample"] = f1.sum(-1) / np.maximum(there.sum(-1), 1)
-    return found
+    occurs = whole > 0
+    f1 = 2 * right / np.where(occurs, whole, 1)
+    mean_f1: Float64[np.ndarray, " sample"] = f1.sum(-1) / np.maximum(occurs.sum(-1), 1)
+    return mean_f1
 
 
 def span_f1(counts: Float64[np.ndarray, "sample count"]) -> Float64[np.ndarray, " sample"]:
     """F1 from spans that are correct, found and there; NaN without any."""
     whole = counts[:, 1] + counts[:, 2]
-    found: Float64[np.ndarray, " sample"] = 2 * counts[:, 0] / np.where(whole > 0, whole, np.nan)
-    return found
+    f1: Float64[np.ndarray, " sample"] = 2 * counts[:, 0] / np.where(whole > 0, whole, np.nan)
+    return f1

@@ -137,8 +137,8 @@ def require_disk_space(folder: Path, size: int, what: str) -> None:
     Raises:
         RunError: fewer bytes are free.
     """
-    there = next(place for place in (folder, *folder.absolute().parents) if place.exists())
-    free = disk_usage(there).free
+    existing = next(place for place in (folder, *folder.absolute().parents) if place.exists())
+    free = disk_usage(existing).free
     if size > free:
         raise RunError(
             f"{what} take {_amount(size)} in {folder}, where {_amount(free)} are free; "
@@ -256,15 +256,15 @@ class RunFolder:
         try:
             if folder.exists() and not folder.is_dir():
                 raise RunError(f"{folder} is a file; choose another folder with {setting('out=')}.")
-            found = [name for name in self.holds if (folder / name).exists()]
+            files = [name for name in self.holds if (folder / name).exists()]
             refuse_link(folder / TABLES, "writes its tables")
         except HeadlightError:
             raise
         except Exception as problem:  # drivers of stores raise errors of their own
             raise RunError(f"{folder} cannot be used: {reason(problem)}.") from problem
-        if found and not (self.resume or self.overwrite or self.shared):
+        if files and not (self.resume or self.overwrite or self.shared):
             raise UsageError(
-                f"{folder} holds a run already ({found[0]}); go on with {setting('resume=True')}, "
+                f"{folder} holds a run already ({files[0]}); go on with {setting('resume=True')}, "
                 f"start over with {setting('overwrite=True')}, or choose another folder with "
                 f"{setting('out=')}."
             )
@@ -370,8 +370,8 @@ def _clear(output: OutputFolder, holds: tuple[str, ...], writes: tuple[str, ...]
     for place in (folder / name for name in holds):
         if isinstance(place, Path) and place.is_dir():
             remove_work_folder(place)
-    kept = folder / KEPT
-    if isinstance(kept, Path) and (kept / MARK).exists():
-        remove_work_folder(kept)
+    kept_folder = folder / KEPT
+    if isinstance(kept_folder, Path) and (kept_folder / MARK).exists():
+        remove_work_folder(kept_folder)
     remove_passes(folder)
     output.remove(keep=(CONFIG,))

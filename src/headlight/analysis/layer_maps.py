@@ -89,13 +89,13 @@ def layer_maps(
 
 def maps_of(subject: Subject, names: Sequence[str]) -> dict[str, Maps]:
     """`layer_maps` of what is read."""
-    found: dict[str, Maps] = {}
+    maps: dict[str, Maps] = {}
     recorded = [name for name in names if name in _OF_RECORDS or name == "encoder_norm"]
     if recorded:
-        found |= _recorded(subject, recorded)
+        maps |= _recorded(subject, recorded)
     if "value_zeroing" in names:
-        found["value_zeroing"] = value_zeroing(subject)
-    return {name: found[name] for name in names}
+        maps["value_zeroing"] = value_zeroing(subject)
+    return {name: maps[name] for name in names}
 
 
 def _recorded(subject: Subject, names: Sequence[str]) -> dict[str, Maps]:
@@ -171,8 +171,8 @@ class _Layers:
         self.maps["encoder_norm"][-1] = last / scale[:, None]
 
 
-def _kept(found: Map) -> Map:
-    return found.cpu().double()
+def _kept(matrix: Map) -> Map:
+    return matrix.cpu().double()
 
 
 def input_maps(
@@ -210,9 +210,9 @@ def input_maps(
     subject = subject_of(model, text, pair, kind)
     chosen = [site.layer for site in subject.model.sites_of(subject.kind, layers)]
     places = [place for place, site in enumerate(subject.sites) if site.layer in chosen]
-    asked = dict.fromkeys(each for name in methods if (each := METHODS[name].layer_map))
-    of_layers = maps_of(subject, list(asked))
-    found = {}
+    map_names = dict.fromkeys(each for name in methods if (each := METHODS[name].layer_map))
+    of_layers = maps_of(subject, list(map_names))
+    maps_by_method = {}
     for name in methods:
         method = METHODS[name]
         if method.layer_map is None:
@@ -220,5 +220,5 @@ def input_maps(
         else:
             residual = method.residual
             maps = rollout(of_layers[method.layer_map], residual=residual, normalised=residual > 0)
-        found[name] = shares(maps)[places]
-    return found
+        maps_by_method[name] = shares(maps)[places]
+    return maps_by_method

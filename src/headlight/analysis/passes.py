@@ -60,8 +60,8 @@ def observe(
         RunInterruptedError: the user pressed Ctrl-C.
     """
     title = progress if isinstance(progress, str) else ""
-    shown = show_progress(max_examples, sys.stderr, title=title) if progress else nullcontext()
-    with step, shown as bar:
+    display = show_progress(max_examples, sys.stderr, title=title) if progress else nullcontext()
+    with step, display as bar:
         work = BatchJob(
             measure=step,
             batches=step.batches,

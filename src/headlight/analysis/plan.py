@@ -62,14 +62,14 @@ class Pass:
 
     def signature(self) -> dict[str, Any]:
         """Return the dependencies of this pass besides those of all passes, as JSON."""
-        found: dict[str, Any] = {}
+        signature: dict[str, Any] = {}
         if self.measures:
-            found["measures"] = list(self.measures)
+            signature["measures"] = list(self.measures)
         if self.objective is not None:
-            found["objective"] = dict(self.objective.settings())
+            signature["objective"] = dict(self.objective.settings())
         if self.attribution is not None:
-            found["attribution"] = self.attribution.signature()
-        return found
+            signature["attribution"] = self.attribution.signature()
+        return signature
 
 
 @dataclass(frozen=True, eq=False)
@@ -147,7 +147,7 @@ class StudyPlan(Generic[E]):
 
     def signature(self, one: Pass | None = None) -> dict[str, Any]:
         """Everything that must be equal for two runs, or for one pass of them, to be the same."""
-        found = {
+        signature = {
             **model_signature(self.model, self.settings),
             "study": self.name,
             "kind": ALL if self.all_kinds else self.kind,
@@ -157,10 +157,10 @@ class StudyPlan(Generic[E]):
             **self.options,
         }
         for each in self.passes if one is None else (one,):
-            found |= each.signature()
+            signature |= each.signature()
         if one is None and self.measures:
-            found["measures"] = list(self.measures)
-        return found
+            signature["measures"] = list(self.measures)
+        return signature
 
 
 def share_read(corpus: Corpus[Any] | None, elements: int | None) -> dict[str, float]:

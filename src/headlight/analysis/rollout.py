@@ -49,18 +49,18 @@ def rollout(
             "attention of a text to itself."
         )
     each = with_residual(shares(maps) if normalised else maps, residual)
-    found = [each[0]]
+    products = [each[0]]
     for layer in each[1:]:
-        found.append(layer @ found[-1])
-    return torch.stack(found)
+        products.append(layer @ products[-1])
+    return torch.stack(products)
 
 
 def with_residual(maps: Maps, residual: float | Float[Tensor, "layer query"]) -> Maps:
     """(1 − r) M + r I of each layer."""
-    kept = torch.as_tensor(residual, dtype=maps.dtype, device=maps.device)[..., None]
+    residual_share = torch.as_tensor(residual, dtype=maps.dtype, device=maps.device)[..., None]
     alone = torch.eye(maps.shape[1], dtype=maps.dtype, device=maps.device)
-    kept = kept.expand(*maps.shape[:2], 1)
-    return (1 - kept) * maps + kept * alone
+    residual_share = residual_share.expand(*maps.shape[:2], 1)
+    return (1 - residual_share) * maps + residual_share * alone
 
 
 def shares(maps: Float[Tensor, "*layer query key"]) -> Float[Tensor, "*layer query key"]:
@@ -100,8 +100,8 @@ def attention_flow(
     token = require_place("token", token, tokens)
     graph = _graph(with_residual(maps, residual).cpu().double().numpy())
     start = layers * tokens + token
-    found = [maximum_flow(graph, start, key).flow_value / UNIT for key in range(tokens)]
-    return torch.tensor(found, dtype=torch.float64)
+    flows = [maximum_flow(graph, start, key).flow_value / UNIT for key in range(tokens)]
+    return torch.tensor(flows, dtype=torch.float64)
 
 
 def _graph(maps: Float[np.ndarray, "layer query key"]) -> csr_array:
@@ -167,8 +167,8 @@ def subject_of(
 def attributed(subject: Subject, settings: AttributionSettings) -> Maps:
     """Hidden token attribution: sizes of the Jacobians, as shares."""
     batch = subject.model.collate([subject.example])
-    found = attribute(subject.model, batch, settings, kind=subject.kind)
-    return _checked(subject, found.contribution[:, 0])
+    attribution = attribute(subject.model, batch, settings, kind=subject.kind)
+    return _checked(subject, attribution.contribution[:, 0])
 
 
 def gradient_times_input(subject: Subject, settings: AttributionSettings) -> Maps:
@@ -178,11 +178,11 @@ def gradient_times_input(subject: Subject, settings: AttributionSettings) -> Map
     """
     with _running(subject) as run:
         keys = torch.arange(run.tokens)
-        found = [
+        squared_by_part = [
             squared_moves(run, run.embedded[0, some], keys[some])
             for some in portions(run, run.tokens, settings.memory)
         ]
-    return _checked(subject, torch.cat(found, 1).sqrt().transpose(1, 2))
+    return _checked(subject, torch.cat(squared_by_part, 1).sqrt().transpose(1, 2))
 
 
 def decomposed(subject: Subject, settings: AttributionSettings) -> Maps:
@@ -194,8 +194,8 @@ def decomposed(subject: Subject, settings: AttributionSettings) -> Maps:
     Source: Modarressi et al. (2023), DecompX, Section 2, without biases.
     """
     with _running(subject) as run:
-        found = [parts.norm(dim=-1) for _, parts in token_parts(run, settings.memory)]
-    return _checked(subject, torch.cat(found).permute(1, 2, 0))
+        norms = [parts.norm(dim=-1) for _, parts in token_parts(run, settings.memory)]
+    return _checked(subject, torch.cat(norms).permute(1, 2, 0))
 
 
 THROUGH_ALL: Mapping[str, Callable[[Subject, AttributionSettings], Maps]] = {

@@ -77,9 +77,9 @@ def run_study(
             read = _attributes_of_corpus(plan, state)  # before examples are read again
             part = to_dataset(one, state)
             parts.append(part.assign_attrs(read | part.attrs))
-        found = joined(parts)
+        result = joined(parts)
         several = len(parts) > 1 and plan.measures
-        return found.sel(measure=list(plan.measures)) if several else found
+        return result.sel(measure=list(plan.measures)) if several else result
 
     with plan.model.unchanged():
         origin, digest = Origin.of(plan), partial(_digest_of_corpus, plan)
@@ -139,8 +139,8 @@ def keep_result(
         if place and mine.shared:
             result = _of_first(place, origin, digest, lambda: _made(origin, command, compute, mine))
         else:
-            kept = _finished(place, origin, digest) if place and mine.resume else None
-            result = _made(origin, command, compute, mine) if kept is None else kept
+            finished = _finished(place, origin, digest) if place and mine.resume else None
+            result = _made(origin, command, compute, mine) if finished is None else finished
         mine.tidy()
         return result
 
@@ -156,9 +156,9 @@ def _made(
     # With as many threads as others that share the run: bits depend on it.
     alone = one_thread() if folder.shared and device.type == "cpu" else nullcontext()
     with own_precision(device), alone:
-        found = compute(folder.place)
-    attributes = _attributes(origin, command) | found.attrs | folder.labels
-    result = found.copy()
+        computed = compute(folder.place)
+    attributes = _attributes(origin, command) | computed.attrs | folder.labels
+    result = computed.copy()
     if origin.kind is not None and origin.kind != ALL:
         result = origin.model.with_own_numbers(result, origin.kind)
     result.attrs = {name: value for name, value in attributes.items() if value is not None}
@@ -325,10 +325,10 @@ def _finished(
 
 def _digest_of_corpus(plan: StudyPlan[Any]) -> str:
     """Read the corpus without the model; its counts then say what was left out."""
-    found = NOTHING_SEEN
+    digest = NOTHING_SEEN
     for example in islice(plan.examples, plan.max_examples):
-        found = digest_with(found, example)
-    return found
+        digest = digest_with(digest, example)
+    return digest
 
 
 def _check_same_corpus(now: str, before: str, folder: Location) -> None:

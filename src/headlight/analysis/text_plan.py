@@ -124,8 +124,8 @@ def is_read_once(source: object) -> bool:
 
 def reads_by_line(source: object, settings: TextSettings) -> bool:
     """Whether each line of a file is a text, although nobody has said so; pairs need documents."""
-    told = settings.format is not None or settings.column is not None or settings.pairs
-    return not told and holds_a_text_a_line(source)
+    has_format = settings.format is not None or settings.column is not None or settings.pairs
+    return not has_format and holds_a_text_a_line(source)
 
 
 def open_texts(source: Source | Corpus, settings: TextSettings) -> Corpus:

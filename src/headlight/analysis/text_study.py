@@ -59,20 +59,20 @@ def run_kinds(
             "leave attribution out of the measures."
         )
     parts = plan.by_kind()
-    made = {kind: make(part) for kind, part in parts.items()}
+    makers = {kind: make(part) for kind, part in parts.items()}
 
     def observer(one: Pass, batch: Batch, examples: Sequence[Encoded]) -> KindsObserver:
         return KindsObserver(
-            {kind: observe(one, batch, examples) for kind, (observe, _) in made.items()}
+            {kind: observe(one, batch, examples) for kind, (observe, _) in makers.items()}
         )
 
     def to_dataset(one: Pass, state: State) -> xarray.Dataset:
-        found = {
+        by_kind = {
             kind: to_dataset(one, replace(state, tally=tally_of(state.tally, kind)))
-            for kind, (_, to_dataset) in made.items()
+            for kind, (_, to_dataset) in makers.items()
         }
         return concat_kinds(
-            {kind: each.assign_attrs(category_names(parts[kind])) for kind, each in found.items()}
+            {kind: each.assign_attrs(category_names(parts[kind])) for kind, each in by_kind.items()}
         )
 
     return run_study(plan, observer, to_dataset, **options)

@@ -64,8 +64,8 @@ def value_zeroing(subject: Subject, memory: int = MEMORY) -> Maps:
     with torch.inference_mode(), model.running(batch.names):
         with interface_hook(model.transformer, Eager()), hooked(runs.hooks()):  # with its masks
             model.transformer(**model.inputs(batch))
-        found = [_distances(runs.around[site], site, memory) for site in subject.sites]
-    return torch.stack(found)
+        distances = [_distances(runs.around[site], site, memory) for site in subject.sites]
+    return torch.stack(distances)
 
 
 @dataclass(eq=False)
@@ -145,8 +145,8 @@ class _Zeroing:
         """Without the value of each of the keys, one after the other."""
         assert self._taken is not None  # noqa: S101 - attention runs before its projection
         weight, value = self._taken
-        taken = weight[0, :, :, self.keys, None] * value[0, :, None, self.keys]
-        copies = taken.permute(2, 1, 0, 3).flatten(2)  # key query head*size
+        products = weight[0, :, :, self.keys, None] * value[0, :, None, self.keys]
+        copies = products.permute(2, 1, 0, 3).flatten(2)  # key query head*size
         return (given[0].reshape(1, *copies.shape[1:]) - copies, *given[1:])
 
     def seen(self) -> Bool[Tensor, "query key"]:
@@ -173,10 +173,10 @@ def _distances(run: _BlockRun, site: AttentionSite, memory: int) -> Float[Tensor
             if changed is None or changed.shape != (copies, *whole.shape):
                 raise _of_other_form(site)
             parts.append(_cosine_distance(single(changed), whole))
-    found = torch.cat(parts).T.where(zeroing.seen(), 0).cpu().double()
-    whole_row = found.sum(-1, keepdim=True)
-    alone = torch.eye(len(found), dtype=found.dtype)
-    return torch.where(whole_row > 0, shares(found), alone)
+    distances = torch.cat(parts).T.where(zeroing.seen(), 0).cpu().double()
+    whole_row = distances.sum(-1, keepdim=True)
+    alone = torch.eye(len(distances), dtype=distances.dtype)
+    return torch.where(whole_row > 0, shares(distances), alone)
 
 
 def _cosine_distance(

@@ -78,7 +78,7 @@ def with_slots(
     """
     whole = np.asarray(slots["whole"])
     moved, _ = deviations(slots["mean"], slots["without"], whole)
-    kept = np.where(np.broadcast_to(whole, moved.shape) > 0, moved, np.nan)
+    finite_slots = np.where(np.broadcast_to(whole, moved.shape) > 0, moved, np.nan)
     weights, axes = whole.astype(np.float32), ["slot", *dims]
     for dim in dims:  # sums of texts are mostly the same for all heads
         axis = axes.index(dim)
@@ -87,7 +87,7 @@ def with_slots(
             weights, axes = first.squeeze(axis), [each for each in axes if each != dim]
     return {
         name: xarray.DataArray(value, dims=dims),
-        f"{name}{MOVED}": xarray.DataArray(kept.astype(np.float32), dims=("slot", *dims)),
+        f"{name}{MOVED}": xarray.DataArray(finite_slots.astype(np.float32), dims=("slot", *dims)),
         f"{name}{WEIGHTS}": xarray.DataArray(weights, dims=axes),
         UNITS: xarray.DataArray(slots["units"], dims="slot"),
     }
@@ -105,15 +105,15 @@ def described(
 ) -> xarray.Dataset:
     """A dataset whose variables have their long names and units."""
     slots = [each for each in variables if each == UNITS or each.endswith((MOVED, WEIGHTS))]
-    made = xarray.Dataset(dict(variables), coords=dict(coordinates)).set_coords(slots)
-    return describe(made, {str(name): names[str(name)] for name in made.data_vars})
+    dataset = xarray.Dataset(dict(variables), coords=dict(coordinates)).set_coords(slots)
+    return describe(dataset, {str(name): names[str(name)] for name in dataset.data_vars})
 
 
-def dispersion(name: str, found: dict[str, Any], dims: tuple[str, ...]) -> dict[str, Any]:
+def dispersion(name: str, by_variable: dict[str, Any], dims: tuple[str, ...]) -> dict[str, Any]:
     """Mean, σ, CV = σ/mean, smallest and largest (Kobayashi et al. 2020, Table 1)."""
-    if name not in found:
+    if name not in by_variable:
         return {}
-    statistics = found[name]
+    statistics = by_variable[name]
     with np.errstate(invalid="ignore", divide="ignore"):
         variation = statistics["std"] / statistics["mean"]
     variables: dict[str, Any] = {
@@ -123,7 +123,7 @@ def dispersion(name: str, found: dict[str, Any], dims: tuple[str, ...]) -> dict[
         f"{name}_min": (dims, statistics["minimum"]),
         f"{name}_max": (dims, statistics["maximum"]),
     }
-    sums = found[f"slots_{name}_powers"]
+    sums = by_variable[f"slots_{name}_powers"]
     replicates = of_lengths(name, (sums["mean"], sums["without"], sums["whole"]))
     for each, of in replicates.items():
         slots = dict(zip(("mean", "without", "whole"), of, strict=True))
@@ -200,8 +200,8 @@ def rank_of(example: Encoded, kind: Kind) -> float:
     It depends on the tokens alone that attention of this kind sees, and so examples can be found
     again by it.
     """
-    seen = len(example.ids) + 1 + (0 if kind == "encoder" else len(example.target))
-    return float(min(seen, 8000) * _RANKS) + hash_of(example, kind)
+    length = len(example.ids) + 1 + (0 if kind == "encoder" else len(example.target))
+    return float(min(length, 8000) * _RANKS) + hash_of(example, kind)
 
 
 def hash_of(example: Encoded, kind: Kind) -> float:
@@ -233,17 +233,17 @@ class Shown(NamedTuple):
     def of(
         cls,
         words: tuple[str, ...],
-        asked: Bool[np.ndarray, " word"],
-        found: Int64[np.ndarray, " word"],
+        questions: Bool[np.ndarray, " word"],
+        picked: Int64[np.ndarray, " word"],
         right: Bool[np.ndarray, " word"],
     ) -> "Shown":
         """A whole sentence, of which some words are asked about."""
         return cls(
-            int(right[asked].sum() - (~right[asked]).sum()),
+            int(right[questions].sum() - (~right[questions]).sum()),
             -len(words),
             words,
-            tuple(np.where(asked, found, np.nan).tolist()),
-            tuple(np.where(asked, right, np.nan).tolist()),
+            tuple(np.where(questions, picked, np.nan).tolist()),
+            tuple(np.where(questions, right, np.nan).tolist()),
         )
 
     def better_than(self, other: "Shown | None") -> bool:
@@ -252,30 +252,30 @@ class Shown(NamedTuple):
 
 
 def sentences_dataset(
-    kept: Mapping[tuple[str, str], Shown],
+    best: Mapping[tuple[str, str], Shown],
     result: xarray.Dataset,
-    asked: str,
+    dim: str,
     described: Mapping[str, tuple[str, str]],
 ) -> xarray.Dataset:
     """The variables of the sentences; empty words where there is none.
 
     Args:
-        kept: By measure and label of what is asked.
+        best: By measure and label of what is asked.
         result: Of the study, without them.
-        asked: Its dimension that says what is asked.
+        dim: Its dimension that says what is asked.
         described: Long name and unit of each of `NAMES`.
     """
-    dims = ("measure", asked, "place")
+    dims = ("measure", dim, "place")
     labels = [list(map(str, result[name].values)) for name in dims[:2]]
     shape = (*map(len, labels), LONGEST)
     words = np.full(shape, "", dtype=object)
-    found, right = np.full(shape, np.nan), np.full(shape, np.nan)
-    for (measure, label), shown in kept.items():
+    picked, right = np.full(shape, np.nan), np.full(shape, np.nan)
+    for (measure, label), stretch in best.items():
         row = labels[0].index(measure), labels[1].index(label)
-        words[row][: len(shown.words)] = shown.words
-        found[row][: len(shown.words)] = shown.found
-        right[row][: len(shown.words)] = shown.right
-    arrays = dict(zip(NAMES, (words, found, right), strict=True))
+        words[row][: len(stretch.words)] = stretch.words
+        picked[row][: len(stretch.words)] = stretch.found
+        right[row][: len(stretch.words)] = stretch.right
+    arrays = dict(zip(NAMES, (words, picked, right), strict=True))
     variables = {name: (dims, values) for name, values in arrays.items()}
     coordinates = {name: result[name] for name in dims[:2]}
     return describe(xarray.Dataset(variables, coords=coordinates), described)

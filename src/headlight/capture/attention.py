@@ -224,10 +224,10 @@ def own_function(module: nn.Module) -> AttentionFunction:
 
 def _sdpa(module: nn.Module, *arguments: Any, **options: Any) -> tuple[Tensor, Tensor | None]:
     arguments, options = with_sdpa_mask(arguments, options)
-    found: tuple[Tensor, Tensor | None] = ALL_ATTENTION_FUNCTIONS["sdpa"](
+    output: tuple[Tensor, Tensor | None] = ALL_ATTENTION_FUNCTIONS["sdpa"](
         module, *arguments, **options
     )
-    return found
+    return output
 
 
 def attend(module: nn.Module, *arguments: Any, **options: Any) -> tuple[Tensor, Tensor | None]:
@@ -315,14 +315,14 @@ def digest_of_tokenizer(tokenizer: Any) -> str:
         return "none"
     backend = getattr(tokenizer, "backend_tokenizer", None)
     if backend is None:
-        made = {"vocabulary": tokenizer.get_vocab(), "class": type(tokenizer).__name__}
+        state = {"vocabulary": tokenizer.get_vocab(), "class": type(tokenizer).__name__}
     else:
         serialised = json.loads(backend.to_str())
-        made = {name: part for name, part in serialised.items() if name not in _SET_BY_CALLS}
+        state = {name: part for name, part in serialised.items() if name not in _SET_BY_CALLS}
     special = {name: str(token) for name, token in tokenizer.special_tokens_map.items()}
     limit = str(tokenizer.model_max_length)
     apart = {"split": True} if getattr(tokenizer, "split_special_tokens", False) else {}
-    return _digest_of_json({"state": made, "special": special, "max_length": limit, **apart})
+    return _digest_of_json({"state": state, "special": special, "max_length": limit, **apart})
 
 
 def _digest_of_json(content: Any) -> str:
@@ -344,11 +344,11 @@ def unwrapped(network: nn.Module) -> PreTrainedModel:
     Raises:
         UsageError: it is none of transformers, or its parts are compiled, which hides attention.
     """
-    given = network
+    part = network
     while (inner := _INNER.get(type(network).__name__)) is not None:
         network = getattr(network, inner)
     if not isinstance(network, PreTrainedModel):
-        raise UsageError(f"a {type(network).__name__} is no model of transformers; {_cure(given)}.")
+        raise UsageError(f"a {type(network).__name__} is no model of transformers; {_cure(part)}.")
     _check_loaded(network)
     for name, module in network.named_modules():
         if _is_compiled(module):
@@ -359,12 +359,12 @@ def unwrapped(network: nn.Module) -> PreTrainedModel:
     return network
 
 
-def holder_of_model(given: Any) -> str | None:
+def holder_of_model(holder: Any) -> str | None:
     """Return where an object keeps a model of transformers, as ``model.attribute``.
 
     None where it keeps none.
     """
-    modules = given.named_modules() if isinstance(given, nn.Module) else _attributes(given)
+    modules = holder.named_modules() if isinstance(holder, nn.Module) else _attributes(holder)
     for name, module in modules:
         if isinstance(module, PreTrainedModel):
             parts = (f"[{part}]" if part.isdigit() else f".{part}" for part in name.split("."))
@@ -372,19 +372,19 @@ def holder_of_model(given: Any) -> str | None:
     return None
 
 
-def _attributes(given: Any) -> Iterator[tuple[str, nn.Module]]:
+def _attributes(holder: Any) -> Iterator[tuple[str, nn.Module]]:
     """Yield the modules that an object which is no module holds: a pipeline, or a trainer."""
-    for name, value in getattr(given, "__dict__", {}).items():
+    for name, value in getattr(holder, "__dict__", {}).items():
         if isinstance(value, nn.Module):
             yield from (
                 (f"{name}.{inner}".rstrip("."), each) for inner, each in value.named_modules()
             )
 
 
-def _cure(given: nn.Module) -> str:
-    if any(hasattr(module, "merge_and_unload") for module in given.modules()):
+def _cure(wrapped: nn.Module) -> str:
+    if any(hasattr(module, "merge_and_unload") for module in wrapped.modules()):
         return "give what its method merge_and_unload returns, with its adapter merged"
-    place = holder_of_model(given)
+    place = holder_of_model(wrapped)
     if place:
         return f"give the model inside it, {place}"
     return "give one that is, or make it a PreTrainedModel, as the page Models supported shows"

@@ -63,11 +63,11 @@ def estimate(
     directions = min(directions, dimensions)
     frame = random_frame(dimensions, directions, generator).to(run.embedded)
     parts = [moved for _, moved in _all_moves(run, frame, memory)]
-    found = torch.cat(parts, 1)
-    layers, _, queries = found.shape
-    samples = found.reshape(layers, tokens, directions, queries).permute(0, 3, 1, 2)
-    left = 1 - directions / dimensions  # of the directions: what was tried is known exactly
-    return shares_of_samples(samples, left)
+    squared = torch.cat(parts, 1)
+    layers, _, queries = squared.shape
+    samples = squared.reshape(layers, tokens, directions, queries).permute(0, 3, 1, 2)
+    rest = 1 - directions / dimensions  # of the directions: what was tried is known exactly
+    return shares_of_samples(samples, rest)
 
 
 def _all_moves(
@@ -101,13 +101,13 @@ def shares(size: Float[Tensor, "layer query key"]) -> Contribution:
 
 
 def shares_of_samples(
-    samples: Float[Tensor, "layer query key direction"], left: float
+    samples: Float[Tensor, "layer query key direction"], rest: float
 ) -> TextContributions:
     """Contributions from ‖Jz‖² of each direction, with standard errors by the delta method.
 
     Args:
         samples: ‖Jz‖², whose expectation is ‖J‖_F².
-        left: the share of the directions that was not tried; it scales the variance, as in samples
+        rest: the share of the directions that was not tried; it scales the variance, as in samples
             without replacement.
     """
     size = samples.mean(-1).sqrt()
@@ -116,7 +116,7 @@ def shares_of_samples(
     moved = (samples - samples.mean(-1, keepdim=True)) / (2 * size.clamp_min(1e-300))[..., None]
     moved = moved - contribution[..., None] * moved.sum(2, keepdim=True)
     moved = moved / size.sum(-1)[..., None, None]
-    variance = moved.var(-1) * left / samples.shape[-1]
+    variance = moved.var(-1) * rest / samples.shape[-1]
     return TextContributions(contribution, variance.sqrt())
 
 
@@ -185,12 +185,12 @@ def attribute(
     """
     kind = _checked_kind(model, batch, kind)
     settings = settings or AttributionSettings()
-    found = [_attribute_one(model, text, settings, kind) for text in _single_texts(batch)]
+    contributions = [_attribute_one(model, text, settings, kind) for text in _single_texts(batch)]
     places = _Places.of(batch, kind)
     dtype = model.transformer.dtype
-    errors = [one.standard_error for one in found if one.standard_error is not None]
+    errors = [one.standard_error for one in contributions if one.standard_error is not None]
     return Attribution(
-        places.spread([one.contribution for one in found]).to(dtype),
+        places.spread([one.contribution for one in contributions]).to(dtype),
         places.spread(errors).to(dtype) if errors else None,
     )
 
@@ -242,8 +242,8 @@ def _single_texts(batch: Batch) -> Iterator[Batch]:
                 continue
             values = values[row : row + 1]
             if isinstance(values, Tensor) and values.ndim == 2:
-                kept = present_target if field.name.startswith("target") else present
-                values = values[:, kept[row]]
+                mask = present_target if field.name.startswith("target") else present
+                values = values[:, mask[row]]
             cut[field.name] = values
         yield replace(batch, **cut)
 
@@ -270,9 +270,9 @@ class _Places:
         """Return the values of each text at its positions in the batch; 0 elsewhere."""
         batch, queries = self.query.shape
         whole = values[0].new_zeros(values[0].shape[0], batch, queries, self.key.shape[1])
-        for row, found in enumerate(values):
+        for row, contribution in enumerate(values):
             real = self.query[row][:, None] & self.key[row][None, :]
-            whole[:, row, real] = found.flatten(1)
+            whole[:, row, real] = contribution.flatten(1)
         return whole
 
 

@@ -38,11 +38,11 @@ class WideMove:
 
     def __add__(self, other: "WideMove") -> "WideMove":
         """Return the tangent of a sum of values with the same input; a weight stands in it once."""
-        found = {id(weight): (weight, slope) for weight, slope in self.terms}
+        slopes = {id(weight): (weight, slope) for weight, slope in self.terms}
         for weight, slope in other.terms:
-            known = found.get(id(weight))
-            found[id(weight)] = weight, slope if known is None else known[1] + slope
-        return replace(self, terms=tuple(found.values()))
+            other_term = slopes.get(id(weight))
+            slopes[id(weight)] = weight, slope if other_term is None else other_term[1] + slope
+        return replace(self, terms=tuple(slopes.values()))
 
     def tangent(self, of_given: Tensor, shape: torch.Size) -> Tensor:
         """The move of the inner layer itself, where it is asked for after all; in this shape."""
@@ -58,11 +58,11 @@ class WideMove:
         outwards = weight.mT.contiguous()
         inwards = [inner.mT.contiguous() for inner, _ in self.terms]
         slopes = [slope.flatten(0, -2) for _, slope in self.terms]
-        found = weight.new_empty(len(slopes[0]), inwards[0].shape[0], outwards.shape[1])
-        for token, each in enumerate(found):  # what is as wide as the inner layer, one at a time
+        products = weight.new_empty(len(slopes[0]), inwards[0].shape[0], outwards.shape[1])
+        for token, each in enumerate(products):  # what is as wide as the inner layer, one at a time
             parts = (w * s[token] for w, s in zip(inwards, slopes, strict=True))
             torch.mm(reduce(torch.add, parts), outwards, out=each)
-        return found
+        return products
 
 
 @dataclass
@@ -97,8 +97,8 @@ class TokenMaps:
 def move_tokens(moves: Float[Tensor, "*tokens d_in"], maps: Maps) -> Float[Tensor, "*tokens d_out"]:
     """Each token by its own matrix; under `torch.vmap` too, without a copy of the matrices."""
     flat = moves.reshape(len(maps), maps.shape[1])
-    found: Tensor = _move_tokens(flat, maps)
-    return found.reshape(*moves.shape[:-1], maps.shape[2])
+    moved: Tensor = _move_tokens(flat, maps)
+    return moved.reshape(*moves.shape[:-1], maps.shape[2])
 
 
 def _product(moves: Tensor, maps: Tensor) -> Tensor:
@@ -110,8 +110,8 @@ def _many_products(
 ) -> tuple[Tensor, int]:
     """Multiply many moves at once: one product of matrices for each token."""
     assert where[0] is not None and where[1] is None  # noqa: S101, PT018 - moves alone are many
-    found = torch.bmm(moves.movedim(where[0], 1), maps)
-    return found.transpose(0, 1).contiguous(), 0  # as everything around it lies in memory
+    products = torch.bmm(moves.movedim(where[0], 1), maps)
+    return products.transpose(0, 1).contiguous(), 0  # as everything around it lies in memory
 
 
 _move_tokens = torch.library.custom_op(
@@ -151,8 +151,8 @@ class ShortRules(TorchFunctionMode):
         if self._wide or self._known:
             if _writes(func, options):
                 self._give_up(args)
-            elif (found := self._of_wide(func, args, options)) is not None:
-                return found
+            elif (result := self._of_wide(func, args, options)) is not None:
+                return result
             args, options = tree_map(self._settled, (args, options))
         rule = RULES.get(func)
         if rule is None or not _only_input_changes(args, options, INPUT.get(func, 0)):
@@ -171,9 +171,9 @@ class ShortRules(TorchFunctionMode):
     ) -> Tensor:
         """A linear map that makes tokens wider."""
         place = INPUT.get(func, 0)
-        given = args[place]
-        still = func(*_with(args, place, _unpacked(given)[0]), **options)
-        return self._later(still, WideMove(given, ((weight, torch.ones_like(still)),)))
+        inner = args[place]
+        still = func(*_with(args, place, _unpacked(inner)[0]), **options)
+        return self._later(still, WideMove(inner, ((weight, torch.ones_like(still)),)))
 
     def _later(self, still: Tensor, move: WideMove) -> Tensor:
         """A value whose tangent is computed only if a function asks for it that has no short way.
@@ -275,12 +275,12 @@ def _writes(func: Callable[..., Any], options: dict[str, Any]) -> bool:
 
 def _weight(func: Callable[..., Any], args: tuple[Any, ...]) -> Tensor | None:
     """The weight ``[out, in]`` of a linear map; None for other functions."""
-    found: Tensor | None = None
+    weight: Tensor | None = None
     if func is functional.linear and len(args) > 1:
-        found = args[1]
+        weight = args[1]
     elif func is torch.addmm and len(args) > 2:
-        found = args[2].T
-    return found
+        weight = args[2].T
+    return weight
 
 
 def _unpacked(value: Tensor) -> tuple[Tensor, Any]:
@@ -294,33 +294,33 @@ def _dual(value: Tensor, tangent: Tensor) -> Tensor:
     return dual
 
 
-def _linear(func: Callable[..., Tensor], given: Tensor, weight: Tensor, *bias: Any) -> Tensor:
-    still, tangent = _unpacked(given)
+def _linear(func: Callable[..., Tensor], tensor: Tensor, weight: Tensor, *bias: Any) -> Tensor:
+    still, tangent = _unpacked(tensor)
     return _dual(func(still, weight, *bias), functional.linear(tangent, weight))
 
 
-def _addmm(func: Callable[..., Tensor], bias: Tensor, given: Tensor, weight: Tensor) -> Tensor:
-    still, tangent = _unpacked(given)
+def _addmm(func: Callable[..., Tensor], bias: Tensor, tensor: Tensor, weight: Tensor) -> Tensor:
+    still, tangent = _unpacked(tensor)
     return _dual(func(bias, still, weight), tangent @ weight)
 
 
-def _elementwise(func: Callable[..., Tensor], given: Tensor, **options: Any) -> Tensor:
+def _elementwise(func: Callable[..., Tensor], tensor: Tensor, **options: Any) -> Tensor:
     """The slope is found once, by a tangent of ones."""
-    still, tangent = _unpacked(given)
+    still, tangent = _unpacked(tensor)
     value, slope = _unpacked(func(_dual(still, torch.ones_like(still)), **options))
     return _dual(value, tangent * slope)
 
 
 def _layer_norm(
     func: Callable[..., Tensor],
-    given: Tensor,
+    tensor: Tensor,
     shape: Sequence[int],
     weight: Tensor | None = None,
     bias: Tensor | None = None,
     eps: float = 1e-5,
 ) -> Tensor:
     """Without its weight, the Jacobian is symmetric: backward is forward, and one kernel."""
-    still, tangent = _unpacked(given)
+    still, tangent = _unpacked(tensor)
     value, mean, scale = torch.native_layer_norm(still, shape, weight, bias, eps)
     moved = torch.ops.aten.native_layer_norm_backward(
         tangent, still, shape, mean, scale, None, None, [True, False, False]
@@ -330,13 +330,13 @@ def _layer_norm(
 
 def _softmax(
     func: Callable[..., Tensor],
-    given: Tensor,
+    tensor: Tensor,
     dim: int,
     _stacklevel: int = 3,
     dtype: torch.dtype | None = None,
 ) -> Tensor:
     """The Jacobian is symmetric, as that of the layer norm."""
-    still, tangent = _unpacked(given)
+    still, tangent = _unpacked(tensor)
     if dtype is not None:
         still, tangent = still.to(dtype), tangent.to(dtype)
     value = torch.softmax(still, dim)

@@ -179,11 +179,11 @@ def _at_output(run: Run) -> Registration:
 
 
 def _first_reader(run: Run) -> tuple[nn.Module, int | str]:
-    given: list[tuple[nn.Module, int | str, Tensor]] = []
+    inner_states: list[tuple[nn.Module, int | str, Tensor]] = []
 
     def note(module: nn.Module, arguments: tuple[Any, ...], options: dict[str, Any]) -> None:
         named: list[tuple[int | str, Any]] = [*enumerate(arguments), *options.items()]
-        given.extend((module, place, value) for place, value in named if _is_state(value))
+        inner_states.extend((module, place, value) for place, value in named if _is_state(value))
 
     hooks = [
         (partial(module.register_forward_pre_hook, with_kwargs=True), note)
@@ -191,7 +191,7 @@ def _first_reader(run: Run) -> tuple[nn.Module, int | str]:
     ]
     with hooked(hooks):
         states = _embedded_states(run)
-    for module, place, value in given:
+    for module, place, value in inner_states:
         if value.shape == states[0].shape and torch.equal(value, states[0]):
             return module, place
     raise UnsupportedModelError(
@@ -262,14 +262,14 @@ def differentiable(model: Any) -> Iterator[None]:
 @contextmanager
 def eager_experts(model: nn.Module) -> Iterator[None]:
     """Experts one after the other: the fused product of many matrices has no forward derivative."""
-    found = {id(config): config for config in map(_config, model.modules()) if config is not None}
-    before = {key: config._experts_implementation for key, config in found.items()}
+    configs = {id(config): config for config in map(_config, model.modules()) if config is not None}
+    before = {key: config._experts_implementation for key, config in configs.items()}
     try:
-        for config in found.values():
+        for config in configs.values():
             config._experts_implementation = "eager"
         yield
     finally:
-        for key, config in found.items():
+        for key, config in configs.items():
             config._experts_implementation = before[key]
 
 
@@ -321,8 +321,8 @@ def squared_moves(
             moves = jvp(run.hidden, (still,), (tangent,))[1]
         return torch.stack([move.square().sum(-1) for move in moves])
 
-    found: Tensor = vmap(moved, out_dims=1)(tangents)
-    return found
+    squares: Tensor = vmap(moved, out_dims=1)(tangents)
+    return squares
 
 
 def token_maps(run: Run, changes: int, memory: int) -> tuple[TokenMaps | None, int]:
@@ -336,8 +336,8 @@ def token_maps(run: Run, changes: int, memory: int) -> tuple[TokenMaps | None, i
         memory: bytes for both.
     """
     numbers = sum(shape.numel() * shape[-1] for shape in run.shapes[1:])
-    taken = numbers * run.embedded.element_size()
-    return (TokenMaps(changes), memory - taken) if 2 * taken <= memory else (None, memory)
+    map_memory = numbers * run.embedded.element_size()
+    return (TokenMaps(changes), memory - map_memory) if 2 * map_memory <= memory else (None, memory)
 
 
 @cache
@@ -384,10 +384,10 @@ def refusing(name: str) -> Iterator[None]:
     try:
         yield
     except (NotImplementedError, RuntimeError) as problem:
-        found = re.search(r"forward AD with (\w+)", str(problem))
-        if found is None and not re.search("^vmap:|functorch", str(problem)):
+        match = re.search(r"forward AD with (\w+)", str(problem))
+        if match is None and not re.search("^vmap:|functorch", str(problem)):
             raise
-        operation = found[1] if found else str(problem).partition("\n")[0].rstrip(".")
+        operation = match[1] if match else str(problem).partition("\n")[0].rstrip(".")
         raise UnsupportedModelError(
             f"{name} uses an operation that PyTorch cannot differentiate in forward mode "
             f"({operation}), so contributions to its hidden tokens cannot be computed."

@@ -251,12 +251,12 @@ def _tokens_beyond(tokenizer: Any, network: Any) -> list[str]:
         rows = network.get_input_embeddings().num_embeddings
     except (AttributeError, NotImplementedError):  # models of other inputs, or of several
         return []
-    known = {token: number for token, number in tokenizer.get_vocab().items() if number >= rows}
+    beyond = {token: number for token, number in tokenizer.get_vocab().items() if number >= rows}
     added = tokenizer.added_tokens_decoder
     used = {getattr(tokenizer, f"{each}_token_id", None) for each in _IN_EVERY_TEXT}
     return sorted(
         token
-        for token, number in known.items()
+        for token, number in beyond.items()
         if number in used or not (number in added and added[number].special)
     )
 

@@ -105,9 +105,9 @@ class CapturedModel:
     @property
     def origin(self) -> dict[str, str]:
         """Return the attributes by which a result names its model."""
-        said = {"model": self.name, "revision": self.revision}
+        attributes = {"model": self.name, "revision": self.revision}
         more = {"quantisation": self.quantisation, MODEL_LABEL: self.label}
-        return said | {name: value for name, value in more.items() if value}
+        return attributes | {name: value for name, value in more.items() if value}
 
     def called(self: _Model, label: str | None) -> _Model:
         """Return the model with another name in titles; None leaves that as it is."""
@@ -126,9 +126,9 @@ class CapturedModel:
         for inputs in trial_inputs(network):
             try:
                 with self.running(("a trial input",)):
-                    found = trace(network, inputs)
+                    sites = trace(network, inputs)
                 self._trial = inputs
-                return found
+                return sites
             except HeadlightError:
                 raise
             except _TRIAL_FAILURES as problem:
@@ -243,8 +243,8 @@ class CapturedModel:
         Of a model that reads its text twice the first alone, since the positions of its decoder
         are those of the text moved by one.
         """
-        found = {"encoder"} if self.reads_twice else {site.kind for site in self.sites}
-        return tuple(kind for kind in ("encoder", "decoder", "cross") if kind in found)
+        kinds = {"encoder"} if self.reads_twice else {site.kind for site in self.sites}
+        return tuple(kind for kind in ("encoder", "decoder", "cross") if kind in kinds)
 
     def sites_of(self, kind: Kind, layers: Iterable[int] | None = None) -> list[AttentionSite]:
         """The sites of one kind, all or those of the layers asked for.
@@ -260,10 +260,10 @@ class CapturedModel:
             )
         if layers is None:
             return sites
-        asked = set(layers)
-        if not asked:
+        chosen = set(layers)
+        if not chosen:
             raise UsageError(NO_LAYER)
-        missing = sorted(asked - {site.layer for site in sites})
+        missing = sorted(chosen - {site.layer for site in sites})
         if missing:
             numbers = self.own_numbers(kind)
             own = f" (of the model: {', '.join(map(str, numbers.values()))})" if numbers else ""
@@ -271,7 +271,7 @@ class CapturedModel:
                 f"{self.name} has no {kind} layer {missing[0]}: its layers are 0 to "
                 f"{len(sites) - 1}{own}."
             )
-        return [site for site in sites if site.layer in asked]
+        return [site for site in sites if site.layer in chosen]
 
     def own_numbers(self, kind: Kind) -> dict[int, int]:
         """Return the model's own number of each layer that attends; empty where both agree.
@@ -343,13 +343,13 @@ class CapturedModel:
             UsageError: a site is not one of them.
         """
         order = {site: number for number, site in enumerate(self.sites)}
-        asked = self.sites if sites is None else list(sites)
-        if any(site not in order for site in asked):
+        chosen = self.sites if sites is None else list(sites)
+        if any(site not in order for site in chosen):
             raise UsageError(
                 f"a site to capture belongs to another model or trace; take it from the sites of "
                 f"{self.name} itself."
             )
-        return frozenset(order[site] for site in asked)
+        return frozenset(order[site] for site in chosen)
 
     def collate(self, examples: Sequence[Encoded]) -> Batch:
         """The examples as one batch, where the model is, with its padding; sound is read now."""
@@ -358,8 +358,8 @@ class CapturedModel:
         spoken = [each for each in examples if isinstance(each, EncodedSpeech)]
         if not spoken:
             return batch
-        features, heard = self.listener.features(spoken)
-        return replace(batch, features=features, heard=heard)
+        features, audible_frames = self.listener.features(spoken)
+        return replace(batch, features=features, heard=audible_frames)
 
     @property
     def hears(self) -> bool:
@@ -402,26 +402,26 @@ class CapturedModel:
         left would move them; nothing is cached.
         """
         config: Any = self.transformer.config
-        given: dict[str, Any] = {
+        arguments: dict[str, Any] = {
             "input_ids": batch.input_ids,
             "attention_mask": batch.attention_mask,
         }
         if batch.features is not None:
-            given = {"input_features": batch.features}
+            arguments = {"input_features": batch.features}
         if (getattr(config, "type_vocab_size", 0) or 0) > 1 and self._accepts("token_type_ids"):
-            given["token_type_ids"] = batch.token_type_ids
+            arguments["token_type_ids"] = batch.token_type_ids
         if side == "left" and self._accepts("position_ids") and not self._counts_positions():
-            given["position_ids"] = (batch.attention_mask.cumsum(-1) - 1).clamp(min=0)
+            arguments["position_ids"] = (batch.attention_mask.cumsum(-1) - 1).clamp(min=0)
         if batch.target_ids is not None:
-            given["decoder_input_ids"] = batch.target_ids
-            given["decoder_attention_mask"] = batch.target_mask
+            arguments["decoder_input_ids"] = batch.target_ids
+            arguments["decoder_attention_mask"] = batch.target_mask
         if self.reads_twice:  # what the encoder does not see, the decoder does not see either
             first = torch.ones_like(batch.attention_mask[:, :1])
-            seen = torch.cat([first, batch.attention_mask[:, :-1]], 1)
-            given["decoder_attention_mask"] = seen
+            target_mask = torch.cat([first, batch.attention_mask[:, :-1]], 1)
+            arguments["decoder_attention_mask"] = target_mask
         if getattr(config, "use_cache", False) and not self._is_bare_encoder():
-            given["use_cache"] = False
-        return given
+            arguments["use_cache"] = False
+        return arguments
 
     @contextmanager
     def running(self, texts: tuple[str, ...] = ()) -> Iterator[None]:
@@ -516,8 +516,8 @@ class CapturedModel:
         if self._promised:
             self._digests = digests
         weights, tokenizer = digests
-        known = {"model": self.name, "revision": self.revision}
-        return known | identity_of(self.transformer, weights=weights, tokenizer=tokenizer)
+        attributes = {"model": self.name, "revision": self.revision}
+        return attributes | identity_of(self.transformer, weights=weights, tokenizer=tokenizer)
 
     @contextmanager
     def unchanged(self) -> Iterator[None]:

@@ -93,11 +93,11 @@ def decompose(
         UnsupportedModelError: the parts do not add up.
         UsageError: the model is in half precision.
     """
-    found, table, later = _through_all_layers(model, arguments, score, lengths, slope)
+    decomposition, table, later = _through_all_layers(model, arguments, score, lengths, slope)
     cut = linear_pass(model, arguments, slope=slope, cut=True)
-    _add_direct(found, table, later, model, cut, score)
-    found.components = table.in_order()
-    return found
+    _add_direct(decomposition, table, later, model, cut, score)
+    decomposition.components = table.in_order()
+    return decomposition
 
 
 @dataclass(frozen=True, eq=False)
@@ -120,13 +120,13 @@ def _through_all_layers(
     whole = linear_pass(model, arguments, slope=slope)
     value = score(whole.output)
     slopes = slopes_of(value, whole.addends, whole.suspects, model.name)
-    found = Decomposition(float(value.detach()), sides.nothing(), sides.nothing())
+    decomposition = Decomposition(float(value.detach()), sides.nothing(), sides.nothing())
     table = Table(whole.attention)
     for addend, steep in _pairs(whole.addends, slopes):
         part = share(steep, addend.value).double()
         table.of_addend(addend).total += float(part.sum())
         if sides.has_tokens(addend):
-            by_token = found.token if addend.kind == "token" else found.position
+            by_token = decomposition.token if addend.kind == "token" else decomposition.position
             side = sides.of(addend.place)
             by_token[side] += part.reshape(-1, *part.shape[-2:]).sum((0, 2)).cpu()
     inner = gradients(value, [*(each.context for each in whole.attention), *whole.linear])
@@ -137,11 +137,11 @@ def _through_all_layers(
         list(zip(attention, inner[:number], strict=True)),
         list(zip(linear, inner[number:], strict=True)),
     )
-    return found, table, later
+    return decomposition, table, later
 
 
 def _add_direct(
-    found: Decomposition,
+    decomposition: Decomposition,
     table: "Table",
     later: _Later,
     model: CapturedModel,
@@ -153,10 +153,10 @@ def _add_direct(
     attention, linear = iter(later.attention), iter(later.linear)
     for addend, slope in zip(cut.addends, slopes, strict=True):
         if addend.kind == "attention":
-            done, last = next(attention)
-            heads = HeadParts(done.site, by_head(done, slope), by_head(done, last))
-            found.heads.append(heads)
-            component = table.of_attention(done)
+            attended, last = next(attention)
+            heads = HeadParts(attended.site, by_head(attended, slope), by_head(attended, last))
+            decomposition.heads.append(heads)
+            component = table.of_attention(attended)
             component.direct, component.total = float(heads.direct.sum()), float(heads.total.sum())
         elif addend.kind == "linear":
             put_out, last = next(linear)
@@ -168,12 +168,12 @@ def _add_direct(
             table.of_addend(addend).direct += _sum(slope, addend.value)
 
 
-def by_head(done: Attended, slope: Tensor | None) -> Float64[Tensor, "head key"]:
+def by_head(attended: Attended, slope: Tensor | None) -> Float64[Tensor, "head key"]:
     """Σ_i α_hij ⟨v_j, g_ih⟩, with g the slope of the context: what comes from each key.
 
     W^O, a gate before it and all that comes later are in g.
     """
-    weight, value = done.weight[0], done.value[0]
+    weight, value = attended.weight[0], attended.value[0]
     heads, _, keys = weight.shape
     if slope is None:
         return torch.zeros(heads, keys, dtype=torch.float64)
@@ -245,10 +245,10 @@ class Table:
             return self._row((2, "bias", addend.name, addend.block), "bias", addend.name, site)
         return self._row((0, "embeddings"), "embeddings", "embeddings", None)
 
-    def of_attention(self, done: Attended) -> Component:
+    def of_attention(self, attended: Attended) -> Component:
         """Return the component of the heads of a module."""
-        key = (1, done.block, 0, done.site.kind, done.site.layer)
-        return self._row(key, "attention", done.site.name, done.site)
+        key = (1, attended.block, 0, attended.site.kind, attended.site.layer)
+        return self._row(key, "attention", attended.site.name, attended.site)
 
     def of_linear(self, addend: Addend) -> Component:
         """Return the component of a linear map that writes into the residual stream."""
@@ -326,9 +326,9 @@ def score_parts(
     """
     number = next(at for at, each in enumerate(model.sites) if each is site)
     head, query, key = cell
-    found = linear_pass(model, arguments, cut=True, last=number)
-    assert found.reached is not None  # noqa: S101 - tracing has seen the site
-    (queries, keys, *_), options = found.reached
+    cut_pass = linear_pass(model, arguments, cut=True, last=number)
+    assert cut_pass.reached is not None  # noqa: S101 - tracing has seen the site
+    (queries, keys, *_), options = cut_pass.reached
     if gives_weights(options):
         raise UnsupportedModelError(
             f"{site.name}: its scores are made in code of its own, where queries and keys are not "
@@ -345,20 +345,20 @@ def score_parts(
                 f"{site.name}: its queries or keys do not depend on the text in a way that can be "
                 "followed."
             )
-        slopes = slopes_of(score, found.addends, found.suspects, model.name)
-        sides.append(_side(found, slopes))
+        slopes = slopes_of(score, cut_pass.addends, cut_pass.suspects, model.name)
+        sides.append(_side(cut_pass, slopes))
     return ScoreParts(float((q @ k).detach() * scale), *sides)
 
 
-def _side(found: Any, slopes: list[Tensor | None]) -> SideParts:
-    side, table = SideParts(), Table(found.attention)
-    attention = iter(found.attention)
-    for addend, slope in zip(found.addends, slopes, strict=True):
+def _side(cut_pass: Any, slopes: list[Tensor | None]) -> SideParts:
+    side, table = SideParts(), Table(cut_pass.attention)
+    attention = iter(cut_pass.attention)
+    for addend, slope in zip(cut_pass.addends, slopes, strict=True):
         if addend.kind == "attention":
-            done = next(attention)
-            part = by_head(done, slope)
-            side.heads.append(HeadParts(done.site, part, torch.zeros_like(part)))
-            table.of_attention(done).direct = float(part.sum())
+            attended = next(attention)
+            part = by_head(attended, slope)
+            side.heads.append(HeadParts(attended.site, part, torch.zeros_like(part)))
+            table.of_attention(attended).direct = float(part.sum())
         elif slope is not None and bool(slope.any()):
             added = float(share(slope, addend.value).double().sum())
             if addend.kind == "linear":

@@ -94,16 +94,16 @@ def norm_gains(
         model: the model.
         readers: linear maps of it.
     """
-    seen = _Gains()
+    gains = _Gains()
     network = _network(model)
-    hooks: list[Registration] = [(each.register_forward_pre_hook, seen.read) for each in readers]
+    hooks: list[Registration] = [(each.register_forward_pre_hook, gains.read) for each in readers]
     for module in network.modules():
         stored = getattr(module, "weight", None)
         if isinstance(stored, Tensor) and stored.ndim == 1 and not list(module.children()):
-            hooks.append((module.register_forward_hook, seen.make))
+            hooks.append((module.register_forward_hook, gains.make))
     with hooked(hooks), torch.inference_mode():
         network(**dummy_inputs(network))
-    return {reader: _gain(norm) for reader, norm in seen.norms.items()}
+    return {reader: _gain(norm) for reader, norm in gains.norms.items()}
 
 
 def _gain(norm: nn.Module) -> Float[Tensor, " d_model"]:
@@ -112,8 +112,8 @@ def _gain(norm: nn.Module) -> Float[Tensor, " d_model"]:
     signs = torch.ones_like(stored)
     signs[1::2] = -1
     with torch.inference_mode():
-        made = on_double((norm(signs[None]) - norm(-signs[None]))[0])
-    return made * on_double(signs).to(made.device) / 2
+        response = on_double((norm(signs[None]) - norm(-signs[None]))[0])
+    return response * on_double(signs).to(response.device) / 2
 
 
 def _network(model: CapturedModel) -> Any:
@@ -131,7 +131,7 @@ def head_weights(model: CapturedModel) -> dict[AttentionSite, HeadWeights]:
     scale = _arrivals(model, sources, None)
     digits = [_arrivals(model, sources, BASE**place) for place in range(DIGITS)]
     gains = norm_gains(model, {module for modules in sources.values() for module in modules})
-    found = {}
+    weights = {}
     for number, site in enumerate(model.sites):
         parts = []
         for part in range(3):
@@ -145,8 +145,8 @@ def head_weights(model: CapturedModel) -> dict[AttentionSite, HeadWeights]:
         query, key, value = (None if each is None else each.to(output.device) for each in parts)
         if query is None or key is None or query.shape[2] != key.shape[2]:
             query = key = None
-        found[site] = HeadWeights(query, key, value, output)
-    return found
+        weights[site] = HeadWeights(query, key, value, output)
+    return weights
 
 
 def _sources(site: AttentionSite) -> list[nn.Module]:
@@ -287,11 +287,11 @@ def _outputs(model: CapturedModel, site: AttentionSite) -> Int64[Tensor, "kv_hea
     size = _matrix(site.source)[0].shape[1]
     numbers = torch.arange(size)
     high, low = (_values_for(model, site, digit) for digit in (numbers // BASE, numbers % BASE))
-    found = (high * BASE + low).round().long()
+    rows = (high * BASE + low).round().long()
     exact = bool(((high % 1 == 0) & (low % 1 == 0)).all())
-    if not exact or not bool((found == found[:, :1]).all()) or int(found.max()) >= size:
+    if not exact or not bool((rows == rows[:, :1]).all()) or int(rows.max()) >= size:
         raise _refused(site, "its values are not the outputs of a linear map as they are")
-    return found[:, 0]
+    return rows[:, 0]
 
 
 def _values_for(
@@ -307,13 +307,13 @@ def _values_for(
         return _captured(model, site).value[0].cpu().double()
 
 
-def _verify(model: CapturedModel, site: AttentionSite, found: ValueMap) -> None:
+def _verify(model: CapturedModel, site: AttentionSite, recovered: ValueMap) -> None:
     record = _captured(model, site)
     if record.input is None:
         raise _refused(site, "what its values are made from is not seen")
     value = record.value[0].cpu().double()
     x = record.input[0].cpu().double()
-    rebuilt = x @ found.weight + found.bias[:, None]
+    rebuilt = x @ recovered.weight + recovered.bias[:, None]
     error = float((rebuilt - value).norm() / value.norm().clamp_min(1e-300))
     if not error <= TOLERANCE.get(record.value.dtype, 5e-2):
         raise _refused(site, f"x W^V + b^V misses its values by {error:.1e} of their norm")
@@ -358,8 +358,8 @@ def input_times_gradient(
     check_differentiable(network, model.name)
     leaves: list[Tensor] = []
 
-    def root(_: object, __: object, found: Tensor) -> Tensor:
-        leaves.append(found.detach().requires_grad_())
+    def root(_: object, __: object, embedded: Tensor) -> Tensor:
+        leaves.append(embedded.detach().requires_grad_())
         return leaves[-1]
 
     handle = table.register_forward_hook(root)
@@ -374,5 +374,5 @@ def input_times_gradient(
             (gradient,) = torch.autograd.grad(scores.sum(), leaves[:1])
     finally:
         handle.remove()
-    found: Float[Tensor, "batch token"] = (gradient * leaves[0].detach()).sum(-1)
-    return found
+    products: Float[Tensor, "batch token"] = (gradient * leaves[0].detach()).sum(-1)
+    return products

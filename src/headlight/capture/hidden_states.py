@@ -43,27 +43,27 @@ def trial_hidden_states(model: CapturedModel) -> tuple[States, ...]:
     return _demanded(output, model, ids)
 
 
-def hidden_layers(model: CapturedModel, asked: Collection[int] | None = None) -> list[int]:
+def hidden_layers(model: CapturedModel, chosen: Collection[int] | None = None) -> list[int]:
     """After how many layers there are hidden states: 0 are the embeddings.
 
     Args:
         model: any that reads one text.
-        asked: those that are wanted; None for all.
+        chosen: those that are wanted; None for all.
 
     Raises:
         UsageError: there are not all of those, or none is asked for.
         UnsupportedModelError: see `trial_hidden_states`.
     """
     depth = len(trial_hidden_states(model)) - 1
-    found = list(range(depth + 1)) if asked is None else sorted(set(asked))
-    if not found:
+    layers = list(range(depth + 1)) if chosen is None else sorted(set(chosen))
+    if not layers:
         raise UsageError(NO_LAYER)
-    missing = [layer for layer in found if not 0 <= layer <= depth]
+    missing = [layer for layer in layers if not 0 <= layer <= depth]
     if missing:
         raise UsageError(
             f"{model.name} has no hidden states after {missing[0]} layers: it has {depth} layers."
         )
-    return found
+    return layers
 
 
 def _trial_ids(model: CapturedModel) -> Int64[Tensor, "batch token"]:
@@ -146,9 +146,9 @@ class HiddenStates:
         def stop(_: nn.Module, __: object, output: Any) -> None:
             nonlocal calls
             calls += 1
-            found = first_tensor(output)
-            if calls == last and found is not None:
-                raise _ReachedError(found)
+            output_state = first_tensor(output)
+            if calls == last and output_state is not None:
+                raise _ReachedError(output_state)
 
         with hooked([(module.register_forward_hook, stop)]):
             try:
@@ -175,8 +175,8 @@ def _place_of(model: CapturedModel, layer: int) -> tuple[nn.Module, int] | None:
 
     def compare(module: nn.Module, _: object, output: Any) -> None:
         calls[module] += 1
-        found = first_tensor(output)
-        if found is not None and found.shape == wanted.shape and torch.equal(found, wanted):
+        state = first_tensor(output)
+        if state is not None and state.shape == wanted.shape and torch.equal(state, wanted):
             places.append((module, calls[module]))
 
     with hooked((module.register_forward_hook, compare) for module in modules):

@@ -193,8 +193,8 @@ class Replacer:
         if weight.requires_grad and not changed.requires_grad:
             changed = changed + 0 * weight  # so that a loss can be differentiated by them
         self._used.add(site)
-        made = context_with(changed, arguments, options)
-        return made.reshape(context.shape).contiguous(), changed
+        new_context = context_with(changed, arguments, options)
+        return new_context.reshape(context.shape).contiguous(), changed
 
     def note_used(self, inner: "Replacer") -> None:
         """Add the modules and passes of another replacer that stood in for this one."""
@@ -219,7 +219,7 @@ def _changes(
     model: CapturedModel, replacements: Replacements, kind: Kind
 ) -> dict[AttentionSite, list[_Change]]:
     """By site: first of its whole layer, then of its heads."""
-    found: dict[AttentionSite, list[_Change]] = {}
+    changes: dict[AttentionSite, list[_Change]] = {}
     by_layer = {site.layer: site for site in model.sites_of(kind)}
     for key in sorted(replacements, key=lambda key: isinstance(key, tuple)):
         layer, head = key if isinstance(key, tuple) else (key, None)
@@ -227,8 +227,8 @@ def _changes(
         if head is not None:
             site.require_head(head)
         change = partial(_changed, replacement=replacements[key], head=head)
-        found.setdefault(site, []).append(change)
-    return found
+        changes.setdefault(site, []).append(change)
+    return changes
 
 
 def _changed(
@@ -236,18 +236,18 @@ def _changed(
 ) -> Weight:
     """The weights of a layer, all of them or those of one head replaced."""
     part = weight if head is None else weight[:, head]
-    given = replacement(part, site) if callable(replacement) else torch.as_tensor(replacement)
-    fits = given.ndim >= 2 and given.shape[-2:] == part.shape[-2:] and given.ndim <= part.ndim
-    leading = zip(given.shape[-3::-1], part.shape[-3::-1], strict=False)
+    other = replacement(part, site) if callable(replacement) else torch.as_tensor(replacement)
+    fits = other.ndim >= 2 and other.shape[-2:] == part.shape[-2:] and other.ndim <= part.ndim
+    leading = zip(other.shape[-3::-1], part.shape[-3::-1], strict=False)
     if not fits or any(size not in (1, whole) for size, whole in leading):
         place = f"{site.kind} layer {site.layer}" + ("" if head is None else f", head {head}")
         axes = "batch, head, query, key" if head is None else "batch, query, key"
         raise UsageError(
-            f"the attention given for {place} has the shape {tuple(given.shape)}, and that of the "
+            f"the attention given for {place} has the shape {tuple(other.shape)}, and that of the "
             f"model has {tuple(part.shape)} ({axes}) on this input; give one that broadcasts to it."
         )
-    given = given.to(weight).expand(part.shape)
-    return given if head is None else torch.select_scatter(weight, given, 1, head)
+    other = other.to(weight).expand(part.shape)
+    return other if head is None else torch.select_scatter(weight, other, 1, head)
 
 
 Heads = Collection[tuple[AttentionSite, int]]
@@ -325,10 +325,10 @@ class _Remover:
         if removed is None:
             return None
         self._used.add(site)
-        given: Tensor = inputs[0]
-        parts = _parts(given, len(removed), site)
-        left = parts.masked_fill(removed.to(given.device)[:, None, :, None], 0)
-        return (left.reshape(given.shape), *inputs[1:])
+        contexts: Tensor = inputs[0]
+        parts = _parts(contexts, len(removed), site)
+        remaining = parts.masked_fill(removed.to(contexts.device)[:, None, :, None], 0)
+        return (remaining.reshape(contexts.shape), *inputs[1:])
 
     def check_used(self, name: str) -> None:
         """Every pass must have come by all layers that lose heads.
@@ -344,14 +344,14 @@ class _Remover:
             )
 
 
-def _parts(given: Tensor, number: int, site: AttentionSite) -> Tensor:
+def _parts(contexts: Tensor, number: int, site: AttentionSite) -> Tensor:
     """Return the input of a projection, as ``part position head head_dim``."""
-    if given.shape[0] % number:
+    if contexts.shape[0] % number:
         raise UsageError(
-            f"a batch of {given.shape[0]} rows has no {number} equal parts, from each of which "
+            f"a batch of {contexts.shape[0]} rows has no {number} equal parts, from each of which "
             "other heads are removed; give as many copies of the texts."
         )
-    return given.reshape(number, -1, site.heads, site.head_dim)
+    return contexts.reshape(number, -1, site.heads, site.head_dim)
 
 
 @contextmanager
@@ -410,8 +410,8 @@ def _attend(
     if (own := options.get("own_attention")) is not None:  # the model has dropped what it drops
         return own.context, weight
     if share:
-        left = nn.functional.dropout(weight, share)
-        context = context_of(left, arguments[2]).reshape(context.shape)
+        dropped = nn.functional.dropout(weight, share)
+        context = context_of(dropped, arguments[2]).reshape(context.shape)
     return context, weight
 
 

@@ -63,7 +63,7 @@ class Listener:
         """
         rate = self.hearing.rate
         sounds = [read_sound(each.audio, rate) for each in examples]
-        made = self.extractor(sounds, sampling_rate=rate, return_tensors="pt")
+        inputs = self.extractor(sounds, sampling_rate=rate, return_tensors="pt")
         device, dtype = self.network.device, self.network.dtype
-        heard = torch.tensor([each.heard for each in examples], device=device)
-        return made.input_features.to(device, dtype), heard
+        audible_frames = torch.tensor([each.heard for each in examples], device=device)
+        return inputs.input_features.to(device, dtype), audible_frames

@@ -156,7 +156,7 @@ def load_model(  # noqa: PLR0913 - each is a choice of its own
         network = _model(source, config, getattr(torch, dtype), options | spread, head)
         if tokenizer is None:
             tokenizer, problem = _tokenizer(source, options)
-    found = _revision(source, network, revision)
+    commit = _revision(source, network, revision)
     if place is not None:
         network = network.to(place)
     rounded = quantisation_of(source)
@@ -164,18 +164,18 @@ def load_model(  # noqa: PLR0913 - each is a choice of its own
         network.eval(),
         _splitting(tokenizer, split_special_tokens),
         label,
-        found,
+        commit,
         problem,
         trust_remote_code,
         rounded,
     )
 
 
-def _wrong_type(given: object) -> str:
-    place = holder_of_model(given)
+def _wrong_type(argument: object) -> str:
+    place = holder_of_model(argument)
     cure = f"the model inside it, {place}" if place else "a model of transformers"
     return (
-        f"model is of the type {type(given).__name__}; give the name of one on the hub, its "
+        f"model is of the type {type(argument).__name__}; give the name of one on the hub, its "
         f"folder, or {cure}."
     )
 
@@ -195,14 +195,14 @@ def load_start(source: str, like: CapturedModel) -> PreTrainedModel:
     cure = f"give the checkpoint that {like.name} was fine-tuned from, scratch, or base."
     with quiet(), torch.inference_mode(mode=False):
         try:
-            folder, given = weights_of(place)
+            folder, weight_options = weights_of(place)
             model, report = type(like.transformer).from_pretrained(
                 folder,
                 config=copy.deepcopy(like.transformer.config),
                 dtype=like.transformer.dtype,
                 use_safetensors=True,
                 output_loading_info=True,
-                **given,
+                **weight_options,
             )
         except Exception as problem:  # damaged folders make every library raise its own
             reason = _first_sentence(problem)
@@ -252,8 +252,8 @@ def _model(source: str, config: Any, dtype: torch.dtype, options: dict[str, Any]
         plain = unpacked(config) if packed else {}
         loader = AutoModel if head == "none" else _loader(source, config, head)
         _check_sizes(source, loader, config, options)
-        place, given = weights_of(folder)
-        if given:  # an automatic class wants a folder
+        place, weight_options = weights_of(folder)
+        if weight_options:  # an automatic class wants a folder
             with torch.device("meta"):
                 loader = type(loader.from_config(config))
         model, report = loader.from_pretrained(
@@ -264,7 +264,7 @@ def _model(source: str, config: Any, dtype: torch.dtype, options: dict[str, Any]
             output_loading_info=True,
             **packed,
             **plain,
-            **given,
+            **weight_options,
             **options,
         )
     except ModelError:
@@ -325,7 +325,7 @@ def _check_sizes(source: str, loader: Any, config: Any, options: dict[str, Any])
 def _loader(source: str, config: Any, head: str) -> Any:
     """The class that loads the head which the configuration says that the checkpoint holds."""
     architectures = getattr(config, "architectures", None) or []
-    loaders = [made for name in architectures if (made := _loader_of(config, name, head))]
+    loaders = [loader for name in architectures if (loader := _loader_of(config, name, head))]
     if not loaders:
         held = f"holds a {architectures[0]}" if architectures else "does not say what it holds"
         names = (name for name, place in EMBEDDED_MODELS.items() if str(place) == source)
@@ -345,8 +345,8 @@ def _loader_of(config: Any, architecture: str, head: str) -> Any:
     task = task_of(architecture)
     if head == "classification" or (head == "any" and task):
         return task and CLASSIFIERS[task]
-    found = head_of(config, architecture)
-    return found and LOADERS[found]
+    head_name = head_of(config, architecture)
+    return head_name and LOADERS[head_name]
 
 
 def _is_computed(model: nn.Module, name: str) -> bool:
@@ -406,13 +406,13 @@ def _named_tokenizer(source: str, trust_remote_code: bool) -> PreTrainedTokenize
     """
     check_folder(check_reachable(Path(source), error=ModelError))
     with quiet():
-        found, problem = _tokenizer(source, {"trust_remote_code": trust_remote_code})
-    if found is None:
+        named, problem = _tokenizer(source, {"trust_remote_code": trust_remote_code})
+    if named is None:
         why = f" ({problem})" if problem else ""
         raise ModelError(
             f"there is no tokenizer in {source}{why}; give a name on the hub, or a folder."
         )
-    return found
+    return named
 
 
 def _device(name: str) -> torch.device:
@@ -446,8 +446,8 @@ def _spread() -> str:
 
 def _devices() -> list[str]:
     """Return the devices that can be chosen on this machine."""
-    there = {"cuda": torch.cuda.is_available(), "mps": torch.backends.mps.is_available()}
-    return ["cpu", *(name for name, found in there.items() if found), AUTO, BALANCED]
+    availability = {"cuda": torch.cuda.is_available(), "mps": torch.backends.mps.is_available()}
+    return ["cpu", *(name for name, available in availability.items() if available), AUTO, BALANCED]
 
 
 def _refusal(source: str, problem: Exception) -> ModelError:
@@ -506,12 +506,12 @@ def quiet() -> Iterator[None]:
             log.enable_progress_bar()
 
 
-def _revision(source: str, network: PreTrainedModel, asked: str | None) -> str:
+def _revision(source: str, network: PreTrainedModel, revision: str | None) -> str:
     """The commit on the hub, else a digest of the weights: in the file or folder, or in memory."""
     packed = gguf_of(source)
     files = [packed] if packed else files_of_weights(source)
     if not files:
-        return _commit(source, asked) or digest_of_weights(network)
+        return _commit(source, revision) or digest_of_weights(network)
     digest = hashlib.sha256()
     for path in files:
         with open_file(path, error=ModelError) as file:
@@ -520,7 +520,7 @@ def _revision(source: str, network: PreTrainedModel, asked: str | None) -> str:
     return shortened(digest)
 
 
-def _commit(source: str, asked: str | None) -> str | None:
+def _commit(source: str, revision: str | None) -> str | None:
     """The commit of which the configuration lies in the cache of the hub."""
-    found = try_to_load_from_cache(source, "config.json", revision=asked)
-    return Path(found).parent.name if isinstance(found, str) else None
+    cached = try_to_load_from_cache(source, "config.json", revision=revision)
+    return Path(cached).parent.name if isinstance(cached, str) else None

@@ -50,14 +50,14 @@ def with_changes(
         base: the tensors of the other model.
         changes: what differs, by the names that the head of this module says.
     """
-    found = dict(base)
+    tensors = dict(base)
     for name, each in changes.items():
         if name.endswith(UP):
             whole = name.removesuffix(UP)
-            found[whole] = base[whole].float() + each.float() @ changes[whole + DOWN].float()
+            tensors[whole] = base[whole].float() + each.float() @ changes[whole + DOWN].float()
         elif not name.endswith(DOWN):
-            found[name] = each
-    return found
+            tensors[name] = each
+    return tensors
 
 
 def tokenizer_place(place: str) -> str:
@@ -111,7 +111,7 @@ _DEPTHS = ("num_hidden_layers", "num_layers", "encoder_layers", "decoder_layers"
 
 def depth_of(config: Any) -> int:
     """The number of layers, of two halves that of the larger; 0 if the configuration is silent."""
-    found = (
+    depths = (
         getattr(each, name, None) for each in (config, config.get_text_config()) for name in _DEPTHS
     )
-    return max((depth for depth in found if isinstance(depth, int)), default=0)
+    return max((depth for depth in depths if isinstance(depth, int)), default=0)

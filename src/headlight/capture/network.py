@@ -78,10 +78,10 @@ class _Keeper:
     tangents = False
 
     def __init__(
-        self, model: CapturedModel, found: LinearPass, *, cut: bool, last: int | None = None
+        self, model: CapturedModel, linear_run: LinearPass, *, cut: bool, last: int | None = None
     ) -> None:
         network: Any = model.transformer
-        self._found = found
+        self._found = linear_run
         self._sites = model.sites
         self._cut = cut
         self._last = last
@@ -122,14 +122,14 @@ class _Keeper:
         """The module that runs."""
         return self._open[-1][0] if self._open else ""
 
-    def behind(self, found: Tensor) -> Tensor:
+    def behind(self, value: Tensor) -> Tensor:
         """In blocks, behind all linear maps but those that heads are projected by."""
         if not self._depth or self._open[-1][1] in self._projections or self._in_last():
-            return found
+            return value
         if self._cut:
-            return self.addend(found, "linear", self.place())
-        self._found.linear.append(found)
-        return found
+            return self.addend(value, "linear", self.place())
+        self._found.linear.append(value)
+        return value
 
     def _in_last(self) -> bool:
         """Whether queries and keys of the last site are being made."""
@@ -179,8 +179,8 @@ class _Keeper:
             context = self.addend(context, "attention", self._sites[number].name)
         value = arguments[2].detach()
         block = self._block if self._depth else -1
-        done = Attended(self._sites[number], weight.detach(), value, context, block)
-        self._found.attention.append(done)
+        attended = Attended(self._sites[number], weight.detach(), value, context, block)
+        self._found.attention.append(attended)
         return context, weight
 
 
@@ -190,7 +190,7 @@ class _ReachedError(Exception):
 
 def _tables_of_tokens(network: Any) -> frozenset[int]:
     """The input embeddings of the model, and of its encoder and decoder."""
-    found = set()
+    tables = set()
     for part in network.modules():
         if isinstance(part, PreTrainedModel):
             try:
@@ -198,21 +198,21 @@ def _tables_of_tokens(network: Any) -> frozenset[int]:
             except NotImplementedError:  # of a part that reads no tokens
                 continue
             if isinstance(table, Tensor) and table.ndim == 2:
-                found.add(id(table))
-    return frozenset(found)
+                tables.add(id(table))
+    return frozenset(tables)
 
 
 def blocks_of(network: nn.Module, sites: Sequence[AttentionSite]) -> frozenset[nn.Module]:
     """The modules of the outermost lists of modules that hold attention."""
     modules = dict(network.named_modules())
     names = {module: name for name, module in modules.items()}
-    found: set[nn.Module] = set()
+    blocks: set[nn.Module] = set()
     for site in sites:
         parts = names[site.module].split(".")
         above = (".".join(parts[:length]) for length in range(len(parts)))
         lists = (modules[name] for name in above if isinstance(modules[name], nn.ModuleList))
-        found.update(next(lists, nn.ModuleList()))
-    return frozenset(found)
+        blocks.update(next(lists, nn.ModuleList()))
+    return frozenset(blocks)
 
 
 def linear_pass(
@@ -246,9 +246,9 @@ def linear_pass(
             f"prediction of {model.name}; load it in float32."
         )
     check_differentiable(network, model.name)
-    found = LinearPass()
-    keeper = _Keeper(model, found, cut=cut, last=last)
-    given = {name: keeper.given(name, value) for name, value in arguments.items()}
+    run = LinearPass()
+    keeper = _Keeper(model, run, cut=cut, last=last)
+    wrapped = {name: keeper.given(name, value) for name, value in arguments.items()}
     rules = LinearRules(keeper, slope)
     with (
         frozen(network),
@@ -260,9 +260,9 @@ def linear_pass(
         interface_hook(network, keeper),  # which sees functions before rules change them
         suppress(_ReachedError),
     ):
-        found.output = network(**given)
-    found.suspects = rules.suspects
-    return found
+        run.output = network(**wrapped)
+    run.suspects = rules.suspects
+    return run
 
 
 def _activations(network: nn.Module, rules: LinearRules) -> list[Registration]:

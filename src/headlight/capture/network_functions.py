@@ -266,8 +266,8 @@ def gradients(output: Tensor, values: Sequence[Tensor]) -> list[Tensor | None]:
     """∂output/∂value of tensors in its graph; None where it does not depend on one."""
     if not values or not output.requires_grad:
         return [None] * len(values)
-    found = torch.autograd.grad(output, list(values), allow_unused=True, retain_graph=True)
-    return list(found)
+    slopes = torch.autograd.grad(output, list(values), allow_unused=True, retain_graph=True)
+    return list(slopes)
 
 
 def _refused(name: str, function: str) -> UnsupportedModelError:
@@ -324,5 +324,5 @@ def _chord(
 
 def _derivative(function: Callable[[Tensor], Tensor], x: Tensor) -> Tensor:
     """Return the derivative at every number by itself; also where tangents run side by side."""
-    found: Tensor = torch.func.grad(lambda given: function(given).sum())(x.detach())
-    return found
+    slopes: Tensor = torch.func.grad(lambda values: function(values).sum())(x.detach())
+    return slopes

@@ -63,7 +63,7 @@ class Bookkeeper(Protocol):
     def embedded(self, ids: Tensor, table: Tensor, value: Tensor) -> Tensor:
         """Return the rows of a table of embeddings, as an addend."""
 
-    def behind(self, found: Tensor) -> Tensor:
+    def behind(self, value: Tensor) -> Tensor:
         """Return the output of a linear map; or an addend, where the network is cut behind it."""
 
     def place(self) -> str:
@@ -113,9 +113,9 @@ class LinearRules(TorchFunctionMode):
             args = (args[0], *map(self.still, args[1:]))
             options = {key: self.still(value) for key, value in options.items()}
         if not any(map(self.moves, tree_iter((args, options)))):
-            found = func(*args, **options)
-            self._derive(found, (args, options))
-            return found
+            result = func(*args, **options)
+            self._derive(result, (args, options))
+            return result
         if name in SHAPED:
             return func(*tree_map(self.still, args), **options)
         rule = RULES.get(name)
@@ -142,11 +142,11 @@ class LinearRules(TorchFunctionMode):
                 "rule, so the parts of the prediction cannot be told apart."
             )
         args, options = tree_map(self.still, (args, options))
-        found = func(*args, **options)
-        for each in tree_iter(found):
+        result = func(*args, **options)
+        for each in tree_iter(result):
             if _is_number(each):
                 self.frozen[each] = f"{name} in {place}" if place else name
-        return found
+        return result
 
     def still(self, value: Any) -> Any:
         """A constant of the run in the place of what depends on addends."""
@@ -167,59 +167,59 @@ class LinearRules(TorchFunctionMode):
         name = self.keeper.name(value) or _found(self.named, value) or self.keeper.place()
         return self.keeper.addend(value, "bias", name)
 
-    def marked(self, found: Any, given: Tensor, *, bent: bool = False) -> Any:
+    def marked(self, outputs: Any, source: Tensor, *, bent: bool = False) -> Any:
         """Mark the outputs of a function as activations where its input is one, or if `bent`."""
-        for each in tree_iter(found):
+        for each in tree_iter(outputs):
             if isinstance(each, Tensor):
-                if bent or given in self.bent:
+                if bent or source in self.bent:
                     self.bent[each] = True
-                if (bias := _found(self.bias, given)) is not None:
+                if (bias := _found(self.bias, source)) is not None:
                     self.bias[each] = bias
-        return found
+        return outputs
 
-    def behind(self, found: Tensor, factors: Sequence[Any]) -> Tensor:
+    def behind(self, product: Tensor, factors: Sequence[Any]) -> Tensor:
         """Return the output of a product of matrices.
 
         A factor that depends on the input (attention weights) makes it no linear map of the model.
         """
         depends = any(isinstance(each, Tensor) and each in self.frozen for each in factors)
-        return found if depends else self.keeper.behind(found)
+        return product if depends else self.keeper.behind(product)
 
     def part(self, value: Tensor, shape: Sequence[int]) -> Tensor:
         """A parameter in another shape, under its name."""
-        found = value.reshape(shape)
+        reshaped = value.reshape(shape)
         if (name := self.keeper.name(value) or _found(self.named, value)) is not None:
-            self.named[found] = name
-        return found
+            self.named[reshaped] = name
+        return reshaped
 
-    def channels(self, value: Any, given: Tensor) -> Any:
+    def channels(self, value: Any, like: Tensor) -> Any:
         """A number for each channel, to be broadcast; None stays None."""
-        return None if value is None else self.part(value, [-1, *[1] * (given.ndim - 2)])
+        return None if value is None else self.part(value, [-1, *[1] * (like.ndim - 2)])
 
-    def line(self, function: Callable[[Tensor], Tensor], given: Tensor) -> Tensor | None:
+    def line(self, function: Callable[[Tensor], Tensor], value: Tensor) -> Tensor | None:
         """An activation as a straight line; None where it is not zero at zero."""
-        still = given.detach()
+        still = value.detach()
         if self.slope == "zero_origin" and bool(function(still.new_zeros(())) != 0):
             return None
-        bias = _found(self.bias, given)
-        if bias is not None and bias.shape[-1] != given.shape[-1]:
+        bias = _found(self.bias, value)
+        if bias is not None and bias.shape[-1] != value.shape[-1]:
             bias = None
         steep, offset = line(function, still, self.slope, bias)
-        found = given * steep
+        straight = value * steep
         if offset is not None:
-            found = found + self.added(offset, found)
-        self.bent[found] = True
-        return found
+            straight = straight + self.added(offset, straight)
+        self.bent[straight] = True
+        return straight
 
-    def _derive(self, found: Any, given: Any) -> None:
+    def _derive(self, outputs: Any, arguments: Any) -> None:
         """Constants that are made of constants are as these are."""
-        values = [value for value in tree_iter(given) if isinstance(value, Tensor)]
+        values = [value for value in tree_iter(arguments) if isinstance(value, Tensor)]
         stain = next((self.frozen[value] for value in values if value in self.frozen), None)
         names = (self.keeper.name(value) or _found(self.named, value) for value in values)
         name = None if stain else next(filter(None, names), None)
         if stain is None and name is None:
             return
-        for each in tree_iter(found):
+        for each in tree_iter(outputs):
             if _is_number(each):
                 (self.named if stain is None else self.frozen)[each] = stain or name
 
@@ -259,11 +259,11 @@ def _sum(rules: LinearRules, func: Rule, args: tuple[Any, ...], options: Options
         first = rules.added(first, like)
     elif bool(first.any()):
         rules.suspects.append(f"{name_of(func)} in {rules.keeper.place()}")
-    found = func(first, rules.added(second, like), *args[2:], **rest)
+    total = func(first, rules.added(second, like), *args[2:], **rest)
     for each in (first, second):
         if isinstance(each, Tensor) and each in rules.bent:
-            rules.bent[found] = True
-    return found
+            rules.bent[total] = True
+    return total
 
 
 def _list(rules: LinearRules, func: Rule, args: tuple[Any, ...], options: Options) -> Any:
@@ -285,22 +285,22 @@ def _where(rules: LinearRules, func: Rule, args: tuple[Any, ...], options: Optio
 
 
 def _fill(rules: LinearRules, func: Rule, args: tuple[Any, ...], options: Options) -> Any:
-    given, mask = args[:2]
+    values, mask = args[:2]
     value = args[2] if len(args) > 2 else options["value"]
-    if not rules.moves(given) or in_place(func, options):
+    if not rules.moves(values) or in_place(func, options):
         if isinstance(value, Tensor) or value:
             return rules.freeze(func, args, options)
         return func(*args, **options)
-    filled = torch.where(mask, rules.added(value, given), given)
-    return rules.marked(filled, given)
+    filled = torch.where(mask, rules.added(value, values), values)
+    return rules.marked(filled, values)
 
 
 def _write(rules: LinearRules, func: Rule, args: tuple[Any, ...], options: Options) -> Any:
     """Values into places of a tensor; what this held before is either zero or lost."""
-    given, value = args[0], args[-1]
-    if not rules.moves(given) and bool(given.any()):
+    base, value = args[0], args[-1]
+    if not rules.moves(base) and bool(base.any()):
         rules.suspects.append(f"{name_of(func)} in {rules.keeper.place()}")
-    like = given if rules.moves(given) else value
+    like = base if rules.moves(base) else value
     return func(*args[:-1], rules.added(value, like), **options)
 
 
@@ -310,9 +310,9 @@ def _product(rules: LinearRules, func: Rule, args: tuple[Any, ...], options: Opt
     if first is second:
         return _bend(rules, torch.square, (first,), {})
     if not (rules.moves(first) and rules.moves(second)):
-        given, other = (first, second) if rules.moves(first) else (second, first)
-        gate = isinstance(other, Tensor) and other in rules.frozen and other.shape == given.shape
-        return rules.marked(func(first, second, **rest), given, bent=gate)
+        moving, other = (first, second) if rules.moves(first) else (second, first)
+        gate = isinstance(other, Tensor) and other in rules.frozen and other.shape == moving.shape
+        return rules.marked(func(first, second, **rest), moving, bent=gate)
     if in_place(func, options) or (second in rules.bent and first not in rules.bent):
         return func(first, rules.still(second), **rest)
     return func(rules.still(first), second, **rest)
@@ -352,69 +352,69 @@ def _baddbmm(rules: LinearRules, func: Rule, args: tuple[Any, ...], options: Opt
 
 
 def _linear(rules: LinearRules, func: Rule, args: tuple[Any, ...], options: Options) -> Any:
-    given, weight, bias = _given(args, options, _AFFINE, (None,))
-    return _affine(rules, partial(functional.linear, weight=rules.still(weight)), given, bias)
+    tokens, weight, bias = _given(args, options, _AFFINE, (None,))
+    return _affine(rules, partial(functional.linear, weight=rules.still(weight)), tokens, bias)
 
 
 def _addmm(rules: LinearRules, func: Rule, args: tuple[Any, ...], options: Options) -> Any:
     if options:
         return rules.freeze(func, args, options)
-    bias, given, weight = args
-    return _affine(rules, lambda x: x @ rules.still(weight), given, bias)
+    bias, tokens, weight = args
+    return _affine(rules, lambda x: x @ rules.still(weight), tokens, bias)
 
 
 def _convolution(rules: LinearRules, func: Rule, args: tuple[Any, ...], options: Options) -> Any:
     others = {name: value for name, value in options.items() if name not in _AFFINE}
-    given, weight, bias = _given(args[:3], options, _AFFINE, (None,))
+    signal, weight, bias = _given(args[:3], options, _AFFINE, (None,))
     if bias is not None:
         bias = rules.part(bias, [-1, *[1] * (weight.ndim - 2)])
     weight = rules.still(weight)
-    return _affine(rules, lambda x: func(x, weight, None, *args[3:], **others), given, bias)
+    return _affine(rules, lambda x: func(x, weight, None, *args[3:], **others), signal, bias)
 
 
 def _affine(
-    rules: LinearRules, function: Callable[[Tensor], Tensor], given: Tensor, bias: Tensor | None
+    rules: LinearRules, function: Callable[[Tensor], Tensor], tokens: Tensor, bias: Tensor | None
 ) -> Tensor:
     """A linear map, behind which a network may be cut; its bias is added."""
-    if not rules.moves(given):  # then its weight does, or its bias
-        return function(given) if bias is None else function(given) + bias
-    found = rules.behind(function(given), ())
+    if not rules.moves(tokens):  # then its weight does, or its bias
+        return function(tokens) if bias is None else function(tokens) + bias
+    mapped = rules.behind(function(tokens), ())
     if bias is not None:
-        found = found + rules.added(bias, found)
+        mapped = mapped + rules.added(bias, mapped)
         if bias.ndim == 1:
-            rules.bias[found] = bias.detach()
-    return found
+            rules.bias[mapped] = bias.detach()
+    return mapped
 
 
 def _layer_norm(rules: LinearRules, func: Rule, args: tuple[Any, ...], options: Options) -> Any:
-    given, shape, weight, bias, eps = _given(
+    tokens, shape, weight, bias, eps = _given(
         args, options, ("input", "normalized_shape", "weight", "bias", "eps"), (None, None, 1e-5)
     )
     axes = tuple(range(-len(shape), 0))
-    centred = given - given.mean(axes, keepdim=True)
+    centred = tokens - tokens.mean(axes, keepdim=True)
     variance = centred.detach().square().mean(axes, keepdim=True)
     return _scaled(rules, centred, torch.rsqrt(variance + eps), weight, bias)
 
 
 def _rms_norm(rules: LinearRules, func: Rule, args: tuple[Any, ...], options: Options) -> Any:
-    given, shape, weight, eps = _given(
+    tokens, shape, weight, eps = _given(
         args, options, ("input", "normalized_shape", "weight", "eps"), (None, None)
     )
     axes = tuple(range(-len(shape), 0))
-    square = given.detach().square().mean(axes, keepdim=True)
-    eps = torch.finfo(given.dtype).eps if eps is None else eps
-    return _scaled(rules, given, torch.rsqrt(square + eps), weight, None)
+    square = tokens.detach().square().mean(axes, keepdim=True)
+    eps = torch.finfo(tokens.dtype).eps if eps is None else eps
+    return _scaled(rules, tokens, torch.rsqrt(square + eps), weight, None)
 
 
 def _group_norm(rules: LinearRules, func: Rule, args: tuple[Any, ...], options: Options) -> Any:
-    given, groups, weight, bias, eps = _given(
+    signal, groups, weight, bias, eps = _given(
         args, options, ("input", "num_groups", "weight", "bias", "eps"), (None, None, 1e-5)
     )
-    parts = given.reshape(given.shape[0], groups, -1)
+    parts = signal.reshape(signal.shape[0], groups, -1)
     centred = parts - parts.mean(-1, keepdim=True)
     variance = centred.detach().square().mean(-1, keepdim=True)
-    found = (centred * torch.rsqrt(variance + eps)).reshape(given.shape)
-    return _scaled(rules, found, None, *(rules.channels(each, given) for each in (weight, bias)))
+    unit = (centred * torch.rsqrt(variance + eps)).reshape(signal.shape)
+    return _scaled(rules, unit, None, *(rules.channels(each, signal) for each in (weight, bias)))
 
 
 def _batch_norm(rules: LinearRules, func: Rule, args: tuple[Any, ...], options: Options) -> Any:
@@ -428,13 +428,15 @@ def _batch_norm(rules: LinearRules, func: Rule, args: tuple[Any, ...], options: 
         "momentum",
         "eps",
     )
-    found = _given(args, options, names, (None, None, False, 0.1, 1e-5))
-    given, mean, variance, weight, bias, training, _, eps = found
+    inputs = _given(args, options, names, (None, None, False, 0.1, 1e-5))
+    signal, mean, variance, weight, bias, training, _, eps = inputs
     if training or mean is None:
         return rules.freeze(func, args, options)
-    centred = given + rules.added(-rules.channels(mean, given), given)
-    scale = torch.rsqrt(rules.channels(variance, given) + eps)
-    return _scaled(rules, centred, scale, *(rules.channels(each, given) for each in (weight, bias)))
+    centred = signal + rules.added(-rules.channels(mean, signal), signal)
+    scale = torch.rsqrt(rules.channels(variance, signal) + eps)
+    return _scaled(
+        rules, centred, scale, *(rules.channels(each, signal) for each in (weight, bias))
+    )
 
 
 def _scaled(
@@ -444,20 +446,20 @@ def _scaled(
     weight: Tensor | None,
     bias: Tensor | None,
 ) -> Tensor:
-    found = centred if scale is None else centred * scale
-    found = found if weight is None else found * weight
-    return found if bias is None else found + rules.added(bias, found)
+    scaled = centred if scale is None else centred * scale
+    scaled = scaled if weight is None else scaled * weight
+    return scaled if bias is None else scaled + rules.added(bias, scaled)
 
 
 def _normalize(rules: LinearRules, func: Rule, args: tuple[Any, ...], options: Options) -> Any:
-    given, p, dim, eps = _given(args, options, ("input", "p", "dim", "eps"), (2.0, 1, 1e-12))
-    length = given.detach().norm(p, dim, keepdim=True).clamp_min(eps)
-    return given / length
+    vectors, p, dim, eps = _given(args, options, ("input", "p", "dim", "eps"), (2.0, 1, 1e-12))
+    length = vectors.detach().norm(p, dim, keepdim=True).clamp_min(eps)
+    return vectors / length
 
 
 def _glu(rules: LinearRules, func: Rule, args: tuple[Any, ...], options: Options) -> Any:
-    given, dim = _given(args, options, ("input", "dim"), (-1,))
-    value, gate = given.chunk(2, dim)
+    tokens, dim = _given(args, options, ("input", "dim"), (-1,))
+    value, gate = tokens.chunk(2, dim)
     return value * torch.sigmoid(gate.detach())
 
 
@@ -466,12 +468,12 @@ def _bend(rules: LinearRules, func: Rule, args: tuple[Any, ...], options: Option
     if not args or not rules.moves(args[0]) or any(map(rules.moves, others)):
         return rules.freeze(func, args, options)
     chosen = {name: value for name, value in options.items() if name != "inplace"}
-    found = rules.line(lambda x: func(x, *args[1:], **chosen), args[0])
-    if found is None:
+    straight = rules.line(lambda x: func(x, *args[1:], **chosen), args[0])
+    if straight is None:
         return rules.freeze(func, args, options)
     if name_of(func) in ("clamp", "clip"):  # a bound is no gate
-        del rules.bent[found]
-    return found
+        del rules.bent[straight]
+    return straight
 
 
 _AFFINE = ("input", "weight", "bias")
@@ -481,9 +483,9 @@ def _given(
     args: tuple[Any, ...], options: Mapping[str, Any], names: Sequence[str], defaults: Sequence[Any]
 ) -> list[Any]:
     """The arguments of these names, wherever they stand."""
-    known = dict(zip(names[len(names) - len(defaults) :], defaults, strict=True))
-    known |= dict(zip(names, args, strict=False)) | dict(options)
-    return [known[name] for name in names]
+    by_name = dict(zip(names[len(names) - len(defaults) :], defaults, strict=True))
+    by_name |= dict(zip(names, args, strict=False)) | dict(options)
+    return [by_name[name] for name in names]
 
 
 RULES: dict[str, Rule] = {

@@ -34,9 +34,9 @@ class Still:
         """It stays."""
         return value
 
-    def behind(self, found: Tensor) -> Tensor:
+    def behind(self, value: Tensor) -> Tensor:
         """It stays."""
-        return found
+        return value
 
     def place(self) -> str:
         """Nobody asks."""

@@ -57,10 +57,10 @@ class Prepared(Batch):
         labels: Int64[Tensor, "batch position"] | None = None,
     ) -> "Prepared":
         """The batch with what is known beyond it; by default nothing is hidden."""
-        given = {field.name: getattr(batch, field.name) for field in fields(Batch)}
+        tensors = {field.name: getattr(batch, field.name) for field in fields(Batch)}
         if masked is None:
             masked = torch.zeros_like(batch.input_ids, dtype=torch.bool)
-        return Prepared(**given, masked=masked, labels=labels)
+        return Prepared(**tensors, masked=masked, labels=labels)
 
     @property
     def predicted(self) -> Int64[Tensor, " batch"] | None:
@@ -118,14 +118,14 @@ class OwnObjective:
         Raises:
             UsageError: that is not one number per sequence.
         """
-        found = self.function(output, batch)
-        if not isinstance(found, Tensor) or found.shape != batch.lengths.shape:
-            shape = tuple(found.shape) if isinstance(found, Tensor) else type(found).__name__
+        losses = self.function(output, batch)
+        if not isinstance(losses, Tensor) or losses.shape != batch.lengths.shape:
+            shape = tuple(losses.shape) if isinstance(losses, Tensor) else type(losses).__name__
             raise UsageError(
                 f"the loss {self.name!r} gave {shape}; return a tensor with one loss per sequence, "
                 f"{tuple(batch.lengths.shape)}, so that sequences do not depend on their batch."
             )
-        return found
+        return losses
 
     def settings(self) -> dict[str, Any]:
         """The name."""
@@ -258,12 +258,12 @@ class MaskedLanguageModel(TokenObjective):
         hidden, labels = ids.copy(), np.full_like(ids, NOTHING)
         for row, present in enumerate(real):
             hidden[row, present], labels[row, present] = self.hide(ids[row, present])
-        given = torch.from_numpy(hidden).to(batch.input_ids.device)
-        category = torch.where(given != batch.input_ids, OTHER, batch.category)
+        masked_ids = torch.from_numpy(hidden).to(batch.input_ids.device)
+        category = torch.where(masked_ids != batch.input_ids, OTHER, batch.category)
         return Prepared.of(
-            replace(batch, input_ids=given, category=category),
-            masked=(given == self.mask_id) & (batch.attention_mask > 0),
-            labels=torch.from_numpy(labels).to(given.device),
+            replace(batch, input_ids=masked_ids, category=category),
+            masked=(masked_ids == self.mask_id) & (batch.attention_mask > 0),
+            labels=torch.from_numpy(labels).to(masked_ids.device),
         )
 
     def settings(self) -> dict[str, Any]:
@@ -419,7 +419,7 @@ def _at(values: Tensor, places: Int64[Tensor, " batch"]) -> Tensor:
 
 def _projection(model: Any) -> nn.Module | None:
     try:
-        found: nn.Module | None = model.get_output_embeddings()
+        projection: nn.Module | None = model.get_output_embeddings()
     except (NotImplementedError, AttributeError):
         return None
-    return found
+    return projection

@@ -126,9 +126,9 @@ def capture_one(
         UnsupportedModelError: the residual is asked for, and a layer could not be followed.
         CaptureError: what the model computes is not finite, or memory does not suffice.
     """
-    found: list[T] = []
+    results: list[T] = []
     with model.capture(sites, residual=residual) as recorder:
-        recorder.visit = lambda record: found.append(visit(record))
+        recorder.visit = lambda record: results.append(visit(record))
         recorder.query_block = query_block
         try:
             model.run(model.collate([example]))
@@ -140,7 +140,7 @@ def capture_one(
                 f"memory does not suffice for this text of {tokens} tokens; shorten it, or choose "
                 "some layers, heads or queries."
             ) from problem
-    return found
+    return results
 
 
 _SIGNS = (
@@ -225,12 +225,12 @@ class Classes:
             return self.names.index(label)
         if label.isdecimal() and int(label) < len(self.names):
             return int(label)
-        known = ", ".join(self.names)
+        names = ", ".join(self.names)
         cure = f"name the classes in their order with {setting('class_names=')}"
         unnamed = any(name.startswith(UNNAMED) for name in self.names)
         cure = cure if unnamed else f"correct it, or {cure} as the corpus calls them"
         raise CorpusError(
-            f"{place}: the label {label!r} is none of the classes of the model ({known}), nor a "
+            f"{place}: the label {label!r} is none of the classes of the model ({names}), nor a "
             f"number from 0 to {len(self.names) - 1}; {cure}."
         )
 
@@ -288,5 +288,5 @@ def default_objective(
         )
     if head == "masked":
         return MaskedLanguageModel.of(model.tokenizer, reduction=reduction, seed=seed)
-    made = CausalLanguageModel if head == "causal" else SequenceToSequence
-    return made(reduction=reduction)
+    objective_type = CausalLanguageModel if head == "causal" else SequenceToSequence
+    return objective_type(reduction=reduction)

@@ -73,13 +73,13 @@ class Context:
     product: Product
     steps: tuple[Step, ...] = ()
 
-    def projected(self, given: Tensor, axes: int) -> OwnAttention:
+    def projected(self, tensor: Tensor, axes: int) -> OwnAttention:
         """Return the attention, of which this is projected.
 
         Raises:
             NoLayoutError: its axes cannot be told apart.
         """
-        return OwnAttention.of(self.product, self.steps, given, axes)
+        return OwnAttention.of(self.product, self.steps, tensor, axes)
 
 
 class OwnCode(TorchFunctionMode):
@@ -173,8 +173,8 @@ class OwnCode(TorchFunctionMode):
         if isinstance(tag, _Weights) and step.name in PRODUCTS:
             self._multiplied(tag, step, result)
             return
-        given = step.arguments[step.place]
-        if not isinstance(result, Tensor) or result.numel() != given.numel():
+        source = step.arguments[step.place]
+        if not isinstance(result, Tensor) or result.numel() != source.numel():
             if any(isinstance(each, Tensor) for each in tree_leaves(result)):
                 self.lost(tag, step.name)
         elif isinstance(tag, Context):
@@ -186,8 +186,8 @@ class OwnCode(TorchFunctionMode):
                 before = None if before is None else step.again(before)
             elif hidden is not None and hidden.shape != result.shape:
                 hidden = None
-            if step.name.startswith("dropout") and result is not given:
-                before = given
+            if step.name.startswith("dropout") and result is not source:
+                before = source
             self._tag(result, _Weights(hidden, tag.masked or step.name in MASKS, before))
 
     def lost(self, tag: _Weights | Context, name: str) -> None:
@@ -311,13 +311,13 @@ def find_own_code(
         Why a module whose weights were seen has none, as the end of a sentence.
     """
     # Of a single text it could not be told whether texts or queries come first.
-    for given in (_doubled(inputs), inputs):
+    for trial in (_doubled(inputs), inputs):
         finder = Finder(model, passed)
         try:
             with hooked(finder.hooks()), torch.no_grad(), finder:
-                model(**given)
+                model(**trial)
         except _FAILURES:
-            if given is inputs:
+            if trial is inputs:
                 raise
             continue
         break
@@ -364,10 +364,10 @@ class Finder(OwnCode):
                     f"{self._runs[module]} of its runs, so its layers have no names"
                 )
 
-    def _enter(self, module: nn.Module, given: Any, options: Any) -> None:
-        super()._enter(module, given, options)
+    def _enter(self, module: nn.Module, arguments: Any, options: Any) -> None:
+        super()._enter(module, arguments, options)
         self._runs[module] += 1
-        every = (*given, *options.values())
+        every = (*arguments, *options.values())
         states = (each for each in every if isinstance(each, Tensor) and each.ndim == 3)
         self._given[module] = next((each.shape[:2] for each in states), torch.Size())
 
@@ -397,8 +397,8 @@ class Finder(OwnCode):
         return use.run(use.given)
 
     def _stand_in(self, module: nn.Module, name: str, use: Use) -> nn.Module:
-        known = routes.get(module)
-        for each in (known and known.projection, *self._found.get(module, ())):
+        route = routes.get(module)
+        for each in (route and route.projection, *self._found.get(module, ())):
             if isinstance(each, OwnProjection) and each.uses(use.operand):
                 return each
         parameter = self._names[name]
@@ -406,11 +406,11 @@ class Finder(OwnCode):
         label = name.removesuffix(".weight")
         return OwnProjection(parameter, use.bias, label, lambda stored: matrix(operand(stored)))
 
-    def _placed(self, tag: Context, given: Tensor, axes: int) -> OwnAttention | None:
+    def _placed(self, tag: Context, tensor: Tensor, axes: int) -> OwnAttention | None:
         if tag.module in self._interface:
             return None
         try:
-            return tag.projected(given, axes)
+            return tag.projected(tensor, axes)
         except NoLayoutError as problem:
             self.problems[tag.module] = str(problem)
             return None

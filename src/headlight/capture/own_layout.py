@@ -62,17 +62,17 @@ class Notation(NamedTuple):
         operands = terms.split(",")
         if not arrow or len(operands) != 2:
             return None
-        given = operands[::-1] if swapped else operands
+        letters_of = operands[::-1] if swapped else operands
         if "..." in equation:
             sizes = [
                 t.ndim - len(o.replace("...", ""))
-                for t, o in zip((weight, value), given, strict=True)
+                for t, o in zip((weight, value), letters_of, strict=True)
             ]
             free = [each for each in string.ascii_uppercase if each not in equation][: max(sizes)]
             names = ["".join(free[len(free) - size :]) for size in sizes]
-            given = [o.replace("...", n) for o, n in zip(given, names, strict=True)]
+            letters_of = [o.replace("...", n) for o, n in zip(letters_of, names, strict=True)]
             result = result.replace("...", "".join(free))
-        return cls(given[0], given[1], result)
+        return cls(letters_of[0], letters_of[1], result)
 
 
 class Step(NamedTuple):
@@ -93,8 +93,8 @@ class Step(NamedTuple):
     def plain(self) -> list[Any]:
         """Return what else it was given, with tensors as their shapes."""
         others = (*self.arguments[: self.place], *self.arguments[self.place + 1 :])
-        given = (*others, *self.options.items())
-        return [each.shape if isinstance(each, Tensor) else each for each in given]
+        settings = (*others, *self.options.items())
+        return [each.shape if isinstance(each, Tensor) else each for each in settings]
 
     def again(self, tensor: Tensor) -> Any:
         """Apply the function to another tensor."""
@@ -202,12 +202,12 @@ class Layout:
         sizes = split.shape[len(batch) : len(batch) + len(head)]
         shared = [size != part.size for size, part in zip(sizes, head, strict=True)]
         # Heads that share values follow one another in a record.
-        kept = sizes if shared == sorted(shared) else [part.size for part in head]
+        head_sizes = sizes if shared == sorted(shared) else [part.size for part in head]
         split = split.expand(
-            *(part.size for part in batch), *kept, *split.shape[len(batch) + len(head) :]
+            *(part.size for part in batch), *head_sizes, *split.shape[len(batch) + len(head) :]
         )
         keys = operand.shape[letters.index(self.keys)]
-        return split.reshape(self._size("batch"), math.prod(kept), keys, -1)
+        return split.reshape(self._size("batch"), math.prod(head_sizes), keys, -1)
 
     def query(self, operand: Tensor, letters: str) -> Tensor:
         """Return ``batch head query key_dim`` of what makes scores."""
@@ -227,14 +227,14 @@ class Layout:
             self._size("batch"), self._size("query"), self._size("head"), self._size("feature")
         )
 
-    def rows(self, given: Tensor, axes: int = 1) -> Tensor:
+    def rows(self, tensor: Tensor, axes: int = 1) -> Tensor:
         """Return ``batch query feature`` of what is projected, or of what the projection makes.
 
         Args:
-            given: positions of tokens, and features along the last axes.
+            tensor: positions of tokens, and features along the last axes.
             axes: how many these are.
         """
-        flat = given.reshape(-1, math.prod(given.shape[given.ndim - axes :]))
+        flat = tensor.reshape(-1, math.prod(tensor.shape[tensor.ndim - axes :]))
         if self.query_first:
             return flat.reshape(self._size("query"), -1, flat.shape[1]).transpose(0, 1)
         return flat.reshape(-1, self._size("query"), flat.shape[1])
@@ -295,18 +295,18 @@ def _parts(
     letter: str, size: int, along: tuple[Tensor, Tensor], roles: tuple[Any, Any]
 ) -> tuple[_Part, ...]:
     """Tell which of an axis varies along features, and which along positions."""
-    found = []
+    parts = []
     for coordinates, role in zip(along, roles, strict=True):
         count = len(set(coordinates.tolist()))
         if count > 1:
             first = int((coordinates != coordinates[0]).nonzero()[0])
             stride = int(coordinates[first] - coordinates[0])
-            found.append((stride, _Part(letter, count, role, first)))
-    if not found:
+            parts.append((stride, _Part(letter, count, role, first)))
+    if not parts:
         return (_Part(letter, size, roles[1], 0),)
-    if math.prod(part.size for _, part in found) != size:
+    if math.prod(part.size for _, part in parts) != size:
         raise NoLayoutError("a part of what the heads compute is projected alone")
-    return tuple(part for _, part in sorted(found, key=lambda each: -each[0]))
+    return tuple(part for _, part in sorted(parts, key=lambda each: -each[0]))
 
 
 def _pushed(result: Tensor, steps: Sequence[Step]) -> Tensor:

@@ -52,13 +52,13 @@ class WeightProduct:
         """Return which keys a query sees: those without a weight may only be far from it."""
         if self.hidden is None:
             return (weight != 0).any(1, keepdim=True)
-        seen = None
+        visible = None
         if bool(self.hidden.any()):
-            seen = ~layout.weight(self.hidden) | (weight != 0)
+            visible = ~layout.weight(self.hidden) | (weight != 0)
         if self.masked and bool((weight == 0).any()):
             weighted = (weight != 0).any(1, keepdim=True)
-            seen = weighted if seen is None else seen & weighted
-        return seen
+            visible = weighted if visible is None else visible & weighted
+        return visible
 
     def attend(self, own: "OwnAttention", query: Tensor, value: Value) -> tuple[Context, Weight]:
         """Return the contexts of these weights, as the model makes them, and the weights."""
@@ -95,13 +95,13 @@ class FusedProduct:
         cls, result: Tensor, arguments: Sequence[Any], options: Mapping[str, Any]
     ) -> "FusedProduct":
         """Return that of a call of `torch.nn.functional.scaled_dot_product_attention`."""
-        given = {**dict(zip(_FUSED, arguments, strict=False)), **options}
-        query, key, value = (given[name] for name in _FUSED[:3])
-        mask, scale = given.get("attn_mask"), given.get("scale")
-        if given.get("enable_gqa"):
+        call_arguments = {**dict(zip(_FUSED, arguments, strict=False)), **options}
+        query, key, value = (call_arguments[name] for name in _FUSED[:3])
+        mask, scale = call_arguments.get("attn_mask"), call_arguments.get("scale")
+        if call_arguments.get("enable_gqa"):
             repeats = query.shape[-3] // key.shape[-3]
             key, value = (each.repeat_interleave(repeats, -3) for each in (key, value))
-        if given.get("is_causal"):
+        if call_arguments.get("is_causal"):
             shape = (query.shape[-2], key.shape[-2])
             mask = torch.ones(shape, dtype=torch.bool, device=query.device).tril()
         notation = Notation.of_matmul(query, value)
@@ -158,7 +158,7 @@ class OwnAttention:
 
     @classmethod
     def of(
-        cls, product: Product, steps: Sequence[Step], given: Tensor, axes: int
+        cls, product: Product, steps: Sequence[Step], tensor: Tensor, axes: int
     ) -> "OwnAttention":
         """Return that of a product that went through `steps`.
 
@@ -166,12 +166,12 @@ class OwnAttention:
             NoLayoutError: its axes cannot be told apart.
         """
         path = tuple((step.name, repr(step.plain)) for step in steps)
-        key = product.notation, product.result.shape, path, given.shape, axes
+        key = product.notation, product.result.shape, path, tensor.shape, axes
         if key not in _layouts:
             if len(_layouts) >= _KEPT_LAYOUTS:
                 _layouts.clear()
             _layouts[key] = derive(product.notation, product.result, steps, axes)
-        return cls(product, _layouts[key], given, axes)
+        return cls(product, _layouts[key], tensor, axes)
 
     @cached_property
     def arguments(self) -> Call:
@@ -276,9 +276,9 @@ class OwnProjection(nn.Module):
         """Tell whether a factor is the parameter, or the parameter in another shape."""
         return same_memory(operand, self._stored[0])
 
-    def forward(self, given: Rows, run: Callable[[Rows], Rows]) -> Rows:
+    def forward(self, rows: Rows, run: Callable[[Rows], Rows]) -> Rows:
         """Compute as the model does it."""
-        return run(given)
+        return run(rows)
 
 
 @dataclass(frozen=True, eq=False)
@@ -305,8 +305,8 @@ def routes_of(model: nn.Module) -> dict[nn.Module, Route]:
 
 def own_projections(model: nn.Module) -> Iterator[OwnProjection]:
     """Yield the stand-ins of the parameters that attention of a model is projected by."""
-    found = (route.projection for route in routes_of(model).values())
-    yield from dict.fromkeys(each for each in found if isinstance(each, OwnProjection))
+    projections = (route.projection for route in routes_of(model).values())
+    yield from dict.fromkeys(each for each in projections if isinstance(each, OwnProjection))
 
 
 @dataclass(frozen=True, eq=False)
@@ -342,37 +342,37 @@ def use_of(
         place: of the contexts among `args`.
     """
     name = getattr(func, "__name__", "")
-    given = args[place]
+    contexts = args[place]
 
     def run(other: Tensor) -> Tensor:
-        made: Tensor = func(*args[:place], other, *args[place + 1 :], **options)
-        return made
+        product: Tensor = func(*args[:place], other, *args[place + 1 :], **options)
+        return product
 
     if name == "linear" and place == 0:
         operand = args[1] if len(args) > 1 else options["weight"]
         bias = args[2] if len(args) > 2 else options.get("bias")
-        return Use(given, 1, operand, bias, _transposed, run)
+        return Use(contexts, 1, operand, bias, _transposed, run)
     if name == "addmm" and place == 1:
-        return Use(given, 1, args[2], args[0], _as_it_is, run)
+        return Use(contexts, 1, args[2], args[0], _as_it_is, run)
     if name in ("matmul", "__matmul__") and place == 0 and args[1].ndim == 2:
-        return Use(given, 1, args[1], None, _as_it_is, run)
+        return Use(contexts, 1, args[1], None, _as_it_is, run)
     if name != "einsum" or len(args) != 3:
         return None
     terms, _, result = args[0].replace(" ", "").partition("->")
     operands = terms.split(",")
     mine, other = operands[place - 1], operands[2 - place]
     summed = [letter for letter in mine if letter in other and letter not in result]
-    made = [letter for letter in other if letter not in summed]
+    free_letters = [letter for letter in other if letter not in summed]
     rows = mine[: len(mine) - len(summed)]
-    expected = (rows + "".join(summed), rows + "".join(made))
+    expected = (rows + "".join(summed), rows + "".join(free_letters))
     if not summed or "." in args[0] or (mine, result) != expected:
         return None
-    order = [other.index(letter) for letter in (*summed, *made)]
+    order = [other.index(letter) for letter in (*summed, *free_letters)]
 
     def matrix(operand: Tensor) -> Tensor:
         return operand.permute(order).flatten(0, len(summed) - 1).flatten(1)
 
-    return Use(given, len(summed), args[3 - place], None, matrix, run)
+    return Use(contexts, len(summed), args[3 - place], None, matrix, run)
 
 
 def operand_of(parameter: Tensor, operand: Tensor) -> Callable[[Tensor], Tensor]:

@@ -51,11 +51,11 @@ class MaskByRows(Tensor):
     def __new__(cls, of: dict[str, Any], row: Tensor) -> "MaskByRows":
         """The mask that `eager_mask` makes of these arguments, of which `row` is one row."""
         size = (*row.shape[:2], of["q_length"], row.shape[3])
-        made: MaskByRows = Tensor._make_wrapper_subclass(
+        mask: MaskByRows = Tensor._make_wrapper_subclass(
             cls, size, dtype=row.dtype, device=row.device
         )
-        made._of = of
-        return made
+        mask._of = of
+        return mask
 
     def __init__(self, of: dict[str, Any], row: Tensor) -> None:
         super().__init__()
@@ -66,14 +66,14 @@ class MaskByRows(Tensor):
     def rows(self, first: int, end: int) -> Tensor:
         """Return the mask of the queries from `first` to before `end`."""
         offset = self._of["q_offset"] + first
-        made: Tensor = eager_mask(**{**self._of, "q_offset": offset, "q_length": end - first})
-        return made
+        mask: Tensor = eager_mask(**{**self._of, "q_offset": offset, "q_length": end - first})
+        return mask
 
     def for_sdpa(self) -> Tensor | None:
         """Return the mask for the fast kernel, which needs none where it is merely causal."""
         options = {name: value for name, value in self._of.items() if name != "dtype"}
-        made: Tensor | None = sdpa_mask(**{**options, "allow_is_causal_skip": True})
-        return made
+        mask: Tensor | None = sdpa_mask(**{**options, "allow_is_causal_skip": True})
+        return mask
 
     @classmethod
     def __torch_dispatch__(  # type: ignore[override]
@@ -132,21 +132,21 @@ def seen_in(mask: Tensor) -> Tensor:
     return mask if mask.dtype == torch.bool else mask > torch.finfo(mask.dtype).min / 2
 
 
-def block_size(asked: int | None, heads: int, query: Tensor, key: Tensor) -> int | None:
+def block_size(size: int | None, heads: int, query: Tensor, key: Tensor) -> int | None:
     """Return the number of queries in a block; None for all at once.
 
     Args:
-        asked: this many; 0 for all; None chooses by the number of weights.
+        size: this many; 0 for all; None chooses by the number of weights.
         heads: of the layer.
         query: ``batch head query head_dim``.
         key: ``batch kv_head key head_dim``.
     """
     batch, _, queries, _ = query.shape
     row = batch * heads * key.shape[2]
-    if asked is None:
+    if size is None:
         cells = CELLS.get(query.device.type, MORE_CELLS)
-        asked = 0 if row * queries <= cells else max(1, cells // row // GRAIN) * GRAIN
-    return asked if 0 < asked < queries else None
+        size = 0 if row * queries <= cells else max(1, cells // row // GRAIN) * GRAIN
+    return size if 0 < size < queries else None
 
 
 def blocks(size: int, arguments: tuple[Any, ...], options: dict[str, Any]) -> Iterator[Block]:
@@ -200,12 +200,12 @@ def can_be_blocked(
             part, rows = function(module, *block.arguments, **block.options)
             assert rows is not None  # noqa: S101 - of all queries it has returned some
             parts.append((part, nn.functional.pad(rows, (0, keys - rows.shape[3]))))
-        found = torch.cat([part for part, _ in parts], 1), torch.cat([row for _, row in parts], 2)
+        joined = torch.cat([part for part, _ in parts], 1), torch.cat([row for _, row in parts], 2)
     except _FAILURES:
         return False
     real = _seeing(mask_of(arguments, options), weight)
-    return _alike(found[0], context, real) and _alike(
-        found[1].transpose(1, 2), weight.transpose(1, 2), real
+    return _alike(joined[0], context, real) and _alike(
+        joined[1].transpose(1, 2), weight.transpose(1, 2), real
     )
 
 
@@ -218,11 +218,11 @@ def _seeing(mask: Tensor | None, weight: Tensor) -> Tensor:
     return real & some
 
 
-def _alike(found: Tensor, wanted: Tensor, real: Tensor) -> bool:
+def _alike(output: Tensor, wanted: Tensor, real: Tensor) -> bool:
     """Equal up to the order of sums; another row, or another bias, differs by far more."""
     tolerance = torch.finfo(wanted.dtype).eps * 100
-    return found.shape == wanted.shape and torch.allclose(
-        found[real], wanted[real], rtol=tolerance, atol=tolerance
+    return output.shape == wanted.shape and torch.allclose(
+        output[real], wanted[real], rtol=tolerance, atol=tolerance
     )
 
 

@@ -31,15 +31,15 @@ def whole_weight(weight: Tensor) -> Tensor:
         return weight.detach()
     split: Any = weight
     with torch.inference_mode(mode=False), torch.no_grad():  # which wrappers of parts cannot enter
-        found: Tensor = split.full_tensor()
-    return found.detach()
+        tensor: Tensor = split.full_tensor()
+    return tensor.detach()
 
 
 def processes_of(network: nn.Module) -> "ProcessGroup | None":
     """The processes that run a model, or a part of it, together; None if this one has all of it."""
     for weight in _added_up(network):
-        found: ProcessGroup = weight.device_mesh.get_group()
-        return found
+        group: ProcessGroup = weight.device_mesh.get_group()
+        return group
     return None
 
 
@@ -132,9 +132,9 @@ Gate = Literal["head", "element"]
 for each.  It does not depend on what the heads compute."""
 
 
-def as_context(given: Tensor, context: Tensor) -> Tensor:
+def as_context(tensor: Tensor, context: Tensor) -> Tensor:
     """Return the input of a projection, in the form of a context: ``batch query head head_dim``."""
-    return given.reshape(context.shape)
+    return tensor.reshape(context.shape)
 
 
 @dataclass(frozen=True, eq=False)

@@ -95,20 +95,20 @@ class PassGraph(TorchDispatchMode):  # type: ignore[no-untyped-call]
         result = func(*args, **options)
         name = func.overloadpacket.__name__
         name = name.removesuffix("_") if func._schema.is_mutable else name
-        for made in tree_leaves(result):
-            if isinstance(made, Tensor):
-                self._add(made, name, arguments, (*args, *options.values()))
+        for output in tree_leaves(result):
+            if isinstance(output, Tensor):
+                self._add(output, name, arguments, (*args, *options.values()))
         return result
 
     def number(self, tensor: Tensor) -> Number:
         """The number of a tensor as it is now; it is added if it is new."""
-        known = self._numbers.get(id(tensor))
-        return self._add(tensor, "", (), ()) if known is None else known
+        index = self._numbers.get(id(tensor))
+        return self._add(tensor, "", (), ()) if index is None else index
 
     def _add(
-        self, tensor: Tensor, function: str, arguments: tuple[Number, ...], given: tuple[Any, ...]
+        self, tensor: Tensor, function: str, arguments: tuple[Number, ...], inputs: tuple[Any, ...]
     ) -> Number:
-        self.values.append(Value(tensor, function, arguments, given))
+        self.values.append(Value(tensor, function, arguments, inputs))
         self._numbers[id(tensor)] = len(self.values) - 1
         return len(self.values) - 1
 
@@ -124,18 +124,18 @@ class PassGraph(TorchDispatchMode):  # type: ignore[no-untyped-call]
         ]
 
     def _enter(self, module: nn.Module, args: tuple[Any, ...], options: dict[str, Any]) -> None:
-        given: dict[Any, Any] = dict(enumerate(args))
-        given |= options
+        by_slot: dict[Any, Any] = dict(enumerate(args))
+        by_slot |= options
         numbers = {
-            slot: self.number(each) for slot, each in given.items() if isinstance(each, Tensor)
+            slot: self.number(each) for slot, each in by_slot.items() if isinstance(each, Tensor)
         }
         self._open.append((numbers, len(self.values)))
 
     def _leave(self, module: nn.Module, _: object, output: Any) -> None:
-        given, begin = self._open.pop()
-        found = first_tensor(output)
-        number = None if found is None else self.number(found)
-        self.runs.append(Run(module, given, number, begin, len(self.values)))
+        inputs, begin = self._open.pop()
+        tensor = first_tensor(output)
+        number = None if tensor is None else self.number(tensor)
+        self.runs.append(Run(module, inputs, number, begin, len(self.values)))
 
 
 class Graph:
@@ -148,14 +148,14 @@ class Graph:
         self._roots: list[Number] = []
         self._members: dict[Number, list[Number]] = defaultdict(list)
         self._varies: list[bool] = []
-        given = {id(each) for each in inputs.values() if isinstance(each, Tensor)}
+        input_ids = {id(each) for each in inputs.values() if isinstance(each, Tensor)}
         for number, value in enumerate(self.values):
             for argument in set(value.arguments):
                 self._readers[argument].append(number)
             self._roots.append(self._root(number, value))
             self._members[self._roots[-1]].append(number)
             varies = any(self._varies[each] for each in value.arguments)
-            self._varies.append(varies or id(value.tensor) in given)
+            self._varies.append(varies or id(value.tensor) in input_ids)
         self._starts: dict[Number, list[Run]] = defaultdict(list)
         for run in self.runs:
             if run.given:
@@ -197,14 +197,14 @@ class Graph:
 
     def comes_from(self, number: Number, source: Number) -> bool:
         """Whether a value was made from another, directly or not."""
-        pending, seen = [number], {number}
+        pending, visited = [number], {number}
         while pending:
             one = pending.pop()
             if one == source:
                 return True
             for argument in self.values[one].arguments:
-                if argument >= source and argument not in seen:
-                    seen.add(argument)
+                if argument >= source and argument not in visited:
+                    visited.add(argument)
                     pending.append(argument)
         return False
 

@@ -45,22 +45,22 @@ class FrozenMap:
     centred: bool = False
     eps: float | None = None
 
-    def scale(self, given: Vectors) -> Float[Tensor, "*tokens"]:
+    def scale(self, vectors: Vectors) -> Float[Tensor, "*tokens"]:
         """Return the divisor of each vector: s, or 1 for a scale."""
         if self.eps is None:
-            return given.new_ones(given.shape[:-1])
-        return (self._from_mean(given).square().mean(-1) + self.eps).sqrt()
+            return vectors.new_ones(vectors.shape[:-1])
+        return (self._from_mean(vectors).square().mean(-1) + self.eps).sqrt()
 
     def linear(self, parts: Vectors) -> Vectors:
         """The parts times the matrix of the map, before they are divided by s."""
         return self._from_mean(parts) * self.gain.to(parts)
 
-    def __call__(self, given: Vectors) -> Vectors:
+    def __call__(self, vectors: Vectors) -> Vectors:
         """Return the output of the module."""
-        return self.linear(given) / self.scale(given)[..., None] + self.offset.to(given)
+        return self.linear(vectors) / self.scale(vectors)[..., None] + self.offset.to(vectors)
 
-    def _from_mean(self, given: Vectors) -> Vectors:
-        return given - given.mean(-1, keepdim=True) if self.centred else given
+    def _from_mean(self, vectors: Vectors) -> Vectors:
+        return vectors - vectors.mean(-1, keepdim=True) if self.centred else vectors
 
 
 def frozen_map(module: nn.Module, size: int, name: str) -> FrozenMap | None:
@@ -70,15 +70,15 @@ def frozen_map(module: nn.Module, size: int, name: str) -> FrozenMap | None:
     twin = copy.deepcopy(module).to("cpu", torch.float64)
     vectors = torch.randn(1, ROWS, size, generator=torch.Generator().manual_seed(0)).double()
 
-    def run(given: Tensor) -> Tensor:
+    def run(values: Tensor) -> Tensor:
         with torch.no_grad():
-            return twin(given).double()  # type: ignore[no-any-return]
+            return twin(values).double()  # type: ignore[no-any-return]
 
     try:
-        found = _fitted(run, vectors, name)
+        fitted = _fitted(run, vectors, name)
     except Exception:  # noqa: BLE001 - a module that takes something else can raise anything
         return None
-    return found
+    return fitted
 
 
 def _fitted(run: Callable[[Tensor], Tensor], vectors: Tensor, name: str) -> FrozenMap | None:
@@ -86,26 +86,26 @@ def _fitted(run: Callable[[Tensor], Tensor], vectors: Tensor, name: str) -> Froz
     for centred in (True, False):
         deviations = vectors - vectors.mean(-1, keepdim=True) if centred else vectors
         unit = deviations / deviations.square().mean(-1, keepdim=True).sqrt()
-        made = run(LARGE * vectors) - offset
-        gain = (made * unit).sum((0, 1)) / unit.square().sum((0, 1))
+        outputs = run(LARGE * vectors) - offset
+        gain = (outputs * unit).sum((0, 1)) / unit.square().sum((0, 1))
         tiny = run(SMALL * vectors) - offset
         length = SMALL * (deviations * gain).norm() / tiny.norm()
         eps = float(length.square() - (SMALL * deviations).square().mean())
-        found = FrozenMap(name, gain, offset, centred, max(eps, 0.0))
-        if _agrees(found, run, vectors):
-            return found
-    made = run(vectors) - offset
-    gain = (made * vectors).sum((0, 1)) / vectors.square().sum((0, 1))
-    found = FrozenMap(name, gain, offset)
-    return found if _agrees(found, run, vectors) else None
+        fitted_map = FrozenMap(name, gain, offset, centred, max(eps, 0.0))
+        if _agrees(fitted_map, run, vectors):
+            return fitted_map
+    outputs = run(vectors) - offset
+    gain = (outputs * vectors).sum((0, 1)) / vectors.square().sum((0, 1))
+    fitted_map = FrozenMap(name, gain, offset)
+    return fitted_map if _agrees(fitted_map, run, vectors) else None
 
 
-def _agrees(found: FrozenMap, run: Callable[[Tensor], Tensor], vectors: Tensor) -> bool:
+def _agrees(fitted: FrozenMap, run: Callable[[Tensor], Tensor], vectors: Tensor) -> bool:
     for size in (0.03, 1.0, 100.0):
         wanted = run(size * vectors)
         if wanted.shape != vectors.shape:
             return False
-        if not float((found(size * vectors) - wanted).norm()) <= TOLERANCE * float(wanted.norm()):
+        if not float((fitted(size * vectors) - wanted).norm()) <= TOLERANCE * float(wanted.norm()):
             return False
     return True
 
@@ -166,9 +166,9 @@ class Place:
 
 
 def _tell_output(see: Callable[[Tensor], object], _: nn.Module, __: object, output: Any) -> None:
-    found = first_tensor(output)
-    if found is not None:
-        see(found)
+    tensor = first_tensor(output)
+    if tensor is not None:
+        see(tensor)
 
 
 def _tell_argument(
@@ -178,10 +178,10 @@ def _tell_argument(
     arguments: tuple[Any, ...],
     options: dict[str, Any],
 ) -> None:
-    known: dict[Any, Any] = dict(enumerate(arguments))
-    known |= options
-    if isinstance(known.get(slot), Tensor):
-        see(known[slot])
+    by_slot: dict[Any, Any] = dict(enumerate(arguments))
+    by_slot |= options
+    if isinstance(by_slot.get(slot), Tensor):
+        see(by_slot[slot])
 
 
 @dataclass(frozen=True, eq=False)
@@ -339,13 +339,13 @@ def find_stream(model: nn.Module, inputs: Mapping[str, Any]) -> StreamPlaces:
         calls: dict[nn.Module, int] = {}
         places: dict[nn.Module, dict[int, tuple[Kind, ...]]] = {}
 
-        def compare(module: nn.Module, given: tuple[Any, ...], options: dict[str, Any]) -> None:
+        def compare(module: nn.Module, args: tuple[Any, ...], options: dict[str, Any]) -> None:
             calls[module] = calls.get(module, 0) + 1
-            found = _states(given, options)
-            if found is None:
+            states = _states(args, options)
+            if states is None:
                 return
             for number, (state, kinds) in enumerate(wanted):
-                if state.shape == found.shape and torch.equal(state.to(found.device), found):
+                if state.shape == states.shape and torch.equal(state.to(states.device), states):
                     places.setdefault(module, {})[calls[module]] = kinds
                     del wanted[number]
                     return
@@ -364,9 +364,9 @@ def _before(module: nn.Module) -> Callable[..., Any]:
     return partial(module.register_forward_pre_hook, with_kwargs=True)
 
 
-def _states(given: tuple[Any, ...], options: Mapping[str, Any]) -> Tensor | None:
+def _states(args: tuple[Any, ...], options: Mapping[str, Any]) -> Tensor | None:
     """The first of what a module is given that has the form of hidden states."""
-    tensors = (each for each in (*given, *options.values()) if isinstance(each, Tensor))
+    tensors = (each for each in (*args, *options.values()) if isinstance(each, Tensor))
     return next((each for each in tensors if each.ndim == 3 and each.is_floating_point()), None)
 
 
@@ -383,12 +383,12 @@ class StreamKeeper:
         self._calls = dict.fromkeys(self.places, 0)
         self._latest = None
 
-    def keep(self, module: nn.Module, given: tuple[Any, ...], options: dict[str, Any]) -> None:
+    def keep(self, module: nn.Module, args: tuple[Any, ...], options: dict[str, Any]) -> None:
         """A forward pre-hook of the modules that are given hidden states."""
         self._calls[module] += 1
-        kinds, found = self.places[module].get(self._calls[module]), _states(given, options)
-        if kinds is not None and found is not None:
-            self._latest = kinds, found.detach()
+        kinds, states = self.places[module].get(self._calls[module]), _states(args, options)
+        if kinds is not None and states is not None:
+            self._latest = kinds, states.detach()
 
     def before(self, kind: Kind, batch: int, tokens: int) -> Stream | None:
         """Return the input of the block in which attention of a kind runs now, where that is known.
@@ -401,5 +401,5 @@ class StreamKeeper:
         if self._latest is None:
             return None
         kinds, stream = self._latest
-        there = kind in kinds and stream.shape[:2] == (batch, tokens)
-        return stream if there else None
+        is_present = kind in kinds and stream.shape[:2] == (batch, tokens)
+        return stream if is_present else None

@@ -78,26 +78,26 @@ class _Walk:
         current = start
         branch: list[FrozenMap] = []
         beside: list[Number] = []
-        while (found := self._sum(current, start)) is None or not found.residual:
-            if found is not None:  # a feed-forward that is added first
-                current = graph.root(found.number)
-                beside.append(found.other)
+        while (addition := self._sum(current, start)) is None or not addition.residual:
+            if addition is not None:  # a feed-forward that is added first
+                current = graph.root(addition.number)
+                beside.append(addition.other)
             elif beside:
                 raise _StoppedError("its output is not added to anything that the attention reads")
             else:
                 current, step = self._step(current)
                 branch.append(step)
-        place = self._place(found.other, until=began)
+        place = self._place(addition.other, until=began)
         if place is None:
             raise _StoppedError(
                 "no module is given, or puts out, the residual that its output is added to"
             )
-        total = graph.root(found.number)
+        total = graph.root(addition.number)
         norm, after = (None, total) if beside else self._norm_behind(total)
         feed_forward, parallel = (None, True) if beside else self._next(after, ended)
         output = self._place(after, after=ended)
         traced = ResidualSite(tuple(branch), place, norm, parallel, output, feed_forward, 0.0)
-        sums = Residual(traced, self._exact(found.other), self._exact(start))
+        sums = Residual(traced, self._exact(addition.other), self._exact(start))
         rest = sum(self._exact(each) for each in beside)
         error = relative_error(sums.output + rest, self._exact(after))
         allowed = allowed_error(graph.tensor(start).dtype)
@@ -130,9 +130,9 @@ class _Walk:
         for run in graph.read_by(current):
             if run.output is None or graph.root(run.output) == current:
                 continue
-            found = self._map(run, current)
-            if found is not None:
-                return graph.root(run.output), found
+            module_map = self._map(run, current)
+            if module_map is not None:
+                return graph.root(run.output), module_map
         size = graph.tensor(current).shape[-1]
         for reader in graph.readers(current):
             value = graph.values[reader]
@@ -157,10 +157,10 @@ class _Walk:
         for argument in value.arguments:
             if self._graph.root(argument) == current:
                 continue
-            found = self._graph.tensor(argument)
+            factor = self._graph.tensor(argument)
             size = self._graph.tensor(current).shape[-1]
-            if not self._graph.varies(argument) and found.numel() in (1, size):
-                return found.detach().cpu().double().flatten()
+            if not self._graph.varies(argument) and factor.numel() in (1, size):
+                return factor.detach().cpu().double().flatten()
         return None
 
     def _norm_behind(self, total: Number) -> tuple[FrozenMap | None, Number]:
@@ -171,8 +171,8 @@ class _Walk:
             alone = readers and all(run.begin <= each < run.end for each in readers)
             if not alone or run.output is None or graph.root(run.output) == total:
                 continue
-            found = self._map(run, total)
-            return (None, total) if found is None else (found, graph.root(run.output))
+            norm = self._map(run, total)
+            return (None, total) if norm is None else (norm, graph.root(run.output))
         return None, total
 
     def _next(self, after: Number, ended: Number) -> tuple[FeedForwardSite | None, bool]:
@@ -196,10 +196,10 @@ class _Walk:
             return FeedForwardSite(self._place(total, after=ended), norm), False
         return None, False
 
-    def _map(self, run: Run, given: Number) -> FrozenMap | None:
+    def _map(self, run: Run, source: Number) -> FrozenMap | None:
         """The map that a module is, if it makes vectors of vectors of the same size."""
         graph = self._graph
-        size = graph.tensor(given).shape[-1]
+        size = graph.tensor(source).shape[-1]
         if run.output is None or graph.tensor(run.output).shape[-1] != size:
             return None
         key = run.module, size
@@ -212,24 +212,24 @@ class _Walk:
     ) -> Place | None:
         """Return the place where a value is last seen until a time, or first seen after it."""
         graph = self._graph
-        seen: dict[tuple[nn.Module, Slot], tuple[Number, Number]] = {}
+        times: dict[tuple[nn.Module, Slot], tuple[Number, Number]] = {}
         for run in graph.runs:
             for slot, number, time in run.slots():
-                known = seen.get((run.module, slot))
-                if until is not None and time <= until and (known is None or known[0] <= time):
-                    seen[run.module, slot] = time, number
-                if after is not None and time >= after and (known is None or known[0] > time):
-                    seen[run.module, slot] = time, number
+                earlier = times.get((run.module, slot))
+                if until is not None and time <= until and (earlier is None or earlier[0] <= time):
+                    times[run.module, slot] = time, number
+                if after is not None and time >= after and (earlier is None or earlier[0] > time):
+                    times[run.module, slot] = time, number
         places = [
             (time if until is None else -time, Place(module, self._names.get(module, ""), slot))
-            for (module, slot), (time, number) in seen.items()
+            for (module, slot), (time, number) in times.items()
             if graph.root(number) == root
         ]
         return min(places, key=lambda each: each[0])[1] if places else None
 
     def _exact(self, number: Number) -> Tensor:
-        found = self._graph.tensor(number).cpu().double()
-        return found.reshape(1, -1, found.shape[-1])
+        exact = self._graph.tensor(number).cpu().double()
+        return exact.reshape(1, -1, exact.shape[-1])
 
 
 class _Projected(NamedTuple):
@@ -253,7 +253,7 @@ def _projected(graph: Graph, sites: Sequence[AttentionSite]) -> dict[AttentionSi
     runs: dict[nn.Module, list[Run]] = defaultdict(list)
     for run in graph.runs:
         runs[run.module].append(run)
-    found, used = {}, Counter[nn.Module]()
+    projected, used = {}, Counter[nn.Module]()
     for site in sites:
         attention, projection = (
             runs[module][used[module]] for module in (site.module, site.projection.module)
@@ -261,8 +261,8 @@ def _projected(graph: Graph, sites: Sequence[AttentionSite]) -> dict[AttentionSi
         used.update((site.module, site.projection.module))
         assert projection.output is not None  # noqa: S101 - a linear map puts out a tensor
         start = graph.root(projection.output)
-        found[site] = _Projected(start, attention.begin, projection.end)
-    return found
+        projected[site] = _Projected(start, attention.begin, projection.end)
+    return projected
 
 
 def allowed_error(dtype: torch.dtype) -> float:
@@ -278,9 +278,9 @@ def missed(error: float, allowed: float) -> str:
     )
 
 
-def relative_error(found: Tensor, wanted: Tensor) -> float:
+def relative_error(actual: Tensor, wanted: Tensor) -> float:
     """The norm of the difference, relative to that of what is wanted."""
-    return float((found - wanted).norm() / wanted.norm().clamp_min(1e-300))
+    return float((actual - wanted).norm() / wanted.norm().clamp_min(1e-300))
 
 
 class ResidualCheck:
@@ -307,19 +307,19 @@ class ResidualCheck:
         Raises:
             UnsupportedModelError: the parts do not add up to it.
         """
-        known = {place for place in places if place is not None}
-        with hooked(place.watch(partial(self._compare, place)) for place in known):
+        watched = {place for place in places if place is not None}
+        with hooked(place.watch(partial(self._compare, place)) for place in watched):
             yield
 
-    def _compare(self, place: Place, seen: Tensor) -> None:
+    def _compare(self, place: Place, tensor: Tensor) -> None:
         if place not in self._expected:
             return
         site, residual = self._expected.pop(place)
         # Where float64 is, which not all devices have.
         expected = residual.to(torch.device("cpu")).to(torch.float64).output
-        found = seen.to(expected).reshape(expected.shape)
+        observed = tensor.to(expected).reshape(expected.shape)
         self.compared += 1
-        error, allowed = relative_error(expected, found), allowed_error(seen.dtype)
+        error, allowed = relative_error(expected, observed), allowed_error(tensor.dtype)
         self.error = max(self.error, error)
         if not error <= allowed:
             raise UnsupportedModelError(f"{site.name}: {missed(error, allowed)}.")

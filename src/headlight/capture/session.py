@@ -78,12 +78,12 @@ def home_of(model: nn.Module) -> torch.device:
 
 def configurations(model: nn.Module) -> list[Any]:
     """Every distinct configuration that a part of the model reads its attention setting from."""
-    found: dict[int, Any] = {}
+    configurations_by_id: dict[int, Any] = {}
     for module in model.modules():
         config = getattr(module, "config", None)
         if hasattr(config, "_attn_implementation_internal"):
-            found[id(config)] = config
-    return list(found.values())
+            configurations_by_id[id(config)] = config
+    return list(configurations_by_id.values())
 
 
 class Recorder:
@@ -213,8 +213,8 @@ class Recorder:
         assert weight is not None  # noqa: S101 - tracing has seen it
         record = self._record(site, weight, arguments, options)
         place = (record.site.kind, record.site.layer)
-        seen = record.site.all_heads(context, axis=2)
-        require_finite_attention(place, seen, record.weight, record.value, record.visible)
+        per_head = record.site.all_heads(context, axis=2)
+        require_finite_attention(place, per_head, record.weight, record.value, record.visible)
         if site.gate is None:
             self._pass_on(index, record)
             return context, weight
@@ -252,10 +252,10 @@ class Recorder:
 
         Some models have no axis for texts where W^O is.
         """
-        found = self._residuals[site]
-        added_to = self._added_to[found.residual]
-        given = added_to.reshape(batch, -1, added_to.shape[-1])[:, queries]
-        return Residual(found, given, written.reshape(given.shape))
+        residual = self._residuals[site]
+        added_to = self._added_to[residual.residual]
+        stream_rows = added_to.reshape(batch, -1, added_to.shape[-1])[:, queries]
+        return Residual(residual, stream_rows, written.reshape(stream_rows.shape))
 
     def open_gate(self, module: nn.Module, inputs: tuple[Any, ...]) -> tuple[Any, ...] | None:
         """A forward pre-hook of projections: what they are given may be the gate alone.
@@ -266,8 +266,8 @@ class Recorder:
         gated, self._gated = self._gated, None
         if gated is None:
             return None
-        site, given = gated.site, inputs[0]
-        whole = as_context(given, gated.context)
+        site, gated_input = gated.site, inputs[0]
+        whole = as_context(gated_input, gated.context)
         gate = site.all_heads(whole, axis=2).transpose(1, 2)
         if site.gate == "head":
             if not torch.equal(gate, gate[..., :1].expand_as(gate)):
@@ -277,7 +277,7 @@ class Recorder:
                 )
             gate = gate[..., :1]
         context = gated.finish(gate)
-        return ((context * whole).reshape(given.shape), *inputs[1:])
+        return ((context * whole).reshape(gated_input.shape), *inputs[1:])
 
     def _block_size(self, site: AttentionSite, arguments: tuple[Any, ...]) -> int | None:
         """Gradients and replaced attention are those of all queries; what is new is one block."""
@@ -299,7 +299,7 @@ class Recorder:
         """The context, of which each block is recorded as it is computed."""
         function = self._function_of(site.module)
         query, value = arguments[0], site.all_heads(arguments[2])
-        given = self._input_of(site, len(value), self._new_keys(query.shape[2], value.shape[2]))
+        inputs = self._input_of(site, len(value), self._new_keys(query.shape[2], value.shape[2]))
         mask = mask_of(arguments, options)
         real, uniform = real_keys(mask, query.shape[2], value)
         stream = self._stream_before(site, len(value), query.shape[2])
@@ -311,14 +311,14 @@ class Recorder:
             weight, part = site.all_heads(weight), value[:, :, : weight.shape[3]]
             place, all_contexts = (site.kind, site.layer), site.all_heads(context, axis=2)
             require_finite_attention(place, all_contexts, weight, part, visible)
-            whole = QueryBlock(block.first, query.shape[2], value, real, given)
-            seen = None if given is None else given[:, : weight.shape[3]]
+            whole = QueryBlock(block.first, query.shape[2], value, real, inputs)
+            block_inputs = None if inputs is None else inputs[:, : weight.shape[3]]
             rows = slice(block.first, block.first + weight.shape[2])
             of_block = None if gate is None else gate[:, :, rows]
             if of_block is not None:
                 require_finite_attention(place, of_block, of_block, part, visible)
             record = LayerRecord(
-                site, weight, part, visible, seen, block=whole, gate=of_block, stream=stream
+                site, weight, part, visible, block_inputs, block=whole, gate=of_block, stream=stream
             )
             if site in self._residuals:
                 written = _projected(site, all_contexts, of_block)
@@ -337,16 +337,16 @@ class Recorder:
 
     def _input_of(self, site: AttentionSite, batch: int, keys: int) -> Tensor | None:
         """The input x of this many keys, and of those before that are in a cache."""
-        given = self._inputs.pop(site.source, None) if site.source is not None else None
-        if given is None:
+        inputs = self._inputs.pop(site.source, None) if site.source is not None else None
+        if inputs is None:
             return None
         # Some models keep an axis for their single latent head.
-        given = given.reshape(batch, keys, -1)
+        inputs = inputs.reshape(batch, keys, -1)
         if self.past is not None:
             before = self.past.get(site)
-            given = given if before is None else torch.cat([before, given], 1)
-            self.past[site] = given
-        return given
+            inputs = inputs if before is None else torch.cat([before, inputs], 1)
+            self.past[site] = inputs
+        return inputs
 
     def _visit(self, record: LayerRecord) -> None:
         if self.visit is not None:
@@ -361,12 +361,12 @@ class Recorder:
     ) -> LayerRecord:
         queries, keys = weight.shape[2:]
         new = self._new_keys(queries, keys)
-        given = self._input_of(site, weight.shape[0], new)
+        inputs = self._input_of(site, weight.shape[0], new)
         visible = visible_keys(arguments, options, weight)
         weight, value = site.all_heads(weight), site.all_heads(arguments[2])
         stream = self._stream_before(site, *weight.shape[::2])
-        block = None if new == keys else QueryBlock(keys - queries, keys, value, None, given)
-        return LayerRecord(site, weight, value, visible, given, block=block, stream=stream)
+        block = None if new == keys else QueryBlock(keys - queries, keys, value, None, inputs)
+        return LayerRecord(site, weight, value, visible, inputs, block=block, stream=stream)
 
 
 def _projected(site: AttentionSite, context: Tensor, gate: GateValues | None) -> Tensor:

@@ -74,14 +74,14 @@ class ModulesRun(TorchFunctionMode):
         Args:
             passed: the modules that called it.
         """
-        known = set(passed)
-        classes = {type(module) for module in known}
+        interface_modules = set(passed)
+        classes = {type(module) for module in interface_modules}
         others = {module: None for module in self._ran if type(module) in classes}
         for within in self._attending:
-            if known.isdisjoint(within):
+            if interface_modules.isdisjoint(within):
                 named = [module for module in within if _is_attention(module)]
                 others |= dict.fromkeys(named[-1:])
-        return [module for module in others if known.isdisjoint(module.modules())]
+        return [module for module in others if interface_modules.isdisjoint(module.modules())]
 
     def __torch_function__(
         self,
@@ -168,10 +168,10 @@ def check_all_found(
             passed,
         )
     expected = _promised(model)
-    found = max(counts["encoder"], counts["decoder"])
-    if expected is not None and found < expected:
+    layers = max(counts["encoder"], counts["decoder"])
+    if expected is not None and layers < expected:
         raise AttentionBesideError(
-            f"{name} is not supported, because only {found} of its {expected} attention layers go "
+            f"{name} is not supported, because only {layers} of its {expected} attention layers go "
             "through transformers' attention interface.",
             passed,
         )
@@ -365,8 +365,10 @@ def _find_gates(model: nn.Module, inputs: Mapping[str, Any], calls: list[Call]) 
     run_substituted(model, inputs, calls, ones)
     for call in calls:
         call.after.clear()
-    found = [number for number in unknown if calls[number].projection is not None]
-    others = {number: 16 * ones[number].cumsum(1) - 4 * ones[number].cumsum(-1) for number in found}
+    usable = [number for number in unknown if calls[number].projection is not None]
+    others = {
+        number: 16 * ones[number].cumsum(1) - 4 * ones[number].cumsum(-1) for number in usable
+    }
     received = run_substituted(model, inputs, calls, others)[0].received
     for number, context in others.items():
         call = calls[number]

@@ -127,8 +127,8 @@ class Reweighted(Tracer):
         """Compute the attention, and hand on that of other weights."""
         context, weight = super().attend(module, arguments, options)
         assert weight is not None  # noqa: S101 - others are refused
-        made = context_with(self._change(weight), arguments, options)
-        self.calls[-1].context = made.reshape(context.shape).contiguous()
+        new_context = context_with(self._change(weight), arguments, options)
+        self.calls[-1].context = new_context.reshape(context.shape).contiguous()
         return self.calls[-1].context, weight
 
 
@@ -188,14 +188,14 @@ class Substituted:
             self.received[number] = inputs[0]
         return call.projected
 
-    def _find(self, call: Call, module: nn.Module, given: Tensor) -> None:
+    def _find(self, call: Call, module: nn.Module, tensor: Tensor) -> None:
         if self._place >= len(call.after) or call.after[self._place][0] is not module:
             return
         _, before, output = call.after[self._place]
         self._place += 1
-        if given.numel() != call.context.numel() or given.numel() != before.numel():
+        if tensor.numel() != call.context.numel() or tensor.numel() != before.numel():
             return
-        gate = as_context(given, call.context)
+        gate = as_context(tensor, call.context)
         if nearly(call.context * gate, as_context(before, call.context)):
             call.projection, call.projected, call.gate = module, output, gate
 
@@ -232,10 +232,10 @@ def _same_numbers(first: Tensor, second: Tensor) -> bool:
     return torch.equal(first.flatten(), second.flatten())
 
 
-def nearly(found: Tensor, wanted: Tensor) -> bool:
+def nearly(actual: Tensor, wanted: Tensor) -> bool:
     """Equal up to rounding, by their lengths."""
     exact = wanted.cpu().double()
-    error = (found.cpu().double() - exact).norm() / exact.norm().clamp_min(1e-300)
+    error = (actual.cpu().double() - exact).norm() / exact.norm().clamp_min(1e-300)
     return float(error) <= TOLERANCE.get(wanted.dtype, 1e-1) / 10
 
 
@@ -323,11 +323,11 @@ def _compare(returned: Any, weight: Weight, name: str) -> None:
     """Refuse weights that differ from those that the model returns."""
     if not isinstance(returned, Tensor) or returned.shape != weight.shape:
         return
-    wanted, found = returned.float(), weight.float()
+    wanted, recorded = returned.float(), weight.float()
     if torch.equal(wanted, wanted[:, :1].expand_as(wanted)):  # the mean of all heads
-        found = found.mean(1, keepdim=True)
-    error = float((wanted - found).abs().max())
-    are_weights = torch.allclose(wanted.sum(-1), found.sum(-1), atol=1e-2)  # and no scores
+        recorded = recorded.mean(1, keepdim=True)
+    error = float((wanted - recorded).abs().max())
+    are_weights = torch.allclose(wanted.sum(-1), recorded.sum(-1), atol=1e-2)  # and no scores
     if are_weights and error > TOLERANCE.get(weight.dtype, 1e-1):
         raise UnsupportedModelError(
             f"{name}: its weights differ by up to {error:.1e} from those that the model returns "
@@ -368,10 +368,10 @@ def _reads_contexts(
 ) -> bool:
     """Whether the output changes with the contexts of some calls, their projections apart."""
     zeros = {number: torch.zeros_like(calls[number].context) for number in blanked}
-    _, found = run_substituted(model, inputs, calls, zeros)
-    return not _difference(found, wanted) <= TOLERANCE.get(wanted.dtype, 1e-1) / 100
+    _, substituted = run_substituted(model, inputs, calls, zeros)
+    return not _difference(substituted, wanted) <= TOLERANCE.get(wanted.dtype, 1e-1) / 100
 
 
-def _difference(found: Tensor, wanted: Tensor) -> float:
+def _difference(actual: Tensor, wanted: Tensor) -> float:
     """The norm of the difference, relative to that of what is wanted."""
-    return float((found - wanted).float().norm() / wanted.float().norm().clamp_min(1e-30))
+    return float((actual - wanted).float().norm() / wanted.float().norm().clamp_min(1e-30))

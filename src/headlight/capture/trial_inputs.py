@@ -139,16 +139,16 @@ def trial_inputs(model: Any) -> Iterator[dict[str, Any]]:
         if each.default is each.empty and each.kind is each.POSITIONAL_OR_KEYWORD
     ]
     main = _main(model, needed, list(arguments))
-    found = False
-    for given in _given(model, main, usual):
-        beside = {name for name in needed if name not in given}
+    accepted = False
+    for trial in _given(model, main, usual):
+        beside = {name for name in needed if name not in trial}
         if beside <= _BESIDE.keys():
-            found = True
-            yield given | _made(model, beside)
+            accepted = True
+            yield trial | _made(model, beside)
         more = {name for name in _WITH_MAIN if name in arguments} | beside
         if more - beside and beside <= _BESIDE.keys():
-            yield given | _made(model, more - given.keys())
-    if refusal is not None and not found:
+            yield trial | _made(model, more - trial.keys())
+    if refusal is not None and not accepted:
         raise refusal
 
 
@@ -251,7 +251,7 @@ def _made(model: Any, names: set[str]) -> dict[str, Tensor]:
     return {name: _placed(model, _BESIDE[name](model.config)) for name in sorted(names)}
 
 
-def _placed(model: Any, given: Tensor) -> Tensor:
+def _placed(model: Any, tensor: Tensor) -> Tensor:
     """Move a tensor to the model's device; vectors to its precision as well."""
-    given = given.to(model.device)
-    return given.to(model.dtype) if given.is_floating_point() else given
+    tensor = tensor.to(model.device)
+    return tensor.to(model.dtype) if tensor.is_floating_point() else tensor

@@ -94,10 +94,10 @@ def _instead(folder: Path) -> str:
 
 def _models_inside(folder: Path) -> list[Path]:
     """Folders with a configuration, the last that was changed behind."""
-    found = [
+    folders = [
         path.parent for each in ("*", "snapshots/*") for path in folder.glob(f"{each}/{CONFIG}")
     ]
-    return sorted(found, key=lambda each: (each.stat().st_mtime, each.name))
+    return sorted(folders, key=lambda each: (each.stat().st_mtime, each.name))
 
 
 def _holds(folder: Path, patterns: Iterable[str]) -> bool:
@@ -194,18 +194,18 @@ def gguf_of(place: str) -> Path | None:
             f"{place} is a file; give the folder of a transformers model, or a GGUF file."
         )
     plain = path.is_dir() and any(path.glob("*.safetensors"))
-    found = [path] if path.is_file() else [] if plain else sorted(path.glob(f"*{GGUF}"))
-    if len(found) > 1:
+    paths = [path] if path.is_file() else [] if plain else sorted(path.glob(f"*{GGUF}"))
+    if len(paths) > 1:
         raise ModelError(
-            f"{place} holds {len(found)} GGUF files; name one of them, such as {found[0]}."
+            f"{place} holds {len(paths)} GGUF files; name one of them, such as {paths[0]}."
         )
-    missing = [name for name in ("gguf", "accelerate") if found and find_spec(name) is None]
+    missing = [name for name in ("gguf", "accelerate") if paths and find_spec(name) is None]
     if missing:
         raise UsageError(
-            f"{found[0]} needs the library {missing[0]}; install it (pip install "
+            f"{paths[0]} needs the library {missing[0]}; install it (pip install "
             "'headlight-attention[gguf]')."
         )
-    return found[0] if found else None
+    return paths[0] if paths else None
 
 
 def check_place(place: str) -> None:
@@ -305,7 +305,7 @@ def cached_models() -> list[str]:
 def hub_answers() -> bool:
     """Whether the hub takes connections; behind a proxy that is left to others."""
     address = urlsplit(hub.ENDPOINT)
-    found: list[bool] = []
+    answers: list[bool] = []
 
     def knock() -> None:
         port = address.port or (80 if address.scheme == "http" else 443)
@@ -313,23 +313,23 @@ def hub_answers() -> bool:
             socket.create_connection((address.hostname or "", port), PATIENCE).close()
         except OSError:
             return
-        found.append(True)
+        answers.append(True)
 
     if getproxies():
         return True
     asking = Thread(target=knock, daemon=True)  # a name is looked up without any limit of time
     asking.start()
     asking.join(PATIENCE)
-    return bool(found)
+    return bool(answers)
 
 
 def _config(place: str) -> Mapping[str, Any] | None:
     """The configuration in a folder, as far as it can be read; None elsewhere."""
     try:
-        found = read_json(Path(place) / CONFIG, own=False, error=ModelError)
+        config = read_json(Path(place) / CONFIG, own=False, error=ModelError)
     except (ModelError, ValueError):  # which loading says better
         return None
-    return found if isinstance(found, dict) else None
+    return config if isinstance(config, dict) else None
 
 
 def _counts(config: Mapping[str, Any], *names: str) -> Iterator[int]:

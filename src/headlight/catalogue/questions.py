@@ -126,8 +126,8 @@ class Question:
     @property
     def answer(self) -> Callable[..., Any]:
         """``answer(model, text, pair, settings=..., command=...)``, which imports torch."""
-        found: Callable[..., Any] = getattr(import_module(self.answered), self.name)
-        return found
+        function: Callable[..., Any] = getattr(import_module(self.answered), self.name)
+        return function
 
     @property
     def view(self) -> ModuleType:
@@ -167,8 +167,8 @@ class Question:
             **self.settings.explanations(),
         }
         wrapped = (
-            textwrap.fill(f"{name}: {said}", 92, initial_indent=" " * 4, subsequent_indent=" " * 8)
-            for name, said in lines.items()
+            textwrap.fill(f"{name}: {text}", 92, initial_indent=" " * 4, subsequent_indent=" " * 8)
+            for name, text in lines.items()
         )
         return "\n".join(["Args:", *wrapped])
 

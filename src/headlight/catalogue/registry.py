@@ -121,14 +121,14 @@ def find_study(name: str) -> Study:
         UsageError: it is a study of another package, which cannot be loaded or is not installed.
         UnknownNameError: there is none.
     """
-    found = _found()
-    if name in found.rows:
-        if name in found.refused:
-            warnings.warn(found.refused[name], HeadlightWarning, stacklevel=2)
-        return found.rows[name]
+    registered = _found()
+    if name in registered.rows:
+        if name in registered.refused:
+            warnings.warn(registered.refused[name], HeadlightWarning, stacklevel=2)
+        return registered.rows[name]
     if name in refused():
         raise UsageError(refused()[name])
-    raise UnknownNameError("study", name, found.rows)
+    raise UnknownNameError("study", name, registered.rows)
 
 
 def find_ours(name: str) -> Study | None:
@@ -160,9 +160,9 @@ def _is_taken(name: str) -> bool:
 
 @cache
 def _found() -> _Found[Study]:
-    found = _load_all(GROUP, Study, {study.name: study for study in _our_studies()})
-    in_order = sorted(found.rows.values(), key=lambda study: (study.order, study.name))
-    return _Found({study.name: study for study in in_order}, found.refused)
+    rows = _load_all(GROUP, Study, {study.name: study for study in _our_studies()})
+    in_order = sorted(rows.rows.values(), key=lambda study: (study.order, study.name))
+    return _Found({study.name: study for study in in_order}, rows.refused)
 
 
 @cache
@@ -230,8 +230,8 @@ def _entries(group: str) -> list["EntryPoint"]:
     """Entry points in a fixed order, those of our own distributions first."""
     from importlib.metadata import entry_points
 
-    found = entry_points(group=group)
-    return sorted(found, key=lambda entry: (not _is_ours(entry), entry.name, entry.value))
+    points = entry_points(group=group)
+    return sorted(points, key=lambda entry: (not _is_ours(entry), entry.name, entry.value))
 
 
 def _is_ours(entry: "EntryPoint") -> bool:
@@ -242,7 +242,7 @@ def _why(problem: Exception) -> str:
     return " ".join(f"{type(problem).__name__}: {problem}".split()).rstrip(".:")
 
 
-def _load(entry: "EntryPoint", known: Mapping[str, T], kind: type[T]) -> T:
+def _load(entry: "EntryPoint", rows: Mapping[str, T], kind: type[T]) -> T:
     """The row that an entry point names.
 
     Raises:
@@ -254,17 +254,17 @@ def _load(entry: "EntryPoint", known: Mapping[str, T], kind: type[T]) -> T:
     if not entry.name.isidentifier() or entry.name.startswith("_"):
         raise UsageError(f"{what} has a name that no function can have; rename it.")
     is_taken = kind in (Study, Command) and _is_taken(entry.name) and not _is_ours(entry)
-    if entry.name in known or is_taken:
+    if entry.name in rows or is_taken:
         raise UsageError(f"{what} is left out, since its name is taken; rename it.")
     try:
-        found = entry.load()
+        row = entry.load()
     except Exception as problem:
         raise UsageError(
             f"{what} cannot be loaded ({_why(problem)}); update or remove that package."
         ) from problem
-    if not isinstance(found, kind) or getattr(found, "name", None) != entry.name:
+    if not isinstance(row, kind) or getattr(row, "name", None) != entry.name:
         raise UsageError(
             f"{what} is no {noun} of that name: {entry.value} must be a "
             f"headlight.catalogue.{kind.__name__} with the name {entry.name!r}."
         )
-    return found
+    return row

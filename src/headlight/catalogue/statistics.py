@@ -288,10 +288,10 @@ def statistic(name: str) -> Statistic:
         UnknownNameError: there is none of that name.
     """
     also = {other: row.name for row in statistic_table() for other in row.also}
-    known = _rows()
-    if also.get(name, name) not in known:
-        raise UnknownNameError("statistic of heads", name, (*known, *also))
-    return known[also.get(name, name)]
+    rows = _rows()
+    if also.get(name, name) not in rows:
+        raise UnknownNameError("statistic of heads", name, (*rows, *also))
+    return rows[also.get(name, name)]
 
 
 def rows_of_others() -> list[str]:

@@ -224,8 +224,8 @@ class Study:
     @cached_property
     def run(self) -> Callable[..., "xarray.Dataset"]:
         """``run(source, model, settings, *, folder, command, progress)``."""
-        found: Callable[..., "xarray.Dataset"] = import_module(f"{self.package}.study").run
-        return found
+        function: Callable[..., "xarray.Dataset"] = import_module(f"{self.package}.study").run
+        return function
 
     @cached_property
     def page(self) -> ModuleType:
@@ -303,9 +303,9 @@ def objects(study: Study) -> dict[str, Argument]:
     This imports the study, and so torch.
     """
     hints = get_type_hints(study.run)
-    said = entries(study.run.__doc__ or "", "Args")
+    texts = entries(study.run.__doc__ or "", "Args")
     return {
-        each.name: Argument(each.name, hints[each.name], each.default, said.get(each.name, ""))
+        each.name: Argument(each.name, hints[each.name], each.default, texts.get(each.name, ""))
         for each in inspect.signature(study.run).parameters.values()
         if each.kind is inspect.Parameter.KEYWORD_ONLY and each.name not in OWN
     }
@@ -356,11 +356,11 @@ def documentation(study: Study) -> str:
 
 
 def _settings_and_objects(study: Study) -> Iterator[Argument]:
-    known, explained = objects(study), study.settings.explanations()
+    remaining_objects, explained = objects(study), study.settings.explanations()
     hints = study.settings.hints()
     for each in fields(study.settings):
         hint = accepted(hints[each.name])
-        if (given := known.pop(each.name, None)) is not None:
-            hint = hint | given.hint
+        if (argument := remaining_objects.pop(each.name, None)) is not None:
+            hint = hint | argument.hint
         yield Argument(each.name, hint, default_of(study.settings, each.name), explained[each.name])
-    yield from known.values()
+    yield from remaining_objects.values()

@@ -235,7 +235,7 @@ def find_entry(name: str) -> Command | None:
 
 def make_app() -> typer.Typer:
     """The program, with options for the settings and measures that there are when it is called."""
-    made = typer.Typer(
+    program = typer.Typer(
         name="headlight",
         cls=group_of(Commands(entries, find_entry)),
         help="What attention in Transformers really does, beyond the raw attention weight.",
@@ -244,8 +244,8 @@ def make_app() -> typer.Typer:
         rich_markup_mode="rich",
         context_settings={"help_option_names": ["-h", "--help"]},
     )
-    made.callback()(_root)
-    return made
+    program.callback()(_root)
+    return program
 
 
 app = make_app()
@@ -282,10 +282,10 @@ PLAIN = {"integer": "a whole number", "number": "a number", "boolean": "yes or n
 
 def _sentence(refusal: str) -> str:
     """Return the parser's message in our words, with what to do about it."""
-    said = refusal.rstrip(".").replace("Value error, ", "")
-    said = said.replace("Input should be greater than or equal to", "it must be at least")
-    said = re.sub(r"Input should be a valid (\w+)(, .*)?", lambda m: _wanted(m[1]), said)
-    return f"{said} See --help." if said.endswith("?") else f"{said}; see --help."
+    sentence = refusal.rstrip(".").replace("Value error, ", "")
+    sentence = sentence.replace("Input should be greater than or equal to", "it must be at least")
+    sentence = re.sub(r"Input should be a valid (\w+)(, .*)?", lambda m: _wanted(m[1]), sentence)
+    return f"{sentence} See --help." if sentence.endswith("?") else f"{sentence}; see --help."
 
 
 def _wanted(kind: str) -> str:

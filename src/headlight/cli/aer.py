@@ -130,8 +130,8 @@ def aer(
     files = [(file, _read(file, reading)) for file in links]
     if symmetrize is not None and reverse is not None:
         other = _read(reverse, reading)
-        files = [(file, _together(symmetrize, found, other)) for file, found in files]
-    scores = [(file, score_links(reading.gold, found)) for file, found in files]
+        files = [(file, _together(symmetrize, file_links, other)) for file, file_links in files]
+    scores = [(file, score_links(reading.gold, file_links)) for file, file_links in files]
     signature = scores[0][1].signature(
         links_signature(gold, gold_format, gold_base), symmetrize or "none"
     )

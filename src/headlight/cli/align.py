@@ -140,9 +140,11 @@ def align(
     """
     words = output_format in ("tsv", "jsonl")
     writer = LinkWriter(output_format, scores=scores, words=words)
-    asked = Output(out=out, html=html, gold=gold, resume=resume, overwrite=overwrite, writer=writer)
+    output = Output(
+        out=out, html=html, gold=gold, resume=resume, overwrite=overwrite, writer=writer
+    )
     pairs = _open(source, target, format, columns)
-    _check(asked)
+    _check(output)
     load.check(default=EMBEDDED_TRANSLATOR)
 
     needs_head = settings.measure in INPUT_MEASURES
@@ -157,7 +159,7 @@ def align(
         job = job.with_layers()
         _draw(job, html, gold)
     if out is not None:
-        _write(job, asked)
+        _write(job, output)
     elif html is None:
         say_lines(_texts(job.alignments(), writer))
 
@@ -260,42 +262,42 @@ def _open(
     return opened
 
 
-def _check(asked: Output) -> None:
+def _check(output: Output) -> None:
     """Complain before the work about files that could not be written after it."""
-    if asked.html is not None:
-        demand_place(asked.html, ".html")
-    if asked.gold is not None and asked.html is None:
+    if output.html is not None:
+        demand_place(output.html, ".html")
+    if output.gold is not None and output.html is None:
         raise UsageError(
             "gold links are drawn on a page; name it with --html, or see headlight alignment."
         )
-    if asked.out is None and (asked.resume or asked.overwrite):
+    if output.out is None and (output.resume or output.overwrite):
         raise UsageError("only a file is resumed or replaced; name it with --out.")
-    if asked.out is not None:
-        _file(asked, {}).check_free()
+    if output.out is not None:
+        _file(output, {}).check_free()
 
 
-def _file(asked: Output, signature: dict[str, Any]) -> "LinkFile":
+def _file(output: Output, signature: dict[str, Any]) -> "LinkFile":
     from headlight.word_alignment.output import LinkFile
 
-    assert asked.out is not None  # noqa: S101 - the callers have looked
-    return LinkFile(asked.out, signature, asked.resume, asked.overwrite)
+    assert output.out is not None  # noqa: S101 - the callers have looked
+    return LinkFile(output.out, signature, output.resume, output.overwrite)
 
 
-def _write(job: Job, asked: Output) -> None:
+def _write(job: Job, output: Output) -> None:
     """Links of all pairs to a file, with progress."""
     from headlight.run import show_progress
 
-    signature = job.signature() | {"format": asked.writer.format, "scores": asked.writer.scores}
-    with _file(asked, signature).opened() as opened, show_progress(None, unit="pairs") as bar:
-        done = opened.pairs
-        if done:
-            bar.skip(done, 0)
+    signature = job.signature() | {"format": output.writer.format, "scores": output.writer.scores}
+    with _file(output, signature).opened() as opened, show_progress(None, unit="pairs") as bar:
+        written = opened.pairs
+        if written:
+            bar.skip(written, 0)
         else:
-            opened.begin(asked.writer.header)
-        for text in _texts(job.alignments(start=done), asked.writer, done, header=False):
+            opened.begin(output.writer.header)
+        for text in _texts(job.alignments(start=written), output.writer, written, header=False):
             opened.write(text)
             bar.advance(1, 0)
-    say(f"written: {asked.out}")
+    say(f"written: {output.out}")
 
 
 def _texts(
@@ -305,11 +307,11 @@ def _texts(
     omitted: dict[str, int] = {}
     if header and writer.header:
         yield writer.header
-    for number, found in enumerate(alignments, first):
-        if found.omitted:
-            omitted[found.omitted] = omitted.get(found.omitted, 0) + 1
-        words = (found.pair.source.split(), found.pair.target.split())
-        yield writer.text(number, found.links, found.scores, words)
+    for number, alignment in enumerate(alignments, first):
+        if alignment.omitted:
+            omitted[alignment.omitted] = omitted.get(alignment.omitted, 0) + 1
+        words = (alignment.pair.source.split(), alignment.pair.target.split())
+        yield writer.text(number, alignment.links, alignment.scores, words)
     for why, count in omitted.items():
         complain(f"note: {count:,} pair{'s' * (count > 1)} {WHY[why]}, and without links.")
 
@@ -320,24 +322,24 @@ def _draw(job: Job, path: Path, gold: str | None) -> None:
     from headlight.views.parts import DrawnAlignment
     from headlight.views.sections import SectionPage, section_page
 
-    shown = list(islice(job.pairs, DRAWN))
-    golds = _gold(gold, len(shown))
-    soft = _measures(job, shown)
+    pairs = list(islice(job.pairs, DRAWN))
+    golds = _gold(gold, len(pairs))
+    soft = _measures(job, pairs)
     chosen = _measure(job.settings)
     drawn = [
         DrawnAlignment(
             pair.name,
             pair.source.split(),
             pair.target.split(),
-            {name: own for name, found in soft.items() if (own := found[at].soft) is not None},
+            {name: own for name, aligned in soft.items() if (own := aligned[at].soft) is not None},
             soft[chosen][at].links,
             golds[at].possible if golds else None,
         )
-        for at, pair in enumerate(shown)
+        for at, pair in enumerate(pairs)
     ]
     framed = "gold links" if golds else "links"
     similar = any("similarity" in each.soft for each in drawn)
-    note = f" The first {DRAWN} pairs are shown." if len(shown) == DRAWN else ""
+    note = f" The first {DRAWN} pairs are shown." if len(pairs) == DRAWN else ""
     rates = _error_rates(golds, soft) if golds else []
     page = section_page(
         SectionPage(
@@ -359,23 +361,23 @@ def _error_rates(golds: "list[Gold]", soft: "dict[str, list[Alignment]]") -> lis
     """AER of the pairs that are drawn, by measure, with its interval of 95%."""
     from headlight.links import score_links
 
-    found = []
+    rates = []
     for name, alignments in soft.items():
         score = score_links(golds, [each.links for each in alignments])
         low, high = score.intervals["error_rate"]
         within = "" if math.isnan(low) else f" ({low:.1%} to {high:.1%})"
         label = f"AER by the gold links, {name}, {len(golds)} pairs"
-        found.append((label, f"{score.error_rate:.1%}{within}"))
-    return found
+        rates.append((label, f"{score.error_rate:.1%}{within}"))
+    return rates
 
 
-def _measures(job: Job, shown: "Sequence[TranslationPair]") -> "dict[str, list[Alignment]]":
+def _measures(job: Job, pairs: "Sequence[TranslationPair]") -> "dict[str, list[Alignment]]":
     """Alignments by weight, to compare with, and by the chosen measure."""
     settings = job.settings
     chosen = _measure(settings)
     compared = ["weight"] if settings.of_attention and chosen != "weight" else []
     return {
-        measure: list(replace(job, settings=settings.replace(measure=measure)).alignments(shown))
+        measure: list(replace(job, settings=settings.replace(measure=measure)).alignments(pairs))
         for measure in (*compared, chosen)
     }
 
@@ -392,7 +394,7 @@ def _gold(path: str | None, count: int) -> "list[Gold]":
         return []
     from headlight.links import open_links
 
-    found = list(islice(open_links(path), count))
-    if len(found) < count:
-        raise UsageError(f"{path} has links of {len(found)} sentences, and {count} are drawn.")
-    return found
+    gold_links = list(islice(open_links(path), count))
+    if len(gold_links) < count:
+        raise UsageError(f"{path} has links of {len(gold_links)} sentences, and {count} are drawn.")
+    return gold_links

@@ -26,8 +26,8 @@ def examples(*rows: str | tuple[str, str]) -> str:
     A comment stands in a line of its own above its command, and a long command is continued at an
     option, as a shell reads it.
     """
-    shown = ["\n".join(_lines(*((row, "") if isinstance(row, str) else row))) for row in rows]
-    return "\n\n".join(["[bold]Examples[/bold]", *(each.replace("[", r"\[") for each in shown)])
+    rendered = ["\n".join(_lines(*((row, "") if isinstance(row, str) else row))) for row in rows]
+    return "\n\n".join(["[bold]Examples[/bold]", *(each.replace("[", r"\[") for each in rendered)])
 
 
 def _lines(command: str, comment: str) -> Iterator[str]:

@@ -40,10 +40,10 @@ def say(sentence: object) -> None:
 
 def complain(sentence: object) -> None:
     """Print one line on standard error; of one that quotes a whole file, both ends."""
-    said = storable(sentence)
-    if len(said) > LONGEST:
-        said = f"{said[: LONGEST * 2 // 3]} … {said[-LONGEST // 3 :]}"
-    print(printable(said), file=sys.stderr)  # noqa: T201
+    line = storable(sentence)
+    if len(line) > LONGEST:
+        line = f"{line[: LONGEST * 2 // 3]} … {line[-LONGEST // 3 :]}"
+    print(printable(line), file=sys.stderr)  # noqa: T201
 
 
 def say_json(value: Any) -> None:
@@ -54,11 +54,11 @@ def say_json(value: Any) -> None:
 def say_lines(texts: Iterable[str]) -> None:
     """Print lines of data as they are, each text with its own line breaks; to a terminal safely."""
     for text in texts:
-        shown = storable(text)
+        printed = storable(text)
         if sys.stdout.isatty():
-            lines = (line.split("\t") for line in shown.split("\n"))
-            shown = "\n".join("\t".join(map(printable, fields)) for fields in lines)
-        print(shown, end="")  # noqa: T201
+            lines = (line.split("\t") for line in printed.split("\n"))
+            printed = "\n".join("\t".join(map(printable, fields)) for fields in lines)
+        print(printed, end="")  # noqa: T201
 
 
 def show(renderable: "RenderableType", *, soft_wrap: bool = False) -> None:

@@ -50,18 +50,18 @@ def compare(
     folder = RunFolder(path=out, overwrite=overwrite)
     folder.check_free()
     called = names.split(",") if names else []
-    found = compared(*runs, match=match, kind=kind, names=called)
+    result = compared(*runs, match=match, kind=kind, names=called)
     if json:
-        shown = tables(found)
-        changes = shown["changes"].frame.to_dict("records") if "changes" in shown else []
-        read = {"read": what_was_read(found).sentence, "summary": summary(found)}
-        say_json({**read, "findings": findings(found), "changes": changes})
+        all_tables = tables(result)
+        changes = all_tables["changes"].frame.to_dict("records") if "changes" in all_tables else []
+        read = {"read": what_was_read(result).sentence, "summary": summary(result)}
+        say_json({**read, "findings": findings(result), "changes": changes})
     else:
-        show(study_terminal(found))
+        show(study_terminal(result))
     with folder.opened() as mine:
         if mine.output is not None:
-            save(found, mine.output.place / RESULT)
-            page = write_page(found, mine.output)
+            save(result, mine.output.place / RESULT)
+            page = write_page(result, mine.output)
             if not json:
                 say(f"report: {page}")
 
@@ -125,16 +125,16 @@ def heads(
     from headlight.views.terminal import terminal
     from headlight.vocabulary import head_name
 
-    found = open_result(result)
+    survey = open_result(result)
     if kind is not None:
-        found = of_kind(found, kind)
+        survey = of_kind(survey, kind)
     if behaviour is None:
         say("Heads can be ranked by:")
         for row in statistic_table():
             accepted = ", ".join((row.name, *row.also))
-            say(f"  {accepted}: {row_label(found, row)}")
+            say(f"  {accepted}: {row_label(survey, row)}")
         return
-    table = ranked(found, behaviour, by=measure, without_first=without_first)
+    table = ranked(survey, behaviour, by=measure, without_first=without_first)
     if json:
         say_json(table.astype(object).where(table.notna(), None).to_dict("records"))
         return
@@ -152,13 +152,13 @@ def heads(
     show(terminal(Table("heads", "", pd.DataFrame(rows))))
     first = measure or names[0]
     shown = "" if first == VALUE else first
-    numbers = numbers_of(found, statistic(behaviour), shown, without_first=without_first)
+    numbers = numbers_of(survey, statistic(behaviour), shown, without_first=without_first)
     every = [
         head_name(*at)
-        for at in product(found["layer"].values.tolist(), found["head"].values.tolist())
+        for at in product(survey["layer"].values.tolist(), survey["head"].values.tolist())
     ]
-    if said := undecided(numbers, every, "which is first"):
-        show(said.strip())
+    if sentence := undecided(numbers, every, "which is first"):
+        show(sentence.strip())
 
 
 Run = Annotated[str, typer.Argument(help="Folder of the run, or its address in a store.")]
@@ -181,18 +181,18 @@ def status(
 
     Reads names of files and some bytes for each block, wherever the workers are.
     """
-    found = _status(_existing(run))
+    run_status = _status(_existing(run))
     if json:
-        say_json(found)
+        say_json(run_status)
         return
-    for each in found["passes"]:
+    for each in run_status["passes"]:
         say(
             f"{each['pass']}: {each['blocks']:,} blocks measured "
             f"({each['examples']:,} examples), {each['workers']} workers at others"
         )
-    if found["alone"]:
+    if run_status["alone"]:
         say("begun by one process without workers")
-    say("finished: result.nc is there" if found["finished"] else "not finished")
+    say("finished: result.nc is there" if run_status["finished"] else "not finished")
 
 
 def merge(run: Run) -> None:

@@ -142,8 +142,8 @@ class SettingOption:
         """Return the meaning of the option, its values, and its default."""
         text = re.sub(r"`+([^`]*)`+", r"\1", self.explanation)
         words = [f"{text[:1].upper()}{text[1:].rstrip('.')}."]
-        known = KNOWN_NAMES[self.path[-1]]() if self.path[-1] in KNOWN_NAMES else ()
-        if self.is_list and (names := choices(self.hint) or known):
+        names_known = KNOWN_NAMES[self.path[-1]]() if self.path[-1] in KNOWN_NAMES else ()
+        if self.is_list and (names := choices(self.hint) or names_known):
             words.append(f"Choices: {', '.join(map(str, names))}.")
         if self.is_repeated:
             words.append("May be given more than once.")
@@ -238,11 +238,11 @@ def takes_settings(
     """
 
     def decorate(command: Callable[..., None]) -> Callable[..., None]:
-        made = {
+        options_of_settings = {
             name: [option for option in options_of(each) if option.name not in without]
             for name, each in classes.items()
         }
-        every = [option for options in made.values() for option in options]
+        every = [option for options in options_of_settings.values() for option in options]
         plain = inspect.signature(command).parameters.values()
         shared = {
             each.name: list(_of_options(each.default))
@@ -257,7 +257,7 @@ def takes_settings(
                 chosen = {each.name: given.pop(each.name) for each in own}
                 given[name] = type(defaults[name])(**chosen)
             with naming_options(every, [each.name for each in parameters]):
-                for name, options in made.items():
+                for name, options in options_of_settings.items():
                     given[name] = classes[name].from_mapping(_gathered(options, given))
                 command(**given)
 
@@ -314,17 +314,17 @@ def naming_options(options: list[SettingOption], others: Collection[str]) -> Ite
         raise
 
 
-def _gathered(options: list[SettingOption], given: dict[str, Any]) -> dict[str, Any]:
-    """Remove the settings from `given` and return them nested as settings are."""
-    found: dict[str, Any] = {}
+def _gathered(options: list[SettingOption], values: dict[str, Any]) -> dict[str, Any]:
+    """Remove the settings from `values` and return them nested as settings are."""
+    nested: dict[str, Any] = {}
     for option in options:
-        value = given.pop(option.name)
+        value = values.pop(option.name)
         if value is not None:
-            inner = found
+            inner = nested
             for name in option.path[:-1]:
                 inner = inner.setdefault(name, {})
             inner[option.path[-1]] = option.parsed(value)
-    return found
+    return nested
 
 
 def _types(hint: Any) -> list[type]:

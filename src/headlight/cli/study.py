@@ -66,19 +66,19 @@ def _load(context: Any, path: Path | None) -> Path | None:
         UnknownNameError: it names an option that there is not.
     """
     if path is not None:
-        known = {str(each.name): each for each in context.command.params if each.name != "config"}
-        found = _flat(_read(path))
-        for name in found:
-            if name not in known:
-                raise UnknownNameError(f"option of {context.info_name}", name, known)
+        params = {str(each.name): each for each in context.command.params if each.name != "config"}
+        values = _flat(_read(path))
+        for name in values:
+            if name not in params:
+                raise UnknownNameError(f"option of {context.info_name}", name, params)
             if name in ON_THE_COMMAND_LINE:
                 raise UsageError(
                     f"{path} sets {name}, which {ON_THE_COMMAND_LINE[name]}; take it out of the "
                     f"file, and give {flag(name)} on the command line if you want it."
                 )
         context.default_map = {
-            name: _typed(value, getattr(known[name], "multiple", False))
-            for name, value in found.items()
+            name: _typed(value, getattr(params[name], "multiple", False))
+            for name, value in values.items()
         }
     return path
 
@@ -107,10 +107,10 @@ def _read(path: Path) -> Mapping[str, Any]:
         text = files.read(path, most=LARGEST, error=UsageError).decode()
     except UnicodeDecodeError as problem:
         raise UsageError(f"{path} is not UTF-8; convert it first.") from problem
-    found = _toml(path, text) if path.suffix == ".toml" else _yaml(path, text)
-    if not isinstance(found, Mapping):
+    options = _toml(path, text) if path.suffix == ".toml" else _yaml(path, text)
+    if not isinstance(options, Mapping):
         raise UsageError(f"{path} holds no options; write lines such as max_length: 128.")
-    return found
+    return options
 
 
 def _toml(path: Path, text: str) -> Any:
@@ -125,12 +125,12 @@ def _yaml(path: Path, text: str) -> Any:
 
     try:
         repeated = any(isinstance(event, yaml.AliasEvent) for event in yaml.parse(text))
-        found = yaml.safe_load(text)
+        content = yaml.safe_load(text)
     except Exception as problem:  # also dates, numbers and nesting that Python does not have
         raise UsageError(f"{path} is no YAML: {_in_one_line(problem)}.") from problem
     if repeated:  # which can be made to stand for any amount of data
         raise UsageError(f"{path} repeats a value by its name (*name); write it out.")
-    return {} if found is None else found
+    return {} if content is None else content
 
 
 def _in_one_line(problem: Exception) -> str:
@@ -139,14 +139,14 @@ def _in_one_line(problem: Exception) -> str:
 
 def _flat(values: Mapping[str, Any], before: str = "") -> dict[str, Any]:
     """Values by the names of their parameters."""
-    found: dict[str, Any] = {}
+    values_by_name: dict[str, Any] = {}
     for key, value in values.items():
         name = f"{before}{key}".replace("-", "_")
         if isinstance(value, Mapping):
-            found |= _flat(value, f"{name}_")
+            values_by_name |= _flat(value, f"{name}_")
         elif value is not None:
-            found[name] = _plain(name, value)
-    return found
+            values_by_name[name] = _plain(name, value)
+    return values_by_name
 
 
 def _plain(name: str, value: Any) -> Any:
@@ -273,8 +273,8 @@ def _for_machines(result: "xarray.Dataset", out: str) -> dict[str, Any]:
     from headlight.views.result_page import findings, summary
 
     read = what_was_read(result)
-    said = ("stage", "model", "revision", "kind", "corpus", "examples", "tokens")
-    attributes = {name: result.attrs[name] for name in said if name in result.attrs}
+    names = ("stage", "model", "revision", "kind", "corpus", "examples", "tokens")
+    attributes = {name: result.attrs[name] for name in names if name in result.attrs}
     numbers = {
         name: value if isinstance(value, str | int | float) else value.item()
         for name, value in attributes.items()

@@ -181,13 +181,13 @@ def _share_of_files(
         return None
     if any(map(is_packed, paths)) and sum(sizes) < FINEST * READ_AHEAD:
         return None
-    counts, before, left = CorpusCounts(), 0, elements
+    counts, before, remaining = CorpusCounts(), 0, elements
     for path, size in zip(paths, sizes, strict=True):
         with closing(text_files(path)) as members:
             for lines in members:
                 for _ in format(lines, counts):
-                    left -= 1
-                    if left == 0:
+                    remaining -= 1
+                    if remaining == 0:
                         return (before + lines.bytes_read) / sum(sizes)
         before += size
     return 1.0
@@ -221,12 +221,12 @@ def corpus_in_memory(
     if format is not None:
         raise UsageError(f"only files have a format; leave out the format {format!r}.")
     if not isinstance(elements, Corpus):
-        made = corpus_read_once if isinstance(elements, Iterator) else Corpus
-        found = made(source, lambda _: read(_checked(elements, element, wanted)), kind)
+        corpus_class = corpus_read_once if isinstance(elements, Iterator) else Corpus
+        corpus = corpus_class(source, lambda _: read(_checked(elements, element, wanted)), kind)
         if isinstance(elements, Sized):
             number = len(elements)
-            found.share_of = lambda first: first / max(number, first)
-        return found
+            corpus.share_of = lambda first: first / max(number, first)
+        return corpus
     if elements.kind != kind:
         has = ELEMENTS[elements.kind][1]
         raise UsageError(f"{elements.source} is a corpus of {has}, where {wanted} are needed.")

@@ -202,18 +202,18 @@ def files(source: str | Location) -> list[Location]:
         if isinstance(place, Path):
             place = place.expanduser()
         if place.exists():
-            found = list(_expand(place))
+            paths = list(_expand(place))
             complaint = f"the folder {storable(place)} holds no text files"
         else:
-            found = [file for match in _matches(place) for file in _expand(match)]
+            paths = [file for match in _matches(place) for file in _expand(match)]
             complaint = f"there is no file or folder {storable(place)}, and nothing matches it"
     except CorpusError:
         raise
     except Exception as error:  # too long, forbidden, a NUL, or whatever a driver raises
         raise CorpusError(f"{storable(source)} cannot be read: {error}.") from error
-    if not found:
+    if not paths:
         raise CorpusError(f"{complaint}; check the path.")
-    return found
+    return paths
 
 
 def _matches(pattern: Location) -> Iterable[Location]:
@@ -222,12 +222,12 @@ def _matches(pattern: Location) -> Iterable[Location]:
         return map(Path, sorted(glob.glob(str(pattern), recursive=True)))  # noqa: PTH207 (absolute)
     from upath import UPath
 
-    found = [
+    paths = [
         UPath(match, protocol=pattern.protocol, **pattern.storage_options)
         for match in sorted(pattern.fs.glob(pattern.path))
     ]
     # Unlike those of Python, the patterns of fsspec match hidden files.
-    return [path for path in found if _hidden_parts(path) <= _hidden_parts(pattern)]
+    return [path for path in paths if _hidden_parts(path) <= _hidden_parts(pattern)]
 
 
 def _hidden_parts(path: Location) -> int:

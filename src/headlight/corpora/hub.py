@@ -229,7 +229,7 @@ def _states(source: str) -> Iterator[list[Any]]:
 
 def _state(file: Location) -> list[Any]:
     if isinstance(file, Path):
-        found = file.stat()
-        return [found.st_size, found.st_mtime_ns]
+        status = file.stat()
+        return [status.st_size, status.st_mtime_ns]
     info = file.fs.info(file.path)
     return [{name: str(value) for name, value in info.items() if name not in _OF_READING}]

@@ -24,8 +24,8 @@ PREFERRED_SPLITS = ("validation", "validation_matched", "dev", "test", "train")
 
 def task_of(name: str) -> str | None:
     """``mrpc``, ``cola`` or ``mnli``, where the name of a file or a data set says so last."""
-    found = TASK_NAME.findall(name.lower())
-    return TASKS[found[-1]] if found else None
+    matches = TASK_NAME.findall(name.lower())
+    return TASKS[matches[-1]] if matches else None
 
 
 def open_sentence_pairs(

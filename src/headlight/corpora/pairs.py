@@ -79,8 +79,8 @@ class PairColumns:
             CorpusError: There is none of them.
         """
         names = ", ".join(map(repr, available)) or "none"
-        asked = (*(wanted or ()), *([label] if label is not None else []))
-        missing = [name for name in asked if name not in available]
+        requested = (*(wanted or ()), *([label] if label is not None else []))
+        missing = [name for name in requested if name not in available]
         if missing:
             raise CorpusError(
                 f"{place}: there is no column {missing[0]!r}; name those there are: {names}."
@@ -108,10 +108,10 @@ class PairColumns:
 def _sentence(row: Mapping[str, object], name: str, place: str) -> str:
     value = row.get(name)
     if not isinstance(value, str) or not value.strip():
-        found = "nothing" if value is None else "only blanks" if isinstance(value, str) else None
+        problem = "nothing" if value is None else "only blanks" if isinstance(value, str) else None
         raise CorpusError(
             f"{place}: {name!r} must hold a sentence, and holds "
-            f"{found or type(value).__name__}; complete the line, or leave it out."
+            f"{problem or type(value).__name__}; complete the line, or leave it out."
         )
     demand_characters(value, place)
     return value.strip()
@@ -218,8 +218,8 @@ def messages(lines: Lines) -> Iterator[LabelledRow]:
 def own_words(lines: list[str]) -> str:
     """Return the text by the author of a message: no header, quotations or signature."""
     start = next((at for at, line in enumerate(lines) if not line.strip()), 0)
-    kept = [line for line in lines[start:] if not QUOTED.match(line)]
-    return " ".join(" ".join(kept[: _signature(kept)]).split())
+    own_lines = [line for line in lines[start:] if not QUOTED.match(line)]
+    return " ".join(" ".join(own_lines[: _signature(own_lines)]).split())
 
 
 def _signature(lines: list[str]) -> int:
@@ -340,9 +340,9 @@ def guess(suffix: str, lines: Lines, columns: tuple[str, ...] | None) -> str:
     Raises:
         CorpusError: It looks like none of them.
     """
-    known = guess_labelled(lines) if columns is None else None
-    if known:
-        return known
+    format_name = guess_labelled(lines) if columns is None else None
+    if format_name:
+        return format_name
     first = lines.first()
     format = SUFFIXES.get(suffix) or ("jsonl" if first.startswith("{") else "tsv")
     if format == "csv" or not first.strip():

@@ -61,15 +61,15 @@ def two_columns(columns: Sequence[Column] | None) -> tuple[Column, Column] | Non
     """
     if columns is None:
         return None
-    found = [int(each) if str(each).isdecimal() else each for each in columns]
-    if isinstance(columns, str) or len(found) != 2 or found[0] == found[1]:
+    column_names = [int(each) if str(each).isdecimal() else each for each in columns]
+    if isinstance(columns, str) or len(column_names) != 2 or column_names[0] == column_names[1]:
         raise UsageError(
             f"source and target are in two columns; name them both, instead of {columns!r}."
         )
-    for each in found:
+    for each in column_names:
         if isinstance(each, int):
             require_range("the number of a column", each, Range(minimum=1))
-    return found[0], found[1]
+    return column_names[0], column_names[1]
 
 
 def known_columns(available: Sequence[str]) -> tuple[str, str] | None:
@@ -104,22 +104,22 @@ def memory_pairs(
         CorpusError: The file is not well-formed, declares entities, or has no such languages.
     """
     reader = _Reader(lines)
-    seen: dict[str, None] = {}
-    found = 0
+    languages_seen: dict[str, None] = {}
+    pairs = 0
     for place, texts in reader.units():
-        seen |= dict.fromkeys(texts)
+        languages_seen |= dict.fromkeys(texts)
         languages = languages or _two_languages(list(texts), reader.source, place)
         source, target = (_language(texts, str(language)) for language in languages)
         if source is None or target is None:
             counts.skipped += 1
             continue
-        found += 1
+        pairs += 1
         yield TranslationPair.of(place, texts[source], texts[target])
-    if seen and not found:
+    if languages_seen and not pairs:
         wanted = " and ".join(map(repr, languages or ()))
         raise CorpusError(
             f"{lines.name} has no unit in both {wanted}; name two of the languages that there "
-            f"are: {_named(list(seen))}."
+            f"are: {_named(list(languages_seen))}."
         )
 
 
@@ -140,9 +140,9 @@ def _named(languages: list[str]) -> str:
 
 def _language(available: Iterable[str], wanted: str) -> str | None:
     """The language of this name, else a variety of it, else what it is a variety of."""
-    asked = _parts(wanted)
-    varieties = [each for each in available if _parts(each)[: len(asked)] == asked]
-    wider = [each for each in available if asked[: len(_parts(each))] == _parts(each)]
+    parts_wanted = _parts(wanted)
+    varieties = [each for each in available if _parts(each)[: len(parts_wanted)] == parts_wanted]
+    wider = [each for each in available if parts_wanted[: len(_parts(each))] == _parts(each)]
     exact = [each for each in varieties if each in wider]
     return next(iter(exact + varieties + wider), None)
 

@@ -80,8 +80,8 @@ class Keys:
                 if missing
                 else "it is not known which keys hold source and target"
             )
-            known = ", ".join(map(repr, held)) or "none"
-            raise CorpusError(f"{place}: {wrong}; name two of those there are: {known}.")
+            available = ", ".join(map(repr, held)) or "none"
+            raise CorpusError(f"{place}: {wrong}; name two of those there are: {available}.")
         return cls(str(names[0]), str(names[1]), inside)
 
     def pair(self, row: Row, place: str) -> TranslationPair:
@@ -120,10 +120,10 @@ def bar_pairs(lines: Lines) -> Iterator[TranslationPair]:
     for line in lines:
         sides = BARS.split(line) if line.strip() else ["", ""]
         if len(sides) != 2:
-            found = f"{len(sides) - 1} times" if len(sides) > 2 else "not there"
+            count = f"{len(sides) - 1} times" if len(sides) > 2 else "not there"
             raise CorpusError(
                 f"{lines.place}: '|||' with blanks around it must stand once in the line, between "
-                f"source and target, and is {found}; correct the line, or name the format of the "
+                f"source and target, and is {count}; correct the line, or name the format of the "
                 "file."
             )
         yield TranslationPair.of(lines.place, *sides)
@@ -308,9 +308,9 @@ def _of_two(
 
     def read(_: CorpusCounts) -> Iterator[TranslationPair]:
         for paths in zip(sources, targets, strict=True):
-            for left, right in zip_longest(*map(text_files, paths)):
-                _demand_as_many(left is None, right is None, label)
-                yield from beside(left, right)
+            for source_line, right in zip_longest(*map(text_files, paths)):
+                _demand_as_many(source_line is None, right is None, label)
+                yield from beside(source_line, right)
 
     return Corpus(label, read, "parallel")
 

@@ -51,27 +51,27 @@ def checked_times(text: str, rows: Iterable[tuple[str, object, object]], place: 
     Raises:
         CorpusError: They are not those of the words, are no numbers, or go back in time.
     """
-    words, found, now = text.split(), [], 0.0
-    given = list(rows)
-    said = [word for word, _, _ in given]
-    if said != words:
-        at = next((n for n, pair in enumerate(zip(said, words, strict=False)) if len({*pair}) > 1),
-                  min(len(said), len(words)))  # fmt: skip
-        has, wants = (each[at] if at < len(each) else "the end" for each in (said, words))
+    words, times, now = text.split(), [], 0.0
+    triples = list(rows)
+    timed = [word for word, _, _ in triples]
+    if timed != words:
+        at = next((n for n, pair in enumerate(zip(timed, words, strict=False)) if len({*pair}) > 1),
+                  min(len(timed), len(words)))  # fmt: skip
+        has, wants = (each[at] if at < len(each) else "the end" for each in (timed, words))
         raise CorpusError(
             f"{place}: word {at + 1} is {has!r}, and in the transcript it is {wants!r}; give the "
             "time of every word as the transcript writes it."
         )
-    for word, start, end in given:
+    for word, start, end in triples:
         begins, ends = _seconds(start), _seconds(end)
         if not now <= begins < ends:
             raise CorpusError(
                 f"{place}: {word!r} lasts from {start} to {end}; times are seconds, each word ends "
                 "after it begins, and none begins before the one that it follows."
             )
-        found.append((begins, ends))
+        times.append((begins, ends))
         now = begins
-    return tuple(found)
+    return tuple(times)
 
 
 def _seconds(value: object) -> float:
@@ -121,9 +121,9 @@ def open_recordings(
     """
     if not isinstance(source, str | Location):
         return corpus_in_memory(source, "speech", "recordings", element=Recording)
-    found = files(source)
-    sounds = [file for file in found if is_sound(file)]
-    tables = [file for file in found if file.suffix.lower() in TABLES]
+    paths = files(source)
+    sounds = [file for file in paths if is_sound(file)]
+    tables = [file for file in paths if file.suffix.lower() in TABLES]
     if not sounds and not tables:
         raise CorpusError(
             f"{storable(source)} holds no recordings; give a folder of WAV files, each with its "
@@ -207,8 +207,8 @@ def _of_table(lines: Lines, table: Location, column: str | None) -> Iterator[Rec
         if not isinstance(text, str) or not text.strip() or not isinstance(audio, str):
             raise CorpusError(f"{place}: file and transcript must both be texts; complete the row.")
         demand_characters(text, place)
-        given = row.get(WORDS)
-        times = None if given is None else checked_times(text, _triples(given, place), place)
+        triples = row.get(WORDS)
+        times = None if triples is None else checked_times(text, _triples(triples, place), place)
         yield Recording(place, table.parent / audio, " ".join(text.split()), times)
 
 
@@ -242,8 +242,8 @@ def _audio_column(available: list[str], place: str) -> str:
     return named[0]
 
 
-def _triples(given: object, place: str) -> list[tuple[str, object, object]]:
-    rows: list[Any] = given if isinstance(given, list) else [None]
+def _triples(value: object, place: str) -> list[tuple[str, object, object]]:
+    rows: list[Any] = value if isinstance(value, list) else [None]
     if any(not isinstance(each, list) or len(each) != 3 for each in rows):
         raise CorpusError(f"{place}: words must be a list of [word, start, end]; correct it.")
     return [(str(word), start, end) for word, start, end in rows]

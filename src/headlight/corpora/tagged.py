@@ -81,11 +81,11 @@ def _places(columns: Iterable[str | int] | None) -> tuple[int, int]:
     """Return the columns of the word and of the tag, counted from 0."""
     if columns is None:
         return 0, LAST
-    asked = list(columns)
-    numbers = [int(each) for each in asked if str(each).isdecimal() and int(each) > 0]
-    if len(numbers) != 2 or len(asked) != 2:
+    requested = list(columns)
+    numbers = [int(each) for each in requested if str(each).isdecimal() and int(each) > 0]
+    if len(numbers) != 2 or len(requested) != 2:
         raise UsageError(
-            f"the columns of word and tag are two numbers from 1, not {asked!r}; write 1,3."
+            f"the columns of word and tag are two numbers from 1, not {requested!r}; write 1,3."
         )
     return numbers[0] - 1, numbers[1] - 1
 

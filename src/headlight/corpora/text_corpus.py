@@ -228,10 +228,10 @@ def holds_a_text_a_line(source: object) -> bool:
     if not isinstance(source, str | Location) or source == "-" or str(source).startswith(PREFIX):
         return False
     try:
-        found = files(source)
-        if len(found) > 1:
+        paths = files(source)
+        if len(paths) > 1:
             return False
-        with closing(text_files(found[0])) as members:
+        with closing(text_files(paths[0])) as members:
             first = _beginning(next(members))
             return is_a_text_a_line(first) and next(members, None) is None
     except (CorpusError, UsageError):
@@ -240,14 +240,14 @@ def holds_a_text_a_line(source: object) -> bool:
 
 def _beginning(lines: Lines) -> list[str]:
     """The first lines of plain text; none of another format."""
-    found: list[str] = []
-    left = CHARACTERS
+    beginning: list[str] = []
+    characters_left = CHARACTERS
     for line in islice(lines, LOOKED_AT if _guess(lines) == "paragraphs" else 0):
-        found.append(line)
-        left -= len(line)
-        if left < 0:
+        beginning.append(line)
+        characters_left -= len(line)
+        if characters_left < 0:
             break
-    return found
+    return beginning
 
 
 def _of_hub(source: str, format: str | None, column: str | None) -> Corpus[Document]:

@@ -252,9 +252,9 @@ def _governors(block: Block, rows: Sequence[Row], layout: Layout) -> tuple[int, 
                 f"{len(rows)} (the last word); correct the sentence."
             )
         heads.append(head)
-    found = fault(heads, one_root=layout.one_root)
-    if found is not None:
-        word, complaint = found
+    problem = fault(heads, one_root=layout.one_root)
+    if problem is not None:
+        word, complaint = problem
         raise CorpusError(f"{block.place(rows[word].line)}: {complaint}; correct the tree.")
     return tuple(heads)
 
@@ -308,8 +308,8 @@ def begins_document(block: Block) -> bool:
 
 def new_document(block: Block, current: str) -> str:
     """The document that a sentence belongs to: what ``# newdoc id = ...`` says, else `current`."""
-    found = _new_document(block)
-    return current if found is None else found
+    new = _new_document(block)
+    return current if new is None else new
 
 
 def _new_document(block: Block) -> str | None:

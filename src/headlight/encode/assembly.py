@@ -302,12 +302,12 @@ def _own_names(tokenizer: Any) -> Names:
 
 
 def _names(tokenizer: Any, ids: Sequence[int], categories: Sequence[int]) -> Names:
-    found: dict[str, list[str]] = {}
+    names_by_category: dict[str, list[str]] = {}
     for token, category in zip(tokenizer.convert_ids_to_tokens(list(ids)), categories, strict=True):
-        names = found.setdefault(CATEGORIES[category], [])
+        names = names_by_category.setdefault(CATEGORIES[category], [])
         if token not in names:
             names.append(str(token))
-    return {category: " and ".join(names) for category, names in found.items()}
+    return {category: " and ".join(names) for category, names in names_by_category.items()}
 
 
 Overflow = Literal["skip", "error"]

@@ -58,10 +58,10 @@ class Batch:
 
     def repeated(self: B, number: int) -> B:
         """This many copies of the batch, one after the other."""
-        given = {field.name: getattr(self, field.name) for field in fields(self)}
+        tensors_by_name = {field.name: getattr(self, field.name) for field in fields(self)}
         tensors = {
             name: each.repeat(number, *[1] * (each.ndim - 1))
-            for name, each in given.items()
+            for name, each in tensors_by_name.items()
             if isinstance(each, Tensor)
         }
         return replace(self, **tensors, names=self.names * number)

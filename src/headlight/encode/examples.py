@@ -92,11 +92,11 @@ def word_ids(tokenizer: Tokenizer, words: Iterable[str]) -> tuple[int, ...]:
         words: in small letters.
     """
     vocabulary = cast("Any", with_words(tokenizer)).backend_tokenizer
-    known = frozenset(words)
-    written = {*known, *(word.capitalize() for word in known)}
+    word_set = frozenset(words)
+    written = {*word_set, *(word.capitalize() for word in word_set)}
     spellings = map("".join, product(BOUNDARIES, sorted(written), ENDINGS))
-    found = (vocabulary.token_to_id(piece) for piece in spellings)
-    return tuple(sorted({token for token in found if token is not None}))
+    token_ids = (vocabulary.token_to_id(piece) for piece in spellings)
+    return tuple(sorted({token for token in token_ids if token is not None}))
 
 
 @dataclass(frozen=True, slots=True)
@@ -302,12 +302,12 @@ class Examples(Generic[Example]):
 
     def changed(self, change: Callable[[Any], Extended]) -> "Examples[Extended]":
         """Return the examples with each of them changed as soon as it is made."""
-        given = self._recipe
+        recipe = self._recipe
 
         def encode(items: list[Any], counts: Counts) -> Iterator[Extended]:
-            return map(change, given.encode(items, counts))
+            return map(change, recipe.encode(items, counts))
 
-        return Examples(Recipe(given.items, given.texts, encode, given.marks))
+        return Examples(Recipe(recipe.items, recipe.texts, encode, recipe.marks))
 
     def _all(self, shards: "ExampleShards[Example]") -> Iterator[Example]:
         while not shards.at_end:
@@ -353,11 +353,11 @@ class ExampleShards(Generic[Example]):
         """The examples of the next shard, or the first of them, and what became of its elements."""
         before = asdict(self._counts) | {"documents": self._passed}
         examples = list(islice(self.made(), most))
-        found = {name: count - before[name] for name, count in asdict(self._counts).items()}
-        read = self._elements[: found["documents"]]
-        found[TEXT_SUM] = sum(_number_of(self._recipe.texts(item)) for item in read)
+        counts = {name: count - before[name] for name, count in asdict(self._counts).items()}
+        read = self._elements[: counts["documents"]]
+        counts[TEXT_SUM] = sum(_number_of(self._recipe.texts(item)) for item in read)
         self.skip()
-        return examples, found
+        return examples, counts
 
     def made(self) -> Iterator[Example]:
         """The examples of the next shard, while they are made; it stays the next."""

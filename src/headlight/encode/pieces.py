@@ -81,10 +81,10 @@ class Pieces:
 
     def window(self, start: int, stop: int) -> "Pieces":
         """The pieces from `start` to before `stop`; words are counted from the first one kept."""
-        kept = self.words[start:stop]
-        first = next((word for word in kept if word >= 0), 0) if start else 0
-        last = self.word_count if stop >= len(self) else max(kept, default=first - 1) + 1
-        words = tuple(word - first if word >= 0 else word for word in kept)
+        words_of_window = self.words[start:stop]
+        first = next((word for word in words_of_window if word >= 0), 0) if start else 0
+        last = self.word_count if stop >= len(self) else max(words_of_window, default=first - 1) + 1
+        words = tuple(word - first if word >= 0 else word for word in words_of_window)
         names = self.segment_names[start:stop]
         return Pieces(self.ids[start:stop], words, max(last - first, 0), names)
 
@@ -198,11 +198,11 @@ def _in_stretches(tokenizer: Tokenizer, text: str, target: bool) -> Encoding:
         first = _break(text, max(start - CONTEXT, before))
         first = first if first < start else before
         last = _break(text, stop + CONTEXT)
-        (found,) = _encode(tokenizer, [text[first:last]], target)
-        places = found.offsets + first
+        (encoding,) = _encode(tokenizer, [text[first:last]], target)
+        places = encoding.offsets + first
         # A blank at the end of the text may be said to begin behind it.
         own = (places[:, 0] >= start) & ((places[:, 0] < stop) | (stop == len(text)))
-        ids.extend(np.asarray(found.ids, dtype=np.int64)[own].tolist())
+        ids.extend(np.asarray(encoding.ids, dtype=np.int64)[own].tolist())
         offsets.append(places[own])
         before = start
     return Encoding(ids, np.concatenate(offsets))
@@ -224,8 +224,8 @@ def _stretches(text: str) -> Iterator[tuple[int, int]]:
 
 def _break(text: str, start: int) -> int:
     """The next end of a word."""
-    found = BREAK.search(text, start)
-    return found.start() if found else len(text)
+    match = BREAK.search(text, start)
+    return match.start() if match else len(text)
 
 
 def _words(text: str, offsets: Int64[np.ndarray, "piece 2"]) -> tuple[Sequence[int], int]:
@@ -334,27 +334,27 @@ def _assign(
     to the word after it, or to the last, without counting as a piece that shows the word.
     """
     last = len(spans) - 1
-    found, shown, shared = [], set(), set()
+    word_numbers, present_words, shared = [], set(), set()
     word = 0
     for start, stop in offsets:
         while word < last and spans[word][1] <= start:
             word += 1
-        found.append(word)
+        word_numbers.append(word)
         if last >= 0 and start < spans[word][1] and stop > spans[word][0]:
-            shown.add(word)
+            present_words.add(word)
         if word < last and stop > spans[word + 1][0]:
             shared.add(word)
-    counts = Counter(found)
+    counts = Counter(word_numbers)
     ends = tuple(accumulate(counts[word] for word in range(len(spans))))
-    pieces = Pieces(ids, found, len(spans))
-    return WordPieces(pieces, ends, _first_fault(len(spans), shown, shared))
+    pieces = Pieces(ids, word_numbers, len(spans))
+    return WordPieces(pieces, ends, _first_fault(len(spans), present_words, shared))
 
 
-def _first_fault(count: int, shown: set[int], shared: set[int]) -> tuple[int, str] | None:
+def _first_fault(count: int, present_words: set[int], shared: set[int]) -> tuple[int, str] | None:
     for word in range(count):
         if word in shared:
             return word, SHARED_TOKEN
-        if word not in shown:
+        if word not in present_words:
             return word, NO_TOKEN
     return None
 
@@ -381,10 +381,10 @@ def piece_style(tokenizer: Tokenizer) -> str:
 
     `headlight.findings.piece_text` shows pieces by it.
     """
-    known: Any = with_words(tokenizer)
-    if known is not tokenizer:  # a slow one that marks where words begin
+    fast: Any = with_words(tokenizer)
+    if fast is not tokenizer:  # a slow one that marks where words begin
         return "sentencepiece"
-    backend = getattr(known, "backend_tokenizer", None)
+    backend = getattr(fast, "backend_tokenizer", None)
     parts = [getattr(backend, name, None) for name in ("decoder", "pre_tokenizer")]
     written = "".join(part.__getstate__().decode() for part in parts if part is not None)
     if type(getattr(backend, "model", None)).__name__ == "WordPiece":

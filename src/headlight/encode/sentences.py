@@ -83,8 +83,8 @@ def sentences(
     encoder = _SentenceEncoder(assembly, assembly.room(max_length), overflow, unencodable)
 
     def encode(group: list[Sentence], counts: Counts) -> Iterator[EncodedSentence]:
-        found = pieces_of_lines(tokenizer, [Line.of(sentence.words) for sentence in group])
-        for sentence, pieces in zip(group, found, strict=True):
+        encoded = pieces_of_lines(tokenizer, [Line.of(sentence.words) for sentence in group])
+        for sentence, pieces in zip(group, encoded, strict=True):
             counts.documents += 1
             yield from encoder.examples(sentence, pieces, counts)
 
@@ -124,14 +124,14 @@ class _SentenceEncoder:
         self, sentence: Sentence, pieces: WordPieces, counts: Counts
     ) -> Iterator[EncodedSentence]:
         """One example, or none."""
-        kept = bisect_right(pieces.ends, self.room)
-        too_long = kept < pieces.word_count
+        word_count = bisect_right(pieces.ends, self.room)
+        too_long = word_count < pieces.word_count
         if too_long and self.overflow == "error":
             raise self._too_long(sentence, pieces)
-        fault = pieces.fault_within(kept)
+        fault = pieces.fault_within(word_count)
         if not pieces.word_count:
             counts.empty += 1
-        elif too_long and (self.overflow == "skip" or not kept):
+        elif too_long and (self.overflow == "skip" or not word_count):
             counts.too_long += 1
         elif fault and self.unencodable == "error":
             raise word_error(sentence, *fault)
@@ -139,12 +139,12 @@ class _SentenceEncoder:
             counts.unencodable += 1
         else:
             counts.truncated += too_long
-            counts.lost_tokens += len(pieces.pieces) - pieces.begin(kept)
-            yield self._example(sentence, pieces, kept)
+            counts.lost_tokens += len(pieces.pieces) - pieces.begin(word_count)
+            yield self._example(sentence, pieces, word_count)
 
-    def _example(self, sentence: Sentence, pieces: WordPieces, kept: int) -> EncodedSentence:
-        example = self.assembly.one(sentence.name, pieces.of_words(0, kept))
-        return annotate(example, EncodedSentence, sentence=sentence, kept=kept)
+    def _example(self, sentence: Sentence, pieces: WordPieces, word_count: int) -> EncodedSentence:
+        example = self.assembly.one(sentence.name, pieces.of_words(0, word_count))
+        return annotate(example, EncodedSentence, sentence=sentence, kept=word_count)
 
     def _too_long(self, sentence: Sentence, pieces: WordPieces) -> CorpusError:
         special = self.assembly.single.size
@@ -203,8 +203,8 @@ def sentence_pairs(
 
     def encode(group: list[SentencePair], counts: Counts) -> Iterator[EncodedPair]:
         firsts = tokenise(tokenizer, [pair.first for pair in group])
-        given = [pair.second for pair in group if pair.second is not None]
-        seconds = iter(tokenise(tokenizer, given, target=decoder_start is not None))
+        second_texts = [pair.second for pair in group if pair.second is not None]
+        seconds = iter(tokenise(tokenizer, second_texts, target=decoder_start is not None))
         for pair, first in zip(group, firsts, strict=True):
             second = None if pair.second is None else next(seconds)
             counts.documents += 1
@@ -255,8 +255,8 @@ class _PairEncoder:
         if not len(first) or (second is not None and not len(second)):
             counts.empty += 1
             return
-        kept = self._fitting(first, second)
-        lost = len(first) - kept[0] + (0 if second is None else len(second) - kept[1])
+        sizes = self._fitting(first, second)
+        lost = len(first) - sizes[0] + (0 if second is None else len(second) - sizes[1])
         if lost and self.overflow == "error":
             raise CorpusError(
                 f"{name}: the sentences have {lost} tokens more than fit into {self.max_length}; "
@@ -267,12 +267,12 @@ class _PairEncoder:
             return
         counts.truncated += lost > 0
         counts.lost_tokens += lost
-        yield self._example(name, first.window(0, kept[0]), second, kept[1])
+        yield self._example(name, first.window(0, sizes[0]), second, sizes[1])
 
-    def _example(self, name: str, first: Pieces, second: Pieces | None, kept: int) -> Encoded:
+    def _example(self, name: str, first: Pieces, second: Pieces | None, size: int) -> Encoded:
         if second is None:
             return self.assembly.one(name, first)
-        return self.assembly.two(name, first, second.window(0, kept))
+        return self.assembly.two(name, first, second.window(0, size))
 
     def _fitting(self, first: Pieces, second: Pieces | None) -> tuple[int, int]:
         """Return the number of pieces of each that fit."""

@@ -189,15 +189,15 @@ def _heard(
         return f"lasts {seconds:.1f} s, and {hearing.window:.0f} s at most can be read at once"
     if longest is not None and len(words.target) > longest:
         return f"has a transcript of {len(words.target)} tokens, and {longest} at most can be read"
-    heard, frames = hearing.heard(seconds), hearing.frames
-    silence = frames - heard
+    audible_frames, frames = hearing.heard(seconds), hearing.frames
+    silence = frames - audible_frames
     mark = zlib.crc32(sound.tobytes()) * _MILLISECONDS
     example = Encoded(
         recording.name,
         tuple(-1 - mark - round(1000 * hearing.begins(frame)) for frame in range(frames)),
         (0,) * frames,
-        (OTHER,) * heard + (SEP,) * silence,
-        (*range(heard), *(SPECIAL_WORD,) * silence),
+        (OTHER,) * audible_frames + (SEP,) * silence,
+        (*range(audible_frames), *(SPECIAL_WORD,) * silence),
         words.target,
         words.target_categories,
         words.target_words,
@@ -207,7 +207,7 @@ def _heard(
         EncodedSpeech,
         index=index,
         audio=recording.audio,
-        heard=heard,
+        heard=audible_frames,
         frame=hearing.begins(1),
         target_text=tuple(recording.text.split()),
         times=recording.times,
@@ -237,7 +237,7 @@ def read_sound(audio: Location, rate: int) -> Float32[np.ndarray, " sample"]:
         raise CorpusError(f"there is no audio file {name!r}; correct its path.")
     try:
         with open_file(audio, error=CorpusError) as raw, wave.open(raw) as file:
-            given, channels, width = file.getframerate(), file.getnchannels(), file.getsampwidth()
+            native, channels, width = file.getframerate(), file.getnchannels(), file.getsampwidth()
             samples = file.readframes(file.getnframes())
     except Exception as problem:  # wave's own, those of the system, and of drivers of stores
         raise CorpusError(f"{name} cannot be read as sound ({problem}); {wanted}.") from problem
@@ -247,7 +247,7 @@ def read_sound(audio: Location, rate: int) -> Float32[np.ndarray, " sample"]:
     sound = np.frombuffer(whole, "<i2").reshape(-1, channels).mean(1) / _FULL_SCALE
     if not len(sound):
         raise CorpusError(f"{name} holds no sound; leave it out.")
-    if not 0 < given <= HIGHEST_RATE:  # a filter for it would have as many coefficients
-        raise CorpusError(f"{name} says that a second of it has {given:,} samples; {wanted}.")
-    common = gcd(given, rate)
-    return np.asarray(resample_poly(sound, rate // common, given // common), np.float32)
+    if not 0 < native <= HIGHEST_RATE:  # a filter for it would have as many coefficients
+        raise CorpusError(f"{name} says that a second of it has {native:,} samples; {wanted}.")
+    common = gcd(native, rate)
+    return np.asarray(resample_poly(sound, rate // common, native // common), np.float32)

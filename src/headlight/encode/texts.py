@@ -189,17 +189,17 @@ def _segments(
     # Segments of several units are tokenised as a whole: to join the pieces of the units would be
     # wrong for vocabularies that write the blank before a word into the piece.
     firsts = _look_up([pair.first for pair in pairs], units, tokenizer, target=False)
-    known = units if one_side else {}
-    seconds = _look_up([pair.second for pair in pairs], known, tokenizer, target=not one_side)
+    cache = units if one_side else {}
+    seconds = _look_up([pair.second for pair in pairs], cache, tokenizer, target=not one_side)
     yield from zip(pairs, firsts, seconds, strict=True)
 
 
 def _look_up(
-    texts: Sequence[str], known: dict[str, Pieces], tokenizer: Tokenizer, *, target: bool
+    texts: Sequence[str], cache: dict[str, Pieces], tokenizer: Tokenizer, *, target: bool
 ) -> list[Pieces]:
-    missing = list(dict.fromkeys(text for text in texts if text not in known))
-    found = known | dict(zip(missing, tokenise(tokenizer, missing, target=target), strict=True))
-    return [found[text] for text in texts]
+    missing = list(dict.fromkeys(text for text in texts if text not in cache))
+    pieces = cache | dict(zip(missing, tokenise(tokenizer, missing, target=target), strict=True))
+    return [pieces[text] for text in texts]
 
 
 def _fit(
@@ -218,10 +218,10 @@ def _fit(
     return _window(first, kept_first, generator), _window(second, kept_second, generator)
 
 
-def _window(text: Pieces, kept: int, generator: np.random.Generator) -> Pieces:
+def _window(text: Pieces, size: int, generator: np.random.Generator) -> Pieces:
     # Each lost token goes from either end with equal chance: this many go from the beginning.
-    start = int(generator.binomial(len(text) - kept, 0.5))
-    return text.window(start, start + kept)
+    start = int(generator.binomial(len(text) - size, 0.5))
+    return text.window(start, start + size)
 
 
 Overflow = Literal["truncate", "split", "error"]

@@ -68,8 +68,8 @@ class MarkedTokenizer:
         target = text is None
         texts = (text_target if target else text) or ()
         with self._reading(target):
-            found = [self._encoding(each, add_special_tokens) for each in texts]
-        return SimpleNamespace(encodings=found)
+            encodings = [self._encoding(each, add_special_tokens) for each in texts]
+        return SimpleNamespace(encodings=encodings)
 
     @contextmanager
     def _reading(self, target: bool) -> "Iterator[None]":
@@ -130,12 +130,12 @@ def with_words(tokenizer: Any) -> Any:
 
 def _spans(text: str) -> list[tuple[int, int]]:
     """First and last character of every word, as blanks separate them."""
-    found, start = [], 0
+    spans, start = [], 0
     for word in text.split():
         start = text.index(word, start)
-        found.append((start, start + len(word)))
+        spans.append((start, start + len(word)))
         start += len(word)
-    return found
+    return spans
 
 
 def _counted(pieces: Sequence[str]) -> list[int]:

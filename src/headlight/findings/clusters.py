@@ -132,14 +132,14 @@ def behaviours(
             f"the survey has no measure {measure!r}; it has: "
             f"{', '.join(map(str, result['measure'].values))}."
         )
-    found = result.sel(measure=measure)
-    entropy = found["entropy"].sel(query_category="all")
+    of_measure = result.sel(measure=measure)
+    entropy = of_measure["entropy"].sel(query_category="all")
     if broad is None:
-        broad = BROAD / math.log(BROAD_KEYS) * float(found["entropy_uniform"])
-    to = found["share"].sel(query_category="all")
+        broad = BROAD / math.log(BROAD_KEYS) * float(of_measure["entropy_uniform"])
+    to = of_measure["share"].sel(query_category="all")
     shows = {
-        "next": found["neighbour"].sel(offset=1) > NEIGHBOUR,
-        "previous": found["neighbour"].sel(offset=-1) > NEIGHBOUR,
+        "next": of_measure["neighbour"].sel(offset=1) > NEIGHBOUR,
+        "previous": of_measure["neighbour"].sel(offset=-1) > NEIGHBOUR,
         "broad": entropy > broad,
         **{name: to.sel(key_category=name) > CATEGORY for name in ("cls", "sep", "punctuation")},
     }

@@ -127,9 +127,9 @@ def differences(
     statistics = _common(runs)
     numbers = [_numbers(run, statistics) for run in runs]
     equal = _equal(statistics, numbers)
-    kept = [at for at, each in enumerate(statistics) if each.label not in equal]
-    statistics = [statistics[at] for at in kept]
-    numbers = [each.at(np.array(kept, dtype=int)) for each in numbers]
+    distinct = [at for at, each in enumerate(statistics) if each.label not in equal]
+    statistics = [statistics[at] for at in distinct]
+    numbers = [each.at(np.array(distinct, dtype=int)) for each in numbers]
     matches = [_partners(numbers[0], other, match) for other in numbers[1:]]
     partners = [each for each, _ in matches]
     beside = [numbers[0], *map(_of_heads, numbers[1:], partners)]
@@ -193,11 +193,12 @@ def largest_changes(result: xr.Dataset, other: int) -> list[tuple[str, int, int]
 def passages_kept(result: xr.Dataset) -> Iterator[tuple[str, int, int, int, Passage]]:
     """Yield the passages of the heads that differ most: statistic, layer, head, run and passage."""
     for each in json.loads(str(result.attrs.get("passages", "[]"))):
-        told = each["passage"]
+        stored = each["passage"]
         tokens = [
-            Attended(**{**token, "shown": PieceText(**token["shown"])}) for token in told["tokens"]
+            Attended(**{**token, "shown": PieceText(**token["shown"])})
+            for token in stored["tokens"]
         ]
-        passage = Passage(**{**told, "tokens": tokens, "query": PieceText(**told["query"])})
+        passage = Passage(**{**stored, "tokens": tokens, "query": PieceText(**stored["query"])})
         yield each["statistic"], each["layer"], each["head"], each["run"], passage
 
 
@@ -243,8 +244,8 @@ def _check_places(runs: Sequence[xr.Dataset]) -> None:
 
 def _common(runs: Sequence[xr.Dataset]) -> list[_Statistic]:
     """Return the statistics of heads that all runs have."""
-    found = [{each.label: each for each in _known(run)} for run in runs]
-    return [each for label, each in found[0].items() if all(label in other for other in found)]
+    tables = [{each.label: each for each in _known(run)} for run in runs]
+    return [each for label, each in tables[0].items() if all(label in other for other in tables)]
 
 
 def _known(run: xr.Dataset) -> Iterator[_Statistic]:
@@ -293,16 +294,16 @@ def _equal(statistics: Sequence[_Statistic], numbers: Sequence[Estimate]) -> dic
     spread = np.where(np.isfinite(values), values, -np.inf).max(-1) - np.where(
         np.isfinite(values), values, np.inf
     ).min(-1)
-    kept: list[int] = []
+    distinct: list[int] = []
     equal: dict[str, str] = {}
     for at, each in enumerate(statistics):
         twins = (
-            one for one in kept
+            one for one in distinct
             if np.allclose(values[at], values[one], rtol=0, atol=ROUNDING, equal_nan=True)
         )  # fmt: skip
         twin = next(twins, None) if spread[at] > ROUNDING else None
         if twin is None:
-            kept.append(at)
+            distinct.append(at)
         else:
             equal[each.label] = statistics[twin].label
     return equal
@@ -317,8 +318,8 @@ def _partners(first: Estimate, other: Estimate, match: str) -> tuple[NDArray[np.
     heads = np.arange(first.value.shape[-1])
     if match == "place":
         return heads, np.zeros(len(heads))
-    there = [np.flatnonzero(np.isfinite(each.value).any(0)) for each in (first, other)]
-    vectors = [each.value[:, heads].T for each, heads in zip((first, other), there, strict=True)]
+    observed = [np.flatnonzero(np.isfinite(each.value).any(0)) for each in (first, other)]
+    vectors = [each.value[:, heads].T for each, heads in zip((first, other), observed, strict=True)]
     both = np.concatenate(vectors)
     both = both[:, np.isfinite(both).all(0) & (both.std(0) > 0)]
     both = (both - both.mean(0)) / both.std(0)
@@ -327,10 +328,10 @@ def _partners(first: Estimate, other: Estimate, match: str) -> tuple[NDArray[np.
                                - 2 * one @ two.T / max(both.shape[1], 1), 0))  # fmt: skip
     nearest = apart.argmin(1)
     mutual = np.flatnonzero(apart.argmin(0)[nearest] == np.arange(len(one)))
-    found, distance = np.full(len(heads), -1), np.full(len(heads), np.nan)
-    found[there[0][mutual]] = there[1][nearest[mutual]]
-    distance[there[0][mutual]] = apart[mutual, nearest[mutual]]
-    return found, distance
+    partner, distance = np.full(len(heads), -1), np.full(len(heads), np.nan)
+    partner[observed[0][mutual]] = observed[1][nearest[mutual]]
+    distance[observed[0][mutual]] = apart[mutual, nearest[mutual]]
+    return partner, distance
 
 
 def _tested(first: Estimate, other: Estimate, *, paired: bool) -> dict[str, Array]:
@@ -342,9 +343,9 @@ def _tested(first: Estimate, other: Estimate, *, paired: bool) -> dict[str, Arra
     # Of pairs even rounding would be certain.
     same = np.abs(difference.value) <= SAME * np.maximum(1, np.abs(first.value))
     p_value = np.where(same, 1.0, difference.p_value())
-    known = np.isfinite(p_value) & first.testable & other.testable
+    testable = np.isfinite(p_value) & first.testable & other.testable
     adjusted = np.full_like(p_value, np.nan)
-    adjusted[known] = false_discovery_control(p_value[known])
+    adjusted[testable] = false_discovery_control(p_value[testable])
     return {
         "difference": difference.value,
         "difference_low": low,
@@ -370,7 +371,7 @@ def _of_runs(
     """The highest number of each run, and where shares first are certainly high."""
     best = [np.where(np.isfinite(each.value), each.value, -np.inf).argmax(-1) for each in numbers]
     every = np.arange(len(statistics))
-    found: dict[str, Any] = {
+    variables: dict[str, Any] = {
         f"strongest{end}": (
             ("run", "statistic"),
             np.stack([read(one)[every, at] for one, at in zip(numbers, best, strict=True)]),
@@ -379,11 +380,14 @@ def _of_runs(
     }
     places = [_place(at, run) for at, run in zip(best, runs, strict=True)]
     for at, name in enumerate(("layer", "head")):
-        found[f"strongest_{name}"] = ("run", "statistic"), np.stack([each[at] for each in places])
+        variables[f"strongest_{name}"] = (
+            ("run", "statistic"),
+            np.stack([each[at] for each in places]),
+        )
     of_shares = np.array([each.behaviour in shares() for each in statistics])
     high = np.stack([(each.low > WORTH_SAYING).any(-1) for each in numbers]) & of_shares
-    found["arises"] = "statistic", np.where(high.any(0), high.argmax(0), -1)
-    return found
+    variables["arises"] = "statistic", np.where(high.any(0), high.argmax(0), -1)
+    return variables
 
 
 def _attributes(runs: Sequence[xr.Dataset], names: Sequence[str], match: str) -> dict[str, Any]:
@@ -415,16 +419,16 @@ def _names(runs: Sequence[xr.Dataset]) -> list[str]:
 def _passages(runs: Sequence[xr.Dataset], result: xr.Dataset) -> Iterator[dict[str, Any]]:
     """Yield passages of both runs for the heads that differ most, one number of each."""
     for other in range(1, len(runs)):
-        shown = set[tuple[int, int]]()
+        heads = set[tuple[int, int]]()
         for statistic, layer, head in largest_changes(result, other):
             does = str(result["behaviour"].sel(statistic=statistic).item())
-            if (layer, head) in shown or len(shown) == SHOWN or "does" not in runs[0].coords:
+            if (layer, head) in heads or len(heads) == SHOWN or "does" not in runs[0].coords:
                 continue
             partner = result.sel(other=other, layer=layer, head=head)
             places = (layer, head), (int(partner["partner_layer"]), int(partner["partner_head"]))
             for run, (of_layer, of_head) in zip((0, other), places, strict=True):
                 passage = passage_of(runs[run], does, of_layer, of_head)
                 if passage is not None:
-                    shown.add((layer, head))
+                    heads.add((layer, head))
                     about = {"statistic": statistic, "other": other, "run": run}
                     yield {**about, "layer": layer, "head": head, "passage": asdict(passage)}

@@ -56,8 +56,8 @@ def places_of(
     for dim, label in labels.items():
         if dim not in variable.dims:
             return None
-        known = result.variables[dim].values if dim in result.variables else result[dim].values
-        at = np.flatnonzero(known == label)
+        values = result.variables[dim].values if dim in result.variables else result[dim].values
+        at = np.flatnonzero(values == label)
         if not at.size:
             return None
         places[dim] = int(at[0])
@@ -75,15 +75,15 @@ def category_label(result: xr.Dataset, category: str, *, attending: bool = False
         category: of tokens.
         attending: whether they attend, and are not attended to.
     """
-    known = result.attrs.get("category_names", "{}")
-    names = json.loads(result.attrs.get("query_category_names", known) if attending else known)
+    default = result.attrs.get("category_names", "{}")
+    names = json.loads(result.attrs.get("query_category_names", default) if attending else default)
     return str(names.get(category, _LABELS.get(category, category)))
 
 
 def unit_of_keys(result: xr.Dataset) -> str:
     """Return the unit of one attended position: a ``token``, or a ``frame`` of sound."""
-    heard = "recordings" in result.attrs and result.attrs.get("kind") != "decoder"
-    return "frame" if heard else "token"
+    is_audio = "recordings" in result.attrs and result.attrs.get("kind") != "decoder"
+    return "frame" if is_audio else "token"
 
 
 def occurs(result: xr.Dataset, category: str) -> bool:
@@ -116,9 +116,9 @@ def out_of_reach(result: xr.Dataset, query: str = "all") -> NDArray[np.float64]:
         np.stack([share(result, name, category, query) for category in CATEGORIES])
         for name in ("weight", "effective")
     )
-    seen = np.isfinite(weight) & np.isfinite(effective)
-    missing = np.where(seen, weight - effective, 0.0).sum(axis=0)
-    return np.asarray(np.where(seen.any(axis=0), missing, np.nan))
+    both_observed = np.isfinite(weight) & np.isfinite(effective)
+    missing = np.where(both_observed, weight - effective, 0.0).sum(axis=0)
+    return np.asarray(np.where(both_observed.any(axis=0), missing, np.nan))
 
 
 def shares_by_key(result: xr.Dataset, measure: str) -> tuple[list[str], NDArray[np.float64]]:
@@ -223,9 +223,9 @@ def estimates(
         labels: along its other axes.
     """
     places = places_of(result, name, labels)
-    known = None if places is None else estimate_of(result, name, dims, places)
-    if known is not None:
-        return known
+    estimate = None if places is None else estimate_of(result, name, dims, places)
+    if estimate is not None:
+        return estimate
     return Estimate.with_ends(*(observed(result, name + end, dims, **labels) for end in ENDS))
 
 
@@ -277,7 +277,7 @@ def over_seeds(values: Array) -> Estimate:
 def pairwise(result: xr.Dataset, name: str, pairs: Sequence[tuple[str, str]], dim: str) -> Estimate:
     """Return what a matrix over ``dim`` and ``other`` says of pairs, one number each."""
     labels = [result[axis].values.tolist() for axis in (dim, "other")]
-    rows, columns = ([known.index(pair[n]) for pair in pairs] for n, known in enumerate(labels))
+    rows, columns = ([of_dim.index(pair[n]) for pair in pairs] for n, of_dim in enumerate(labels))
     return estimates(result, name, (dim, "other")).at((rows, columns))
 
 
@@ -295,11 +295,11 @@ def undecided(numbers: Estimate, names: Sequence[str], which: str, noun: str = "
         return ""
     places = [int(np.ravel_multi_index(each, numbers.value.shape))
               for each in (first, *numbers.rivals())]  # fmt: skip
-    said = f" {which[0].upper()}{which[1:]} is inconclusive"
+    text = f" {which[0].upper()}{which[1:]} is inconclusive"
     if not np.isfinite(numbers.low[first] + numbers.high[first]):
-        return f"{said}: {NO_INTERVAL}."
-    found = [names[place] for place in places]
-    return f"{said} between {between(found, noun)}." if len(found) > 1 else ""
+        return f"{text}: {NO_INTERVAL}."
+    ties = [names[place] for place in places]
+    return f"{text} between {between(ties, noun)}." if len(ties) > 1 else ""
 
 
 def beside(one: Estimate, other: Estimate, called: str, difference: Estimate | None = None) -> str:
@@ -315,8 +315,8 @@ def beside(one: Estimate, other: Estimate, called: str, difference: Estimate | N
     verdict = str(apart.against(0.0))
     if verdict != "inconclusive":
         return f"which is {'more' if verdict == 'above' else 'less'} than {called}"
-    known = np.isfinite(apart.low + apart.high)
-    return f"beside {called}; which is more is inconclusive{'' if known else f': {NO_INTERVAL}'}"
+    has_ends = np.isfinite(apart.low + apart.high)
+    return f"beside {called}; which is more is inconclusive{'' if has_ends else f': {NO_INTERVAL}'}"
 
 
 def around(one: Estimate, written: Any = percent, *, share: bool = True) -> str:
@@ -353,8 +353,8 @@ def many(verdicts: NDArray[Any], noun: str = "") -> str:
     """Count the certain verdicts: ``7``, or ``7 heads (2 inconclusive)``."""
     open_ones = int((verdicts == "inconclusive").sum())
     above = int((verdicts == "above").sum())
-    said = plural(above, noun) if noun else str(above)
-    return f"{said} ({open_ones} inconclusive)" if open_ones else said
+    counted = plural(above, noun) if noun else str(above)
+    return f"{counted} ({open_ones} inconclusive)" if open_ones else counted
 
 
 def between(names: list[str], noun: str = "head") -> str:

@@ -60,14 +60,14 @@ def joined_heads(
     scores = result["composition"].sel(path=path).transpose(*axes)
     values = np.where(np.isfinite(scores.values), scores.values, -np.inf)
     order = np.argsort(-values, axis=None, kind="stable")[:number]
-    found = []
+    pairs = []
     for place in zip(*np.unravel_index(order, values.shape), strict=True):
         if np.isfinite(values[place]):
             one, two, three, four = (
                 int(result[axis].values[at]) for axis, at in zip(axes, place, strict=True)
             )
-            found.append((float(values[place]), ((one, two), (three, four))))
-    return found
+            pairs.append((float(values[place]), ((one, two), (three, four))))
+    return pairs
 
 
 OF_WEIGHTS = "which are the same for all texts and need no interval"
@@ -78,21 +78,21 @@ CIRCUIT_ANSWERS = 5
 
 def circuits(result: xr.Dataset) -> list[str]:
     """Return findings on which heads complete patterns and retrieve facts, and on their weights."""
-    said = []
+    sentences = []
     if "repeated" in result:
-        said += _repeated(result)
+        sentences += _repeated(result)
     if "retrieval" in result:
-        said += _retrieval(result)
+        sentences += _retrieval(result)
     if "copying" in result or "matching" in result:
-        said.append(_weights(result))
+        sentences.append(_weights(result))
     if "composition" in result:
-        said += _composition(result)
-    return said
+        sentences += _composition(result)
+    return sentences
 
 
 def _repeated(result: xr.Dataset) -> list[str]:
     scores = result.sel(behaviour="prefix_matching")
-    said = [
+    sentences = [
         f"By {measure}, "
         f"{_above(scores.sel(measure=measure), 'repeated', WORTH_SAYING, 'induction head')}."
         for measure in map(str, result["measure"].values)
@@ -104,9 +104,9 @@ def _repeated(result: xr.Dataset) -> list[str]:
         names = _names(first)
         head = names[int(np.ravel_multi_index(place, numbers.value.shape))]
         of_head = f"{number(float(numbers.value[place]))}{around_first(numbers, number)}"
-        said.append(f"{head} attends most to the token before: {of_head} by {measure}.")
-        said[-1] += undecided(numbers, names, "which head gives it most")
-    return said
+        sentences.append(f"{head} attends most to the token before: {of_head} by {measure}.")
+        sentences[-1] += undecided(numbers, names, "which head gives it most")
+    return sentences
 
 
 def _names(result: xr.Dataset) -> list[str]:
@@ -117,17 +117,17 @@ def _names(result: xr.Dataset) -> list[str]:
 
 def _retrieval(result: xr.Dataset) -> list[str]:
     recall = result["recall"].values
-    found = int((recall > FOUND).sum())
-    said = f"The model finds {found} of {plural(len(recall), 'needle')}"
-    if not found:
-        return [f"{said}: there is nothing to say of which heads retrieve."]
+    retrieved = int((recall > FOUND).sum())
+    sentence = f"The model finds {retrieved} of {plural(len(recall), 'needle')}"
+    if not retrieved:
+        return [f"{sentence}: there is nothing to say of which heads retrieve."]
     scores = result.sel(version="paper")
     heads = [
         f"by {measure}, "
         f"{_above(scores.sel(measure=measure), 'retrieval', RETRIEVES, 'retrieval head')}"
         for measure in map(str, result["measure"].values)
     ]
-    return [f"{said}; {'; '.join(heads)}."]
+    return [f"{sentence}; {'; '.join(heads)}."]
 
 
 def _above(result: xr.Dataset, variable: str, bound: float, name: str) -> str:
@@ -153,12 +153,12 @@ def _above(result: xr.Dataset, variable: str, bound: float, name: str) -> str:
     first = f"the first being {listed(open_ones[:CIRCUIT_ANSWERS])}"
     if not certain:
         return f"no head is certainly above {bound:g}; {more}, {first}"
-    said = f"{plural(len(certain), name)} above {bound:g}"
+    sentence = f"{plural(len(certain), name)} above {bound:g}"
     first_few = listed(certain[:CIRCUIT_ANSWERS])
-    said += f", the first being {first_few}" if len(certain) > CIRCUIT_ANSWERS else (
+    sentence += f", the first being {first_few}" if len(certain) > CIRCUIT_ANSWERS else (
         f": {listed(certain)}"
     )  # fmt: skip
-    return f"{said}; {more}" if open_ones else said
+    return f"{sentence}; {more}" if open_ones else sentence
 
 
 def _weights(result: xr.Dataset) -> str:
@@ -176,15 +176,15 @@ def _weights(result: xr.Dataset) -> str:
 
 
 def _composition(result: xr.Dataset) -> list[str]:
-    said = []
+    compositions = []
     for path in map(str, result["path"].values):
         for score, (writes, reads) in joined_heads(result, path, 1):
-            said.append(
+            compositions.append(
                 f"{head_name(*reads)} makes its {path} of {head_name(*writes)} ({number(score)})"
             )
     return (
-        [f"The strongest compositions, of weights alone, {OF_WEIGHTS}: {'; '.join(said)}."]
-        if said
+        [f"The strongest compositions, of weights alone, {OF_WEIGHTS}: {'; '.join(compositions)}."]
+        if compositions
         else []
     )
 
@@ -199,10 +199,10 @@ NOTHING = "No head stands out by the rules of this page."
 def survey(result: xr.Dataset) -> list[str]:
     """Return what stands out most, how much intervals leave open, and answers of numbers."""
     every = highlights(result)
-    found = [each.text for each in every[:HEAD_ANSWERS]]
-    found += [each.text for each in every[HEAD_ANSWERS:] if each.kind == "inconclusive"]
-    found = found or [NOTHING]
-    return [*found, *ranks(result), *importance(result), *null_space(result)]
+    findings = [each.text for each in every[:HEAD_ANSWERS]]
+    findings += [each.text for each in every[HEAD_ANSWERS:] if each.kind == "inconclusive"]
+    findings = findings or [NOTHING]
+    return [*findings, *ranks(result), *importance(result), *null_space(result)]
 
 
 def ranks(result: xr.Dataset) -> list[str]:
@@ -246,16 +246,16 @@ def distances(result: xr.Dataset) -> list[str]:
     def pair(at: tuple[int, ...]) -> str:
         return f"{names[one[at]]} and {names[other[at]]}"
 
-    said = [
+    sentences = [
         f"By {measure}, {pair(first)} attend most alike: {number(float(apart.at(first).value))} "
         f"nats apart{around(apart.at(first), number, share=False)}, where 0.69 is the most there "
         "can be."
     ]
     if not np.isfinite(nearest.low[first] + nearest.high[first]) and len(nearest.value) > 1:
-        said[0] += f" Which two are most alike is inconclusive: {NO_INTERVAL}."
+        sentences[0] += f" Which two are most alike is inconclusive: {NO_INTERVAL}."
     if others := nearest.rivals():
         more = plural(len(others), "other pair")
-        said[0] += (
+        sentences[0] += (
             f" Whether they or {pair(others[0])}"
             f"{f', or one of {more} in all,' if len(others) > 1 else ''} are most alike is "
             "inconclusive."
@@ -264,13 +264,13 @@ def distances(result: xr.Dataset) -> list[str]:
     within, across = (apart.at(each).mean() for each in (same, ~same))
     if np.isfinite(within.value + across.value):
         compared = str(within.minus(across).compared(0.0))
-        said.append(
+        sentences.append(
             f"Heads of one layer are {number(float(within.value))} nats apart on average"
             f"{around(within, number, share=False)}, heads of different layers "
             f"{number(float(across.value))}{around(across, number, share=False)}"
             f"{'; which of the two is less is inconclusive' if compared == 'inconclusive' else ''}."
         )
-    return said
+    return sentences
 
 
 def importance(result: xr.Dataset) -> list[str]:
@@ -281,39 +281,39 @@ def importance(result: xr.Dataset) -> list[str]:
         name: estimates(result, "importance", importance_query="all", importance_key=name).mean()
         for name in map(str, result["importance_key"].values)
     }
-    seen = sorted(
+    order = sorted(
         (name for name in means if means[name].value > 0), key=lambda name: -means[name].value
     )
-    if not seen:
+    if not order:
         return ["The loss depends on attention to no token: all gradients are 0."]
-    labels = {name: category_label(result, name) for name in seen}
-    most, least = (means[seen[at]] for at in (0, -1))
+    labels = {name: category_label(result, name) for name in order}
+    most, least = (means[order[at]] for at in (0, -1))
     # The unmasked are all tokens but the mask tokens, and no rivals of their parts.
-    parts = [name for name in seen if name != "unmasked"] if seen[0] != "unmasked" else seen
+    parts = [name for name in order if name != "unmasked"] if order[0] != "unmasked" else order
     ends = ([getattr(means[name], end) for name in parts] for end in ("value", "low", "high"))
     of_parts = Estimate.with_ends(*map(np.array, ends))
     others = [labels[parts[at]] for (at,) in of_parts.rivals()]
     unknown = "" if of_parts.known else f"; this is inconclusive: {NO_INTERVAL}"
     highest = f"the mean |∂L/∂α| is {number(float(most.value))}{around(most, number, share=False)}"
-    said = f"The loss depends most on attention to {labels[seen[0]]}: {highest}"
+    sentence = f"The loss depends most on attention to {labels[order[0]]}: {highest}"
     if others:
-        said = (
+        sentence = (
             f"Attention to which tokens the loss depends most on is inconclusive between "
-            f"{listed([labels[seen[0]], *others])}: of {labels[seen[0]]} {highest}"
+            f"{listed([labels[order[0]], *others])}: of {labels[order[0]]} {highest}"
         )
-    if len(seen) > 1:
-        said += (
+    if len(order) > 1:
+        sentence += (
             f", {number(float(most.value / least.value))} times that of attention to "
-            f"{labels[seen[-1]]}, {number(float(least.value))}{around(least, number, share=False)}"
+            f"{labels[order[-1]]}, {number(float(least.value))}{around(least, number, share=False)}"
         )
-        said += "" if others or unknown else ", where it depends least"
-    said += unknown
-    return [f"{said}."]
+        sentence += "" if others or unknown else ", where it depends least"
+    sentence += unknown
+    return [f"{sentence}."]
 
 
 def ablation(result: xr.Dataset) -> list[str]:
     """Without which head, or layer, predictions move most, and how many can be spared."""
-    said = []
+    sentences = []
     loss, right = float(result["own_loss"]), float(result["own_accuracy"])
     for scope in ("head", "layer"):
         if f"{scope}_kl" not in result:
@@ -327,10 +327,10 @@ def ablation(result: xr.Dataset) -> list[str]:
             name_of(result, int(result["layer"].values[at[0]]), *at[1:])
             for at in (first, *kl.rivals())
         ]
-        told = f"KL {number(float(kl.value[first]))} nats{around_first(kl, number, share=False)}"
+        change = f"KL {number(float(kl.value[first]))} nats{around_first(kl, number, share=False)}"
         median = number(float(np.nanmedian(kl.value)))
-        said.append(
-            f"Predictions move most without {names[0]}: {told}; the median is {median}."
+        sentences.append(
+            f"Predictions move most without {names[0]}: {change}; the median is {median}."
             + (
                 ""
                 if kl.known
@@ -338,22 +338,22 @@ def ablation(result: xr.Dataset) -> list[str]:
             )
             if len(names) == 1
             else f"Without which {scope} predictions move most is inconclusive between "
-            f"{between(names, scope)}: without {names[0]} {told}; the median is {median}."
+            f"{between(names, scope)}: without {names[0]} {change}; the median is {median}."
         )
         lows = estimates(result, f"{scope}_loss_change", dims).low
         if np.isfinite(lows).any():
-            there = int(np.isfinite(lows).sum())
-            said.append(
-                f"{int((lows <= 0).sum())} of {there} {scope}s "
+            count = int(np.isfinite(lows).sum())
+            sentences.append(
+                f"{int((lows <= 0).sum())} of {count} {scope}s "
                 f"can be removed, one at a time, without a loss that is certainly higher."
             )
         break
     if np.isfinite(loss):
-        said.append(
+        sentences.append(
             f"With all heads the loss is {number(loss)} nats, and {percent(right)} of predictions "
             "are correct."
         )
-    return said
+    return sentences
 
 
 def null_space(result: xr.Dataset) -> list[str]:
@@ -377,8 +377,8 @@ def null_space(result: xr.Dataset) -> list[str]:
     if not np.isfinite(correlation):
         even = "Attention is so even that it correlates with nothing, effective attention neither."
         return [unseen, even]
-    said = (
+    sentence = (
         f"Effective attention correlates with the weight by {number(correlation)} on average"
         f"{around(whole, number, share=False)}."
     )
-    return [unseen, said]
+    return [unseen, sentence]

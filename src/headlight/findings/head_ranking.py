@@ -66,7 +66,7 @@ def heads(
     if "kind" in result.dims:
         raise UsageError("this result holds several kinds of attention; select one of them.")
     row = statistic(behaviour)
-    known = applies(result, row) and (row.rest or not without_first)
+    is_applicable = applies(result, row) and (row.rest or not without_first)
     if rests_on_few(result, row) and (counted := count_rows(result, row)) and counted[0]:
         raise UsageError(
             f"in these texts {plural(counted[0], 'row')} of attention can do {behaviour!r}, and "
@@ -74,7 +74,7 @@ def heads(
         )
     columns: dict[str, NDArray[np.float64]] = {}
     names = []
-    for measure in measures_of(result, row) if known else ():
+    for measure in measures_of(result, row) if is_applicable else ():
         numbers = numbers_of(result, row, measure, without_first=without_first)
         names.append(measure or VALUE)
         ends = {"": numbers.value, "_low": numbers.low, "_high": numbers.high}
@@ -232,8 +232,8 @@ def no_op(
             "no_op": ((weight_share >= weight) & (ratios >= ratio)).ravel(),
         }
     )
-    there = np.isfinite(weights).any(axis=-1).ravel()
-    return table[there].sort_values("lost", ascending=False, kind="stable", ignore_index=True)
+    observed = np.isfinite(weights).any(axis=-1).ravel()
+    return table[observed].sort_values("lost", ascending=False, kind="stable", ignore_index=True)
 
 
 def _largest(shares: Shares, names: Sequence[str]) -> list[str]:
@@ -268,7 +268,7 @@ def weight_and_norm(result: xr.Dataset, category: str) -> str | None:
     weight, norm = (shares_of(result, measure, category).mean() for measure in TOTALS)
     if not np.isfinite(weight.value + norm.value):
         return None
-    said = (
+    weight_text = (
         f"{percent(float(weight.value))} of the weight{around(weight)} goes to "
         f"{category_label(result, category)}"
     )
@@ -276,10 +276,10 @@ def weight_and_norm(result: xr.Dataset, category: str) -> str | None:
     beside = norm.minus(weight.times(FAR_BELOW))
     verdict = str(beside.compared(0.0)) if weight.value > 0 else "above"
     if verdict == "below":
-        return f"{said}, but {little}, at most half as much."
+        return f"{weight_text}, but {little}, at most half as much."
     if verdict == "inconclusive":
-        return f"{said}, and {little}; whether that is at most half as much is inconclusive."
-    return f"{said}, and {little}."
+        return f"{weight_text}, and {little}; whether that is at most half as much is inconclusive."
+    return f"{weight_text}, and {little}."
 
 
 def shares_of(result: xr.Dataset, measure: str, category: str) -> Estimate:
@@ -294,7 +294,9 @@ def shares_of(result: xr.Dataset, measure: str, category: str) -> Estimate:
         names, shares = shares_by_key(result, measure)
         of_all = shares[..., names.index(category)]
         return Estimate.with_ends(of_all, *(np.full_like(of_all, np.nan) for _ in range(2)))
-    found = estimates(result, "share", measure=measure, query_category="all", key_category=category)
+    by_head = estimates(
+        result, "share", measure=measure, query_category="all", key_category=category
+    )
     value = share(result, measure, category)
-    low, high = (np.where(np.isfinite(value), each, np.nan) for each in (found.low, found.high))
+    low, high = (np.where(np.isfinite(value), each, np.nan) for each in (by_head.low, by_head.high))
     return Estimate.with_ends(value, low, high)

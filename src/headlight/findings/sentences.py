@@ -98,15 +98,15 @@ def highlights(result: xr.Dataset) -> list[Highlight]:
         _dispersion(result),
         _gates(result),
     ]
-    found = [candidate for candidate in candidates if candidate is not None]
+    chosen = [candidate for candidate in candidates if candidate is not None]
     narrowest = _narrowest(result)
     # A head that was named for its one target is narrow for that reason: one sentence is enough.
-    named = {(highlight.layer, highlight.head) for highlight in found}
+    named = {(highlight.layer, highlight.head) for highlight in chosen}
     if narrowest is not None and (narrowest.layer, narrowest.head) not in named:
-        found.append(narrowest)
-    conclusive = [each for each in found if not each.inconclusive]
+        chosen.append(narrowest)
+    conclusive = [each for each in chosen if not each.inconclusive]
     most = sorted(conclusive, key=lambda highlight: -highlight.importance)[:_MOST]
-    return [*most, *_left_out(result, len(found) - len(conclusive))]
+    return [*most, *_left_out(result, len(chosen) - len(conclusive))]
 
 
 def _left_out(result: xr.Dataset, number: int) -> list[Highlight]:
@@ -138,16 +138,16 @@ def _is_open(one: Estimate, scale: float = 1.0) -> bool:
 def _special_share(result: xr.Dataset, measure: str) -> Estimate:
     """Share of all special tokens together, [layer, head]."""
     parts = [shares_of(result, measure, category) for category in _SPECIAL]
-    there = [each for each in parts if np.isfinite(each.value).any()]
+    observed_parts = [each for each in parts if np.isfinite(each.value).any()]
     ends = (
-        np.sum([np.nan_to_num(getattr(each, end)) for each in there], axis=0)
+        np.sum([np.nan_to_num(getattr(each, end)) for each in observed_parts], axis=0)
         for end in ("value", "low", "high")
     )
-    known = np.any([np.isfinite(each.value) for each in there], axis=0)
-    seen = bool(there) and all(each.known for each in there)
-    value, low, high = (np.where(known, each, np.nan) for each in ends)
+    any_observed = np.any([np.isfinite(each.value) for each in observed_parts], axis=0)
+    have_ends = bool(observed_parts) and all(each.known for each in observed_parts)
+    value, low, high = (np.where(any_observed, each, np.nan) for each in ends)
     return Estimate.with_ends(
-        value, *(each if seen else np.full_like(value, np.nan) for each in (low, high))
+        value, *(each if have_ends else np.full_like(value, np.nan) for each in (low, high))
     )
 
 
@@ -163,13 +163,13 @@ def _of_most(result: xr.Dataset, numbers: Estimate, what: str) -> str:
 
 def _special_tokens(result: xr.Dataset) -> Highlight | None:
     """Whether special tokens get weight but little norm (Kobayashi et al. 2020, Section 4.2)."""
-    found = [(mean_shares(result, name)[0], weight_and_norm(result, name)) for name in _SPECIAL]
-    said = [sentence for _, sentence in sorted(found, reverse=True) if sentence is not None]
-    if not said:
+    pairs = [(mean_shares(result, name)[0], weight_and_norm(result, name)) for name in _SPECIAL]
+    sentences = [sentence for _, sentence in sorted(pairs, reverse=True) if sentence is not None]
+    if not sentences:
         return None
     layers = [int(layer) for layer in result["layer"].values]
     scope = f"Means over all heads of {layer_list(layers)}"
-    text = " ".join(said) + f" {scope}{_where(result)}."
+    text = " ".join(sentences) + f" {scope}{_where(result)}."
     if unit_of_keys(result) == "token":
         text += f" {_IN_BERT}"
     return Highlight(text, None, None, 1.0, "special tokens")
@@ -451,11 +451,11 @@ def _breadth_from_cls(result: xr.Dataset) -> Highlight | None:
         return None
     layer = int(result["layer"].values[-1])
     more = {"above": "broader", "below": "narrower"}.get(str(gap.compared(0.0)), "")
-    there = f"{cls.value:.2f} nats{_in_nats(cls)}"
+    from_class = f"{cls.value:.2f} nats{_in_nats(cls)}"
     average = f"that from tokens on average, {everyone.value:.2f} nats{_in_nats(everyone)}"
     label = category_label(result, "cls", attending=True)
     where = f"In {name_of(result, layer)}, the last that was looked at,"
-    text = f"{where} attention from {label}, {there}, is {more} than {average}."
+    text = f"{where} attention from {label}, {from_class}, is {more} than {average}."
     importance = min(0.35, 0.2 * abs(float(gap.value)))
     return Highlight(text, layer, None, importance, "breadth from cls", inconclusive=not more)
 
@@ -525,18 +525,18 @@ def _length(result: xr.Dataset) -> Highlight | None:
     correlation = by_length(result)
     count = observed(result, "effective_correlation_count", ("length",))
     # A bin of one or two documents says nothing about its length.
-    seen = np.flatnonzero(np.isfinite(correlation.value) & ~(count < rules.FEWEST_TEXTS))
-    if len(seen) < 2:
+    bins = np.flatnonzero(np.isfinite(correlation.value) & ~(count < rules.FEWEST_TEXTS))
+    if len(bins) < 2:
         return None
-    first, last = (correlation.at(seen[at]) for at in (0, -1))
+    first, last = (correlation.at(bins[at]) for at in (0, -1))
     longer = last.minus(first)
     if abs(longer.value) < rules.CORRELATION_APART:
         return None
     edges = result["length"].values
     more = {"above": "more", "below": "less"}.get(str(longer.compared(0.0)), "")
     numbers = (
-        f"correlation {first.value:.2f}{_in_nats(first)} below {edges[seen[0] + 1]:g} tokens, "
-        f"{last.value:.2f}{_in_nats(last)} from {edges[seen[-1]]:g}."
+        f"correlation {first.value:.2f}{_in_nats(first)} below {edges[bins[0] + 1]:g} tokens, "
+        f"{last.value:.2f}{_in_nats(last)} from {edges[bins[-1]]:g}."
     )
     text = f"Effective attention and weight agree {more} in longer texts: {numbers}"
     importance = min(0.4 + abs(float(longer.value)) / 2, 0.7)
@@ -550,10 +550,10 @@ def _dispersion(result: xr.Dataset) -> Highlight | None:
     if most is None or least is None or most == least:
         return None
     ends = [cv.at(place) for place in (most, least)]
-    told = [f"CV {each.value:.2f}{_in_nats(each)}" for each in ends]
+    variations = [f"CV {each.value:.2f}{_in_nats(each)}" for each in ends]
     text = (
         f"The lengths ‖f(x)‖ of the transformed vectors vary most in head {_name(result, most)}, "
-        f"{told[0]}, and least in head {_name(result, least)}, {told[1]}."
+        f"{variations[0]}, and least in head {_name(result, least)}, {variations[1]}."
     )
     open_ones = [
         f"{which} between {between([_name(result, each) for each in (place, *others)])}"

@@ -86,16 +86,16 @@ def numbers_of(
     return numbers if is_there else masked(numbers, False)
 
 
-def masked(numbers: Estimate, kept: Any) -> Estimate:
+def masked(numbers: Estimate, mask: Any) -> Estimate:
     """Return numbers of which some are kept, and the others are not observed.
 
     Args:
         numbers: of any shape.
-        kept: booleans of that shape, or one for all.
+        mask: booleans of that shape, or one for all.
     """
-    value = np.where(kept, numbers.value, np.nan)
+    value = np.where(mask, numbers.value, np.nan)
     if numbers.ends is not None:
-        return Estimate.with_ends(value, *(np.where(kept, end, np.nan) for end in numbers.ends))
+        return Estimate.with_ends(value, *(np.where(mask, end, np.nan) for end in numbers.ends))
     return replace(numbers, value=value)
 
 
@@ -130,15 +130,15 @@ def statistics_of(
         result: as above.
         prominent: only those that stand in tables and the grid.
     """
-    found: dict[str, tuple[Statistic, dict[str, Estimate]]] = {}
+    by_name: dict[str, tuple[Statistic, dict[str, Estimate]]] = {}
     for row in statistic_table():
         if (prominent and not row.prominent) or not applies(result, row):
             continue
         by = {name: numbers_of(result, row, name) for name in measures_of(result, row)}
         by = {name: each for name, each in by.items() if np.isfinite(each.value).any()}
         if by:
-            found[row.name] = row, by
-    return [each for each in found.values() if not _repeats(each, found)]
+            by_name[row.name] = row, by
+    return [each for each in by_name.values() if not _repeats(each, by_name)]
 
 
 def _repeats(
@@ -168,11 +168,11 @@ def count_rows(result: xr.Dataset, row: Statistic) -> tuple[int, int] | None:
     if "behaviour_rows" not in result:
         return None
     pairs = zip(result["behaviour"].values, result["behaviour_rows"].values, strict=True)
-    known = {str(name): int(count) for name, count in pairs}
-    whole = max(known.values(), default=0)
+    rows_counted = {str(name): int(count) for name, count in pairs}
+    whole = max(rows_counted.values(), default=0)
     if row.labels.get("offset"):  # which one token of each text has not
         return whole - int(result.attrs.get("examples", 1)), whole
-    return known.get(row.name, whole) if row.counted else whole, whole
+    return rows_counted.get(row.name, whole) if row.counted else whole, whole
 
 
 def rests_on_few(result: xr.Dataset, row: Statistic) -> bool:
@@ -245,18 +245,18 @@ def passage_of(result: xr.Dataset, does: str, layer: int, head: int) -> Passage 
         return None
     ids, texts = result["token"].values.tolist(), result["token_text"].values.tolist()
     texts = dict(zip(map(int, ids), map(str, texts), strict=True))
-    shown = dict(zip(texts, pieces_of(result, "token_text"), strict=True))
-    kept = zip(
+    pieces_by_text = dict(zip(texts, pieces_of(result, "token_text"), strict=True))
+    tokens = zip(
         *(observed(result, f"passage_{name}", ("kept",), **where) for name in _OF_TOKENS),
         strict=True,
     )
     return Passage(
-        query=shown[int(number("query_token"))],
+        query=pieces_by_text[int(number("query_token"))],
         place=int(number("query")),
         length=int(number("length")),
         tokens=[
-            Attended(int(place), texts[int(token)], shown[int(token)], float(weight))
-            for place, token, weight in kept
+            Attended(int(place), texts[int(token)], pieces_by_text[int(token)], float(weight))
+            for place, token, weight in tokens
             if np.isfinite(place)
         ],
         mean=number("score"),

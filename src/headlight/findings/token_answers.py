@@ -24,18 +24,20 @@ from headlight.settings.flow import METHODS
 
 def flow(result: xr.Dataset) -> list[str]:
     """Return what is said of tokens that were followed, and of mixing ratios."""
-    said = _followed(result) if "own" in result else []
-    return said + _mixing(result) if "mixing" in result else said
+    sentences = _followed(result) if "own" in result else []
+    return sentences + _mixing(result) if "mixing" in result else sentences
 
 
 def _followed(result: xr.Dataset) -> list[str]:
     """Return what tokens come from after the last layer, and which methods agree least."""
     last = result.isel(layer=-1)
     after = f"After layer {int(last['layer'])}, a token comes from"
-    said = [f"{after} the input token at its own place to {_by_map(last, 'own')}, mean over texts."]
+    sentences = [
+        f"{after} the input token at its own place to {_by_map(last, 'own')}, mean over texts."
+    ]
     if result.attrs.get("kind") == "decoder":  # which attends to its first token for want of others
-        said.insert(0, f"{after} the first token of the text to {_by_map(last, 'first')}.")
-    return said + _agreement(last)
+        sentences.insert(0, f"{after} the first token of the text to {_by_map(last, 'first')}.")
+    return sentences + _agreement(last)
 
 
 def _by_map(last: xr.Dataset, name: str) -> str:
@@ -83,11 +85,11 @@ ALONE, WHOLE = "norm", "norm_residual_norm"
 
 def _mixing(result: xr.Dataset) -> list[str]:
     """Return findings on mixing from the context, with and without the residual, by layer."""
-    alone, kept = (means(result.sel(scope=each), "mixing") for each in (ALONE, WHOLE))
-    said = [
+    alone, whole = (means(result.sel(scope=each), "mixing") for each in (ALONE, WHOLE))
+    sentences = [
         f"Attention alone mixes {percent(float(alone.value))}{around(alone)} from the context into "
         "a token, by norms, mean over layers; with the residual connection, and the norm behind it "
-        f"where there is one, {percent(float(kept.value))}{around(kept)}."
+        f"where there is one, {percent(float(whole.value))}{around(whole)}."
     ]
     by_layer = estimates(result.sel(scope=WHOLE), "mixing", ("layer",))
     if len(by_layer.value) > 1 and np.isfinite(by_layer.value).all():
@@ -97,22 +99,22 @@ def _mixing(result: xr.Dataset) -> list[str]:
             for place in (int(by_layer.value.argmax()), int(by_layer.value.argmin()))
             for each in [by_layer.at((place,))]
         ]
-        said.append(
+        sentences.append(
             f"Most is mixed in {ends[0]}, least in {ends[1]}."
             + undecided(by_layer, names, "in which layer most is mixed", "layer")
             + undecided(by_layer.times(-1.0), names, "in which layer least is mixed", "layer")
         )
-    return said + _frequency(result)
+    return sentences + _frequency(result)
 
 
 def _frequency(result: xr.Dataset) -> list[str]:
     """Rare types against frequent ones, in the layers in which intervals tell them apart."""
-    found = result.sel(scope=WHOLE)
-    seen = [each for each in found["frequency"].values if found["mixing_by_frequency"].sel(
+    whole = result.sel(scope=WHOLE)
+    frequencies = [each for each in whole["frequency"].values if whole["mixing_by_frequency"].sel(
         frequency=each).notnull().all()]  # fmt: skip
-    if len(seen) < 2:
+    if len(frequencies) < 2:
         return []
-    rare, frequent = (estimates(found, "mixing_by_frequency", ("layer",), frequency=seen[at])
+    rare, frequent = (estimates(whole, "mixing_by_frequency", ("layer",), frequency=frequencies[at])
                       for at in (0, -1))  # fmt: skip
     verdicts = rare.against(frequent)
     more, less = (int((verdicts == each).sum()) for each in ("above", "below"))
@@ -122,19 +124,19 @@ def _frequency(result: xr.Dataset) -> list[str]:
         for count, words in ((more, "more"), (less, "less"))
         if count
     ]
-    said = (
+    sentence = (
         f"Rare types (fewer than 10 occurrences) mix {listed(counts)} than the most frequent ones"
     )
     if not counts:
-        said = (
+        sentence = (
             "Whether rare types (fewer than 10 occurrences) mix more than the most frequent ones "
             f"is inconclusive in all {layers} layers"
         )
     elif more + less < layers:
-        said += "; in the others it is inconclusive"
+        sentence += "; in the others it is inconclusive"
     if more + less < layers and not (rare.known and frequent.known):
-        said += f": {NO_INTERVAL}"
-    return [f"{said}."]
+        sentence += f": {NO_INTERVAL}"
+    return [f"{sentence}."]
 
 
 LOWER_IS_BETTER = ("sufficiency", "share_to_flip")
@@ -198,12 +200,12 @@ def distinct_maps(result: xr.Dataset) -> tuple[xr.Dataset, dict[str, str]]:
     for name in map(str, result["map"].values):
         twin = next((each for each in same if _is_same(result, each, name)), name)
         same.setdefault(twin, []).append(called(name))
-    kept = list(same)
+    kept_maps = list(same)
     names = {
         name: f"{' = '.join(each)} here" if len(each) > 1 else each[0]
         for name, each in same.items()
     }
-    return result.sel({dim: kept for dim in ("map", "other") if dim in result.dims}), names
+    return result.sel({dim: kept_maps for dim in ("map", "other") if dim in result.dims}), names
 
 
 def _is_same(result: xr.Dataset, one: str, other: str) -> bool:
@@ -241,9 +243,9 @@ def beside_best(result: xr.Dataset, question: str) -> xr.Dataset:
     first = inside[int(order.value[inside].argmax())]
     behind = order.at(first).minus(order)
     tied = {inside[at] for at in np.flatnonzero(order.at(inside).ties())}
-    known = bool(np.isfinite(order.low[first] + order.high[first]))
-    verdicts = [OPEN if at in tied or not known else WORSE for at in range(len(names))]
-    if len(inside) == 1 or (known and tied == {first}):
+    has_ends = bool(np.isfinite(order.low[first] + order.high[first]))
+    verdicts = [OPEN if at in tied or not has_ends else WORSE for at in range(len(names))]
+    if len(inside) == 1 or (has_ends and tied == {first}):
         verdicts[first] = BEST
     control = ""
     if RANDOM in names:
@@ -266,49 +268,49 @@ def beside_best(result: xr.Dataset, question: str) -> xr.Dataset:
 def faithfulness(result: xr.Dataset) -> list[str]:
     """Return for each question what is certain of its maps, and in one line what is not."""
     result, names = distinct_maps(result)
-    said, unclear = [], []
+    sentences, unclear = [], []
     for question in map(str, result["question"].values) if "question" in result else ():
         if question not in SAYS:
             continue
-        found = beside_best(result, question)
-        if "verdict" not in found:
+        compared = beside_best(result, question)
+        if "verdict" not in compared:
             continue
-        first = str(found.attrs["first"])
-        rest = _certain(found, question, names)
-        score = estimates(found, "score", (), map=first)
+        first = str(compared.attrs["first"])
+        rest = _certain(compared, question, names)
+        score = estimates(compared, "score", (), map=first)
         start = f"{SAYS[question].format(best=names[first])}: {number(float(score.value))}"
-        beside = _beside(found, question)
+        beside = _beside(compared, question)
         if rest:
             start += f"{around(score, number, share=False)}{beside}"
-            said.append(f"{'; '.join([start, *rest])}.")
-        elif OPEN in found["verdict"].values:
+            sentences.append(f"{'; '.join([start, *rest])}.")
+        elif OPEN in compared["verdict"].values:
             unclear.append(f"{start[0].lower()}{start[1:]}{beside}")
     if unclear:
-        known = estimates(result, "score", ("question", "map")).known
-        why = f"with {plural(int(result['texts']), 'text')}" if known else f"({NO_INTERVAL})"
-        said.append(f"Which map is first is inconclusive {why}: {'; '.join(unclear)}.")
-    return [*said, *_closest_pair(result, names)]
+        bounded = estimates(result, "score", ("question", "map")).known
+        why = f"with {plural(int(result['texts']), 'text')}" if bounded else f"({NO_INTERVAL})"
+        sentences.append(f"Which map is first is inconclusive {why}: {'; '.join(unclear)}.")
+    return [*sentences, *_closest_pair(result, names)]
 
 
-def _beside(found: xr.Dataset, question: str) -> str:
+def _beside(result: xr.Dataset, question: str) -> str:
     """Return the scores of a random order and of leaving one out, by a question of removal."""
-    names = list(map(str, found["map"].values))
+    names = list(map(str, result["map"].values))
     return "".join(
-        f", {words} {number(float(found['score'].sel(map=name)))}"
+        f", {words} {number(float(result['score'].sel(map=name)))}"
         for name, words in ((RANDOM, "in a random order"), ("leave_one_out", "by leave one out"))
-        if name in names and question in BY_REMOVAL and name != found.attrs["first"]
+        if name in names and question in BY_REMOVAL and name != result.attrs["first"]
     )
 
 
-def _certain(found: xr.Dataset, question: str, names: dict[str, str]) -> list[str]:
+def _certain(result: xr.Dataset, question: str, names: dict[str, str]) -> list[str]:
     """Return clauses on which maps, and a random order, are certainly behind or before it."""
-    first = str(found.attrs["first"])
-    rest = found.drop_sel(map=first)
+    first = str(result.attrs["first"])
+    rest = result.drop_sel(map=first)
     worse, tied = (
         [names[name] for name in rest["map"].values[rest["verdict"].values == verdict].tolist()]
         for verdict in (WORSE, OPEN)
     )
-    control = str(found.attrs["beside_random"]) if question in BY_REMOVAL else ""
+    control = str(result.attrs["beside_random"]) if question in BY_REMOVAL else ""
     if tied and not worse and control not in ("above", "below"):
         return []
     clauses = (

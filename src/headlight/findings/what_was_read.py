@@ -62,8 +62,8 @@ def what_was_read(result: xr.Dataset) -> WhatWasRead:
     """Return the summary of how much was read, with cautions."""
     if "texts_read" in result.attrs:  # a comparison
         return WhatWasRead(str(result.attrs["texts_read"]))
-    said = [*_read(result), *_left_out(result), *written_special(result)]
-    return WhatWasRead(" ".join(said), tuple(_cautions(result)))
+    sentences = [*_read(result), *_left_out(result), *written_special(result)]
+    return WhatWasRead(" ".join(sentences), tuple(_cautions(result)))
 
 
 def which_texts(runs: Sequence[xr.Dataset]) -> str:
@@ -114,11 +114,11 @@ def counted(result: xr.Dataset) -> list[tuple[str, int]]:
     if _is_pair(attributes.get("sentences")):
         learned, tested = map(int, attributes["sentences"])
         return [("sentences, trained on", learned), ("sentences, tested on", tested)]
-    found = [(name, _count(result, name)) for name in COUNTED if _is_number(attributes.get(name))]
+    counts = [(name, _count(result, name)) for name in COUNTED if _is_number(attributes.get(name))]
     if "answerable" in attributes:
-        asked, mentions = _count(result, "answerable"), _count(result, "mentions")
-        return [("mentions asked about", asked), ("mentions", mentions), *found]
-    return found
+        questions, mentions = _count(result, "answerable"), _count(result, "mentions")
+        return [("mentions asked about", questions), ("mentions", mentions), *counts]
+    return counts
 
 
 def examples(result: xr.Dataset) -> int:
@@ -260,9 +260,9 @@ def _share(result: xr.Dataset) -> str:
     share = share_of_corpus(result)
     if not share < 1:
         return ""
-    said = percent(min(share, 0.99))
+    text = percent(min(share, 0.99))
     return (
-        f" ({said} of the corpus)" if said.startswith("under") else f" (about {said} of the corpus)"
+        f" ({text} of the corpus)" if text.startswith("under") else f" (about {text} of the corpus)"
     )
 
 
@@ -285,10 +285,10 @@ def _cut(result: xr.Dataset) -> str:
 def _mentions(result: xr.Dataset) -> Iterator[str]:
     """Yield sentences on mentions with an antecedent to find, and on those without, and why."""
     names = ("answerable", "mentions", "cut", "opening", "without_antecedent")
-    asked, mentions, cut, opening, apart = (_count(result, name) for name in names)
+    questions, mentions, cut, opening, apart = (_count(result, name) for name in names)
     documents = examples(result)
     yield (
-        f"{asked:,} of {plural(mentions, 'mention')} were asked about, in {documents:,} of "
+        f"{questions:,} of {plural(mentions, 'mention')} were asked about, in {documents:,} of "
         f"{plural(_count(result, 'documents'), 'document')}{_share(result)} "
         f"({plural(_count(result, 'tokens'), 'token')} in windows)."
     )
@@ -310,10 +310,10 @@ def _left_out(result: xr.Dataset) -> Iterator[str]:
     for name, (one, several) in LEFT_OUT.items():
         count = _count(result, name)
         if count:
-            said = one if count == 1 else several
+            phrase = one if count == 1 else several
             if "recordings" in result.attrs:  # whose window is limited as well
-                said = said.replace(" of tokens", "")
-            yield f"{plural(count, _noun(result, whole=True))} {said}."
+                phrase = phrase.replace(" of tokens", "")
+            yield f"{plural(count, _noun(result, whole=True))} {phrase}."
 
 
 def _cautions(result: xr.Dataset) -> Iterator[str]:
@@ -354,7 +354,7 @@ def _few(result: xr.Dataset, number: int) -> str:
 def _has_ends(result: xr.Dataset) -> bool | None:
     """Whether any number has an interval; None of a result that has no place for any."""
     moved = [name.removesuffix(MOVED) for name in slot_coordinates(result) if name.endswith(MOVED)]
-    if any(known.known for name in moved if (known := estimate_of(result, name)) is not None):
+    if any(estimate.known for name in moved if (estimate := estimate_of(result, name)) is not None):
         return True
     ends = [each for name, each in result.data_vars.items()
             if str(name) == "low" or str(name).endswith("_low")]  # fmt: skip
@@ -364,12 +364,12 @@ def _has_ends(result: xr.Dataset) -> bool | None:
 
 
 def _few_mentions(result: xr.Dataset, documents: int) -> Iterator[str]:
-    asked = _count(result, "answerable")
-    if asked < FEW_MENTIONS:
+    questions = _count(result, "answerable")
+    if questions < FEW_MENTIONS:
         names = ("layer", "head", "direction")
         candidates = int(np.prod([result.sizes.get(name, 1) for name in names]))
         yield (
-            f"Only {plural(asked, 'mention')}: the best of {candidates:,} candidates (heads in "
+            f"Only {plural(questions, 'mention')}: the best of {candidates:,} candidates (heads in "
             "either direction) is picked on them, so that chance alone finds a good one."
         )
     if not has_interval(result):
@@ -413,31 +413,31 @@ def _noun(result: xr.Dataset, *, whole: bool = False) -> str:
 
 def _settings(result: xr.Dataset) -> dict[str, Any]:
     try:
-        found = json.loads(str(result.attrs.get("settings", "{}")))
+        settings = json.loads(str(result.attrs.get("settings", "{}")))
     except (ValueError, RecursionError):
         return {}
-    return found if isinstance(found, dict) else {}
+    return settings if isinstance(settings, dict) else {}
 
 
 def _number(result: xr.Dataset, name: str) -> float:
-    found = result.get(name)
-    return float(found) if found is not None and not found.dims else float("nan")
+    variable = result.get(name)
+    return float(variable) if variable is not None and not variable.dims else float("nan")
 
 
 def _count(result: xr.Dataset, name: str) -> int:
-    found = result.attrs.get(name, 0)
+    number = result.attrs.get(name, 0)
     if "left_out" in result.attrs and name not in result.attrs:  # of two treebanks
-        found = sum(each.get(name, 0) for each in _banks(result))
-    return int(found) if _is_number(found) else 0
+        number = sum(each.get(name, 0) for each in _banks(result))
+    return int(number) if _is_number(number) else 0
 
 
 def _banks(result: xr.Dataset) -> list[dict[str, int]]:
     """Return the counts of items left out of each of two treebanks; empty where not noted."""
     try:
-        said = json.loads(str(result.attrs["left_out"]))
+        counts = json.loads(str(result.attrs["left_out"]))
     except (ValueError, RecursionError):
         return []
-    return [each for each in said if isinstance(each, dict)] if isinstance(said, list) else []
+    return [each for each in counts if isinstance(each, dict)] if isinstance(counts, list) else []
 
 
 def _is_number(value: object) -> bool:

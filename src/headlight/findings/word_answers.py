@@ -231,8 +231,8 @@ RARE = 100
 def dependency(result: xr.Dataset) -> list[str]:
     """The best head beside the best fixed offset, and how many relations have a better head."""
     fewest = min(RARE, int(result["count"].sel(relation=ALL)) // 20)
-    found = best_heads(result, min_count=fewest)
-    every = found[found["relation"] == ALL].sort_values("accuracy", ascending=False)
+    table = best_heads(result, min_count=fewest)
+    every = table[table["relation"] == ALL].sort_values("accuracy", ascending=False)
     best = every.to_dict("records")[0]
     words = result.sel(relation=ALL)
     offset = estimates(words, "offset_accuracy", (), offset=best["offset"])
@@ -242,19 +242,19 @@ def dependency(result: xr.Dataset) -> list[str]:
     gain = gains(words, *axes)
     chosen = gain.simultaneous(independent_units(result)).at(gain.first() or (0,) * len(axes))
     beyond = beside(heads, offset, called, chosen)
-    said = [
+    sentences = [
         f"{head_of_row(result, best)} finds the governor of {percent(best['accuracy'])} of words"
         f"{around_first(heads)}, {beyond}.{undecided_heads(words)}"
     ]
-    relations = found[(found["measure"] == best["measure"]) & (found["relation"] != ALL)]
+    relations = table[(table["measure"] == best["measure"]) & (table["relation"] != ALL)]
     if len(relations):
         rows = relations.to_dict("records")
         verdicts = np.array([estimate_of_row(row, "gain", "gain_").against(0.0) for row in rows])
-        said.append(
+        sentences.append(
             f"Of {len(rows)} relations, {many(verdicts)} have a head that is better than the best "
             f"offset ({_counted_in(result)})."
         )
-    return said
+    return sentences
 
 
 def estimate_of_row(
@@ -279,14 +279,14 @@ def head_of_row(result: xr.Dataset, row: Mapping[Hashable, Any]) -> str:
     return f"{name_of(result, row['layer'], row['head'])} by {row['measure']}"
 
 
-def undecided_heads(found: xr.Dataset) -> str:
+def undecided_heads(result: xr.Dataset) -> str:
     """Return a sentence where other heads, by any measure, may find most as well, or nothing."""
     dims = ("measure", "layer", "head")
-    numbers = estimates(found, "accuracy", (*dims, "direction"))
+    numbers = estimates(result, "accuracy", (*dims, "direction"))
     better = np.nan_to_num(numbers.value, nan=-1).argmax(-1)  # direction of each
     best = numbers.at((*np.indices(better.shape), better))
-    names = [head_of_row(found, dict(zip(dims, place, strict=True)))
-             for place in product(*(found[dim].values.tolist() for dim in dims))]  # fmt: skip
+    names = [head_of_row(result, dict(zip(dims, place, strict=True)))
+             for place in product(*(result[dim].values.tolist() for dim in dims))]  # fmt: skip
     return undecided(best, names, "which head finds most")
 
 
@@ -300,42 +300,44 @@ def alignment(result: xr.Dataset) -> list[str]:
     names = [way.name for way in ways]
     listed = [" (".join(name.split(", ", 1)) + ")" * (", " in name) for name in names]
     every = Estimate.joined([way.rates for way in ways])
-    said = (
+    sentence = (
         f"Words are linked best by {names[0]}: its alignment error rate is "
         f"{percent(ways[0].lowest)}{around_first(every, lowest=True)}, with the layer chosen on "
         "these very gold links"
     )
     if len(ways) > 1:
-        said += f"; next comes {names[1]} with {percent(ways[1].lowest)}{around(ways[1].best)}"
+        sentence += f"; next comes {names[1]} with {percent(ways[1].lowest)}{around(ways[1].best)}"
     lowest = Estimate.joined([way.best for way in ways]).times(-1.0)
-    return [f"{said}.{undecided(lowest, listed, 'what links words best', 'way')}"]
+    return [f"{sentence}.{undecided(lowest, listed, 'what links words best', 'way')}"]
 
 
 def _times(result: xr.Dataset) -> list[str]:
     """Return findings on how well times of words are found, beside the heads chosen before."""
-    found, numbers = zip(*judged_ways(result), strict=True)
+    rows, numbers = zip(*judged_ways(result), strict=True)
     judged = Estimate.joined(numbers)
     if not times_known(result):
-        best, names = found[0], [f"{row['way']} by {row['measure']}" for row in found]
+        best, names = rows[0], [f"{row['way']} by {row['measure']}" for row in rows]
         return [
             f"Of what words give to sound, {names[0]} gives most to one path through it, "
             f"{percent(best['on_path'])}{_ends(best, 'on_path', percent)}; no times of words are "
             "known, so that it cannot be said how far this is from them."
             + undecided(judged, names, "what gives most to one path", "way")
         ]
-    others = [row for row in found if row["way"] != "chosen heads"]
-    chosen = [row for row in found if row["way"] == "chosen heads"]
-    said = [
+    others = [row for row in rows if row["way"] != "chosen heads"]
+    chosen = [row for row in rows if row["way"] == "chosen heads"]
+    sentences = [
         f"{_way(row)} {'find' if row['way'] == 'chosen heads' else 'finds'} the beginnings of "
         "words with a mean error of "
         f"{seconds(row['start_error'])}{_ends(row, 'start_error', seconds)}."
         for row in (*chosen[:1], others[0])
     ]
     if chosen:
-        said[1] = f"{said[1][:-1]}; it was chosen by these very times, and the others were not."
-    names = [f"the {row['way']} by {row['measure']} ({row['step']})" for row in found]
-    said[-1] += undecided(judged.times(-1.0), names, "which way has the smallest error", "way")
-    return said
+        sentences[1] = (
+            f"{sentences[1][:-1]}; it was chosen by these very times, and the others were not."
+        )
+    names = [f"the {row['way']} by {row['measure']} ({row['step']})" for row in rows]
+    sentences[-1] += undecided(judged.times(-1.0), names, "which way has the smallest error", "way")
+    return sentences
 
 
 def _ends(row: Mapping[str, Any], name: str, written: Callable[[float], str]) -> str:

@@ -201,17 +201,17 @@ def baseline_links(
     """
     require_choice("aligner", aligner, Aligner)
     require_range("the number of iterations", iterations, Range(minimum=1))
-    asked = [(list(source), list(target)) for source, target in pairs]
-    learnt = [*asked, *((list(source), list(target)) for source, target in training)]
+    tested = [(list(source), list(target)) for source, target in pairs]
+    learnt = [*tested, *((list(source), list(target)) for source, target in training)]
     if aligner == "eflomal":
-        return _eflomal(asked, learnt)
+        return _eflomal(tested, learnt)
     if "Hmm" in _MODELS[aligner]:
         learnt = [pair for pair in learnt if max(map(len, pair)) <= longest]
-    turned = [(target, source) for source, target in asked]
+    turned = [(target, source) for source, target in tested]
     learnt_turned = [(target, source) for source, target in learnt]
     reverse = _aligned(_trained(aligner, learnt_turned, iterations), turned)
     return Directions(
-        tuple(_aligned(_trained(aligner, learnt, iterations), asked)), tuple(map(swapped, reverse))
+        tuple(_aligned(_trained(aligner, learnt, iterations), tested)), tuple(map(swapped, reverse))
     )
 
 
@@ -253,7 +253,7 @@ def _aligned(model: Any, pairs: Iterable[WordPair]) -> Iterator[Links]:
         yield frozenset((int(i), int(j)) for i, j in np.argwhere(matrix.to_numpy()))
 
 
-def _eflomal(asked: Sequence[WordPair], learnt: Sequence[WordPair]) -> Directions:
+def _eflomal(tested: Sequence[WordPair], learnt: Sequence[WordPair]) -> Directions:
     program = shutil.which(EFLOMAL)
     if program is None or not Path(program).is_absolute():  # in the working folder
         raise UsageError(
@@ -272,10 +272,10 @@ def _eflomal(asked: Sequence[WordPair], learnt: Sequence[WordPair]) -> Direction
             check=False,
         )
         if finished.returncode != 0:
-            said = finished.stderr.strip().splitlines() or ["it says nothing"]
-            raise RunError(f"eflomal-align failed: {said[-1]}; call it yourself to see more.")
-        found = (open_links(path, sentences=len(learnt)) for path in (forward, reverse))
-        first = (islice(each, len(asked)) for each in found)
+            lines = finished.stderr.strip().splitlines() or ["it says nothing"]
+            raise RunError(f"eflomal-align failed: {lines[-1]}; call it yourself to see more.")
+        both = (open_links(path, sentences=len(learnt)) for path in (forward, reverse))
+        first = (islice(each, len(tested)) for each in both)
         return Directions(*(tuple(links.possible for links in each) for each in first))
 
 
@@ -341,12 +341,12 @@ class LinkWriter:
 
 def _dash_line(base: int, unsure: str) -> "Writer":
     def write(writer: LinkWriter, number: int, gold: Gold, scores: Scores, words: Words) -> str:
-        shown = [
+        entries = [
             f"{i + base}{'-' if (i, j) in gold.sure else unsure}{j + base}"
             + _score(writer, (i, j), scores, ":")
             for i, j in sorted(gold.possible)
         ]
-        return " ".join(shown) + "\n"
+        return " ".join(entries) + "\n"
 
     return write
 
@@ -373,10 +373,10 @@ def _json_line(writer: LinkWriter, number: int, gold: Gold, scores: Scores, word
     if gold.only_possible:
         row["possible"] = sorted(gold.only_possible)
     if writer.scores:
-        known = [
+        scored_links = [
             [i, j, float(f"{scores[i, j]:.6g}")] for i, j in sorted(gold.possible & set(scores))
         ]
-        row["scores"] = known
+        row["scores"] = scored_links
     if writer.words:
         row |= {"source": list(words[0]), "target": list(words[1])}
     return json.dumps(row, ensure_ascii=False) + "\n"
@@ -387,8 +387,8 @@ def _kind(gold: Gold, link: Link) -> str:
 
 
 def _score(writer: LinkWriter, link: Link, scores: Scores, before: str) -> str:
-    known = writer.scores and link in scores
-    return f"{before}{scores[link]:.6g}" if known else ""
+    has_score = writer.scores and link in scores
+    return f"{before}{scores[link]:.6g}" if has_score else ""
 
 
 Writer = Callable[[LinkWriter, int, Gold, Scores, Words], str]

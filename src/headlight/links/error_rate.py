@@ -44,9 +44,9 @@ class LinkCounts:
     @classmethod
     def of(cls, gold: Gold, links: Iterable[Link]) -> "LinkCounts":
         """Return the counts of one sentence."""
-        found = frozenset(links)
-        hits = len(found & gold.sure), len(found & gold.possible)
-        return cls(len(gold.sure), len(gold.possible), len(found), *hits, 1)
+        link_set = frozenset(links)
+        hits = len(link_set & gold.sure), len(link_set & gold.possible)
+        return cls(len(gold.sure), len(gold.possible), len(link_set), *hits, 1)
 
     def __add__(self, other: "LinkCounts") -> "LinkCounts":
         """Return the counts of the sentences of both."""
@@ -73,9 +73,9 @@ def link_rates(
         counts: Sums over sentences, in the order of `COUNTS`; the results are in that of `RATES`.
     """
     parts, wholes = _fractions(counts)
-    found = share(parts, wholes)
-    found[..., -1] = 1 - found[..., -1]
-    return found
+    rates = share(parts, wholes)
+    rates[..., -1] = 1 - rates[..., -1]
+    return rates
 
 
 def link_rate_slots(
@@ -90,10 +90,10 @@ def link_rate_slots(
     Returns:
         What `headlight.reduce.of_sums` does.
     """
-    found = of_sums(*_fractions(counts), units)
+    slots = of_sums(*_fractions(counts), units)
     for name in ("mean", "without"):
-        found[name][..., -1] = 1 - found[name][..., -1]
-    return found
+        slots[name][..., -1] = 1 - slots[name][..., -1]
+    return slots
 
 
 def _fractions(
@@ -125,11 +125,11 @@ class LinkScore:
     @classmethod
     def of(cls, sums: Slots) -> "LinkScore":
         """The score of summed counts, in the order of `COUNTS`."""
-        found = sums.compute()
-        total = found["part"].sum(0)
-        slots = link_rate_slots(found["part"], found["units"])
+        parts = sums.compute()
+        total = parts["part"].sum(0)
+        slots = link_rate_slots(parts["part"], parts["units"])
         moved, _ = deviations(slots["mean"], slots["without"], slots["whole"])
-        rates = Estimate.of_slots(link_rates(total), moved, slots["whole"], found["units"], "share")
+        rates = Estimate.of_slots(link_rates(total), moved, slots["whole"], parts["units"], "share")
         bounds = zip(rates.low.tolist(), rates.high.tolist(), strict=True)
         precision, recall, error_rate = rates.value.tolist()
         return cls(
@@ -218,14 +218,14 @@ def check_format(gold: Sequence[Gold], links: Sequence[Links]) -> FormatWarning 
     """
     error_rate = score_links(gold, links).error_rate
     limit = min(SHARE * error_rate, error_rate - GAIN)
-    found: list[FormatWarning] = []
+    warnings: list[FormatWarning] = []
     for swap, step in product((False, True), (0, 1, -1)):
         others = [_moved(swapped(each) if swap else each, step) for each in links]
         other = score_links(gold, others).error_rate
         better = _better(gold, links, others)
         if other <= limit and len(better) >= FEWEST:
-            found.append(FormatWarning(swap, step, better[0], error_rate, other))
-    return min(found, key=lambda warning: warning.other, default=None)
+            warnings.append(FormatWarning(swap, step, better[0], error_rate, other))
+    return min(warnings, key=lambda warning: warning.other, default=None)
 
 
 def _moved(links: Links, step: int) -> Links:
@@ -237,8 +237,8 @@ def _better(gold: Sequence[Gold], links: Sequence[Links], others: Sequence[Links
     pairs = zip(gold, links, others, strict=True)
     return [
         number
-        for number, (each, here, there) in enumerate(pairs)
-        if len(each.possible & there) > len(each.possible & here)
+        for number, (each, here, other_links) in enumerate(pairs)
+        if len(each.possible & other_links) > len(each.possible & here)
     ]
 
 

@@ -172,8 +172,8 @@ def _below(base: int, place: str) -> CorpusError:
     )
 
 
-def _gold(found: Iterable[tuple[Link, bool]], place: str) -> Gold:
-    links = dict.fromkeys(found)
+def _gold(rows: Iterable[tuple[Link, bool]], place: str) -> Gold:
+    links = dict.fromkeys(rows)
     return Gold(
         frozenset(link for link, sure in links if sure), frozenset(link for link, _ in links), place
     )
@@ -226,7 +226,7 @@ def _fields(line: str) -> list[str]:
 
 def _sentences(rows: Iterator[_Row], lines: Lines) -> Iterator[Gold]:
     """The links of each sentence, of rows that are sorted by sentences; some have none."""
-    number, found, place = 0, list[tuple[Link, bool]](), ""
+    number, pairs, place = 0, list[tuple[Link, bool]](), ""
     for row in rows:
         if not 0 <= row.sentence - number <= BLANK_LIMIT:
             raise CorpusError(
@@ -234,24 +234,24 @@ def _sentences(rows: Iterator[_Row], lines: Lines) -> Iterator[Gold]:
                 "without large gaps; sort the lines by sentences."
             )
         while number < row.sentence:
-            yield _gold(found, place)
-            number, found, place = number + 1, [], ""
+            yield _gold(pairs, place)
+            number, pairs, place = number + 1, [], ""
         place = place or lines.place
-        found.append((row.link, row.sure))
-    if found:
-        yield _gold(found, place)
+        pairs.append((row.link, row.sure))
+    if pairs:
+        yield _gold(pairs, place)
 
 
 def _json_lines(lines: Lines, base: int) -> Iterator[Gold]:
     """``{"links": [[0, 1]], "possible": [[2, 2]]}``, a sentence a line."""
     for line in lines:
         row = json_object(line, lines.place) if line.strip() else {"links": []}
-        found = [
+        pairs = [
             (link, key == "links")
             for key in ("links", "possible")
             for link in _json_links(row.get(key, None if key == "links" else []), lines.place, base)
         ]
-        yield _gold(found, lines.place)
+        yield _gold(pairs, lines.place)
 
 
 def _json_links(value: object, place: str, base: int) -> Iterator[Link]:
@@ -319,8 +319,8 @@ def open_links(
 
     def read(_: CorpusCounts) -> Iterator[Gold]:
         opened = (lines for path in paths for lines in text_files(path)) if paths else _standard()
-        found = _all_links(opened, format, base, sentences)
-        return (_swapped(links) for links in found) if swap else found
+        all_gold = _all_links(opened, format, base, sentences)
+        return (_swapped(links) for links in all_gold) if swap else all_gold
 
     make = Corpus if paths else corpus_read_once
     return make(name, read, "links")

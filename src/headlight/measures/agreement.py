@@ -64,8 +64,8 @@ def kendall(first: Importance, second: Importance) -> Correlation:
     _check_lengths(first, second)
     if any(len(each) < 2 or (each == each[0]).all() for each in (first, second)):
         return UNDEFINED
-    found = kendalltau(first, second)
-    return Correlation(float(found.statistic), float(found.pvalue))
+    result = kendalltau(first, second)
+    return Correlation(float(result.statistic), float(result.pvalue))
 
 
 def spearman(first: Importance, second: Importance) -> Correlation:

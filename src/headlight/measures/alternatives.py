@@ -138,16 +138,16 @@ class RowAlternatives:
 
     def _minimum(self, objective: Row) -> Row:
         """The alternative that minimises a linear objective, by HiGHS."""
-        found = _linprog(
+        solution_found = _linprog(
             objective,
             A_eq=self.basis.T,
             b_eq=self.basis.T @ self.row,
             method="highs",
             options=PRECISION,
         )
-        if found.x is None:  # a itself is feasible; only rounding can deny it
+        if solution_found.x is None:  # a itself is feasible; only rounding can deny it
             return self.row.copy()
-        solution: Row = np.maximum(found.x, 0.0)
+        solution: Row = np.maximum(solution_found.x, 0.0)
         return solution
 
 
@@ -158,17 +158,17 @@ def column_basis(columns: Float64[np.ndarray, "key spanning"], width: int) -> Ma
         columns: [T, 1] as `headlight.measures.effective.with_ones` gives it, for one head.
         width: how many columns [T, 1] has itself, for the rank tolerance of numpy.
     """
-    left, values, _ = np.linalg.svd(columns, full_matrices=False)
+    basis, values, _ = np.linalg.svd(columns, full_matrices=False)
     tolerance = values.max(initial=0.0) * max(len(columns), width) * np.finfo(np.float64).eps
-    return left[:, values > tolerance]
+    return basis[:, values > tolerance]
 
 
 def null_basis(basis: Matrix) -> Directions:
     """Orthonormal columns of what is orthogonal to the columns of some rows of a basis."""
-    left, values, _ = np.linalg.svd(basis)
+    vectors, values, _ = np.linalg.svd(basis)
     rank = int((values > max(basis.shape, default=1) * np.finfo(np.float64).eps * 8).sum())
-    found: Directions = left[:, rank:]
-    return found
+    directions: Directions = vectors[:, rank:]
+    return directions
 
 
 def largest_step(row: Row, direction: Row) -> float:

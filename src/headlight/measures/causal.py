@@ -84,9 +84,9 @@ class Prefixes:
         rows = self._rows[:, :seen_keys]
         inner = (alpha[..., :seen_keys].to(rows.dtype).flatten(1, 2) @ rows) @ inverse.mT
         # Query q of the cell sees q rows of W.
-        seen = (inner @ later.mT @ factor.mT).view(matrices, sharing, queries, -1)
-        seen = seen.tril(low - cell - 1)
-        solved = torch.baddbmm(inner, seen.flatten(1, 2) @ factor, later, alpha=-1) @ inverse
+        products = (inner @ later.mT @ factor.mT).view(matrices, sharing, queries, -1)
+        products = products.tril(low - cell - 1)
+        solved = torch.baddbmm(inner, products.flatten(1, 2) @ factor, later, alpha=-1) @ inverse
         projected = (solved @ rows.mT).view(matrices, sharing, queries, seen_keys)
         return projected.tril(low), certain
 
@@ -127,8 +127,8 @@ def project_singly(
     numbers = torch.arange(keys, device=rows.device)
     for some in torch.split(places, max(1, AT_ONCE // rows[0, :keys].numel())):
         matrix, query = some.unbind(1)
-        seen = numbers <= first + query[:, None]
-        basis, certain = orthonormalised(rows[matrix, :keys] * seen[..., None])
+        visible_keys = numbers <= first + query[:, None]
+        basis, certain = orthonormalised(rows[matrix, :keys] * visible_keys[..., None])
         row = weights[matrix, :, query, :keys].to(rows.dtype)
         results[matrix, :, query, :keys] = ((row @ basis) @ basis.mT).to(results.dtype)
         settled[matrix, query] = certain
@@ -178,13 +178,13 @@ class NullVectors:
 
     def fill(self, weights: Weights, results: Weights, settled: Settled, first: int) -> None:
         """Fill `results` of the queries that have null vectors; see `Prefixes.fill`."""
-        known, count = self._vectors.shape[1:]
-        start = known - count
-        low, end = max(first, start), min(first + weights.shape[2], known)
+        total, count = self._vectors.shape[1:]
+        start = total - count
+        low, end = max(first, start), min(first + weights.shape[2], total)
         if low >= end:
             return
         members, queries = self._members, slice(low - first, end - first)
-        keys = min(weights.shape[3], known)
+        keys = min(weights.shape[3], total)
         alpha = weights[members, :, queries, :keys].to(results.dtype)
         vectors = self._vectors[:, :keys, : keys - start].to(results.dtype)
         along = (alpha.flatten(1, 2) @ vectors).view(*alpha.shape[:3], -1).tril(low - start)
@@ -206,8 +206,8 @@ def is_causal(visible: Visible, real: Bool[Tensor, "batch key_of_text"], first: 
         real: which keys are not padding.
         first: the number of the first query.
     """
-    seen = real[:, None, : visible.shape[2]].expand_as(visible)
-    return torch.equal(visible, seen.tril(first))
+    visible_keys = real[:, None, : visible.shape[2]].expand_as(visible)
+    return torch.equal(visible, visible_keys.tril(first))
 
 
 def _places(chosen: Bool[Tensor, "matrix"]) -> Members:
@@ -338,12 +338,12 @@ class CausalSpaces:
         rows, _ = self._basis
         quick, _ = self._null_vectors
         starts = self._short.sum(-1).flatten()
-        found = []
+        prefixes = []
         for start in sorted(set(starts[~quick].tolist())):
             if start < rows.shape[1]:
                 members = _places((starts == start) & ~quick)
-                found.append(Prefixes(rows[members], members, start))
-        return found
+                prefixes.append(Prefixes(rows[members], members, start))
+        return prefixes
 
     def _merge(self, weights: Weights, results: Weights, settled: Settled, first: int) -> None:
         """Merge equal rows, or rows of zeros, where few others are seen."""
@@ -378,8 +378,8 @@ class CausalSpaces:
         step = max(1, AT_ONCE // rows[0, 0].numel())
         for some in torch.split(places, step):
             batch, head, query = some.unbind(1)
-            seen = real[batch] & (numbers <= first + query[:, None])
-            basis, ranks = row_space(rows[batch, head] * seen[..., None], seen, self._width)
+            usable = real[batch] & (numbers <= first + query[:, None])
+            basis, ranks = row_space(rows[batch, head] * usable[..., None], usable, self._width)
             row = alpha[batch, head, query, :keys][:, None].to(basis.dtype)
             projected = (row @ basis) @ basis.mT
             attention[batch, head, query, :keys] = projected[:, 0].to(attention.dtype)

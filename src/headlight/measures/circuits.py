@@ -36,19 +36,19 @@ class Compositions(NamedTuple):
     v: PerPair
 
 
-def gram(left: Tensor, right: Tensor) -> Gram:
+def gram(one: Tensor, right: Tensor) -> Gram:
     """leftᵀ right of two matrices with a row for each token of the vocabulary, in float64.
 
     Where one has more rows, which stand for no token, these are left out.
     """
-    rows = min(len(left), len(right))
-    found = None
+    rows = min(len(one), len(right))
+    total = None
     for first in range(0, rows, ROWS):
         here = slice(first, min(first + ROWS, rows))
-        part = double(left[here].detach()).T @ double(right[here].detach())
-        found = part if found is None else found + part
-    assert found is not None  # noqa: S101 - a vocabulary has tokens
-    return found
+        part = double(one[here].detach()).T @ double(right[here].detach())
+        total = part if total is None else total + part
+    assert total is not None  # noqa: S101 - a vocabulary has tokens
+    return total
 
 
 def copying(weights: HeadWeights, unembedded: Gram) -> PerHead | None:
@@ -125,8 +125,8 @@ def compositions(
     for later, reader in enumerate(factors):
         for earlier, writer in enumerate(factors[:later]):
             heads = len(layers[earlier].output), len(layers[later].output)
-            found = [_composition(writer.writes, each, heads) for each in reader.reads]
-            yield earlier, later, Compositions(*found)
+            scores = [_composition(writer.writes, each, heads) for each in reader.reads]
+            yield earlier, later, Compositions(*scores)
 
 
 def _factors(weights: HeadWeights, precision: torch.dtype) -> _Factors:
@@ -153,9 +153,9 @@ def _unit(matrices: Float64[Tensor, "head row column"]) -> Float64[Tensor, "head
     return scaled
 
 
-def _composition(left: Tensor | None, right: Tensor | None, heads: tuple[int, int]) -> PerPair:
-    if left is None or right is None:
+def _composition(one: Tensor | None, right: Tensor | None, heads: tuple[int, int]) -> PerPair:
+    if one is None or right is None:
         return torch.full(heads, torch.nan, dtype=torch.float64)
-    product = left.flatten(0, 1) @ right.flatten(0, 1).T.to(left.device)
-    parts = product.view(len(left), left.shape[1], len(right), right.shape[1])
+    product = one.flatten(0, 1) @ right.flatten(0, 1).T.to(one.device)
+    parts = product.view(len(one), one.shape[1], len(right), right.shape[1])
     return double(parts.norm(dim=(1, 3)))

@@ -89,7 +89,7 @@ def _loop(block, share, total, step, start):
     for one in range(start, len(block), step):
         for other in range(one, len(block)):
             first, second = block[one], block[other]
-            found = np.float32(0)
+            total_sum = np.float32(0)
             for cell in range(len(share)):
                 t = first[cell] + second[cell]
                 bits = np.float32(t).view(np.int32)
@@ -98,8 +98,8 @@ def _loop(block, share, total, step, start):
                 rest = (((P8 * x + P7) * x + P6) * x + P5) * x + P4
                 rest = (((rest * x + P3) * x + P2) * x + P1) * x + P0
                 logarithm = x + x * x * (x * rest - HALF) + np.float32(octave) * LN_2
-                found += share[cell] * (t * logarithm)
-            total[one, other] += found
+                total_sum += share[cell] * (t * logarithm)
+            total[one, other] += total_sum
 
 
 SMOOTHING = 0.001
@@ -183,8 +183,8 @@ def jensen_shannon(
     """
     p, q = _real(single(p), real), _real(single(q), real)
     middle = _log((p + q) / 2)
-    found = (p * (_log(p) - middle) + q * (_log(q) - middle)).sum(-1) / 2
-    return found.clamp(0, math.log(2))
+    nats = (p * (_log(p) - middle) + q * (_log(q) - middle)).sum(-1) / 2
+    return nats.clamp(0, math.log(2))
 
 
 def _real(row: Float[Tensor, "*rows key"], real: Real | None) -> Float[Tensor, "*rows key"]:
@@ -286,7 +286,7 @@ def _of_pairs(
     Many pairs at once, few enough that sums and logarithms stay in the cache: `scratch` holds both.
     """
     heads, width = block.shape
-    found = block.new_zeros(heads, heads)
+    pair_sums = block.new_zeros(heads, heads)
     room = scratch.shape[1]
     first = 0
     while first < heads:
@@ -296,13 +296,13 @@ def _of_pairs(
         sums, logs = (half[: some * others.numel()].view(shape) for half in scratch)
         torch.add(others[:some, None], others, out=sums)
         torch.log(sums, out=logs).mul_(sums)
-        found[first : first + some, first:] = (logs.view(-1, width) @ share).view(shape[:2])
+        pair_sums[first : first + some, first:] = (logs.view(-1, width) @ share).view(shape[:2])
         first += some
-    return found
+    return pair_sums
 
 
 def _differences(total: Float64[Tensor, "head head"]) -> Float64[Tensor, "head head"]:
     """Σ JS = (Σ 2p ln 2p + Σ 2q ln 2q) / 4 − (Σ s ln s) / 2, from the upper triangle alone."""
     alone = total.diagonal()
-    found = ((alone[:, None] + alone) / 4 - total / 2).clamp_min_(0).triu_(1)
-    return found + found.mT
+    divergences = ((alone[:, None] + alone) / 4 - total / 2).clamp_min_(0).triu_(1)
+    return divergences + divergences.mT

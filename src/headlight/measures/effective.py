@@ -117,8 +117,8 @@ class RowSpaces:
         elif self._real is not None and is_causal(visible, self._real, first):
             rank = self._causal.fill(alpha, attention, first)
         else:
-            seen = rows[:, :, : alpha.shape[3]]
-            rank = _per_query(alpha, seen, visible, self._width, attention)
+            visible_rows = rows[:, :, : alpha.shape[3]]
+            rank = _per_query(alpha, visible_rows, visible, self._width, attention)
         return Effective(back_to(attention, weight.device), rank.to(weight.device))
 
     def ranks(self, visible: Visible | None, first: int = 0) -> Int[Tensor, "batch head #query"]:
@@ -129,9 +129,9 @@ class RowSpaces:
             first: as in `effective`.
         """
         if visible is None or visible.shape[1] == 1:
-            seen = None if visible is None else visible.to(self.rows.device)
-            keys = self.rows.shape[2] if seen is None else seen.shape[2]
-            return self._basis_of(seen, keys)[1][..., None]
+            visible_keys = None if visible is None else visible.to(self.rows.device)
+            keys = self.rows.shape[2] if visible_keys is None else visible_keys.shape[2]
+            return self._basis_of(visible_keys, keys)[1][..., None]
         shape = (self.rows.shape[0], self.rows.shape[1], *visible.shape[1:])
         nothing = torch.zeros(shape, dtype=self.rows.dtype, device=self.rows.device)
         return self.effective(nothing, visible, first=first).rank
@@ -154,14 +154,14 @@ class RowSpaces:
     def _basis_of(self, visible: Visible | None, keys: int) -> tuple[Tensor, Tensor]:
         """Basis and rank of the keys that are seen; those of the latest queries are kept."""
         rows = self.rows[:, :, :keys]
-        seen = torch.ones_like(rows[:, 0, None, :, 0], dtype=torch.bool)
+        visible_keys = torch.ones_like(rows[:, 0, None, :, 0], dtype=torch.bool)
         if visible is not None:
-            seen, rows = visible, rows * visible[:, :, :, None]
-        known = self._shared_by
-        if known is None or not torch.equal(known[0], seen):
-            basis, rank = row_space(rows, seen.expand(rows.shape[:3]), self._width)
-            known = self._shared_by = (seen, basis, rank)
-        return known[1:]
+            visible_keys, rows = visible, rows * visible[:, :, :, None]
+        shared = self._shared_by
+        if shared is None or not torch.equal(shared[0], visible_keys):
+            basis, rank = row_space(rows, visible_keys.expand(rows.shape[:3]), self._width)
+            shared = self._shared_by = (visible_keys, basis, rank)
+        return shared[1:]
 
 
 def _per_query(
@@ -172,8 +172,8 @@ def _per_query(
     step = max(1, AT_ONCE // rows.numel())
     for start in range(0, alpha.shape[2], step):
         part = slice(start, start + step)
-        seen = visible[:, None, part].expand(-1, rows.shape[1], -1, -1)
-        basis, rank = row_space(rows[:, :, None] * seen[..., None], seen, width)
+        visible_keys = visible[:, None, part].expand(-1, rows.shape[1], -1, -1)
+        basis, rank = row_space(rows[:, :, None] * visible_keys[..., None], visible_keys, width)
         row = alpha[:, :, part, None].double()
         attention[:, :, part] = ((row @ basis) @ basis.mT).squeeze(-2)
         ranks.append(rank)
@@ -273,11 +273,11 @@ def null_spaces_of(
         rank: of T, where it is known already.
     """
     rows = spaces.rows
-    seen = torch.ones_like(rows[:, 0, None, :, 0], dtype=torch.bool)
+    visible_keys = torch.ones_like(rows[:, 0, None, :, 0], dtype=torch.bool)
     if visible is not None:
-        seen = visible.to(rows.device).expand(rows.shape[0], -1, -1)
+        visible_keys = visible.to(rows.device).expand(rows.shape[0], -1, -1)
     return NullSpaces(
-        keys=seen.sum(-1),
+        keys=visible_keys.sum(-1),
         rank=spaces.ranks(visible, first) if rank is None else rank.to(rows.device),
         rank_with_ones=spaces_with_ones.ranks(visible, first),
         head_dim=rows.shape[-1],

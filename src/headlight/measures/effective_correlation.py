@@ -38,14 +38,14 @@ def moments_by_row(
 ) -> Float[Tensor, "batch head query sum=5"]:
     """Return the five sums of each row."""
     raw, effective, visible = scores.weight.float(), scores.effective, scores.record.visible
-    seen = lengths[:, None] if visible is None else visible.sum(-1)
+    visible_counts = lengths[:, None] if visible is None else visible.sum(-1)
     sums = (
         double(raw.sum(-1)),
         double(effective.sum(-1)),
         double(raw.norm(dim=-1)).square(),
         double(effective.norm(dim=-1)).square(),
     )
-    count = double(seen).to(sums[0].device)[:, None].expand(raw.shape[:3])
+    count = double(visible_counts).to(sums[0].device)[:, None].expand(raw.shape[:3])
     return torch.stack([count, *sums], dim=-1)
 
 
@@ -61,6 +61,6 @@ def correlation(sums: np.ndarray) -> np.ndarray:
     n, x, y, xx, yy = np.moveaxis(sums, -1, 0)
     with np.errstate(divide="ignore", invalid="ignore"):
         first, second = xx - x * x / n, yy - y * y / n
-        found = (yy - x * y / n) / np.sqrt(first * second)
+        r = (yy - x * y / n) / np.sqrt(first * second)
     varies = (first > CONSTANT * xx) & (second > CONSTANT * yy)
-    return np.clip(np.where(varies, found, np.nan), -1.0, 1.0)
+    return np.clip(np.where(varies, r, np.nan), -1.0, 1.0)

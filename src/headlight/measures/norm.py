@@ -267,14 +267,14 @@ def gated_norm(
         rows, part_of_weight, part_of_gate = _of_sample(sample, weight, gate)
         some = gated_norm(part_of_weight, value, part_of_gate, factor, precision)
         return _spread(some, rows, sample[:, None])
-    found = torch.zeros_like(single(weight))
+    norms = torch.zeros_like(single(weight))
     value = _in(per_head(value, weight.shape[1]), precision)
     factor = factor.to(value)
     for part, keys in _parts(weight, value[0].numel()):
         rows = _in(gate[:, :, part], precision)[:, :, :, None] * value[:, :, None, :keys]
         length = (rows @ factor[:, None]).norm(dim=-1)
-        found[:, :, part, :keys] = back_to(length, weight.device) * weight[:, :, part, :keys].abs()
-    return found
+        norms[:, :, part, :keys] = back_to(length, weight.device) * weight[:, :, part, :keys].abs()
+    return norms
 
 
 def gated_merged_norm(
@@ -290,15 +290,15 @@ def gated_merged_norm(
         rows, part_of_weight, part_of_gate = _of_sample(sample, weight, gate)
         some = gated_merged_norm(part_of_weight, value, part_of_gate, output, precision)
         return _spread(some[:, None], rows, sample[:, None])[:, 0]
-    found = torch.zeros_like(single(weight[:, 0]))
+    norms = torch.zeros_like(single(weight[:, 0]))
     value = _in(per_head(value, weight.shape[1]), precision)
     blocks = _in(output, precision).flatten(0, 1)
     for part, keys in _parts(weight, value[0, 0, :, 0].numel() * blocks.numel() // len(output)):
         scaled = _in(gate[:, :, part], precision)[:, :, :, None] * value[:, :, None, :keys]
         scaled *= _in(weight[:, :, part, :keys], precision)[..., None]
         length = (scaled.permute(0, 2, 3, 1, 4).flatten(3) @ blocks).norm(dim=-1)
-        found[:, part, :keys] = back_to(length, weight.device)
-    return found
+        norms[:, part, :keys] = back_to(length, weight.device)
+    return norms
 
 
 def of_their_own(gate: GateValues, factor: Factor) -> Closed:
@@ -308,8 +308,8 @@ def of_their_own(gate: GateValues, factor: Factor) -> Closed:
     of V where W has full rank.
     """
     full = torch.linalg.matrix_rank(double(factor)) == factor.shape[-1]
-    found: Closed = (gate == 0).any(-1) | ~full.to(gate.device)[:, None]
-    return found
+    queries_apart: Closed = (gate == 0).any(-1) | ~full.to(gate.device)[:, None]
+    return queries_apart
 
 
 def effective_of_gated(
@@ -337,12 +337,12 @@ def effective_of_gated(
     attention, ranks = [], []
     for places in torch.split(chosen.nonzero(), max(1, AT_ONCE // value[0, 0].numel())):
         batch, head, query = places.to(value.device).unbind(1)
-        seen = torch.ones(len(places), keys, dtype=torch.bool, device=value.device)
+        usable = torch.ones(len(places), keys, dtype=torch.bool, device=value.device)
         if visible is not None:
             row = query if visible.shape[1] > 1 else torch.zeros_like(query)
-            seen = visible.expand(len(weight), -1, -1).to(value.device)[batch, row]
+            usable = visible.expand(len(weight), -1, -1).to(value.device)[batch, row]
         rows = double(gate).to(value)[batch, head, query][:, None] * value[batch, head, :keys]
-        basis, rank = row_space((rows @ factor[head]) * seen[..., None], seen, width)
+        basis, rank = row_space((rows @ factor[head]) * usable[..., None], usable, width)
         alpha = double(weight).to(value)[batch, head, query][:, None]
         attention.append(((alpha @ basis) @ basis.mT)[:, 0])
         ranks.append(rank)
@@ -367,9 +367,9 @@ def _spread(
 ) -> Score:
     """The rows of a sample at their places among all, where the others are 0."""
     batch, heads, _, keys = part.shape
-    found = part.new_zeros(batch, heads, sample.shape[2], keys)
-    found.scatter_(2, rows[:, None, :, None].expand_as(part), part)
-    return found.where(sample[..., None], 0)
+    rows_of_all = part.new_zeros(batch, heads, sample.shape[2], keys)
+    rows_of_all.scatter_(2, rows[:, None, :, None].expand_as(part), part)
+    return rows_of_all.where(sample[..., None], 0)
 
 
 def _in(tensor: Tensor, precision: torch.dtype) -> Tensor:
@@ -416,11 +416,11 @@ def entropy_of_sizes(size: Score) -> Float[Tensor, "batch head query"]:
     # A zero adds 0 · ln 0 = 0; the floor keeps its logarithm finite, and from taking ten times as
     # long as others, which matters where a mask makes half of all weights zeros.
     weighted = size.clamp_min(tiny).log_().mul_(size).sum(-1)
-    found = (total.log() - weighted / total).clamp_min_(0)
-    sharp = found < SHARP
+    nats = (total.log() - weighted / total).clamp_min_(0)
+    sharp = nats < SHARP
     if bool(sharp.any()):
-        found[sharp] = _summed(size[sharp]).to(found.dtype)
-    return found
+        nats[sharp] = _summed(size[sharp]).to(nats.dtype)
+    return nats
 
 
 def _summed(size: Float[Tensor, "row key"]) -> Float[Tensor, " row"]:

@@ -16,7 +16,7 @@ Rows = Float[Tensor, "matrix key head_dim"]
 
 
 def row_space(
-    rows: Float[Tensor, "*batch key head_dim"], seen: Bool[Tensor, "*batch key"], width: int
+    rows: Float[Tensor, "*batch key head_dim"], present_rows: Bool[Tensor, "*batch key"], width: int
 ) -> tuple[Float[Tensor, "*batch key head_dim"], Int[Tensor, "*batch"]]:
     """Orthonormal U spanning the columns of each matrix (zero past its rank), and the rank.
 
@@ -26,12 +26,12 @@ def row_space(
 
     Args:
         rows: float64; rows that are not seen are zero.
-        seen: which rows count.
+        present_rows: which rows count.
         width: d_model, for the rank tolerance.
     """
     shape = rows.shape[:-2]
-    matrices, seen = rows.flatten(0, -3), seen.flatten(0, -2)
-    count, size = seen.sum(-1), rows.shape[-1]
+    matrices, present_rows = rows.flatten(0, -3), present_rows.flatten(0, -2)
+    count, size = present_rows.sum(-1), rows.shape[-1]
     rank = count.clamp(max=size)
     if bool((count > size).all()):  # long texts of well-behaved heads: the usual, quick case
         quick, certain = orthonormalised(matrices)
@@ -39,7 +39,7 @@ def row_space(
             return quick.view(rows.shape), rank.view(shape)
     basis = torch.zeros_like(matrices)
     tall = _cholesky_basis(matrices, count > size, basis)
-    short = _independent_rows(matrices, seen, count <= size, basis)
+    short = _independent_rows(matrices, present_rows, count <= size, basis)
     rest = ~(tall | short)
     if bool(rest.any()):
         tolerance = torch.finfo(rows.dtype).eps * count[rest].clamp(min=width)
@@ -48,16 +48,16 @@ def row_space(
 
 
 def _cholesky_basis(
-    matrices: Rows, asked: Bool[Tensor, "matrix"], basis: Rows
+    matrices: Rows, candidates: Bool[Tensor, "matrix"], basis: Rows
 ) -> Bool[Tensor, "matrix"]:
     """Fill `basis` where full column rank is certain; returns where."""
-    if not bool(asked.any()):
-        return asked
-    result, certain = orthonormalised(matrices[asked])
-    basis[asked] = result.where(certain[:, None, None], 0)
-    done = asked.clone()
-    done[asked] = certain
-    return done
+    if not bool(candidates.any()):
+        return candidates
+    result, certain = orthonormalised(matrices[candidates])
+    basis[candidates] = result.where(certain[:, None, None], 0)
+    solved = candidates.clone()
+    solved[candidates] = certain
+    return solved
 
 
 def orthonormalised(matrices: Rows) -> tuple[Rows, Bool[Tensor, "matrix"]]:
@@ -100,14 +100,14 @@ def condition_bound(
 
 def _independent_rows(
     matrices: Rows,
-    seen: Bool[Tensor, "matrix key"],
-    asked: Bool[Tensor, "matrix"],
+    present_rows: Bool[Tensor, "matrix key"],
+    candidates: Bool[Tensor, "matrix"],
     basis: Rows,
 ) -> Bool[Tensor, "matrix"]:
     """Fill `basis` with unit vectors where the seen rows are certainly independent."""
-    if not bool(asked.any()):
-        return asked
-    chosen, present = matrices[asked], seen[asked]
+    if not bool(candidates.any()):
+        return candidates
+    chosen, present = matrices[candidates], present_rows[candidates]
     scale = chosen.norm(dim=(-2, -1)).clamp_min(torch.finfo(chosen.dtype).tiny)
     chosen = chosen / scale[:, None, None]
     gram = chosen @ chosen.mT + torch.diag_embed((~present).to(chosen.dtype))
@@ -115,10 +115,10 @@ def _independent_rows(
     certain = (failed == 0) & (inverse.norm(dim=(-2, -1)) < TWO_PASSES)
     places = (present.cumsum(-1) - 1).clamp(0, matrices.shape[-1] - 1)
     units = torch.nn.functional.one_hot(places, matrices.shape[-1]).to(chosen.dtype)
-    basis[asked] = units * (present & certain[:, None])[..., None]
-    done = asked.clone()
-    done[asked] = certain
-    return done
+    basis[candidates] = units * (present & certain[:, None])[..., None]
+    solved = candidates.clone()
+    solved[candidates] = certain
+    return solved
 
 
 def _singular_basis(
@@ -129,11 +129,11 @@ def _singular_basis(
     The decomposition does not converge on numbers that are not finite.
     """
     finite = matrices.isfinite().all(-1).all(-1)[:, None, None]
-    left, values, _ = torch.linalg.svd(matrices.where(finite, 0), full_matrices=False)
-    kept = values > values[:, :1] * tolerance[:, None]
+    vectors, values, _ = torch.linalg.svd(matrices.where(finite, 0), full_matrices=False)
+    nonzero = values > values[:, :1] * tolerance[:, None]
     basis = torch.zeros_like(matrices)
-    basis[..., : left.shape[-1]] = left * kept[:, None]
-    return basis.where(finite, torch.nan), kept.sum(-1)
+    basis[..., : vectors.shape[-1]] = vectors * nonzero[:, None]
+    return basis.where(finite, torch.nan), nonzero.sum(-1)
 
 
 KeyRows = Float[Tensor, "*batch key head_dim"]
@@ -195,8 +195,8 @@ def averaged(
         most: how many distinct rows are looked at.
         first: the number of the first query.
     """
-    kept = present & (number < most)
-    belongs = torch.nn.functional.one_hot(number.clamp(0, most - 1), most) * kept[..., None]
-    seen = belongs.cumsum(1)[:, None, first : first + alpha.shape[2]].clamp_min(1)
+    used = present & (number < most)
+    belongs = torch.nn.functional.one_hot(number.clamp(0, most - 1), most) * used[..., None]
+    counts_so_far = belongs.cumsum(1)[:, None, first : first + alpha.shape[2]].clamp_min(1)
     member = belongs[:, None].to(torch.float64)
-    return ((alpha.to(torch.float64) @ member / seen) @ member.mT).tril(first)
+    return ((alpha.to(torch.float64) @ member / counts_so_far) @ member.mT).tril(first)

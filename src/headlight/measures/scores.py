@@ -270,16 +270,18 @@ class Scores:
                 f"out, or load the model in a wider precision ({setting('dtype=')})."
             )
         spaces = self.vectors.spaces, self.vectors.spaces_with_ones
-        known = self.rank if "_effective" in vars(self) else None
-        return null_spaces_of(*spaces, self.record.visible, first=self.record.first, rank=known)
+        rank = self.rank if "_effective" in vars(self) else None
+        return null_spaces_of(*spaces, self.record.visible, first=self.record.first, rank=rank)
 
     @cached_property
     def _effective(self) -> Effective:
         record, own = self.record, self._own_spaces
         weight = record.weight if record.gate is None else self.weight
-        found = self.vectors.spaces.effective(weight, record.visible, self._precision, record.first)
+        result = self.vectors.spaces.effective(
+            weight, record.visible, self._precision, record.first
+        )
         if not bool(own.any()):
-            return found
+            return result
         value, gate = self.vectors.values[:, :, : weight.shape[3]], record.gate
         assert gate is not None  # noqa: S101 - without gates all queries share T
         projection = record.site.projection
@@ -287,10 +289,10 @@ class Scores:
         attention, rank = effective_of_gated(
             weight, value, gate, projection.factor, width, record.visible, own
         )
-        found.attention[own] = back_to(attention, weight.device).to(found.attention.dtype)
-        ranks = found.rank.expand(weight.shape[:3]).clone()
+        result.attention[own] = back_to(attention, weight.device).to(result.attention.dtype)
+        ranks = result.rank.expand(weight.shape[:3]).clone()
         ranks[own] = rank.to(ranks)
-        return replace(found, rank=ranks)
+        return replace(result, rank=ranks)
 
     @cached_property
     def _own_spaces(self) -> Bool[Tensor, "batch head query"]:

@@ -67,7 +67,7 @@ class BlockSum:
         weight = single(gated_weight(record.weight, record.gate))[0]
         output = single(projection.weight)
         values = single(per_head(record.value, len(output)))[0]
-        written, given = single(residual.written)[0], single(residual.given)[0]
+        written, stream = single(residual.written)[0], single(residual.given)[0]
         bias = torch.zeros_like(written)
         if projection.bias is not None:
             bias = bias + single(projection.bias)
@@ -77,11 +77,11 @@ class BlockSum:
             output = each.linear(output)
             bias = each.linear(bias) / scale[:, None] + each.offset.to(bias)
             written = each(written)
-        total, offset = written + given, torch.zeros_like(written)
+        total, offset = written + stream, torch.zeros_like(written)
         if site.norm is not None:  # what it divides by is the same for all parts of a sum
             offset = site.norm.scale(total)[:, None] * site.norm.offset.to(total)
-            total, given, bias, output = map(site.norm.linear, (total, given, bias, output))
-        return cls(total, given, bias, weight, values, output, offset)
+            total, stream, bias, output = map(site.norm.linear, (total, stream, bias, output))
+        return cls(total, stream, bias, weight, values, output, offset)
 
 
 def missed_without(
@@ -119,16 +119,16 @@ def missed_without_heads(
         ≥ 0, in the unit of the hidden states.
     """
     heads, queries, keys = weight.shape
-    found = weight.new_zeros(heads, queries, keys)
+    missed_by_key = weight.new_zeros(heads, queries, keys)
     sign, size = total.sign(), total.abs()
     for query in range(queries):
-        seen = weight[:, query].any(0).nonzero()[:, 0]
-        for chosen in torch.split(seen, max(1, CELLS // (heads * total.shape[1]))):
+        visible_keys = weight[:, query].any(0).nonzero()[:, 0]
+        for chosen in torch.split(visible_keys, max(1, CELLS // (heads * total.shape[1]))):
             # z sign y against |y|: the same distance, with one absolute value in place of two.
             part = vectors[:, chosen] * (weight[:, query, chosen, None] * sign[query])
             missed = size[query].sum() - (size[query] - part).abs().sum(-1)
-            found[:, query, chosen] = missed.clamp_min(0)
-    return found
+            missed_by_key[:, query, chosen] = missed.clamp_min(0)
+    return missed_by_key
 
 
 KEYS = 16
@@ -163,12 +163,12 @@ def missed_without_tokens(block: BlockSum) -> Missed:
     counts.fill_diagonal_(fill_value=False)
     heads, queries, keys = block.weight.shape
     loop = _loop_for(block.weight, heads * queries * keys * total.shape[1])
-    found = (loop or _one_key_at_a_time)(block, counts, sign, size)
+    missed_sums = (loop or _one_key_at_a_time)(block, counts, sign, size)
     alone = block.weight.diagonal(dim1=1, dim2=2)
     own = torch.einsum("hi,hid->id", alone, block.vectors)
     part = (own + block.given) * sign
-    found.diagonal().copy_(torch.minimum(part, size - part).sum(-1))
-    return found.clamp_min(0)
+    missed_sums.diagonal().copy_(torch.minimum(part, size - part).sum(-1))
+    return missed_sums.clamp_min(0)
 
 
 def token_shares(block: BlockSum) -> Missed:
@@ -188,12 +188,12 @@ def _one_key_at_a_time(
     sign: Float[Tensor, "query d_model"],
     size: Float[Tensor, "query d_model"],
 ) -> Missed:
-    found = torch.zeros_like(block.weight[0])
-    for key in range(found.shape[1]):
+    missed_sums = torch.zeros_like(block.weight[0])
+    for key in range(missed_sums.shape[1]):
         queries = counts[:, key].nonzero()[:, 0]
         part = block.weight[:, queries, key].T @ block.vectors[:, key] * sign[queries]
-        found[queries, key] = torch.minimum(part, size[queries] - part).sum(-1)
-    return found
+        missed_sums[queries, key] = torch.minimum(part, size[queries] - part).sum(-1)
+    return missed_sums
 
 
 def _loop_for(weight: Tensor, numbers: int) -> Callable[..., Missed] | None:
@@ -214,17 +214,17 @@ def _in_threads(
     """As many threads as torch has; each has queries of its own, so no bit depends on them."""
     weight = block.weight.permute(1, 2, 0).contiguous().numpy()
     vectors = block.vectors.transpose(0, 1).contiguous().numpy()
-    found = torch.zeros_like(block.weight[0])
-    given = (weight, vectors, counts.numpy(), sign.numpy(), size.numpy(), found.numpy())
-    threads = min(torch.get_num_threads(), len(found))
+    missed_sums = torch.zeros_like(block.weight[0])
+    arrays = (weight, vectors, counts.numpy(), sign.numpy(), size.numpy(), missed_sums.numpy())
+    threads = min(torch.get_num_threads(), len(missed_sums))
     with ThreadPoolExecutor(threads) as pool:
-        list(pool.map(partial(loop, *given, threads), range(threads)))
-    return found
+        list(pool.map(partial(loop, *arrays, threads), range(threads)))
+    return missed_sums
 
 
 @no_type_check
 def _loop(  # noqa: PLR0913, PLR0917 - arrays of one loop
-    weight, vectors, counts, sign, size, found, step, start
+    weight, vectors, counts, sign, size, missed_sums, step, start
 ):
     """Sum Σ_d min(p_d, 2|y_d| − p_d) where it counts, for the queries start, start + step, ..."""
     queries, keys, heads = weight.shape
@@ -244,4 +244,4 @@ def _loop(  # noqa: PLR0913, PLR0917 - arrays of one loop
                 for place in range(width):
                     toward = part[place] * sign[query, place]
                     missed += min(toward, size[query, place] - toward)
-                found[query, key] = missed
+                missed_sums[query, key] = missed

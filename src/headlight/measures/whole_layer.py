@@ -58,14 +58,14 @@ _folded: "WeakKeyDictionary[ResidualSite, dict[Maps, FoldedOutput]]" = WeakKeyDi
 
 def folded_output(site: AttentionSite, residual: ResidualSite, behind: Maps) -> FoldedOutput:
     """W^O with the maps of the branch, and with those behind the sum."""
-    known = _folded.setdefault(residual, {})
-    if behind not in known:
+    folded = _folded.setdefault(residual, {})
+    if behind not in folded:
         weight = site.projection.weight
         exact = on_double(weight)
         for each in (*residual.branch, *behind):
             exact = each.linear(exact)
-        known[behind] = FoldedOutput(exact, torch.promote_types(weight.dtype, torch.float32))
-    return known[behind]
+        folded[behind] = FoldedOutput(exact, torch.promote_types(weight.dtype, torch.float32))
+    return folded[behind]
 
 
 class WholeLayer:
@@ -161,9 +161,9 @@ class WholeLayer:
         if own is None:
             return others
         length = behind(self.behind_branch(own) + self._residual.given).norm(dim=-1)
-        found = others.clone()
-        found.diagonal(self._record.first, 1, 2).copy_(length)
-        return found
+        norms = others.clone()
+        norms.diagonal(self._record.first, 1, 2).copy_(length)
+        return norms
 
 
 class Behind(NamedTuple):
@@ -334,7 +334,7 @@ def mixing_ratios(record: LayerRecord) -> Float[Tensor, "scope batch query"]:
     own = layer.own
     assert own is not None  # noqa: S101 - self-attention
     others = layer.of_all - own
-    added, kept = layer.behind_branch(others), layer.behind_branch(own) + layer.residual.given
+    added, own_part = layer.behind_branch(others), layer.behind_branch(own) + layer.residual.given
     mean = weight.mean(1)
     diagonal = mean.diagonal(record.first, 1, 2)
     rest = mean.sum(-1) - diagonal
@@ -343,8 +343,8 @@ def mixing_ratios(record: LayerRecord) -> Float[Tensor, "scope batch query"]:
             _ratio(rest, diagonal),
             _ratio(_length(others), _length(own)),
             _ratio(rest, diagonal + mean.sum(-1)),
-            _ratio(_length(added), _length(kept)),
-            _ratio(_length(layer.behind_norm(added)), _length(layer.behind_norm(kept))),
+            _ratio(_length(added), _length(own_part)),
+            _ratio(_length(layer.behind_norm(added)), _length(layer.behind_norm(own_part))),
         ]
     )
 
@@ -363,8 +363,8 @@ def parts_of_block(
     layer = WholeLayer(record, gated_weight(record.weight, record.gate))
     own = layer.own
     assert own is not None  # noqa: S101 - self-attention
-    added, kept = layer.behind_branch(layer.of_all - own), layer.behind_branch(own)
-    return layer.behind_norm(added), layer.behind_norm(kept + layer.residual.given)
+    added, own_part = layer.behind_branch(layer.of_all - own), layer.behind_branch(own)
+    return layer.behind_norm(added), layer.behind_norm(own_part + layer.residual.given)
 
 
 def ratios_behind_feed_forward(

@@ -112,15 +112,15 @@ def _with_lengths_of_sums(
     heads, queries = scores.weight.shape[1:3]
     alpha = scores.weight.gather(3, piece[:, None, None].expand(-1, heads, queries, -1))
     if scores.gate_of_components is not None:
-        found = _gated_lengths(alpha, scores, members, piece, merged=measure != "norm")
+        sizes = _gated_lengths(alpha, scores, members, piece, merged=measure != "norm")
     elif measure == "norm":
-        found = _squares(alpha, _picked(scores.transformed, piece), members).clamp_min_(0).sqrt_()
+        sizes = _squares(alpha, _picked(scores.transformed, piece), members).clamp_min_(0).sqrt_()
     else:
         vectors = _whole(scores.record, piece).flatten(1, 2)[:, None]
         alpha = alpha.transpose(1, 2).flatten(2)[:, None]
         members = members.repeat(1, 1, heads)
-        found = _squares(alpha, vectors, members).clamp_min_(0).sqrt_()
-    lengths = back_to(found, rows.device).to(rows.dtype)
+        sizes = _squares(alpha, vectors, members).clamp_min_(0).sqrt_()
+    lengths = back_to(sizes, rows.device).to(rows.dtype)
     bins = word.where(several[text, word], rows.shape[-1])  # the last is thrown away
     place = bins[:, None, None].expand(-1, rows.shape[1], queries, -1)
     padded = torch.nn.functional.pad(rows, (0, 1))
@@ -199,8 +199,8 @@ def singular_values_of(model: CapturedModel, site: AttentionSite) -> Float[Tenso
     Raises:
         UnsupportedModelError: it was not found what the values of this model are made from.
     """
-    found = value_map(model, site)
-    return singular_values(found.weight, found.bias, site.projection.weight.cpu())
+    map_of_values = value_map(model, site)
+    return singular_values(map_of_values.weight, map_of_values.bias, site.projection.weight.cpu())
 
 
 def singular_values(

@@ -67,23 +67,23 @@ def to_neighbours(
         keys: of the whole text; None where `score` has all of them.
     """
     queries, columns = score.shape[2:]
-    given = score.new_zeros((*score.shape[:3], len(offsets)))
+    to_offsets = score.new_zeros((*score.shape[:3], len(offsets)))
     for number, offset in enumerate(offsets):
         before = min(max(-first - offset, 0), queries)
-        given[:, :, :before, number] = torch.nan
-        given[:, :, max((keys or columns) - first - offset, 0) :, number] = torch.nan
+        to_offsets[:, :, :before, number] = torch.nan
+        to_offsets[:, :, max((keys or columns) - first - offset, 0) :, number] = torch.nan
         along = score.diagonal(first + offset, dim1=2, dim2=3)
-        given[:, :, before : before + along.shape[2], number] = along
-    return given
+        to_offsets[:, :, before : before + along.shape[2], number] = along
+    return to_offsets
 
 
 def mean_to_neighbours(
-    given: Float[Tensor, "batch head query offset"], present: Float[Tensor, "batch query"]
+    to_offsets: Float[Tensor, "batch head query offset"], present: Float[Tensor, "batch query"]
 ) -> Float[Tensor, "batch head offset"]:
     """The mean over all queries, to whom a key that is not there was given nothing."""
-    there = present.to(given.dtype)
-    sums = (given.nan_to_num(0.0) * there[:, None, :, None]).sum(2)
-    return sums / there.sum(-1)[:, None, None]
+    is_present = present.to(to_offsets.dtype)
+    sums = (to_offsets.nan_to_num(0.0) * is_present[:, None, :, None]).sum(2)
+    return sums / is_present.sum(-1)[:, None, None]
 
 
 PARTS = 4
@@ -117,10 +117,10 @@ def over_offsets(
     """
     queries, columns = score.shape[2:]
     keys = keys or columns
-    found = score.new_zeros(*score.shape[:2], 2 * keys - 1)
+    sums = score.new_zeros(*score.shape[:2], 2 * keys - 1)
     zero = keys - 1 - first  # where the number of the column, in the block, is that of the row
     last = queries - 1
-    found[..., zero : zero + columns - last] += score[:, :, last, last:] * factor[..., last:]
+    sums[..., zero : zero + columns - last] += score[:, :, last, last:] * factor[..., last:]
     skewed = score.flatten(2)[..., : last * (columns + 1)]
     skewed = skewed.view(*score.shape[:2], last, columns + 1)
     step = last if causal else -(-last // PARTS)
@@ -130,22 +130,22 @@ def over_offsets(
         both = torch.stack([factor[:, :, begin:end], factor[:, :, begin + 1 : end + 1]], 2)
         after, before = (both @ rows).unbind(2)
         # Up to `here` all rows have what they give to later keys, from `there` what to earlier.
-        here, there = columns - end + 1, columns - begin
+        here, after_end = columns - end + 1, columns - begin
         if causal:  # the column between the two has nothing
-            here, there = first + 1, first + 2
-        found[..., zero : zero + here] += after[..., :here]
-        found[..., zero - columns - 1 + there : zero] += before[..., there:]
-        if not causal and here < there:
-            corner = rows[..., here:there]
+            here, after_end = first + 1, first + 2
+        sums[..., zero : zero + here] += after[..., :here]
+        sums[..., zero - columns - 1 + after_end : zero] += before[..., after_end:]
+        if not causal and here < after_end:
+            corner = rows[..., here:after_end]
             number = torch.arange(end - begin, device=score.device)
             is_after = number[:, None] + number[:-1] < end - begin - 1
             after, before = (
                 (part[:, :, None] @ (corner * where))[:, :, 0]
                 for part, where in zip(both.unbind(2), (is_after, ~is_after), strict=True)
             )
-            found[..., zero + here : zero + there] += after
-            found[..., zero - end : zero - begin - 1] += before
-    return found
+            sums[..., zero + here : zero + after_end] += after
+            sums[..., zero - end : zero - begin - 1] += before
+    return sums
 
 
 class Pairs(NamedTuple):
@@ -159,9 +159,9 @@ class Pairs(NamedTuple):
         """Return the pairs, shifted."""
         return Pairs(self.text, self.query + query, self.key + key)
 
-    def where(self, kept: Bool[Tensor, " pair"]) -> "Pairs":
+    def where(self, mask: Bool[Tensor, " pair"]) -> "Pairs":
         """Some of them."""
-        return Pairs(*(each[kept] for each in self))
+        return Pairs(*(each[mask] for each in self))
 
     def on(self, device: torch.device) -> "Pairs":
         """Return the pairs on a device."""
@@ -187,16 +187,16 @@ class Groups:
 
     @classmethod
     def of(
-        cls, label: Int64[Tensor, "batch position"], there: Bool[Tensor, "batch position"]
+        cls, label: Int64[Tensor, "batch position"], mask: Bool[Tensor, "batch position"]
     ) -> "Groups":
-        """Groups of the positions that are `there`; each other one is alone.
+        """Groups of the positions that are `mask`; each other one is alone.
 
         Args:
             label: From 0.
-            there: Which positions count.
+            mask: Which positions count.
         """
         places = torch.arange(label.shape[1], device=label.device).expand_as(label)
-        ordered, order = label.where(there, -1 - places).sort(dim=1, stable=True)
+        ordered, order = label.where(mask, -1 - places).sort(dim=1, stable=True)
         same = torch.nn.functional.pad(ordered[:, 1:] == ordered[:, :-1], (1, 0))
         begin = places.masked_fill(same, 0).cummax(1).values
         blank = torch.empty_like(order)

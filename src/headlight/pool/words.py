@@ -106,8 +106,8 @@ class Words:
             return self.over_queries(self.over_keys(score), score)
         self._demand_fit(score.shape[2], "queries")
         self._demand_fit(score.shape[3], "keys")
-        there = self.present[:, None, :, None] & self.present[:, None, None]
-        return score[:, :, self._block, self._block].masked_fill(~there, 0)
+        word_mask = self.present[:, None, :, None] & self.present[:, None, None]
+        return score[:, :, self._block, self._block].masked_fill(~word_mask, 0)
 
     def over_keys(self, score: Score) -> Float[Tensor, "batch head query word"]:
         """Sum over the pieces of each word that is attended to.
@@ -159,8 +159,8 @@ class Words:
         start = int(pieces.any(0).int().argmax())
         block = slice(start, start + self.width)
         numbers = torch.arange(self.width, device=self.unit.device)
-        found = self.unit[:, block]
-        if found.shape[1] < self.width or not torch.equal(pieces.sum(), (found == numbers).sum()):
+        units = self.unit[:, block]
+        if units.shape[1] < self.width or not torch.equal(pieces.sum(), (units == numbers).sum()):
             return None
         return block
 
@@ -196,11 +196,11 @@ class Words:
         place = bins[:, None, :, None].expand_as(rows)
         return maxima.scatter_reduce_(2, place, rows, "amax", include_self=False)[:, :, :-1]
 
-    def _demand_fit(self, found: int, side: str) -> None:
+    def _demand_fit(self, size: int, side: str) -> None:
         tokens = self.unit.shape[1]
-        if found != tokens:
+        if size != tokens:
             raise UsageError(
-                f"these scores have {found} {side}, and the words are of {tokens} tokens; give the "
+                f"these scores have {size} {side}, and the words are of {tokens} tokens; give the "
                 "words of that very text, and for attention between two texts a WordPair."
             )
 

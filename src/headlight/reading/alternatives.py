@@ -86,13 +86,13 @@ class Search:
         self._head = head
         self._scores = scores
         queries = len(self._original)
-        asked = range(queries) if settings.queries is None else settings.queries
-        for query in asked:
+        query_numbers = range(queries) if settings.queries is None else settings.queries
+        for query in query_numbers:
             if not 0 <= query < queries:
                 raise UsageError(
                     f"there is no query {query}: the positions of this text are 0 to {queries - 1}."
                 )
-        self._asked = frozenset(asked)
+        self._asked = frozenset(query_numbers)
 
     def run(self, n: int) -> SearchResult:
         """`n` alternatives, or none if no row has any."""
@@ -101,13 +101,13 @@ class Search:
         exists = np.zeros(len(original), dtype=bool)
         bound = np.full(len(original), np.nan)
         for query in sorted(self._asked):
-            seen = self._visible[query]
-            row = RowAlternatives(original[query, seen], self._basis(seen))
+            visible_keys = self._visible[query]
+            row = RowAlternatives(original[query, visible_keys], self._basis(visible_keys))
             exists[query] = row.exist
             if row.exist:
                 generator = np.random.default_rng([self._settings.seed, query])
                 changed = row.row + self._changes(row, generator, n)
-                attention[:, query, seen] = np.maximum(changed, 0.0)
+                attention[:, query, visible_keys] = np.maximum(changed, 0.0)
             if self._settings.certify or self._settings.method == "farthest":
                 bound[query] = row.bound(tight=self._settings.certify)
         spaces, queries = self._scores.null_spaces, len(original)
@@ -139,16 +139,16 @@ class Search:
         visible = self._scores.record.visible
         if visible is None:
             return np.ones(self._original.shape, dtype=bool)
-        seen: Bool[np.ndarray, "query key"] = np.broadcast_to(
+        visible_mask: Bool[np.ndarray, "query key"] = np.broadcast_to(
             visible[0].cpu().numpy(), self._original.shape
         )
-        return seen
+        return visible_mask
 
-    def _basis(self, seen: Bool[np.ndarray, " key"]) -> Float64[np.ndarray, "seen column"]:
+    def _basis(self, visible_keys: Bool[np.ndarray, " key"]) -> Float64[np.ndarray, "seen column"]:
         """Return the basis of [T, 1]'s columns on the visible keys; most queries share it."""
-        name = seen.tobytes()
+        name = visible_keys.tobytes()
         if name not in self._bases:
-            self._bases = {name: column_basis(self._columns[seen], self._width)}
+            self._bases = {name: column_basis(self._columns[visible_keys], self._width)}
         return self._bases[name]
 
 
@@ -229,8 +229,8 @@ def alternatives(
     site.require_head(head)
     batch = model.collate([example])
     (record,) = capture_one(model, example, [site], lambda record: record)
-    found = Search(record, head, settings).run(settings.number)
-    differences = _try_on_model(model, batch, site, head, found)
+    search = Search(record, head, settings).run(settings.number)
+    differences = _try_on_model(model, batch, site, head, search)
     attributes = origin(
         model,
         text,
@@ -245,7 +245,7 @@ def alternatives(
         settings=json.dumps(settings.signature()),
     )
     queries, keys = sides_of(example, kind, model.tokenizer)
-    return Alternatives(_dataset(found, queries["token"], keys["token"], attributes))
+    return Alternatives(_dataset(search, queries["token"], keys["token"], attributes))
 
 
 def _prepare(
@@ -263,21 +263,21 @@ def _prepare(
 
 
 def _try_on_model(
-    model: CapturedModel, batch: Batch, site: AttentionSite, head: int, found: SearchResult
+    model: CapturedModel, batch: Batch, site: AttentionSite, head: int, search: SearchResult
 ) -> dict[str, Any]:
     """Measure the change of the model's outputs: with each alternative, and by rounding alone."""
     name, output = _output(model, batch)
 
     def difference(attention: Map) -> float:
-        given: Replacements = {(site.layer, head): torch.from_numpy(attention)}
-        with attention_replaced(model, given, kind=site.kind):
+        replacements: Replacements = {(site.layer, head): torch.from_numpy(attention)}
+        with attention_replaced(model, replacements, kind=site.kind):
             return float((_output(model, batch)[1] - output).abs().max())
 
     return {
         "output": name,
         "output_size": float(output.abs().max()),
-        "output_difference": [difference(each) for each in found.attention],
-        "rounding": difference(found.original),
+        "output_difference": [difference(each) for each in search.attention],
+        "rounding": difference(search.original),
     }
 
 
@@ -291,24 +291,24 @@ def _output(model: CapturedModel, batch: Batch) -> tuple[str, Tensor]:
 
 
 def _dataset(
-    found: SearchResult, queries: list[str], keys: list[str], attributes: dict[str, Any]
+    search: SearchResult, queries: list[str], keys: list[str], attributes: dict[str, Any]
 ) -> xarray.Dataset:
     differences = np.array(attributes.pop("output_difference"), dtype=np.float64)
-    changes = 0.5 * np.abs(found.attention - found.original).sum(-1)
+    changes = 0.5 * np.abs(search.attention - search.original).sum(-1)
     variables = {
-        "original": (("query", "key"), found.original),
-        "attention": (("alternative", "query", "key"), found.attention),
+        "original": (("query", "key"), search.original),
+        "attention": (("alternative", "query", "key"), search.attention),
         "total_variation": (("alternative", "query"), changes),
         "output_difference": ("alternative", differences),
-        "asked": ("query", found.asked),
-        "exists": ("query", found.exists),
-        "bound": ("query", found.bound),
-        "rank": ("query", found.rank),
-        "rank_with_ones": ("query", found.rank_with_ones),
-        "keys": ("query", found.keys),
+        "asked": ("query", search.asked),
+        "exists": ("query", search.exists),
+        "bound": ("query", search.bound),
+        "rank": ("query", search.rank),
+        "rank_with_ones": ("query", search.rank_with_ones),
+        "keys": ("query", search.keys),
     }
     coordinates = {
-        "alternative": np.arange(len(found.attention)),
+        "alternative": np.arange(len(search.attention)),
         "query": np.arange(len(queries)),
         "key": np.arange(len(keys)),
         "query_token": ("query", queries),

@@ -107,12 +107,12 @@ def explain(
     cell = _cell(model, example, kind, settings, (query, key))
     batch = model.collate([example])
     with model.running(batch.names):
-        found = score_parts(
+        parts = score_parts(
             model, model.inputs(batch), cell.site, (cell.head, cell.query, cell.key)
         )
     return Explanation(
         _dataset(
-            found,
+            parts,
             tokens,
             origin(
                 model,
@@ -185,20 +185,20 @@ def _rows(side: SideParts) -> Iterator[tuple[str, int, int, str, float]]:
 
 
 def _dataset(
-    found: ScoreParts, tokens: list[str], attributes: dict[str, Any], weight: float
+    parts: ScoreParts, tokens: list[str], attributes: dict[str, Any], weight: float
 ) -> xarray.Dataset:
-    rows = [(side, *row) for side in SIDES for row in _rows(getattr(found, side))]
+    rows = [(side, *row) for side in SIDES for row in _rows(getattr(parts, side))]
     side, kind, layer, head, name, part = zip(*rows, strict=True)
-    sites: list[AttentionSite] = [each.site for each in found.key.heads]
+    sites: list[AttentionSite] = [each.site for each in parts.key.heads]
     heads = max((each.heads for each in sites), default=0)
     by_token = np.full((len(SIDES), len(sites), heads, len(tokens)), np.nan)
     for at, which in enumerate(SIDES):
-        for row, each in enumerate(getattr(found, which).heads):
+        for row, each in enumerate(getattr(parts, which).heads):
             size = each.direct.shape
             by_token[at, row, : size[0], : size[1]] = each.direct.numpy()
     dataset = xarray.Dataset(
         {
-            "score": ((), found.value),
+            "score": ((), parts.value),
             "weight": ((), weight),
             "part": ("part_number", list(part)),
             "head_part": (("of", "site", "earlier_head", "token"), by_token),

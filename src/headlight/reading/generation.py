@@ -147,11 +147,11 @@ class _Cache:
     ) -> None:
         """As `headlight.capture.one_text.capture_one`, for the tokens that are new."""
         network: Any = model.transformer
-        given = model.inputs(model.collate([example]))
-        given["input_ids"] = given["input_ids"][:, self._seen :]
+        arguments = model.inputs(model.collate([example]))
+        arguments["input_ids"] = arguments["input_ids"][:, self._seen :]
         with model.capture(sites) as recorder, torch.inference_mode(), model.running():
             recorder.visit, recorder.past, recorder.query_block = visit, self._past, None
-            output = network(**given | {"past_key_values": self._kept, "use_cache": True})
+            output = network(**arguments | {"past_key_values": self._kept, "use_cache": True})
         self._seen = len(example.ids)
         if self._kept.get_seq_length() != self._seen:
             raise UnsupportedModelError(
@@ -217,9 +217,9 @@ def read_speech(  # noqa: PLR0913 - each is a choice of its own
     listener, tokenizer = model.listener, model.require_tokenizer("a transcript is read")
 
     def heard_as(words: str) -> EncodedSpeech:
-        given = Recording(str(audio), Path(audio), words)
+        recording = Recording(str(audio), Path(audio), words)
         (example,) = recordings(
-            [given],
+            [recording],
             tokenizer,
             listener.hearing,
             decoder_start=int(model.decoder_start or 0),
@@ -231,8 +231,8 @@ def read_speech(  # noqa: PLR0913 - each is a choice of its own
     try:
         if text is not None:
             require_text(text, "text")
-        said = _transcript(model, heard_as(".")) if text is None else text
-        example = heard_as(said)
+        transcript = _transcript(model, heard_as(".")) if text is None else text
+        example = heard_as(transcript)
     except CorpusError as problem:
         raise UsageError(str(problem)) from problem
     if chosen == "encoder":
@@ -240,7 +240,7 @@ def read_speech(  # noqa: PLR0913 - each is a choice of its own
     dataset = read_example(
         model,
         example,
-        attributes={"text": said, "pair": "", "command": command or "", "other_kinds": ""},
+        attributes={"text": transcript, "pair": "", "command": command or "", "other_kinds": ""},
         kind=chosen,
         layers=layers,
         heads=heads,
@@ -273,7 +273,7 @@ def _transcript(model: CapturedModel, example: EncodedSpeech) -> str:
     with torch.inference_mode():
         features, _ = model.listener.features([example])
         (ids,) = network.generate(features)
-    heard = str(tokenizer.decode(ids, skip_special_tokens=True)).strip()
-    if not heard:
+    transcript = str(tokenizer.decode(ids, skip_special_tokens=True)).strip()
+    if not transcript:
         raise UsageError("the model recognizes no words in the recording; give the text.")
-    return heard
+    return transcript

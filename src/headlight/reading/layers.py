@@ -54,14 +54,14 @@ def part_of(
     return Part(_chosen("head", heads, most), _chosen("query", queries, tokens))
 
 
-def _chosen(what: str, asked: Sequence[int] | None, there: int) -> list[int]:
-    if asked is None:
-        return list(range(there))
-    chosen = sorted(set(asked))
-    wrong = [number for number in chosen if not 0 <= number < there]
+def _chosen(what: str, numbers: Sequence[int] | None, count: int) -> list[int]:
+    if numbers is None:
+        return list(range(count))
+    chosen = sorted(set(numbers))
+    wrong = [number for number in chosen if not 0 <= number < count]
     if wrong or not chosen:
         which = f"there is no {what} {wrong[0]}" if wrong else f"no {what} is selected"
-        raise UsageError(f"{which}; choose from 0 to {there - 1}, or leave them out for all.")
+        raise UsageError(f"{which}; choose from 0 to {count - 1}, or leave them out for all.")
     return chosen
 
 
@@ -93,16 +93,16 @@ class ReadLayers:
             record = replace(record, attribution=cut)
         scores = Scores(record, self.value_bias, vectors=self._vectors if record.first else None)
         self._vectors = scores.vectors
-        found = self.seen.setdefault(record.site, {})
+        measured = self.seen.setdefault(record.site, {})
         for row in measure_table():
-            known = row.needs is None or getattr(record, row.needs) is not None
-            if known and row.name not in self.left_out:
-                self._keep(found, row, scores)
+            is_available = row.needs is None or getattr(record, row.needs) is not None
+            if is_available and row.name not in self.left_out:
+                self._keep(measured, row, scores)
         if record.ends:
             self._vectors = None
             self.done()
 
-    def _keep(self, found: Measured, row: Measure, scores: Scores) -> None:
+    def _keep(self, measured: Measured, row: Measure, scores: Scores) -> None:
         """Put a measure of these queries where that of the layer is.
 
         What has no queries is the largest of all blocks, which hold ever more keys.
@@ -112,14 +112,14 @@ class ReadLayers:
         score = score[0] if row.pairwise and not row.per_head else score
         for dimension, axis in enumerate(axes):
             score = cuts[axis].of(score, dimension)
-        if row.name not in found:
+        if row.name not in measured:
             # What a query cannot see is 0; a head that a layer lacks is no number.
             empty = 0.0 if "query" in axes else np.nan
             sizes = [cuts[axis].size for axis in axes]
-            found[row.name] = np.full(sizes, empty, dtype=np.float32)
+            measured[row.name] = np.full(sizes, empty, dtype=np.float32)
             if "head" in axes:
-                found[row.name][len(cuts["head"].taken) :] = np.nan
-        target = found[row.name][tuple(cuts[axis].place for axis in axes)]
+                measured[row.name][len(cuts["head"].taken) :] = np.nan
+        target = measured[row.name][tuple(cuts[axis].place for axis in axes)]
         values = score.detach().float().cpu().numpy()
         target[...] = values if "query" in axes else np.fmax(target, values)
 
@@ -205,9 +205,9 @@ def word_map(
         score = word_score(Scores(record), measure, pieces)[0, head]
         return np.asarray(score.cpu().double())
 
-    (found,) = capture_one(model, example, [site], visit)
+    (matrix,) = capture_one(model, example, [site], visit)
     before, after = int(example.words[0] != -1), int(example.words[-1] != -1)
-    return np.pad(found, ((before, after),) * 2)
+    return np.pad(matrix, ((before, after),) * 2)
 
 
 def _measures() -> list[str]:

@@ -87,7 +87,7 @@ def flow(
         UnsupportedModelError: a method cannot be used with this model.
     """
     subject = subject_of(model, text, pair, settings.kind)
-    found = input_maps(
+    maps = input_maps(
         subject.model,
         subject.example,
         settings.methods,
@@ -101,7 +101,7 @@ def flow(
         {
             "share": (
                 ("map", "layer", "query", "key"),
-                np.stack([found[name].numpy() for name in settings.methods]),
+                np.stack([maps[name].numpy() for name in settings.methods]),
             )
         },
         coords={
@@ -161,8 +161,8 @@ class Model(CapturedModel):
         A list of messages, or `headlight.corpora.Chat`, is a chat.  With
         ``audio``, a WAV file, on speech; see `headlight.reading.generation.read_speech`.
         """
-        asked: dict[str, Any] = {"kind": kind, "layers": layers, "heads": heads}
-        asked |= {"queries": queries, "value_bias": value_bias}
+        options: dict[str, Any] = {"kind": kind, "layers": layers, "heads": heads}
+        options |= {"queries": queries, "value_bias": value_bias}
         if audio is not None:
             if pair is not None or attribution or residual:
                 raise UsageError(
@@ -171,10 +171,10 @@ class Model(CapturedModel):
                 )
             if not isinstance(text, str | None):
                 raise UsageError("a transcript is one text; leave the messages out.")
-            return read_speech(self, audio, text, **asked)
+            return read_speech(self, audio, text, **options)
         if text is None:
             raise UsageError("there is nothing to read; give a text, or audio.")
-        return read(self, text, pair, **asked, attribution=attribution, residual=residual)
+        return read(self, text, pair, **options, attribution=attribution, residual=residual)
 
     def explore(
         self,

@@ -139,26 +139,26 @@ def predict(
         )
 
     def score(output: Any) -> Float[Tensor, ""]:
-        found = output.logits[0]
+        logits = output.logits[0]
         if place.index is not None:
-            found = found[place.index if len(found) == len(own) else 0]
-        chosen: Tensor = found[first.number]
-        return chosen if second is None else chosen - found[second.number]
+            logits = logits[place.index if len(logits) == len(own) else 0]
+        chosen: Tensor = logits[first.number]
+        return chosen if second is None else chosen - logits[second.number]
 
     lengths: dict[Side, int] = {"text": len(example.ids)}
     if example.target:
         lengths["target"] = len(example.target)
     with model.running(batch.names), _one_position(model.transformer, place, lengths):
-        found = decompose(model, model.inputs(batch), score, lengths, settings.slope)
+        parts = decompose(model, model.inputs(batch), score, lengths, settings.slope)
     wanted = float(logits[first.number] - (0 if second is None else logits[second.number]))
-    if not abs(found.value - wanted) <= SAME * float(logits.abs().max()):
+    if not abs(parts.value - wanted) <= SAME * float(logits.abs().max()):
         raise UnsupportedModelError(
-            f"{model.name} computes {wanted:.4g} and its linear network {found.value:.4g}, so its "
+            f"{model.name} computes {wanted:.4g} and its linear network {parts.value:.4g}, so its "
             "prediction cannot be taken apart."
         )
     return Prediction(
         _dataset(
-            found,
+            parts,
             _tokens(model, example),
             origin(
                 model,
@@ -218,31 +218,31 @@ def _one_position(network: Any, place: Place, lengths: dict[Side, int]) -> Any:
 
 def _tokens(model: CapturedModel, example: Encoded) -> dict[Side, list[str]]:
     tokenizer: Any = model.tokenizer
-    found: dict[Side, list[str]] = {"text": tokenizer.convert_ids_to_tokens(list(example.ids))}
+    tokens: dict[Side, list[str]] = {"text": tokenizer.convert_ids_to_tokens(list(example.ids))}
     if example.target:
-        found["target"] = tokenizer.convert_ids_to_tokens(list(example.target))
-    return found
+        tokens["target"] = tokenizer.convert_ids_to_tokens(list(example.target))
+    return tokens
 
 
 def _dataset(
-    found: Decomposition, tokens: dict[Side, list[str]], attributes: dict[str, Any]
+    decomposition: Decomposition, tokens: dict[Side, list[str]], attributes: dict[str, Any]
 ) -> xarray.Dataset:
     sides = list(tokens)
     starts = {side: sum(len(tokens[each]) for each in sides[:at]) for at, side in enumerate(sides)}
     count = sum(map(len, tokens.values()))
-    heads = max(len(each.direct) for each in found.heads)
-    shape = (len(found.heads), heads, count)
+    heads = max(len(each.direct) for each in decomposition.heads)
+    shape = (len(decomposition.heads), heads, count)
     direct, total = np.full(shape, np.nan), np.full(shape, np.nan)
-    for row, each in enumerate(found.heads):
+    for row, each in enumerate(decomposition.heads):
         source = "target" if "target" in tokens and each.site.kind == "decoder" else "text"
         start = starts[source]  # type: ignore[index]
         keys = slice(start, start + each.direct.shape[1])
         for values, part in ((direct, each.direct), (total, each.total)):
             values[row, : len(part)] = 0.0
             values[row, : len(part), keys] = part.numpy()
-    parts = found.components
-    by_token = torch.cat([found.token[side] for side in sides]).numpy()
-    by_position = torch.cat([found.position[side] for side in sides]).numpy()
+    parts = decomposition.components
+    by_token = torch.cat([decomposition.token[side] for side in sides]).numpy()
+    by_position = torch.cat([decomposition.position[side] for side in sides]).numpy()
     biases = sum(each.total for each in parts if each.kind == "bias")
     unit = {"units": "logit"}
 
@@ -251,7 +251,7 @@ def _dataset(
 
     return xarray.Dataset(
         {
-            "logit": ((), found.value, said("what is explained")),
+            "logit": ((), decomposition.value, said("what is explained")),
             "token_total": ("token", by_token, said("through all layers, by token")),
             "position_total": ("token", by_position, said("the same, by position")),
             "direct": ("component", [e.direct for e in parts], said("directly, by component")),
@@ -260,12 +260,12 @@ def _dataset(
             "head_total": (("site", "head", "token"), total, said("through later layers, by head")),
             "remainder_direct": (
                 (),
-                found.value - sum(each.direct for each in parts),
+                decomposition.value - sum(each.direct for each in parts),
                 said("the logit without its direct parts"),
             ),
             "remainder_total": (
                 (),
-                found.value - float(by_token.sum() + by_position.sum()) - biases,
+                decomposition.value - float(by_token.sum() + by_position.sum()) - biases,
                 said("the logit without tokens, positions and biases"),
             ),
         },
@@ -282,8 +282,8 @@ def _dataset(
                 "component",
                 ["" if each.site is None else each.site.kind for each in parts],
             ),
-            "layer": ("site", [each.site.layer for each in found.heads]),
-            "kind": ("site", [each.site.kind for each in found.heads]),
+            "layer": ("site", [each.site.layer for each in decomposition.heads]),
+            "kind": ("site", [each.site.kind for each in decomposition.heads]),
             "head": range(heads),
         },
         attrs=attributes,

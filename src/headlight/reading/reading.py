@@ -375,11 +375,11 @@ def _in_corpus(page: Path, survey: str | Path | None, dependency: str | Path | N
         return None
     from headlight.views.reading.lazy import InCorpus
 
-    told = InCorpus(survey=_run(survey), dependency=_run(dependency))
+    in_corpus = InCorpus(survey=_run(survey), dependency=_run(dependency))
     report = None if survey is None else Path(survey) / REPORT
     if report is None or not report.exists():
-        return told
-    return replace(told, report=_address(report, page))
+        return in_corpus
+    return replace(in_corpus, report=_address(report, page))
 
 
 def _address(target: str | Path | None, page: Path) -> str:
@@ -487,7 +487,7 @@ def read_example(  # noqa: PLR0913 - each is a choice of its own
     sites = [site for each in kinds for site in model.sites_of(each, layers)]
     settings = AttributionSettings() if attribution is True else attribution or None
     sides = {each: sides_of(example, each, model.tokenizer) for each in kinds}
-    heads, queries = (None if asked is None else list(asked) for asked in (heads, queries))
+    heads, queries = (None if numbers is None else list(numbers) for numbers in (heads, queries))
     parts = {
         each: part_of(
             [site for site in sites if site.kind == each],
@@ -521,7 +521,7 @@ def read_example(  # noqa: PLR0913 - each is a choice of its own
         layers_read.visit(record)
 
     capture(model, example, sites, visit, query_block=None, residual=residual)
-    said = origin(
+    attributes_of_all = origin(
         model,
         **attributes,
         title="Reading",
@@ -535,7 +535,7 @@ def read_example(  # noqa: PLR0913 - each is a choice of its own
                 {site.layer: read for site, read in layers_read.seen.items() if site.kind == each},
                 parts[each],
                 *sides[each],
-                {**said, "kind": each, "head_dim": _head_dim(sites, each)},
+                {**attributes_of_all, "kind": each, "head_dim": _head_dim(sites, each)},
                 of_text.get(each),
             ),
             each,
@@ -567,13 +567,13 @@ def _contributions(
 
 def _counted(layers: int, progress: Callable[[int, int], None] | None) -> Callable[[], None]:
     """Tells how many layers are done."""
-    done = 0
+    finished = 0
 
     def count() -> None:
-        nonlocal done
-        done += 1
+        nonlocal finished
+        finished += 1
         if progress is not None:
-            progress(done, layers)
+            progress(finished, layers)
 
     return count
 
@@ -595,21 +595,21 @@ def _dataset(
     attributes: dict[str, Any],
     statistics: TextStatistics | None,
 ) -> xarray.Dataset:
-    layers, seen = list(by_layer), list(by_layer.values())
+    layers, measured = list(by_layer), list(by_layer.values())
     variables = {
         row.name: (
             row.axes,
-            np.stack([each[row.name] for each in seen]),
+            np.stack([each[row.name] for each in measured]),
             {"long_name": row.title, "units": row.unit},
         )
         for row in measure_table()
-        if all(row.name in each for each in seen)
+        if all(row.name in each for each in measured)
     }
     numbers, axes = statistics.variables(part.heads) if statistics else ({}, {})
     coordinates: dict[str, Any] = {"layer": layers, "head": part.heads, **axes}
     everything = range(len(keys["token"]))
-    for side, positions, kept in (("query", queries, part.queries), ("key", keys, everything)):
-        coordinates[side] = list(kept)
+    for side, positions, places in (("query", queries, part.queries), ("key", keys, everything)):
+        coordinates[side] = list(places)
         for name, values in positions.items():
-            coordinates[f"{side}_{name}"] = (side, [values[at] for at in kept])
+            coordinates[f"{side}_{name}"] = (side, [values[at] for at in places])
     return xarray.Dataset(variables | numbers, coords=coordinates, attrs=attributes)

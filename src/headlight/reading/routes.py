@@ -94,13 +94,13 @@ def answers(name: str) -> Callable[[Callable[..., T]], Callable[..., T]]:
             command: str | None = None,
             **choices: Any,
         ) -> T:
-            known = question.settings.hints()
+            names = question.settings.hints()
             for choice in choices:
-                if choice not in known:
-                    raise UnknownNameError(f"setting of {name}", choice, known)
+                if choice not in names:
+                    raise UnknownNameError(f"setting of {name}", choice, names)
             if settings is None:
-                given = {choice: plain(value) for choice, value in choices.items()}
-                settings = question.settings.from_mapping(given)
+                plain_choices = {choice: plain(value) for choice, value in choices.items()}
+                settings = question.settings.from_mapping(plain_choices)
             return answer(model, text, pair, settings, command=command)
 
         before, _, after = (answer.__doc__ or "").partition("Raises:")
@@ -148,8 +148,8 @@ def origin(model: CapturedModel, text: Readable, pair: str | None, **own: Any) -
     text = as_read(text)
     chat = {CHAT: text.as_json()} if isinstance(text, Chat) else {}
     written = as_written(model, text)
-    said = {"text": written, "pair": pair or "", **chat, **own, **model.origin}
-    return said | {"pieces": piece_style(model.require_tokenizer("texts are read")), **stamp()}
+    about = {"text": written, "pair": pair or "", **chat, **own, **model.origin}
+    return about | {"pieces": piece_style(model.require_tokenizer("texts are read")), **stamp()}
 
 
 def as_written(model: CapturedModel, text: Readable) -> str:
@@ -227,23 +227,23 @@ class Routes(TextResult):
             f"layers, {sizes['query']} tokens, {sizes['part']} parts of heads>"
         )
 
-    def save(self, path: str | Path, **shown: Any) -> Path:
+    def save(self, path: str | Path, **style: Any) -> Path:
         """Write the routes; the suffix says how: ``.html``, ``.json``, ``.svg`` or ``.nc``.
 
         Args:
             path: of the file.
-            shown: for a picture, other values of ``token``, ``layer`` and ``least`` than the routes
+            style: for a picture, other values of ``token``, ``layer`` and ``least`` than the routes
                 were asked with; see `headlight.catalogue.questions.RouteSettings`.
 
         Raises:
             UsageError: another suffix, or no such token or layer.
             ResultError: the file cannot be written.
         """
-        if shown:
+        if style:
             about = self.dataset.attrs
             settings = RouteSettings(
                 **{"token": about["token"], "layer": about["layer"], "least": about["least_shown"]}
-                | shown
+                | style
             )
             return Routes(self.dataset.assign_attrs(_shown(self.dataset, settings))).save(path)
         makers: dict[str, Callable[[], str]] = {
@@ -294,9 +294,9 @@ def routes(
     Source: Ferrando and Voita (2024), with the distance of Ferrando et al. (2022).
     """
     subject = subject_of(model, text, pair, settings.kind)
-    seen = _Layers(subject.sites, LEAST)
-    with seen.watching(subject.model):
-        capture_one(subject.model, subject.example, subject.sites, seen.visit, residual=True)
+    layers = _Layers(subject.sites, LEAST)
+    with layers.watching(subject.model):
+        capture_one(subject.model, subject.example, subject.sites, layers.visit, residual=True)
     attributes = origin(
         subject.model,
         text,
@@ -307,7 +307,7 @@ def routes(
         kind=subject.kind,
         least=LEAST,
     )
-    dataset = _dataset(subject, seen, attributes)
+    dataset = _dataset(subject, layers, attributes)
     return Routes(dataset.assign_attrs(_shown(dataset, settings)))
 
 
@@ -338,11 +338,11 @@ class _Layers:
     @contextmanager
     def watching(self, model: CapturedModel) -> Iterator[None]:
         """Within the block, sums behind feed-forward layers are looked at as well."""
-        found = [
+        sites = [
             followed(model.residuals[site]) for site in model.sites if site.layer in self.layers
         ]
-        places = {each.feed_forward.sum for each in found if each.feed_forward}
-        places |= {each.residual for each in found if each.parallel}
+        places = {each.feed_forward.sum for each in sites if each.feed_forward}
+        places |= {each.residual for each in sites if each.parallel}
         with hooked(
             place.watch(partial(self._sum, place)) for place in places if place is not None
         ):
@@ -354,16 +354,16 @@ class _Layers:
         assert residual is not None  # noqa: S101 - the capture was asked for it
         layer = len(self.sums)
         missed = attention_parts(record, residual)
-        of_heads, kept, bias = (each.cpu().double().numpy() for each in missed)
-        whole = np.maximum(of_heads.sum((0, 2)) + kept + bias, np.finfo(np.float64).tiny)
-        of_heads, kept, bias = of_heads / whole[:, None], kept / whole, bias / whole
+        of_heads, own, bias = (each.cpu().double().numpy() for each in missed)
+        whole = np.maximum(of_heads.sum((0, 2)) + own + bias, np.finfo(np.float64).tiny)
+        of_heads, own, bias = of_heads / whole[:, None], own / whole, bias / whole
         large = of_heads >= self._least
         head, query, key = np.nonzero(large)
         rows = (np.full(len(head), layer), head, query, key, of_heads[large])
         self.parts.append(np.stack(rows, axis=1).astype(np.float64))
         rest = np.where(large, 0, of_heads).sum(0)
-        forward = np.full(len(kept), np.nan)
-        self.sums.append({"residual": kept, "bias": bias, "rest": rest, "forward": forward})
+        forward = np.full(len(own), np.nan)
+        self.sums.append({"residual": own, "bias": bias, "rest": rest, "forward": forward})
         self._await(layer, residual)
 
     def _await(self, layer: int, residual: Residual) -> None:
@@ -397,8 +397,8 @@ def attention_parts(
     """
     parts = BlockSum.of(record, residual)
     of_heads = missed_without_heads(parts.total, parts.weight, parts.vectors)
-    kept = missed_without(parts.total, parts.given)
-    return of_heads, kept, missed_without(parts.total, parts.bias)
+    residual_missed = missed_without(parts.total, parts.given)
+    return of_heads, residual_missed, missed_without(parts.total, parts.bias)
 
 
 def forward_share(
@@ -415,17 +415,20 @@ def forward_share(
     behind = site.feed_forward.norm if site.feed_forward and site.norm is not None else None
     if behind is not None:
         total, entered, added = map(behind.linear, (total, entered, added))
-    missed, kept = missed_without(total, added), missed_without(total, entered)
-    return missed / (missed + kept).clamp_min(torch.finfo(missed.dtype).tiny)
+    missed, residual_missed = missed_without(total, added), missed_without(total, entered)
+    return missed / (missed + residual_missed).clamp_min(torch.finfo(missed.dtype).tiny)
 
 
-def _dataset(subject: Subject, seen: _Layers, attributes: dict[str, Any]) -> xarray.Dataset:
-    parts = np.concatenate(seen.parts)
+def _dataset(subject: Subject, layers: _Layers, attributes: dict[str, Any]) -> xarray.Dataset:
+    parts = np.concatenate(layers.parts)
     variables: dict[str, Any] = {
-        name: (("layer", "query"), np.stack([each[name] for each in seen.sums]))
+        name: (("layer", "query"), np.stack([each[name] for each in layers.sums]))
         for name in ("residual", "bias", "forward")
     }
-    variables["rest"] = (("layer", "query", "key"), np.stack([each["rest"] for each in seen.sums]))
+    variables["rest"] = (
+        ("layer", "query", "key"),
+        np.stack([each["rest"] for each in layers.sums]),
+    )
     for place, name in enumerate(("part_layer", "part_head", "part_query", "part_key")):
         variables[name] = ("part", parts[:, place].astype(np.int64))
     variables["share"] = ("part", parts[:, 4])
@@ -433,7 +436,7 @@ def _dataset(subject: Subject, seen: _Layers, attributes: dict[str, Any]) -> xar
     dataset = xarray.Dataset(
         variables,
         coords={
-            "layer": seen.layers,
+            "layer": layers.layers,
             "query": range(len(tokens["token"])),
             "key": range(len(tokens["token"])),
             "query_token": ("query", tokens["token"]),

@@ -82,8 +82,8 @@ class WhatIf:
         order = np.argsort(-np.nan_to_num(values), axis=None, kind="stable")[:number]
         places = zip(*np.unravel_index(order, values.shape), strict=True)
         layers = self.dataset["layer"].values
-        found = [(int(layers[row]), int(head), float(values[row, head])) for row, head in places]
-        return [each for each in found if each[2] > 0]
+        moves = [(int(layers[row]), int(head), float(values[row, head])) for row, head in places]
+        return [each for each in moves if each[2] > 0]
 
     def as_json(self) -> dict[str, Any]:
         """Return the numbers for a page."""
@@ -152,7 +152,7 @@ def what_if(
         MissingHeadError: the model has no head, and so predicts nothing.
         UsageError: no tokenizer, an empty or too long text, or an edit does not fit model or text.
     """
-    given = [edits] if isinstance(edits, Edit) else list(edits)
+    changes = [edits] if isinstance(edits, Edit) else list(edits)
     text = as_read(text, predicts=True)
     model, example = one_text(
         model, text, pair, kind, purpose="predictions need text", predicts=True
@@ -165,8 +165,10 @@ def what_if(
     def keep(record: LayerRecord) -> None:
         weight = record.weight[0]
         own[record.site.layer] = weight
-        seen = torch.ones_like(weight[0], dtype=torch.bool)
-        visible[record.site.layer] = seen if record.visible is None else seen & record.visible[0]
+        usable = torch.ones_like(weight[0], dtype=torch.bool)
+        visible[record.site.layer] = (
+            usable if record.visible is None else usable & record.visible[0]
+        )
 
     sites = model.sites_of(chosen)
     before = _run(predictor, sites, keep)
@@ -178,9 +180,9 @@ def what_if(
         layer = record.site.layer
         moved[layer] = total_variation(record.weight[0], own.pop(layer)).mean(-1).cpu().numpy()
 
-    with attention_replaced(model, replacements(context, given), kind=chosen):
+    with attention_replaced(model, replacements(context, changes), kind=chosen):
         after = _run(predictor, sites, compare)
-    for edit in given:
+    for edit in changes:
         moved[edit.layer][slice(None) if edit.head is None else edit.head] = np.nan
     return WhatIf(_dataset(predictor, before, after, moved, top))
 
@@ -202,15 +204,15 @@ def _dataset(
     change = np.full((len(moved), heads), np.nan)
     for row, layer in enumerate(sorted(moved)):
         change[row, : len(moved[layer])] = moved[layer]
-    found: dict[str, Any] = {
+    variables: dict[str, Any] = {
         "kl": ("output", kullback_leibler_of_logarithms(before, after).numpy()),
         "attention_change": (("layer", "head"), change),
     }
     for name, each in (("before", before), ("after", after)):
         shares, choices = each.exp().topk(min(top, each.shape[-1]), -1)
         names = [predictor.names(row) for row in choices.tolist()]
-        found[name] = (("output", "rank"), shares.numpy())
-        found[f"{name}_choice"] = (("output", "rank"), np.array(names))
+        variables[name] = (("output", "rank"), shares.numpy())
+        variables[f"{name}_choice"] = (("output", "rank"), np.array(names))
     coordinates = {
         "layer": sorted(moved),
         "head": range(heads),
@@ -218,7 +220,7 @@ def _dataset(
     }
     style = piece_style(predictor.model.require_tokenizer("texts are read"))
     of_words = {"pieces": style, "choice_pieces": style if predictor.chooses_pieces else ""}
-    return xarray.Dataset(found, coords=coordinates, attrs=of_words)
+    return xarray.Dataset(variables, coords=coordinates, attrs=of_words)
 
 
 TOKENS_AT_ONCE = 512

@@ -133,19 +133,19 @@ class Edit(Settings):
             raise UsageError("an alternative is one of a head; name the head.")
 
 
-def edits_of(given: object) -> tuple[Edit, ...]:
+def edits_of(value: object) -> tuple[Edit, ...]:
     """Edits that came as JSON, from nobody who can be trusted.
 
     Args:
-        given: a list of objects with the fields of `Edit`.
+        value: a list of objects with the fields of `Edit`.
 
     Raises:
         UsageError: it is none, there are too many, or something in it is not as it should be.
         UnknownNameError: a field or a change is unknown.
     """
-    if not isinstance(given, list) or not 1 <= len(given) <= MOST:
+    if not isinstance(value, list) or not 1 <= len(value) <= MOST:
         raise UsageError(f"edits are a list of 1 to {MOST} objects; give such a list.")
-    for each in given:
+    for each in value:
         if not isinstance(each, Mapping) or type(each.get("layer")) is not int:
             raise UsageError("an edit is an object with a layer, which is a number from 0; add it.")
         weights = each.get("weights")
@@ -153,11 +153,11 @@ def edits_of(given: object) -> tuple[Edit, ...]:
             raise UsageError(
                 "weights are a list of numbers from 0 to 1, one for each key; give it."
             )
-    return tuple(Edit.from_mapping(each) for each in given)
+    return tuple(Edit.from_mapping(each) for each in value)
 
 
-def _all_numbers(given: object) -> bool:
-    return isinstance(given, list) and all(type(each) in (int, float) for each in given)
+def _all_numbers(value: object) -> bool:
+    return isinstance(value, list) and all(type(each) in (int, float) for each in value)
 
 
 Map = Float[Tensor, "query key"]
@@ -250,15 +250,15 @@ def _typed(weights: Sequence[float], visible: VisibleKeys, query: int) -> Map:
         raise UsageError(
             f"weight is given to a key that query {query} cannot see; leave such keys at 0."
         )
-    found = torch.full(visible.shape, torch.nan, dtype=torch.float64, device=visible.device)
-    found[query] = row / row.sum()
-    return found
+    rows = torch.full(visible.shape, torch.nan, dtype=torch.float64, device=visible.device)
+    rows[query] = row / row.sum()
+    return rows
 
 
 def _alternative(context: EditContext, edit: Edit) -> Map:
     """Shares of other attention of the same output."""
     assert edit.head is not None  # noqa: S101 - the edit was checked
-    found = alternatives(
+    search = alternatives(
         context.model,
         context.text,
         context.pair,
@@ -269,12 +269,12 @@ def _alternative(context: EditContext, edit: Edit) -> Map:
             queries=None if edit.query is None else (edit.query,),
         ),
     )
-    if not found.attention.sizes["alternative"]:
+    if not search.attention.sizes["alternative"]:
         raise UsageError(
             f"no other attention of {head_name(edit.layer, edit.head)} gives the same output on "
             "this text; choose a longer text, or another change."
         )
-    rows = torch.from_numpy(found.attention.values[0]).double()
+    rows = torch.from_numpy(search.attention.values[0]).double()
     return rows / rows.sum(-1, keepdim=True)
 
 

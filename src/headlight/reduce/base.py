@@ -101,10 +101,10 @@ class Accumulator(ABC):
     @classmethod
     def from_arrays(cls, settings: Mapping[str, Any], arrays: Mapping[str, Array]) -> Any:
         """The accumulator that has these settings and this state."""
-        made = cls(**settings)
+        accumulator = cls(**settings)
         for field in cls.fields:
-            setattr(made, field, np.array(arrays[field], dtype=np.float64))
-        return made
+            setattr(accumulator, field, np.array(arrays[field], dtype=np.float64))
+        return accumulator
 
     def __repr__(self) -> str:
         inside = ", ".join(f"{name}={value!r}" for name, value in self.settings().items())
@@ -174,10 +174,10 @@ class Pearson(Accumulator):
             raise ValueError(f"pairs are needed, not {len(one)} and {len(two)} observations")
         if not len(one):
             return
-        seen = ~np.isnan(one + two)
-        count = np.add.reduce(seen, axis=0, dtype=np.float64)
-        one_mean, one = _centred(one, seen, count)
-        two_mean, two = _centred(two, seen, count)
+        observed = ~np.isnan(one + two)
+        count = np.add.reduce(observed, axis=0, dtype=np.float64)
+        one_mean, one = _centred(one, observed, count)
+        two_mean, two = _centred(two, observed, count)
         squares = np.add.reduce(one * one, axis=0), np.add.reduce(two * two, axis=0)
         self.absorb(count, one_mean, two_mean, *squares, np.add.reduce(one * two, axis=0))
 
@@ -228,10 +228,10 @@ class Pearson(Accumulator):
         return {"count": self.count.copy(), "correlation": np.asarray(np.clip(correlation, -1, 1))}
 
 
-def _centred(rows: Rows, seen: Array, count: Entry) -> tuple[Entry, Rows]:
+def _centred(rows: Rows, observed: Array, count: Entry) -> tuple[Entry, Rows]:
     """The mean of what was seen, and the deviations from it, 0 where nothing was."""
-    mean = np.add.reduce(np.where(seen, rows, 0.0), axis=0) / np.maximum(count, 1.0)
-    return mean, np.where(seen, rows - mean, 0.0)
+    mean = np.add.reduce(np.where(observed, rows, 0.0), axis=0) / np.maximum(count, 1.0)
+    return mean, np.where(observed, rows - mean, 0.0)
 
 
 def _spread(squares: Array, mean: Array, count: Array) -> Any:
@@ -257,9 +257,9 @@ class Ratio(Pearson):
         """`ratio`, `error`, its standard error, NaN of fewer than two pairs, and their `count`."""
         whole = np.where((self.count > 0) & (self.second_mean != 0), self.second_mean, np.nan)
         ratio = self.first_mean / whole
-        left = self.first_squares - 2 * ratio * self.products + ratio**2 * self.second_squares
+        residual = self.first_squares - 2 * ratio * self.products + ratio**2 * self.second_squares
         pairs = self.count * np.where(self.count > 1, self.count - 1, np.nan)
-        error = np.sqrt(np.maximum(left, 0) / pairs) / np.abs(whole)
+        error = np.sqrt(np.maximum(residual, 0) / pairs) / np.abs(whole)
         return {
             "ratio": np.asarray(ratio),
             "error": np.asarray(error),
@@ -334,16 +334,16 @@ class Moments(Accumulator):
 
     def compute(self) -> dict[str, Array]:
         """`count`, `mean`, `variance` and its root `std` (see `ddof`), `minimum`, `maximum`."""
-        seen = self.count > 0
+        observed = self.count > 0
         freedom = self.count - self.ddof
-        variance = self.squares / np.where(seen & (freedom > 0), freedom, np.nan)
+        variance = self.squares / np.where(observed & (freedom > 0), freedom, np.nan)
         return {
             "count": self.count.copy(),
-            "mean": np.where(seen, self.mean, np.nan),
+            "mean": np.where(observed, self.mean, np.nan),
             "variance": np.asarray(variance),
             "std": np.asarray(np.sqrt(variance)),
-            "minimum": np.where(seen, self.minimum, np.nan),
-            "maximum": np.where(seen, self.maximum, np.nan),
+            "minimum": np.where(observed, self.minimum, np.nan),
+            "maximum": np.where(observed, self.maximum, np.nan),
         }
 
 
@@ -354,10 +354,10 @@ def _deviations(rows: Rows) -> tuple[Entry, Entry, Entry]:
         mean = total / len(rows)
         deviation = rows - mean
         return len(rows), mean, np.add.reduce(deviation * deviation, axis=0)
-    seen = ~np.isnan(rows)
-    count = np.add.reduce(seen, axis=0, dtype=np.float64)
-    mean = np.add.reduce(np.where(seen, rows, 0.0), axis=0) / np.maximum(count, 1.0)
-    deviation = np.where(seen, rows - mean, 0.0)
+    observed = ~np.isnan(rows)
+    count = np.add.reduce(observed, axis=0, dtype=np.float64)
+    mean = np.add.reduce(np.where(observed, rows, 0.0), axis=0) / np.maximum(count, 1.0)
+    deviation = np.where(observed, rows - mean, 0.0)
     return count, mean, np.add.reduce(deviation * deviation, axis=0)
 
 

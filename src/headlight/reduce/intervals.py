@@ -17,8 +17,8 @@ def share(
     part: Float64[np.ndarray, "*cell"], whole: Float64[np.ndarray, "..."]
 ) -> Float64[np.ndarray, "*cell"]:
     """Return the share of a part in the whole; NaN where there is no whole."""
-    found: np.ndarray = part / np.where(whole > 0, whole, np.nan)
-    return found
+    share_of_whole: np.ndarray = part / np.where(whole > 0, whole, np.nan)
+    return share_of_whole
 
 
 @dataclass(frozen=True, slots=True)
@@ -40,10 +40,10 @@ class MeanInterval:
 
 def mean_interval(values: ArrayLike) -> MeanInterval:
     """Return the interval of independent values, such as one number of each seed; NaN of none."""
-    found = np.asarray(values, dtype=np.float64)
-    if len(found) < 2:
-        return MeanInterval(float(found.mean()) if len(found) else np.nan, np.nan)
-    return moments_interval(float(found.mean()), float(found.std()), len(found), least=1)
+    sample = np.asarray(values, dtype=np.float64)
+    if len(sample) < 2:
+        return MeanInterval(float(sample.mean()) if len(sample) else np.nan, np.nan)
+    return moments_interval(float(sample.mean()), float(sample.std()), len(sample), least=1)
 
 
 def student(
@@ -88,8 +88,8 @@ def deviations(
     total = whole.sum(0)
     share = whole / np.where(total != 0, total, np.nan)
     alike = (share**2).sum(0)
-    left = np.where(alike < 1, 1 - alike, np.nan)
-    moved = np.where(share == 0, 0, (1 - share) * (without - value)) / np.sqrt(left)
+    remaining = np.where(alike < 1, 1 - alike, np.nan)
+    moved = np.where(share == 0, 0, (1 - share) * (without - value)) / np.sqrt(remaining)
     return np.asarray(moved), np.asarray(1 / alike - 1)
 
 
@@ -138,13 +138,13 @@ def median_interval(values: ArrayLike) -> tuple[float, float, float]:
     """
     from scipy.special import bdtr
 
-    found = np.sort(np.asarray(values, dtype=np.float64))
-    count = len(found)
-    if not count or np.isnan(found).any():
+    ordered = np.sort(np.asarray(values, dtype=np.float64))
+    count = len(ordered)
+    if not count or np.isnan(ordered).any():
         return np.nan, np.nan, np.nan
     below = int((bdtr(np.arange(count // 2), count, 0.5) <= TAILS[0]).sum())
-    ends = (found[below - 1], found[count - below]) if below else (np.nan, np.nan)
-    return float(np.median(found)), float(ends[0]), float(ends[1])
+    ends = (ordered[below - 1], ordered[count - below]) if below else (np.nan, np.nan)
+    return float(np.median(ordered)), float(ends[0]), float(ends[1])
 
 
 def correlation_interval(rho: float, count: int) -> tuple[float, float]:

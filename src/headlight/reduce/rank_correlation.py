@@ -90,9 +90,9 @@ class RankCorrelation(Accumulator):
         if any(np.fmin.reduce(each, axis=None, initial=0) < 0 for each in (first, second)):
             raise ValueError("numbers from 0 are needed, not negative ones")
         codes = _codes(first)
-        kept = (entry >= 0) & ~np.isnan(second) & (codes != MISSING).any(axis=1)
+        used = (entry >= 0) & ~np.isnan(second) & (codes != MISSING).any(axis=1)
         keys = np.abs(second).view(np.int32).astype(np.int64)  # -0.0 is 0.0
-        columns = np.flatnonzero(kept)
+        columns = np.flatnonzero(used)
         columns = columns[np.lexsort((keys[columns], entry[columns]))]
         entries, begins = np.unique(entry[columns], return_index=True)
         for place, chosen in zip(entries, np.split(columns, begins[1:]), strict=False):
@@ -101,13 +101,15 @@ class RankCorrelation(Accumulator):
     def pooled(self, axis: int | Sequence[int]) -> "RankCorrelation":
         """Return the pairs with the entries along these axes taken together, ranked as one."""
         gone = {int(each) % len(self.shape) for each in np.atleast_1d(axis)}
-        kept = [each for each in range(len(self.shape)) if each not in gone]
-        places = np.arange(len(self._tables)).reshape(self.shape).transpose([*kept, *sorted(gone)])
-        made = RankCorrelation([self.shape[each] for each in kept])
-        for table, group in zip(made._tables, places.reshape(len(made._tables), -1), strict=True):
+        rest = [each for each in range(len(self.shape)) if each not in gone]
+        places = np.arange(len(self._tables)).reshape(self.shape).transpose([*rest, *sorted(gone)])
+        result = RankCorrelation([self.shape[each] for each in rest])
+        for table, group in zip(
+            result._tables, places.reshape(len(result._tables), -1), strict=True
+        ):
             for each in group:
                 table.absorb(self._tables[each], most=len(group) * ROWS)
-        return made
+        return result
 
     def compute(self) -> dict[str, Array]:
         """Return `count` of pairs and `correlation`, -1 to 1, each of ``shape``.
@@ -141,15 +143,15 @@ class RankCorrelation(Accumulator):
         cls, settings: Mapping[str, Any], arrays: Mapping[str, Array]
     ) -> "RankCorrelation":
         """Return the accumulator that has these settings and this state."""
-        made = cls(**settings)
+        accumulator = cls(**settings)
         keys, cells = 0, 0
-        for table, about in zip(made._tables, arrays["tables"].tolist(), strict=True):
+        for table, about in zip(accumulator._tables, arrays["tables"].tolist(), strict=True):
             table.level, table.first_level, table.start, rows, columns = about
             table.keys = arrays["keys"][keys : keys + rows].copy()
             counts = arrays["cells"][cells : cells + rows * columns]
             table.cells = counts.reshape(rows, columns).copy()
             keys, cells = keys + rows, cells + rows * columns
-        return made
+        return accumulator
 
 
 class _Table:
@@ -174,10 +176,10 @@ class _Table:
         rows, level = _merged(np.unique(keys >> self.level), self.level, ROWS)
         bins += np.searchsorted(rows, keys >> level)[:, None] * (width + 1)
         counts = np.bincount(bins.ravel(), minlength=len(rows) * (width + 1))
-        made = _Table()
-        made.level, made.first_level, made.start, made.keys = level, first_level, begin, rows
-        made.cells = counts.reshape(len(rows), -1)[:, :width]
-        self.absorb(made)
+        table = _Table()
+        table.level, table.first_level, table.start, table.keys = level, first_level, begin, rows
+        table.cells = counts.reshape(len(rows), -1)[:, :width]
+        self.absorb(table)
 
     def absorb(self, other: "_Table", most: int = ROWS) -> None:
         """Add the counts of another table, in as many rows at most."""

@@ -126,10 +126,10 @@ class Sample(Accumulator):
     @classmethod
     def from_arrays(cls, settings: Mapping[str, Any], arrays: Mapping[str, Array]) -> "Sample":
         """The accumulator that has these settings and this state."""
-        made = cls(**settings)
+        sample = cls(**settings)
         for field in cls.fields:
-            setattr(made, field, np.array(arrays[field], dtype=getattr(made, field).dtype))
-        return made
+            setattr(sample, field, np.array(arrays[field], dtype=getattr(sample, field).dtype))
+        return sample
 
     def _absorb(self, other: "Sample") -> None:
         self.seen += other.seen
@@ -148,8 +148,8 @@ class Sample(Accumulator):
         order = np.lexsort((keys, group))
         group = group[order]
         rank = np.arange(len(group)) - np.searchsorted(group, group)
-        kept = order[rank < self.size]
-        self.keys, self.rows, self.group = keys[kept], rows[kept], group[rank < self.size]
+        lowest = order[rank < self.size]
+        self.keys, self.rows, self.group = keys[lowest], rows[lowest], group[rank < self.size]
 
 
 UNIT = 2.0**-26
@@ -201,14 +201,14 @@ class KeyedSums(Accumulator):
         keys, rows = rows_of(keys, ()), rows_of(rows, self.shape)
         if len(keys) != len(rows):
             raise ValueError(f"{len(keys)} keys do not fit {len(rows)} observations")
-        known, place = np.unique(keys, return_inverse=True)
+        distinct, place = np.unique(keys, return_inverse=True)
         counted = np.nan_to_num(np.rint(rows / UNIT))
-        if len(known) < len(keys):
-            sums = np.zeros((len(known), *self.shape))
+        if len(distinct) < len(keys):
+            sums = np.zeros((len(distinct), *self.shape))
             np.add.at(sums, place, counted)
         else:
             sums = counted[np.argsort(place)]
-        self._add(known, sums, np.asarray(counted.sum(0)))
+        self._add(distinct, sums, np.asarray(counted.sum(0)))
 
     def compute(self) -> dict[str, Array]:
         """`key`, rising, `sum` of each, ``[key, *shape]``, and `whole`, that of all keys."""
@@ -230,8 +230,8 @@ class KeyedSums(Accumulator):
             self.sums = np.zeros((len(joined), *self.shape))
             self.sums[np.isin(joined, self.keys)] = before
             self.keys = joined
-        kept = np.isin(keys, joined)
-        self.sums[np.searchsorted(joined, keys[kept])] += sums[kept]
+        is_known = np.isin(keys, joined)
+        self.sums[np.searchsorted(joined, keys[is_known])] += sums[is_known]
 
 
 class Strongest(Accumulator):

@@ -45,9 +45,9 @@ class Slots(Accumulator):
     def of(cls, units: Array, parts: Array, wholes: Array | None = None) -> "Slots":
         """Return the sums of observations that are at hand; see `update`."""
         rows = np.ones(np.shape(parts)) if wholes is None else wholes
-        made = cls(np.shape(parts)[1:], np.shape(rows)[1:])
-        made.update(units, parts, rows)
-        return made
+        slots = cls(np.shape(parts)[1:], np.shape(rows)[1:])
+        slots.update(units, parts, rows)
+        return slots
 
     @property
     def level(self) -> int:
@@ -79,8 +79,8 @@ class Slots(Accumulator):
             raise ValueError("a part is missing, and its whole is that of others as well")
         self._coarsen(int(numbers.max(initial=-1)) + 1)
         for sums, rows in ((self.parts, part), (self.wholes, whole)):
-            seen = np.where(missing, 0.0, rows) if missing.any() else rows
-            for slot, row in zip(numbers >> self.level, seen, strict=True):
+            finite_rows = np.where(missing, 0.0, rows) if missing.any() else rows
+            for slot, row in zip(numbers >> self.level, finite_rows, strict=True):
                 sums[slot] += row
 
     def _absorb(self, other: "Slots") -> None:
@@ -196,7 +196,7 @@ def _falls(edges: Array) -> bool:
 
 
 PLAIN: Mapping[str, type[Accumulator]] = {
-    made.kind: made for made in (Count, Moments, Histogram, Pearson)
+    accumulator.kind: accumulator for accumulator in (Count, Moments, Histogram, Pearson)
 }
 """The accumulators that can be grouped, by the name that files know them by."""
 
@@ -272,11 +272,11 @@ class Grouped(Accumulator):
     @classmethod
     def from_arrays(cls, settings: Mapping[str, Any], arrays: Mapping[str, Array]) -> "Grouped":
         """The accumulator that has these settings and this state."""
-        made = cls(**settings)
+        grouped = cls(**settings)
         for row, key in enumerate(arrays["key"].tolist()):
-            state = {field: np.asarray(arrays[field][row]) for field in made.of.fields}
-            made.groups[key] = made.of.from_arrays(made.of.settings(), state)
-        return made
+            state = {field: np.asarray(arrays[field][row]) for field in grouped.of.fields}
+            grouped.groups[key] = grouped.of.from_arrays(grouped.of.settings(), state)
+        return grouped
 
 
 def _described(description: Mapping[str, Any]) -> Any:

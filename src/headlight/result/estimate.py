@@ -130,8 +130,8 @@ class Estimate:
         if np.isnan(self.value):
             return "not measured"
         low, high = map(float, self.interval())
-        known = np.isfinite(low + high) and low != high
-        ends = f" ({low:{form}} to {high:{form}})" if known else ""
+        has_ends = np.isfinite(low + high) and low != high
+        ends = f" ({low:{form}} to {high:{form}})" if has_ends else ""
         return f"{float(self.value):{form}}{ends}".replace("-", "\u2212")
 
     @property
@@ -150,8 +150,8 @@ class Estimate:
         counted = self.filled if self.differing is None else self.differing
         unbounded = np.isin(self.scale, ("positive", "signed"))
         fewest = np.where(unbounded, FEWEST_UNBOUNDED, FEWEST_SLOTS)
-        known = (counted >= fewest) & (self.freedom >= FEWEST_FREEDOM)
-        return np.where(known, np.sqrt(np.nansum(self.moved**2, axis=0)), np.nan)
+        is_known = (counted >= fewest) & (self.freedom >= FEWEST_FREEDOM)
+        return np.where(is_known, np.sqrt(np.nansum(self.moved**2, axis=0)), np.nan)
 
     @property
     def known(self) -> bool:
@@ -203,8 +203,8 @@ class Estimate:
         if self.ends is None:
             ends = self._interval(np.where(np.isfinite(self.freedom), self.critical(), np.nan))
         else:
-            seen = int(np.isfinite(self.value).sum())
-            ends = chosen_ends(self.value, *self.ends, candidates=seen, units=units)
+            observed_count = int(np.isfinite(self.value).sum())
+            ends = chosen_ends(self.value, *self.ends, candidates=observed_count, units=units)
         return Estimate.with_ends(self.value, *ends)
 
     def _interval(self, t: Array) -> tuple[Array, Array]:
@@ -258,12 +258,12 @@ class Estimate:
         axes = tuple(range(self.value.ndim)) if axis is None else np.atleast_1d(axis)
         axes = tuple(int(each) % max(self.value.ndim, 1) for each in axes)
         inner = tuple(each + 1 for each in axes)
-        seen = np.isfinite(self.value)
-        moved = np.where(seen & np.isfinite(self.moved), self.moved, 0).sum(inner)
-        count = np.maximum(seen.sum(axes), 1)
-        filled = (seen & np.isfinite(self.moved)).any(inner)
-        weights = np.where(seen, np.nan_to_num(self.weights), 0).sum(inner) / count
-        freedom = np.where(seen, self.freedom, np.inf).min(axes, initial=np.inf)
+        observed = np.isfinite(self.value)
+        moved = np.where(observed & np.isfinite(self.moved), self.moved, 0).sum(inner)
+        count = np.maximum(observed.sum(axes), 1)
+        filled = (observed & np.isfinite(self.moved)).any(inner)
+        weights = np.where(observed, np.nan_to_num(self.weights), 0).sum(inner) / count
+        freedom = np.where(observed, self.freedom, np.inf).min(axes, initial=np.inf)
         return Estimate(
             average(self.value, axes),
             np.where(filled, moved / count, np.nan),
@@ -274,7 +274,7 @@ class Estimate:
             np.asarray(np.where(np.isfinite(freedom), freedom, np.nan)),
             None,
             None if self.differing is None else
-            np.asarray(np.where(seen, self.differing, 0).max(axes)),
+            np.asarray(np.where(observed, self.differing, 0).max(axes)),
         )  # fmt: skip
 
     def minus(self, other: "Estimate", *, paired: bool = True) -> "Estimate":
@@ -407,8 +407,8 @@ class Estimate:
         """Return what the largest |t| of all these numbers stays below in 95% of corpora."""
         with np.errstate(all="ignore"):
             unit = np.nan_to_num(self.moved / self.error).reshape(len(self.moved), -1)
-        known = np.isfinite(self.error).ravel() & (self.error.ravel() > 0)
-        return largest_t(unit[:, known], two_sided=two_sided)
+        has_error = np.isfinite(self.error).ravel() & (self.error.ravel() > 0)
+        return largest_t(unit[:, has_error], two_sided=two_sided)
 
     def largest(self) -> "Estimate":
         """Return the largest number without the luck of having been chosen, by cross-fit.
@@ -461,21 +461,21 @@ def estimate_of(
 
 
 def with_ends(
-    result: xarray.Dataset, name: str, kept: Collection[str] | None = None
+    result: xarray.Dataset, name: str, dims_kept: Collection[str] | None = None
 ) -> xarray.Dataset:
     """Return the result with the ends of an interval of 95% as variables, ``_low`` and ``_high``.
 
     Args:
         result: of any study; of one that has such variables it stays as it is.
         name: of the number.
-        kept: axes of the ends; over all others it is the mean that has the interval.  All by
+        dims_kept: axes of the ends; over all others it is the mean that has the interval.  All by
             default.
     """
     dims = tuple(map(str, result.variables[name].dims)) if name in result.variables else ()
     estimate = estimate_of(result, name, dims)
     if estimate is None:
         return result
-    over = tuple(n for n, dim in enumerate(dims) if kept is not None and dim not in kept)
+    over = tuple(n for n, dim in enumerate(dims) if dims_kept is not None and dim not in dims_kept)
     ends = (estimate.mean(over) if over else estimate).interval()
     axes = [dim for n, dim in enumerate(dims) if n not in over]
     attributes = result.variables[name].attrs

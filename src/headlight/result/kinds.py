@@ -34,10 +34,10 @@ def concat_kinds(parts: Mapping[str, xarray.Dataset]) -> xarray.Dataset:
     """
     slots = list({name: None for part in parts.values() for name in slot_coordinates(part)})
     parts = {kind: part.reset_coords(slot_coordinates(part)) for kind, part in parts.items()}
-    found = list(parts.values())
-    labels = {dim: _union(found, dim) for dim in _dimensions(found)}
-    whole = [_spread(part, labels) for part in found]
-    names = list(dict.fromkeys(name for part in found for name in part.data_vars))
+    datasets = list(parts.values())
+    labels = {dim: _union(datasets, dim) for dim in _dimensions(datasets)}
+    whole = [_spread(part, labels) for part in datasets]
+    names = list(dict.fromkeys(name for part in datasets for name in part.data_vars))
     models = {name: next(part[name] for part in whole if name in part) for name in names}
     whole = [part.assign(_missing(part, models))[names] for part in whole]
     joined = xarray.concat(
@@ -48,9 +48,9 @@ def concat_kinds(parts: Mapping[str, xarray.Dataset]) -> xarray.Dataset:
         join="exact",
         combine_attrs="override",
     )
-    unlabelled = [dim for dim in labels if all(dim not in part.coords for part in found)]
+    unlabelled = [dim for dim in labels if all(dim not in part.coords for part in datasets)]
     joined = joined.drop_vars(unlabelled)
-    common = _common([part.attrs for part in found])
+    common = _common([part.attrs for part in datasets])
     own = {kind: _own(part, labels, common, joined) for kind, part in parts.items()}
     joined.attrs = {**common, "kind": ALL, KINDS: json.dumps(own)}
     return joined.set_coords(slots)
@@ -98,14 +98,14 @@ def _labels(part: xarray.Dataset, dim: Hashable) -> list[Any]:
     """The labels along a dimension; numbers from 0 where it has none."""
     if dim not in part.sizes:
         return []
-    known: list[Any] = part[dim].values.tolist()  # numbers, where there is no coordinate
-    return known
+    labels: list[Any] = part[dim].values.tolist()  # numbers, where there is no coordinate
+    return labels
 
 
 def _union(parts: Iterable[xarray.Dataset], dim: Hashable) -> list[Any]:
     """The labels of all: numbers in increasing order, names in the order in which they come."""
-    found = list(dict.fromkeys(label for part in parts for label in _labels(part, dim)))
-    return found if any(isinstance(label, str) for label in found) else sorted(found)
+    labels = list(dict.fromkeys(label for part in parts for label in _labels(part, dim)))
+    return labels if any(isinstance(label, str) for label in labels) else sorted(labels)
 
 
 def _spread(part: xarray.Dataset, labels: Mapping[Hashable, list[Any]]) -> xarray.Dataset:

@@ -177,9 +177,9 @@ def decided(
     Returns:
         ``above``, ``below``, or ``inconclusive``, also where there is no interval, or no number.
     """
-    known = np.isfinite(low) & np.isfinite(high)
-    above = known & (np.minimum(value, low) > other)
-    below = known & (np.maximum(value, high) < other)
+    is_known = np.isfinite(low) & np.isfinite(high)
+    above = is_known & (np.minimum(value, low) > other)
+    below = is_known & (np.maximum(value, high) < other)
     verdict: NDArray[Any] | str = np.select([above, below], ["above", "below"], "inconclusive")[()]
     return verdict
 
@@ -211,9 +211,9 @@ def chosen_ends(
 
 def average(values: Array, axis: int | tuple[int, ...] | None = None) -> Array:
     """Return the mean of what was observed; NaN, without a warning, where nothing was."""
-    seen = np.isfinite(values)
-    count = seen.sum(axis=axis)
-    total = np.where(seen, values, 0.0).sum(axis=axis)
+    observed = np.isfinite(values)
+    count = observed.sum(axis=axis)
+    total = np.where(observed, values, 0.0).sum(axis=axis)
     return np.asarray(np.where(count > 0, total / np.maximum(count, 1), np.nan), dtype=np.float64)
 
 

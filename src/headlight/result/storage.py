@@ -129,9 +129,9 @@ def load(
         raise ResultError(f"{path} is no readable NetCDF file: {_first_line(problem)}") from problem
     _check_format(dataset.attrs, path)
     _check_objects(dataset.attrs, path)
-    found = dataset.attrs.get("stage")
-    if stage is not None and found != stage:
-        raise ResultError(f"{path} holds a {found}, where a {stage} is needed; give another file.")
+    own = dataset.attrs.get("stage")
+    if stage is not None and own != stage:
+        raise ResultError(f"{path} holds a {own}, where a {stage} is needed; give another file.")
     return dataset
 
 
@@ -144,8 +144,8 @@ def _content(dataset: xarray.Dataset) -> bytes:
             group = file.create_group(SLOTS)
             for name in names:
                 variable = dataset.variables[name]
-                known = group.dimensions
-                known.update({dim: n for dim, n in variable.sizes.items() if dim not in known})
+                sizes = group.dimensions
+                sizes.update({dim: n for dim, n in variable.sizes.items() if dim not in sizes})
                 stored = group.create_variable(name, variable.dims, data=variable.values)
                 stored.attrs["axes"] = ",".join(map(str, variable.dims))
     return memory.getvalue()
@@ -161,12 +161,12 @@ def _dataset(content: bytes, only: Collection[str] | None) -> xarray.Dataset:
             read = {name: (each.dimensions, each[...]) for name, each in variables.items()}
             dataset = xarray.Dataset(coords=read, attrs=dict(file.attrs))
     with h5py.File(BytesIO(content), "r") as file:
-        kept = {
+        slots = {
             name: (tuple(str(stored.attrs["axes"]).split(",")), stored[()])
             for name, stored in file.get(SLOTS, {}).items()
             if "axes" in stored.attrs and (only is None or name in only)
         }
-    return dataset.assign_coords(kept)
+    return dataset.assign_coords(slots)
 
 
 @contextmanager
@@ -265,11 +265,11 @@ def csv_text(frame: pandas.DataFrame, *, index: bool = False) -> str:
         frame: The table.
         index: Whether its index is written, too, as the first columns.
     """
-    shown = (frame.reset_index() if index else frame).rename(columns=_no_formula)
-    for at, kind in enumerate(shown.dtypes):
+    table = (frame.reset_index() if index else frame).rename(columns=_no_formula)
+    for at, kind in enumerate(table.dtypes):
         if not pandas.api.types.is_numeric_dtype(kind):
-            shown.isetitem(at, shown.iloc[:, at].map(_no_formula).array)
-    return str(shown.to_csv(index=False))
+            table.isetitem(at, table.iloc[:, at].map(_no_formula).array)
+    return str(table.to_csv(index=False))
 
 
 def _no_formula(value: object) -> object:
@@ -299,30 +299,30 @@ def joined(parts: Sequence[xarray.Dataset]) -> xarray.Dataset:
     parts = [part.reset_coords(slot_coordinates(part)) for part in parts]
     parts = [_with_measures(part, parts) for part in parts]
     by_measure = [part for part in parts if "measure" in part.dims]
-    found = xarray.merge(
+    merged = xarray.merge(
         [part.drop_dims("measure", errors="ignore") for part in parts],
         compat="override",
         combine_attrs="override",
     )
     if not by_measure:
-        return found.assign_attrs(attributes).set_coords(slots)
+        return merged.assign_attrs(attributes).set_coords(slots)
     along = [
         part[[n for n, variable in part.data_vars.items() if "measure" in variable.dims]]
         for part in by_measure
     ]
     together = xarray.concat(along, dim="measure", join="exact")
-    return found.merge(together).assign_attrs(attributes).set_coords(slots)
+    return merged.merge(together).assign_attrs(attributes).set_coords(slots)
 
 
 def _with_measures(part: xarray.Dataset, parts: Sequence[xarray.Dataset]) -> xarray.Dataset:
     """Return a part whose weights of blocks have an axis of measures where others' differ."""
     for name in [each for each in map(str, part.data_vars) if each.endswith(WEIGHTS)]:
-        known = [each[name].reset_coords(drop=True) for each in parts if name in each]
+        of_parts = [each[name].reset_coords(drop=True) for each in parts if name in each]
         of_measures = "measure" in part[name.removesuffix(WEIGHTS)].dims
         if (
             of_measures
             and "measure" not in part[name].dims
-            and not all(each.identical(known[0]) for each in known)
+            and not all(each.identical(of_parts[0]) for each in of_parts)
         ):
             part = part.assign({name: part[name].expand_dims(measure=part["measure"])})
     return part
@@ -330,7 +330,7 @@ def _with_measures(part: xarray.Dataset, parts: Sequence[xarray.Dataset]) -> xar
 
 def calculated_with() -> dict[str, str]:
     """The versions of the packages that make numbers; halves of one run must have the same."""
-    return {name: found for name, found in versions().items() if name in _CALCULATING}
+    return {name: version for name, version in versions().items() if name in _CALCULATING}
 
 
 def stamp() -> dict[str, str]:
@@ -341,13 +341,13 @@ def stamp() -> dict[str, str]:
 
 def versions() -> dict[str, str]:
     """The versions of Python and of the packages that a result depends on; imports none of them."""
-    found = {"python": platform.python_version(), "headlight": __version__}
+    packages = {"python": platform.python_version(), "headlight": __version__}
     for package in _MEASURED_WITH:
         try:
-            found[package] = metadata.version(package)
+            packages[package] = metadata.version(package)
         except metadata.PackageNotFoundError:
-            found[package] = "unknown"  # built from a source tree, and not installed
-    return found
+            packages[package] = "unknown"  # built from a source tree, and not installed
+    return packages
 
 
 def _table(group: xarray.Dataset, dims: tuple[str, ...]) -> str:
@@ -373,8 +373,8 @@ def _seal(content: bytes) -> bytes:
 
 
 def _check_seal(content: bytes, path: Location) -> None:
-    found = content[-_SEAL_SIZE:]
-    if _SEAL.fullmatch(found) and found != _seal(content[:-_SEAL_SIZE]):
+    seal = content[-_SEAL_SIZE:]
+    if _SEAL.fullmatch(seal) and seal != _seal(content[:-_SEAL_SIZE]):
         raise ResultError(
             f"{path} is damaged: its content is no longer what was written; restore a copy, or "
             "make it again."
@@ -414,10 +414,10 @@ def _size_of(group: h5py.Group, path: Location) -> int:
 def _check_format(attributes: Mapping[str, object], path: Location) -> None:
     if "format" not in attributes or "stage" not in attributes:
         raise ResultError(f"{path} is a NetCDF file, but no result of Headlight; give another one.")
-    found = attributes["format"]
-    if found != FORMAT:
+    written = attributes["format"]
+    if written != FORMAT:
         raise ResultError(
-            f"{path} is a result in format {found}, and this version of Headlight reads format "
+            f"{path} is a result in format {written}, and this version of Headlight reads format "
             f"{FORMAT}; read it with the version that wrote it{_writer(attributes)}."
         )
 

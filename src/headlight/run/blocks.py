@@ -130,8 +130,8 @@ class BlockFolder:
         Raises:
             RunError: somebody measured a block that begins here, of another corpus.
         """
-        found = (self.folder / BLOCKS).glob(f"{block.first:09d}-*.safetensors")
-        if any(path.stem != block.name for path in found):
+        paths = (self.folder / BLOCKS).glob(f"{block.first:09d}-*.safetensors")
+        if any(path.stem != block.name for path in paths):
             raise RunError(
                 f"the corpus has changed since the run in {self.folder} began, or differs between "
                 "its workers; give all of them the same, or start over with "
@@ -212,8 +212,8 @@ def read_plan(folder: Location) -> tuple[dict[str, Any], dict[str, Any]]:
         RunError: the plan is missing or damaged.
     """
     try:
-        found = files.read_json(folder / PLAN, error=RunError)
-        return dict(found["signature"]), dict(found["hardware"])
+        plan = files.read_json(folder / PLAN, error=RunError)
+        return dict(plan["signature"]), dict(plan["hardware"])
     except (KeyError, TypeError, ValueError) as problem:
         raise RunError(
             f"{folder / PLAN} is damaged; start over with {setting('overwrite=True')}."

@@ -175,24 +175,24 @@ def from_earlier_version(path: Location) -> RunError:
     )
 
 
-def check_signature(folder: Location, found: Mapping[str, Any], wanted: Mapping[str, Any]) -> None:
+def check_signature(folder: Location, own: Mapping[str, Any], wanted: Mapping[str, Any]) -> None:
     """Refuse to go on with a run that was begun with other settings.
 
     Raises:
         RunError: something differs.
     """
-    names = sorted(found.keys() | wanted.keys())
-    different = [name for name in names if found.get(name) != wanted.get(name)]
+    names = sorted(own.keys() | wanted.keys())
+    different = [name for name in names if own.get(name) != wanted.get(name)]
     if different == [ROUNDING]:
         raise RunError(
             f"{folder} holds a run that was begun where numbers are rounded otherwise: "
-            f"{_short(found, ROUNDING)} there, {_short(wanted, ROUNDING)} here. Go on with the "
+            f"{_short(own, ROUNDING)} there, {_short(wanted, ROUNDING)} here. Go on with the "
             "same kind of processor and the same libraries, or choose another folder with "
             f"{setting('out=')}."
         )
     if different:
         changes = "; ".join(
-            f"{setting(name)} was {_short(found, name)} and is now {_short(wanted, name)}"
+            f"{setting(name)} was {_short(own, name)} and is now {_short(wanted, name)}"
             for name in different
         )
         raise RunError(
@@ -280,8 +280,8 @@ def _taken(folder: Path) -> Iterator[None]:
 def _refuse_link(path: Path) -> None:
     """Nothing is written into a file that has another name as well, or is no file."""
     with suppress(FileNotFoundError):
-        found = path.lstat()
-        if not stat.S_ISREG(found.st_mode) or found.st_nlink > 1:
+        status = path.lstat()
+        if not stat.S_ISREG(status.st_mode) or status.st_nlink > 1:
             raise RunError(
                 f"{path} is a link, or no file, and not the lock of a run; remove it, or choose "
                 f"another folder with {setting('out=')}."
@@ -347,10 +347,10 @@ class ShardRunner(Generic[E]):
             RunError: memory does not even suffice for one example.
         """
         self.limit = None  # not that of the shard before, or bits would depend on who had it
-        seen = Tally()
+        tally = Tally()
         for batch in self._batches(shard):
-            seen = self._measured(batch, seen)
-        return seen
+            tally = self._measured(batch, tally)
+        return tally
 
     def tokens(self, shard: Sequence[E]) -> int:
         """Return the number of tokens in a shard."""
@@ -365,17 +365,17 @@ class ShardRunner(Generic[E]):
         for batch in plan:
             yield [shard[place] for place in batch]
 
-    def _measured(self, batch: Sequence[E], seen: Tally) -> Tally:
+    def _measured(self, batch: Sequence[E], tally: Tally) -> Tally:
         """Merge what is seen in a batch; halve the batch for as long as memory does not suffice."""
         if self._fits(batch):
-            found = self._attempt(batch)
-            if found is not None:
+            batch_tally = self._attempt(batch)
+            if batch_tally is not None:
                 self._tell(batch)
-                seen.take(found)
-                return seen
+                tally.take(batch_tally)
+                return tally
             self._shrink(batch)
         half = _half(batch)
-        return self._measured(batch[half:], self._measured(batch[:half], seen))
+        return self._measured(batch[half:], self._measured(batch[:half], tally))
 
     def _fits(self, batch: Sequence[E]) -> bool:
         size = len(batch) * self._longest(batch)

@@ -110,7 +110,7 @@ def measure_shard(shards: ShardRunner[E], state: State, reader: ShardReader[E]) 
     digest = NOTHING_SEEN
     for example in shard:
         digest = digest_with(digest, example)
-    found = State(
+    next_state = State(
         tree=Tree().push(shards.measure(shard)),
         shards=1,
         examples=len(shard),
@@ -119,7 +119,7 @@ def measure_shard(shards: ShardRunner[E], state: State, reader: ShardReader[E]) 
         read=reader.digest,
         counts=counts,
     )
-    return state.joined(found)
+    return state.joined(next_state)
 
 
 def skip_done(reader: ShardReader[E], state: State) -> None:

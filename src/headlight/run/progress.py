@@ -67,12 +67,12 @@ class Bar(tqdm):  # type: ignore[type-arg]  # nothing is iterated over
         self.tokens = 0
         self.crew = ""
         of = "" if total is None else " of {total_fmt}"
-        left = "" if total is None else ", {remaining} left"
+        remaining = "" if total is None else ", {remaining} left"
         super().__init__(
             total=total,
             unit=unit,
             file=stream,
-            bar_format=f"{layout}{{n_fmt}}{of} {{unit}}{{speed}}{left}{{crew}}",
+            bar_format=f"{layout}{{n_fmt}}{of} {{unit}}{{speed}}{remaining}{{crew}}",
             # The mean speed of all of it: batches are long and short in turn.
             smoothing=0,
             leave=False,
@@ -86,12 +86,12 @@ class Bar(tqdm):  # type: ignore[type-arg]  # nothing is iterated over
     @property
     def format_dict(self) -> MutableMapping[str, Any]:
         """Return the values for `layout`: all that tqdm knows, and the tokens per second."""
-        shown = super().format_dict
-        speed = self.tokens / shown["elapsed"] if shown["elapsed"] else 0
+        values = super().format_dict
+        speed = self.tokens / values["elapsed"] if values["elapsed"] else 0
         slow = f", {max(60 * speed, 1):,.0f} tokens/min" if speed else ""
-        shown["speed"] = f", {speed:,.0f} tokens/s" if speed >= 1 else slow
-        shown["crew"] = self.crew
-        return shown
+        values["speed"] = f", {speed:,.0f} tokens/s" if speed >= 1 else slow
+        values["crew"] = self.crew
+        return values
 
     def skip(self, examples: int, tokens: int) -> None:
         """Begin behind these; the time that it took to pass over them does not count."""
@@ -171,12 +171,12 @@ def show_progress(
         title: What is done, said before it begins; nothing where a run does one thing.
     """
     stream = stream or sys.stderr
-    shown = (
+    progress = (
         Bar(total, stream, unit, dynamic_ncols=True)
         if stream.isatty()
         else Lines(total, stream, unit)
     )
-    with shown as bar:
+    with progress as bar:
         if title:
             bar.note(title)
         yield bar

@@ -20,7 +20,7 @@ def work_on_ray(
     join_run: Callable[[], object],
     address: str,
     *,
-    done: Callable[[], int],
+    is_done: Callable[[], int],
     look: Callable[[int], None] = lambda workers: None,
     lose: Callable[[Collection[str]], None] = lambda hosts: None,
 ) -> None:
@@ -35,7 +35,7 @@ def work_on_ray(
             name, and headlight is installed there.
         address: ``ray`` is the cluster that this machine is part of, or else this machine alone;
             ``ray://HOST:PORT`` is another, see Ray Client.
-        done: how much is finished, which is asked when workers are lost.
+        is_done: how much is finished, which is asked when workers are lost.
         look: called once in a while with the number of workers.
         lose: called with the names of machines that the cluster has lost.
 
@@ -45,15 +45,15 @@ def work_on_ray(
         HeadlightError: what a worker raises.
     """
     with connected(address) as ray:
-        _Crew(ray, join_run, done).work(look, lose)
+        _Crew(ray, join_run, is_done).work(look, lose)
 
 
 class _Crew:
     """The workers, and how many of them were lost in a row."""
 
-    def __init__(self, ray: Any, join_run: Callable[[], object], done: Callable[[], int]) -> None:
+    def __init__(self, ray: Any, join_run: Callable[[], object], count: Callable[[], int]) -> None:
         self._ray = ray
-        self._done = done
+        self._done = count
         self._kind = "GPU" if ray.cluster_resources().get("GPU") else "CPU"
         needs = {"num_gpus": 1} if self._kind == "GPU" else {"num_cpus": 1}
         # Ray would bind retries to what is gone; here, any node with room takes part again.
@@ -62,7 +62,7 @@ class _Crew:
         self._workers: list[Any] = []
         self._through = False
         self._lost = 0
-        self._finished = done()
+        self._finished = count()
         self._gone: set[str] = set()
 
     def work(self, look: Callable[[int], None], lose: Callable[[Collection[str]], None]) -> None:
@@ -105,8 +105,8 @@ class _Crew:
     def _part_with_nodes(self, lose: Callable[[Collection[str]], None]) -> None:
         """Tell once of each machine of which no node is left."""
         nodes = self._ray.nodes()
-        there = {node.get("NodeManagerHostname") for node in nodes if node["Alive"]}
-        gone = {node.get("NodeManagerHostname") for node in nodes} - there
+        alive = {node.get("NodeManagerHostname") for node in nodes if node["Alive"]}
+        gone = {node.get("NodeManagerHostname") for node in nodes} - alive
         if gone - self._gone:
             lose(gone - self._gone)
         self._gone = gone

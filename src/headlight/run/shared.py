@@ -90,9 +90,9 @@ class _Worker(Generic[E]):
         while True:
             self.blocks.check_there()
             blocks = self._pass(read_shards(examples, self.work.shard_size), begun)
-            left = self._wait([block for block in blocks if not self.blocks.is_done(block)])
+            waiting = self._wait([block for block in blocks if not self.blocks.is_done(block)])
             self._look()
-            if not left:
+            if not waiting:
                 return self._merge(begun, blocks)
 
     def _pass(self, reader: ShardReader[E], begun: State) -> list[Block]:
@@ -141,12 +141,12 @@ class _Worker(Generic[E]):
         if self.progress is None:
             return
         folder = self.blocks.folder
-        done = blocks_done(folder)
-        for name in self.others.intersection(done):
+        finished = blocks_done(folder)
+        for name in self.others.intersection(finished):
             self.progress.advance(examples_in(folder, name), 0)
-        self.shown |= self.others.intersection(done)
-        self.others.difference_update(done)
-        self.progress.share(workers_in(folder), len(done))
+        self.shown |= self.others.intersection(finished)
+        self.others.difference_update(finished)
+        self.progress.share(workers_in(folder), len(finished))
 
     def _wait(self, waiting: list[Block]) -> bool:
         """Wait for what others are at; whether one of them has given up, so that work is left."""
@@ -166,9 +166,9 @@ class _Worker(Generic[E]):
             time.sleep(next(pauses))
             self.blocks.check_there()
         try:
-            done = self.checkpoint.begin(resume=True)
-            if done.finished:  # by another
-                return done
+            merged = self.checkpoint.begin(resume=True)
+            if merged.finished:  # by another
+                return merged
             state = begun
             for block in blocks:
                 self.blocks.beat(MERGE)

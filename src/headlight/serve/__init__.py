@@ -296,5 +296,5 @@ def listening(host: str, port: int) -> socket.socket:
 
 
 def _address(host: str, port: int, token: str) -> str:
-    shown = {"0.0.0.0": socket.gethostname(), "::": socket.gethostname()}.get(host, host)
-    return f"http://{f'[{shown}]' if ':' in shown else shown}:{port}/#token={token}"
+    name = {"0.0.0.0": socket.gethostname(), "::": socket.gethostname()}.get(host, host)
+    return f"http://{f'[{name}]' if ':' in name else name}:{port}/#token={token}"

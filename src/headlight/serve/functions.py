@@ -125,14 +125,14 @@ def read_text(workspace: Workspace, params: Params, on_progress: OnProgress) -> 
     app, or both, it is a reading of two.
     """
     pair = text_of(params, "pair") if params.get("pair") else None
-    asked = [(workspace.model, subject_of(params, "text"))]
+    requests = [(workspace.model, subject_of(params, "text"))]
     if params.get("compare") or params.get("compare_model"):
         text = subject_of(params, "compare" if params.get("compare") else "text")
-        asked.append(
+        requests.append(
             (_other_of(workspace) if params.get("compare_model") else workspace.model, text)
         )
-    kinds = [_kind_of(model, pair) for model, _ in asked]
-    for (model, text), kind in zip(asked, kinds, strict=True):
+    kinds = [_kind_of(model, pair) for model, _ in requests]
+    for (model, text), kind in zip(requests, kinds, strict=True):
         require_short(model, workspace.longest, text, pair, kind)
     first, *others = (
         read(
@@ -141,9 +141,9 @@ def read_text(workspace: Workspace, params: Params, on_progress: OnProgress) -> 
             pair,
             kind=kind,
             command="headlight serve",
-            progress=lambda done, of: on_progress("layers", done, of),
+            progress=lambda count, of: on_progress("layers", count, of),
         ).dataset
-        for (model, text), kind in zip(asked, kinds, strict=True)
+        for (model, text), kind in zip(requests, kinds, strict=True)
     )
     second = others[0] if others else None
     return {"reading": workspace.readings.keep(CachedReading.of(first, on_progress, second))}
@@ -247,8 +247,8 @@ def _answer(
         workspace.model, text, pair, settings=settings, command="headlight serve"
     )
     # JSON has no word for a number that is missing.
-    told: dict[str, Any] = json.loads(json.dumps(answer.as_json()), parse_constant=lambda _: None)
-    return told
+    data: dict[str, Any] = json.loads(json.dumps(answer.as_json()), parse_constant=lambda _: None)
+    return data
 
 
 FUNCTIONS: Mapping[str, Function] = {

@@ -184,9 +184,9 @@ class Guard:
             return 421, "this app has another address; open the one that the terminal shows."
         if not _same_site(path, headers):
             return 403, "another site has sent this; open the address that the terminal shows."
-        given = headers.get("authorization", "").encode()
-        known = secrets.compare_digest(given, f"Bearer {self.token}".encode())
-        if path not in OPEN and not known:
+        authorization = headers.get("authorization", "").encode()
+        is_authorized = secrets.compare_digest(authorization, f"Bearer {self.token}".encode())
+        if path not in OPEN and not is_authorized:
             return 401, "the token is missing or wrong; open the address that the terminal shows."
         return None if method in ("GET", "HEAD") else _refused_body(headers, scope["scheme"])
 
@@ -206,8 +206,8 @@ def host_name(host: str) -> str:
 
     Empty where it is anything else.
     """
-    found = _HOST.fullmatch(host)
-    return (found["address"] or found["name"]).lower() if found else ""
+    match = _HOST.fullmatch(host)
+    return (match["address"] or match["name"]).lower() if match else ""
 
 
 def _same_site(path: str, headers: Headers) -> bool:
@@ -218,31 +218,31 @@ def _same_site(path: str, headers: Headers) -> bool:
 
 async def _body(receive: Receive) -> bytes | Refusal | None:
     """Return the body of a request, or why it is refused; None where the client has left."""
-    found = bytearray()
+    content = bytearray()
     try:
         async with asyncio.timeout(PATIENCE):
             while True:
                 message = await receive()
                 if message["type"] == "http.disconnect":
                     return None
-                found += message.get("body", b"")
-                if len(found) > LONGEST_BODY:
+                content += message.get("body", b"")
+                if len(content) > LONGEST_BODY:
                     return _TOO_LONG
                 if not message.get("more_body", False):
-                    return bytes(found)
+                    return bytes(content)
     except TimeoutError:
         return 408, f"what is sent took longer than {PATIENCE:g} seconds; load the page again."
 
 
 def _already(body: bytes, receive: Receive) -> Receive:
     """Gives what was received already, then what comes."""
-    given = False
+    is_sent = False
 
     async def first() -> Message:
-        nonlocal given
-        if given:
+        nonlocal is_sent
+        if is_sent:
             return await receive()
-        given = True
+        is_sent = True
         return {"type": "http.request", "body": body, "more_body": False}
 
     return first

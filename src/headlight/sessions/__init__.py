@@ -46,8 +46,8 @@ def gallery(
         ResultError: a result cannot be read.
         RunError: the folder cannot be written, or somebody else's file is in the way.
     """
-    shown = [_shown(run) for run in runs]
-    if not shown:
+    surveys = [_shown(run) for run in runs]
+    if not surveys:
         raise UsageError("a gallery is made of surveys; name the folder of at least one.")
     folder = check_reachable(Path(out), error=UsageError)
     if not overwrite and folder.exists() and (not folder.is_dir() or any(folder.iterdir())):
@@ -56,12 +56,12 @@ def gallery(
             f"{setting('overwrite=True')}."
         )
     with refusing_incomplete("a survey"):
-        for each in shown if headvis else ():
+        for each in surveys if headvis else ():
             check_headvis(each.result)
     with RunFolder(path=folder, overwrite=overwrite, holds=(INDEX,), writes=(INDEX,)).opened():
         output = OutputFolder(folder)
         with refusing_incomplete("a survey"):
-            for name, content in gallery_files(shown, headvis=headvis):
+            for name, content in gallery_files(surveys, headvis=headvis):
                 output.write(name, content)
     return folder / INDEX
 
@@ -132,10 +132,10 @@ def write_page(
     """
     # Passages are for the report, and groups for comparisons: as tables they would be many rows.
     contents = csv_tables(result.drop_dims(_NO_TABLES, errors="ignore"))
-    shown = sections(result, pages)
-    for name, table in tables(result, shown).items():
+    all_sections = sections(result, pages)
+    for name, table in tables(result, all_sections).items():
         contents[f"{name}.csv"] = csv_text(table.frame).encode(errors="replace")
-    page = study_page(result, result.attrs.get("command", ""), shown=shown).encode()
+    page = study_page(result, result.attrs.get("command", ""), all_sections=all_sections).encode()
     output.claim([REPORT, *(f"{TABLES}/{name}" for name in contents)])
     for name, content in contents.items():
         output.write(f"{TABLES}/{name}", content)

@@ -83,16 +83,16 @@ def write_pages(
     Raises:
         HeadlightError: the folder cannot be written, or somebody else's file is in the way.
     """
-    shown = _shown(result)
+    texts = _shown(result)
     pages: dict[Shown, str] = {
-        each: f"{PAGES}/{number}.html" for number, each in enumerate(shown, 1)
+        each: f"{PAGES}/{number}.html" for number, each in enumerate(texts, 1)
     }
-    wanted = list(shown)[: settings.pages]
+    wanted = list(texts)[: settings.pages]
     if wanted:
         output.claim(pages[each] for each in wanted)
         plan = plan_text_study("survey", "Survey of attention", source, model, settings)
         for each, example in _found(plan, wanted):
-            page = _page(plan, example, each[0], shown[each], result)
+            page = _page(plan, example, each[0], texts[each], result)
             output.write(pages[each], page.encode())
     written = output.names()
     return {
@@ -104,15 +104,15 @@ def write_pages(
 
 def _shown(result: xarray.Dataset) -> dict[Shown, list[tuple[int, int]]]:
     """The texts that the report shows, each with the heads that it is shown for."""
-    shown: dict[Shown, list[tuple[int, int]]] = {}
+    texts: dict[Shown, list[tuple[int, int]]] = {}
     for kind, part in split_kinds(result).items():
         for each in highlights(part):
             if each.layer is None or each.head is None:
                 continue
             passage = passage_of(part, each.kind, each.layer, each.head)
             if passage is not None:
-                shown.setdefault((kind, passage.rank), []).append((each.layer, each.head))
-    return shown
+                texts.setdefault((kind, passage.rank), []).append((each.layer, each.head))
+    return texts
 
 
 def _found(plan: StudyPlan[Encoded], wanted: Sequence[Shown]) -> Iterator[tuple[Shown, Encoded]]:
@@ -120,9 +120,9 @@ def _found(plan: StudyPlan[Encoded], wanted: Sequence[Shown]) -> Iterator[tuple[
     missing = set(wanted)
     kinds: list[Any] = sorted({kind for kind, _ in wanted})
     for example in islice(plan.examples, plan.max_examples):
-        for shown in missing & {(kind, rank_of(example, kind)) for kind in kinds}:
-            missing.discard(shown)
-            yield shown, example
+        for text in missing & {(kind, rank_of(example, kind)) for kind in kinds}:
+            missing.discard(text)
+            yield text, example
         if not missing:
             return
 
@@ -216,16 +216,19 @@ def join_run(
     Raises:
         HeadlightError: see `run_study`.
     """
-    given = dict(configuration)
-    study, source = find_study(given.pop("study")), given.pop("source", None)
-    model, tokenizer = given.pop("model", study.source.default_model), given.pop("tokenizer", None)
-    name, corpus_name = given.pop("name", None), given.pop("corpus_name", None)
+    config = dict(configuration)
+    study, source = find_study(config.pop("study")), config.pop("source", None)
+    model, tokenizer = (
+        config.pop("model", study.source.default_model),
+        config.pop("tokenizer", None),
+    )
+    name, corpus_name = config.pop("name", None), config.pop("corpus_name", None)
     loading = {
-        name: given.pop(name)
+        name: config.pop(name)
         for name in ("revision", "dtype", "split_special_tokens")
-        if name in given
+        if name in config
     }
-    settings = study.settings.from_mapping(given)
+    settings = study.settings.from_mapping(config)
     with working_directory(home):
         loaded = load_model(
             model,
@@ -268,21 +271,21 @@ def configuration(
     corpus_name: str | None = None,
 ) -> dict[str, Any]:
     """Everything that repeats a run, as a config file of the command holds it."""
-    found: dict[str, Any] = {"study": study.name}
+    options: dict[str, Any] = {"study": study.name}
     if isinstance(source, str | Path):
-        found["source"] = str(source)
+        options["source"] = str(source)
     if model.name != EMBEDDED_NAME:
-        found["model"] = model.name
+        options["model"] = model.name
     if (tokenizer := _name_of_another(model)) is not None:
-        found["tokenizer"] = tokenizer
+        options["tokenizer"] = tokenizer
     if not model.revision.startswith("sha256:"):  # which is of the weights in a folder
-        found["revision"] = model.revision
-    found |= {"name": model.label} if model.label else {}
-    found |= {"corpus_name": corpus_name} if corpus_name else {}
+        options["revision"] = model.revision
+    options |= {"name": model.label} if model.label else {}
+    options |= {"corpus_name": corpus_name} if corpus_name else {}
     if getattr(model.tokenizer, "split_special_tokens", False):
-        found["split_special_tokens"] = True
-    found["dtype"] = str(model.transformer.dtype).removeprefix("torch.")
-    return found | settings.signature()
+        options["split_special_tokens"] = True
+    options["dtype"] = str(model.transformer.dtype).removeprefix("torch.")
+    return options | settings.signature()
 
 
 def _name_of_another(model: CapturedModel) -> str | None:

@@ -259,7 +259,7 @@ def ray_workers(join_run: Callable[[], object], folder: RunFolder, *, show: bool
     place = folder.place
     if place is None:
         return
-    done, working = 0, 0
+    finished_blocks, working = 0, 0
 
     def blocks() -> int:
         return sum(len(blocks_done(each)) for each in plans(place))
@@ -267,17 +267,17 @@ def ray_workers(join_run: Callable[[], object], folder: RunFolder, *, show: bool
     with show_progress(None, unit="blocks") if show else nullcontext() as bar:
 
         def look(workers: int) -> None:
-            nonlocal done, working
+            nonlocal finished_blocks, working
             if bar is not None:
                 if workers != working:
                     bar.note(f"workers on Ray: {workers}")
-                bar.advance(max(blocks() - done, 0), 0)
-                done, working = max(blocks(), done), workers
+                bar.advance(max(blocks() - finished_blocks, 0), 0)
+                finished_blocks, working = max(blocks(), finished_blocks), workers
 
         work_on_ray(
             join_run,
             str(folder.workers),
-            done=blocks,
+            is_done=blocks,
             look=look,
             lose=partial(release_claims, place),
         )

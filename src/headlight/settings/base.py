@@ -133,10 +133,10 @@ class Settings:
     @cache
     def explanations(cls) -> dict[str, str]:
         """Return the meaning of each field, from the docstring of the class that declares it."""
-        found: dict[str, str] = {}
+        explanations: dict[str, str] = {}
         for base in reversed(cls.__mro__):
-            found |= entries(base.__doc__ or "", "Attributes")
-        return {each.name: found.get(each.name, "") for each in fields(cls)}
+            explanations |= entries(base.__doc__ or "", "Attributes")
+        return {each.name: explanations.get(each.name, "") for each in fields(cls)}
 
     @classmethod
     def from_mapping(cls: type[S], values: Mapping[str, Any]) -> S:
@@ -154,14 +154,14 @@ class Settings:
     def signature(self) -> dict[str, Any]:
         """Everything that the result depends on, as JSON."""
         hints = self.hints()
-        found = {
+        values = {
             each.name: getattr(self, each.name)
             for each in fields(self)
             if NO_EFFECT not in _notes(hints[each.name])
         }
         plain = {
             name: value.signature() if isinstance(value, Settings) else value
-            for name, value in found.items()
+            for name, value in values.items()
         }
         return dict(json.loads(json.dumps(plain)))
 
@@ -219,13 +219,13 @@ def choices(hint: Any) -> tuple[Any, ...]:
     return next((get_args(each) for each in _parts(hint) if get_origin(each) is Literal), ())
 
 
-def require_choice(name: str, value: Any, known: Any) -> None:
-    """Refuse a value that is none of the known ones; `known` is a ``Literal`` or an iterable.
+def require_choice(name: str, value: Any, allowed: Any) -> None:
+    """Refuse a value that is none of the known ones; `allowed` is a ``Literal`` or an iterable.
 
     Raises:
         UnknownNameError: it is not.
     """
-    values = choices(known) or tuple(known)
+    values = choices(allowed) or tuple(allowed)
     if value not in values:
         raise UnknownNameError(name.replace("_", " "), str(value), [str(each) for each in values])
 
@@ -316,9 +316,9 @@ def _converted(name: str, value: Any, hint: Any) -> Any:
         return _nested(name, value, nested)
     series = next((each for each in _parts(hint) if get_origin(each) is tuple), None)
     if series is not None and not isinstance(value, Mapping):
-        given = value if isinstance(value, list | tuple) else [value]
+        items = value if isinstance(value, list | tuple) else [value]
         kind = OwnLayers if isinstance(value, OwnLayers) else tuple
-        return kind(_converted(name, each, get_args(series)[0]) for each in given)
+        return kind(_converted(name, each, get_args(series)[0]) for each in items)
     if isinstance(value, Mapping | list):
         what = "table" if isinstance(value, Mapping) else "list"
         raise UsageError(f"{setting(name)} is a single value, not a {what}; write {name}: VALUE.")
@@ -336,10 +336,10 @@ def _nested(name: str, value: Any, kind: type[S]) -> S:
     if isinstance(value, kind):
         return value
     if not isinstance(value, Mapping):
-        known = next(iter(kind.hints()))
+        first_name = next(iter(kind.hints()))
         raise UsageError(
             f"{setting(name)} is a table of settings, not {value!r}; write "
-            f"{name}: {{{known}: VALUE}}."
+            f"{name}: {{{first_name}: VALUE}}."
         )
     return kind.from_mapping(value)
 
@@ -347,10 +347,10 @@ def _nested(name: str, value: Any, kind: type[S]) -> S:
 def entries(docstring: str, section: str) -> dict[str, str]:
     """The entries of a section of a docstring, such as ``Attributes``, each in one line."""
     text = inspect.cleandoc(docstring)
-    found = re.search(rf"^{section}:\n((?:(?: .*)?\n?)*)", text, re.MULTILINE)
-    if not found:
+    match = re.search(rf"^{section}:\n((?:(?: .*)?\n?)*)", text, re.MULTILINE)
+    if not match:
         return {}
-    pairs = re.findall(r"^ {4}(\w+): ((?:.*\n?(?: {8}.*\n?)*))", found[1], re.MULTILINE)
+    pairs = re.findall(r"^ {4}(\w+): ((?:.*\n?(?: {8}.*\n?)*))", match[1], re.MULTILINE)
     return {name: " ".join(words.split()) for name, words in pairs}
 
 

@@ -41,18 +41,18 @@ class HeadlightAccessor:
 
     def _repr_html_(self) -> str:
         """Return what was found and the main table, for a notebook."""
-        *said, names = map(escape, self._shown())
+        *sentences, names = map(escape, self._shown())
         main = next(iter(self._whole(tables).values()), None)
         table = "" if main is None else main.frame.head(ROWS).to_html(index=False, border=0)
-        return f"<p>{'<br>'.join(said)}</p>{table}<p>{names}</p>"
+        return f"<p>{'<br>'.join(sentences)}</p>{table}<p>{names}</p>"
 
     def _shown(self) -> list[str]:
         """Return the first findings, and a last line of the names that it answers to."""
-        said = self._whole(findings)
-        more = [f"… and {len(said) - FINDINGS} more"] if len(said) > FINDINGS else []
+        sentences = self._whole(findings)
+        more = [f"… and {len(sentences) - FINDINGS} more"] if len(sentences) > FINDINGS else []
         title = str(self._result.attrs.get("title", self._result.attrs.get("stage", "")))
         names = f"tables: {', '.join(self.tables)}; plots: {', '.join(self.plots)}"
-        return [title, *said[:FINDINGS], *more, names]
+        return [title, *sentences[:FINDINGS], *more, names]
 
     def heads(
         self, behaviour: str, *, by: str | None = None, without_first: bool = False
@@ -91,8 +91,8 @@ class HeadlightAccessor:
         Raises:
             UnknownNameError: there is no such table, or the dataset is the result of no study.
         """
-        known = self._whole(tables)
-        return known[_chosen("table", name, list(known))].frame.copy()
+        by_name = self._whole(tables)
+        return by_name[_chosen("table", name, list(by_name))].frame.copy()
 
     def plot(self, name: str | None = None) -> Any:
         """A picture of the study as a matplotlib figure; without a name the main one.
@@ -100,8 +100,8 @@ class HeadlightAccessor:
         Raises:
             UnknownNameError: there is no such picture, or the dataset is the result of no study.
         """
-        known = self._whole(pictures)
-        return known[_chosen("picture", name, list(known))].draw()
+        by_name = self._whole(pictures)
+        return by_name[_chosen("picture", name, list(by_name))].draw()
 
     def interval(self, name: str, level: float = LEVEL) -> xr.Dataset:
         """Return the interval of a number over the corpus, as ``low`` and ``high`` on its axes.
@@ -142,11 +142,11 @@ class HeadlightAccessor:
         one, dims = self._estimate(name)
         two, others = HeadlightAccessor(other)._estimate(name)
         mine, theirs = self._result[name], other[name]
-        known = [dim for dim in dims if dim in mine.coords]
+        named = [dim for dim in dims if dim in mine.coords]
         if (
             dims != others
             or mine.shape != theirs.shape
-            or not all(np.array_equal(mine[dim].values, theirs[dim].values) for dim in known)
+            or not all(np.array_equal(mine[dim].values, theirs[dim].values) for dim in named)
         ):
             raise UsageError(
                 f"the two results have other axes or labels of {name!r}; choose what both have "
@@ -158,12 +158,12 @@ class HeadlightAccessor:
         return xr.Dataset({key: (dims, each) for key, each in numbers.items()}, mine.coords)
 
     def _estimate(self, name: str) -> tuple[Estimate, tuple[str, ...]]:
-        known = estimate_of(self._result, name)
-        if known is None:
+        estimate = estimate_of(self._result, name)
+        if estimate is None:
             names = [each.removesuffix(MOVED) for each in slot_coordinates(self._result)
                      if each.endswith(MOVED)]  # fmt: skip
             raise UnknownNameError("number with an interval", name, names)
-        return known, tuple(map(str, self._result[name].dims))
+        return estimate, tuple(map(str, self._result[name].dims))
 
     def report(self, path: Path | str) -> Path:
         """Write the page of the result: one HTML file that needs nothing else.
@@ -202,9 +202,9 @@ class HeadlightAccessor:
             ) from problem
 
 
-def _chosen(kind: str, name: str | None, known: list[str]) -> str:
-    if name is None and known:
-        return known[0]
-    if name not in known:
-        raise UnknownNameError(kind, str(name), known)
+def _chosen(kind: str, name: str | None, names: list[str]) -> str:
+    if name is None and names:
+        return names[0]
+    if name not in names:
+        raise UnknownNameError(kind, str(name), names)
     return name

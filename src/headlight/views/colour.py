@@ -173,9 +173,9 @@ def _channels(colour: str) -> tuple[int, int, int]:
 
 def _between(stops: list[tuple[int, int, int]], share: float) -> str:
     position = share * (len(stops) - 1)
-    left = min(int(position), len(stops) - 2)
-    part = position - left
-    pairs = zip(stops[left], stops[left + 1], strict=True)
+    lower = min(int(position), len(stops) - 2)
+    part = position - lower
+    pairs = zip(stops[lower], stops[lower + 1], strict=True)
     return "#" + "".join(f"{round(a + (b - a) * part):02x}" for a, b in pairs)
 
 
@@ -358,27 +358,27 @@ def placed_names(
     for spot in ordered:
         furthest.setdefault(spot.name, spot)
     chosen = list(furthest.values())[:most]
-    taken = [Box(spot.x - 3, spot.y - 3, spot.x + 3, spot.y + 3) for spot in chosen]
+    occupied = [Box(spot.x - 3, spot.y - 3, spot.x + 3, spot.y + 3) for spot in chosen]
     placed = []
     for spot in chosen:
-        place = _free(spot, room, taken)
+        place = _free(spot, room, occupied)
         if place is not None:
-            taken.append(place)
+            occupied.append(place)
             placed.append((spot, place))
     return placed
 
 
-def _free(spot: LabelPosition, room: Box, taken: Sequence[Box]) -> Box | None:
+def _free(spot: LabelPosition, room: Box, occupied: Sequence[Box]) -> Box | None:
     """The first place beside the point that is free: right, left, above, below."""
     width = _CHARACTER * len(spot.name)
-    for left, top in (
+    for start, top in (
         (spot.x + 5, spot.y - _LINE / 2),
         (spot.x - 5 - width, spot.y - _LINE / 2),
         (spot.x - width / 2, spot.y - 7 - _LINE),
         (spot.x - width / 2, spot.y + 7),
     ):
-        box = Box(left, top, left + width, top + _LINE)
-        if room.holds(box) and not any(box.meets(other) for other in taken):
+        box = Box(start, top, start + width, top + _LINE)
+        if room.holds(box) and not any(box.meets(other) for other in occupied):
             return box
     return None
 

@@ -131,8 +131,8 @@ ByWhich = By | str | Sequence[By | str]
 
 def each_by(by: ByWhich) -> tuple[By, ...]:
     """Dimensions that may be given by name, or one alone."""
-    given = (by,) if isinstance(by, By | str) else by
-    return tuple(each if isinstance(each, By) else By(each) for each in given if each)
+    dimensions = (by,) if isinstance(by, By | str) else by
+    return tuple(each if isinstance(each, By) else By(each) for each in dimensions if each)
 
 
 @dataclass(frozen=True, slots=True)
@@ -157,7 +157,7 @@ class Cell:
 
 
 def cells(
-    result: xr.Dataset, variable: str, by: tuple[By, ...], kept: Sequence[str]
+    result: xr.Dataset, variable: str, by: tuple[By, ...], remaining: Sequence[str]
 ) -> Iterator[Cell]:
     """The values of a variable over the dimensions kept, one after the other for each label.
 
@@ -166,8 +166,8 @@ def cells(
             told apart, and that no mean is shown of.
     """
     values = variable_of(result, variable)
-    known = {*kept, *(each.dim for each in by)}
-    rest = [str(dim) for dim in values.dims if dim not in known]
+    covered = {*remaining, *(each.dim for each in by)}
+    rest = [str(dim) for dim in values.dims if dim not in covered]
     if set(rest) - set(AVERAGED):
         raise UsageError(
             f"{variable} has the dimensions {', '.join(map(str, values.dims))}, of which "
@@ -177,14 +177,14 @@ def cells(
         attributes = values.attrs
         values = values.mean(rest).assign_attrs(attributes)
     labels = [result[each.dim].values.tolist() for each in by]
-    shown = [each.labels(result) for each in by]
+    label_names = [each.labels(result) for each in by]
     for place in product(*(range(len(each)) for each in labels)):
         at = {each.dim: n for each, n in zip(by, place, strict=True)}
         here = values.isel({dim: n for dim, n in at.items() if dim in values.dims}, drop=True)
         yield Cell(
             at,
             tuple(each[n] for each, n in zip(labels, place, strict=True)),
-            {each.dim: names[n] for each, names, n in zip(by, shown, place, strict=True)},
+            {each.dim: names[n] for each, names, n in zip(by, label_names, place, strict=True)},
             here,
         )
 
@@ -196,15 +196,15 @@ def variable_of(result: xr.Dataset, name: str) -> xr.DataArray:
         UsageError: there is none of that name.
     """
     if name not in result:
-        known = ", ".join(map(str, result.data_vars))
-        raise UsageError(f"the result has no variable {name!r}; it has {known}.")
+        variables = ", ".join(map(str, result.data_vars))
+        raise UsageError(f"the result has no variable {name!r}; it has {variables}.")
     return result[name]
 
 
-def template_of(given: str, by: tuple[By, ...], result: xr.Dataset, variable: str) -> str:
+def template_of(template: str, by: tuple[By, ...], result: xr.Dataset, variable: str) -> str:
     """Return the given template, or else the labels' names, or the variable's long name."""
-    if given:
-        return given
+    if template:
+        return template
     if by:
         return ", ".join(f"{{{each.dim}}}" for each in by)
     return named(variable_of(result, variable)).replace("{", "{{").replace("}", "}}")

@@ -120,7 +120,7 @@ def _config(result: xr.Dataset, scatter: list[dict[str, Any]]) -> dict[str, Any]
         "n_heads": result.sizes["head"],
         "n_intervals": deciles,
         "metrics": list(_METRICS),
-        "metric_descriptions": {name: said for name, (*_, said) in _METRICS.items()},
+        "metric_descriptions": {name: attribute for name, (*_, attribute) in _METRICS.items()},
         "head_data_pattern": "L{layer}H{head}.json",
         "has_umap": False,
         "umap_heads": [],
@@ -175,13 +175,13 @@ def _sequence(
     query: int,
     links: Iterable[tuple[int, float]],
 ) -> dict[str, Any]:
-    given = [(query * len(tokens) + key, value) for key, value in links if value]
+    weights = [(query * len(tokens) + key, value) for key, value in links if value]
     return {
         "sequence_id": number,
         "interval": interval,
         "tokens": tokens,
-        "attention_indices": [place for place, _ in given],
-        "attention_values": [value for _, value in given],
+        "attention_indices": [place for place, _ in weights],
+        "attention_values": [value for _, value in weights],
         "seq_len": len(tokens),
         "max_activation": score,
     }
@@ -231,18 +231,18 @@ class _Entry:
         return f"{self.part.attrs['kind']}: {size}" if MULTI_KIND in self.part.attrs else size
 
 
-def gallery_files(shown: Sequence[Shown], *, headvis: bool = False) -> Iterator[tuple[str, bytes]]:
+def gallery_files(runs: Sequence[Shown], *, headvis: bool = False) -> Iterator[tuple[str, bytes]]:
     """All files of a gallery by path, the first page last.
 
     Args:
-        shown: surveys, each of one model and corpus.
+        runs: surveys, each of one model and corpus.
         headvis: whether there is data for the front end of HeadVis as well, see `headvis_files`.
     """
     cards: list[dict[str, Any]] = []
-    taken: set[str] = set()
+    slugs: set[str] = set()
     everything: list[_Entry] = []
-    for each in shown:
-        entries = [_entry(part, taken) for part in split_for_display(each.result)]
+    for each in runs:
+        entries = [_entry(part, slugs) for part in split_for_display(each.result)]
         everything += entries
         # The report of all kinds lies beside the heads of the first.
         report = "" if each.report is None else f"{entries[0].slug}/{REPORT}"
@@ -257,7 +257,9 @@ def gallery_files(shown: Sequence[Shown], *, headvis: bool = False) -> Iterator[
             {
                 "title": model_name(each.result.attrs),
                 "about": what_was_read(each.result).sentence,
-                "findings": [said for entry in entries for said in answers(entry.part)][:FINDINGS],
+                "findings": [finding for entry in entries for finding in answers(entry.part)][
+                    :FINDINGS
+                ],
                 "entries": entries,
                 "report": report,
             }
@@ -275,15 +277,15 @@ def gallery_files(shown: Sequence[Shown], *, headvis: bool = False) -> Iterator[
     yield "index.html", page.encode()
 
 
-def _entry(part: xr.Dataset, taken: set[str]) -> _Entry:
+def _entry(part: xr.Dataset, slugs: set[str]) -> _Entry:
     kind = str(part.attrs["kind"]) if MULTI_KIND in part.attrs else ""
     subject = Subject.of(part)
     plain = _OTHERS.sub("-", f"{subject.model} {kind}".lower()).strip("-")[:60] or "model"
     slug, number = plain, 1
-    while slug in taken:
+    while slug in slugs:
         number += 1
         slug = f"{plain}-{number}"
-    taken.add(slug)
+    slugs.add(slug)
     again = f"({number})" if number > 1 else ""
     title = " · ".join(filter(None, (subject.model, subject.corpus, kind, again)))
     return _Entry(part, slug, title)

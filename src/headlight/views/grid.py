@@ -115,9 +115,9 @@ def head_grid(result: xr.Dataset) -> HeadGrid | None:
         *((row.name, row.short) for row in rows),
         *((f"{row.name}-weight", f"{row.short} − weight") for row in rows),
     ]
-    shown = [m for m in measures if any(key.endswith(f".{m[0]}") for key in views)]
+    shown_measures = [m for m in measures if any(key.endswith(f".{m[0]}") for key in views)]
     first = _most_telling(result, views)
-    return HeadGrid(questions, shown, views, first, draw_grid(result, views[first]))
+    return HeadGrid(questions, shown_measures, views, first, draw_grid(result, views[first]))
 
 
 def _most_telling(result: xr.Dataset, views: dict[str, View]) -> str:
@@ -234,7 +234,7 @@ def _plain(values: NDArray[np.float64]) -> Estimate:
 
 
 def _view(
-    said: tuple[str, str],
+    words: tuple[str, str],
     scale: str,
     numbers: Estimate,
     domain: tuple[float, float],
@@ -246,8 +246,8 @@ def _view(
     halves = [plus_minus(float(half), share=shares)
               for half in ((numbers.high - numbers.low) / 2).ravel()]  # fmt: skip
     return View(
-        title=said[0],
-        help=said[1],
+        title=words[0],
+        help=words[1],
         scale=scale,
         low=domain[0],
         high=domain[1],

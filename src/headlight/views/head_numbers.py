@@ -41,14 +41,14 @@ def numbers_as_json(
     """
     layers = {layer: at for at, layer in enumerate(result["layer"].values.tolist())}
     heads = {head: at for at, head in enumerate(result["head"].values.tolist())}
-    known = [layer in layers and head in heads for layer, head in places]
+    exists = [layer in layers and head in heads for layer, head in places]
     at = [(layers.get(layer, 0), heads.get(head, 0)) for layer, head in places]
 
     def placed(values: NDArray[np.float64]) -> list[float | None]:
         return [_short(values[one]) if is_there else None
-                for one, is_there in zip(at, known, strict=True)]  # fmt: skip
+                for one, is_there in zip(at, exists, strict=True)]  # fmt: skip
 
-    found = []
+    data = []
     for row, by in rows:
         about = {"name": row.name, "label": row_label(result, row), "unit": row.unit,
                  "help": row.help}  # fmt: skip
@@ -57,8 +57,8 @@ def numbers_as_json(
             name: list(map(placed, (each.value, *(_within(row, name, each) if each.known else ()))))
             for name, each in by.items()
         }
-        found.append(about | {key: each for key, each in rests.items() if each} | {"by": numbers})
-    return found
+        data.append(about | {key: each for key, each in rests.items() if each} | {"by": numbers})
+    return data
 
 
 def _within(row: Statistic, name: str, numbers: Estimate) -> tuple[NDArray[np.float64], ...]:
@@ -116,9 +116,9 @@ def texts_of(result: xr.Dataset, name: str) -> list[list[str]]:
     """The texts that were drawn: tokens as they stand in the text, with the blank before them."""
     if name not in result:
         return []
-    shown = _tokens(result)
+    shown_tokens = _tokens(result)
     rows = result[name].values
-    return [[shown[int(each)] for each in row if np.isfinite(each)] for row in rows]
+    return [[shown_tokens[int(each)] for each in row if np.isfinite(each)] for row in rows]
 
 
 def _tokens(result: xr.Dataset) -> dict[int, str]:
@@ -218,16 +218,16 @@ class HeadDetails:
         labels = self._result["decile"].values.tolist() if here else []
         for place, decile in reversed(list(enumerate(labels))):
             if math.isfinite(here["score"][place]):
-                known = np.isfinite(here["place"][place])
-                keys = here["place"][place][known].astype(int).tolist()
-                values = [_short(value) for value in here["value"][place][known]]
+                has_place = np.isfinite(here["place"][place])
+                keys = here["place"][place][has_place].astype(int).tolist()
+                values = [_short(value) for value in here["value"][place][has_place]]
                 text, query = int(here["text"][place]), int(here["query"][place])
                 yield [decile, _short(here["score"][place]), text, query, keys, values]
 
     def _named(self, does: str) -> str:
         """Return the label of a behaviour's row."""
-        known = {row.name: row for row in statistic_table()}
-        return row_label(self._result, known[does]) if does in known else does.replace("_", " ")
+        by_row = {row.name: row for row in statistic_table()}
+        return row_label(self._result, by_row[does]) if does in by_row else does.replace("_", " ")
 
     def _passages(self, at: tuple[int, int]) -> Iterator[dict[str, Any]]:
         """Yield the passages for the behaviours in which the head exceeds most heads."""
@@ -236,11 +236,11 @@ class HeadDetails:
         scores = self._passage["score"]
         above = (scores > scores[at]).sum((0, 1))
         # What no head does at all, all do most.
-        known = np.flatnonzero(np.isfinite(scores[at]) & (scores[at] != 0))
-        for does in sorted(known.tolist(), key=lambda does: int(above[does]))[:STRONGEST]:
+        scored = np.flatnonzero(np.isfinite(scores[at]) & (scores[at] != 0))
+        for does in sorted(scored.tolist(), key=lambda does: int(above[does]))[:STRONGEST]:
             here = {of: values[at][does] for of, values in self._passage.items()}
-            kept = np.isfinite(here["place"])
-            rows = zip(*(here[of][kept] for of in ("place", "token", "weight")), strict=True)
+            has_place = np.isfinite(here["place"])
+            rows = zip(*(here[of][has_place] for of in ("place", "token", "weight")), strict=True)
             yield {
                 "does": self._named(str(self._result["does"].values[does])),
                 "mean": _short(float(here["score"])),

@@ -65,7 +65,7 @@ def provenance(attributes: Mapping[str, object], command: str | None = None) -> 
         attributes: Of a result; ``versions`` and ``settings`` hold JSON objects.
         command: The command that made the page; by default the one the result remembers.
     """
-    known = [
+    facts = [
         (label, str(attributes[name])) for name, label in _SOURCE.items() if name in attributes
     ]
     others = [
@@ -76,7 +76,7 @@ def provenance(attributes: Mapping[str, object], command: str | None = None) -> 
     return Provenance(
         command or str(attributes.get("command", "")),
         _citation(str(attributes.get("stage", ""))),
-        known + others,
+        facts + others,
         _items(attributes.get("versions")),
         _items(attributes.get("settings")),
     )
@@ -168,13 +168,13 @@ class Subject:
         """Return the subject of a result."""
         attributes = result.attrs
         kind = str(attributes.get("kind", ""))
-        told = MULTI_KIND in attributes or kind == "cross"
+        is_qualified = MULTI_KIND in attributes or kind == "cross"
         return cls(
             model_name(attributes),
             str(attributes.get(CORPUS_LABEL) or base_name(attributes["corpus"]))
             if "corpus" in attributes
             else None,
-            f"{ATTENTION.get(kind, kind)}: " if told else "",
+            f"{ATTENTION.get(kind, kind)}: " if is_qualified else "",
         )
 
     def __str__(self) -> str:
@@ -207,22 +207,22 @@ def short_sentence(text: str) -> str:
 
 def lead_and_rest(text: str) -> tuple[str, str]:
     """The sentences that stand above a picture, and those that are folded away."""
-    said = sentences_of(text)
-    return " ".join(said[:LEAD]), " ".join(said[LEAD:])
+    sentences = sentences_of(text)
+    return " ".join(sentences[:LEAD]), " ".join(sentences[LEAD:])
 
 
 def shortened(text: str, most: int) -> str:
     """The printable text, cut to ``most`` columns; wide characters count as two."""
-    shown = printable(text)
-    if sum(map(_columns, shown)) <= most:
-        return shown
-    left, kept = most - 1, ""
-    for character in shown:
-        left -= _columns(character)
-        if left < 0:
+    printed = printable(text)
+    if sum(map(_columns, printed)) <= most:
+        return printed
+    room, prefix = most - 1, ""
+    for character in printed:
+        room -= _columns(character)
+        if room < 0:
             break
-        kept += character
-    return kept + "…"
+        prefix += character
+    return prefix + "…"
 
 
 def _columns(character: str) -> int:

@@ -67,11 +67,11 @@ def sections(result: xr.Dataset, pages: PassagePages = NO_PAGES) -> list[Section
         UnknownNameError: it is the result of no study.
     """
     draw = _module(result).sections
-    given = (pages,) if "pages" in signature(draw).parameters else ()
+    page_arguments = (pages,) if "pages" in signature(draw).parameters else ()
     return [
         _of_kind(section, part.attrs["kind"]) if MULTI_KIND in part.attrs else section
         for part in split_for_display(result)
-        for section in draw(part, *given)
+        for section in draw(part, *page_arguments)
     ]
 
 
@@ -98,11 +98,11 @@ def findings(result: xr.Dataset) -> list[str]:
     return list(_findings(result))
 
 
-def _findings(result: xr.Dataset, shown: str = "") -> Iterator[str]:
+def _findings(result: xr.Dataset, html: str = "") -> Iterator[str]:
     """Yield the findings that the shown elements do not contain."""
     for part in split_for_display(result):
         kind = f"{ATTENTION[part.attrs['kind']]}: " if MULTI_KIND in part.attrs else ""
-        yield from (kind + said for said in answers(part) if escape(said) not in shown)
+        yield from (kind + finding for finding in answers(part) if escape(finding) not in html)
 
 
 def answers(result: xr.Dataset) -> list[str]:
@@ -127,9 +127,9 @@ def _without_intervals_of_too_few(result: xr.Dataset) -> xr.Dataset:
     return result.assign({name: result[name] * np.nan for name in ends})
 
 
-def tables(result: xr.Dataset, shown: Iterable[Section] | None = None) -> dict[str, Table]:
+def tables(result: xr.Dataset, all_sections: Iterable[Section] | None = None) -> dict[str, Table]:
     """All tables of a result by name, the main one first."""
-    of = sections(result) if shown is None else shown
+    of = sections(result) if all_sections is None else all_sections
     return {table.name: table for section in of for table in section.tables}
 
 
@@ -161,7 +161,7 @@ def study_page(
     result: xr.Dataset,
     command: str | None = None,
     pages: PassagePages = NO_PAGES,
-    shown: Sequence[Section] | None = None,
+    all_sections: Sequence[Section] | None = None,
 ) -> str:
     """The result of a study as one self-contained HTML page.
 
@@ -169,25 +169,25 @@ def study_page(
         result: Of any study.
         command: The exact command that made it; by default the one the result remembers.
         pages: Of texts from which the report of a survey shows passages.
-        shown: Its sections, where they are known.
+        all_sections: Its sections, where they are known.
 
     Raises:
         UnknownNameError: it is the result of no study.
     """
     attributes, read = result.attrs, what_was_read(result)
     parts = split_for_display(result)
-    shown = sections(result, pages) if shown is None else shown
+    all_sections = sections(result, pages) if all_sections is None else all_sections
     return section_page(
         SectionPage(
             title=str(attributes.get("title", attributes["stage"])),
             introduction=_introduced(result),
             read=read.sentence,
             cautions=read.cautions,
-            findings=list(_findings(result, "".join(section.html for section in shown))),
+            findings=list(_findings(result, "".join(section.html for section in all_sections))),
             first="" if len(parts) > 1 else FIRST,
             terms=_terms(result),
             kinds=[str(part.attrs["kind"]) for part in parts] if len(parts) > 1 else [],
-            sections=shown,
+            sections=all_sections,
             facts=[(name, grouped(number)) for name, number in counted(result)] + _sizes(result),
             attributes=attributes,
             command=command or "",
@@ -209,8 +209,8 @@ def _introduced(result: xr.Dataset) -> Markup:
 def _terms(result: xr.Dataset) -> list[tuple[str, str, str]]:
     """The measures of attention that a result is of."""
     names = set(map(str, result.coords.get("measure", xr.DataArray([])).values.ravel()))
-    said = [equal_to_weight(part) for part in split_kinds(result).values()]
-    more = {"effective": f"; {said[0]}"} if all(said) else {}
+    equalities = [equal_to_weight(part) for part in split_kinds(result).values()]
+    more = {"effective": f"; {equalities[0]}"} if all(equalities) else {}
     return [
         (row.title, row.meaning + more.get(row.name, ""), row.source)
         for row in measure_table()
@@ -220,11 +220,11 @@ def _terms(result: xr.Dataset) -> list[tuple[str, str, str]]:
 
 def _sizes(result: xr.Dataset) -> list[tuple[str, str]]:
     """Return the numbers of layers and heads, and the kind of attention."""
-    found = []
+    sizes = []
     if {"layer", "head"} <= set(result.sizes):
-        found.append(("layers × heads", f"{result.sizes['layer']} × {result.sizes['head']}"))
+        sizes.append(("layers × heads", f"{result.sizes['layer']} × {result.sizes['head']}"))
     kind = str(result.attrs.get("kind", ""))
-    return [*found, ("attention", kind)] if kind else found
+    return [*sizes, ("attention", kind)] if kind else sizes
 
 
 def _of_kind(section: Section, kind: str) -> Section:

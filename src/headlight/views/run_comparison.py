@@ -85,8 +85,8 @@ def _worth_showing(tokens: list[Attended], high: float) -> list[Attended]:
     ]
 
 
-def _begins_word(shown: PieceText, *, marked: bool) -> bool:
-    return shown.mark == " " if marked else not shown.mark
+def _begins_word(piece: PieceText, *, marked: bool) -> bool:
+    return piece.mark == " " if marked else not piece.mark
 
 
 COLUMNS = ["head", "number", "run", "beside", "distance", "first", "other", "difference", "low",
@@ -99,55 +99,57 @@ SAID = 3
 
 def summary(result: xr.Dataset) -> Summary:
     """Return the number of differences from the first run."""
-    found: Summary = {"texts": str(result.attrs["texts_read"])}
+    numbers: Summary = {"texts": str(result.attrs["texts_read"])}
     names = _names(result)
     for other in result["other"].values.tolist():
-        differ, known = _differ(result, other), result["p_value"].sel(other=other).notnull()
+        differ, valid = _differ(result, other), result["p_value"].sel(other=other).notnull()
         end = "" if result.sizes["other"] == 1 else f" in {names[other]}"
-        found[f"numbers_that_differ{end}"] = int(differ.sum())
-        found[f"numbers_compared{end}"] = int(known.sum())
+        numbers[f"numbers_that_differ{end}"] = int(differ.sum())
+        numbers[f"numbers_compared{end}"] = int(valid.sum())
         if result.attrs["match"] == "behaviour":
-            found[f"heads_without_a_partner{end}"] = _alone(result, other)
-        found[f"heads_that_differ{end}"] = int(differ.any("statistic").sum())
-    return found
+            numbers[f"heads_without_a_partner{end}"] = _alone(result, other)
+        numbers[f"heads_that_differ{end}"] = int(differ.any("statistic").sum())
+    return numbers
 
 
 def findings(result: xr.Dataset) -> list[str]:
     """Return findings on how much differs, in which heads, and when behaviours arise."""
-    names, said = _names(result), _arisen(result)
+    names, sentences = _names(result), _arisen(result)
     spoken_of = SAID if result.sizes["other"] == 1 else 1
     for other in result["other"].values.tolist():
-        differ, known = _differ(result, other), result["p_value"].sel(other=other).notnull()
-        heads = int(known.any("statistic").sum())
-        if known.any() and result["false_discovery"].sel(other=other).isnull().all():
-            said.append(
+        differ, valid = _differ(result, other), result["p_value"].sel(other=other).notnull()
+        heads = int(valid.any("statistic").sum())
+        if valid.any() and result["false_discovery"].sel(other=other).isnull().all():
+            sentences.append(
                 f"{names[other]} beside {names[0]}: no number is tested, since that takes "
                 f"{FEWEST_TESTED} documents of each run and {FEWEST_FILLED} filled slots; compare "
                 "surveys of more texts."
             )
             continue
-        said.append(
+        sentences.append(
             f"{names[other]} beside {names[0]}: {int(differ.any('statistic').sum())} of "
             f"{plural(heads, 'head')} differ in some number, by {int(differ.sum()):,} of "
-            f"{int(known.sum()):,} numbers, with {percent(LEVEL)} of false alarms among these; all "
+            f"{int(valid.sum()):,} numbers, with {percent(LEVEL)} of false alarms among these; all "
             "others are inconclusive."
         )
-        said += [_change(result, other, *each) for each in _of_heads(result, other)[:spoken_of]]
+        sentences += [
+            _change(result, other, *each) for each in _of_heads(result, other)[:spoken_of]
+        ]
         if result.attrs["match"] == "behaviour":
             moved = int(_moved(result, other).sum())
-            said.append(f"{plural(moved, 'head')} of {heads} stand at another place.")
+            sentences.append(f"{plural(moved, 'head')} of {heads} stand at another place.")
             if alone := _alone(result, other):
-                said.append(
+                sentences.append(
                     f"{plural(alone, 'head')} of {names[0]} {'is' if alone == 1 else 'are'} left "
                     f"out: the head of {names[other]} that is most like it is more like another."
                 )
-    return said
+    return sentences
 
 
 def sections(result: xr.Dataset) -> list[Section]:
     """Return the sections: when behaviours arise, heads that differ, texts, all differences."""
-    found = [_strip(result), _heads(result), _texts(result), _table(result), _places(result)]
-    return [each for each in found if each.drawings or each.tables or each.html]
+    parts = [_strip(result), _heads(result), _texts(result), _table(result), _places(result)]
+    return [each for each in parts if each.drawings or each.tables or each.html]
 
 
 def _names(result: xr.Dataset) -> list[str]:
@@ -160,23 +162,23 @@ def _differ(result: xr.Dataset, other: int) -> xr.DataArray:
 
 def _moved(result: xr.Dataset, other: int) -> xr.DataArray:
     here = result.sel(other=other)
-    there = here["partner_layer"].notnull()
+    has_partner = here["partner_layer"].notnull()
     elsewhere = (here["partner_layer"] != here["layer"]) | (here["partner_head"] != here["head"])
-    return there & elsewhere
+    return has_partner & elsewhere
 
 
 def _alone(result: xr.Dataset, other: int) -> int:
     """Return how many heads of the first run were observed, and have no partner."""
-    known = result["value"].sel(run=0).notnull().any("statistic")
-    return int((known & result["partner_layer"].sel(other=other).isnull()).sum())
+    observed_heads = result["value"].sel(run=0).notnull().any("statistic")
+    return int((observed_heads & result["partner_layer"].sel(other=other).isnull()).sum())
 
 
 def _of_heads(result: xr.Dataset, other: int) -> list[tuple[str, int, int]]:
     """The largest change of each head."""
-    found: dict[tuple[int, int], tuple[str, int, int]] = {}
+    first_changes: dict[tuple[int, int], tuple[str, int, int]] = {}
     for each in largest_changes(result, other):
-        found.setdefault(each[1:], each)
-    return list(found.values())
+        first_changes.setdefault(each[1:], each)
+    return list(first_changes.values())
 
 
 def _change(result: xr.Dataset, other: int, statistic: str, layer: int, head: int) -> str:
@@ -210,11 +212,11 @@ def _arisen(result: xr.Dataset) -> list[str]:
     """Return sentences on where each behaviour first is strong, for three or more runs."""
     if result.sizes["run"] < 3:
         return []
-    shown = _own_shares(result)
-    said = []
-    for run in sorted({int(at) for at in shown["arises"].values if at > 0}):
-        here = shown.isel(run=run, statistic=np.flatnonzero(shown["arises"] == run))
-        given = [
+    own = _own_shares(result)
+    sentences = []
+    for run in sorted({int(at) for at in own["arises"].values if at > 0}):
+        here = own.isel(run=run, statistic=np.flatnonzero(own["arises"] == run))
+        examples = [
             f"{_target(result, behaviour)} ({head_name(int(layer), int(head))}: {percent(share)})"
             for behaviour, layer, head, share in zip(
                 here["behaviour"].values,
@@ -224,19 +226,19 @@ def _arisen(result: xr.Dataset) -> list[str]:
                 strict=True,
             )
         ]
-        said.append(
+        sentences.append(
             f"In {_names(result)[run]} some head first certainly gives more than "
-            f"{percent(WORTH_SAYING)} of its weight to {listed(given)}."
+            f"{percent(WORTH_SAYING)} of its weight to {listed(examples)}."
         )
-    return said
+    return sentences
 
 
 def _own_shares(result: xr.Dataset) -> xr.Dataset:
     """Shares of weights that stand in tables."""
     behaviour = result["behaviour"].values
     own = [row_of(str(name)).prominent for name in behaviour]
-    kept = np.array(own) & np.isin(behaviour, shares()) & (result["by"].values == "weight")
-    return result.isel(statistic=np.flatnonzero(kept))
+    in_tables = np.array(own) & np.isin(behaviour, shares()) & (result["by"].values == "weight")
+    return result.isel(statistic=np.flatnonzero(in_tables))
 
 
 def _heads(result: xr.Dataset) -> Section:
@@ -259,15 +261,15 @@ def _heads(result: xr.Dataset) -> Section:
 def _equal_numbers(result: xr.Dataset) -> str:
     """A sentence about numbers that stand under one of their two names."""
     equal = json.loads(result.attrs["equal_numbers"]).items()
-    said = [f"{dropped} is {kept}" for dropped, kept in equal]
-    return f" In all of these runs {listed(said)}, and not listed twice." if said else ""
+    pairs = [f"{dropped} is {name}" for dropped, name in equal]
+    return f" In all of these runs {listed(pairs)}, and not listed twice." if pairs else ""
 
 
 def _texts(result: xr.Dataset) -> Section:
     names, parts = _names(result), list[Markup]()
-    kept = groupby(passages_kept(result), key=lambda each: each[:3])
+    groups = groupby(passages_kept(result), key=lambda each: each[:3])
     own = result.attrs["kind"] != "cross"
-    for (statistic, layer, head), each in kept:
+    for (statistic, layer, head), each in groups:
         lines = [
             element("p", element("span", f"{names[run]} ", class_="quiet small"),
                     element("span", drawn_passage(passage, own=own),
@@ -294,8 +296,8 @@ def _strip(result: xr.Dataset) -> Section:
     here = here.isel(statistic=np.flatnonzero(high.values))
     if result.sizes["run"] < 3 or not here.sizes["statistic"]:
         return Section("runs", "", "")
-    shown = map(str, here["statistic"].values)
-    by = By("statistic", {each: each.replace("_", " ") for each in shown})
+    statistics = map(str, here["statistic"].values)
+    by = By("statistic", {each: each.replace("_", " ") for each in statistics})
     numbers = "; ".join(f"{at} is {name}" for at, name in enumerate(names))
     curve = Curve("strongest", panel="{statistic}", by=by, over="run", interval=True, percent=True,
                   limits=(0.0, 1.0), x_label="run", marked=True)  # fmt: skip

@@ -165,7 +165,7 @@ def _pictured(picture: Drawing) -> dict[str, Any]:
     """A picture as the template reads it; its first tag says how wide it is, and its panels."""
     svg = picture.svg
     tag = svg[svg.find("<svg") :].split(">", 1)[0]
-    panels, columns, wide = (found.search(tag) for found in _ABOUT.values())
+    panels, columns, wide = (match.search(tag) for match in _ABOUT.values())
     return {
         "name": picture.name,
         "caption": picture.caption,
@@ -204,4 +204,4 @@ def _sheet(table: Table, name: str) -> SortableTable:
 
 
 def _kind(strong: bool, number: bool) -> str:
-    return " ".join(name for name, there in (("strong", strong), ("words", not number)) if there)
+    return " ".join(name for name, on in (("strong", strong), ("words", not number)) if on)

@@ -64,20 +64,20 @@ def terminal(table: Table, most: int | None = None, *, whole: str = "") -> Rende
     if of_heads and len(frame) > most and (by := _first_number(frame)):
         up = table.smallest_first
         frame = frame.sort_values(by, ascending=up, kind="stable", na_position="last")
-    hidden, shown = len(frame) - most, frame.head(most)
-    around = {name: [ends[at] for at in shown.index] for name, ends in table.around.items()}
+    hidden, shown_rows = len(frame) - most, frame.head(most)
+    around = {name: [ends[at] for at in shown_rows.index] for name, ends in table.around.items()}
     if table.sums:
         whole_numbers = {name: object for name in frame if frame[name].dtype.kind == "i"}
-        parts = [shown.astype(whole_numbers), *_totals(frame, most, table.sums)]
-        shown = pd.concat(parts, ignore_index=True)
+        parts = [shown_rows.astype(whole_numbers), *_totals(frame, most, table.sums)]
+        shown_rows = pd.concat(parts, ignore_index=True)
     cells = [
         [printable(cell.text) for cell in row]
-        for row in frame_cells(shown, table.formats, around=around)
+        for row in frame_cells(shown_rows, table.formats, around=around)
     ]
-    numeric = numeric_columns(frame_cells(shown, table.formats), len(shown.columns))
-    names = [printable(str(name)) for name in shown.columns]
-    left = f"{hidden:,} more rows" if hidden > 0 and not table.sums else ""
-    return _Fitting(names, cells, numeric, printable(table.caption), left, whole, table.note)
+    numeric = numeric_columns(frame_cells(shown_rows, table.formats), len(shown_rows.columns))
+    names = [printable(str(name)) for name in shown_rows.columns]
+    hidden_rows = f"{hidden:,} more rows" if hidden > 0 and not table.sums else ""
+    return _Fitting(names, cells, numeric, printable(table.caption), hidden_rows, whole, table.note)
 
 
 def _first_number(frame: pd.DataFrame) -> str:
@@ -121,10 +121,10 @@ class _Fitting:
         yield from [Text(self.caption, style="bold")] * bool(self.caption)
         yield drawn
         missing = len(self.names) - len(widths)
-        left = [self.left] * bool(self.left) + [f"{missing} more columns"] * bool(missing)
-        rest = f"{' and '.join(left)} {self.whole}".strip() if left else ""
-        said = "; ".join(filter(None, (rest, printable(self.note).rstrip("."))))
-        yield from [Text(said, style="dim")] * bool(said)
+        omissions = [self.left] * bool(self.left) + [f"{missing} more columns"] * bool(missing)
+        rest = f"{' and '.join(omissions)} {self.whole}".strip() if omissions else ""
+        notes = "; ".join(filter(None, (rest, printable(self.note).rstrip("."))))
+        yield from [Text(notes, style="dim")] * bool(notes)
 
     def _widths(self, room: int) -> dict[int, int]:
         """Return the columns that are shown, and how wide each is.
@@ -171,18 +171,18 @@ def terminal_table(result: xr.Dataset) -> RenderableType:
         parts += [Text(), terminal(Table("heads", "", frame)), Text(NUMBERING, style="dim")]
     if equal := equal_to_weight(result):
         parts.append(Text(f"Effective attention is {equal}.", style="dim"))
-    said = sum(each.kind != "inconclusive" for each in every[SAID:])
-    more = [f"{plural(said, 'more finding')} in the report."] if said else []
+    findings_left = sum(each.kind != "inconclusive" for each in every[SAID:])
+    more = [f"{plural(findings_left, 'more finding')} in the report."] if findings_left else []
     more += [each.text for each in every[SAID:] if each.kind == "inconclusive"]
     return Group(*parts, *[Text(), Text(" ".join(more), style="dim")] * bool(more))
 
 
 def _heads(result: xr.Dataset, every: Sequence[Highlight]) -> pd.DataFrame:
     """Return the heads that are spoken of for a share of their attention, by each measure."""
-    known = {row.name: row for row in statistic_table() if row.unit == "share" and row.target}
+    row_of = {row.name: row for row in statistic_table() if row.unit == "share" and row.target}
     layers, rows = result["layer"].values.tolist(), []
     for each in every:
-        row = known.get(each.question)
+        row = row_of.get(each.question)
         if row is None or each.layer is None or each.head is None:
             continue
         at = (layers.index(each.layer), each.head)

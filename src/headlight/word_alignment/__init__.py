@@ -165,13 +165,13 @@ class AlignerSettings(LinkSettings):
 
     def _check_similarity(self) -> None:
         """Refuse what only other measures have."""
-        found = {
+        options = {
             "head": self.head is not None,
             "step": self.step != "input",
             "null": self.null is not None,
             "pooling": self.pooling != "norms",
         }
-        if named := [name for name, given in found.items() if given]:
+        if named := [name for name, is_set in options.items() if is_set]:
             raise UsageError(
                 f"{named[0]} is of attention, and hidden states are compared here; leave it out, "
                 "or align with a translation model by another measure."
@@ -191,8 +191,8 @@ class AlignerSettings(LinkSettings):
         measure = self.measure or ("norm" if translates else "similarity")
         if not translates:
             check_measure(measure, name)
-        said = self.extraction is not None or self.similarity != SimilaritySettings()
-        if measure != "similarity" and said:
+        has_similarity = self.extraction is not None or self.similarity != SimilaritySettings()
+        if measure != "similarity" and has_similarity:
             raise UsageError(
                 f"the extraction of links is of similarities, and {name} is a translation model, "
                 f"with the measure {measure}; leave it out, or choose the measure similarity."

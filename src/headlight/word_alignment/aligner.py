@@ -111,8 +111,8 @@ def links_of_words(matrix: WordMatrix, sides: Sides, null: str) -> LinkMatrix:
     best = matrix.masked_fill(closed, -torch.inf).argmax(-1)
     word = number.expand(*best.shape, -1).gather(-1, best[..., None])[..., 0]
     targets = Words.of(sides.read)
-    there = targets.present[:, None] & (matrix.masked_fill(closed, 0) != 0).any(-1)
-    return _marked(word.masked_fill(~there, NO_WORD), sides.shape[1])
+    has_link = targets.present[:, None] & (matrix.masked_fill(closed, 0) != 0).any(-1)
+    return _marked(word.masked_fill(~has_link, NO_WORD), sides.shape[1])
 
 
 def links_of_pieces(
@@ -196,10 +196,10 @@ def places(batch: Batch) -> Float[Tensor, "batch target source"]:
 
 def mean_of_places(
     score: Float[Tensor, "batch head target source"],
-    there: Float[Tensor, "batch target source"],
+    mask: Float[Tensor, "batch target source"],
 ) -> Float[Tensor, "batch head"]:
     """The mean of every sentence and head."""
-    share = there[:, None].to(score.dtype)
+    share = mask[:, None].to(score.dtype)
     mean: Tensor = (score * share).sum((-2, -1)) / share.sum((-2, -1))
     return mean
 
@@ -260,14 +260,14 @@ class PairAligner(ABC):
             yield from self._align_window(window)
 
     def _align_window(self, window: Sequence[TranslationPair]) -> list[Alignment]:
-        found = [Alignment(pair, omitted=_why_omitted(pair)) for pair in window]
+        alignments = [Alignment(pair, omitted=_why_omitted(pair)) for pair in window]
         examples = list(encode(self.model, window, self.settings))
         for chosen in length_batches(examples, self.settings.batch_tokens):
             together = [examples[at] for at in chosen]
             for example, (links, soft) in zip(together, self._found(together), strict=True):
                 pair = window[example.index]
-                found[example.index] = Alignment(pair, links, soft)
-        return found
+                alignments[example.index] = Alignment(pair, links, soft)
+        return alignments
 
     @abstractmethod
     def _found(self, examples: Sequence[EncodedTranslation]) -> Iterator[tuple[Links, Soft]]:
@@ -317,15 +317,15 @@ class Aligner(PairAligner):
             self._verified = self.model.verify_on(examples) is not None
 
     def _by_attention(self, batch: Batch, sides: Sides) -> tuple[LinkMatrix, WordMatrix]:
-        found: list[tuple[LinkMatrix, WordMatrix]] = []
+        results: list[tuple[LinkMatrix, WordMatrix]] = []
 
         def visit(record: LayerRecord) -> None:
-            found.append(self._of_record(Scores(record, precision=torch.float32), sides))
+            results.append(self._of_record(Scores(record, precision=torch.float32), sides))
 
         with self.model.capture(self._sites) as recorder:
             recorder.visit = visit
             self.model.run(batch)
-        return found[0]
+        return results[0]
 
     def _of_record(self, scores: Scores, sides: Sides) -> tuple[LinkMatrix, WordMatrix]:
         measure, step, head = self._measure, self.settings.step, self.settings.head
@@ -368,8 +368,8 @@ def _why_omitted(pair: TranslationPair) -> str:
 
 def word_links(links: Tensor, example: EncodedTranslation) -> Links:
     """The numbers of the words that are linked, of a matrix of target and source words."""
-    found = links[: len(example.target_text), : len(example.source_text)].nonzero().tolist()
-    return frozenset((source, target) for target, source in found)
+    pairs = links[: len(example.target_text), : len(example.source_text)].nonzero().tolist()
+    return frozenset((source, target) for target, source in pairs)
 
 
 def _shares(soft: Tensor, example: EncodedTranslation) -> Soft:
@@ -384,11 +384,11 @@ def _shares(soft: Tensor, example: EncodedTranslation) -> Soft:
 def _of_words(shares: np.ndarray, example: EncodedTranslation, targets: int, sources: int) -> Soft:
     """Columns of words alone, a column of zeros for words without a piece."""
     units = _units(example.words)
-    made = np.zeros((targets, sources), dtype=np.float32)
+    weights = np.zeros((targets, sources), dtype=np.float32)
     for unit, word in enumerate(units):
         if word >= 0:
-            made[: len(shares), word] = shares[:, unit]
-    return made
+            weights[: len(shares), word] = shares[:, unit]
+    return weights
 
 
 def _units(words: Sequence[int]) -> list[int]:

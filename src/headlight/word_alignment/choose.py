@@ -85,30 +85,30 @@ def mean_norms(
 ) -> dict[int, float]:
     """The mean over sentences of the mean ‖Σ_h αf(x)‖ of their places, by layer."""
     examples: list[EncodedTranslation] = list(encode(model, pairs, settings))
-    found: dict[int, float] = {}
+    norms: dict[int, float] = {}
     sites = model.sites_of("cross")
     for chosen in length_batches(examples, settings.batch_tokens):
         batch = model.collate([examples[at] for at in chosen])
-        there = places(batch)
+        mask = places(batch)
 
-        def visit(record: LayerRecord, there: Float[torch.Tensor, "b t s"] = there) -> None:
-            total = mean_of_places(Scores(record).merged_norm[:, None], there).sum()
+        def visit(record: LayerRecord, place_mask: Float[torch.Tensor, "b t s"] = mask) -> None:
+            total = mean_of_places(Scores(record).merged_norm[:, None], place_mask).sum()
             layer = record.site.layer
-            found[layer] = found.get(layer, 0.0) + float(total) / len(examples)
+            norms[layer] = norms.get(layer, 0.0) + float(total) / len(examples)
 
         with model.capture(sites) as recorder:
             recorder.visit = visit
             model.run(batch)
-    return found
+    return norms
 
 
 def _predicting(
     model: CapturedModel, settings: AlignerSettings, sample: Sequence[TranslationPair]
 ) -> Choice:
     judge = Aligner(model, settings.replace(measure="difference", layer=None, head=None))
-    wanted = [found.links for found in judge.align(sample)]
+    wanted = [links.links for links in judge.align(sample)]
     by_layer = _links_by_layer(model, settings, sample)
-    rates = {layer: error_rate(wanted, found) for layer, found in by_layer.items()}
+    rates = {layer: error_rate(wanted, links) for layer, links in by_layer.items()}
     best = min(rates, key=lambda layer: rates[layer])
     return Choice(
         best,
@@ -125,8 +125,8 @@ def _agreeing(
 ) -> Choice:
     forward = _links_by_layer(model, settings, sample)
     backward = {
-        layer: [swapped(links) for links in found]
-        for layer, found in _links_by_layer(
+        layer: [swapped(links) for links in links_of_layer]
+        for layer, links_of_layer in _links_by_layer(
             reverse_model, settings, list(reversed_pairs(sample))
         ).items()
     }
@@ -151,12 +151,12 @@ def _links_by_layer(
     layers = [site.layer for site in model.sites_of("cross")]
     aligners = {layer: Aligner(model, settings.replace(layer=layer)) for layer in layers}
     return {
-        layer: [found.links for found in aligner.align(sample)]
+        layer: [alignment.links for alignment in aligner.align(sample)]
         for layer, aligner in aligners.items()
     }
 
 
 def error_rate(one: Sequence[Links], other: Sequence[Links]) -> float:
     """AER of links, where others are taken for the gold; 1 where there are none at all."""
-    found = score_links([Gold.of(links) for links in one], other).error_rate
-    return 1.0 if math.isnan(found) else found
+    rate = score_links([Gold.of(links) for links in one], other).error_rate
+    return 1.0 if math.isnan(rate) else rate

@@ -105,12 +105,12 @@ class SimilarityAligner(PairAligner):
         source, target = self._states(batch.source_alone()), self._states(batch.target_alone())
         with torch.inference_mode():
             pairs = pairs_of(source, target, batch, self.settings.unit)
-            found = [
+            links_by_extraction = [
                 extracted(pairs, extraction, self.settings.similarity)
                 for extraction in self._extractions
             ]
-            words = [pairs.links_of_words(links).cpu() for links, _ in found]
-            soft = pairs.largest_of_words(found[0][1]).float().cpu().numpy()
+            words = [pairs.links_of_words(links).cpu() for links, _ in links_by_extraction]
+            soft = pairs.largest_of_words(links_by_extraction[0][1]).float().cpu().numpy()
         for row, example in enumerate(examples):
             links = [word_links(each[row], example) for each in words]
             yield self._together(links), _of_all_words(soft[row], example)
@@ -130,10 +130,10 @@ class SimilarityAligner(PairAligner):
 def _of_all_words(soft: Float[np.ndarray, "row column"], example: EncodedTranslation) -> Soft:
     """Also of words without pieces at the end of a sentence, which nothing is similar to."""
     shape = (len(example.target_text), len(example.source_text))
-    made = np.zeros(shape, dtype=np.float32)
-    there = soft[: shape[0], : shape[1]]
-    made[: there.shape[0], : there.shape[1]] = there
-    return made
+    of_words = np.zeros(shape, dtype=np.float32)
+    of_pieces = soft[: shape[0], : shape[1]]
+    of_words[: of_pieces.shape[0], : of_pieces.shape[1]] = of_pieces
+    return of_words
 
 
 WINDOW = 256
@@ -182,15 +182,15 @@ def align_pairs(  # noqa: PLR0913 - each is a choice of its own
         other = settings.replace(layer=choice.reverse_layer)
         settings = settings.replace(layer=choice.layer)
     if _compares_hidden_states(model, settings):
-        found = SimilarityAligner(encoder_of(model), settings, symmetrization).align(stream)
+        alignments = SimilarityAligner(encoder_of(model), settings, symmetrization).align(stream)
     elif reverse_model is None:
-        found = Aligner(model, settings).align(stream)
+        alignments = Aligner(model, settings).align(stream)
     else:
         both = Aligner(model, settings), Aligner(reverse_model, other)
-        found = _together(stream, *both, symmetrization or "grow-diag-final-and")
+        alignments = _together(stream, *both, symmetrization or "grow-diag-final-and")
     if tell and choice is not None:  # after whatever the aligners may refuse
         on_choice(choice)
-    return found
+    return alignments
 
 
 def needs_choice(settings: AlignerSettings) -> bool:

@@ -82,7 +82,7 @@ def input_matrix(
 def _embeddings_changed(encoder: Any, change: Callable[[Embeddings], Embeddings]) -> Iterator[None]:
     """Within the block the encoder reads other embeddings than those of its table."""
     table: nn.Module = encoder.get_input_embeddings()
-    handle = table.register_forward_hook(lambda _, __, found: change(found))
+    handle = table.register_forward_hook(lambda _, __, output: change(output))
     try:
         yield
     finally:
@@ -96,15 +96,15 @@ def _cut_before_the_head(network: Any) -> Iterator[list[tuple[Tensor, Tensor]]]:
     The head predicts every place from that place alone, so that it needs one pass backward for all
     of them, and not one for each.
     """
-    kept: list[tuple[Tensor, Tensor]] = []
+    cuts: list[tuple[Tensor, Tensor]] = []
 
-    def cut(_: Any, given: tuple[Any, ...]) -> tuple[Any, ...]:
-        kept.append((given[0], given[0].detach().requires_grad_()))
-        return (kept[-1][1], *given[1:])
+    def cut(_: Any, args: tuple[Any, ...]) -> tuple[Any, ...]:
+        cuts.append((args[0], args[0].detach().requires_grad_()))
+        return (cuts[-1][1], *args[1:])
 
     handle = network.get_output_embeddings().register_forward_pre_hook(cut)
     try:
-        yield kept
+        yield cuts
     finally:
         handle.remove()
 
@@ -166,12 +166,12 @@ def _gradients(
     total = torch.zeros(examples, batch.target_ids.shape[1], width, device=batch.input_ids.device)
     noises = _Noise(batch, copies, noise, settings.seed)
     with frozen(model.transformer), torch.inference_mode(mode=False), torch.enable_grad():
-        done = 0
+        row_count = 0
         for rows in _runs(batch, copies):
-            wanted = slice(done, done + len(rows))
+            wanted = slice(row_count, row_count + len(rows))
             shares = _shares(model, batch, rows, settings.form, noises, wanted)
             total.index_add_(0, rows, shares.float())
-            done += len(rows)
+            row_count += len(rows)
     return (total / copies)[:, None]
 
 
@@ -186,24 +186,24 @@ def _shares(
     """The share of every source piece in the gradient of every target piece."""
     clean: list[Tensor] = []
 
-    def change(found: Embeddings) -> Embeddings:
-        leaf = found.detach().clone().requires_grad_()
+    def change(embeddings: Embeddings) -> Embeddings:
+        leaf = embeddings.detach().clone().requires_grad_()
         clean.append(leaf)
         return leaf + noises.of(leaf.detach(), rows, wanted)
 
     with _cut_before_the_head(model.transformer) as cut:
         chances = _log_probabilities(model, batch, rows, change)
     leaf, mask = clean[0], batch.attention_mask[rows].bool()
-    ((states, given),) = cut
-    (of_states,) = torch.autograd.grad(chances.sum(), given)
-    found = [leaf.new_zeros(leaf.shape[:2])]  # the start is not predicted
+    ((states, hidden),) = cut
+    (of_states,) = torch.autograd.grad(chances.sum(), hidden)
+    sizes_by_step = [leaf.new_zeros(leaf.shape[:2])]  # the start is not predicted
     predicted = chances.shape[1] - 1
     for place in range(predicted):
         (gradient,) = torch.autograd.grad(
             states[:, place], leaf, of_states[:, place], retain_graph=place < predicted - 1
         )
-        found.append(_sizes(gradient, leaf.detach(), form).masked_fill(~mask, 0))
-    sizes = torch.stack(found, 1)
+        sizes_by_step.append(_sizes(gradient, leaf.detach(), form).masked_fill(~mask, 0))
+    sizes = torch.stack(sizes_by_step, 1)
     return sizes / sizes.sum(-1, keepdim=True).clamp_min(torch.finfo(sizes.dtype).tiny)
 
 
@@ -229,14 +229,14 @@ class _Noise:
         """Normal, with a share of the range of an example's embeddings as standard deviation."""
         if not self._share:
             return embeddings.new_zeros(())
-        made = torch.zeros_like(embeddings)
+        noises = torch.zeros_like(embeddings)
         for at, row in enumerate(rows.tolist()):
             length, copy = self._lengths[row], (wanted.start + at) % self._copies
             own = embeddings[at, :length]
             generator = torch.Generator().manual_seed(self._number(row, copy))
             drawn = torch.randn(own.shape, generator=generator, dtype=torch.float32)
-            made[at, :length] = drawn.to(own) * (own.max() - own.min()) * self._share
-        return made
+            noises[at, :length] = drawn.to(own) * (own.max() - own.min()) * self._share
+        return noises
 
     def _number(self, row: int, copy: int) -> int:
         ids = self._ids[row, : self._lengths[row]].tolist()
@@ -252,15 +252,15 @@ def _difference(model: CapturedModel, batch: Batch) -> PieceMatrix:
     assert batch.target_ids is not None  # noqa: S101
     width = batch.input_ids.shape[1]
     chances = []
-    done = 0
+    row_count = 0
     with torch.inference_mode():
         for rows in _runs(batch, width + 1):
-            at = torch.arange(done, done + len(rows), device=rows.device) % (width + 1)
+            at = torch.arange(row_count, row_count + len(rows), device=rows.device) % (width + 1)
             # At a place behind the last, no piece is erased.
             gone = (torch.arange(width, device=rows.device) == at[:, None])[..., None]
             erase = partial(torch.Tensor.masked_fill, mask=gone, value=0)
             chances.append(_log_probabilities(model, batch, rows, erase).exp())
-            done += len(rows)
+            row_count += len(rows)
     by_erased = torch.cat(chances).view(-1, width + 1, *chances[0].shape[1:])
     whole, without = by_erased[:, -1:], by_erased[:, :-1]
     change: Tensor = (whole - without).mT

@@ -52,11 +52,11 @@ class Units:
             batch: Of texts.
             unit: ``word``, or ``piece`` (also where nothing is said).
         """
-        words, there = Words.of(batch.word), batch.word >= 0
+        words, unit_mask = Words.of(batch.word), batch.word >= 0
         # Of padding anything may have been computed, and 0 times NaN would be NaN.
-        real = single(states).masked_fill(~there[..., None], 0)
+        real = single(states).masked_fill(~unit_mask[..., None], 0)
         if unit != "word":
-            return cls(real, there, words.members)
+            return cls(real, unit_mask, words.members)
         shares = words.members / words.count[..., None].clamp_min(1)
         itself = torch.eye(words.width, device=real.device).expand(len(real), -1, -1)
         return cls(shares.to(real.dtype) @ real, words.present, itself)
@@ -109,12 +109,12 @@ def cosines(pairs: SentencePairs, distortion: float = 0.0) -> Similarity:
     source, target = (
         torch.nn.functional.normalize(side.states, dim=-1) for side in (pairs.source, pairs.target)
     )
-    found = (target @ source.mT + 1) / 2
+    cosine = (target @ source.mT + 1) / 2
     if not distortion:
-        return found
+        return cosine
     apart = _places(pairs.target)[:, :, None] - _places(pairs.source)[:, None]
     several = (pairs.target.there.sum(-1) > 1) & (pairs.source.there.sum(-1) > 1)
-    return found * (1 - distortion * several[:, None, None] * apart.square())
+    return cosine * (1 - distortion * several[:, None, None] * apart.square())
 
 
 def _places(units: Units) -> Float[Tensor, "batch unit"]:
@@ -132,29 +132,29 @@ def products(pairs: SentencePairs) -> Similarity:
 # ---------------------------------------------------------------- links
 
 
-def forward(similarity: Similarity, there: UnitLinks) -> UnitLinks:
+def forward(similarity: Similarity, mask: UnitLinks) -> UnitLinks:
     """Every target unit with the source unit that is most similar; of equal ones the first."""
-    return _most_similar(similarity, there, -1)
+    return _most_similar(similarity, mask, -1)
 
 
-def reverse(similarity: Similarity, there: UnitLinks) -> UnitLinks:
+def reverse(similarity: Similarity, mask: UnitLinks) -> UnitLinks:
     """Every source unit with the target unit that is most similar; of equal ones the first."""
-    return _most_similar(similarity, there, -2)
+    return _most_similar(similarity, mask, -2)
 
 
-def _most_similar(similarity: Similarity, there: UnitLinks, axis: int) -> UnitLinks:
-    best: Int64[Tensor, "batch _ _"] = similarity.masked_fill(~there, -torch.inf).argmax(
+def _most_similar(similarity: Similarity, mask: UnitLinks, axis: int) -> UnitLinks:
+    best: Int64[Tensor, "batch _ _"] = similarity.masked_fill(~mask, -torch.inf).argmax(
         axis, keepdim=True
     )
-    return torch.zeros_like(there).scatter_(axis, best, value=True) & there
+    return torch.zeros_like(mask).scatter_(axis, best, value=True) & mask
 
 
-def argmax(similarity: Similarity, there: UnitLinks) -> UnitLinks:
+def argmax(similarity: Similarity, mask: UnitLinks) -> UnitLinks:
     """Units that are most similar to each other, in both directions."""
-    return forward(similarity, there) & reverse(similarity, there)
+    return forward(similarity, mask) & reverse(similarity, mask)
 
 
-def itermax(similarity: Similarity, there: UnitLinks, iterations: int = 2) -> UnitLinks:
+def itermax(similarity: Similarity, mask: UnitLinks, iterations: int = 2) -> UnitLinks:
     """`argmax`, again and again among units of which one has no link yet.
 
     Similarities to units that have a link count `DAMPING` times as much, those between two such
@@ -163,58 +163,58 @@ def itermax(similarity: Similarity, there: UnitLinks, iterations: int = 2) -> Un
 
     Source: Jalili Sabet et al. (2020), and their code.
     """
-    links = argmax(similarity, there)
-    shorter = there.any(-1).sum(-1).minimum(there.any(-2).sum(-1))
+    links = argmax(similarity, mask)
+    shorter = mask.any(-1).sum(-1).minimum(mask.any(-2).sum(-1))
     long = (shorter > SHORT)[:, None, None]
     for _ in range(iterations - 1):
-        target = ~links.any(-1, keepdim=True) & there.any(-1, keepdim=True)
-        source = ~links.any(-2, keepdim=True) & there.any(-2, keepdim=True)
+        target = ~links.any(-1, keepdim=True) & mask.any(-1, keepdim=True)
+        source = ~links.any(-2, keepdim=True) & mask.any(-2, keepdim=True)
         going = long & target.any(-2, keepdim=True) & source.any(-1, keepdim=True)
         damped = similarity * (DAMPING * target + DAMPING * source).clamp_max(1)
-        new = argmax(damped, there) & (target | source) & going
+        new = argmax(damped, mask) & (target | source) & going
         if not bool(new.any()):
             break
         links = links | new
     return links
 
 
-def match(similarity: Similarity, there: UnitLinks) -> UnitLinks:
+def match(similarity: Similarity, mask: UnitLinks) -> UnitLinks:
     """The links of largest sum in which no unit has two, and those of the shorter side have one."""
-    links = torch.zeros_like(there)
-    rows, columns = there.any(-1).cpu(), there.any(-2).cpu()
+    links = torch.zeros_like(mask)
+    rows, columns = mask.any(-1).cpu(), mask.any(-2).cpu()
     for number, own in enumerate(double(similarity).cpu()):
         targets = rows[number].nonzero()[:, 0]
         sources = columns[number].nonzero()[:, 0]
-        found = linear_sum_assignment(own[targets][:, sources].numpy(), maximize=True)
-        links[number, targets[found[0]], sources[found[1]]] = True
+        assignment = linear_sum_assignment(own[targets][:, sources].numpy(), maximize=True)
+        links[number, targets[assignment[0]], sources[assignment[1]]] = True
     return links
 
 
-def softmax(similarity: Similarity, there: UnitLinks, threshold: float = 0.001) -> UnitLinks:
+def softmax(similarity: Similarity, mask: UnitLinks, threshold: float = 0.001) -> UnitLinks:
     """Units each of which is likely, among all of its side, given the other.
 
     Source: Dou and Neubig (2021); inner products are not scaled.
     """
-    closed = similarity.masked_fill(~there, -torch.inf)
+    closed = similarity.masked_fill(~mask, -torch.inf)
     return (closed.softmax(-1) > threshold) & (closed.softmax(-2) > threshold)
 
 
-def chances(similarity: Similarity, there: UnitLinks) -> Similarity:
+def chances(similarity: Similarity, mask: UnitLinks) -> Similarity:
     """Return the probability of links: the harmonic mean of the two of `softmax`.
 
     Each is computed of inner products divided by √(units of the side), as in awesome-align.
     """
-    closed = similarity.masked_fill(~there, -torch.inf)
+    closed = similarity.masked_fill(~mask, -torch.inf)
     both = [
-        (closed / _sizes(there, axis).to(closed.dtype).sqrt()).softmax(axis) for axis in (-1, -2)
+        (closed / _sizes(mask, axis).to(closed.dtype).sqrt()).softmax(axis) for axis in (-1, -2)
     ]
-    one, other = (chance.masked_fill(~there, 0) for chance in both)
+    one, other = (chance.masked_fill(~mask, 0) for chance in both)
     return 2 * one * other / (one + other).clamp_min(torch.finfo(one.dtype).tiny)
 
 
-def _sizes(there: UnitLinks, axis: int) -> Int64[Tensor, "batch 1 1"]:
+def _sizes(mask: UnitLinks, axis: int) -> Int64[Tensor, "batch 1 1"]:
     """Return the largest number of units along an axis."""
-    return there.sum(axis).amax(-1).clamp_min(1)[:, None, None]
+    return mask.sum(axis).amax(-1).clamp_min(1)[:, None, None]
 
 
 _OF_COSINES: Mapping[Extraction, Callable[[Similarity, UnitLinks], UnitLinks]] = {
@@ -235,11 +235,11 @@ def extracted(
         extraction: How they are linked.
         settings: See `SimilaritySettings`.
     """
-    there = pairs.there
+    mask = pairs.there
     if extraction == "softmax":
         similarity = products(pairs)
-        return softmax(similarity, there, settings.threshold), chances(similarity, there)
+        return softmax(similarity, mask, settings.threshold), chances(similarity, mask)
     similarity = cosines(pairs, settings.distortion)
     if extraction == "itermax":
-        return itermax(similarity, there, settings.iterations), similarity
-    return _OF_COSINES[extraction](similarity, there), similarity
+        return itermax(similarity, mask, settings.iterations), similarity
+    return _OF_COSINES[extraction](similarity, mask), similarity

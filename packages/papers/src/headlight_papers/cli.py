@@ -112,14 +112,14 @@ def _place_of_paper(args: Sequence[str]) -> int:
 
 def papers_app() -> typer.Typer:
     """The command with a command for each paper."""
-    made = typer.Typer(cls=PapersGroup, rich_markup_mode="rich")
-    made.callback(invoke_without_command=True)(_papers)
+    app = typer.Typer(cls=PapersGroup, rich_markup_mode="rich")
+    app.callback(invoke_without_command=True)(_papers)
     for name in NAMES:
         epilog = examples(
             *(f"headlight reproduce {name} {words}" for words in ("--list", *EXAMPLES[name]))
         )
-        made.command(name, cls=PaperCommand, epilog=epilog)(_paper_command(name))
-    return made
+        app.command(name, cls=PaperCommand, epilog=epilog)(_paper_command(name))
+    return app
 
 
 def _papers(
@@ -135,14 +135,14 @@ def _papers(
 
 def _paper_command(name: str) -> Callable[..., None]:
     """The command of one paper."""
-    taken = find_settings(name)
-    titled = titled_sources(taken.reads).values()
+    paper = find_settings(name)
+    titled = titled_sources(paper.reads).values()
     kinds = (f"{', '.join(row.patterns)} ({row.title})" for row in titled if row.folders)
-    unused = {*Sources.hints()} - {*taken.reads} | {"compare", "translator"} - {*taken.models}
-    unused |= set() if taken.models else {"load"}
+    unused = {*Sources.hints()} - {*paper.reads} | {"compare", "translator"} - {*paper.models}
+    unused |= set() if paper.models else {"load"}
     in_folder = FolderOptions(out=f"headlight-{name}")
 
-    @takes_settings(without=unused, sources=Sources, settings=taken)
+    @takes_settings(without=unused, sources=Sources, settings=paper)
     def command(
         config: ConfigFile = None,
         load: LoadOptions = LOAD,
@@ -179,10 +179,10 @@ def _paper_command(name: str) -> Callable[..., None]:
         if not listed:
             folder.check_free()
             load.check()
-        found = sources
+        all_sources = sources
         if data is not None:
             languages = languages_of(translator or load.model)
-            found = sources.or_else(Sources.found_in(data, languages, taken.reads))
+            all_sources = sources.or_else(Sources.found_in(data, languages, paper.reads))
         chosen = find_paper(name)  # which imports torch
         if listed:
             for spec in chosen.exhibits:
@@ -195,11 +195,11 @@ def _paper_command(name: str) -> Callable[..., None]:
         from headlight.findings.what_was_read import unknown_tokens
         from headlight_papers.papers.exhibit import reproduce
 
-        found.check(needs)
+        all_sources.check(needs)
         with folder.opened():
             reproduction = chosen.open(
                 load.model,
-                found,
+                all_sources,
                 settings,
                 out,
                 compared=compare,
@@ -219,7 +219,7 @@ def _paper_command(name: str) -> Callable[..., None]:
             complain(f"note: {note}")
         say(f"page: {page}")
 
-    command.__doc__ = f"{taken.title}.\n\nWrites index.html, and every exhibit as SVG, PNG and CSV."
+    command.__doc__ = f"{paper.title}.\n\nWrites index.html, and every exhibit as SVG, PNG and CSV."
     return command
 
 

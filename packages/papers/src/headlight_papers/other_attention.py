@@ -44,5 +44,5 @@ def on_one(weight: Weight, keys: Keys, order: Float[Tensor, "batch head query ke
 
 def _mass(weight: Weight, keys: Keys) -> Float[Tensor, "batch head query 1"]:
     """Return the total weight of a row on the keys that take part."""
-    found: Float[Tensor, "batch head query 1"] = (weight * keys).sum(-1, keepdim=True)
-    return found
+    mass: Float[Tensor, "batch head query 1"] = (weight * keys).sum(-1, keepdim=True)
+    return mass

@@ -39,11 +39,11 @@ def by_sharpness(points: Mapping[str, Points]) -> pd.DataFrame:
             {
                 "attention": place_label(place),
                 "largest weight": label,
-                "texts": len(seen),
-                **quartiles(seen),
+                "texts": len(points_in_bin),
+                **quartiles(points_in_bin),
             }
             for place, each in points.items()
-            for label, seen in _in_bins(each)
+            for label, points_in_bin in _in_bins(each)
         ]
     )
 
@@ -79,10 +79,10 @@ def _in_bins(points: Points) -> list[tuple[str, Points]]:
     ]
 
 
-def quartiles(seen: Points) -> dict[str, float]:
+def quartiles(values_in_bin: Points) -> dict[str, float]:
     """Return the quartiles of values by name; NaN where there are none."""
     names = ("lower quartile", "median", "upper quartile")
     values: Sequence[float] = (
-        np.percentile(seen, [25, 50, 75]).tolist() if len(seen) else [np.nan] * 3
+        np.percentile(values_in_bin, [25, 50, 75]).tolist() if len(values_in_bin) else [np.nan] * 3
     )
     return dict(zip(names, values, strict=True))

@@ -21,7 +21,7 @@ Span = tuple[int, int, str]
 
 def spans_of(tags: Sequence[str], reading: Reading = "strict") -> list[Span]:
     """The spans of one sentence, from left to right; they never overlap."""
-    found: list[Span] = []
+    spans: list[Span] = []
     first: int = 0
     kind: str | None = None  # of the span that is open; None where none is
     for place, tag in enumerate((*tags, "O")):
@@ -29,10 +29,10 @@ def spans_of(tags: Sequence[str], reading: Reading = "strict") -> list[Span]:
         if mark == "I" and of == kind:
             continue
         if kind is not None:
-            found.append((first, place, kind))
+            spans.append((first, place, kind))
         begins = mark == "B" or (mark == "I" and reading == "lenient")
         first, kind = place, of if begins else None
-    return found
+    return spans
 
 
 @dataclass(frozen=True, slots=True)
@@ -73,7 +73,7 @@ class SpanScore:
 
 
 def span_score(
-    gold: Iterable[Sequence[str]], found: Iterable[Sequence[str]], reading: Reading = "strict"
+    gold: Iterable[Sequence[str]], predicted: Iterable[Sequence[str]], reading: Reading = "strict"
 ) -> SpanScore:
     """The score of all sentences, each with its gold tags and those that were found.
 
@@ -81,9 +81,9 @@ def span_score(
         ValueError: there are more of one than of the other.
     """
     total = SpanScore()
-    for right, tried in zip(gold, found, strict=True):
+    for right, tried in zip(gold, predicted, strict=True):
         if len(right) != len(tried):
             raise ValueError(f"{len(right)} gold tags for {len(tried)} that were found")
-        there, seen = set(spans_of(right, reading)), set(spans_of(tried, reading))
-        total += SpanScore(len(there & seen), len(seen), len(there))
+        gold_spans, predicted_spans = set(spans_of(right, reading)), set(spans_of(tried, reading))
+        total += SpanScore(len(gold_spans & predicted_spans), len(predicted_spans), len(gold_spans))
     return total

@@ -98,19 +98,19 @@ class Outputs:
         """
         rows = max(1, NUMBERS_AT_ONCE // before.shape[-1])
         parts = (torch.split(each, rows) for each in (before, after, self.labels))
-        found = [_statistics(*part) for part in zip(*parts, strict=True)]
-        by_output = torch.cat(found)
+        tables = [_statistics(*part) for part in zip(*parts, strict=True)]
+        by_output = torch.cat(tables)
         return self._by_text(by_output), by_output[:, STATISTICS.index("kl")]
 
     def _by_text(self, values: Float[Tensor, "output statistic"]) -> ByText:
         """Means over the predictions of each text that have a number; NaN if none has."""
         rows = array(values)
-        seen = ~np.isnan(rows)
+        has_number = ~np.isnan(rows)
         sums, counts = (np.zeros((self.texts, rows.shape[1])) for _ in range(2))
-        np.add.at(sums, self.owners, np.where(seen, rows, 0))
-        np.add.at(counts, self.owners, seen)
-        found: ByText = sums / np.where(counts > 0, counts, np.nan)
-        return found
+        np.add.at(sums, self.owners, np.where(has_number, rows, 0))
+        np.add.at(counts, self.owners, has_number)
+        means: ByText = sums / np.where(counts > 0, counts, np.nan)
+        return means
 
 
 def logits_of(output: Any) -> Tensor:
@@ -132,14 +132,14 @@ def _statistics(
 ) -> Float[Tensor, "output statistic"]:
     """`STATISTICS` of each prediction; NaN where there is no label."""
     predictions = after.argmax(-1)
-    known = labels != NOTHING
+    labelled = labels != NOTHING
     loss = -after.gather(-1, labels.clamp_min(0)[:, None])[:, 0]
     return torch.stack(
         [
             kullback_leibler_of_logarithms(before, after),
             (predictions != before.argmax(-1)).to(loss),
-            loss.masked_fill(~known, torch.nan),
-            (predictions == labels).to(loss).masked_fill(~known, torch.nan),
+            loss.masked_fill(~labelled, torch.nan),
+            (predictions == labels).to(loss).masked_fill(~labelled, torch.nan),
         ],
         -1,
     )
@@ -214,28 +214,31 @@ class PassageSeeker:
     def tally(self) -> Strongest:
         """One observation for each removal that was seen."""
         scores, ranks, rows = (np.array(values) for values in zip(*self._found, strict=True))
-        found = Strongest(scores.shape, width=WIDTH)
-        found.update(scores[None], np.where(np.isnan(scores), np.nan, ranks)[None], rows[None])
-        return found
+        strongest = Strongest(scores.shape, width=WIDTH)
+        strongest.update(scores[None], np.where(np.isnan(scores), np.nan, ranks)[None], rows[None])
+        return strongest
 
 
 def most_changed(
-    found: Strongest, components: Sequence[Component], tokenizer: Any, result: xarray.Dataset
+    best: Strongest, components: Sequence[Component], tokenizer: Any, result: xarray.Dataset
 ) -> xarray.Dataset:
     """Return, for each of the most important heads, the prediction that it changes most.
 
     Args:
-        found: By what is removed.
+        best: By what is removed.
         components: What that is.
         tokenizer: Of the model.
         result: Of the study of a language model, with single heads.
     """
-    kept = found.compute()
+    passages = best.compute()
     numbers = [components.index(head) for head in _most_moving(result)]
     rows = [
-        (*components[at], *_texts(kept["rows"][0, at], tokenizer, float(kept["score"][0, at])))
+        (
+            *components[at],
+            *_texts(passages["rows"][0, at], tokenizer, float(passages["score"][0, at])),
+        )
         for at in numbers
-        if not np.isnan(kept["score"][0, at])
+        if not np.isnan(passages["score"][0, at])
     ]
     columns = zip(*rows, strict=True) if rows else ([] for _ in VARIABLES)
     variables = {

@@ -56,27 +56,27 @@ EXPLANATION = (
 
 def summary(result: xr.Dataset) -> Summary:
     """Loss and accuracy of the model as it is, and the removals that move most."""
-    found: Summary = {
+    numbers: Summary = {
         "loss": float(result["own_loss"]),
         "accuracy": float(result["own_accuracy"]),
     }
     if "head_kl" in result:
         frame = _heads_frame(result)
-        found |= {
+        numbers |= {
             "most_moving_head": _name(frame, 0),
             "its_kl": float(frame["KL"].iloc[0]),
             "median_kl": float(frame["KL"].median()),
             "kl_and_length": _correlation(frame),
         }
     if "layer_kl" in result:
-        found["most_moving_layer"] = int(result["layer_kl"].idxmax("layer"))
-    return rounded(found)
+        numbers["most_moving_layer"] = int(result["layer_kl"].idxmax("layer"))
+    return rounded(numbers)
 
 
 def sections(result: xr.Dataset) -> list[Section]:
     """Single heads, their lengths, and whole layers."""
-    found = [_heads(result), _lengths(result)] if "head_kl" in result else []
-    return [*found, _layers(result)] if "layer_kl" in result else found
+    parts = [_heads(result), _lengths(result)] if "head_kl" in result else []
+    return [*parts, _layers(result)] if "layer_kl" in result else parts
 
 
 def _own(result: xr.Dataset) -> str:
@@ -138,17 +138,17 @@ def _passages(result: xr.Dataset) -> list[Table]:
     """Return the table of the predictions that change most without the heads that change most."""
     if not result.sizes.get("passage"):
         return []
-    kept = {name: result[f"passage_{name}"].values for name in KEPT}
+    passages = {name: result[f"passage_{name}"].values for name in KEPT}
     frame = pd.DataFrame(
         {
-            "head": list(map(head_name, kept["layer"].tolist(), kept["head"].tolist())),
-            "with all heads": _choices(kept["before"], kept["before_share"]),
-            "without it": _choices(kept["after"], kept["after_share"]),
-            "KL": kept["kl"],
+            "head": list(map(head_name, passages["layer"].tolist(), passages["head"].tolist())),
+            "with all heads": _choices(passages["before"], passages["before_share"]),
+            "without it": _choices(passages["after"], passages["after_share"]),
+            "KL": passages["kl"],
             "text": [
-                " ".join(part for part in (left, f"⟦{token.strip()}⟧", right) if part)
-                for left, token, right in zip(
-                    kept["left"], kept["token"], kept["right"], strict=True
+                " ".join(part for part in (tokens_left, f"⟦{token.strip()}⟧", right) if part)
+                for tokens_left, token, right in zip(
+                    passages["left"], passages["token"], passages["right"], strict=True
                 )
             ],
         }
@@ -180,7 +180,7 @@ def _lengths(result: xr.Dataset) -> Section:
     first = 1 + int((of_longest == "below").sum())
     last = len(frame) - int((of_longest == "above").sum())
     rank = f"{first} of" if first == last else f"{first} to {last} (inconclusive) of"
-    told = (
+    note = (
         f" Spearman's correlation of the two over heads is {correlation:.2f}; no interval of it "
         "was computed."
         if np.isfinite(correlation)
@@ -189,7 +189,7 @@ def _lengths(result: xr.Dataset) -> Section:
 
     def draw() -> Figure:
         lengths, moved = frame[["length", "KL"]].to_numpy().T
-        shown = Line(
+        line = Line(
             "heads",
             lengths,
             moved,
@@ -203,7 +203,7 @@ def _lengths(result: xr.Dataset) -> Section:
             [
                 LinePanel(
                     "Each head",
-                    [shown],
+                    [line],
                     "mean length of what it writes",
                     "KL without it, nats",
                     x_log=logarithmic,
@@ -218,7 +218,7 @@ def _lengths(result: xr.Dataset) -> Section:
         "The length of what a head adds to a token, ‖Σ_j α_ij f(x_j)‖, the mean over tokens, "
         f"beside the divergence without it. The longest is that of {names[longest]}, "
         f"which by divergence comes {rank} {len(frame)}."
-        f"{undecided(norms, names, 'which head writes the longest')}{told} A long vector "
+        f"{undecided(norms, names, 'which head writes the longest')}{note} A long vector "
         "may be one that later layers do not read.",
         "Kobayashi et al. (2020), Section 3",
         [Drawing("lengths", "", "Divergence against length, head by head.", draw)],

@@ -101,13 +101,13 @@ def dataset(
     tally: Tally, components: Sequence[Component], sites: Sequence[AttentionSite]
 ) -> xarray.Dataset:
     """Named arrays of what was seen."""
-    found = tally.compute()
-    variables: dict[str, Any] = {"predicted": ((), found["predicted"]["total"])}
+    statistics = tally.compute()
+    variables: dict[str, Any] = {"predicted": ((), statistics["predicted"]["total"])}
     for at, name in enumerate(OWN):
-        sums = slots_at(found["own"], at)
+        sums = slots_at(statistics["own"], at)
         variables |= with_slots(f"own_{name}", (), sums["mean"], sums)
     for at, name in enumerate(CHANGES):
-        sums = slots_at(found["changes"], at)
+        sums = slots_at(statistics["changes"], at)
         parts = ("mean", "without", "whole")
         scopes = {part: by_scope(sums[part], components, sites) for part in parts}
         for prefix, (axes, mean) in scopes["mean"].items():
@@ -181,8 +181,8 @@ class AblationStudy(PassStudy[AblationSettings], GradientStudy[AblationSettings]
             raise UsageError(
                 f"{model.name} is a classifier, which predicts labels; leave out the objective."
             )
-        asked = self.settings.of_classifier()
-        plan, _ = plan_classifier_study(self.name, self.title, source, model, asked)
+        settings = self.settings.of_classifier()
+        plan, _ = plan_classifier_study(self.name, self.title, source, model, settings)
         return replace(plan, settings=self.settings)
 
     def observe(self, _: Pass, batch: Batch, examples: Sequence[Any]) -> "AblationObserver":
@@ -198,12 +198,12 @@ class AblationStudy(PassStudy[AblationSettings], GradientStudy[AblationSettings]
     def dataset(self, _: Pass, state: State) -> xarray.Dataset:
         """Changes by head and layer, and the predictions that each changed most."""
         components = components_of(self.settings.by, self.plan.sites)
-        found = dataset(state.tally, components, self.plan.sites)
+        result = dataset(state.tally, components, self.plan.sites)
         passages = state.tally.get("passages")
         if passages is None:
-            return found
+            return result
         assert isinstance(passages, Strongest)  # noqa: S101 - the observer makes it
-        return found.merge(most_changed(passages, components, self.plan.model.tokenizer, found))
+        return result.merge(most_changed(passages, components, self.plan.model.tokenizer, result))
 
 
 run = AblationStudy.run
@@ -248,14 +248,14 @@ class AblationObserver:
         units = units_of(self.examples)
         predicted = Count()
         predicted.update(array(self.outputs.labels != NOTHING))
-        found: dict[str, Accumulator] = {
+        members: dict[str, Accumulator] = {
             "changes": Slots.of(units, changes),
             "own": Slots.of(units, own[:, [STATISTICS.index(name) for name in OWN]]),
             "predicted": predicted,
         }
         if self._passages is not None:
-            found["passages"] = self._passages.tally()
-        return Tally(found)
+            members["passages"] = self._passages.tally()
+        return Tally(members)
 
     def _look(self, record: LayerRecord) -> None:
         """Compute the norms of what each head writes, and of what all of them write together."""
@@ -282,11 +282,11 @@ class AblationObserver:
         # Divergence and share of predictions that change are differences already.
         base = np.where(np.isin(STATISTICS, OWN), own, 0)
         for component, after in self._without(components):
-            found, divergence = self.outputs.compared(before, after)
-            self._require_finite(found, f"without {name_of(component)}")
+            changes, divergence = self.outputs.compared(before, after)
+            self._require_finite(changes, f"without {name_of(component)}")
             if self._passages is not None:
                 self._passages.look(divergence, before, after)
-            yield np.concatenate([found - base, self._lengths[component][:, None]], -1)
+            yield np.concatenate([changes - base, self._lengths[component][:, None]], -1)
 
     def _without(self, components: Sequence[Component]) -> Iterator[tuple[Component, Logarithms]]:
         """The predictions without each place; of small batches several copies run at once."""
@@ -305,9 +305,9 @@ class AblationObserver:
         site = self._sites[layer]
         return [(site, each) for each in (range(site.heads) if head is None else [head])]
 
-    def _require_finite(self, found: ByText, where: str) -> None:
+    def _require_finite(self, changes: ByText, where: str) -> None:
         predicts = np.unique(self.outputs.owners)  # not a text of special tokens alone
-        if np.isinf(found).any() or np.isnan(found[predicts, 0]).any():
+        if np.isinf(changes).any() or np.isnan(changes[predicts, 0]).any():
             raise CaptureError(
                 f"{self.model.name}: what it gives {where} for {self.batch.names[0]} or a text "
                 f"beside it is not finite; load it in a wider precision ({setting('dtype=')})."

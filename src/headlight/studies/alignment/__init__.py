@@ -111,10 +111,10 @@ class AlignmentSettings(LinkSettings, ModelSettings):
             UsageError: something is asked for that is of translations alone.
         """
         of_texts = ("gold", "target", "format", "columns")
-        given = [name for name in of_texts if getattr(self, name)]
-        if given or self.swap or self.prefix:
+        unfit = [name for name in of_texts if getattr(self, name)]
+        if unfit or self.swap or self.prefix:
             raise UsageError(
-                f"recordings are no translations; leave out {(given or ['swap and prefix'])[0]}. "
+                f"recordings are no translations; leave out {(unfit or ['swap and prefix'])[0]}. "
                 "Times of words lie beside each sound, in a file with the suffix .times."
             )
         others = sorted(set(self.measures or ()) - set(ATTENTION_MEASURES))

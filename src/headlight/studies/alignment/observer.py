@@ -65,13 +65,13 @@ class GoldOfBatch:
         targets, sources = links.shape[2:]
         sure = self._sure[:, :, :targets, :sources]
         possible = self._possible[:, :, :targets, :sources]
-        made = np.empty((*links.shape[:2], len(COUNTS)), dtype=np.int64)
-        made[..., 0] = [[len(own.sure)] for own in self._own]
-        made[..., 1] = [[len(own.possible)] for own in self._own]
-        for at, found in enumerate((links, links & sure, links & possible), 2):
-            made[..., at] = found.sum((-2, -1)).cpu().numpy()
-        made[..., 5] = 1
-        return made
+        counts = np.empty((*links.shape[:2], len(COUNTS)), dtype=np.int64)
+        counts[..., 0] = [[len(own.sure)] for own in self._own]
+        counts[..., 1] = [[len(own.possible)] for own in self._own]
+        for at, linked in enumerate((links, links & sure, links & possible), 2):
+            counts[..., at] = linked.sum((-2, -1)).cpu().numpy()
+        counts[..., 5] = 1
+        return counts
 
     def summed(self, rows: Counts) -> Slots:
         """The sums of such counts over pairs, by blocks of the corpus."""
@@ -101,13 +101,13 @@ class AttentionAlignmentObserver:
         scores, layer = Scores(record, precision=torch.float32), record.site.layer
         for measure in self.settings.of_attention:
             for step in STEPS:
-                found = [
+                links = [
                     attention_links(
                         scores, measure, self._sides, step, self.settings, by_head=by_head
                     )
                     for by_head in (False, True)
                 ]
-                self._counts[measure, step, layer] = self.gold.counts(torch.cat(found, 1))
+                self._counts[measure, step, layer] = self.gold.counts(torch.cat(links, 1))
         self._norms[layer] = mean_of_places(scores.norm, self._there)
         self._merged[layer] = mean_of_places(scores.merged_norm[:, None], self._there)
 
@@ -126,13 +126,13 @@ class AttentionAlignmentObserver:
         """First what a layer finds, then each of its heads; those it lacks find nothing."""
         measures = self.settings.of_attention
         axes = (len(measures), len(STEPS), len(self.sites), 1 + self._heads, len(COUNTS))
-        made = np.zeros((len(self.batch.lengths), *axes), dtype=np.int64)
+        counts = np.zeros((len(self.batch.lengths), *axes), dtype=np.int64)
         for row, measure in enumerate(measures):
             for column, step in enumerate(STEPS):
                 for place, site in enumerate(self.sites):
-                    found = self._counts[measure, step, site.layer]
-                    made[:, row, column, place, : found.shape[1]] = found
-        return made
+                    layer_counts = self._counts[measure, step, site.layer]
+                    counts[:, row, column, place, : layer_counts.shape[1]] = layer_counts
+        return counts
 
 
 @dataclass(eq=False, repr=False)
@@ -147,12 +147,12 @@ class InputAlignmentObserver:
     def tally(self) -> Tally:
         """Counts of the batch by measure, sentences along the first axis."""
         settings, sides = self.settings, Sides.of(self.batch)
-        found = []
+        counts = []
         for measure in settings.of_input:
             matrix = input_matrix(self.model, self.batch, measure, settings.inputs)
             links, _ = input_links(matrix, sides, settings)
-            found.append(self.gold.counts(links)[:, 0])
-        return Tally({"counts": self.gold.summed(np.stack(found, 1))})
+            counts.append(self.gold.counts(links)[:, 0])
+        return Tally({"counts": self.gold.summed(np.stack(counts, 1))})
 
 
 @dataclass(eq=False, repr=False)
@@ -178,15 +178,15 @@ class SimilarityAlignmentObserver:
         settings, batch = self.settings, self.batch
         sources = all_hidden_states(self.encoder, batch.source_alone())
         targets = all_hidden_states(self.encoder, batch.target_alone())
-        found = []
+        links_found = []
         for layer in self.layers:
             pairs = pairs_of(sources[layer], targets[layer], batch, settings.unit)
             counts = []
             for extraction in settings.extractions:
                 links, _ = extracted(pairs, extraction, settings.similarity)
                 counts.append(self.gold.counts(pairs.links_of_words(links)[:, None])[:, 0])
-            found.append(np.stack(counts, 1))
-        return Tally({"counts": self.gold.summed(np.stack(found, 2))})
+            links_found.append(np.stack(counts, 1))
+        return Tally({"counts": self.gold.summed(np.stack(links_found, 2))})
 
 
 AROUND = 0.1
@@ -267,22 +267,22 @@ class SpeechAlignmentObserver:
         """First what a layer finds, then each of its heads; NaN for those that it lacks."""
         measures = self.settings.of_attention
         axes = (len(measures), len(STEPS), len(self.sites), 1 + self._heads, len(OF_WORDS))
-        made = np.full((words, *axes), np.nan)
+        errors = np.full((words, *axes), np.nan)
         for at, measure in enumerate(measures):
             for column, step in enumerate(STEPS):
                 for place, site in enumerate(self.sites):
                     each = self._found[row, measure, step, site.layer]
-                    made[:, at, column, place, : len(each)] = each.swapaxes(0, 1)
-        return made
+                    errors[:, at, column, place, : len(each)] = each.swapaxes(0, 1)
+        return errors
 
     def _of_chosen(
         self, row: int, example: EncodedSpeech
     ) -> Float64[np.ndarray, "word measure step number"]:
-        made = []
+        by_step = []
         for measure in self.settings.of_attention:
             maps = np.concatenate([self._kept[row, measure, *place] for place in self.chosen])
-            made.append([found(maps, example, step, measure)[0] for step in STEPS])
-        return np.moveaxis(np.array(made), 2, 0)
+            by_step.append([found(maps, example, step, measure)[0] for step in STEPS])
+        return np.moveaxis(np.array(by_step), 2, 0)
 
 
 def found(
@@ -308,15 +308,15 @@ def found(
     stretches = word_stretches(starts, words, len(example.target_text), frames)
     shares = on_path(np.concatenate([maps.mean(0, keepdims=True), maps]), starts,
                      round(AROUND / example.frame))  # fmt: skip
-    made = np.full((*stretches.shape[:2], len(OF_WORDS)), np.nan)
-    made[..., -1] = _by_word(shares, words, made.shape[1])
+    numbers = np.full((*stretches.shape[:2], len(OF_WORDS)), np.nan)
+    numbers[..., -1] = _by_word(shares, words, numbers.shape[1])
     if example.times is not None:
         begins, ends = np.transpose(example.times)
         begin, end = np.moveaxis(stretches * example.frame, -1, 0)
         middle = (begin + end) / 2
-        made[..., 0], made[..., 1] = np.abs(begin - begins), np.abs(end - ends)
-        made[..., 2] = (begins <= middle) & (middle <= ends)
-    return made
+        numbers[..., 0], numbers[..., 1] = np.abs(begin - begins), np.abs(end - ends)
+        numbers[..., 2] = (begins <= middle) & (middle <= ends)
+    return numbers
 
 
 def _rows(
@@ -360,21 +360,21 @@ def speech_dataset(
         sites: the observed layers.
         chosen: layer and head of those that were put together.
     """
-    seen = tally.compute()
+    statistics = tally.compute()
     cell = ("measure", "step", "layer")
     variables = {
-        **_numbers(seen["words"], "", cell, np.s_[..., 0, :]),
-        **_numbers(seen["words"], "head_", (*cell, "head"), np.s_[..., 1:, :]),
+        **_numbers(statistics["words"], "", cell, np.s_[..., 0, :]),
+        **_numbers(statistics["words"], "head_", (*cell, "head"), np.s_[..., 1:, :]),
     }
     if chosen:
-        variables |= _numbers(seen["chosen"], "chosen_", cell[:2], np.s_[...])
+        variables |= _numbers(statistics["chosen"], "chosen_", cell[:2], np.s_[...])
     coordinates = {
         "measure": list(measures),
         "step": list(STEPS),
         "layer": [site.layer for site in sites],
-        "head": list(range(seen["words"]["mean"].shape[3] - 1)),
+        "head": list(range(statistics["words"]["mean"].shape[3] - 1)),
     }
-    counts = seen["words"]["whole"].sum(0)[0, 0, 0, 0]
+    counts = statistics["words"]["whole"].sum(0)[0, 0, 0, 0]
     attributes = {
         "words": int(counts[-1]),
         "words_with_times": int(counts[0]),
@@ -384,12 +384,12 @@ def speech_dataset(
 
 
 def _numbers(
-    seen: Mapping[str, np.ndarray], prefix: str, axes: tuple[str, ...], unit: Any
+    statistics: Mapping[str, np.ndarray], prefix: str, axes: tuple[str, ...], unit: Any
 ) -> dict[str, Any]:
     """Each number, those alone of which something was seen."""
-    found: dict[str, Any] = {}
+    variables: dict[str, Any] = {}
     for at, name in enumerate(OF_WORDS):
-        numbers = slots_at(slots_at(seen, unit), np.s_[..., at])
+        numbers = slots_at(slots_at(statistics, unit), np.s_[..., at])
         if np.isfinite(numbers["mean"]).any():
-            found |= with_slots(f"{prefix}{name}", axes, numbers["mean"], numbers)
-    return found
+            variables |= with_slots(f"{prefix}{name}", axes, numbers["mean"], numbers)
+    return variables

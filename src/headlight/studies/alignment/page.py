@@ -45,13 +45,13 @@ def summary(result: xr.Dataset) -> Summary:
     """The best layer by each measure, and what gradients and differences find; of speech times."""
     if are_of_speech(result):
         return _summary_of_speech(result)
-    found: Summary = {"sentences": int(result.attrs["sentences"])}
+    numbers: Summary = {"sentences": int(result.attrs["sentences"])}
     for row in best_layers(result).to_dict("records"):
         name = "_".join(filter(None, (row["measure"], row["step"])))
-        found[f"{name}_error_rate"] = float(row["error_rate"])
+        numbers[f"{name}_error_rate"] = float(row["error_rate"])
         if row["layer"] >= 0:
-            found[f"{name}_layer"] = int(row["layer"])
-    return rounded(found)
+            numbers[f"{name}_layer"] = int(row["layer"])
+    return rounded(numbers)
 
 
 def sections(result: xr.Dataset) -> list[Section]:
@@ -63,10 +63,10 @@ def sections(result: xr.Dataset) -> list[Section]:
         return [_ways(result), _speech_layers(result), _speech_heads(result)]
     if "similarity_error_rate" in result:
         return [_extractions(result), _hidden_layers(result)]
-    found = [_measures(result)]
+    parts = [_measures(result)]
     if "error_rate" in result:
-        found += [_layers(result), _heads(result)]
-    return found
+        parts += [_layers(result), _heads(result)]
+    return parts
 
 
 def best_layers(result: xr.Dataset) -> pd.DataFrame:
@@ -146,7 +146,7 @@ def _measures(result: xr.Dataset) -> Section:
     drawing = _rates(frame, "measures")
     named = [str(n) if n >= 0 else "" for n in frame["layer"]]
     frame = frame.assign(layer=named).rename(columns=COLUMNS)
-    shown = [name for name in SHOWN_RATES if name in frame]
+    rates = [name for name in SHOWN_RATES if name in frame]
     return Section(
         "measures",
         "Which measure links words best",
@@ -157,17 +157,17 @@ def _measures(result: xr.Dataset) -> Section:
         "Kobayashi et al. (2020), Table 3",
         [drawing],
         tables=[
-            Table("measures", "The best layer of each measure", frame, dict.fromkeys(shown, ".1%"))
+            Table("measures", "The best layer of each measure", frame, dict.fromkeys(rates, ".1%"))
         ],
     )
 
 
 def _extractions(result: xr.Dataset) -> Section:
-    found = best_layers(result)
-    frame = found.drop(columns="step")
+    layer_table = best_layers(result)
+    frame = layer_table.drop(columns="step")
     frame = frame.rename(columns={"measure": "extraction", **COLUMNS})
     frame["best layer"] = frame["best layer"].map(str)
-    shown = [name for name in SHOWN_RATES if name in frame]
+    rates = [name for name in SHOWN_RATES if name in frame]
     return Section(
         "extractions",
         "Which extraction links words best",
@@ -175,13 +175,13 @@ def _extractions(result: xr.Dataset) -> Section:
         "states are similar are linked. The alignment error rate (AER) is 0 when all sure links "
         "and only possible ones are found. Intervals: 95%, over documents or sentences.",
         "Jalili Sabet et al. (2020); Dou and Neubig (2021)",
-        [_rates(found, "extractions")],
+        [_rates(layer_table, "extractions")],
         tables=[
             Table(
                 "extractions",
                 "The best layer of each extraction",
                 frame,
-                dict.fromkeys(shown, ".1%"),
+                dict.fromkeys(rates, ".1%"),
             )
         ],
     )
@@ -282,17 +282,17 @@ SPOKEN_STEPS = {"input": "reads the piece", "output": "predicts the piece"}
 
 def _summary_of_speech(result: xr.Dataset) -> Summary:
     """The chosen heads, the best layer and the best head, by measure and step."""
-    found: Summary = {"words": int(result.attrs["words"])}
+    numbers: Summary = {"words": int(result.attrs["words"])}
     judged = "start_error" if times_known(result) else "on_path"
     for row in ways_to_time(result).to_dict("records"):
         way = "_".join(str(row["way"]).split()[:2])
-        found[f"{way}_{row['measure']}_{row['step']}_{judged}"] = float(row[judged])
-    return rounded(found)
+        numbers[f"{way}_{row['measure']}_{row['step']}_{judged}"] = float(row[judged])
+    return rounded(numbers)
 
 
 def _ways(result: xr.Dataset) -> Section:
-    frame, known = ways_to_time(result), times_known(result)
-    judged = "start_error" if known else "on_path"
+    frame, timed = ways_to_time(result), times_known(result)
+    judged = "start_error" if timed else "on_path"
     named = {name: label for name, label in OF_SPEECH.items() if name in frame}
     rows = [
         BarRow(
@@ -301,19 +301,19 @@ def _ways(result: xr.Dataset) -> Section:
         )
         for row in frame.to_dict("records")
     ]
-    label = "mean error of the beginnings of words, s" if known else OF_SPEECH["on_path"]
-    draw = partial(bars, rows, x_label=label, percent=not known, dots=True)
+    label = "mean error of the beginnings of words, s" if timed else OF_SPEECH["on_path"]
+    draw = partial(bars, rows, x_label=label, percent=not timed, dots=True)
     heads = result.attrs["chosen_heads"]
     table = frame.drop(
         columns=[name for name in map(str, frame) if name.endswith(("_low", "_high"))]
     ).rename(columns={"cross_fit": COLUMNS["cross_fit"]})
-    if known:
+    if timed:
         table.insert(4, "low", frame["start_error_low"])
         table.insert(5, "high", frame["start_error_high"])
     formats = dict.fromkeys([*named.values(), "low", "high"], ".3f")
     formats |= {OF_SPEECH[name]: ".1%" for name in ("inside", "on_path")}
-    formats[COLUMNS["cross_fit"]] = ".3f" if known else ".1%"
-    shown = table.rename(columns=named)
+    formats[COLUMNS["cross_fit"]] = ".3f" if timed else ".1%"
+    labelled = table.rename(columns=named)
     return Section(
         "ways",
         "When words are said",
@@ -325,31 +325,31 @@ def _ways(result: xr.Dataset) -> Section:
         + (
             "The best layer and head are those with the smallest error by these very times; the "
             "chosen heads owe them nothing. Intervals: 95%, over recordings."
-            if known
+            if timed
             else "No times of words are known; what lies on the path says how sharply a head "
             "follows the sound. Intervals: 95%, over recordings."
         ),
         "Radford et al. (2022), word timing of the published code",
         [Drawing("ways", "", "Mean error of the beginnings of words.", draw)],
-        [Table("ways", "Ways to link words to time", shown,
-               {name: each for name, each in formats.items() if name in shown})],
+        [Table("ways", "Ways to link words to time", labelled,
+               {name: each for name, each in formats.items() if name in labelled})],
     )  # fmt: skip
 
 
 def _speech_layers(result: xr.Dataset) -> Section:
-    known = times_known(result)
-    variable = "start_error" if known else "on_path"
+    timed = times_known(result)
+    variable = "start_error" if timed else "on_path"
     draw = curves(
         result,
         Curve(
             variable,
             panel="The step that {step}",
             by=(By("step", SPOKEN_STEPS), "measure"),
-            percent=not known,
+            percent=not timed,
             y_label=OF_SPEECH[variable],
         ),
     )
-    numbers = Columns(variable, ".3f" if known else ".1%", BOTH, by=("measure", "step"))
+    numbers = Columns(variable, ".3f" if timed else ".1%", BOTH, by=("measure", "step"))
     return Section(
         "layers",
         "Layers",
@@ -361,14 +361,14 @@ def _speech_layers(result: xr.Dataset) -> Section:
 
 
 def _speech_heads(result: xr.Dataset) -> Section:
-    by, known = ("measure", "step"), times_known(result)
-    shown = (
+    by, timed = ("measure", "step"), times_known(result)
+    drawn = (
         Map("head_start_error", f"error of beginnings: {BOTH}", by=by, format=".2f",
             low_is_good=True)
-        if known
+        if timed
         else Map("head_on_path", f"on the path: {BOTH}", by=by, format=".0%")
     )  # fmt: skip
-    drawings = [Drawing("heads", "", "Every head alone.", maps(result, shown))]
+    drawings = [Drawing("heads", "", "Every head alone.", maps(result, drawn))]
     formats = {"inside": ".1%", "on_path": ".1%"}
     numbers = [
         Columns(f"head_{name}", formats.get(name, ".3f"), f"{label}: {BOTH}", by=by)
@@ -383,7 +383,7 @@ def _speech_heads(result: xr.Dataset) -> Section:
         "heads",
         "Heads",
         "Each head alone. "
-        + ("Dark heads are near the times." if known else "Dark heads follow the sound sharply."),
+        + ("Dark heads are near the times." if timed else "Dark heads follow the sound sharply."),
         "",
         drawings,
         [replace(table, frame=frame)],

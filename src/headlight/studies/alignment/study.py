@@ -88,40 +88,40 @@ def attention_dataset(
     tally: Tally, measures: Sequence[str], sites: Sequence[AttentionSite]
 ) -> xarray.Dataset:
     """Named arrays of what cross-attention links."""
-    found = tally.compute()
+    statistics = tally.compute()
     heads = np.array([site.heads for site in sites])
-    there = np.arange(int(heads.max())) < heads[:, None]
-    counts = found["counts"]
+    exists = np.arange(int(heads.max())) < heads[:, None]
+    counts = statistics["counts"]
     variables = {
         **_rates(counts, "", _CELL, np.s_[..., 0, :]),
-        **_rates(counts, "head_", (*_CELL, "head"), np.s_[..., 1:, :], there),
-        "mean_norm": ("layer", found["merged_norm"]["mean"]),
-        "head_mean_norm": (("layer", "head"), found["norm"]["mean"]),
+        **_rates(counts, "head_", (*_CELL, "head"), np.s_[..., 1:, :], exists),
+        "mean_norm": ("layer", statistics["merged_norm"]["mean"]),
+        "head_mean_norm": (("layer", "head"), statistics["norm"]["mean"]),
     }
     coordinates = {
         "measure": list(measures),
         "step": list(STEPS),
         "layer": [site.layer for site in sites],
-        "head": list(range(there.shape[1])),
+        "head": list(range(exists.shape[1])),
     }
     return _described(variables, coordinates, counts)
 
 
 def input_dataset(tally: Tally, measures: Sequence[str]) -> xarray.Dataset:
     """Named arrays of what gradients and differences link."""
-    found = tally.compute()["counts"]
-    variables = _rates(found, "input_", ("input_measure",))
-    return _described(variables, {"input_measure": list(measures)}, found)
+    counts = tally.compute()["counts"]
+    variables = _rates(counts, "input_", ("input_measure",))
+    return _described(variables, {"input_measure": list(measures)}, counts)
 
 
 def similarity_dataset(
     tally: Tally, extractions: Sequence[str], layers: Sequence[int]
 ) -> xarray.Dataset:
     """Named arrays of what similar hidden states link."""
-    found = tally.compute()["counts"]
-    variables = _rates(found, "similarity_", ("extraction", "layer"))
+    counts = tally.compute()["counts"]
+    variables = _rates(counts, "similarity_", ("extraction", "layer"))
     coordinates = {"extraction": list(extractions), "layer": list(layers)}
-    return _described(variables, coordinates, found)
+    return _described(variables, coordinates, counts)
 
 
 def _rates(
@@ -129,19 +129,19 @@ def _rates(
     prefix: str,
     axes: tuple[str, ...],
     cells: Any = np.s_[...],
-    there: Bool[np.ndarray, "layer head"] | None = None,
+    exists: Bool[np.ndarray, "layer head"] | None = None,
 ) -> dict[str, Any]:
     """Precision, recall and error rate; NaN where there is no head."""
     counts = sums["part"][cells]
-    if there is not None:
-        counts = np.where(there[..., None], counts, np.nan)
+    if exists is not None:
+        counts = np.where(exists[..., None], counts, np.nan)
     total = counts.sum(0)
     values, slots = link_rates(total), link_rate_slots(counts, sums["units"])
-    found: dict[str, Any] = {f"{prefix}links": (axes, total[..., COUNTS.index("links")])}
+    rates: dict[str, Any] = {f"{prefix}links": (axes, total[..., COUNTS.index("links")])}
     for at, rate in enumerate(RATES):
         of_rate = slots_at(slots, np.s_[..., at])
-        found |= with_slots(f"{prefix}{rate}", axes, values[..., at], of_rate)
-    return found
+        rates |= with_slots(f"{prefix}{rate}", axes, values[..., at], of_rate)
+    return rates
 
 
 def _described(
@@ -301,22 +301,22 @@ def _chosen_heads(
     Raises:
         UsageError: a name is none of a head, or the model has no such head.
     """
-    there = {(site.layer, head) for site in sites for head in range(site.heads)}
+    existing = {(site.layer, head) for site in sites for head in range(site.heads)}
     if names is None:
         listed = getattr(getattr(model.transformer, "generation_config", None), LISTED, None)
         named = listed or _listed_beside(model)
-        return [place for place in map(tuple, named) if place in there]
-    found = []
+        return [place for place in map(tuple, named) if place in existing]
+    places = []
     for name in names:
         match = re.fullmatch(r"L(\d+)H(\d+)", name.strip())
         place = (int(match[1]), int(match[2])) if match else (-1, -1)
-        if place not in there:
+        if place not in existing:
             raise UsageError(
                 f"there is no head {name!r} among those of cross-attention under study; write L2H5 "
                 "for head 5 of layer 2, counted from 0."
             )
-        found.append(place)
-    return found
+        places.append(place)
+    return places
 
 
 def _listed_beside(model: CapturedModel) -> list[list[int]]:
@@ -367,8 +367,8 @@ def _gold_of(
         CorpusError: there are more or fewer of them than pairs, or a link is out of its sentences.
     """
     lengths = [(len(pair.source.split()), len(pair.target.split())) for pair in corpus]
-    found = list(open_links(path, format=settings.gold_format, sentences=len(lengths)))
-    demand_words(found, lengths)
+    gold_links = list(open_links(path, format=settings.gold_format, sentences=len(lengths)))
+    demand_words(gold_links, lengths)
     if not settings.swap:
-        return found
-    return [Gold(swapped(each.sure), swapped(each.possible), each.name) for each in found]
+        return gold_links
+    return [Gold(swapped(each.sure), swapped(each.possible), each.name) for each in gold_links]

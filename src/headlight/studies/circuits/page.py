@@ -47,10 +47,10 @@ PAIRS = 30
 
 def summary(result: xr.Dataset) -> Summary:
     """The strongest head of each score, and the needles that were found."""
-    found: Summary = {}
+    numbers: Summary = {}
     for name in OF_WEIGHTS:
         if name in result:
-            found[f"median_{name}"] = float(result[name].median())
+            numbers[f"median_{name}"] = float(result[name].median())
     for name, axis, label in (
         ("repeated", "behaviour", "prefix_matching"),
         ("retrieval", "version", "paper"),
@@ -58,22 +58,22 @@ def summary(result: xr.Dataset) -> Summary:
         for measure in _measures(result) if name in result else ():
             head, score = most(result[name].sel({axis: label, "measure": measure}))[0]
             if np.isfinite(score):
-                found |= {f"{measure}_best_{label}": score, f"{measure}_{label}_head": head}
+                numbers |= {f"{measure}_best_{label}": score, f"{measure}_{label}_head": head}
     if "recall" in result:
-        found["needles_found"] = int((result["recall"] > FOUND).sum())
-    return rounded(found)
+        numbers["needles_found"] = int((result["recall"] > FOUND).sum())
+    return rounded(numbers)
 
 
 def sections(result: xr.Dataset) -> list[Section]:
     """Return the sections on random repeats, hidden facts and the weights of heads."""
-    found = [_repeated(result)] if "repeated" in result else []
+    parts = [_repeated(result)] if "repeated" in result else []
     if "retrieval" in result:
-        found.append(_retrieval(result))
+        parts.append(_retrieval(result))
     if any(name in result for name in OF_WEIGHTS):
-        found.append(_weights(result))
+        parts.append(_weights(result))
     if "composition" in result:
-        found.append(_composition(result))
-    return found
+        parts.append(_composition(result))
+    return parts
 
 
 def _measures(result: xr.Dataset) -> list[str]:
@@ -155,8 +155,8 @@ def _retrieval(result: xr.Dataset) -> Section:
 
 
 def _weights(result: xr.Dataset) -> Section:
-    known = {name: label for name, label in OF_WEIGHTS.items() if name in result}
-    shown = [Map(name, label, limits=(-1.0, 1.0)) for name, label in known.items()]
+    observed_maps = {name: label for name, label in OF_WEIGHTS.items() if name in result}
+    drawn_maps = [Map(name, label, limits=(-1.0, 1.0)) for name, label in observed_maps.items()]
     return Section(
         "weights",
         "Scores from weights alone",
@@ -167,14 +167,14 @@ def _weights(result: xr.Dataset) -> Section:
         "copying. Biases, rotary embeddings, and what norms divide by are left out, so that these "
         "are scores of what a head would do with embeddings alone.",
         "Elhage et al. (2021)",
-        [Drawing("weights", "", "Scores of weights by head.", maps(result, *shown))],
+        [Drawing("weights", "", "Scores of weights by head.", maps(result, *drawn_maps))],
         [
             columns(
                 "weights",
                 "Scores of weights",
                 result,
                 ("layer", "head"),
-                *(Columns(name, ".3f", label) for name, label in known.items()),
+                *(Columns(name, ".3f", label) for name, label in observed_maps.items()),
             )
         ],
     )
@@ -182,10 +182,10 @@ def _weights(result: xr.Dataset) -> Section:
 
 def _composition(result: xr.Dataset) -> Section:
     strongest = result["composition"].max(("later_layer", "later_head")).rename("strongest")
-    there = strongest.to_dataset().assign_attrs(result.attrs)
+    data = strongest.to_dataset().assign_attrs(result.attrs)
     drawings = []
     if strongest.notnull().any():
-        draw = maps(there, Map("strongest", "{path}", by=By("path")))
+        draw = maps(data, Map("strongest", "{path}", by=By("path")))
         words = "Of what each head writes, how much a later head reads at most."
         drawings.append(Drawing("composition", words, "Strongest composition by head.", draw))
     table = Table(

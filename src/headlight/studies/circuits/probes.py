@@ -140,13 +140,13 @@ def _drawable(model: CapturedModel, settings: CircuitsSettings) -> Int64[np.ndar
     tokenizer: Any = model.tokenizer
     rows = len(model.transformer.get_input_embeddings().weight)
     special = {*tokenizer.all_special_ids, *tokenizer.get_added_vocab().values()}
-    found = np.setdiff1d(np.arange(min(len(tokenizer), rows)), np.array([*special], dtype=np.int64))
-    if len(found) < settings.tokens:
+    ids = np.setdiff1d(np.arange(min(len(tokenizer), rows)), np.array([*special], dtype=np.int64))
+    if len(ids) < settings.tokens:
         raise UsageError(
-            f"tokens is {settings.tokens}, and {len(found)} of the vocabulary of {model.name} "
+            f"tokens is {settings.tokens}, and {len(ids)} of the vocabulary of {model.name} "
             "can be drawn; ask for fewer."
         )
-    return found
+    return ids
 
 
 def _check_lengths(
@@ -182,8 +182,8 @@ def _around(fact: Fact, tokenizer: Any) -> int:
 
 def _texts(fact: Fact) -> tuple[str, str, str]:
     """The fact up to its needle, the needle, and what follows the haystack."""
-    asked = f"\n\nQuestion: {fact.question}\nAnswer: {fact.beginning}"
-    return f" {fact.beginning}", f" {fact.needle}", asked
+    question = f"\n\nQuestion: {fact.question}\nAnswer: {fact.beginning}"
+    return f" {fact.beginning}", f" {fact.needle}", question
 
 
 def _repeated(
@@ -203,7 +203,7 @@ def _hidden(item: _Item, settings: CircuitsSettings, tokenizer: Any, assembly: A
     """Needles lie at even depths, each behind the end of a sentence."""
     fact = FACTS[item.number % len(FACTS)]
     sentences = SENTENCE_END.split(item.haystack or "")
-    *hay, beginning, needle, asked = tokenise(
+    *hay, beginning, needle, question = tokenise(
         tokenizer, [*(f" {each}" for each in sentences), *_texts(fact)]
     )
     ends = list(accumulate(map(len, hay)))
@@ -213,7 +213,7 @@ def _hidden(item: _Item, settings: CircuitsSettings, tokenizer: Any, assembly: A
     place = min(fitting, key=lambda end: abs(end - depth))
     words = _joined(hay)
     before, after = _part(words, 0, place), _part(words, place, size)
-    text = _joined([before, beginning, needle, after, asked])
+    text = _joined([before, beginning, needle, after, question])
     # Nothing ends a text that is to be gone on with.
     marks = len(assembly.single.before)
     encoded = assembly.one(f"needle {item.number}", text).beginning(marks + len(text))

@@ -52,17 +52,17 @@ def answer(model: CapturedModel, text: Hidden) -> Answer:
     ended = getattr(network.generation_config, "eos_token_id", None)
     ends = {*(ended if isinstance(ended, list) else [ended]), tokenizer.eos_token_id}
     produced: list[int] = []
-    given = torch.tensor([text.ids], device=network.device)
+    tokens = torch.tensor([text.ids], device=network.device)
     past = None
     with torch.inference_mode(), model.running((text.name,)):
         while len(produced) < 2 * (text.stop - text.start):
-            output = network(input_ids=given, past_key_values=past, use_cache=True)
+            output = network(input_ids=tokens, past_key_values=past, use_cache=True)
             past = output.past_key_values
             token = int(output.logits[0, -1].argmax())
             produced.append(token)
             if token in ends or "\n" in tokenizer.decode([token]):
                 break
-            given = torch.tensor([[token]], device=network.device)
+            tokens = torch.tensor([[token]], device=network.device)
     read = produced[:-1]
     more: dict[str, Any] = {
         "ids": text.ids + tuple(read),
@@ -92,8 +92,8 @@ class RetrievalCounter:
         record = scores.record
         first, stop = record.first, record.first + record.weight.shape[2]
         rows = [step - first for step in self._steps if first <= step < stop]
-        found = [scores.of(name)[0, :, rows].argmax(-1) for name in self.measures]
-        self._top.setdefault(record.site.layer, []).append(torch.stack(found))
+        strongest_keys = [scores.of(name)[0, :, rows].argmax(-1) for name in self.measures]
+        self._top.setdefault(record.site.layer, []).append(torch.stack(strongest_keys))
 
     def recall(self) -> float:
         """The share of the needle's tokens that the model has said."""
@@ -106,16 +106,16 @@ class RetrievalCounter:
         top = stacked([layer.movedim(1, 0)[None] for layer in layers])[0].transpose(2, 0, 1, 3)
         if not self.recall() > FOUND:
             return np.full((len(VERSIONS), *top.shape[:3]), np.nan)
-        there = ~np.isnan(top)
-        keys = np.where(there, top, 0).astype(np.int64)
-        said = np.array(self.answer.produced)
-        same = np.array(self.answer.text.ids)[keys] == said
+        has_key = ~np.isnan(top)
+        keys = np.where(has_key, top, 0).astype(np.int64)
+        produced = np.array(self.answer.produced)
+        same = np.array(self.answer.text.ids)[keys] == produced
         exact = same & _within(keys, (self.text.start, self.text.stop))
-        types = [exact[..., said == token].any(-1) for token in {*said} & {*self._needle}]
+        types = [exact[..., produced == token].any(-1) for token in {*produced} & {*self._needle}]
         copied = np.sum(types, axis=0) if types else np.zeros(top.shape[:3])
         steps = (same & _within(keys, fuzzy_span(self.text.ids, self._needle))).sum(-1)
-        found = np.stack([copied / len({*self._needle}), steps / len(self._needle)])
-        return np.where(there.all(-1), found, np.nan)
+        scores = np.stack([copied / len({*self._needle}), steps / len(self._needle)])
+        return np.where(has_key.all(-1), scores, np.nan)
 
     @property
     def _needle(self) -> tuple[int, ...]:
@@ -132,8 +132,8 @@ def fuzzy_span(ids: Sequence[int], needle: Sequence[int]) -> Span:
 
 
 def _within(keys: Int64[np.ndarray, "..."], span: Span) -> Bool[np.ndarray, "..."]:
-    found: Bool[np.ndarray, "..."] = (keys >= span[0]) & (keys < span[1])
-    return found
+    inside: Bool[np.ndarray, "..."] = (keys >= span[0]) & (keys < span[1])
+    return inside
 
 
 BEHAVIOURS = {
@@ -167,8 +167,8 @@ class RepeatedCounter:
         """Some queries of a layer; what they sum up to is added to that of those before."""
         record = scores.record
         sums = [self._sums(_shares(scores, name), record) for name in self._measures]
-        found, layer = torch.stack(sums, 2), record.site.layer
-        self._seen[layer] = self._seen[layer] + found if record.first else found
+        layer_sums, layer = torch.stack(sums, 2), record.site.layer
+        self._seen[layer] = self._seen[layer] + layer_sums if record.first else layer_sums
 
     def scores(self) -> Float64[np.ndarray, "text behaviour measure layer head"]:
         """`BEHAVIOURS` of each sequence; NaN where a layer has fewer heads."""
@@ -194,7 +194,7 @@ class RepeatedCounter:
 
         end = half + self._period
         induction = back(half, end, self._period - 1)
-        found = {
+        sums = {
             "induction": induction,
             "duplicate": back(half, end, self._period),
             "previous": back(half, end, 1),
@@ -202,13 +202,13 @@ class RepeatedCounter:
             "all_previous": back(1, stop, 1),
             "whole": score.sum(3),
         }
-        return torch.stack([found[name].sum(2) for name in SUMS], -1)
+        return torch.stack([sums[name].sum(2) for name in SUMS], -1)
 
 
 def _shares(scores: Scores, name: str) -> Score:
     """A measure of which each row is a share of 1."""
-    found: Tensor = scores.of(name)
+    shares: Tensor = scores.of(name)
     if measure(name).share:
-        return found
-    whole = found.sum(-1, keepdim=True)
-    return found / whole.where(whole > 0, 1)
+        return shares
+    whole = shares.sum(-1, keepdim=True)
+    return shares / whole.where(whole > 0, 1)

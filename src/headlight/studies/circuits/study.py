@@ -160,12 +160,12 @@ class CircuitsStudy(PassStudy[CircuitsSettings]):
         Raises:
             UsageError: one of them cannot be asked of this model.
         """
-        asked, causal = self.settings.parts, self.kind == "decoder"
+        chosen_parts, causal = self.settings.parts, self.kind == "decoder"
         unembeds = self.model.transformer.get_output_embeddings() is not None
-        if asked is None:
+        if chosen_parts is None:
             parts = [each for each in OF_WEIGHTS if unembeds or each != "copying"]
             return (*parts, *(OF_TEXTS if causal else ()))
-        for part in asked:
+        for part in chosen_parts:
             if part in OF_TEXTS and not causal:
                 raise UsageError(
                     f"{part} needs a decoder, which sees what came before alone, and the attention "
@@ -177,60 +177,60 @@ class CircuitsStudy(PassStudy[CircuitsSettings]):
                     f"{part} needs a language-model head, and {self.model.name} has none; leave it "
                     'out, or load the model with head="language_model".'
                 )
-        return asked
+        return chosen_parts
 
     def _dataset(self, variables: dict[str, Any]) -> xarray.Dataset:
         """With what weights say, and coordinates."""
         layers = [site.layer for site in self.sites]
         heads = list(range(max(site.heads for site in self.sites)))
         variables = {**self._of_weights(), **variables}
-        known: dict[str, Any] = {
+        coordinates: dict[str, Any] = {
             "layer": layers, "head": heads, "later_layer": layers, "later_head": heads,
             "path": list(PATHS), "behaviour": list(BEHAVIOURS), "version": list(VERSIONS),
             "measure": list(self.settings.measures), "needle": list(range(self.settings.needles)),
         }  # fmt: skip
         used = {*xarray.Dataset(variables).dims, "layer", "head"}
         return described(
-            variables, {each: known[each] for each in known if each in used}, VARIABLES
+            variables, {each: coordinates[each] for each in coordinates if each in used}, VARIABLES
         )
 
     def _of_weights(self) -> dict[str, Any]:
-        asked = [each for each in OF_WEIGHTS if each in self.parts]
-        if not asked:
+        chosen_parts = [each for each in OF_WEIGHTS if each in self.parts]
+        if not chosen_parts:
             return {}
         weights = head_weights(self.model)
         mine = [weights[site] for site in self.sites]
-        found: dict[str, Any] = {}
+        variables: dict[str, Any] = {}
         network: Any = self.model.transformer
         embedded = network.get_input_embeddings().weight
         reader = network.get_output_embeddings()
         width = mine[0].output.shape[2]
         nothing = [torch.full((len(each.output),), torch.nan) for each in mine]
-        if "copying" in asked:
+        if "copying" in chosen_parts:
             norm = norm_gains(self.model, [reader]).get(reader)
             fits = embedded.shape[1] == reader.weight.shape[1] == width
             product = gram(reader.weight, embedded) if fits else None
             for name, gain in (("copying", None), ("copying_last_norm", norm)):
                 if name != "copying" and (gain is None or product is None):
                     continue
-                given = product if gain is None or product is None else gain[:, None] * product
-                scores = [None if given is None else copying(each, given) for each in mine]
-                found[name] = _by_head(scores, nothing)
-        if "matching" in asked:
+                weighted = product if gain is None or product is None else gain[:, None] * product
+                scores = [None if weighted is None else copying(each, weighted) for each in mine]
+                variables[name] = _by_head(scores, nothing)
+        if "matching" in chosen_parts:
             product = gram(embedded, embedded) if embedded.shape[1] == width else None
             scores = [None if product is None else matching(each, product) for each in mine]
-            found["matching"] = _by_head(scores, nothing)
-        if "composition" in asked:
+            variables["matching"] = _by_head(scores, nothing)
+        if "composition" in chosen_parts:
             axes = ("path", "layer", "head", "later_layer", "later_head")
-            found["composition"] = (axes, self._compositions(mine, embedded.dtype))
-        return found
+            variables["composition"] = (axes, self._compositions(mine, embedded.dtype))
+        return variables
 
     def _compositions(self, weights: Sequence[HeadWeights], stored: torch.dtype) -> np.ndarray:
         heads = max(site.heads for site in self.sites)
         scores = np.full((len(PATHS), len(weights), heads, len(weights), heads), np.nan)
         precision = torch.float64 if stored == torch.float64 else torch.float32
-        for earlier, later, found in compositions(weights, precision):
-            for path, values in enumerate(found):
+        for earlier, later, by_path in compositions(weights, precision):
+            for path, values in enumerate(by_path):
                 rows, columns = values.shape
                 scores[path, earlier, :rows, later, :columns] = array(values)
         return scores
@@ -282,10 +282,10 @@ class CircuitsObserver:
             repeated[sequences] = counter.scores()
         for at, text in enumerate(texts):
             if isinstance(text, Hidden):
-                said = answer(self.model, text)
-                found = RetrievalCounter(text, said, measures)
-                self._run([said.text], found.look)
-                retrieved[at], recalls[at, text.number] = found.scores(), found.recall()
+                reply = answer(self.model, text)
+                retrieval = RetrievalCounter(text, reply, measures)
+                self._run([reply.text], retrieval.look)
+                retrieved[at], recalls[at, text.number] = retrieval.scores(), retrieval.recall()
         units = units_of(texts)
         return Tally(
             {

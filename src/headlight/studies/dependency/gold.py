@@ -82,13 +82,13 @@ def summarize(sentences: Iterable[Sentence], naming: Relations) -> TreebankSumma
         CorpusError: a sentence has no tree.
     """
     counts: Counter[str] = Counter()
-    seen = hashlib.sha256()
+    digest = hashlib.sha256()
     for sentence in sentences:
         names = relation_names(sentence, naming)
         counts.update(names)
-        seen.update(repr((sentence.words, sentence.heads, names)).encode(errors="replace"))
+        digest.update(repr((sentence.words, sentence.heads, names)).encode(errors="replace"))
     ordered = sorted(counts, key=lambda name: (-counts[name], name))
-    return TreebankSummary(tuple(ordered), seen.hexdigest()[:12])
+    return TreebankSummary(tuple(ordered), digest.hexdigest()[:12])
 
 
 def relation_names(sentence: Sentence, naming: Relations) -> tuple[str, ...]:
@@ -110,7 +110,7 @@ def relation_names(sentence: Sentence, naming: Relations) -> tuple[str, ...]:
 
 def gold_of(
     sentences: Sequence[Sentence],
-    kept: Sequence[int],
+    lengths: Sequence[int],
     codes: Mapping[str, int],
     *,
     naming: Relations = "full",
@@ -121,20 +121,20 @@ def gold_of(
 
     Args:
         sentences: With their trees.
-        kept: How many words of each are there, from the first.
+        lengths: How many words of each are there, from the first.
         codes: The number of every relation.
         naming: Whether the names are full, or cut at the colon.
         possessive: Whether possessors may be found by the clitic after them.
         device: Where the tensors go.
     """
-    width = max(kept, default=0) or 1  # an axis of no words has no largest
+    width = max(lengths, default=0) or 1  # an axis of no words has no largest
     rows = [
         _row(sentence, count, codes, naming)
-        for sentence, count in zip(sentences, kept, strict=True)
+        for sentence, count in zip(sentences, lengths, strict=True)
     ]
     possessors = [
         _possessors(sentence, count) if possessive == "clark" else []
-        for sentence, count in zip(sentences, kept, strict=True)
+        for sentence, count in zip(sentences, lengths, strict=True)
     ]
 
     def padded(lists: Iterable[list[int]], fill: int) -> Int64[Tensor, "batch word"]:
@@ -148,10 +148,10 @@ def gold_of(
         governor=padded((governor for governor, _ in rows), NO_GOVERNOR),
         relation=padded((relation for _, relation in rows), NO_RELATION),
         possessor=_mark(possessors, width, device),
-        lengths=numbers(kept),
+        lengths=numbers(lengths),
         cut=numbers(relation.count(NO_RELATION) for _, relation in rows),
         lost=numbers(
-            len(sentence) - count for sentence, count in zip(sentences, kept, strict=True)
+            len(sentence) - count for sentence, count in zip(sentences, lengths, strict=True)
         ),
         relations=len(codes),
         any_possessor=any(possessors),
@@ -159,23 +159,23 @@ def gold_of(
 
 
 def _row(
-    sentence: Sentence, kept: int, codes: Mapping[str, int], naming: Relations
+    sentence: Sentence, length: int, codes: Mapping[str, int], naming: Relations
 ) -> tuple[list[int], list[int]]:
     """Governors from 0, and relations; words with a governor that is not there have neither."""
     names = relation_names(sentence, naming)
-    heads = sentence.heads[:kept]
+    heads = sentence.heads[:length]
     relation = [
-        codes[name] if head <= kept else NO_RELATION
+        codes[name] if head <= length else NO_RELATION
         for head, name in zip(heads, names, strict=False)
     ]
     return [head - 1 for head in heads], relation
 
 
-def _possessors(sentence: Sentence, kept: int) -> list[int]:
+def _possessors(sentence: Sentence, length: int) -> list[int]:
     """Possessors with their clitic right behind them."""
     return [
         word
-        for word, relation in enumerate(sentence.relations[: max(kept - 1, 0)])
+        for word, relation in enumerate(sentence.relations[: max(length - 1, 0)])
         if relation in POSSESSIVES and sentence.words[word + 1] in CLITICS
     ]
 
@@ -224,9 +224,9 @@ def predict(score: WordScore, allowed: Pairs) -> Int64[Tensor, "batch head direc
         allowed: Where a prediction may be; a word with no such place gets `NOTHING`.
     """
     within = score.masked_fill(~allowed[:, None], -torch.inf)
-    found = torch.stack([within.argmax(-1), within.argmax(-2)], dim=2)
+    governors = torch.stack([within.argmax(-1), within.argmax(-2)], dim=2)
     possible = torch.stack([allowed.any(-1), allowed.any(-2)], dim=1)[:, None]
-    return found.where(possible, NOTHING)
+    return governors.where(possible, NOTHING)
 
 
 def predict_by_offset(gold: Gold, offsets: Offsets) -> Int64[Tensor, "batch offset word"]:
@@ -273,8 +273,8 @@ def is_correct(
 
 
 def count_by_relation(
-    found: Bool[Tensor, "batch *any word"], gold: Gold
+    hits: Bool[Tensor, "batch *any word"], gold: Gold
 ) -> Float[Tensor, "batch *any relation"]:
     """Count how often each relation was found, by sentence; words not evaluated count for none."""
-    flat = found.flatten(1, -2).to(gold.members.dtype) @ gold.members
-    return flat.reshape(*found.shape[:-1], gold.relations)
+    flat = hits.flatten(1, -2).to(gold.members.dtype) @ gold.members
+    return flat.reshape(*hits.shape[:-1], gold.relations)

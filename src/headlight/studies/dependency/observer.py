@@ -90,13 +90,13 @@ class DependencyObserver:
     ) -> dict[str, Int64[Tensor, "batch head direction word"]]:
         """The governor that each head predicts for each word, by each measure."""
         scores = Scores(record, self.settings.value_bias, precision=torch.float32)
-        allowed, layer, found = self._allowed(record), record.site.layer, {}
+        allowed, layer, predictions = self._allowed(record), record.site.layer, {}
         for measure in self.measures:
             score = self._score(scores, measure)
-            found[measure] = predict(score, allowed)
-            given = mean_share(score.float(), self._same, allowed)
-            self._given[measure, layer], self._even[layer] = given
-        return found
+            predictions[measure] = predict(score, allowed)
+            same_share = mean_share(score.float(), self._same, allowed)
+            self._given[measure, layer], self._even[layer] = same_share
+        return predictions
 
     def tally(self) -> Tally:
         """Counts of the batch by blocks of the corpus."""
@@ -116,15 +116,15 @@ class DependencyObserver:
         """Accumulate the share of words of the same part of speech, by sentence."""
         heads = max(site.heads for site in self.sites)
         shape = (len(self._sentences), len(self.measures), len(self.sites), heads)
-        given = np.full(shape, np.nan)
+        shares = np.full(shape, np.nan)
         for row, measure in enumerate(self.measures):
             for column, site in enumerate(self.sites):
                 part = array(self._given[measure, site.layer])
-                given[:, row, column, : part.shape[1]] = part
+                shares[:, row, column, : part.shape[1]] = part
         even = np.stack([array(self._even[site.layer]) for site in self.sites], axis=1)
-        blocks = Slots.of(units, given)
+        blocks = Slots.of(units, shares)
         return {
-            "same_part": moments(given),
+            "same_part": moments(shares),
             "same_part_slots": blocks,
             "same_part_even": moments(even),
         }
@@ -168,10 +168,10 @@ class DependencyObserver:
         """Sentences, words, words whose governor was cut off, and words that were cut off."""
         gold = self.gold
         ones = torch.ones_like(gold.cut)
-        kept = Count((4,))
+        counts = Count((4,))
         rows = torch.stack([ones, gold.lengths, gold.cut, gold.lost], dim=1)
-        kept.update(rows.cpu().numpy())
-        return kept
+        counts.update(rows.cpu().numpy())
+        return counts
 
 
 def same_part_of_speech(sentences: Sequence[Sentence], possible: Pairs) -> Pairs:
@@ -208,14 +208,14 @@ def mean_share(
         where there is no such word.
     """
     same = same & allowed
-    asked = same.any(-1)
-    number = asked.sum(-1).to(score.dtype)
-    given = score.abs() * allowed[:, None]
+    in_question = same.any(-1)
+    number = in_question.sum(-1).to(score.dtype)
+    weights = score.abs() * allowed[:, None]
     tiny = torch.finfo(score.dtype).tiny
-    shares = (given * same[:, None]).sum(-1) / given.sum(-1).clamp_min(tiny)
+    shares = (weights * same[:, None]).sum(-1) / weights.sum(-1).clamp_min(tiny)
     even = same.sum(-1).to(score.dtype) / allowed.sum(-1).clamp_min(1)
-    of_heads = (shares * asked[:, None]).sum(-1) / number[:, None]
-    return of_heads, (even * asked).sum(-1) / number
+    of_heads = (shares * in_question[:, None]).sum(-1) / number[:, None]
+    return of_heads, (even * in_question).sum(-1) / number
 
 
 READ, LOOKED_AT = 40, 400
@@ -253,13 +253,13 @@ def best_sentences(
         best = best_heads(result, min_count=1).query("relation in @codes").to_dict("records")
     layers = {row["layer"] for row in best}
     sites = [site for site in plan.sites if site.layer in layers]
-    kept: dict[tuple[str, str], Shown] = {}
+    best_shown: dict[tuple[str, str], Shown] = {}
     for example in _short(plan) if best else ():
-        for row, shown in _seen(example, plan, sites, settings, codes, best):
+        for row, sentence in _seen(example, plan, sites, settings, codes, best):
             at = row["measure"], row["relation"]
-            if shown.better_than(kept.get(at)):
-                kept[at] = shown
-    return sentences_dataset(kept, result, "relation", VARIABLES)
+            if sentence.better_than(best_shown.get(at)):
+                best_shown[at] = sentence
+    return sentences_dataset(best_shown, result, "relation", VARIABLES)
 
 
 def _short(plan: StudyPlan[EncodedSentence]) -> Iterator[EncodedSentence]:
@@ -282,17 +282,17 @@ def _seen(
     gold = observer.gold
 
     def look(record: LayerRecord) -> tuple[int, dict[str, tuple[np.ndarray, np.ndarray]]]:
-        made = {
-            measure: (found[0].cpu().numpy(), is_correct(found, gold)[0].cpu().numpy())
-            for measure, found in observer.predictions(record).items()
+        predictions = {
+            measure: (governors[0].cpu().numpy(), is_correct(governors, gold)[0].cpu().numpy())
+            for measure, governors in observer.predictions(record).items()
         }
-        return record.site.layer, made
+        return record.site.layer, predictions
 
     by_layer = dict(capture_one(plan.model, example, sites, look))
     relation = gold.relation[0].cpu().numpy()
     for row in best:
-        asked = relation == codes[row["relation"]]
-        if asked.any():
+        mask = relation == codes[row["relation"]]
+        if mask.any():
             at = row["head"], DIRECTIONS.index(row["direction"])
-            found, right = (part[at] for part in by_layer[row["layer"]][row["measure"]])
-            yield row, Shown.of(example.sentence.words[: example.kept], asked, found, right)
+            heads, right = (part[at] for part in by_layer[row["layer"]][row["measure"]])
+            yield row, Shown.of(example.sentence.words[: example.kept], mask, heads, right)

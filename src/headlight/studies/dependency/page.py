@@ -34,13 +34,13 @@ DRAWN, SHOWN = 16, 6
 
 def summary(result: xr.Dataset) -> Summary:
     """The accuracy of the best head for all words, and which it is."""
-    found: Summary = {"words": int(result["count"].sel(relation=ALL))}
+    numbers: Summary = {"words": int(result["count"].sel(relation=ALL))}
     for measure in _measures(result):
         best = _best_heads(result, measure).iloc[0]
-        found[f"{measure}_best_accuracy"] = float(best["accuracy"])
-        found[f"{measure}_best_head"] = str(best["head"])
+        numbers[f"{measure}_best_accuracy"] = float(best["accuracy"])
+        numbers[f"{measure}_best_head"] = str(best["head"])
     offsets = result["offset_accuracy"].sel(relation=ALL)
-    return rounded({**found, "best_offset_accuracy": float(offsets.max())})
+    return rounded({**numbers, "best_offset_accuracy": float(offsets.max())})
 
 
 def sections(result: xr.Dataset) -> list[Section]:
@@ -153,14 +153,14 @@ def _same_part(result: xr.Dataset) -> list[Section]:
 
 def _of_measure(result: xr.Dataset, measure: str) -> list[Drawing]:
     """Sentences and all heads by one measure."""
-    found = result.sel(measure=measure)
-    sentences = _sentences(found, _best_heads(result, measure))
+    of_measure = result.sel(measure=measure)
+    sentences = _sentences(of_measure, _best_heads(result, measure))
 
     def draw_sentences() -> Figure:
         return attention_lines(sentences, columns=3)
 
     draw_heads = maps(
-        found.sel(relation=ALL),
+        of_measure.sel(relation=ALL),
         Map(
             "accuracy",
             "Attention of the {direction}",
@@ -170,10 +170,10 @@ def _of_measure(result: xr.Dataset, measure: str) -> list[Drawing]:
         ),
     )
     words = f"Sentences in which heads find relations, by {measure}."
-    shown = [Drawing(f"{measure}_sentences", words, words, draw_sentences, measure)]
+    sentence_drawings = [Drawing(f"{measure}_sentences", words, words, draw_sentences, measure)]
     words = f"All words, by {measure}."
     return [
-        *(shown if sentences else []),
+        *(sentence_drawings if sentences else []),
         Drawing(f"{measure}_heads", words, f"All heads by {measure}.", draw_heads, measure),
     ]
 

@@ -55,33 +55,33 @@ def to_dataset(
     sites: Sequence[AttentionSite],
 ) -> xarray.Dataset:
     """Named arrays of what a pass has found."""
-    found = tally.compute()
-    count = found["right_branching"]["whole"]
+    statistics = tally.compute()
+    count = statistics["right_branching"]["whole"]
     names = np.array(relations)
     order = _order(names, count.sum(0))
     counts = {
-        name: _with_all(found[name]["part"][..., order])
+        name: _with_all(statistics[name]["part"][..., order])
         for name in ("correct", "offset", "right_branching")
     }
-    there = head_mask(measures, [site.heads for site in sites])
+    exists = head_mask(measures, [site.heads for site in sites])
     plain = np.array(
         [base_relation(name) != PUNCTUATION_RELATION for name in names[order]], dtype=float
     )
     sentences, words, cut, lost = map(int, tally["sentences"].compute()["total"])
     variables = _variables(
         counts | {"count": _with_all(count[..., order])},
-        found["correct"]["units"],
-        there[..., None, None],
+        statistics["correct"]["units"],
+        exists[..., None, None],
         plain,
     )
     variables |= with_slots(
-        "same_part", _CELL[:3], found["same_part"]["mean"], found["same_part_slots"]
+        "same_part", _CELL[:3], statistics["same_part"]["mean"], statistics["same_part_slots"]
     )
-    variables["same_part_even"] = "layer", found["same_part_even"]["mean"]
+    variables["same_part_even"] = "layer", statistics["same_part_even"]["mean"]
     coordinates = {
         "measure": list(measures),
         "layer": [site.layer for site in sites],
-        "head": list(range(there.shape[2])),
+        "head": list(range(exists.shape[2])),
         "direction": list(DIRECTIONS),
         "relation": [ALL, *names[order]],
         "offset": list(OFFSETS[settings.offsets]),
@@ -93,7 +93,7 @@ def to_dataset(
 def _variables(
     counts: Mapping[str, np.ndarray],
     units: Float64[np.ndarray, " slot"],
-    there: Bool[np.ndarray, "measure layer head 1 1"],
+    exists: Bool[np.ndarray, "measure layer head 1 1"],
     plain: Float64[np.ndarray, " relation"],
 ) -> dict[str, Any]:
     """All arrays, with their axes.
@@ -101,15 +101,15 @@ def _variables(
     Args:
         counts: Of every block of the corpus; the first relation is all words.
         units: Documents or sentences in each block.
-        there: Which heads there are.
+        exists: Which heads there are.
         plain: 1 for every relation but the first that is not punctuation.
     """
     totals = {name: each.sum(0) for name, each in counts.items()}
     count, offset = totals["count"], totals["offset"]
-    correct = np.where(there, totals["correct"], np.nan)
+    correct = np.where(exists, totals["correct"], np.nan)
     accuracy, of_offset = share(correct, count), share(offset, count)
     unpunctuated = share(correct[..., 1:] @ plain, np.asarray(count[1:] @ plain))
-    of_heads = np.where(there, counts["correct"], np.nan)
+    of_heads = np.where(exists, counts["correct"], np.nan)
     whole = counts["count"][:, None]
     of_words = whole[:, None, None, None]
     axes = (*_CELL, "relation")
@@ -198,10 +198,10 @@ class DependencyStudy(WordStudy[DependencySettings]):
     def dataset(self, one: Pass, state: State) -> xarray.Dataset:
         """Accuracies, and sentences in which the best heads are right."""
         settings, relations = self.settings, self.summary.relations
-        found = to_dataset(state.tally, settings, one.measures, relations, self.plan.sites)
+        result = to_dataset(state.tally, settings, one.measures, relations, self.plan.sites)
         if settings.sentences:
-            found = found.merge(best_sentences(found, self.plan, settings, self.codes, one))
-        return found.assign_attrs(trees_digest=self.summary.digest, invalid=self.treebank.skipped)
+            result = result.merge(best_sentences(result, self.plan, settings, self.codes, one))
+        return result.assign_attrs(trees_digest=self.summary.digest, invalid=self.treebank.skipped)
 
 
 run = DependencyStudy.run

@@ -21,14 +21,14 @@ TITLES = {"effective": "effective attention"}
 
 def summary(result: xr.Dataset) -> Summary:
     """The mean divergence of two heads, within a layer and between layers."""
-    found: dict[str, float | int | str] = {}
+    numbers: dict[str, float | int | str] = {}
     for measure in _measures(result):
         between = result["distance"].sel(measure=measure).transpose("first", "second").values
         same = result["layer"].values[:, None] == result["second_layer"].values[None, :]
         others = ~np.eye(len(between), dtype=bool)
-        found[f"{measure}_within_layer"] = mean_of(between[same & others])
-        found[f"{measure}_between_layers"] = mean_of(between[~same])
-    return rounded(found)
+        numbers[f"{measure}_within_layer"] = mean_of(between[same & others])
+        numbers[f"{measure}_between_layers"] = mean_of(between[~same])
+    return rounded(numbers)
 
 
 def sections(result: xr.Dataset) -> list[Section]:

@@ -66,17 +66,17 @@ class DistancesStudy(LossStudy[DistanceSettings]):
     ) -> "DistancesObserver":
         """Holds all layers of a batch, and compares their heads."""
         queries, keys = Positions.for_kind(batch, plan.kind)
-        asked = self.settings
+        options = self.settings
         return DistancesObserver(
-            queries, keys, units_of(examples), self.measures, asked.value_bias, asked.smoothing
+            queries, keys, units_of(examples), self.measures, options.value_bias, options.smoothing
         )
 
     def dataset(self, plan: StudyPlan[Encoded], tally: Tally) -> xarray.Dataset:
         """Means over queries as symmetric matrices of heads."""
-        found = tally.compute()
+        statistics = tally.compute()
         layers, heads = _places(plan.sites)
         first, second = np.triu_indices(len(heads), 1)
-        sums = found["distance_of_texts"]
+        sums = statistics["distance_of_texts"]
 
         def matrix(of_pairs: np.ndarray) -> np.ndarray:
             """Return the square matrix of all heads, with 0 between a head and itself."""
@@ -87,7 +87,7 @@ class DistancesStudy(LossStudy[DistanceSettings]):
         variables = with_slots(
             "distance",
             ("measure", "first", "second"),
-            matrix(found["distance"]["mean"]),
+            matrix(statistics["distance"]["mean"]),
             {
                 "mean": matrix(sums["mean"]),
                 "without": matrix(sums["without"]),
@@ -102,8 +102,8 @@ class DistancesStudy(LossStudy[DistanceSettings]):
             "second_layer": ("second", layers),
             "second_head": ("second", heads),
         }
-        made = described(variables, coordinates, VARIABLES)
-        return made.assign_attrs(smoothing=self.settings.smoothing, unit="nats per query")
+        result = described(variables, coordinates, VARIABLES)
+        return result.assign_attrs(smoothing=self.settings.smoothing, unit="nats per query")
 
 
 run = DistancesStudy.run
@@ -144,7 +144,7 @@ class DistancesObserver:
             CaptureError: a score is not finite.
         """
         shape = (len(self.measures), _pairs(self._heads))
-        found, of_texts = Moments(shape), Slots(shape, (1, 1))
+        moments, of_texts = Moments(shape), Slots(shape, (1, 1))
         for text in range(len(self.queries.category)):
             queries, keys = (_there(side.category[text]) for side in (self.queries, self.keys))
             number = queries.stop - queries.start
@@ -155,11 +155,11 @@ class DistancesObserver:
                 raise CaptureError(
                     "attention that is not finite cannot be compared; load the model in float32."
                 )
-            found.absorb(float(number), means, 0.0, means, means)
+            moments.absorb(float(number), means, 0.0, means, means)
             of_texts.update(
                 self.units[[text]], number * means[None], np.full((1, 1, 1), float(number))
             )
-        return Tally({"distance": found, "distance_of_texts": of_texts})
+        return Tally({"distance": moments, "distance_of_texts": of_texts})
 
     @property
     def _heads(self) -> int:
@@ -174,8 +174,8 @@ class DistancesObserver:
             self._seen[layer][measure][text, :, queries, keys] for layer in sorted(self._seen)
         ]
         rows = distributions(torch.cat(layers))
-        found: Float64[np.ndarray, "first second"] = divergence(rows, self.smoothing).numpy()
-        return found[np.triu_indices(len(found), 1)]
+        distances: Float64[np.ndarray, "first second"] = divergence(rows, self.smoothing).numpy()
+        return distances[np.triu_indices(len(distances), 1)]
 
 
 def _there(category: Int64[Tensor, " position"]) -> slice:

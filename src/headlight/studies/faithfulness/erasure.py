@@ -100,13 +100,13 @@ def mask_id(model: CapturedModel) -> int:
     Raises:
         UsageError: the tokenizer has none.
     """
-    found = getattr(model.tokenizer, "mask_token_id", None)
-    if found is None:
+    token = getattr(model.tokenizer, "mask_token_id", None)
+    if token is None:
         raise UsageError(
             f"the tokenizer of {model.name} has no mask token; words can be removed by "
             "delete or attention."
         )
-    return int(found)
+    return int(token)
 
 
 def substitute_id(model: CapturedModel, removal: Removal) -> int | None:
@@ -232,14 +232,14 @@ def cut(example: E, words: Words, removal: Removal, mask: int | None) -> Cut[E]:
         assert mask is not None  # noqa: S101 - checked before the model ran
         ids = tuple(mask if at in gone else token for at, token in enumerate(example.ids))
         return Cut(replace(example, ids=ids))
-    kept = [at for at in range(len(example.ids)) if at not in gone]
+    kept_places = [at for at in range(len(example.ids)) if at not in gone]
     return Cut(
         replace(
             example,
-            ids=tuple(example.ids[at] for at in kept),
-            segments=tuple(example.segments[at] for at in kept),
-            categories=tuple(example.categories[at] for at in kept),
-            words=tuple(example.words[at] for at in kept),
+            ids=tuple(example.ids[at] for at in kept_places),
+            segments=tuple(example.segments[at] for at in kept_places),
+            categories=tuple(example.categories[at] for at in kept_places),
+            words=tuple(example.words[at] for at in kept_places),
         )
     )
 
@@ -270,8 +270,8 @@ class TargetProbabilities:
         missing = [each for each in dict.fromkeys(wanted) if each not in self._known]
         cuts = [cut(self.examples[text], words, self.removal, self.mask) for text, words in missing]
         for chosen in length_batches([each.example for each in cuts], self.batch_tokens):
-            found = self._run([cuts[at] for at in chosen])
-            self._known |= {missing[at]: row for at, row in zip(chosen, found, strict=True)}
+            probabilities = self._run([cuts[at] for at in chosen])
+            self._known |= {missing[at]: row for at, row in zip(chosen, probabilities, strict=True)}
 
     def without(self, text: int, words: Words) -> tuple[float, bool]:
         """Return the probability, once it was asked for, and whether it is the largest of all."""

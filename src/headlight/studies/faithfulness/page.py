@@ -123,26 +123,26 @@ NO_TEST = (
 
 def summary(result: xr.Dataset) -> Summary:
     """Return scores by question and map, and correlations of each two."""
-    found: Summary = {"texts": int(result["texts"])}
+    numbers: Summary = {"texts": int(result["texts"])}
     for name in map(str, result["map"].values):
         for question in map(str, result["question"].values) if "score" in result else ():
             score = float(result["score"].sel(question=question, map=name))
-            found[f"{question}_{name}"] = score
-    return rounded(found)
+            numbers[f"{question}_{name}"] = score
+    return rounded(numbers)
 
 
 def sections(result: xr.Dataset) -> list[Section]:
     """Return a table for each question, the curves, and which maps agree."""
     result, names = distinct_maps(result)
-    asked = map(str, result["question"].values) if "score" in result else ()
-    found = [_question(result, name, names) for name in asked]
+    questions = map(str, result["question"].values) if "score" in result else ()
+    parts = [_question(result, name, names) for name in questions]
     if "lost" in result:
-        found.insert(1, _curves(result, names))
+        parts.insert(1, _curves(result, names))
     if "correlation" in result:
-        found.append(_pairs(result, names))
+        parts.append(_pairs(result, names))
     judged = f" {JUDGED}" if "score" in result else ""
-    explanation = f"{_asked(result)} {found[0].explanation}{judged}"
-    return [replace(found[0], explanation=explanation), *found[1:]]
+    explanation = f"{_asked(result)} {parts[0].explanation}{judged}"
+    return [replace(parts[0], explanation=explanation), *parts[1:]]
 
 
 def _question(result: xr.Dataset, name: str, names: dict[str, str]) -> Section:
@@ -226,8 +226,8 @@ def _curves(result: xr.Dataset, names: dict[str, str]) -> Section:
 
 
 def _range(result: xr.Dataset) -> tuple[float, float]:
-    known = [estimates(result, name, ("map", "share")) for name in LOST["tenths"]]
-    ends = [end for each in known for end in (each.value, each.low, each.high)]
+    curves_known = [estimates(result, name, ("map", "share")) for name in LOST["tenths"]]
+    ends = [end for each in curves_known for end in (each.value, each.low, each.high)]
     values = np.concatenate([each.ravel() for each in ends])
     values = values[np.isfinite(values)] if np.isfinite(values).any() else np.zeros(1)
     return round_domain(float(values.min()), float(values.max()))
@@ -236,7 +236,7 @@ def _range(result: xr.Dataset) -> tuple[float, float]:
 def _pairs(result: xr.Dataset, names: dict[str, str]) -> Section:
     symbol, settings = symbol_of(result), settings_of(result)
     first, second = By("map", names, ""), By("other", names, "")
-    shown = [
+    drawn_maps = [
         ("correlation", f"{symbol} of two maps", "change", (-1, 1), ".2f"),
         ("significant", "Share significant", "", (0, 1), ".0%"),
         ("overlap", "Same top tokens", "", (0, 1), ".0%"),
@@ -245,7 +245,7 @@ def _pairs(result: xr.Dataset, names: dict[str, str]) -> Section:
         result,
         *(
             Map(name, title, (), first, second, scale, limits, format)
-            for name, title, scale, limits, format in shown
+            for name, title, scale, limits, format in drawn_maps
         ),
     )
     pairs = list(combinations(names, 2))

@@ -129,8 +129,8 @@ def scores_of_removal(
         or those of a beam search.
     """
     means = {name: np.array(orders).mean(-1) for name, orders in by_map.items()}  # order, end
-    known = np.concatenate([each.ravel() for each in means.values()])
-    low, high = known.min(), known.max()
+    all_means = np.concatenate([each.ravel() for each in means.values()])
+    low, high = all_means.min(), all_means.max()
     width = high - low if high > low else np.nan
     mean = np.array([each.mean(0) for each in means.values()])  # map, end
     return np.stack([mean[:, 0], (mean[:, 0] - low) / width, mean[:, 1]])
@@ -151,7 +151,7 @@ def pair_scores(
 
     Source: Jain and Wallace (2019), Section 4.1.
     """
-    values = [[each if signed else np.abs(each) for each in given] for given in by_map.values()]
+    values = [[each if signed else np.abs(each) for each in rows] for rows in by_map.values()]
     pairs = np.full((len(OF_PAIRS), len(values), len(values)), np.nan)
     for one, first in enumerate(values):
         for other, second in enumerate(values[:one]):
@@ -161,9 +161,9 @@ def pair_scores(
 
 
 def _compare(first: Importance, second: Importance, coefficient: str) -> tuple[float, ...]:
-    found = COEFFICIENTS[coefficient](first, second)
+    agreement = COEFFICIENTS[coefficient](first, second)
     overlap = top_overlap(first, second, top_number(len(first)))
-    return found.value, found.significant, overlap
+    return agreement.value, agreement.significant, overlap
 
 
 FOLLOWED = get_args(FollowedMap)
@@ -198,8 +198,8 @@ class TokenMaps:
         if followed := [name for name in names if name in FOLLOWED]:
             maps |= self._followed(followed)
         if "attribution" in names:
-            given = attribute(self.model, self._batch, kind=self.sites[0].kind)
-            maps["attribution"] = share_of_rows(given.contribution[-1], self._rows)
+            attribution = attribute(self.model, self._batch, kind=self.sites[0].kind)
+            maps["attribution"] = share_of_rows(attribution.contribution[-1], self._rows)
         if "prediction" in names:
             maps["prediction"] = self._of_prediction()
         if "gradient_input" in names:
@@ -220,32 +220,32 @@ class TokenMaps:
     def _of_layers(self, names: Sequence[str]) -> dict[str, PerToken]:
         """Return the means over heads of the last layer, or of those that the settings name."""
         last = max(self.sites, key=lambda site: site.layer)
-        seen = AttentionImportance(self._rows, names)
+        importance = AttentionImportance(self._rows, names)
         with self.model.capture([last] if self.settings.layers is None else self.sites) as recorder:
-            recorder.visit = seen.visit
+            recorder.visit = importance.visit
             self.model.run(self._batch)
-        return seen.found()
+        return importance.found()
 
     def _followed(self, names: Sequence[str]) -> dict[str, PerToken]:
         """The shares of the input tokens in the hidden tokens behind the last layer, by text."""
-        found = {name: torch.zeros(self._batch.input_ids.shape) for name in names}
+        shares = {name: torch.zeros(self._batch.input_ids.shape) for name in names}
         kind, last = self.sites[0].kind, max(site.layer for site in self.sites)
         rows = self._rows.cpu()
         for row, example in enumerate(self.examples):
             size = len(example.ids)
-            given = input_maps(self.model, example, names, kind=kind, layers=[last])
-            for name, maps in given.items():
+            by_method = input_maps(self.model, example, names, kind=kind, layers=[last])
+            for name, maps in by_method.items():
                 of_rows = share_of_rows(maps[-1:].float(), rows[row : row + 1, :size])
-                found[name][row, :size] = of_rows[0]
-        return found
+                shares[name][row, :size] = of_rows[0]
+        return shares
 
     def _of_prediction(self) -> PerToken:
         """Return the contribution of each token's embedding to the target's logit, by text."""
-        found = torch.zeros(self._batch.input_ids.shape)
+        contributions = torch.zeros(self._batch.input_ids.shape)
         for row, example in enumerate(self.examples):
             text = self.model.collate([example])
-            found[row, : len(example.ids)] = self._parts(text, example)
-        return found
+            contributions[row, : len(example.ids)] = self._parts(text, example)
+        return contributions
 
     def _parts(self, text: Batch, example: Target) -> Float[Tensor, " token"]:
         with self.model.running(text.names), prediction_rows(self.model, [example]) as rows:

@@ -136,15 +136,15 @@ class FaithfulnessStudy(PassStudy[FaithfulnessSettings]):
     @property
     def references(self) -> list[str]:
         """The maps with which others are correlated, if that is asked."""
-        asked = "correlation" in self.settings.questions
-        return [name for name in REFERENCES if asked and name in self.settings.maps]
+        wants_correlation = "correlation" in self.settings.questions
+        return [name for name in REFERENCES if wants_correlation and name in self.settings.maps]
 
     @property
     def scores(self) -> list[str]:
         """All scores of a map, by question."""
         questions = self.settings.questions
-        found = [name for each in OF_QUESTION if each in questions for name in OF_QUESTION[each]]
-        return [*found, *self.references]
+        names = [name for each in OF_QUESTION if each in questions for name in OF_QUESTION[each]]
+        return [*names, *self.references]
 
     @property
     def axes(self) -> dict[str, tuple[str, ...]]:
@@ -182,13 +182,13 @@ class FaithfulnessStudy(PassStudy[FaithfulnessSettings]):
 
     def dataset(self, one: Pass, state: State) -> xarray.Dataset:
         """Return means over texts, and what their intervals are computed from."""
-        found = state.tally.compute()
+        statistics = state.tally.compute()
         variables: dict[str, Any] = {
-            "tokens": ((), found["tokens"]["mean"]),
-            "texts": ((), found["tokens"]["whole"].sum()),
+            "tokens": ((), statistics["tokens"]["mean"]),
+            "texts": ((), statistics["tokens"]["whole"].sum()),
         }
         for name, dims in self.axes.items():
-            variables |= with_slots(name, dims, found[name]["mean"], found[name])
+            variables |= with_slots(name, dims, statistics[name]["mean"], statistics[name])
         return described(variables, self._coordinates(), VARIABLES)
 
 
@@ -223,10 +223,10 @@ class FaithfulnessObserver:
 
     def tally(self) -> Tally:
         """All numbers of each text."""
-        given = self._maps()
-        self._answers.ask(self._needed(given))
+        maps = self._maps()
+        self._answers.ask(self._needed(maps))
         rows = [
-            self._of_text(text, {name: by_text[text] for name, by_text in given.items()})
+            self._of_text(text, {name: by_text[text] for name, by_text in maps.items()})
             for text in range(len(self._examples))
         ]
         return Tally(
@@ -239,27 +239,27 @@ class FaithfulnessObserver:
     def _maps(self) -> dict[str, list[list[Importance]]]:
         """Return what each token of each text is given: once by a map, several times at random."""
         settings = self._settings
-        found = TokenMaps(self._model, self._examples, self._study.plan.sites, settings).found()
+        maps = TokenMaps(self._model, self._examples, self._study.plan.sites, settings).found()
         if LEFT_OUT in settings.maps:
-            found[LEFT_OUT] = self._answers.lost_alone()
+            maps[LEFT_OUT] = self._answers.lost_alone()
         drawn = []
         for number, example in zip(self._ids, self._examples, strict=True):
             source = random_source(settings.seed, number, draw=1)
             drawn.append([source.random(example.tokens) for _ in range(settings.random_orders)])
-        return {name: [[each] for each in found[name]] for name in settings.maps} | {RANDOM: drawn}
+        return {name: [[each] for each in maps[name]] for name in settings.maps} | {RANDOM: drawn}
 
-    def _needed(self, given: Mapping[str, list[list[Importance]]]) -> Iterator[tuple[int, Words]]:
+    def _needed(self, maps: Mapping[str, list[list[Importance]]]) -> Iterator[tuple[int, Words]]:
         """Yield all that has to be removed of each text."""
         for text, example in enumerate(self._examples):
             yield text, frozenset()
             if not self._removes or example.tokens < 2:
                 continue
-            for by_text in given.values():
+            for by_text in maps.values():
                 for each in by_text[text]:
                     for words in removed_sets(order_of(each), self._settings.shares):
                         yield text, words
 
-    def _of_text(self, text: int, given: Mapping[str, list[Importance]]) -> dict[str, Any]:
+    def _of_text(self, text: int, maps: Mapping[str, list[Importance]]) -> dict[str, Any]:
         """Return all numbers of one text; NaN where it has fewer than two tokens to remove."""
         tokens, sizes = self._examples[text].tokens, self._study.sizes
         numbers = {
@@ -271,7 +271,7 @@ class FaithfulnessObserver:
         without = partial(self._answers.without, text)
         numbers["probability"] = np.array(without(frozenset())[0])
         scores = []
-        orders = {name: [order_of(each) for each in own] for name, own in given.items()}
+        orders = {name: [order_of(each) for each in own] for name, own in maps.items()}
         shares = self._settings.shares
         if "lost" in numbers:
             ends = {
@@ -288,7 +288,7 @@ class FaithfulnessObserver:
             ]
             scores.append(np.array(changes).T)
         if "correlation" in numbers:
-            pairs = pair_scores(given, self._settings.coefficient, signed=self._settings.signed)
+            pairs = pair_scores(maps, self._settings.coefficient, signed=self._settings.signed)
             numbers |= dict(zip(OF_PAIRS, pairs, strict=True))
             places = [self._settings.maps.index(name) for name in self._study.references]
             scores.append(pairs[0][places])

@@ -193,9 +193,9 @@ def _means(
     ratios: Float64[np.ndarray, "scope layer batch query"], members: np.ndarray
 ) -> Float64[np.ndarray, "batch scope *group_layer"]:
     """Means over the tokens of each group in each text; NaN where there are none."""
-    known = ~np.isnan(ratios)
-    taken = members.astype(np.float64)
-    sums = np.einsum("mlbq,bqg->bmlg", np.where(known, ratios, 0.0), taken)
-    counts = np.einsum("mlbq,bqg->bmlg", known.astype(np.float64), taken)
+    has_ratio = ~np.isnan(ratios)
+    membership = members.astype(np.float64)
+    sums = np.einsum("mlbq,bqg->bmlg", np.where(has_ratio, ratios, 0.0), membership)
+    counts = np.einsum("mlbq,bqg->bmlg", has_ratio.astype(np.float64), membership)
     means = sums / np.where(counts > 0, counts, np.nan)
     return means if members.shape[-1] == 1 else np.moveaxis(means, 3, 2)

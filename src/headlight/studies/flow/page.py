@@ -66,12 +66,12 @@ def scopes(result: xr.Dataset) -> list[str]:
 
 def sections(result: xr.Dataset) -> list[Section]:
     """By layer, by kind of input token, by distance, whether methods agree; and mixing ratios."""
-    shown = []
+    parts = []
     if "own" in result:
-        shown += [_by_layer(result), _by_category(result), _by_distance(result), _agreement(result)]
+        parts += [_by_layer(result), _by_category(result), _by_distance(result), _agreement(result)]
     if "mixing" in result:
-        shown += [_mixing_by_layer(result), *_mixing_by_groups(result)]
-    return shown
+        parts += [_mixing_by_layer(result), *_mixing_by_groups(result)]
+    return parts
 
 
 def _mixing_by_groups(result: xr.Dataset) -> list[Section]:
@@ -157,8 +157,8 @@ def _at_the_end(result: xr.Dataset) -> str:
 def _by_category(result: xr.Dataset) -> Section:
     names = categories(result, "category")
     last = result.isel(layer=-1)
-    there = [each for each in names if last["by_category"].sel(category=each).notnull().any()]
-    seen = last.sel(category=there)
+    occurring = [each for each in names if last["by_category"].sel(category=each).notnull().any()]
+    selected = last.sel(category=occurring)
     # A decoder's first token, which most attend to, is a kind of its own; its category has it too.
     first = [Columns("first", ".1%", "first token")] * (result.attrs.get("kind") == "decoder")
     return Section(
@@ -173,7 +173,7 @@ def _by_category(result: xr.Dataset) -> Section:
             columns(
                 "categories",
                 "Share of the input tokens of each category",
-                seen,
+                selected,
                 (BY_TOKEN, BY_METHOD),
                 *first,
                 Columns("by_category", ".1%", by=By("category", names)),
@@ -184,13 +184,13 @@ def _by_category(result: xr.Dataset) -> Section:
 
 def _by_distance(result: xr.Dataset) -> Section:
     last = result.isel(layer=-1)
-    there = [
+    occurring = [
         each
         for each in last["distance"].values
         if last["by_distance"].sel(distance=each).notnull().any()
     ]
-    seen = last.sel(distance=there)
-    asked = Curve(
+    selected = last.sel(distance=occurring)
+    curve = Curve(
         "by_distance",
         panel="{token}",
         by=(BY_TOKEN, BY_METHOD),
@@ -205,12 +205,12 @@ def _by_distance(result: xr.Dataset) -> Section:
         "After the last layer looked at: the share of all input tokens at a distance, in bands "
         "that begin at the numbers below.",
         "",
-        [Drawing("distances", "", "Shares by distance.", curves(seen, asked))],
+        [Drawing("distances", "", "Shares by distance.", curves(selected, curve))],
         [
             columns(
                 "distances",
                 "Share of the input tokens at a distance, all tokens",
-                seen.sel(token="all"),
+                selected.sel(token="all"),
                 (BY_METHOD,),
                 Columns("by_distance", ".1%", by="distance"),
             )
@@ -220,7 +220,7 @@ def _by_distance(result: xr.Dataset) -> Section:
 
 def _agreement(result: xr.Dataset) -> Section:
     last = result.isel(layer=-1)
-    asked = Map(
+    agreement_map = Map(
         "agreement",
         "Rank correlation",
         rows=BY_METHOD,
@@ -235,7 +235,7 @@ def _agreement(result: xr.Dataset) -> Section:
         "tokens: 1 where two methods put input tokens into the same order, 0 where the orders have "
         "nothing to do with each other. The map is that after the last layer.",
         "",
-        [Drawing("agreement", "", "A map of methods by methods.", maps(last, asked))],
+        [Drawing("agreement", "", "A map of methods by methods.", maps(last, agreement_map))],
         [
             columns(
                 "agreement",
@@ -249,7 +249,7 @@ def _agreement(result: xr.Dataset) -> Section:
 
 
 def _mixing_by_layer(result: xr.Dataset) -> Section:
-    asked = Curve(
+    curve = Curve(
         "mixing", panel="Mixing ratio", by=BY_SCOPE, interval=True, percent=True, limits=(0.0, 1.0)
     )
     table = columns(
@@ -280,7 +280,7 @@ def _mixing_by_layer(result: xr.Dataset) -> Section:
         f"ATTNRES-W, ATTNRES-N and ATTNRESLN-N. {_behind_feed_forward(result)}"
         "Intervals: 95%, over documents or texts.",
         MIXING_PAPER,
-        [Drawing("mixing", "", "Mixing ratios by layer.", curves(result, asked))],
+        [Drawing("mixing", "", "Mixing ratios by layer.", curves(result, curve))],
         [table, tokens],
     )
 
@@ -304,15 +304,15 @@ def _mixing_by_group(
     variable, by = f"mixing_by_{group}", By(group, names)
     last = str(result["scope"].values[-1])
     whole = result.sel(scope=last)
-    there = [each for each in names if whole[variable].sel({group: each}).notnull().any()]
-    seen = whole.sel({group: there})
-    asked = Curve(variable, panel=SCOPES[last], by=by, interval=True, percent=True)
+    occurring = [each for each in names if whole[variable].sel({group: each}).notnull().any()]
+    selected = whole.sel({group: occurring})
+    curve = Curve(variable, panel=SCOPES[last], by=by, interval=True, percent=True)
     table = columns(
         name,
         f"{title}: {SCOPES[last]}",
-        seen,
+        selected,
         ("layer", by),
         Columns(variable, ".1%", "mixing", interval=True),
     )
-    drawing = Drawing(name, "", f"{title}.", curves(seen, asked))
+    drawing = Drawing(name, "", f"{title}.", curves(selected, curve))
     return Section(name, title, explanation, MIXING_PAPER, [drawing], [table])

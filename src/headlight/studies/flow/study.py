@@ -114,11 +114,11 @@ class FlowStudy(TextStudy[FlowSettings]):
 
     def dataset(self, plan: StudyPlan[Encoded], tally: Tally) -> xarray.Dataset:
         """Means with intervals."""
-        found = tally.compute()
+        sums = tally.compute()
         variables: dict[str, Any] = {}
         for name, axes in (AXES | mixing.AXES).items():
-            if name in found:
-                variables |= with_slots(name, axes, found[name]["mean"], found[name])
+            if name in sums:
+                variables |= with_slots(name, axes, sums[name]["mean"], sums[name])
         coordinates: dict[str, Any] = {"layer": plan.layers, "category": list(CATEGORIES)}
         methods = list(self.settings.followed)
         if methods:
@@ -126,7 +126,7 @@ class FlowStudy(TextStudy[FlowSettings]):
             coordinates["distance"] = list(DISTANCES)
         if self.settings.mixes:
             for name, statistic in mixing.OF_TOKENS.items():
-                variables[f"mixing_{name}"] = (mixing.AXES["mixing"], found["tokens"][statistic])
+                variables[f"mixing_{name}"] = (mixing.AXES["mixing"], sums["tokens"][statistic])
             behind = "mixing_feed_forward" in self.settings.methods
             coordinates["scope"] = [*SCOPES, *(BEHIND_FEED_FORWARD if behind else ())]
             coordinates |= {"frequency": list(mixing.BANDS), "state": list(mixing.STATES)}
@@ -156,10 +156,10 @@ class FlowObserver:
         self._examples, self._settings, self._ratios = examples, settings, ratios
         self._rows: dict[str, list[Any]] = {name: [] for name in AXES if settings.followed}
         for example in examples if settings.followed else ():
-            found = input_maps(
+            by_method = input_maps(
                 plan.model, example, settings.followed, kind=plan.kind, layers=plan.layers
             )
-            maps = np.stack([found[name].numpy() for name in settings.followed])
+            maps = np.stack([by_method[name].numpy() for name in settings.followed])
             for name, row in of_text(maps, example, causal=plan.kind == "decoder").items():
                 self._rows[name].append(row)
 
@@ -193,8 +193,8 @@ def of_text(maps: Maps, example: Encoded, *, causal: bool) -> dict[str, np.ndarr
     own = maps.diagonal(axis1=2, axis2=3)
     of_category = np.stack([maps[..., category == code].sum(-1) for code in range(len(CATEGORIES))])
     of_band = np.stack([(maps * (band == each)).sum(-1) for each in range(len(DISTANCES))])
-    there = [(category == code).any() for code in range(len(CATEGORIES))]
-    of_category[~np.array(there)] = np.nan
+    occurs = [(category == code).any() for code in range(len(CATEGORIES))]
+    of_category[~np.array(occurs)] = np.nan
     of_band[[not (band == each).any() for each in range(len(DISTANCES))]] = np.nan
     return {
         "own": _of_tokens(own),
@@ -218,7 +218,7 @@ def agreement(maps: Maps, *, causal: bool) -> Float64[np.ndarray, "method other 
         causal: whether tokens come from no later ones, which then are not compared.
     """
     methods, layers, tokens = maps.shape[:3]
-    found = np.full((methods, methods, layers, tokens), np.nan)
+    correlations = np.full((methods, methods, layers, tokens), np.nan)
     for query in range(tokens):
         keys = query + 1 if causal else tokens
         if keys < COMPARED:
@@ -226,8 +226,8 @@ def agreement(maps: Maps, *, causal: bool) -> Float64[np.ndarray, "method other 
         ranks = rankdata(maps[:, :, query, :keys], axis=-1) - (keys + 1) / 2
         length = np.linalg.norm(ranks, axis=-1, keepdims=True)
         unit = np.where(length > 0, ranks / np.where(length > 0, length, 1), np.nan)
-        found[..., query] = np.einsum("alk,blk->abl", unit, unit)
-    known = ~np.isnan(found)
-    counts = known.sum(-1)
-    mean = np.where(known, found, 0).sum(-1) / np.where(counts > 0, counts, 1)
+        correlations[..., query] = np.einsum("alk,blk->abl", unit, unit)
+    defined = ~np.isnan(correlations)
+    counts = defined.sum(-1)
+    mean = np.where(defined, correlations, 0).sum(-1) / np.where(counts > 0, counts, 1)
     return np.where(counts > 0, mean, np.nan)

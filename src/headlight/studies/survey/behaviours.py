@@ -107,10 +107,10 @@ class _Block(NamedTuple):
         return self.counted - self.first
 
     def over(
-        self, rows: Rows, asked: Bool[Tensor, "batch query_of_text"]
+        self, rows: Rows, mask: Bool[Tensor, "batch query_of_text"]
     ) -> Float[Tensor, "batch head"]:
         """The sum over the queries that are asked."""
-        return (rows * asked[:, None, self.queries]).sum(2)
+        return (rows * mask[:, None, self.queries]).sum(2)
 
 
 class BehaviourCounter(PartObserver):
@@ -155,9 +155,9 @@ class BehaviourCounter(PartObserver):
             self._pieces = Groups.of(word.clamp_min(0), pieces)
             whole = _whole_words(word, pieces)
             self._words = {
-                name: (torch.isin(ids, ids.new_tensor(known)) & whole).to(device)
-                for name, known in words.items()
-                if known
+                name: (torch.isin(ids, ids.new_tensor(ids_of_word)) & whole).to(device)
+                for name, ids_of_word in words.items()
+                if ids_of_word
             }
             self._segmented = torch.tensor([bool(each.segment_names) for each in examples])
             if bool(self._segmented.any()):
@@ -170,8 +170,8 @@ class BehaviourCounter(PartObserver):
             self._later = (self._pieces.earlier > 0).to(device)
             # Of each query the next token: whether it stood before, and whether far before.
             self._copied, self._copied_far = (
-                torch.nn.functional.pad(there[:, 1:], (0, 1)).to(device)
-                for there in (self._tokens.earlier > 0, back > FAR)
+                torch.nn.functional.pad(mask[:, 1:], (0, 1)).to(device)
+                for mask in (self._tokens.earlier > 0, back > FAR)
             )
             self._basis = _basis(ids.shape[1]).to(double(self._begin).device)
         self._keys = {}
@@ -183,14 +183,14 @@ class BehaviourCounter(PartObserver):
         self._rows: dict[str, Rows] = {}
         self._found: dict[int, dict[str, Tensor]] = {}
 
-    def note_measure(self, seen: SeenMeasure) -> None:
+    def note_measure(self, measured: SeenMeasure) -> None:
         """Observe what each query gives to which keys."""
-        self.look(seen.name, seen.score, seen.record, seen.sums)
+        self.look(measured.name, measured.score, measured.record, measured.sums)
 
-    def note_layer(self, seen: SeenLayer) -> None:
+    def note_layer(self, layer: SeenLayer) -> None:
         """Add up what was observed of the blocks of the layer."""
-        norm = seen.scores.vectors.norm if "norm" in self._measures else None
-        self.finish(seen.record.site.layer, norm, inputs_of(seen.record))
+        norm = layer.scores.vectors.norm if "norm" in self._measures else None
+        self.finish(layer.record.site.layer, norm, inputs_of(layer.record))
 
     def look(self, name: str, score: Score, record: LayerRecord, sums: Sums | None = None) -> None:
         """See a measure of some queries of a layer; blocks of queries come in their order.
@@ -219,11 +219,11 @@ class BehaviourCounter(PartObserver):
         """Their means in each text, over the queries of the layer so far."""
         sums = self._sums["weight"]
         places = [behaviours().index(name) for name in SHOWN]
-        given, queries = (
+        received, queries = (
             torch.stack([each[..., place] for place in places])
             for each in (sums.given, sums.queries)
         )
-        return torch.where(queries > 0, given / queries, torch.nan)
+        return torch.where(queries > 0, received / queries, torch.nan)
 
     @property
     def word_classes(self) -> list[Bool[Tensor, "batch token"]]:
@@ -234,92 +234,92 @@ class BehaviourCounter(PartObserver):
         """Return the cells that one pass over some queries sums; kept for the next pass."""
         which = queries.start, queries.stop
         if self._asked_in_pass is None or self._asked_in_pass[0] != which:
-            asked = [self._asked[:, queries]]
+            masks = [self._asked[:, queries]]
             pairs: tuple[Pairs, ...] = ()
             if self._own:
                 kinds = (self._repeated, self._later, self._copied, self._copied_far)
-                asked.append(torch.stack([each[:, queries] for each in kinds], -1))
+                masks.append(torch.stack([each[:, queries] for each in kinds], -1))
                 described = self._described_pairs(queries)
                 pairs = described.duplicate, described.subword, described.copy
             everyone = torch.ones_like(self._there[:, queries, None])
             bounds, keys = listed(pairs, len(self._begin), queries)
-            found = Asked(
+            queried = Asked(
                 begin=self._begin.numpy(),
                 firsts=self._firsts.numpy(),
-                queries=torch.cat([*asked, everyone], -1).to(torch.uint8).numpy(),
+                queries=torch.cat([*masks, everyone], -1).to(torch.uint8).numpy(),
                 bounds=bounds,
                 keys=keys,
                 first=queries.start,
                 far=FAR,
             )
-            self._asked_in_pass = which, found
+            self._asked_in_pass = which, queried
         return self._asked_in_pass[1]
 
     def finish(
         self,
         layer: int,
         vector_norm: Float[Tensor, "batch head key"] | None,
-        given: Float[Tensor, "batch key size"] | None,
+        inputs: Float[Tensor, "batch key size"] | None,
     ) -> None:
         """The whole layer was seen.
 
         Args:
             layer: its number.
             vector_norm: ‖f(x)‖, where norms are looked at.
-            given: what the values were made from, where that is known.
+            inputs: what the values were made from, where that is known.
         """
-        looked = [self._sums[name] for name in self._measures]
-        heads = max(each.given.shape[1] for each in looked)
-        found = {
+        by_measure = [self._sums[name] for name in self._measures]
+        heads = max(each.given.shape[1] for each in by_measure)
+        sums = {
             field: torch.stack([filled(each, heads) for each in parts], 2)
-            for field, parts in zip(Parts._fields, zip(*looked, strict=True), strict=True)
+            for field, parts in zip(Parts._fields, zip(*by_measure, strict=True), strict=True)
         }
         if vector_norm is not None:
-            found["drain"] = self._drain(double(vector_norm))
-        if given is not None:
-            found["activation"] = self._activation(single(given))
-        self._found[layer] = found
+            sums["drain"] = self._drain(double(vector_norm))
+        if inputs is not None:
+            sums["activation"] = self._activation(single(inputs))
+        self._found[layer] = sums
 
     def members(self) -> dict[str, Accumulator]:
         """The statistics of the batch, by name; texts are along their first axis."""
         layers = [self._found[layer] for layer in sorted(self._found)]
         names = [name for name in layers[0] if all(name in layer for layer in layers)]
-        seen = {name: stacked([layer[name] for layer in layers]) for name in names}
-        given, queries = seen["given"], seen["queries"]
-        share = np.divide(given, queries, out=np.full_like(given, np.nan), where=queries > 0)
+        totals = {name: stacked([layer[name] for layer in layers]) for name in names}
+        received, queries = totals["given"], totals["queries"]
+        share = np.divide(received, queries, out=np.full_like(received, np.nan), where=queries > 0)
         first = share[..., 0]
         sink = np.where(np.isnan(first), np.nan, first > SINK)
         # Sums in blocks of all numbers would take too much memory.
         with_interval = slice(len(behaviours()))
-        found: dict[str, Accumulator] = {
+        statistics: dict[str, Accumulator] = {
             "behaviour_rows": _rows_asked(queries),
             "behaviour": moments(share),
-            "behaviour_rest": _ratio(seen["given_rest"], seen["rest"]),
+            "behaviour_rest": _ratio(totals["given_rest"], totals["rest"]),
             "slots_behaviour": Slots.of(self._units, share[..., with_interval]),
             "slots_behaviour_rest": Slots.of(
                 self._units,
-                seen["given_rest"][..., with_interval],
-                seen["rest"][..., with_interval],
+                totals["given_rest"][..., with_interval],
+                totals["rest"][..., with_interval],
             ),
-            **ratios("distance", *_distances(seen["powers"]), self._units),
+            **ratios("distance", *_distances(totals["powers"]), self._units),
             **means("first", _mean_over_heads(first), self._units),
         }
         of_heads = {"sink": sink}
         if {"weight", "norm"} <= set(self._measures):
             of = (first[..., self._measures.index(name)] for name in ("weight", "norm"))
             of_heads["no_op"] = np.subtract(*of)
-        if "drain" in seen:
-            of_heads["drain"] = seen["drain"]
+        if "drain" in totals:
+            of_heads["drain"] = totals["drain"]
         for name, rows in of_heads.items():
-            found |= means(name, rows, self._units)
-        if "activation" in seen:
-            activation = seen["activation"]
-            found |= means("activation", activation[..., :2], self._units)
+            statistics |= means(name, rows, self._units)
+        if "activation" in totals:
+            activation = totals["activation"]
+            statistics |= means("activation", activation[..., :2], self._units)
             largest = Strongest(activation.shape[1:2], width=2)
             ranks = np.broadcast_to(self._ranks[:, None], activation.shape[:2])
             largest.update(activation[..., 0], ranks, activation[..., 2:])
-            found["largest_activation"] = largest
-        return found
+            statistics["largest_activation"] = largest
+        return statistics
 
     def _parts(self, name: str, score: Score, record: LayerRecord) -> Parts:
         """By the definition of each number, one pass over the cells after the other."""
@@ -360,13 +360,15 @@ class BehaviourCounter(PartObserver):
 
     def _rows_of_sums(self, sums: Sums, queries: slice) -> dict[str, Rows]:
         """Return the rows of each query, from the sums of one pass."""
-        found = {"first": self._of_other_queries(single(sums.head("first")), queries)}
+        rows = {"first": self._of_other_queries(single(sums.head("first")), queries)}
         if self._own:
-            asked = self._repeated, self._repeated, self._later
-            for key, given, there in zip(GROUPS, sums.head("listed").unbind(2), asked, strict=True):
-                there = there[:, None, queries]
-                found[key] = single(given).masked_fill(~there, torch.nan)
-        return found
+            masks = self._repeated, self._repeated, self._later
+            for key, to_group, mask in zip(
+                GROUPS, sums.head("listed").unbind(2), masks, strict=True
+            ):
+                mask = mask[:, None, queries]
+                rows[key] = single(to_group).masked_fill(~mask, torch.nan)
+        return rows
 
     def _of_text_of_sums(self, sums: Sums) -> dict[str, FourSums]:
         """Return the sums that depend on the tokens of the text, from the sums of one pass."""
@@ -374,20 +376,20 @@ class BehaviourCounter(PartObserver):
         repeated, later, copied, copied_far = range(len(FIRST_TOKENS), counts.shape[-1] - 1)
         count, rest = counts[..., -1], rests[..., -1]
         nothing = torch.zeros_like(rest)
-        found: dict[str, FourSums] = {}
-        asked = (repeated, repeated, later)
-        for key, place, group in zip(GROUPS, asked, sums.head("groups").unbind(2), strict=True):
-            given, others = group.unbind(-1)
-            found[key] = given, counts[..., place], others, rests[..., place]
+        of_groups: dict[str, FourSums] = {}
+        masks = (repeated, repeated, later)
+        for key, place, group in zip(GROUPS, masks, sums.head("groups").unbind(2), strict=True):
+            to_group, others = group.unbind(-1)
+            of_groups[key] = to_group, counts[..., place], others, rests[..., place]
         columns = sums.row("categories")[..., len(CATEGORIES) :]
         for number, (key, is_word) in enumerate(self._words.items()):
-            given = (sums.row("factor") * columns[..., number]).sum(2)
-            at_first = is_word.gather(1, self._begin[:, None]).to(given)
-            others = given - at_first * sums.head("first").sum(2)
-            found[key] = given, count, others, rest
+            to_group = (sums.row("factor") * columns[..., number]).sum(2)
+            at_first = is_word.gather(1, self._begin[:, None]).to(to_group)
+            others = to_group - at_first * sums.head("first").sum(2)
+            of_groups[key] = to_group, count, others, rest
         for number, (key, place) in enumerate((("copy", copied), ("copy_far", copied_far))):
-            found[key] = sums.head("hits")[..., number], counts[..., place], nothing, nothing
-        return found
+            of_groups[key] = sums.head("hits")[..., number], counts[..., place], nothing, nothing
+        return of_groups
 
     def _joined(
         self,
@@ -406,7 +408,7 @@ class BehaviourCounter(PartObserver):
             counts: how many queries give something, and what goes to others than the first token.
             queries: which these are.
         """
-        given, asked, given_rest, rest = behaviours
+        received, counts_of_queries, given_rest, rest = behaviours
         if by_offset is not None:
             of_first = first @ self._basis[self._places_of_first(queries)]
             along = by_offset @ self._basis
@@ -416,13 +418,13 @@ class BehaviourCounter(PartObserver):
             )
         else:
             size = len(RELATIVE) + len(DISTANCES) + POWERS
-            along = without = given.new_zeros(*given.shape[:2], size)
+            along = without = received.new_zeros(*received.shape[:2], size)
             counted = counted_rest = along[..., :-POWERS]
         powers = torch.cat([along[..., -POWERS:], without[..., -POWERS:]], -1)
         along, without = along[..., :-POWERS], without[..., :-POWERS]
         return Parts(
-            torch.cat([given, along], -1),
-            torch.cat([asked, counted], -1),
+            torch.cat([received, along], -1),
+            torch.cat([counts_of_queries, counted], -1),
             torch.cat([given_rest, without], -1),
             torch.cat([rest, counted_rest], -1),
             powers,
@@ -431,13 +433,13 @@ class BehaviourCounter(PartObserver):
     def _block(self, name: str, score: Score, record: LayerRecord) -> _Block:
         """Return the factors that make rows shares, and the mask of rows that give anything."""
         queries = slice(record.first, record.first + score.shape[2])
-        there = self._there[:, None, queries]
+        row_mask = self._there[:, None, queries]
         if measure(name).share:
-            factor = there.to(score.dtype).expand(score.shape[:3])
+            factor = row_mask.to(score.dtype).expand(score.shape[:3])
             counted = factor
         else:
             whole = score.sum(3)
-            some = there & (whole > 0)
+            some = row_mask & (whole > 0)
             factor = torch.where(some, 1 / whole.where(some, 1), 0)
             counted = some.to(score.dtype)
         # Of a text whose padding is before it, a block may end before the first token.
@@ -452,11 +454,11 @@ class BehaviourCounter(PartObserver):
         rows: dict[str, FourSums] = {}
         if name == "weight":
             self._rows = {"first": self._of_other_queries(block.first, block.queries)}
-        given = self._to_first_tokens(block)
+        to_first = self._to_first_tokens(block)
         for number, key in enumerate(FIRST_TOKENS):
-            asked = self._asked[..., number]
-            got, queries = given[..., number], block.over(block.counted, asked)
-            rest = block.over(block.rest, asked) if number else nothing
+            row_mask = self._asked[..., number]
+            got, queries = to_first[..., number], block.over(block.counted, row_mask)
+            rest = block.over(block.rest, row_mask) if number else nothing
             rows[key] = got, queries, got if number else nothing, rest
         if measure(name).share:
             missing = (block.factor - block.factor * block.score.sum(3)).sum(2)
@@ -469,85 +471,87 @@ class BehaviourCounter(PartObserver):
 
     def _of_keys(self, block: _Block) -> dict[str, FourSums]:
         """Rows of other packages, which say which keys are meant."""
-        found: dict[str, FourSums] = {}
+        sums: dict[str, FourSums] = {}
         for name, chosen in self._keys.items():
             here = chosen[:, block.queries, : block.score.shape[3]]
-            given = (block.score * here[:, None]).sum(3) * block.factor
+            to_keys = (block.score * here[:, None]).sum(3) * block.factor
             begin = self._begin[:, None, None].expand(-1, here.shape[1], 1)
             at_first = here.gather(2, begin.clamp_max(here.shape[2] - 1))[..., 0]
-            others = given - block.first * at_first[:, None]
-            asked = chosen.any(2)
-            counts = block.over(block.counted, asked), block.over(block.rest, asked)
-            found[name] = given.sum(2), counts[0], others.sum(2), counts[1]
-        return found
+            others = to_keys - block.first * at_first[:, None]
+            has_keys = chosen.any(2)
+            counts = block.over(block.counted, has_keys), block.over(block.rest, has_keys)
+            sums[name] = to_keys.sum(2), counts[0], others.sum(2), counts[1]
+        return sums
 
     def _in_order(self, rows: Mapping[str, FourSums]) -> FourSums:
         """Numbers in the order of `behaviours`; 0 of 0 where one is not defined."""
         undefined = (torch.zeros_like(next(iter(rows.values()))[0]),) * 4
-        found = [rows.get(key, undefined) for key in behaviours()]
+        ordered = [rows.get(key, undefined) for key in behaviours()]
         if self._own:  # texts without segments have none of their numbers
             of = self._segmented.to(undefined[0])[:, None]
             for place, key in enumerate(behaviours()):
                 if key in segment_rows() and key in rows:
-                    given, queries, rest, others = rows[key]
-                    found[place] = given * of, queries * of, rest * of, others * of
-        given, queries, given_rest, rest = (
-            double(torch.stack(parts, -1)) for parts in zip(*found, strict=True)
+                    received, queries, rest, others = rows[key]
+                    ordered[place] = received * of, queries * of, rest * of, others * of
+        received, queries, given_rest, rest = (
+            double(torch.stack(parts, -1)) for parts in zip(*ordered, strict=True)
         )
-        return given, queries, given_rest, rest
+        return received, queries, given_rest, rest
 
     def _to_first_tokens(self, block: _Block) -> Numbers:
         """Return the sums for each of the first tokens, from the queries at or after it."""
         shape = (*block.score.shape[:3], len(FIRST_TOKENS))
         firsts = self._firsts.clamp_max(block.score.shape[3] - 1)
-        given = block.score.gather(3, firsts[:, None, None].expand(shape))
-        asked = self._asked[:, None, block.queries]
-        return (given * block.factor[..., None] * asked).sum(2)
+        to_first = block.score.gather(3, firsts[:, None, None].expand(shape))
+        row_mask = self._asked[:, None, block.queries]
+        return (to_first * block.factor[..., None] * row_mask).sum(2)
 
     def _of_other_queries(self, first: Rows, queries: slice) -> Rows:
         """Mask the first token's own query in what queries give to the first token."""
-        asked = self._there & ((self._there.cumsum(1) > 1) | (not self._own))
-        return first.masked_fill(~asked[:, None, queries], torch.nan)
+        row_mask = self._there & ((self._there.cumsum(1) > 1) | (not self._own))
+        return first.masked_fill(~row_mask[:, None, queries], torch.nan)
 
     def _of_text(self, block: _Block, name: str) -> dict[str, FourSums]:
         """Return the sums that depend on the tokens of the text."""
         described, texts = self._described_pairs(block.queries), len(block.score)
         nothing = torch.zeros_like(block.first[..., 0])
-        found = {}
-        for key, pairs, asked in (
+        sums = {}
+        for key, pairs, row_mask in (
             ("duplicate", described.duplicate, self._repeated),
             ("induction", described.duplicate.moved(key=1), self._repeated),
             ("subword", described.subword, self._later),
         ):
-            given = at_pairs(block.score, pairs, block.queries.start)
-            given = given * self._of_queries(block.factor, pairs, block)
+            to_pairs = at_pairs(block.score, pairs, block.queries.start)
+            to_pairs = to_pairs * self._of_queries(block.factor, pairs, block)
             if name == "weight":
-                of_queries = self._over_queries(given, pairs, block)
-                self._rows[key] = of_queries.masked_fill(~asked[:, None, block.queries], torch.nan)
-            others = given * (pairs.key != self._begin[pairs.text])[:, None]
-            all_given, rest = (over_pairs(each, pairs, texts) for each in (given, others))
-            counts = block.over(block.counted, asked), block.over(block.rest, asked)
-            found[key] = all_given, counts[0], rest, counts[1]
+                of_queries = self._over_queries(to_pairs, pairs, block)
+                self._rows[key] = of_queries.masked_fill(
+                    ~row_mask[:, None, block.queries], torch.nan
+                )
+            others = to_pairs * (pairs.key != self._begin[pairs.text])[:, None]
+            all_given, rest = (over_pairs(each, pairs, texts) for each in (to_pairs, others))
+            counts = block.over(block.counted, row_mask), block.over(block.rest, row_mask)
+            sums[key] = all_given, counts[0], rest, counts[1]
         if self._words:
             column = (block.factor[:, :, None] @ block.score)[:, :, 0]
             begin = self._begin.clamp_max(column.shape[2] - 1)[:, None, None]
             all_given, rest = block.counted.sum(2), block.rest.sum(2)
         for key, each in self._words.items():
             is_word = each[:, None, : column.shape[2]].to(column.dtype)
-            given = (column * is_word).sum(2)
+            to_pairs = (column * is_word).sum(2)
             at_first = is_word.gather(2, begin)[..., 0]
-            found[key] = given, all_given, given - at_first * block.first.sum(2), rest
+            sums[key] = to_pairs, all_given, to_pairs - at_first * block.first.sum(2), rest
         top = block.score.amax(3)
-        for key, pairs, asked in (
+        for key, pairs, row_mask in (
             ("copy", described.copy, self._copied),
             ("copy_far", described.copy_far, self._copied_far),
         ):
             hit = at_pairs(block.score, pairs, block.queries.start)
             hit = (hit >= self._of_queries(top, pairs, block)).to(top.dtype)
             hits = self._over_queries(hit, pairs, block).clamp_max(1) * block.counted
-            count = block.over(block.counted, asked)
-            found[key] = hits.sum(2), count, nothing, nothing
-        return found
+            count = block.over(block.counted, row_mask)
+            sums[key] = hits.sum(2), count, nothing, nothing
+        return sums
 
     def _over_queries(
         self, values: Float[Tensor, "pair head"], pairs: Pairs, block: _Block
@@ -564,17 +568,17 @@ class BehaviourCounter(PartObserver):
 
     def _described_pairs(self, queries: slice) -> _Described:
         """Return the pairs of some queries; kept for the other measures and layers."""
-        asked = queries.start, queries.stop
-        if self._described is None or self._described[0] != asked:
-            copy = self._tokens.pairs(asked[0] + 1, asked[1] + 1).moved(query=-1)
-            found = (
-                self._tokens.pairs(*asked),
-                self._pieces.pairs(*asked),
+        bounds = queries.start, queries.stop
+        if self._described is None or self._described[0] != bounds:
+            copy = self._tokens.pairs(bounds[0] + 1, bounds[1] + 1).moved(query=-1)
+            pairs_of_kinds = (
+                self._tokens.pairs(*bounds),
+                self._pieces.pairs(*bounds),
                 copy,
                 copy.where(copy.query - copy.key >= FAR),
             )
-            described = _Described(*(pairs.on(self._begin.device) for pairs in found))
-            self._described = asked, described
+            described = _Described(*(pairs.on(self._begin.device) for pairs in pairs_of_kinds))
+            self._described = bounds, described
         return self._described[1]
 
     def _by_offset(self, block: _Block, record: LayerRecord) -> Tensor:
@@ -584,29 +588,29 @@ class BehaviourCounter(PartObserver):
             causal = not bool(visible.triu(first + 1).any())
         return over_offsets(block.score, block.factor, first=first, keys=keys, causal=causal)
 
-    def _places_of_first(self, asked: slice) -> Int64[Tensor, "batch query"]:
+    def _places_of_first(self, block: slice) -> Int64[Tensor, "batch query"]:
         """Return the index, among all offsets, of the offset from each query to the first token."""
         size = self._there.shape[1]
-        queries = torch.arange(asked.start, asked.stop, device=self._begin.device)
+        queries = torch.arange(block.start, block.stop, device=self._begin.device)
         places = (size - 1 + self._begin[:, None] - queries).clamp_max(2 * size - 2)
         return places.to(self._basis.device)
 
     def _drain(self, norm: Float[Tensor, "batch head key"]) -> Float[Tensor, "batch head"]:
         """The length of the first token's vector beside that of the median token."""
-        there = self._key_there[:, None].to(norm.device)
-        median = norm.masked_fill(~there, torch.nan).nanquantile(0.5, dim=2)
+        key_mask = self._key_there[:, None].to(norm.device)
+        median = norm.masked_fill(~key_mask, torch.nan).nanquantile(0.5, dim=2)
         begin = self._begin[:, None, None].expand(*norm.shape[:2], 1).to(norm.device)
         return norm.gather(2, begin)[..., 0] / median
 
-    def _activation(self, given: Float[Tensor, "batch key size"]) -> Float[Tensor, "batch 4"]:
+    def _activation(self, inputs: Float[Tensor, "batch key size"]) -> Float[Tensor, "batch 4"]:
         """The largest entry: its size, beside the median of its vector; its dimension and place."""
-        size = given.abs().masked_fill(~self._key_there[..., None], 0)
+        size = inputs.abs().masked_fill(~self._key_there[..., None], 0)
         highest, dimension = size.max(2)
         largest, place = highest.max(1)
         texts = torch.arange(len(size), device=size.device)
         median = size[texts, place].quantile(0.5, dim=1)
-        found = largest, largest / median, dimension[texts, place], place - self._begin
-        return torch.stack([double(each) for each in found], 1)
+        statistics = largest, largest / median, dimension[texts, place], place - self._begin
+        return torch.stack([double(each) for each in statistics], 1)
 
 
 def _text(batch: Batch, kind: Kind) -> tuple[Tensor, Tensor]:
@@ -620,13 +624,13 @@ def _first_tokens(
     queries: Positions, keys: Positions, *, own: bool
 ) -> tuple[Int64[Tensor, "batch first"], Bool[Tensor, "batch query first"]]:
     """Return the positions of the first tokens, and the queries of the text at or after each."""
-    there, key_there = queries.category >= 0, keys.category >= 0
-    number = torch.arange(len(FIRST_TOKENS), device=there.device)
+    query_mask, key_there = queries.category >= 0, keys.category >= 0
+    number = torch.arange(len(FIRST_TOKENS), device=query_mask.device)
     begin = key_there.int().argmax(1)
-    asked = there[..., None] & (number < key_there.sum(1)[:, None, None])
+    row_mask = query_mask[..., None] & (number < key_there.sum(1)[:, None, None])
     if own:
-        asked &= there.cumsum(1)[..., None] > number
-    return begin[:, None] + number, asked
+        row_mask &= query_mask.cumsum(1)[..., None] > number
+    return begin[:, None] + number, row_mask
 
 
 def _whole_words(
@@ -655,18 +659,18 @@ def _chosen_keys(
     examples: Sequence[Encoded],
     kind: Kind,
     tokenizer: Any,
-    there: Bool[Tensor, "batch token"],
+    token_mask: Bool[Tensor, "batch token"],
 ) -> dict[str, Bool[Tensor, "batch query token"]]:
     """Return by row of another package which keys are meant, from each query of each text.
 
     Raises:
         UsageError: the function of a row does not give a boolean for each query and key.
     """
-    found: dict[str, Tensor] = {}
+    masks: dict[str, Tensor] = {}
     for row in statistic_table():
         if row.keys is None:
             continue
-        found[row.name] = torch.zeros(*there.shape, there.shape[1], dtype=torch.bool)
+        masks[row.name] = torch.zeros(*token_mask.shape, token_mask.shape[1], dtype=torch.bool)
         for number, example in enumerate(examples):
             text = _text_of(example, kind, tokenizer)
             chosen, size = np.asarray(row.keys(text)), len(text.tokens)
@@ -675,9 +679,9 @@ def _chosen_keys(
                     f"the statistic {row.name!r} must choose keys by a boolean array of shape "
                     f"{(size, size)}, not by one of {chosen.dtype} and {chosen.shape}."
                 )
-            own = there[number].cpu()
-            found[row.name][number][torch.outer(own, own)] = torch.from_numpy(chosen).flatten()
-    return {name: each.to(there.device) for name, each in found.items()}
+            own = token_mask[number].cpu()
+            masks[row.name][number][torch.outer(own, own)] = torch.from_numpy(chosen).flatten()
+    return {name: each.to(token_mask.device) for name, each in masks.items()}
 
 
 def _text_of(example: Encoded, kind: Kind, tokenizer: Any) -> Text:
@@ -704,24 +708,24 @@ def _basis(size: int) -> Float[Tensor, "offset number"]:
 
 def _mean_over_heads(values: Array) -> Array:
     """Return the mean of each text over the heads with a value, by measure."""
-    seen = ~np.isnan(values)
-    count = seen.sum((1, 2))
-    total = np.where(seen, values, 0).sum((1, 2))
+    has_value = ~np.isnan(values)
+    count = has_value.sum((1, 2))
+    total = np.where(has_value, values, 0).sum((1, 2))
     return np.where(count > 0, total / np.maximum(count, 1), np.nan)
 
 
 def _rows_asked(queries: Array) -> Count:
     """Count the queries of each behaviour; a measure that is 0 at a query counts fewer."""
     most = np.nanmax(queries[..., : len(behaviours())], axis=(1, 2, 3))
-    found = Count(most.shape[1:])
-    found.update(most)
-    return found
+    counts = Count(most.shape[1:])
+    counts.update(most)
+    return counts
 
 
 def _ratio(part: Array, whole: Array) -> Ratio:
-    found = Ratio(part.shape[1:])
-    found.update(part, whole)
-    return found
+    ratio = Ratio(part.shape[1:])
+    ratio.update(part, whole)
+    return ratio
 
 
 def _distances(powers: Array) -> tuple[Array, Array]:

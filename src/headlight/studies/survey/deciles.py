@@ -226,12 +226,12 @@ def _chosen(links: Float64[np.ndarray, "text measure layer head number"]) -> dic
     text = deciles_of(links[..., 0])
     links = np.take_along_axis(links, text[..., None], 0)
     score, query = links[..., 0], links[..., 1]
-    known = np.isfinite(score)
+    finite = np.isfinite(score)
     place, value = np.split(links[..., 2:].astype(np.float32), 2, -1)
     by_head = ("decile", "measure", "layer", "head")
     return {
         "decile_score": (by_head, score),
-        "decile_text": (by_head, np.where(known, text, np.nan)),
+        "decile_text": (by_head, np.where(finite, text, np.nan)),
         "decile_query": (by_head, query),
         "decile_place": ((*by_head, "link"), place),
         "decile_value": ((*by_head, "link"), value),
@@ -297,9 +297,9 @@ class PairRanks:
         """Return the weights by receiving key; NaN for pairs that do not exist or are masked."""
         received = weight.float().transpose(2, 3)
         if self._padded or (visible is not None and visible.shape[1] > 1):
-            there = self._queries[:, :, None]
-            there = there if visible is None else there & visible
-            received = received.masked_fill(~there.transpose(1, 2)[:, None], torch.nan)
+            visible_pairs = self._queries[:, :, None]
+            visible_pairs = visible_pairs if visible is None else visible_pairs & visible
+            received = received.masked_fill(~visible_pairs.transpose(1, 2)[:, None], torch.nan)
         columns: Float32[np.ndarray, "column query"] = received.contiguous().cpu().numpy()
         return columns.reshape(-1, weight.shape[2])
 
@@ -352,8 +352,8 @@ class PairSample:
         )
         pairs = torch.stack([weight[text, head, query, key].to(norm), norm[text, head, key]], -1)
         if visible is not None:
-            seen = visible.expand(-1, weight.shape[2], -1)[text, query, key]
-            pairs = pairs.masked_fill(~seen[:, None], torch.nan)
+            is_visible = visible.expand(-1, weight.shape[2], -1)[text, query, key]
+            pairs = pairs.masked_fill(~is_visible[:, None], torch.nan)
         self._values[here] = array(pairs)
 
     def found(self) -> Sample:
@@ -402,8 +402,8 @@ def occurrence_sample(
     """
     places = np.cumsum((texts.category >= 0).sum(1))
     for text_id, chosen in zip(texts.text_ids, np.split(rows, places[:-1]), strict=True):
-        there = chosen[~np.isnan(chosen[:, 0])]
-        if len(there):
-            keys, numbers = sample.draw(text_id, len(there))
-            sample.keep(keys, there[numbers])
+        drawn_rows = chosen[~np.isnan(chosen[:, 0])]
+        if len(drawn_rows):
+            keys, numbers = sample.draw(text_id, len(drawn_rows))
+            sample.keep(keys, drawn_rows[numbers])
     return sample

@@ -60,8 +60,8 @@ class FrequencyRanks:
         if not lines:
             raise CorpusError(f"{path} holds no ranks; give a file with lines 'rank count id'.")
         rank = np.full(len(tokenizer), max(rank for rank, _ in lines) + 1.0)
-        for given, token in lines:
-            rank[token] = given
+        for rank_given, token in lines:
+            rank[token] = rank_given
         return _excluding(rank, str(path), tokenizer, exclusions)
 
     @staticmethod
@@ -90,8 +90,8 @@ class FrequencyRanks:
 
     def of(self, ids: Int64[np.ndarray, "*shape"]) -> Float64[np.ndarray, "*shape"]:
         """The ranks of tokens; NaN where a type is left out."""
-        found: Float64[np.ndarray, "*shape"] = self.rank[ids]
-        return found
+        ranks: Float64[np.ndarray, "*shape"] = self.rank[ids]
+        return ranks
 
     def settings(self) -> dict[str, str]:
         """Return the settings that must be equal for two runs to be parts of one."""
@@ -118,11 +118,11 @@ class Occurrences:
         Occurrences of one type, and of types of equal rank, are tied, and share the mean of their
         ranks; 0 for types without a rank.
         """
-        left = np.flatnonzero(~np.isnan(self.ranks.rank))
-        values, place = np.unique(self.ranks.rank[left], return_inverse=True)
-        tied = np.bincount(place, self.counts[left], len(values)).astype(np.int64)
+        included = np.flatnonzero(~np.isnan(self.ranks.rank))
+        values, place = np.unique(self.ranks.rank[included], return_inverse=True)
+        tied = np.bincount(place, self.counts[included], len(values)).astype(np.int64)
         doubled = np.zeros(len(self.counts), dtype=np.int64)
-        doubled[left] = (2 * (np.cumsum(tied) - tied) + tied + 1)[place]
+        doubled[included] = (2 * (np.cumsum(tied) - tied) + tied + 1)[place]
         return doubled
 
     @property
@@ -145,9 +145,9 @@ def _excluding(
         return FrequencyRanks(rank, source, exclusions)
     first = _first(tokenizer)
     dropped = sorted({*tokenizer.all_special_ids, *_single_characters(tokenizer), *first})
-    left = np.setdiff1d(np.arange(len(rank)), dropped)
+    included = np.setdiff1d(np.arange(len(rank)), dropped)
     shifted = np.full(len(rank), np.nan)
-    shifted[left] = _competition(rank[left]) + len(first)
+    shifted[included] = _competition(rank[included]) + len(first)
     shifted[first] = np.arange(1, len(first) + 1)
     return FrequencyRanks(shifted, source, exclusions)
 
@@ -295,11 +295,11 @@ def seen_with(
         "frequency": np.nanmean(by_head, axis=(1, 2)),
         "frequency_by_head": by_head,
     }
-    found: dict[str, Accumulator] = {}
+    members: dict[str, Accumulator] = {}
     for name, rows in values.items():
-        seen, ranks = counted(rows, twice_mid_rank)
-        found |= {f"{name}_seen": seen, f"{name}_ranks": ranks}
-    return found
+        counts_seen, ranks = counted(rows, twice_mid_rank)
+        members |= {f"{name}_seen": counts_seen, f"{name}_ranks": ranks}
+    return members
 
 
 def correlations(tally: Tally, occurrences: Occurrences) -> dict[str, dict[str, Any]]:

@@ -53,10 +53,10 @@ def importance(outcome: Outcome) -> Variables:
 
     Source: Clark et al. (2019), Section 3.2.
     """
-    found = outcome.found
-    if "importance" not in found:
+    statistics = outcome.found
+    if "importance" not in statistics:
         return {}
-    if not found["loss"]["count"] > 0:
+    if not statistics["loss"]["count"] > 0:
         raise CorpusError(
             f"{outcome.plan.source}: nothing in it can be predicted; every text is too short."
         )
@@ -64,10 +64,10 @@ def importance(outcome: Outcome) -> Variables:
     return {
         "importance_query": list(QUERY_CATEGORIES),
         "importance_key": list(KEY_CATEGORIES),
-        **number("importance", dims, found, "importance"),
-        **number("loss", (), found, "loss"),
-        "predicted_tokens": ((), found["predicted"]["total"]),
-        "masked_tokens": ((), found["masked"]["total"]),
+        **number("importance", dims, statistics, "importance"),
+        **number("loss", (), statistics, "loss"),
+        "predicted_tokens": ((), statistics["predicted"]["total"]),
+        "masked_tokens": ((), statistics["masked"]["total"]),
     }
 
 
@@ -117,9 +117,9 @@ class ImportanceObserver(PartObserver):
         self._means: dict[int, Float[Tensor, "batch head query_category key_category"]] = {}
         self._losses: Float[Tensor, " batch"] | None = None
 
-    def note_layer(self, seen: SeenLayer) -> None:
+    def note_layer(self, layer: SeenLayer) -> None:
         """Observe the gradients of a layer, which come in one block."""
-        self.visit(seen.record)
+        self.visit(layer.record)
 
     def visit(self, record: LayerRecord) -> None:
         """Look at one layer; nothing of it is kept but its averages.
@@ -162,10 +162,10 @@ class ImportanceObserver(PartObserver):
     def _cells(self, visible: Bool[Tensor, "batch #query key"] | None) -> Cells:
         """Return the number of pairs of positions for each two categories."""
         keys, queries = double(self._keys), double(self._queries)
-        seen = keys.sum(1, keepdim=True) if visible is None else double(visible) @ keys
-        if seen.shape[1] == 1:  # all queries see the same
-            return queries.sum(1)[:, :, None] * seen
-        return queries.mT @ seen
+        visible_keys = keys.sum(1, keepdim=True) if visible is None else double(visible) @ keys
+        if visible_keys.shape[1] == 1:  # all queries see the same
+            return queries.sum(1)[:, :, None] * visible_keys
+        return queries.mT @ visible_keys
 
 
 def _members(
@@ -231,26 +231,26 @@ def null_space(outcome: Outcome) -> Variables:
     Source: Brunner et al. (2020), Eq. 6 and Figure 1a; that a correlation is of one text with all
     layers, heads and cells together is our reading.
     """
-    found = outcome.found
-    if "null_keys" not in found:
+    statistics = outcome.found
+    if "null_keys" not in statistics:
         return {}
     variables: Variables = {"point_field": list(POINT)}
     for name, variable in NAMES.items():
-        variables[variable] = (HEAD, found[f"null_{name}"]["mean"])
+        variables[variable] = (HEAD, statistics[f"null_{name}"]["mean"])
     for end in ("minimum", "maximum"):
-        variables[f"null_dimension_{end[:3]}"] = (HEAD, found["null_dimension"][end])
+        variables[f"null_dimension_{end[:3]}"] = (HEAD, statistics["null_dimension"][end])
     for name in BOUNDS:
-        variables[name] = (HEAD[:2], found[f"null_{name}"]["mean"])
+        variables[name] = (HEAD[:2], statistics[f"null_{name}"]["mean"])
     for name in EQUAL:
-        variables[f"{name}_count"] = (HEAD, found[f"null_{name}"]["total"])
-    sums = found["slots_correlation"]
+        variables[f"{name}_count"] = (HEAD, statistics[f"null_{name}"]["total"])
+    sums = statistics["slots_correlation"]
     variables |= with_slots("effective_correlation_whole", (), sums["mean"], sums)
-    (points,) = found["null_points"]["rows"]
+    (points,) = statistics["null_points"]["rows"]
     variables["points"] = (("point", "point_field"), points[np.isfinite(points[:, 0])])
     sizes = {site.layer: site.head_dim for site in outcome.plan.sites}
     variables["head_dim"] = ("layer", [sizes[layer] for layer in sorted(sizes)])
-    variables["keys_mean"] = (HEAD[:1], found["null_keys"]["mean"])
-    variables["text_count"] = (HEAD[:1], found["null_keys"]["count"])
+    variables["keys_mean"] = (HEAD[:1], statistics["null_keys"]["mean"])
+    variables["text_count"] = (HEAD[:1], statistics["null_keys"]["count"])
     return variables
 
 
@@ -274,26 +274,26 @@ class NullSpaceObserver(PartObserver):
 
     def note_block(self, scores: Scores) -> None:
         """Observe some queries of a layer, or all."""
-        layer, found = scores.record.site.layer, self._look(scores)
+        layer, numbers = scores.record.site.layer, self._look(scores)
         if scores.record.first:
             before = self._seen[layer]
-            found = {name: _TOGETHER[name](before[name], each) for name, each in found.items()}
-        self._seen[layer] = found
+            numbers = {name: _TOGETHER[name](before[name], each) for name, each in numbers.items()}
+        self._seen[layer] = numbers
 
     def _look(self, scores: Scores) -> dict[str, Tensor]:
         """The numbers of these queries."""
         first = scores.record.first
         present = self._present[:, first : first + scores.weight.shape[2]]
-        found = {"comoments": comoments(scores, present, self._key_counts)}
+        statistics = {"comoments": comoments(scores, present, self._key_counts)}
         spaces = scores.null_spaces
         for name in RANKS:
-            found[name] = double(getattr(spaces, name).amax(-1))
+            statistics[name] = double(getattr(spaces, name).amax(-1))
         for name in BOUNDS:
-            found[name] = double(getattr(spaces, name).amax(-1))
+            statistics[name] = double(getattr(spaces, name).amax(-1))
         for dimension, bound, equal in zip(RANKS[1:], BOUNDS, EQUAL, strict=True):
             same = getattr(spaces, dimension) == getattr(spaces, bound)[:, None]
-            found[equal] = double(same.all(-1))
-        return found
+            statistics[equal] = double(same.all(-1))
+        return statistics
 
     def members(self) -> dict[str, Accumulator]:
         """Return the statistics of the batch, by length, and a sample of points."""
@@ -301,13 +301,13 @@ class NullSpaceObserver(PartObserver):
         rows = {name: stacked([layer[name] for layer in layers]) for name in layers[0]}
         whole = correlation(np.nansum(rows.pop("comoments"), axis=(1, 2)))
         lengths = array(self._key_counts)
-        found: dict[str, Accumulator] = {}
+        members: dict[str, Accumulator] = {}
         for name, values in {**rows, "keys": lengths}.items():
             shape = values.shape[1:]
             grouped = Grouped(Count(shape) if name in EQUAL else Moments(shape))
             grouped.update(lengths.astype(np.int64) // LENGTH_BIN * LENGTH_BIN, values)
-            found[f"null_{name}"] = grouped
-        return found | {"null_points": self._sampled(lengths, whole)}
+            members[f"null_{name}"] = grouped
+        return members | {"null_points": self._sampled(lengths, whole)}
 
     def _sampled(
         self, lengths: Float64[np.ndarray, " text"], whole: Float64[np.ndarray, " text"]

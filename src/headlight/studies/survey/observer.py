@@ -124,44 +124,46 @@ class HeadsObserver:
     def tally(self) -> Tally:
         """The statistics of the batch: documents along the first axis, or tokens for dispersion."""
         layers = [self._seen[layer] for layer in sorted(self._seen)]
-        seen = {name: stacked([layer[name] for layer in layers]) for name in layers[0]}
-        sums = seen.pop("comoments", None)
-        powers = {name: seen.pop(name) for name in POWERS if name in seen}
-        if (first := seen.pop("first", None)) is not None:
-            seen["class"] = self._beside_first(seen["total"], first)
-        found: dict[str, Accumulator] = {}
-        for name, rows in seen.items():
+        sums_by_name = {name: stacked([layer[name] for layer in layers]) for name in layers[0]}
+        sums = sums_by_name.pop("comoments", None)
+        powers = {name: sums_by_name.pop(name) for name in POWERS if name in sums_by_name}
+        if (first := sums_by_name.pop("first", None)) is not None:
+            sums_by_name["class"] = self._beside_first(sums_by_name["total"], first)
+        members: dict[str, Accumulator] = {}
+        for name, rows in sums_by_name.items():
             per_token = name in ("vector_norm", "input_norm")
-            found |= {name: moments(rows)} if per_token else means(name, rows, self._units)
+            members |= {name: moments(rows)} if per_token else means(name, rows, self._units)
         for name, rows in powers.items():
             counts = np.broadcast_to(rows[..., :1], rows[..., 1:].shape)
-            found[f"slots_{name}"] = Slots.of(self._units, rows[..., 1:], counts)
-        found |= self._beside_whole(seen)
+            members[f"slots_{name}"] = Slots.of(self._units, rows[..., 1:], counts)
+        members |= self._beside_whole(sums_by_name)
         for part in self._parts:
-            found |= part.members()
+            members |= part.members()
         if sums is not None:
-            found |= means("correlation_by_head", correlation(sums), self._units)
+            members |= means("correlation_by_head", correlation(sums), self._units)
             whole = correlation(np.nansum(sums, axis=(1, 2)))
-            found["correlation"] = self._by_length(whole)
-            found["slots_correlation"] = Slots.of(self._units, whole)
+            members["correlation"] = self._by_length(whole)
+            members["slots_correlation"] = Slots.of(self._units, whole)
         counts = array(self._key_members.sum(1))
-        found |= ratios("token_share", counts, counts.sum(-1, keepdims=True), self._units)
-        found |= means("entropy_uniform", np.log(array(self._key_lengths)), self._units)
-        return Tally(found)
+        members |= ratios("token_share", counts, counts.sum(-1, keepdims=True), self._units)
+        members |= means("entropy_uniform", np.log(array(self._key_lengths)), self._units)
+        return Tally(members)
 
-    def _beside_whole(self, seen: dict[str, Array]) -> dict[str, Accumulator]:
+    def _beside_whole(self, sums_by_name: dict[str, Array]) -> dict[str, Accumulator]:
         """Accumulate totals of rows, and parts of them, for measures that are no shares."""
-        found: dict[str, Accumulator] = {}
+        of_whole: dict[str, Accumulator] = {}
         if sizes := [at for at, name in enumerate(self._measures) if not measure(name).share]:
-            total = seen["total"][..., sizes, :, :]
-            found["share_of_sizes"] = _of_whole(total, total)
-            if "class" in seen:
-                found["class_of_sizes"] = _of_whole(seen["class"][..., sizes, :, :], total)
-            neighbour = seen["neighbour"][..., sizes, :]
-            found["neighbour_of_sizes"] = _of_whole(neighbour, total[..., 0, :])
-        if "merged" in seen:
-            found["merged_share"] = _of_whole(seen["merged"], seen["merged"])
-        return found
+            total = sums_by_name["total"][..., sizes, :, :]
+            of_whole["share_of_sizes"] = _of_whole(total, total)
+            if "class" in sums_by_name:
+                of_whole["class_of_sizes"] = _of_whole(
+                    sums_by_name["class"][..., sizes, :, :], total
+                )
+            neighbour = sums_by_name["neighbour"][..., sizes, :]
+            of_whole["neighbour_of_sizes"] = _of_whole(neighbour, total[..., 0, :])
+        if "merged" in sums_by_name:
+            of_whole["merged_share"] = _of_whole(sums_by_name["merged"], sums_by_name["merged"])
+        return of_whole
 
     def _beside_first(self, total: Array, first: Array) -> Array:
         """Return the sums for the first token of each text, and each category without it."""
@@ -175,38 +177,38 @@ class HeadsObserver:
 
     def _look(self, scores: Scores) -> dict[str, Tensor]:
         """Return the statistics of each row."""
-        found: dict[str, Tensor] = {}
+        statistics: dict[str, Tensor] = {}
         for name in self._measures:
             score = scores.of(name).float()
             sums = self._sums(score, scores.record, measure(name))
             rows = self._by_row(score, scores.record, measure(name), sums)
             for part in self._parts:
                 part.note_measure(SeenMeasure(name, score, scores.record, sums, rows))
-            found |= {f"{name} {kind}": each for kind, each in rows.items()}
+            statistics |= {f"{name} {kind}": each for kind, each in rows.items()}
         for part in self._parts:
             part.note_block(scores)
         if "norm" in self._measures:
-            found["merged"] = self._over_keys(scores.merged_norm[:, None])
+            statistics["merged"] = self._over_keys(scores.merged_norm[:, None])
         if "effective" in self._measures:
             # One for all queries where they see the same keys.
-            found["rank"] = scores.rank.expand(-1, -1, scores.weight.shape[2])
-            found["comoments"] = moments_by_row(scores, self._key_lengths)
-        return found
+            statistics["rank"] = scores.rank.expand(-1, -1, scores.weight.shape[2])
+            statistics["comoments"] = moments_by_row(scores, self._key_lengths)
+        return statistics
 
     def _sums(self, score: Score, record: LayerRecord, row: Measure) -> Sums | None:
         """All sums over the cells in one pass, where that is possible."""
         if len(score) != len(self._present) or (row.signed and row.needs == "gradient"):
             return None
         behaviours, queries = self._counter, score.shape[2]
-        asked = None
+        cell_queries = None
         if behaviours is not None and score.device.type == "cpu":
-            asked = behaviours.asked(slice(record.first, record.first + queries))
+            cell_queries = behaviours.asked(slice(record.first, record.first + queries))
         return self._one_pass.look(
             score,
             record.first,
-            asked,
+            cell_queries,
             share=row.share,
-            diagonal=asked is not None and self._kind != "cross",
+            diagonal=cell_queries is not None and self._kind != "cross",
         )
 
     def _by_row(
@@ -216,14 +218,14 @@ class HeadsObserver:
         if sums is None:
             size = score.abs() if row.signed else score
             keys = self._key_members.shape[1]
-            found = {
+            rows = {
                 "rows": self._over_keys(score),
                 "entropy": entropy_of_sizes(size),
                 "neighbour": to_neighbours(score, OFFSETS, first=record.first, keys=keys),
             }
             whole = size.sum(-1)
         else:
-            found = {
+            rows = {
                 "rows": sums.row("categories")[..., : len(CATEGORIES)],
                 "entropy": sums.row("entropy"),
                 "neighbour": sums.row("neighbours"),
@@ -231,10 +233,10 @@ class HeadsObserver:
             whole = sums.row("size")
         if self._kind == "decoder":
             begin = self._begin.clamp_max(score.shape[3] - 1)[:, None, None, None]
-            found["first"] = score.gather(3, begin.expand(*score.shape[:3], 1))[..., 0]
+            rows["first"] = score.gather(3, begin.expand(*score.shape[:3], 1))[..., 0]
         if row.needs == "gradient":  # a query on which the loss does not depend has no entropy
-            found["some"] = (whole > 0).to(score.dtype)
-        return found
+            rows["some"] = (whole > 0).to(score.dtype)
+        return rows
 
     def _over_keys(self, score: Score) -> Float[Tensor, "batch head query category"]:
         return over_keys(score, self._key_members[:, : score.shape[3]])
@@ -246,17 +248,17 @@ class HeadsObserver:
             part.note_layer(SeenLayer(scores.record, scores, means))
         if not means:
             return {}
-        seen: dict[str, Tensor] = {}
+        summary: dict[str, Tensor] = {}
         heads = max(each["entropy"].shape[1] for each in means.values())
         for name in next(iter(means.values())):
             parts = [filled(each[name], heads) for each in means.values()]  # attribution: one row
-            seen[name] = torch.stack(parts, dim=1).movedim(2, 1)
+            summary[name] = torch.stack(parts, dim=1).movedim(2, 1)
         if "norm" in self._measures:
-            seen |= self._norms(scores, rows["merged"])
+            summary |= self._norms(scores, rows["merged"])
         if "effective" in self._measures:
-            seen["rank"] = double(rows["rank"].amax(-1))
-            seen["comoments"] = summed(rows["comoments"], self._present)
-        return seen
+            summary["rank"] = double(rows["rank"].amax(-1))
+            summary["comoments"] = summed(rows["comoments"], self._present)
+        return summary
 
     def _means(self, rows: dict[str, Tensor], name: str) -> dict[str, Tensor]:
         """One measure, averaged over queries."""
@@ -265,14 +267,14 @@ class HeadsObserver:
         if f"{name} some" in rows:
             entropies /= over_queries(rows[f"{name} some"][..., None], members)
         total = over_queries(rows[f"{name} rows"], members)
-        given = rows[f"{name} neighbour"]
-        neighbour = mean_to_neighbours(given, members[..., 0])
+        to_neighbour = rows[f"{name} neighbour"]
+        neighbour = mean_to_neighbours(to_neighbour, members[..., 0])
         if self._kind == "cross":
             neighbour.fill_(torch.nan)
-        found = {"total": total, "neighbour": neighbour, "entropy": entropies[..., 0]}
+        means_by_name = {"total": total, "neighbour": neighbour, "entropy": entropies[..., 0]}
         if f"{name} first" in rows:
-            found["first"] = over_queries(rows[f"{name} first"][..., None], members)[..., 0]
-        return found
+            means_by_name["first"] = over_queries(rows[f"{name} first"][..., None], members)[..., 0]
+        return means_by_name
 
     def _members_of(self, name: str) -> Membership:
         """The queries that a measure is averaged over."""
@@ -282,22 +284,22 @@ class HeadsObserver:
 
     def _norms(self, scores: Scores, merged: Tensor) -> dict[str, Tensor]:
         """Return the statistics of the norms alone; of x only where it was found."""
-        found = {
+        statistics = {
             "merged": over_queries(merged, self._members_of("norm"))[:, 0],
             "vector_norm": self._tokens(scores.vectors.norm.transpose(1, 2)),
             "vector_norm_powers": self._powers(scores.vectors.norm),
         }
-        given = inputs_of(scores.record)
-        if given is not None:
-            found["input_norm"] = self._tokens(input_norm(given))
-            found["input_norm_powers"] = self._powers(input_norm(given)[:, None])
-        return found
+        inputs = inputs_of(scores.record)
+        if inputs is not None:
+            statistics["input_norm"] = self._tokens(input_norm(inputs))
+            statistics["input_norm_powers"] = self._powers(input_norm(inputs)[:, None])
+        return statistics
 
     def _powers(self, length: Float[Tensor, "batch row key"]) -> Float[Tensor, "batch row 3"]:
         """Return the number of lengths of each text, their sum, and the sum of their squares."""
-        there = (self._keys.category >= 0)[:, None].to(length.device)
-        each = double(length.masked_fill(~there, 0))
-        counts = double(there).expand_as(each)
+        key_mask = (self._keys.category >= 0)[:, None].to(length.device)
+        each = double(length.masked_fill(~key_mask, 0))
+        counts = double(key_mask).expand_as(each)
         return torch.stack([counts.sum(-1), each.sum(-1), each.square().sum(-1)], -1)
 
     def _tokens(self, per_key: Float[Tensor, "batch key *rest"]) -> Float[Tensor, "token *rest"]:
@@ -315,9 +317,9 @@ def _of_whole(part: Array, total: Array) -> Ratio:
     """Return the ratio of parts along the last axis to the sum over all categories."""
     missing = np.isnan(total).all(-1, keepdims=True)
     whole = np.where(missing, np.nan, np.nansum(total, -1, keepdims=True))
-    found = Ratio(part.shape[1:])
-    found.update(part, np.broadcast_to(whole, part.shape))
-    return found
+    ratio = Ratio(part.shape[1:])
+    ratio.update(part, np.broadcast_to(whole, part.shape))
+    return ratio
 
 
 def _one_pass(

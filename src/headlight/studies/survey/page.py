@@ -80,24 +80,24 @@ STANDS_OUT = 0.1
 
 def summary(result: xr.Dataset) -> Summary:
     """Return the share of the first token or separators, and the mean entropy of weights."""
-    found: Summary = {}
+    shares_by_name: Summary = {}
     name = "first" if "class_share" in result else "sep"
     for measure in map(str, result["measure"].values):
         for each in (name, "entropy"):
             numbers = numbers_of(result, statistic(each), measure)
-            found[f"{measure}_to_{each}" if each == name else f"{measure}_{each}"] = mean_of(
-                numbers.value
+            shares_by_name[f"{measure}_to_{each}" if each == name else f"{measure}_{each}"] = (
+                mean_of(numbers.value)
             )
     if "vector_norm_cv" in result:
-        found["vector_norm_cv"] = mean_of(result["vector_norm_cv"])
+        shares_by_name["vector_norm_cv"] = mean_of(result["vector_norm_cv"])
     if "effective_correlation_by_head" in result:
-        found["effective_correlation"] = mean_of(result["effective_correlation_by_head"])
-    return rounded(found | chosen_summary(result))
+        shares_by_name["effective_correlation"] = mean_of(result["effective_correlation_by_head"])
+    return rounded(shares_by_name | chosen_summary(result))
 
 
 def sections(result: xr.Dataset, pages: PassagePages = NO_PAGES) -> list[Section]:
     """Return the sections: highlights, grid, shares by category, and differences of measures."""
-    found = [
+    parts = [
         _highlights(result, pages),
         _grid(result),
         heads_section(result),
@@ -113,7 +113,7 @@ def sections(result: xr.Dataset, pages: PassagePages = NO_PAGES) -> list[Section
         token_section(result),
         *chosen_sections(result),
     ]
-    return [each for each in found if each.drawings or each.tables or each.html]
+    return [each for each in parts if each.drawings or each.tables or each.html]
 
 
 def _measures(result: xr.Dataset) -> By:
@@ -123,9 +123,9 @@ def _measures(result: xr.Dataset) -> By:
 def _attending(result: xr.Dataset) -> dict[str, str]:
     """The kinds of attending tokens that there are, all together first, with their names."""
     names = categories(result, "query_category")
-    found = {name: names[name] for name in ("all", *CATEGORIES) if name in names}
-    there = [name for name in found if _seen(result.sel(query_category=name), "share")]
-    return {name: found[name] for name in there or found}
+    labels = {name: names[name] for name in ("all", *CATEGORIES) if name in names}
+    occurring = [name for name in labels if _seen(result.sel(query_category=name), "share")]
+    return {name: labels[name] for name in occurring or labels}
 
 
 def _seen(result: xr.Dataset, *names: str) -> bool:
@@ -135,17 +135,17 @@ def _seen(result: xr.Dataset, *names: str) -> bool:
 
 def _highlights(result: xr.Dataset, pages: PassagePages) -> Section:
     # What is said of no head stands above the page already, if it is among the first.
-    shown = [
+    chosen = [
         each
         for place, each in enumerate(highlights(result))
         if each.head is not None or place >= SAID
     ]
-    found = [(each, _passage(result, each, pages)) for each in shown]
+    pairs = [(each, _passage(result, each, pages)) for each in chosen]
     passages = (
         " Where a head does something of its own, a row of the text of the corpus shows it in "
         "which it does that most: the framed token attends, and the stronger the colour of a "
         "token, the more weight it gets, on one scale for all heads."
-        if any(passage for _, passage in found)
+        if any(passage for _, passage in pairs)
         else ""
     )
     return Section(
@@ -153,9 +153,9 @@ def _highlights(result: xr.Dataset, pages: PassagePages) -> Section:
         "What stands out",
         f"{NUMBERING}{passages}",
         html=fragment(
-            "highlights.html", highlights=found, result=result, name_of=name_of, anchor=anchor
+            "highlights.html", highlights=pairs, result=result, name_of=name_of, anchor=anchor
         )
-        if found
+        if pairs
         else Markup(),
     )
 
@@ -166,14 +166,14 @@ def _passage(
     """Return the passage of a highlight: its line, its caption, and its page."""
     if highlight.layer is None or highlight.head is None:
         return None
-    found = passage_of(result, highlight.kind, highlight.layer, highlight.head)
-    if found is None:
+    passage = passage_of(result, highlight.kind, highlight.layer, highlight.head)
+    if passage is None:
         return None
     kind = str(result.attrs.get("kind", ""))
-    page = pages.get((kind, found.rank), "")
-    state = f"#h={highlight.layer}-{highlight.head}&q={found.place}"
-    drawn = drawn_passage(found, own=kind != "cross")
-    return drawn, strongest(found), page and page + state
+    page = pages.get((kind, passage.rank), "")
+    state = f"#h={highlight.layer}-{highlight.head}&q={passage.place}"
+    drawn = drawn_passage(passage, own=kind != "cross")
+    return drawn, strongest(passage), page and page + state
 
 
 def _grid(result: xr.Dataset) -> Section:
@@ -212,8 +212,8 @@ class _Keys(NamedTuple):
         if "class_share" not in result:
             return cls("share", "key_category", categories(result))
         rows = [statistic(name) for name in KEY_CLASSES]
-        there = [row for row in rows if _any_number(result, row)]
-        labels = {row.name: row_target(result, row) for row in there}
+        occurring = [row for row in rows if _any_number(result, row)]
+        labels = {row.name: row_target(result, row) for row in occurring}
         return cls("class_share", "key_class", labels)
 
     def shares(self, result: xr.Dataset, name: str) -> xr.DataArray:
@@ -232,21 +232,21 @@ def _shares(result: xr.Dataset) -> Section:
         name: float(observed(result, "token_share", (), key_category=name))
         for name in categories(result)
     }
-    told = ", ".join(
+    token_shares = ", ".join(
         f"{percent_text(value)} are {categories(result)[name]}"
         for name, value in of_tokens.items()
         if value > 0
     )
     drawings = []
     for query in _attending(result):
-        found = result.sel(query_category=query)
-        if not _seen(found, keys.variable):
+        selected = result.sel(query_category=query)
+        if not _seen(selected, keys.variable):
             continue
         label = f"from {_attending(result)[query]}"
         if query != "all" and result.sizes["layer"] * result.sizes["head"] > MANY_HEADS:
-            found = found[[keys.variable]].mean("head")
-        by_category = {f"to_{name}": keys.shares(found, name) for name in keys.labels}
-        shown = [
+            selected = selected[[keys.variable]].mean("head")
+        by_category = {f"to_{name}": keys.shares(selected, name) for name in keys.labels}
+        share_curves = [
             Curve(
                 f"to_{name}",
                 panel=f"Share of {called}",
@@ -263,7 +263,7 @@ def _shares(result: xr.Dataset) -> Section:
                 "shares" if query == "all" else f"shares_from_{query}",
                 "",
                 f"Shares by layer and category, {label}.",
-                curves(found.assign(by_category), *shown),
+                curves(selected.assign(by_category), *share_curves),
                 label,
             )
         )
@@ -282,7 +282,7 @@ def _shares(result: xr.Dataset) -> Section:
         "attention add up to less than 100%: what is missing is weight that cannot reach the "
         f"output of the head.{first} "
         "The dashed line is the share of the tokens that are of that kind"
-        f"{f': {told}' if told else ''}.",
+        f"{f': {token_shares}' if token_shares else ''}.",
         "Clark et al. (2019), Figure 2; Kobayashi et al. (2020), Figure 3; "
         "Brunner et al. (2020), Figure 1b–c",
         drawings,
@@ -379,15 +379,15 @@ def _matrices(result: xr.Dataset) -> Section:
     parts, queries = _Keys.of(result), _attending(result)
     keys = parts.labels
     attending = By("from", queries)
-    found: dict[str, xr.DataArray] = {}
-    shown = []
+    variables: dict[str, xr.DataArray] = {}
+    all_maps = []
 
     def show(name: str, title: str, rows: list[list[float]], labels: Mapping[str, str]) -> None:
         coords = {"from": list(queries), f"to_{name}": list(labels)}
-        found[name] = xr.DataArray(np.array(rows), coords, ["from", f"to_{name}"])
+        variables[name] = xr.DataArray(np.array(rows), coords, ["from", f"to_{name}"])
         across = By(f"to_{name}", labels, "to")
         scale = name if name in _measures(result).names else "green"
-        shown.append(Map(name, title, (), attending, across, scale, (0, 1), ".1%"))
+        all_maps.append(Map(name, title, (), attending, across, scale, (0, 1), ".1%"))
 
     for row in surveyed(result):
         here = result.sel(measure=row.name)
@@ -406,16 +406,16 @@ def _matrices(result: xr.Dataset) -> Section:
         values = merged.transpose("query_category", "key_category").values.tolist()
         show("merged", "all heads together ‖Σαf(x)‖", values, names)
     cross = result.attrs.get("kind") == "cross"
-    heard = unit_of_keys(result) == "frame"
+    is_audio = unit_of_keys(result) == "frame"
     sides = (
         (" (pieces of the transcript)", " (frames)")
-        if heard
+        if is_audio
         else (" (tokens of the target)", " (tokens of the source)")
     )
     rows, across = sides if cross else ("", "")
-    table = xr.Dataset(found)
-    seen = [each for each in shown if _seen(table, each.variable)]
-    draw = maps(table, *seen, columns=2)
+    table = xr.Dataset(variables)
+    observed_maps = [each for each in all_maps if _seen(table, each.variable)]
+    draw = maps(table, *observed_maps, columns=2)
     return Section(
         "matrices",
         "Which kind attends to which?",
@@ -424,7 +424,9 @@ def _matrices(result: xr.Dataset) -> Section:
         "their sum (Σ). What is out of reach is weight that cannot change the output of the head; "
         "effective attention leaves it out, and so its shares add up to less than 100%.",
         "Clark et al. (2019), Section 3.2; Kobayashi et al. (2020)",
-        [Drawing("matrices", "", "Shares by category of query and key.", draw)] if seen else [],
+        [Drawing("matrices", "", "Shares by category of query and key.", draw)]
+        if observed_maps
+        else [],
     )
 
 
@@ -474,12 +476,12 @@ def _entropy(result: xr.Dataset) -> Section:
 
 def _dispersion(result: xr.Dataset) -> Section:
     title = "Coefficient of variation"
-    shown = [
+    every = [
         Curve("vector_norm_cv", "‖f(x)‖, each head", title, colour="norm"),
         Curve("input_norm_cv", "‖x‖, input of the layer", title, colour="weight"),
     ]
-    there = [each for each in shown if _seen(result, each.variable)]
-    draw = curves(result, *there)
+    present = [each for each in every if _seen(result, each.variable)]
+    draw = curves(result, *present)
     return Section(
         "dispersion",
         "How much do the transformed vectors differ in length?",
@@ -488,7 +490,7 @@ def _dispersion(result: xr.Dataset) -> Section:
         "weights alone would tell what is moved; the more they vary, the more the norm corrects "
         "the weight.",
         "Kobayashi et al. (2020), Tables 1 and 4",
-        [Drawing("dispersion", "", "Lengths of vectors by layer.", draw)] if there else [],
+        [Drawing("dispersion", "", "Lengths of vectors by layer.", draw)] if present else [],
     )
 
 
@@ -592,33 +594,33 @@ def _where(result: xr.Dataset, place: int, dims: tuple[str, ...]) -> str:
 
 def _whole_layers(result: xr.Dataset) -> Table:
     """Measures of a whole layer, which stand at the place of its first head, and ‖x‖."""
-    found: dict[str, NDArray[np.float64]] = {}
+    by_label: dict[str, NDArray[np.float64]] = {}
     for measure in surveyed(result, per_head=False):
         for row in statistic_table():
             if row.prominent and row.per_measure and applies(result, row):
                 label = f"{measure.short}: {row_label(result, row, short=True)}"
-                found |= _column(label, row, numbers_of(result, row, measure.name).mean(1).value)
+                by_label |= _column(label, row, numbers_of(result, row, measure.name).mean(1).value)
     for label, name in (("‖x‖ mean", "mean"), ("‖x‖ σ", "std"), ("‖x‖ CV", "cv")):
-        found[label] = observed(result, f"input_norm_{name}", ("layer",))
-    return _of_places(result, "layers_beside", "All layers: what heads have together", found)
+        by_label[label] = observed(result, f"input_norm_{name}", ("layer",))
+    return _of_places(result, "layers_beside", "All layers: what heads have together", by_label)
 
 
 def _of_places(
-    result: xr.Dataset, name: str, caption: str, found: Mapping[str, NDArray[np.float64]]
+    result: xr.Dataset, name: str, caption: str, by_label: Mapping[str, NDArray[np.float64]]
 ) -> Table:
     """A row for each layer, or for each head; columns without any number are left out."""
-    seen = {label: each for label, each in found.items() if np.isfinite(each).any()}
-    dims = ("layer", "head")[: max((each.ndim for each in seen.values()), default=1)]
+    nonempty = {label: each for label, each in by_label.items() if np.isfinite(each).any()}
+    dims = ("layer", "head")[: max((each.ndim for each in nonempty.values()), default=1)]
     data = xr.Dataset(
-        {f"v{n}": (dims, each) for n, each in enumerate(seen.values())},
+        {f"v{n}": (dims, each) for n, each in enumerate(nonempty.values())},
         {dim: result[dim] for dim in dims},
     )
-    shown = [
+    shown_columns = [
         Columns(f"v{n}", ".1f" if label.endswith("%") else "", label.replace("{", "{{"))
-        for n, label in enumerate(seen)
+        for n, label in enumerate(nonempty)
     ]
-    table = columns(name, caption, data, dims, *shown)
-    return table if shown else Table(name, caption, pd.DataFrame())
+    table = columns(name, caption, data, dims, *shown_columns)
+    return table if shown_columns else Table(name, caption, pd.DataFrame())
 
 
 def _half_widths(result: xr.Dataset) -> dict[str, list[float]]:
@@ -626,26 +628,26 @@ def _half_widths(result: xr.Dataset) -> dict[str, list[float]]:
     low, high = (_heads(result, end) for end in ("low", "high"))
     if len(low) != len(_heads(result)):  # of one text, or of an earlier version
         return {}
-    there = [name for name in low.columns if name in high.columns and name not in ("layer", "head")]
-    return {name: ((high[name] - low[name]) / 2).tolist() for name in there}
+    names = [name for name in low.columns if name in high.columns and name not in ("layer", "head")]
+    return {name: ((high[name] - low[name]) / 2).tolist() for name in names}
 
 
 def _heads(result: xr.Dataset, end: str = "value") -> pd.DataFrame:
     """A row for each head, of numbers or of one end of their intervals."""
-    found: dict[str, NDArray[np.float64]] = {}
+    by_label: dict[str, NDArray[np.float64]] = {}
     statistics = [each for each in statistics_of(result, prominent=True) if each[0].per_measure]
     for measure in (row.name for row in surveyed(result)):
         for row, by in statistics:
             if measure in by:
                 label = f"{measure} {row_label(result, row, short=True)}"
-                found |= _column(label, row, getattr(by[measure], end))
+                by_label |= _column(label, row, getattr(by[measure], end))
     for row, by in statistics_of(result):
         if not row.per_measure and row.prominent:
-            found |= _column(row_label(result, row, short=True), row, getattr(by[""], end))
+            by_label |= _column(row_label(result, row, short=True), row, getattr(by[""], end))
     places = pd.MultiIndex.from_product(
         [result["layer"].values, result["head"].values], names=["layer", "head"]
     )
-    frame = pd.DataFrame({name: each.ravel() for name, each in found.items()}, places)
+    frame = pd.DataFrame({name: each.ravel() for name, each in by_label.items()}, places)
     # Without what was not observed, and the heads that a layer does not have.
     return frame.dropna(axis=0, how="all").dropna(axis=1, how="all").reset_index()
 

@@ -49,46 +49,46 @@ CELLS = 40
 
 def chosen_sections(result: xr.Dataset) -> list[Section]:
     """Return the sections of the optional numbers that the survey has."""
-    found: list[Section] = []
+    parts: list[Section] = []
     if "weight_norm_spearman" in result:
-        found += [_ranks(result), _frequency(result)]
+        parts += [_ranks(result), _frequency(result)]
     if "importance" in result:
-        found.append(_importance(result))
+        parts.append(_importance(result))
     if "null_dimension" in result:
-        found.append(_null_spaces(result))
-    return found
+        parts.append(_null_spaces(result))
+    return parts
 
 
 def chosen_summary(result: xr.Dataset) -> Summary:
     """Return Spearman's ρ, loss and gradients, and null spaces, where they were chosen."""
-    found: Summary = {}
+    numbers: Summary = {}
     if "weight_norm_spearman" in result:
         for name in categories(result, "key_group"):
             of = result["weight_norm_spearman"].sel(key_group=name)
-            found[f"spearman_{name}"] = float(of)
+            numbers[f"spearman_{name}"] = float(of)
     if "importance" in result:
-        found["loss"] = float(result["loss"])
-        found["predicted_tokens"] = int(result["predicted_tokens"])
+        numbers["loss"] = float(result["loss"])
+        numbers["predicted_tokens"] = int(result["predicted_tokens"])
         for name in categories(result, "importance_key"):
             of = result["importance"].sel(importance_query="all", importance_key=name)
-            found[f"importance_{name}"] = mean_of(of)
+            numbers[f"importance_{name}"] = mean_of(of)
     if "null_dimension" in result:
-        found["null_dimension"] = mean_of(result["null_dimension"])
-    return found
+        numbers["null_dimension"] = mean_of(result["null_dimension"])
+    return numbers
 
 
 def _ranks(result: xr.Dataset) -> Section:
     names = categories(result, "key_group")
     category = By("key_group", names, "category")
-    found = result.sel(key_group=list(names))
+    part = result.sel(key_group=list(names))
     title = "Spearman's ρ of α and ‖f(x)‖"
-    draw = curves(found, Curve("weight_norm_spearman_by_head", panel=title, by=category))
+    draw = curves(part, Curve("weight_norm_spearman_by_head", panel=title, by=category))
 
     def draw_pairs() -> Figure:
         pairs = {label: _pairs(result, name) for name, label in names.items()}
-        longest = max(float(seen[:, 1].max(initial=0.0)) for seen in pairs.values())
+        longest = max(float(rows[:, 1].max(initial=0.0)) for rows in pairs.values())
         return density(
-            [weight_and_length(label, seen, longest) for label, seen in pairs.items() if seen.size]
+            [weight_and_length(label, rows, longest) for label, rows in pairs.items() if rows.size]
         )
 
     drawings = [Drawing("correlations", "", "Correlations by layer and category.", draw)]
@@ -97,7 +97,7 @@ def _ranks(result: xr.Dataset) -> Section:
         drawings.append(Drawing("pairs", words, words, draw_pairs))
     lengths = Map("vector_norm_by_category", by=category, scale="norm", unit="‖f(x)‖")
     words = "Head maps of lengths."
-    drawings.append(Drawing("lengths", "Mean ‖f(x)‖ by head.", words, maps(found, lengths)))
+    drawings.append(Drawing("lengths", "Mean ‖f(x)‖ by head.", words, maps(part, lengths)))
     return Section(
         "ranks",
         "Do weights and lengths go together?",
@@ -111,7 +111,7 @@ def _ranks(result: xr.Dataset) -> Section:
             columns(
                 "correlations",
                 title,
-                found,
+                part,
                 category,
                 Columns("weight_norm_spearman", label="all heads pooled"),
                 Columns("weight_norm_spearman_by_head", label="within a head, mean"),
@@ -159,19 +159,19 @@ def _importance(survey: xr.Dataset) -> Section:
         if result["importance"].sel(importance_key=key).notnull().any()
     }
     category = By("importance_key", names)
-    found = result.sel(importance_key=list(names))
-    most = float(found["importance"].max())
+    selected = result.sel(importance_key=list(names))
+    most = float(selected["importance"].max())
     draw = curves(
-        found,
+        selected,
         Curve(
             "importance", panel="{importance_key}", by=category, limits=(0.0, 1.05 * most or 1.0)
         ),
     )
-    draw_heads = maps(found, Map("importance", by=category, scale="gradient"))
+    draw_heads = maps(selected, Map("importance", by=category, scale="gradient"))
     table = columns(
         "importance",
         "Means over heads, by category of the key",
-        found,
+        selected,
         "layer",
         Columns("importance", by=category),
     )
@@ -309,7 +309,7 @@ def residual_section(result: xr.Dataset) -> Section:
     """Return the section on the size of the residual stream; empty where that is not known."""
     if not np.isfinite(observed(result, "residual_max", ("layer",))).any():
         return Section("residual", "", "")
-    shown = (
+    residual_curves = (
         Curve("residual_max", panel="Largest entry of a text, mean"),
         Curve("residual_length", panel="First token, times the median length"),
     )
@@ -328,7 +328,7 @@ def residual_section(result: xr.Dataset) -> Section:
         f"{MASSIVE} in size and at least {MASSIVE_RATIO:,} times the median entry of the text: few "
         "dimensions of few tokens, mostly the first, which heads then attend to.",
         "Sun et al. (2024), Section 2",
-        [Drawing("residual", "", "Sizes by layer.", curves(result, *shown))],
+        [Drawing("residual", "", "Sizes by layer.", curves(result, *residual_curves))],
         [Table("residual", "Largest entries, by layer", pd.DataFrame(columns), formats)],
     )
 
@@ -370,7 +370,7 @@ def token_section(result: xr.Dataset) -> Section:
         tables.append(Table(f"tokens_{anchor(name)}", caption, frame, formats))
     covered = float(observed(result, "token_coverage", ("side",))[0])
     many = int(result.attrs["token_types"])
-    said = (
+    scope = (
         ""
         if covered > 1 - 1e-12
         else f"Of the vocabulary the first {many:,} tokens that occur are looked at, which are "
@@ -382,7 +382,7 @@ def token_section(result: xr.Dataset) -> Section:
         "The heads whose attention is least like the text: what tokens get, summed over the whole "
         f"corpus, against how often they stand there, by {measures[-1].short} (Kullback–Leibler "
         "divergence). A lift of 3 is three times as much as their frequency. Tokens are in the "
-        f"order of share × ln lift. {said}What the first token of a text gets is left out; what a "
+        f"order of share × ln lift. {scope}What the first token of a text gets is left out; what a "
         "token gives is what goes neither to that nor to special tokens.",
         tables=tables,
     )

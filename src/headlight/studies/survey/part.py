@@ -73,14 +73,14 @@ class OnePass:
         self._offsets = np.array(offsets, dtype=np.int64)
 
     def look(
-        self, score: Score, first: int, asked: Asked | None, *, share: bool, diagonal: bool
+        self, score: Score, first: int, cell_queries: Asked | None, *, share: bool, diagonal: bool
     ) -> Sums | None:
         """All sums over some queries; None where they have to be taken one by one.
 
         Args:
             score: of these queries.
             first: the number of the first of them.
-            asked: about single keys, if anything.
+            cell_queries: about single keys, if anything.
             share: whether entries are shares as they are.
             diagonal: whether sums along diagonals are wanted.
         """
@@ -90,13 +90,13 @@ class OnePass:
         cells = score.detach().contiguous().numpy()
         queries = slice(first, first + cells.shape[2])
         place = np.array([first, self._keys, share], dtype=np.int64)
-        there = np.ascontiguousarray(self._there[:, queries])
-        texts = Texts(self._members, self._offsets, there, place)
+        query_mask = np.ascontiguousarray(self._there[:, queries])
+        texts = Texts(self._members, self._offsets, query_mask, place)
         rows = _rows(cells.shape[:3], self._members.shape[1], len(self._offsets))
-        heads = _heads(cells.shape[:3], 2 * self._keys - 1 + STEP if diagonal else 0, asked)
+        heads = _heads(cells.shape[:3], 2 * self._keys - 1 + STEP if diagonal else 0, cell_queries)
         _in_threads(loops[0], cells.size, cells, texts, rows, heads.diagonal)
-        if asked is not None:
-            _in_threads(loops[1], cells.size, cells, rows, asked, heads)
+        if cell_queries is not None:
+            _in_threads(loops[1], cells.size, cells, rows, cell_queries, heads)
         return Sums(rows, heads._replace(diagonal=heads.diagonal[..., : 2 * self._keys - 1]))
 
 
@@ -136,16 +136,16 @@ def _rows(shape: tuple[int, ...], categories: int, offsets: int) -> RowSums:
     )
 
 
-def _heads(shape: tuple[int, ...], offsets: int, asked: Asked | None) -> HeadSums:
+def _heads(shape: tuple[int, ...], offsets: int, cells: Asked | None) -> HeadSums:
     """Nothing yet of each head."""
-    firsts, kinds = (0, 0) if asked is None else (asked.firsts.shape[1], asked.queries.shape[2])
+    firsts, kinds = (0, 0) if cells is None else (cells.firsts.shape[1], cells.queries.shape[2])
     heads = shape[:2]
     return HeadSums(
         diagonal=np.zeros((*heads, offsets)),
-        first=np.zeros(shape if asked is not None else (*heads, 0)),
+        first=np.zeros(shape if cells is not None else (*heads, 0)),
         firsts=np.zeros((*heads, firsts)),
         groups=np.zeros((*heads, len(GROUPS), 2)),
-        listed=np.zeros((*heads, len(GROUPS), shape[2] if asked is not None else 0)),
+        listed=np.zeros((*heads, len(GROUPS), shape[2] if cells is not None else 0)),
         hits=np.zeros((*heads, 2)),
         counts=np.zeros((*heads, kinds, 2)),
     )
@@ -209,13 +209,13 @@ class PartObserver:
     wants_stream = False
     """Whether records should say what entered the block."""
 
-    def note_measure(self, seen: SeenMeasure) -> None:
+    def note_measure(self, measured: SeenMeasure) -> None:
         """Observe a measure of a block of queries."""
 
     def note_block(self, scores: Scores) -> None:
         """Observe a block of queries, after all its measures."""
 
-    def note_layer(self, seen: SeenLayer) -> None:
+    def note_layer(self, layer: SeenLayer) -> None:
         """Observe a layer as a whole, after all its blocks."""
 
     def note_losses(self, losses: Float[Tensor, " batch"]) -> None:
@@ -273,7 +273,7 @@ def ratios(name: str, parts: Array, wholes: Array, units: Array) -> dict[str, Ac
 def number(
     name: str,
     dims: Sequence[str],
-    found: Mapping[str, Any],
+    sums: Mapping[str, Any],
     member: str,
     at: int | None = None,
 ) -> Variables:
@@ -282,12 +282,12 @@ def number(
     Args:
         name: of the variable.
         dims: its axes.
-        found: the statistics of the tally.
+        sums: the statistics of the tally.
         member: of the tally, as `means` or `ratios` made it.
         at: a place along its last axis; all by default.
     """
     place: Any = ... if at is None else (..., at)
-    value, slots = found[member].get("mean", found[member].get("ratio")), found[f"slots_{member}"]
+    value, slots = sums[member].get("mean", sums[member].get("ratio")), sums[f"slots_{member}"]
     placed = {part: slots[part][place] for part in ("mean", "without", "whole")}
     return dict(with_slots(name, dims, value[place], {**placed, "units": slots["units"]}))
 

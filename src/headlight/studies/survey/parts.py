@@ -221,8 +221,8 @@ VARIABLES = long_names({name: each for part in PARTS for name, each in part.vari
 def observe(subject: Subject) -> HeadsObserver:
     """Return what observes a batch: the rows of all measures, and every part."""
     for part in PARTS:
-        if (made := part.observer(subject)) is not None:
-            subject.observers[part.name] = made
+        if (observer := part.observer(subject)) is not None:
+            subject.observers[part.name] = observer
     queries, keys = subject.sides
     gated = any(site.gate for site in subject.plan.sites)
     most = subject.settings.gated_queries
@@ -246,11 +246,11 @@ def dataset(outcome: Outcome) -> xarray.Dataset:
     for part in PARTS:
         variables |= part.compute(outcome)
         attributes |= part.attributes(outcome)
-    made = xarray.Dataset(variables)
-    made = made.set_coords(slot_coordinates(made))
-    made = made.assign_coords(head=range(made.sizes["head"]))
+    arrays = xarray.Dataset(variables)
+    arrays = arrays.set_coords(slot_coordinates(arrays))
+    arrays = arrays.assign_coords(head=range(arrays.sizes["head"]))
     for part in PARTS:
         for name in part.compressed:
-            if name in made:
-                made[name].encoding["zlib"] = True
-    return describe(made, VARIABLES).assign_attrs(attributes)
+            if name in arrays:
+                arrays[name].encoding["zlib"] = True
+    return describe(arrays, VARIABLES).assign_attrs(attributes)

@@ -96,16 +96,16 @@ class PassageSeeker(PartObserver):
         self._own = kind != "cross"
         words = self._category[0] == CATEGORIES.index("other")
         # What special tokens look at says least of a text; of a text without others it is all.
-        there = self._category[0] >= 0
-        askable = torch.where(words.any(1, keepdim=True), words, there)
+        is_token = self._category[0] >= 0
+        askable = torch.where(words.any(1, keepdim=True), words, is_token)
         self._askable = torch.stack([_beside_words(askable, words, name) for name in STATISTICS])
         self._found: dict[int, Row] = {}
         self._best: _Best | None = None
 
-    def note_measure(self, seen: SeenMeasure) -> None:
+    def note_measure(self, measured: SeenMeasure) -> None:
         """Keep what is known of the rows of the weight until all measures of them were seen."""
-        if seen.name == "weight":
-            self._rows = seen.rows
+        if measured.name == "weight":
+            self._rows = measured.rows
 
     def note_block(self, scores: Scores) -> None:
         """Observe the weights of a block."""
@@ -116,10 +116,10 @@ class PassageSeeker(PartObserver):
         weight = scores.weight.float()
         self.look(scores.record.first, weight, rows, neighbours, entropies, counted)
 
-    def note_layer(self, seen: SeenLayer) -> None:
+    def note_layer(self, layer: SeenLayer) -> None:
         """Choose the example of each head."""
         means = None if self._counter is None else self._counter.means_of_weight()
-        self.choose(seen.record.site.layer, seen.means["weight"], means)
+        self.choose(layer.record.site.layer, layer.means["weight"], means)
 
     def members(self) -> dict[str, Accumulator]:
         """Return the passages, by the name of their member of a tally."""
@@ -150,18 +150,18 @@ class PassageSeeker(PartObserver):
         head = torch.arange(weight.shape[1], device=weight.device)
         missing = self._category[1].shape[1] - weight.shape[3]
         weights = torch.nn.functional.pad(weight[text, head, query], (0, missing))
-        found = _Best(step, query + first, weights)
-        self._best = self._best.or_later(found) if first and self._best else found
+        best = _Best(step, query + first, weights)
+        self._best = self._best.or_later(best) if first and self._best else best
 
     def choose(
         self,
         layer: int,
-        seen: Mapping[str, Tensor],
+        statistics: Mapping[str, Tensor],
         behaviours: Float[Tensor, "shown batch head"] | None = None,
     ) -> None:
         """The whole layer was seen: of each head the row of the example with the highest mean."""
         assert self._best is not None  # noqa: S101 - its rows were seen before
-        means = _means(seen, (self._category[1] >= 0).sum(1))
+        means = _means(statistics, (self._category[1] >= 0).sum(1))
         if behaviours is None:
             behaviours = means.new_full((len(SHOWN), *means.shape[1:]), torch.nan)
         means = torch.cat([means, behaviours.to(means.device, means.dtype)])
@@ -179,16 +179,16 @@ class PassageSeeker(PartObserver):
         score, example, query, weight = (
             stacked([single(part) for part in parts]) for parts in zip(*layers, strict=True)
         )
-        seen = ~np.isnan(score)
+        valid = ~np.isnan(score)
         rows = np.full((*score.shape, WIDTH), np.nan)
         ranks = self._ranks[np.nan_to_num(example).astype(int)]
         passages = self._passages(
-            example[seen].astype(int), query[seen].astype(int), weight[seen], ranks[seen]
+            example[valid].astype(int), query[valid].astype(int), weight[valid], ranks[valid]
         )
-        rows[seen] = np.concatenate([score[seen][:, None], passages], -1)
-        found = Strongest(score.shape, width=WIDTH)
-        found.update(_rounded(score)[None], np.where(seen, ranks, np.nan)[None], rows[None])
-        return found
+        rows[valid] = np.concatenate([score[valid][:, None], passages], -1)
+        best = Strongest(score.shape, width=WIDTH)
+        best.update(_rounded(score)[None], np.where(valid, ranks, np.nan)[None], rows[None])
+        return best
 
     def _passages(
         self,
@@ -202,17 +202,17 @@ class PassageSeeker(PartObserver):
             [array(side) for side in sides]
             for sides in (self._ids, [token_places(category) for category in self._category])
         )
-        there = key_places[example] >= 0
-        weight = np.where(there, weight, -1.0)
+        is_key = key_places[example] >= 0
+        weight = np.where(is_key, weight, -1.0)
         middle = query if self._own else weight.argmax(-1)
-        kept = _kept(weight, middle, there)
-        taken = np.take_along_axis(there, kept, -1)
-        values = [np.take_along_axis(each, kept, -1) for each in (
+        kept_keys = _kept(weight, middle, is_key)
+        is_kept = np.take_along_axis(is_key, kept_keys, -1)
+        values = [np.take_along_axis(each, kept_keys, -1) for each in (
             key_places[example], key_ids[example], weight
         )]  # fmt: skip
-        values = [np.where(taken, each, np.nan) for each in values]
+        values = [np.where(is_kept, each, np.nan) for each in values]
         values = [_widened(each) for each in values]
-        about = [ranks, there.sum(-1), query_places[example, query], query_ids[example, query]]
+        about = [ranks, is_key.sum(-1), query_places[example, query], query_ids[example, query]]
         return np.concatenate([np.stack(about, -1), *values], axis=-1)
 
 
@@ -245,16 +245,16 @@ def sides(batch: Batch, kind: Kind) -> tuple[tuple[Tensor, Tensor], tuple[Tensor
 
 
 def _means(
-    seen: Mapping[str, Tensor], lengths: Int64[Tensor, " batch"]
+    statistics: Mapping[str, Tensor], lengths: Int64[Tensor, " batch"]
 ) -> Float[Tensor, "statistic batch head"]:
     """Return the mean of each statistic of a head in each example."""
-    total = seen["total"][:, :, 0]
+    total = statistics["total"][:, :, 0]
     shares = [total[..., CATEGORIES.index(name)] for name in TO_CATEGORY]
-    neighbours = seen["neighbour"].unbind(-1)
+    neighbours = statistics["neighbour"].unbind(-1)
     # One token alone is neither broad nor narrow.
     size = double(lengths)
     uniform = torch.where(size > 1, size.log(), torch.nan)
-    broad = double(seen["entropy"][..., 0]) / uniform[:, None]
+    broad = double(statistics["entropy"][..., 0]) / uniform[:, None]
     means = torch.stack([double(each) for each in (*shares, *neighbours, broad, -broad)])
     return back_to(means, lengths.device)
 
@@ -288,22 +288,22 @@ def _rounded(score: Array) -> Array:
 
 def token_places(category: Int64[Tensor, "batch position"]) -> Int64[Tensor, "batch position"]:
     """The number of each token in its example, wherever padding stands; -1 for padding."""
-    there = category >= 0
-    return torch.where(there, there.cumsum(1) - 1, -1)
+    is_token = category >= 0
+    return torch.where(is_token, is_token.cumsum(1) - 1, -1)
 
 
 def _kept(
     weight: Float64[np.ndarray, "passage key"],
     middle: Int64[np.ndarray, " passage"],
-    there: np.ndarray,
+    is_key: np.ndarray,
 ) -> Int64[np.ndarray, "passage kept"]:
     """The highest keys and those nearest to the middle, in the order of the text."""
     size = weight.shape[-1]
     away = np.arange(size) - middle[:, None]
-    distance = np.where(there, 2 * np.abs(away) + (away < 0), 4 * size)
+    distance = np.where(is_key, 2 * np.abs(away) + (away < 0), 4 * size)
     if size > HIGHEST:
         highest = np.argpartition(-weight, HIGHEST, axis=-1)[:, :HIGHEST]
-        nearest = np.where(np.take_along_axis(there, highest, -1), -1, 4 * size)
+        nearest = np.where(np.take_along_axis(is_key, highest, -1), -1, 4 * size)
         np.put_along_axis(distance, highest, nearest, -1)
     if size > KEPT:
         return np.sort(np.argpartition(distance, KEPT, axis=-1)[:, :KEPT], axis=-1)

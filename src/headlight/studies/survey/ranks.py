@@ -36,11 +36,11 @@ FIELDS = ("rank", "weight", "norm", "token")
 
 def _described(name: str, words: str) -> dict[str, Variable]:
     """A rank correlation of all heads, and by head."""
-    said = f"Spearman's ρ of {words}, of binned values: off by {ERROR} at most"
+    description = f"Spearman's ρ of {words}, of binned values: off by {ERROR} at most"
     return {
-        name: Variable(said),
+        name: Variable(description),
         f"{name}_count": Variable(f"observations in ρ of {words}"),
-        f"{name}_by_head": Variable(said),
+        f"{name}_by_head": Variable(description),
     }
 
 
@@ -110,7 +110,7 @@ class RankObserver(PartObserver):
 
     Args:
         texts: the positions of the batch.
-        known: how often the types of tokens occur in the whole corpus, and its sinks.
+        ranking: how often the types of tokens occur in the whole corpus, and its sinks.
         sites: the attention modules that will be seen.
         pairs: what keeps a sample of pairs for each category; empty.
         tokens: what keeps a sample of occurrences, four numbers each; empty.
@@ -120,16 +120,16 @@ class RankObserver(PartObserver):
     def __init__(
         self,
         texts: Texts,
-        known: Known,
+        ranking: Known,
         sites: Sequence[AttentionSite],
         pairs: Sample,
         tokens: Sample,
         units: Int64[np.ndarray, " text"] | None = None,
     ) -> None:
         self._units = np.arange(len(texts.text_ids)) if units is None else units
-        self._texts = texts if known.sinks is None else known.sinks.apart(texts)
-        self._known, self._tokens = known, tokens
-        groups = len(known.groups)
+        self._texts = texts if ranking.sinks is None else ranking.sinks.apart(texts)
+        self._known, self._tokens = ranking, tokens
+        groups = len(ranking.groups)
         self._present = self._texts.queries.float()
         self._members = membership(self._texts.keys, groups)
         self._ranks = PairRanks(self._texts, groups, sites)
@@ -142,14 +142,14 @@ class RankObserver(PartObserver):
         received = (self._present[:, None, None] @ weight.float())[:, :, 0].to(norm.dtype)
         mean = received / self._present.sum(-1)[:, None, None]
         members = self._members.to(norm.dtype)
-        seen = {
+        numbers = {
             "category_norm": (norm @ members) / members.sum(1)[:, None],  # NaN where there is none
             "length": self._of_tokens(norm),
             "received": self._of_tokens(received / self._watching(record.visible)),
         }
         if self._known.sinks is not None:
-            seen["group_weight"], seen["group_norm"] = mean @ members, (mean * norm) @ members
-        self._seen[record.site.layer] = seen
+            numbers["group_weight"], numbers["group_norm"] = mean @ members, (mean * norm) @ members
+        self._seen[record.site.layer] = numbers
         for part in (self._ranks, self._pairs):
             part.see(record.site.layer, weight, norm, record.visible)
 
@@ -170,10 +170,10 @@ class RankObserver(PartObserver):
 
     def _of_texts(self, rows: dict[str, Float64[np.ndarray, "text layer *rest"]]) -> Tally:
         """Means over texts, and their sums in blocks of the corpus."""
-        found: dict[str, Accumulator] = {}
+        members: dict[str, Accumulator] = {}
         for name, each in rows.items():
-            found |= means(name, each, self._units)
-        return Tally(found)
+            members |= means(name, each, self._units)
+        return Tally(members)
 
     def _of_frequency(
         self,
@@ -200,20 +200,20 @@ class RankObserver(PartObserver):
         """Return the number of queries that can see each key."""
         if visible is None:
             return self._present.sum(-1)[:, None, None].expand(-1, 1, self._members.shape[1])
-        seen = visible.float().expand(-1, self._present.shape[1], -1)
-        return self._present[:, None] @ seen
+        is_visible = visible.float().expand(-1, self._present.shape[1], -1)
+        return self._present[:, None] @ is_visible
 
 
 def observe(subject: Subject) -> PartObserver:
     """Return the observer of a batch, with samples that are empty."""
-    known, settings, kind = subject.known["ranks"], subject.settings, subject.plan.kind
+    ranking, settings, kind = subject.known["ranks"], subject.settings, subject.plan.kind
     # Of all pairs of positions about half cannot be seen under a causal mask.
     drawn = settings.sample * (2 if kind == "decoder" else 1)
     return RankObserver(
         Texts.of(*subject.texts),
-        known,
+        ranking,
         subject.plan.sites,
-        Sample(drawn, len(QUANTITIES), len(known.groups), seed=settings.seed),
+        Sample(drawn, len(QUANTITIES), len(ranking.groups), seed=settings.seed),
         Sample(settings.sample, len(FIELDS), seed=settings.seed),
         subject.units,
     )
@@ -223,30 +223,30 @@ def ranks(outcome: Outcome) -> Variables:
     """Return Spearman's ρ and what it is of; nothing where ranks were not compared."""
     if "group_tokens" not in outcome.tally:
         return {}
-    found, known = outcome.found, outcome.known["ranks"]
+    statistics, ranking = outcome.found, outcome.known["ranks"]
     of_pairs, by_key = outcome.tally["ranks"], (*HEAD, "key_group")
     assert isinstance(of_pairs, RankCorrelation)  # noqa: S101 - so the observer makes it
     pooled = of_pairs.pooled((0, 1)).compute()
     variables: Variables = {
-        "key_group": list(known.groups),
+        "key_group": list(ranking.groups),
         "quantity": list(QUANTITIES),
         "field": list(FIELDS),
-        **number("vector_norm_by_category", by_key, found, "category_norm"),
-        "token_count": ("key_group", found["group_tokens"]["total"]),
-        **_correlation("weight_norm_spearman", ("key_group",), pooled, found["ranks"]),
+        **number("vector_norm_by_category", by_key, statistics, "category_norm"),
+        "token_count": ("key_group", statistics["group_tokens"]["total"]),
+        **_correlation("weight_norm_spearman", ("key_group",), pooled, statistics["ranks"]),
     }
-    of = correlations(outcome.tally, known.occurrences)
+    of = correlations(outcome.tally, ranking.occurrences)
     variables |= _correlation(
         "frequency_spearman", ("quantity",), of["frequency"], of["frequency_by_head"]
     )
-    if "group_weight" in found:
-        shape = found["group_weight"]["mean"].shape
+    if "group_weight" in statistics:
+        shape = statistics["group_weight"]["mean"].shape
         totals = np.full((len(outcome.measures), *shape), np.nan)
         for name in QUANTITIES:
-            totals[outcome.measures.index(name)] = found[f"group_{name}"]["mean"]
+            totals[outcome.measures.index(name)] = statistics[f"group_{name}"]["mean"]
         variables["group_total"] = (("measure", *by_key), totals)
-    (occurred,) = found["occurrences"]["rows"]
-    pairs = _visible(found["pairs"]["rows"], outcome.settings.sample)
+    (occurred,) = statistics["occurrences"]["rows"]
+    pairs = _visible(statistics["pairs"]["rows"], outcome.settings.sample)
     variables["pairs_sample"] = (("key_group", "sample", "quantity"), pairs)
     variables["frequency_sample"] = (("occurrence", "field"), occurred)
     return variables
@@ -256,10 +256,10 @@ def attributes(outcome: Outcome) -> dict[str, Any]:
     """Return what had to be known of the corpus."""
     if "group_tokens" not in outcome.tally:
         return {}
-    known = outcome.known["ranks"]
-    frequencies = known.occurrences
+    ranking = outcome.known["ranks"]
+    frequencies = ranking.occurrences
     return {
-        "sinks": json.dumps(known.sinks.settings()) if known.sinks else None,
+        "sinks": json.dumps(ranking.sinks.settings()) if ranking.sinks else None,
         "frequency_source": frequencies.ranks.source,
         "frequency_exclusions": frequencies.ranks.exclusions,
         "frequency_left_out": frequencies.left_out,
@@ -281,11 +281,11 @@ def _visible(
     rows: Float64[np.ndarray, "category drawn pair"], size: int
 ) -> Float64[np.ndarray, "category sample pair"]:
     """Without the pairs that could not be seen: they were drawn before that was known."""
-    kept = np.full((len(rows), size, rows.shape[2]), np.nan)
+    visible_pairs = np.full((len(rows), size, rows.shape[2]), np.nan)
     for category, drawn in enumerate(rows):
         chosen = drawn[~np.isnan(drawn[:, 0])][:size]
-        kept[category, : len(chosen)] = chosen
-    return kept
+        visible_pairs[category, : len(chosen)] = chosen
+    return visible_pairs
 
 
 def _occurrences(plan: StudyPlan[Encoded], settings: SurveySettings) -> Occurrences:
@@ -300,12 +300,12 @@ def _occurrences(plan: StudyPlan[Encoded], settings: SurveySettings) -> Occurren
             f"choose the decoder ({setting('kind=decoder')}), or leave ranks out of the numbers."
         )
     tokenizer: Any = plan.model.tokenizer
-    given, exclusions = settings.frequency_ranks, settings.frequency_exclusions
+    rank_source, exclusions = settings.frequency_ranks, settings.frequency_exclusions
     ranks = None
-    if given == "ids":
+    if rank_source == "ids":
         ranks = FrequencyRanks.of_ids(tokenizer, exclusions=exclusions or "paper")
-    elif given != "corpus":  # before the corpus, which may be long
-        ranks = FrequencyRanks.read(given, tokenizer, exclusions=exclusions or "none")
+    elif rank_source != "corpus":  # before the corpus, which may be long
+        ranks = FrequencyRanks.read(rank_source, tokenizer, exclusions=exclusions or "none")
     examples = islice(plan.examples, plan.max_examples)
     target = plan.kind == "decoder" and plan.model.has_decoder_inputs
     counts = count_types(examples, len(tokenizer), target=target)

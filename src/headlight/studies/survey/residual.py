@@ -75,9 +75,9 @@ class ResidualObserver(PartObserver):
         self._sample = self._begin[:, None] + _spread(self._there.sum(1))
         self._found: dict[int, Tensor] = {}
 
-    def note_layer(self, seen: SeenLayer) -> None:
+    def note_layer(self, layer: SeenLayer) -> None:
         """Observe its block."""
-        self.visit(seen.record)
+        self.visit(layer.record)
 
     def visit(self, record: LayerRecord) -> None:
         """Look at the block of a layer."""
@@ -85,48 +85,48 @@ class ResidualObserver(PartObserver):
         if record.stream is None:
             self._found[layer] = torch.full((len(self._begin), 7), torch.nan).double()
             return
-        there, texts = self._there, torch.arange(len(self._begin), device=self._begin.device)
+        token_mask, texts = self._there, torch.arange(len(self._begin), device=self._begin.device)
         size = single(record.stream).abs()
-        highest = size.amax(2).masked_fill(~there, -1)
+        highest = size.amax(2).masked_fill(~token_mask, -1)
         largest, place = highest.max(1)
         dimension = size[texts, place].argmax(1)
         median = size[texts[:, None], self._sample].flatten(1).median(1).values
         length = single(record.stream).norm(dim=2)
-        others = length.masked_fill(~there, torch.nan).nanquantile(0.5, dim=1)
+        others = length.masked_fill(~token_mask, torch.nan).nanquantile(0.5, dim=1)
         ratio = largest / median
         massive = (largest > MASSIVE) & (ratio >= MASSIVE_RATIO)
         place_in_text, token = place - self._begin, self._ids[texts, place]
         beside = length[texts, self._begin] / others
-        found = largest, ratio, massive, beside, dimension, place_in_text, token
-        self._found[layer] = torch.stack([double(each) for each in found], 1)
+        statistics = largest, ratio, massive, beside, dimension, place_in_text, token
+        self._found[layer] = torch.stack([double(each) for each in statistics], 1)
 
     def members(self) -> dict[str, Accumulator]:
         """The statistics of the batch, by name."""
-        seen = stacked([self._found[layer] for layer in sorted(self._found)])
-        largest = Strongest(seen.shape[1:2], width=3)
+        rows = stacked([self._found[layer] for layer in sorted(self._found)])
+        largest = Strongest(rows.shape[1:2], width=3)
         largest.update(
-            seen[..., 0], np.broadcast_to(self._ranks[:, None], seen.shape[:2]), seen[..., 4:]
+            rows[..., 0], np.broadcast_to(self._ranks[:, None], rows.shape[:2]), rows[..., 4:]
         )
-        return {**means("residual", seen[..., :4], self._units), "residual_largest": largest}
+        return {**means("residual", rows[..., :4], self._units), "residual_largest": largest}
 
 
 def _spread(lengths: Int64[Tensor, " batch"]) -> Int64[Tensor, "batch sampled"]:
     """Numbers of `SAMPLED` tokens of each text, evenly spread; of a short one some come again."""
     steps = torch.arange(SAMPLED, device=lengths.device)
-    found: Tensor = steps * lengths[:, None] // SAMPLED
-    return found
+    places: Tensor = steps * lengths[:, None] // SAMPLED
+    return places
 
 
 def residual(outcome: Outcome) -> Variables:
     """Return how large it gets; nothing where it is not known what enters blocks."""
-    found, tokenizer = outcome.found, outcome.tokenizer
-    if "residual" not in found or not np.isfinite(found["residual"]["mean"]).any():
+    statistics, tokenizer = outcome.found, outcome.tokenizer
+    if "residual" not in statistics or not np.isfinite(statistics["residual"]["mean"]).any():
         return {}
-    largest = found["residual_largest"]
+    largest = statistics["residual_largest"]
     dimension, place, token = largest["rows"][0].T
     variables: Variables = {}
     for at, name in enumerate(BY_TEXT):
-        variables |= number(name, ("layer",), found, "residual", at)
+        variables |= number(name, ("layer",), statistics, "residual", at)
     variables["residual_highest"] = "layer", largest["score"][0]
     variables["residual_dimension"] = "layer", dimension
     variables["residual_place"] = "layer", place
@@ -184,10 +184,10 @@ class Sinks:
 
     def settings(self) -> dict[str, Any]:
         """Return the sinks, as JSON."""
-        found = asdict(self)
+        settings = asdict(self)
         for name in ("multiple", "share"):
-            found[name] = None if np.isnan(found[name]) else found[name]
-        return {**found, "kept": [CATEGORIES[category] for category in self.kept]}
+            settings[name] = None if np.isnan(settings[name]) else settings[name]
+        return {**settings, "kept": [CATEGORIES[category] for category in self.kept]}
 
     def apart(self, texts: Texts) -> Texts:
         """Return the texts with sinks in a category of their own."""
@@ -217,8 +217,8 @@ def kept_categories(tokenizer: Any) -> tuple[int, ...]:
 
     A mere beginning or end of text (``<s>`` of Llama) may be a sink.
     """
-    there = {CLS: tokenizer.cls_token_id, SEP: tokenizer.sep_token_id}
-    return tuple(category for category, token in there.items() if token is not None)
+    special_ids = {CLS: tokenizer.cls_token_id, SEP: tokenizer.sep_token_id}
+    return tuple(category for category, token in special_ids.items() if token is not None)
 
 
 def find_sinks(plan: StudyPlan[Encoded], settings: RankSettings) -> Sinks:
@@ -232,42 +232,42 @@ def find_sinks(plan: StudyPlan[Encoded], settings: RankSettings) -> Sinks:
     Raises:
         CorpusError: the corpus cannot be read.
     """
-    kept = kept_categories(plan.model.tokenizer)
+    exempt = kept_categories(plan.model.tokenizer)
 
     def observer(batch: Batch, _: Sequence[Encoded]) -> SinkObserver:
-        return SinkObserver(batch, plan.kind, kept)
+        return SinkObserver(batch, plan.kind, exempt)
 
     step: BatchRunner[Encoded] = BatchRunner(
         plan.model, plan.sites, observer, plan.settings.batch_tokens
     )
     number = min(DOCUMENTS, plan.max_examples or DOCUMENTS)
     state = observe(islice(plan.examples, number), step, signature={}, progress=False)
-    return _judged(state.tally, plan.model, kept, settings)
+    return _judged(state.tally, plan.model, exempt, settings)
 
 
 def _judged(
-    tally: Tally, model: CapturedModel, kept: tuple[int, ...], settings: RankSettings
+    tally: Tally, model: CapturedModel, exempt: tuple[int, ...], settings: RankSettings
 ) -> Sinks:
     if not tally:
-        return Sinks(False, np.nan, np.nan, (), kept)
-    found = tally.compute()
-    multiple, share = _drawn(found["first"]["mean"], settings)
-    types = found["types"]
+        return Sinks(False, np.nan, np.nan, (), exempt)
+    statistics = tally.compute()
+    multiple, share = _drawn(statistics["first"]["mean"], settings)
+    types = statistics["types"]
     tokens = []
     for token, mean, count in zip(types["key"], types["mean"], types["count"], strict=True):
         drawn, heads = _drawn(mean, settings)
         if heads >= settings.sink_share and count.max() >= OCCURRENCES:
             tokens.append(SinkType(int(token), _spelled(model, int(token)), drawn, heads))
     tokens.sort(key=lambda each: (-each.multiple, each.id))
-    return Sinks(bool(share >= settings.sink_share), multiple, share, tuple(tokens), kept)
+    return Sinks(bool(share >= settings.sink_share), multiple, share, tuple(tokens), exempt)
 
 
 def _drawn(mean: np.ndarray, settings: RankSettings) -> tuple[float, float]:
     """Mean over the heads, and the share of them in which it is enough; NaN if not seen."""
-    seen = mean[np.isfinite(mean)]
-    if not len(seen):
+    finite = mean[np.isfinite(mean)]
+    if not len(finite):
         return np.nan, np.nan
-    return float(seen.mean()), float((seen >= settings.sink_multiple).mean())
+    return float(finite.mean()), float((finite >= settings.sink_multiple).mean())
 
 
 def _spelled(model: CapturedModel, token: int) -> str:
@@ -278,12 +278,12 @@ def _spelled(model: CapturedModel, token: int) -> str:
 class SinkObserver:
     """Sees what every token receives in one batch, in multiples of even attention."""
 
-    def __init__(self, batch: Batch, kind: Kind, kept: tuple[int, ...]) -> None:
+    def __init__(self, batch: Batch, kind: Kind, exempt: tuple[int, ...]) -> None:
         queries, keys = Positions.for_kind(batch, kind)
         self._ids = key_ids(batch, kind)
         self._queries = (queries.category >= 0).float()
         self._keys = keys.category >= 0
-        self._judged = _free(keys.category, kept)
+        self._judged = _free(keys.category, exempt)
         self._first = first_tokens(keys.category)
         self._seen: dict[int, Float[Tensor, "batch head key"]] = {}
 
@@ -311,10 +311,12 @@ class SinkObserver:
 def first_tokens(category: Int64[Tensor, "batch key"]) -> Bool[Tensor, "batch key"]:
     """The first token of every text, wherever padding is."""
     present = category >= 0
-    found: Bool[Tensor, "batch key"] = present & (present.cumsum(1) == 1)
-    return found
+    is_first: Bool[Tensor, "batch key"] = present & (present.cumsum(1) == 1)
+    return is_first
 
 
-def _free(category: Int64[Tensor, "batch key"], kept: tuple[int, ...]) -> Bool[Tensor, "batch key"]:
+def _free(
+    category: Int64[Tensor, "batch key"], exempt: tuple[int, ...]
+) -> Bool[Tensor, "batch key"]:
     """Tokens that may become sinks: no padding, and of no category that is kept."""
-    return (category >= 0) & ~torch.isin(category, torch.tensor(kept, device=category.device))
+    return (category >= 0) & ~torch.isin(category, torch.tensor(exempt, device=category.device))

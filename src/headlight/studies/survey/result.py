@@ -47,10 +47,10 @@ GROUP = ("layer", "head", "measure")
 
 def _shares(name: str, keys: str, interval: Scale | None = None) -> dict[str, Variable]:
     """A share, with and without the first token."""
-    said = f"share of a row that goes to {keys}"
-    rest = f"{said}, of all that does not go to the first token"
+    label = f"share of a row that goes to {keys}"
+    rest = f"{label}, of all that does not go to the first token"
     return {
-        f"{name}_share": Variable(said, interval=interval),
+        f"{name}_share": Variable(label, interval=interval),
         f"{name}_rest": Variable(rest, interval=interval),
     }
 
@@ -150,31 +150,31 @@ OF_LENGTHS = {
 
 def rows(outcome: Outcome) -> Variables:
     """Categories, neighbours and entropies; of measures that are no shares, of a row's whole."""
-    found, measures = outcome.found, outcome.measures
+    statistics, measures = outcome.found, outcome.measures
     if not measures:
         return {}
     by_query = (*GROUP, "query_category")
     variables = {
-        **number("total", (*by_query, "key_category"), found, "total"),
-        **_shares_of_rows("share", (*by_query, "key_category"), found, "total", measures),
-        **_shares_of_rows("neighbour", (*GROUP, "offset"), found, "neighbour", measures),
-        **number("entropy", by_query, found, "entropy"),
+        **number("total", (*by_query, "key_category"), statistics, "total"),
+        **_shares_of_rows("share", (*by_query, "key_category"), statistics, "total", measures),
+        **_shares_of_rows("neighbour", (*GROUP, "offset"), statistics, "neighbour", measures),
+        **number("entropy", by_query, statistics, "entropy"),
     }
-    if "class" in found:
+    if "class" in statistics:
         by_class = (*by_query, "key_class")
-        variables |= _shares_of_rows("class_share", by_class, found, "class", measures)
+        variables |= _shares_of_rows("class_share", by_class, statistics, "class", measures)
     return {
         "measure": list(measures),
         "query_category": list(QUERY_CATEGORIES),
         "key_category": list(CATEGORIES),
         "offset": list(OFFSETS),
-        **({"key_class": list(KEY_CLASSES)} if "class" in found else {}),
+        **({"key_class": list(KEY_CLASSES)} if "class" in statistics else {}),
         **{
             name: each.transpose("measure", ..., missing_dims="ignore")
             for name, each in variables.items()
         },
-        **number("entropy_uniform", (), found, "entropy_uniform"),
-        **number("token_share", ("key_category",), found, "token_share"),
+        **number("entropy_uniform", (), statistics, "entropy_uniform"),
+        **number("token_share", ("key_category",), statistics, "token_share"),
     }
 
 
@@ -183,16 +183,16 @@ _SIZES = {"total": "share", "neighbour": "neighbour", "class": "class"}
 
 
 def _shares_of_rows(
-    name: str, dims: tuple[str, ...], found: dict[str, Any], member: str, measures: Sequence[str]
+    name: str, dims: tuple[str, ...], sums: dict[str, Any], member: str, measures: Sequence[str]
 ) -> Variables:
     """Shares of rows; of measures that are no shares, ratios to what the row gives in all."""
-    value, slots = found[member]["mean"].copy(), dict(found[f"slots_{member}"])
+    value, slots = sums[member]["mean"].copy(), dict(sums[f"slots_{member}"])
     sizes = [at for at, each in enumerate(measures) if not measure(each).share]
     if sizes:
         along = dims.index("measure")
-        value[(slice(None),) * along + (sizes,)] = found[f"{_SIZES[member]}_of_sizes"]["ratio"]
+        value[(slice(None),) * along + (sizes,)] = sums[f"{_SIZES[member]}_of_sizes"]["ratio"]
         for part, at in (("mean", along), ("without", along + 1)):
-            whole = found["slots_total"][part]
+            whole = sums["slots_total"][part]
             if name == "neighbour":  # of all queries
                 whole = whole[..., 0, :]
             inner = (slice(None),) * at + (sizes,)
@@ -209,10 +209,10 @@ def _whole(parts: Array) -> Array:
 
 def behaviours(outcome: Outcome) -> Variables:
     """Shares, with and without the first token, and what is known of that."""
-    found = outcome.found
-    if "behaviour" not in found:
+    statistics = outcome.found
+    if "behaviour" not in statistics:
         return {}
-    kept = _kept_behaviours(found)
+    kept = _kept_behaviours(statistics)
     variables: Variables = {
         "behaviour": [names_of_behaviours()[place] for place in kept],
         "relative": list(RELATIVE),
@@ -220,9 +220,9 @@ def behaviours(outcome: Outcome) -> Variables:
     }
     ends = np.cumsum([len(names_of_behaviours()), len(RELATIVE)])
     for end, member, of in (("share", "behaviour", "mean"), ("rest", "behaviour_rest", "ratio")):
-        of_behaviours, *others = np.split(found[member][of], ends, -1)
+        of_behaviours, *others = np.split(statistics[member][of], ends, -1)
         dims = (*GROUP, "behaviour")
-        slots = slots_at(found[f"slots_{member}"], (..., kept))
+        slots = slots_at(statistics[f"slots_{member}"], (..., kept))
         numbers = with_slots(f"behaviour_{end}", dims, of_behaviours[..., kept], slots)
         variables |= {
             name: each.transpose("measure", "behaviour", ..., missing_dims="ignore")
@@ -231,17 +231,17 @@ def behaviours(outcome: Outcome) -> Variables:
         for name, each in zip(("relative", "distance"), others, strict=True):
             moved = np.moveaxis(each, (2, 3), (0, 1))
             variables[f"{name}_{end}"] = ("measure", name, "layer", "head"), moved
-    variables |= _distances(found)
-    variables["behaviour_rows"] = "behaviour", found["behaviour_rows"]["total"][kept]
-    variables |= number("first_share", ("measure",), found, "first")
-    sink = number("sink_rate", GROUP, found, "sink")
+    variables |= _distances(statistics)
+    variables["behaviour_rows"] = "behaviour", statistics["behaviour_rows"]["total"][kept]
+    variables |= number("first_share", ("measure",), statistics, "first")
+    sink = number("sink_rate", GROUP, statistics, "sink")
     variables |= {
         name: each.transpose("measure", ..., missing_dims="ignore") for name, each in sink.items()
     }
     for name, member in (("no_op", "no_op"), ("value_drain", "drain")):
-        if member in found:
-            variables |= number(name, ("layer", "head"), found, member)
-    return variables | _activations(found)
+        if member in statistics:
+            variables |= number(name, ("layer", "head"), statistics, member)
+    return variables | _activations(statistics)
 
 
 def _kept_behaviours(found: dict[str, Any]) -> list[int]:
@@ -254,10 +254,10 @@ def _kept_behaviours(found: dict[str, Any]) -> list[int]:
     ]
 
 
-def _distances(found: dict[str, Any]) -> Variables:
+def _distances(statistics: dict[str, Any]) -> Variables:
     """Mean and standard deviation of the distance of keys, with and without the first token."""
     variables: Variables = {}
-    of_all, slots = found["distance"]["ratio"], found["slots_distance"]
+    of_all, slots = statistics["distance"]["ratio"], statistics["slots_distance"]
     parts = slots["mean"], slots["without"], slots["whole"]
     for end, at in (("", 0), ("_rest", 2)):
         distance, squared = of_all[..., at], of_all[..., at + 1]
@@ -268,8 +268,8 @@ def _distances(found: dict[str, Any]) -> Variables:
             (f"distance_mean{end}", distance, means),
             (f"distance_std{end}", deviation, standard_deviations(means, squares)),
         ):
-            made = dict(zip(("mean", "without", "whole"), of, strict=True))
-            numbers = with_slots(name, GROUP, value, {**made, "units": slots["units"]})
+            sums_by_name = dict(zip(("mean", "without", "whole"), of, strict=True))
+            numbers = with_slots(name, GROUP, value, {**sums_by_name, "units": slots["units"]})
             variables |= {
                 key: each.transpose("measure", ..., missing_dims="ignore")
                 for key, each in numbers.items()
@@ -277,14 +277,14 @@ def _distances(found: dict[str, Any]) -> Variables:
     return variables
 
 
-def _activations(found: dict[str, Any]) -> Variables:
+def _activations(statistics: dict[str, Any]) -> Variables:
     """The largest entries of what values are made from; nothing where that is not known."""
-    if "activation" not in found:
+    if "activation" not in statistics:
         return {}
-    largest = found["largest_activation"]["rows"][0]
+    largest = statistics["largest_activation"]["rows"][0]
     return {
-        **number("activation_max", ("layer",), found, "activation", 0),
-        **number("activation_ratio", ("layer",), found, "activation", 1),
+        **number("activation_max", ("layer",), statistics, "activation", 0),
+        **number("activation_ratio", ("layer",), statistics, "activation", 1),
         "activation_dimension": ("layer", largest[:, 0]),
         "activation_place": ("layer", largest[:, 1]),
     }
@@ -292,27 +292,27 @@ def _activations(found: dict[str, Any]) -> Variables:
 
 def merged_norms(outcome: Outcome) -> Variables:
     """‖Σ_h α f(x)‖; nothing if no norm was observed."""
-    found = outcome.found
-    if "merged" not in found:
+    statistics = outcome.found
+    if "merged" not in statistics:
         return {}
-    dims, slots = ("layer", "query_category", "key_category"), dict(found["slots_merged"])
+    dims, slots = ("layer", "query_category", "key_category"), dict(statistics["slots_merged"])
     slots |= {part: slots[part] / _whole(slots[part]) for part in ("mean", "without")}
     return {
-        **number("merged_total", dims, found, "merged"),
-        **with_slots("merged_share", dims, found["merged_share"]["ratio"], slots),
+        **number("merged_total", dims, statistics, "merged"),
+        **with_slots("merged_share", dims, statistics["merged_share"]["ratio"], slots),
     }
 
 
 def effective(outcome: Outcome) -> Variables:
     """Effective attention beside the weights; nothing if it was not observed."""
-    found = outcome.found
-    if "correlation" not in found:
+    statistics = outcome.found
+    if "correlation" not in statistics:
         return {}
-    correlation, by_head = found["correlation"], ("layer", "head")
+    correlation, by_head = statistics["correlation"], ("layer", "head")
     return {
         "length": correlation["key"],
-        **number("rank", by_head, found, "rank"),
-        **number("effective_correlation_by_head", by_head, found, "correlation_by_head"),
+        **number("rank", by_head, statistics, "rank"),
+        **number("effective_correlation_by_head", by_head, statistics, "correlation_by_head"),
         "effective_correlation": ("length", correlation["mean"]),
         "effective_correlation_std": ("length", correlation["std"]),
         "effective_correlation_count": ("length", correlation["count"]),
@@ -321,9 +321,9 @@ def effective(outcome: Outcome) -> Variables:
 
 def lengths(outcome: Outcome) -> Variables:
     """Return the dispersion of the lengths of transformed vectors, and of their inputs."""
-    found = outcome.found
-    return dispersion("vector_norm", found, ("layer", "head")) | dispersion(
-        "input_norm", found, ("layer",)
+    statistics = outcome.found
+    return dispersion("vector_norm", statistics, ("layer", "head")) | dispersion(
+        "input_norm", statistics, ("layer",)
     )
 
 
@@ -344,10 +344,10 @@ def deciles(outcome: Outcome) -> Variables:
 
 def passages(outcome: Outcome) -> Variables:
     """The passages of the corpus where each head does most what it does, by `STATISTICS`."""
-    kept = outcome.tally.get("passages")
-    if not isinstance(kept, Strongest):
+    member = outcome.tally.get("passages")
+    if not isinstance(member, Strongest):
         return {}
-    rows = kept.compute()["rows"][0]
+    rows = member.compute()["rows"][0]
     score, rank, length, query, query_token = np.moveaxis(rows[..., :BEFORE], -1, 0)
     place, token, weight = np.split(rows[..., BEFORE:], 3, axis=-1)
     group = ("does", "layer", "head")
@@ -423,10 +423,10 @@ class GateObserver(PartObserver):
             rows = torch.stack([gate.mean(-1), (gate < NEARLY_CLOSED).to(gate).mean(-1)], dim=-1)
         self._blocks.keep(record, {"gate": rows})
 
-    def note_layer(self, seen: SeenLayer) -> None:
+    def note_layer(self, layer: SeenLayer) -> None:
         """Average over queries."""
         means = over_queries(self._blocks.rows["gate"], self._members)[:, :, 0]
-        self._means[seen.record.site.layer] = means
+        self._means[layer.record.site.layer] = means
         self._blocks = BlockRows()
 
     def members(self) -> dict[str, Accumulator]:

@@ -152,8 +152,8 @@ def compiled() -> tuple[Callable[..., Any], Callable[..., Any]]:
         _add_diagonals,
     )
     cells = compile_loop(_over_cells, helpers)
-    asked = compile_loop(_over_asked, (_add_counts, _add_firsts, _add_listed, _add_hits))
-    return cells, asked
+    single = compile_loop(_over_asked, (_add_counts, _add_firsts, _add_listed, _add_hits))
+    return cells, single
 
 
 @no_type_check
@@ -255,29 +255,29 @@ def _take_entropies(block, ends, sizes, peaks, entropies):
         size, end, entropies[row] = sizes[row], ends[row], 0
         if size == 0:
             continue
-        inverse, found = np.float32(1 / size), 0.0
+        inverse, entropy = np.float32(1 / size), 0.0
         for begin in range(0, end, CELLS):
             some, part = block[row, begin : min(begin + CELLS, end)], np.float32(0)
             for key in range(len(some)):  # from 0: then numba need not think of places before it
                 part += _times_logarithm(np.float32(abs(some[key]) * inverse))
-            found += part
-        found -= _times_logarithm(np.float32(peaks[row] * inverse))
+            entropy += part
+        entropy -= _times_logarithm(np.float32(peaks[row] * inverse))
         largest, rest = peaks[row] / size, (size - peaks[row]) / size
-        entropies[row] = max(-found - largest * np.log1p(-rest), 0.0)
+        entropies[row] = max(-entropy - largest * np.log1p(-rest), 0.0)
 
 
 @no_type_check
 def _add_by_category(block, ends, members, categories):
     for row in range(len(block)):
         for category in range(len(members)):
-            given = 0.0
+            total = 0.0
             for begin in range(0, ends[row], CELLS):
                 end, part = min(begin + CELLS, ends[row]), np.float32(0)
                 some, belongs = block[row, begin:end], members[category, begin:end]
                 for key in range(len(some)):
                     part += some[key] * belongs[key]
-                given += part
-            categories[row, category] = given
+                total += part
+            categories[row, category] = total
 
 
 @no_type_check
@@ -285,8 +285,8 @@ def _take_neighbours(block, first, keys, offsets, neighbours):
     for row in range(len(block)):
         for number in range(len(offsets)):
             key = first + row + offsets[number]
-            given = np.float32(0) if 0 <= key < keys else np.float32(np.nan)
-            neighbours[row, number] = block[row, key] if 0 <= key < block.shape[1] else given
+            default = np.float32(0) if 0 <= key < keys else np.float32(np.nan)
+            neighbours[row, number] = block[row, key] if 0 <= key < block.shape[1] else default
 
 
 @no_type_check
@@ -298,31 +298,31 @@ def _add_diagonals(block, ends, factors, diagonal, zero):
 
 
 @no_type_check
-def _over_asked(score, rows, asked, found, step, start):
+def _over_asked(score, rows, cells, sums, step, start):
     """Add what is asked of single cells, of every ``step``-th head from ``start`` on."""
     heads = score.shape[1]
     for at in range(start, score.shape[0] * heads, step):
         text, here = at // heads, (at // heads, at % heads)
-        block, factors, first = score[here], rows.factor[here], found.first[here]
-        begin, queries, largest = asked.begin[text], asked.queries[text], rows.largest[here]
+        block, factors, first = score[here], rows.factor[here], sums.first[here]
+        begin, queries, largest = cells.begin[text], cells.queries[text], rows.largest[here]
         for query in range(len(block)):
             if factors[query] != 0:
                 first[query] = factors[query] * block[query, begin]
-        _add_counts(factors, first, queries, found.counts[here])
-        _add_firsts(block, factors, asked.firsts[text], queries, found.firsts[here])
-        if len(asked.keys):
-            keys, groups, row = asked.keys, found.groups[here], text * len(block)
-            given = found.listed[here]
+        _add_counts(factors, first, queries, sums.counts[here])
+        _add_firsts(block, factors, cells.firsts[text], queries, sums.firsts[here])
+        if len(cells.keys):
+            keys, groups, row = cells.keys, sums.groups[here], text * len(block)
+            listed = sums.listed[here]
             same, pieces, copies = (
-                asked.bounds[0, row:],
-                asked.bounds[1, row:],
-                asked.bounds[2, row:],
+                cells.bounds[0, row:],
+                cells.bounds[1, row:],
+                cells.bounds[2, row:],
             )
-            _add_listed(block, factors, (begin, 0), same, keys, groups[0], given[0])
-            _add_listed(block, factors, (begin, 1), same, keys, groups[1], given[1])
-            _add_listed(block, factors, (begin, 0), pieces, keys, groups[2], given[2])
-            far = asked.far - asked.first
-            _add_hits(block, factors, largest, copies, keys, far, found.hits[here])
+            _add_listed(block, factors, (begin, 0), same, keys, groups[0], listed[0])
+            _add_listed(block, factors, (begin, 1), same, keys, groups[1], listed[1])
+            _add_listed(block, factors, (begin, 0), pieces, keys, groups[2], listed[2])
+            far = cells.far - cells.first
+            _add_hits(block, factors, largest, copies, keys, far, sums.hits[here])
 
 
 @no_type_check
@@ -354,11 +354,11 @@ def _add_listed(block, factors, about, bounds, keys, group, of_query):
         if factors[query] != 0:
             for number in range(bounds[query], bounds[query + 1]):
                 key = keys[number] + beside
-                given = factors[query] * block[query, key]
-                of_query[query] += given
-                group[0] += given
+                contribution = factors[query] * block[query, key]
+                of_query[query] += contribution
+                group[0] += contribution
                 if key != begin:
-                    group[1] += given
+                    group[1] += contribution
 
 
 @no_type_check

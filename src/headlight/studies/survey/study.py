@@ -62,10 +62,10 @@ class SurveyStudy(LossStudy[SurveySettings]):
             check_repeatable(plan.corpus)
         if "ranks" not in settings.numbers:
             return
-        known = {kind: Known.of(part, settings) for kind, part in kinds.items()}
-        for kind, each in known.items():
+        known_by_kind = {kind: Known.of(part, settings) for kind, part in kinds.items()}
+        for kind, each in known_by_kind.items():
             self._known[kind]["ranks"] = each
-        depends = {str(kind): each.signature() for kind, each in known.items()}
+        depends = {str(kind): each.signature() for kind, each in known_by_kind.items()}
         options = {**plan.options, **(depends if plan.all_kinds else depends[plan.kind])}
         # Pairs are counted key by key, which needs all queries of a layer at once.
         self.plan = replace(self.plan, options=options, query_block=0)
@@ -101,8 +101,8 @@ class SurveyStudy(LossStudy[SurveySettings]):
     ) -> HeadsObserver:
         """Looks at every layer, by all parts."""
         one, settings, words = plan.passes[0], self.settings, self._words
-        known = self._known[plan.kind]
-        return parts.observe(Subject(plan, one, settings, batch, examples, words, known))
+        corpus_knowledge = self._known[plan.kind]
+        return parts.observe(Subject(plan, one, settings, batch, examples, words, corpus_knowledge))
 
     @cached_property
     def _words(self) -> dict[str, tuple[int, ...]]:
@@ -111,8 +111,8 @@ class SurveyStudy(LossStudy[SurveySettings]):
 
     def dataset(self, plan: StudyPlan[Encoded], tally: Tally) -> xarray.Dataset:
         """Statistics by head, and passages."""
-        known = self._known[plan.kind]
-        return parts.dataset(Outcome(plan, plan.passes[0], self.settings, tally, known))
+        corpus_knowledge = self._known[plan.kind]
+        return parts.dataset(Outcome(plan, plan.passes[0], self.settings, tally, corpus_knowledge))
 
 
 def words_of(model: CapturedModel) -> dict[str, tuple[int, ...]]:
@@ -198,13 +198,13 @@ class TextStatistics:
         result.attrs["kind"] = plan.kind
         rows = statistics_of(result)
         axes = {"statistic": [row.name for row, _ in rows], "measure": [*self._measures, ""]}
-        kept = [head for head in heads if head < result.sizes["head"]]
+        kept_heads = [head for head in heads if head < result.sizes["head"]]
         shape = (len(rows), len(axes["measure"]), result.sizes["layer"], len(heads))
         numbers: NDArray[np.float64] = np.full(shape, np.nan)
         for place, (_, by) in enumerate(rows):
             for name, each in by.items():
                 values = numbers[place, axes["measure"].index(name)]
-                values[:, : len(kept)] = each.value[:, kept]
+                values[:, : len(kept_heads)] = each.value[:, kept_heads]
         counts = [(count_rows(result, row) or (0, 0))[0] for row, _ in rows]
         about = {"long_name": "statistics of the heads in this text", "units": ""}
         return {

@@ -57,14 +57,14 @@ class TokenCounter(PartObserver):
         self._measures = measures
         self._limit = limit
         ids, categories = sides(batch, kind)
-        there = [category >= 0 for category in categories]
+        masks = [category >= 0 for category in categories]
         if kind != "cross":
-            there = [each & (each.cumsum(1) > 1) for each in there]
+            masks = [each & (each.cumsum(1) > 1) for each in masks]
         special = [_is_special(category) for category in categories]
         # On the host, which need not ask a device how many there are.
         device = ids[0].device
         self._types = [
-            _Types(ids[side].cpu(), special[side].cpu(), there[side].cpu(), device)
+            _Types(ids[side].cpu(), special[side].cpu(), masks[side].cpu(), device)
             for side in (1, 0)
         ]
         self._query_there = categories[0] >= 0
@@ -76,13 +76,13 @@ class TokenCounter(PartObserver):
         self._given: dict[str, tuple[Tensor, Tensor]] = {}
         self._found: dict[int, list[Tensor]] = {}
 
-    def note_measure(self, seen: SeenMeasure) -> None:
+    def note_measure(self, measured: SeenMeasure) -> None:
         """Observe what each query gives to which tokens."""
-        self.look(seen.name, seen.score, seen.rows["rows"], seen.record.first)
+        self.look(measured.name, measured.score, measured.rows["rows"], measured.record.first)
 
-    def note_layer(self, seen: SeenLayer) -> None:
+    def note_layer(self, layer: SeenLayer) -> None:
         """Add up what tokens of each type get and give."""
-        self.finish(seen.record.site.layer)
+        self.finish(layer.record.site.layer)
 
     def look(
         self,
@@ -121,26 +121,26 @@ class TokenCounter(PartObserver):
 
     def finish(self, layer: int) -> None:
         """The whole layer was seen."""
-        looked = [self._given.pop(name) for name in self._measures]
-        heads = max(each[0].shape[1] for each in looked)
+        by_measure = [self._given.pop(name) for name in self._measures]
+        heads = max(each[0].shape[1] for each in by_measure)
         self._found[layer] = [
             torch.stack([filled(types.sums(each), heads) for each in of_side], 2)
-            for types, of_side in zip(self._types, zip(*looked, strict=True), strict=True)
+            for types, of_side in zip(self._types, zip(*by_measure, strict=True), strict=True)
         ]
 
     def members(self) -> dict[str, Accumulator]:
         """The statistics of the batch, by name."""
         layers = [self._found[layer] for layer in sorted(self._found)]
-        found: dict[str, Accumulator] = {}
+        members: dict[str, Accumulator] = {}
         for side, types, of_layers in zip(
             SIDES, self._types, zip(*layers, strict=True), strict=True
         ):
             sums = stacked(list(of_layers))
             for name, rows in (("sums", sums), ("counts", types.counts)):
-                made = KeyedSums(rows.shape[1:], self._limit)
-                made.update(types.keys, rows)
-                found[f"token_{side}_{name}"] = made
-        return found
+                type_sums = KeyedSums(rows.shape[1:], self._limit)
+                type_sums.update(types.keys, rows)
+                members[f"token_{side}_{name}"] = type_sums
+        return members
 
 
 class _Types:
@@ -150,21 +150,21 @@ class _Types:
         self,
         ids: Int64[Tensor, "batch position"],
         special: Bool[Tensor, "batch position"],
-        there: Bool[Tensor, "batch position"],
+        mask: Bool[Tensor, "batch position"],
         device: torch.device,
     ) -> None:
         # Special tokens are counted below all others, so that they are among those looked at.
         keys = torch.where(special, -1 - ids, ids)
-        known, place, counts = np.unique(
-            keys[there].numpy(), return_inverse=True, return_counts=True
+        types, place, counts = np.unique(
+            keys[mask].numpy(), return_inverse=True, return_counts=True
         )
-        self.keys, self.counts = known.astype(np.float64), counts.astype(np.float64)
-        self._there = there.flatten().nonzero()[:, 0].to(device)
+        self.keys, self.counts = types.astype(np.float64), counts.astype(np.float64)
+        self._there = mask.flatten().nonzero()[:, 0].to(device)
         self._place = torch.from_numpy(place).to(device)
 
-    def sums(self, given: Float[Tensor, "batch head position"]) -> Float[Tensor, "type head"]:
+    def sums(self, values: Float[Tensor, "batch head position"]) -> Float[Tensor, "type head"]:
         """Sum the values of all tokens of each type."""
-        rows = double(given.transpose(1, 2).flatten(0, 1).index_select(0, self._there))
+        rows = double(values.transpose(1, 2).flatten(0, 1).index_select(0, self._there))
         sums = rows.new_zeros(len(self.keys), rows.shape[1])
         return sums.index_add_(0, self._place.to(rows.device), rows)
 
@@ -173,29 +173,27 @@ def _is_special(category: Int64[Tensor, "batch position"]) -> Bool[Tensor, "batc
     return (category == CATEGORIES.index("cls")) | (category == CATEGORIES.index("sep"))
 
 
-def types_within_memory(asked: int, heads: int, measures: int) -> int:
+def types_within_memory(number: int, heads: int, measures: int) -> int:
     """Return the number of requested types of tokens that fit into memory."""
-    return min(asked, MOST_NUMBERS // max(len(SIDES) * heads * measures, 1))
+    return min(number, MOST_NUMBERS // max(len(SIDES) * heads * measures, 1))
 
 
-def of_token_types(found: Mapping[str, Any], tokenizer: Any) -> dict[str, Any]:
+def of_token_types(sums: Mapping[str, Any], tokenizer: Any) -> dict[str, Any]:
     """Variables of a result; nothing if tokens were not looked at.
 
     The tokens of a head are those that contribute most to the divergence of what tokens get from
     how often they stand in the corpus, Σ p ln(p / q): they get much, and more than others.
     """
-    if "token_key_sums" not in found:
+    if "token_key_sums" not in sums:
         return {}
-    parts = [
-        _of_side(*(found[f"token_{side}_{of}"] for of in ("sums", "counts"))) for side in SIDES
-    ]
+    parts = [_of_side(*(sums[f"token_{side}_{of}"] for of in ("sums", "counts"))) for side in SIDES]
     ids, *numbers = (np.stack(each) for each in zip(*parts, strict=True))
-    known = np.unique(ids[np.isfinite(ids)]).astype(int)
-    names = dict(zip(known.tolist(), tokenizer.convert_ids_to_tokens(known.tolist()), strict=True))
+    types = np.unique(ids[np.isfinite(ids)]).astype(int)
+    names = dict(zip(types.tolist(), tokenizer.convert_ids_to_tokens(types.tolist()), strict=True))
     texts = np.array([names.get(each, "") for each in np.nan_to_num(ids, nan=-1).ravel().tolist()])
-    shown = (*GROUP, "top")
-    dims = (shown, shown, shown, GROUP, "side")
-    variables = {"top_token": (shown, texts.reshape(ids.shape).astype(object))}
+    top = (*GROUP, "top")
+    dims = (top, top, top, GROUP, "side")
+    variables = {"top_token": (top, texts.reshape(ids.shape).astype(object))}
     return variables | {
         name: (of, values)
         for name, of, values in zip(list(VARIABLES)[1:], dims, numbers, strict=True)
@@ -204,14 +202,14 @@ def of_token_types(found: Mapping[str, Any], tokenizer: Any) -> dict[str, Any]:
 
 def _of_side(sums: Mapping[str, Array], counts: Mapping[str, Array]) -> tuple[Array, ...]:
     """Ids of the tokens of each head, their shares, lifts and counts; divergence; coverage."""
-    keys, given, whole = (
+    keys, received, whole = (
         sums["key"],
         np.moveaxis(sums["sum"], 3, 1),
         np.moveaxis(sums["whole"], 2, 0),
     )
     often, total = counts["sum"], float(counts["whole"])
     with np.errstate(invalid="ignore", divide="ignore"):
-        share = np.where(whole > 0, given / whole, np.nan)
+        share = np.where(whole > 0, received / whole, np.nan)
         frequency = (often / total)[:, None, None, None]
         lift = share / frequency
         part = np.where(share > 0, share * np.log(lift), 0)
@@ -228,9 +226,9 @@ def _of_side(sums: Mapping[str, Array], counts: Mapping[str, Array]) -> tuple[Ar
             often[:, None, None, None],
         )
     ]
-    seen = np.take_along_axis(part, best, 0) > 0
+    real = np.take_along_axis(part, best, 0) > 0
     missing = ((0, SHOWN - len(best)), (0, 0), (0, 0), (0, 0))
     chosen = [
-        np.pad(np.where(seen, each, np.nan), missing, constant_values=np.nan) for each in chosen
+        np.pad(np.where(real, each, np.nan), missing, constant_values=np.nan) for each in chosen
     ]
     return (*(np.moveaxis(each, 0, -1) for each in chosen), divergence, np.array(1 - rare))

@@ -344,9 +344,9 @@ def categories(result: xr.Dataset, dim: str = "key_category") -> dict[str, str]:
 
 def mean_of(values: xr.DataArray | NDArray[Any]) -> float:
     """The mean of the finite numbers; NaN if there are none."""
-    seen = np.asarray(values, dtype=np.float64)
-    seen = seen[np.isfinite(seen)]
-    return float(seen.mean()) if seen.size else float("nan")
+    finite = np.asarray(values, dtype=np.float64)
+    finite = finite[np.isfinite(finite)]
+    return float(finite.mean()) if finite.size else float("nan")
 
 
 def rounded(summary: Mapping[str, float | int | str]) -> Summary:
@@ -373,9 +373,9 @@ def sentence_links(here: xr.Dataset, title: str, note: str) -> LinkDrawing | Non
     words = [str(word) for word in here["sentence_word"].values if word]
     if not words:
         return None
-    found, right = (here[f"sentence_{name}"].values for name in ("found", "right"))
-    asked = np.flatnonzero(found >= 0)
+    predicted, right = (here[f"sentence_{name}"].values for name in ("found", "right"))
+    in_question = np.flatnonzero(predicted >= 0)
     weights = np.zeros((len(words), len(words)))
-    weights[asked, found[asked].astype(int)] = 1
-    links = [(int(word), int(found[word])) for word in asked if right[word]]
+    weights[in_question, predicted[in_question].astype(int)] = 1
+    links = [(int(word), int(predicted[word])) for word in in_question if right[word]]
     return LinkDrawing(title, words, words, weights, [note], links=links, darkest=1.0)

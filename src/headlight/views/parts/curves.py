@@ -85,18 +85,18 @@ class Curve:
         return self.over == "layer" and not as_lines
 
 
-def curves(result: xr.Dataset, *shown: Curve, columns: int | None = None) -> Callable[[], Figure]:
+def curves(result: xr.Dataset, *specs: Curve, columns: int | None = None) -> Callable[[], Figure]:
     """Return a function that draws panels of curves; those without an observation are left out.
 
     Args:
         result: Whose variables they show; a part of it may be chosen with ``sel``.
-        shown: In the order of the panels and of their lines.
+        specs: In the order of the panels and of their lines.
         columns: Panels in a row; as many as fit when None.
     """
 
     def draw() -> Figure:
-        by_layer = all(one.by_layer for one in shown)
-        drawn = [each for one in shown for each in _drawn(result, one, by_layer=by_layer)]
+        by_layer = all(one.by_layer for one in specs)
+        drawn = [each for one in specs for each in _drawn(result, one, by_layer=by_layer)]
         drawn = [each for each in drawn if each.seen] or drawn
         panels: dict[str, list[_Drawn]] = {}
         for each in drawn:
@@ -129,33 +129,33 @@ class _Drawn:
         return bool(self.values.notnull().any())
 
 
-def _drawn(result: xr.Dataset, shown: Curve, *, by_layer: bool) -> list[_Drawn]:
-    by, result = each_by(shown.by), _part(result, shown.of)
-    across = variable_of(result, shown.over)
+def _drawn(result: xr.Dataset, spec: Curve, *, by_layer: bool) -> list[_Drawn]:
+    by, result = each_by(spec.by), _part(result, spec.of)
+    across = variable_of(result, spec.over)
     along = [str(dim) for dim in across.dims if dim not in {each.dim for each in by}]
-    kept = ["layer", "head"] if by_layer else along
-    label = shown.label or (template_of("", by[-1:], result, shown.variable) if by else "")
-    if shown.interval:
-        result = with_ends(result, shown.variable, {*kept, *(each.dim for each in by)})
-    ends = [f"{shown.variable}_low", f"{shown.variable}_high"] if shown.interval else []
-    ends = ends or ([shown.error] if shown.error else [])
-    beside = [list(cells(result, name, by, kept)) for name in ends]
-    places = cells(result, shown.over, by, along)
-    steps = ordered_colours(result.sizes[by[-1].dim]) if shown.ordered else []
+    along_kept = ["layer", "head"] if by_layer else along
+    label = spec.label or (template_of("", by[-1:], result, spec.variable) if by else "")
+    if spec.interval:
+        result = with_ends(result, spec.variable, {*along_kept, *(each.dim for each in by)})
+    ends = [f"{spec.variable}_low", f"{spec.variable}_high"] if spec.interval else []
+    ends = ends or ([spec.error] if spec.error else [])
+    beside = [list(cells(result, name, by, along_kept)) for name in ends]
+    places = cells(result, spec.over, by, along)
+    steps = ordered_colours(result.sizes[by[-1].dim]) if spec.ordered else []
     return [
         _Drawn(
-            shown,
-            shown.over if across.name in across.dims else named(across),
-            cell.said(shown.panel),
+            spec,
+            spec.over if across.name in across.dims else named(across),
+            cell.said(spec.panel),
             cell.said(label),
-            _colour(shown, cell) or (steps[cell.at[by[-1].dim]] if steps else ""),
-            _dashed(shown, cell),
+            _colour(spec, cell) or (steps[cell.at[by[-1].dim]] if steps else ""),
+            _dashed(spec, cell),
             x.values.transpose(*along).values.ravel(),
             cell.values if by_layer else cell.values.transpose(*along),
             _ends(cell.values, [each[n].values for each in beside]),
         )
         for n, (cell, x) in enumerate(
-            zip(cells(result, shown.variable, by, kept), places, strict=True)
+            zip(cells(result, spec.variable, by, along_kept), places, strict=True)
         )
     ]
 
@@ -169,31 +169,31 @@ def _part(result: xr.Dataset, of: Mapping[str, Hashable]) -> xr.Dataset:
 
 
 def _ends(
-    values: xr.DataArray, given: Sequence[xr.DataArray]
+    values: xr.DataArray, ends: Sequence[xr.DataArray]
 ) -> tuple[NDArray[Any], NDArray[Any]] | None:
     """The edges of the band: as given, or one error to either side."""
-    if not given:
+    if not ends:
         return None
-    if len(given) == 2:
-        return given[0].values, given[1].values
-    error = np.nan_to_num(given[0].values)
+    if len(ends) == 2:
+        return ends[0].values, ends[1].values
+    error = np.nan_to_num(ends[0].values)
     return values.values - error, values.values + error
 
 
-def _colour(shown: Curve, cell: Cell) -> str:
+def _colour(spec: Curve, cell: Cell) -> str:
     """As given; else that of the series of the report that it is; by its place if it is none."""
-    if isinstance(shown.colour, str):
-        known = shown.colour
+    if isinstance(spec.colour, str):
+        colour_name = spec.colour
     else:
-        known = next((shown.colour[each] for each in cell.labels if each in shown.colour), "")
+        colour_name = next((spec.colour[each] for each in cell.labels if each in spec.colour), "")
     of_label = (str(each) for each in reversed(cell.labels) if each in series_styles())
-    return known or next(of_label, "")
+    return colour_name or next(of_label, "")
 
 
-def _dashed(shown: Curve, cell: Cell) -> bool:
-    if isinstance(shown.dashed, bool):
-        return shown.dashed
-    return any(each in shown.dashed for each in cell.labels)
+def _dashed(spec: Curve, cell: Cell) -> bool:
+    if isinstance(spec.dashed, bool):
+        return spec.dashed
+    return any(each in spec.dashed for each in cell.labels)
 
 
 def _layer_panel(result: xr.Dataset, title: str, drawn: Sequence[_Drawn]) -> LayerPanel:
@@ -210,21 +210,21 @@ def _layer_panel(result: xr.Dataset, title: str, drawn: Sequence[_Drawn]) -> Lay
     ]
     heads = [each.values["head"].values for each in drawn if "head" in each.values.dims]
     whole = all(np.array_equal(each, range(len(each))) for each in heads)
-    asked = drawn[0].asked
+    curve = drawn[0].asked
     return LayerPanel(
         title,
         series,
-        asked.y_label,
-        asked.percent,
-        asked.limits,
-        asked.references,
+        curve.y_label,
+        curve.percent,
+        curve.limits,
+        curve.references,
         first_layer=every[0],
         named=bool(heads) and whole,
     )
 
 
 def _line_panel(title: str, drawn: Sequence[_Drawn]) -> LinePanel:
-    asked = drawn[0].asked
+    curve = drawn[0].asked
     return LinePanel(
         title,
         [
@@ -242,11 +242,11 @@ def _line_panel(title: str, drawn: Sequence[_Drawn]) -> LinePanel:
             for each in drawn
             for low, high in [each.ends or (None, None)]
         ],
-        drawn[0].over if asked.x_label is None else asked.x_label,
-        asked.y_label,
-        percent=asked.percent,
-        x_log=asked.logarithmic,
-        whole=asked.over == "layer",
-        limits=asked.limits,
-        references=asked.references,
+        drawn[0].over if curve.x_label is None else curve.x_label,
+        curve.y_label,
+        percent=curve.percent,
+        x_log=curve.logarithmic,
+        whole=curve.over == "layer",
+        limits=curve.limits,
+        references=curve.references,
     )

@@ -217,7 +217,7 @@ def columns(
     caption: str,
     result: xr.Dataset,
     rows: ByWhich,
-    *shown: Columns,
+    *specs: Columns,
 ) -> Table:
     """A table with a row for each label of a dimension, or for each combination of several.
 
@@ -230,7 +230,7 @@ def columns(
         result: Whose variables it shows; a part of it may be chosen with ``sel``.
         rows: The dimensions that the rows tell apart; those with an empty heading have no column
             of labels.
-        shown: The columns after those of the labels.
+        specs: The columns after those of the labels.
 
     Raises:
         UsageError: the result has no such variable, it has a dimension that nothing chooses, or two
@@ -244,9 +244,9 @@ def columns(
         index=range(len(product)),
     )
     formats = {each.called: each.format for each in across if each.format}
-    several = sum(_count(result, each.by) for each in shown if each.interval is True) > 1
+    several = sum(_count(result, each.by) for each in specs if each.interval is True) > 1
     labels, values = [], []
-    for each in shown:
+    for each in specs:
         for label, column in _values(result, across, each, several):
             labels.append(label)
             values.append(column.astype(np.int64) if each.whole else column)
@@ -264,19 +264,19 @@ def _count(result: xr.Dataset, by: ByWhich) -> int:
 
 
 def _values(
-    result: xr.Dataset, rows: tuple[By, ...], shown: Columns, several: bool
+    result: xr.Dataset, rows: tuple[By, ...], spec: Columns, several: bool
 ) -> Sequence[tuple[str, np.ndarray]]:
     """The name and the values of each column; of several intervals the ends have its name."""
-    by, dims = each_by(shown.by), [each.dim for each in rows]
+    by, dims = each_by(spec.by), [each.dim for each in rows]
     sizes = {dim: result.sizes[dim] for dim in dims}
-    template = template_of(shown.label, by, result, shown.variable)
-    names = [shown.variable]
+    template = template_of(spec.label, by, result, spec.variable)
+    names = [spec.variable]
     labels = [template]
-    if shown.interval:
-        result = with_ends(result, shown.variable, {*dims, *(each.dim for each in by)})
-        names += [f"{shown.variable}_{end}" for end in ENDS]
+    if spec.interval:
+        result = with_ends(result, spec.variable, {*dims, *(each.dim for each in by)})
+        names += [f"{spec.variable}_{end}" for end in ENDS]
         ends = [f"{template}, {end}" for end in ENDS] if several else ENDS
-        labels += shown.interval if isinstance(shown.interval, tuple) else ends
+        labels += spec.interval if isinstance(spec.interval, tuple) else ends
     parts = [list(cells(result, name, by, dims)) for name in names]
     return [
         (cell.said(label), _along(cell.values, sizes))
@@ -330,30 +330,30 @@ class Map:
     annotated: bool = True
 
 
-def maps(result: xr.Dataset, *shown: Map, columns: int | None = None) -> Callable[[], Figure]:
+def maps(result: xr.Dataset, *specs: Map, columns: int | None = None) -> Callable[[], Figure]:
     """Return a function that draws the maps beside each other; those without a value are left out.
 
     Args:
         result: Whose variables they show; a part of it may be chosen with ``sel``.
-        shown: From the left.
+        specs: From the left.
         columns: Maps in a row; as many as fit when None.
     """
 
     def draw() -> Figure:
-        drawn = [one for each in shown for one in _drawn(result, each)]
-        seen = [one for one, there in drawn if there]
-        annotate = None if all(each.annotated for each in shown) else False
-        return head_map(seen or [one for one, _ in drawn], columns=columns, annotate=annotate)
+        drawn = [one for each in specs for one in _drawn(result, each)]
+        filled = [one for one, valid in drawn if valid]
+        annotate = None if all(each.annotated for each in specs) else False
+        return head_map(filled or [one for one, _ in drawn], columns=columns, annotate=annotate)
 
     return draw
 
 
-def _drawn(result: xr.Dataset, shown: Map) -> list[tuple[HeadMap, bool]]:
+def _drawn(result: xr.Dataset, spec: Map) -> list[tuple[HeadMap, bool]]:
     """The maps of one variable, and whether they have values."""
-    by, (rows,), (columns,) = map(each_by, (shown.by, shown.rows, shown.columns))
+    by, (rows,), (columns,) = map(each_by, (spec.by, spec.rows, spec.columns))
     down, across = ([str(each) for each in side.labels(result)] for side in (rows, columns))
-    template = template_of(shown.title, by, result, shown.variable)
-    unit = str(result[shown.variable].attrs.get("units", "")) if shown.unit is None else shown.unit
+    template = template_of(spec.title, by, result, spec.variable)
+    unit = str(result[spec.variable].attrs.get("units", "")) if spec.unit is None else spec.unit
     return [
         (
             HeadMap(
@@ -363,17 +363,17 @@ def _drawn(result: xr.Dataset, shown: Map) -> list[tuple[HeadMap, bool]]:
                 across,
                 rows.called,
                 columns.called,
-                scale=shown.scale or _scale(cell),
-                limits=shown.limits,
-                format=shown.format,
+                scale=spec.scale or _scale(cell),
+                limits=spec.limits,
+                format=spec.format,
                 unit="" if unit in UNITLESS else unit,
-                named=shown.named and (rows.dim, columns.dim) == ("layer", "head"),
-                low_is_good=shown.low_is_good,
-                framed=shown.framed,
+                named=spec.named and (rows.dim, columns.dim) == ("layer", "head"),
+                low_is_good=spec.low_is_good,
+                framed=spec.framed,
             ),
             bool(cell.values.notnull().any()),
         )
-        for cell in cells(result, shown.variable, by, (rows.dim, columns.dim))
+        for cell in cells(result, spec.variable, by, (rows.dim, columns.dim))
     ]
 
 

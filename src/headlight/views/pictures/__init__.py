@@ -162,16 +162,16 @@ def points_by_layer(
     looks = components_of([(one.label, one.colour) for panel in panels for one in panel.series])
     named: list[tuple[Axes, list[Any]]] = []
     for axes, panel in zip(all_axes, panels, strict=True):
-        seen = [one for one in panel.series if np.isfinite(one.heads).any()]
+        with_heads = [one for one in panel.series if np.isfinite(one.heads).any()]
         drawn = [
             _draw(
                 axes,
                 one,
                 panel,
-                _lane(lane, len(seen)),
+                _lane(lane, len(with_heads)),
                 (labels.index(one.label), looks.get(one.label, 0)),
             )
-            for lane, one in enumerate(seen)
+            for lane, one in enumerate(with_heads)
         ]
         refer_to(axes, panel.references)
         _layers(axes, panel)
@@ -216,10 +216,10 @@ def _draw(
             names = map(head_name, layers[layer].tolist(), head.tolist())
             dots.set_gid(heads_id(axes, names, place))
     means = average(values, axis=1)
-    seen = np.isfinite(means)
+    finite = np.isfinite(means)
     (line,) = axes.plot(
-        layers[seen],
-        means[seen],
+        layers[finite],
+        means[finite],
         color=colour,
         marker=marker_of(one.colour, look),
         markersize=4.6,
@@ -235,14 +235,14 @@ def _draw(
 def _name_heads(axes: Axes, panel: LayerPanel) -> None:
     """The names of the heads that stand out, where there is room."""
     low, high = map(float, axes.get_ylim())
-    seen = [one.heads for one in panel.series if np.isfinite(one.heads).any()]
+    with_heads = [one.heads for one in panel.series if np.isfinite(one.heads).any()]
     named = []
-    for place, values in enumerate(seen):
+    for place, values in enumerate(with_heads):
         filled = np.where(np.isfinite(values).any(axis=1, keepdims=True), values, 0)
         apart = np.abs(values - np.nanmedian(filled, axis=1, keepdims=True)) / (high - low)
         for row, head in np.argwhere(apart > STANDS_OUT).tolist():
             layer = row + panel.first_layer
-            across = layer + _lane(place, len(seen))
+            across = layer + _lane(place, len(with_heads))
             name, far = head_name(layer, head), float(apart[row, head])
             named.append((across, float(values[row, head]), name, far))
     name_points(axes, named)

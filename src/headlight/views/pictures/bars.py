@@ -285,11 +285,11 @@ class Box:
     @classmethod
     def of(cls, label: str, values: NDArray[Any], colour: str = "") -> "Box":
         """The box of values; its whiskers end at the 5th and the 95th percentile."""
-        seen = np.asarray(values, dtype=np.float64)
-        seen = seen[np.isfinite(seen)]
-        if not seen.size:
+        finite = np.asarray(values, dtype=np.float64)
+        finite = finite[np.isfinite(finite)]
+        if not finite.size:
             return cls(label, nan, nan, nan, nan, nan, colour)
-        low, first, median, third, high = map(float, np.percentile(seen, [5, 25, 50, 75, 95]))
+        low, first, median, third, high = map(float, np.percentile(finite, [5, 25, 50, 75, 95]))
         return cls(label, low, first, median, third, high, colour)
 
     @property
@@ -334,7 +334,7 @@ def boxes(
     size = panel_size(len(panels), (width, 2.85)) if width < 5 else (width, 2.85)
     figure, all_axes = panels_on(len(panels), size, columns)
     handles = [
-        Patch(color=shown, alpha=SHADE, label=name) for name, shown in (colours or {}).items()
+        Patch(color=colour, alpha=SHADE, label=name) for name, colour in (colours or {}).items()
     ]
     legend_above(figure, handles, title)
     for axes, panel in zip(all_axes, panels, strict=True):

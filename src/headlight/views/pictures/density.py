@@ -96,11 +96,11 @@ class DensityPanel:
         """
         x, y = (np.asarray(values, dtype=np.float64).ravel() for values in (x, y))
         logs = [bool(settings.get(f"{axis}_log")) for axis in "xy"]
-        kept = np.isfinite(x) & np.isfinite(y)
-        kept &= ~(logs[0] & (x <= 0)) & ~(logs[1] & (y <= 0))
-        x_edges = _edges(x[kept], bins, log=logs[0])
-        y_edges = _edges(y[kept], bins, log=logs[1])
-        counts, _, _ = np.histogram2d(x[kept], y[kept], bins=[x_edges, y_edges])
+        finite = np.isfinite(x) & np.isfinite(y)
+        finite &= ~(logs[0] & (x <= 0)) & ~(logs[1] & (y <= 0))
+        x_edges = _edges(x[finite], bins, log=logs[0])
+        y_edges = _edges(y[finite], bins, log=logs[1])
+        counts, _, _ = np.histogram2d(x[finite], y[finite], bins=[x_edges, y_edges])
         return cls(title, counts, x_edges, y_edges, **settings)
 
 
@@ -269,11 +269,11 @@ def embedding(panels: Sequence[Embedding], *, title: str = "") -> Figure:
 
 def _square(points: NDArray[np.float64]) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
     """The lower left and the upper right corner of a square around all points."""
-    seen = points[np.isfinite(points).all(axis=1)]
-    if not len(seen):
+    finite = points[np.isfinite(points).all(axis=1)]
+    if not len(finite):
         return np.zeros(2), np.ones(2)
-    middle = (seen.min(axis=0) + seen.max(axis=0)) / 2
-    half = 0.56 * (float((seen.max(axis=0) - seen.min(axis=0)).max()) or 1.0)
+    middle = (finite.min(axis=0) + finite.max(axis=0)) / 2
+    half = 0.56 * (float((finite.max(axis=0) - finite.min(axis=0)).max()) or 1.0)
     return middle - half, middle + half
 
 
@@ -313,17 +313,17 @@ def _draw_labels(
     """Words beside points, with a thin line where they had to move away."""
     low, high = square
     scale = _SQUARE / (high - low)
-    known = [
+    labelled = [
         index
         for index, label in sorted(panel.labels.items())
         if label and np.isfinite(points[index]).all()
     ]
-    words = [shortened(panel.labels[i], 28) for i in known]
+    words = [shortened(panel.labels[i], 28) for i in labelled]
     if not words:
         return
     sizes = np.array([[text_width(word, SMALL), 0.125] for word in words])
     inches = (points[np.isfinite(points).all(axis=1)] - low) * scale
-    anchors = (points[known] - low) * scale
+    anchors = (points[labelled] - low) * scale
     centres = place_labels(anchors, sizes, inches, (_SQUARE, _SQUARE))
     for word, anchor, centre, size in zip(words, anchors, centres, sizes, strict=True):
         edge = np.clip(anchor, centre - size / 2 - 0.02, centre + size / 2 + 0.02)
@@ -379,8 +379,8 @@ def table_picture(
     header = [FrameCell(name) for name in names]
     for row, line in enumerate([header, *cells]):
         y = top + _ROW * (row + 0.5)
-        for cell, left, width, flush in zip(line, lefts, widths, right, strict=True):
-            _draw_sheet(axes, cell, (left, y, width), flush_right=flush, head=row == 0)
+        for cell, start, width, flush in zip(line, lefts, widths, right, strict=True):
+            _draw_sheet(axes, cell, (start, y, width), flush_right=flush, head=row == 0)
     _rules(axes, (_MARGIN, _MARGIN + sum(widths)), [top, top + _ROW, bottom])
     return figure
 
@@ -400,11 +400,11 @@ def _draw_sheet(
 ) -> None:
     from matplotlib.patches import Rectangle
 
-    left, y, width = box
+    start, y, width = box
     if cell.strong:
-        axes.add_patch(Rectangle((left, y - _ROW / 2), width, _ROW, color=FAINT, linewidth=0))
+        axes.add_patch(Rectangle((start, y - _ROW / 2), width, _ROW, color=FAINT, linewidth=0))
     axes.text(
-        left + width - _PAD if flush_right else left + _PAD,
+        start + width - _PAD if flush_right else start + _PAD,
         y + 0.043,  # the base line is that far below the middle of a row
         shortened(cell.text, _LONGEST),
         ha="right" if flush_right else "left",

@@ -222,8 +222,8 @@ def _draw_slopes(axes: Axes, panel: SlopePanel, place: int) -> None:
         zorder=2,
     )
     dots.set_gid(heads_id(axes, [panel.heads[n] for n in head.tolist()]))
-    seen = np.isfinite(panel.values)
-    means = np.where(seen, panel.values, 0).sum(1) / np.maximum(seen.sum(1), 1)
+    finite = np.isfinite(panel.values)
+    means = np.where(finite, panel.values, 0).sum(1) / np.maximum(finite.sum(1), 1)
     axes.plot(at, means, color=colour, linewidth=2.4, label="mean", clip_on=False, zorder=3)
 
 

@@ -184,8 +184,8 @@ def _height(drawing: LinkDrawing, longest: int) -> float:
 def _draw(
     axes: Axes, drawing: LinkDrawing, longest: int, corner: tuple[float, float, float]
 ) -> None:
-    left, top, width = corner
-    middle = left + width / 2
+    start, top, width = corner
+    middle = start + width / 2
     name = shortened(drawing.title, _TITLE)
     axes.text(middle, top + 0.1, name, ha="center", va="center", weight="bold", size=PLAIN + 0.5)
     for line, note in enumerate(drawing.notes):

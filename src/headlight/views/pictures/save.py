@@ -85,15 +85,15 @@ def svg_text(figure: Figure, crop: Any = None) -> str:
 
 def _columns(figure: Figure, crop: Any) -> list[float]:
     """Return the left edge of each column of panels, in percent of the width of the file."""
-    if known := panel_starts(figure):
-        return [0.0] + [100 * (start - crop.x0) / crop.width for start in known[1:]]
+    if starts := panel_starts(figure):
+        return [0.0] + [100 * (start - crop.x0) / crop.width for start in starts[1:]]
     lefts: dict[int, float] = {}  # of all that belongs to a column, in inches
     for axes in figure.axes:
         spec, box = axes.get_subplotspec(), axes.get_tightbbox()
         if spec is not None and box is not None:
             column = spec.colspan.start
-            left = float(box.x0) / figure.dpi - _MARGIN
-            lefts[column] = min(left, lefts.get(column, left))
+            edge = float(box.x0) / figure.dpi - _MARGIN
+            lefts[column] = min(edge, lefts.get(column, edge))
     return [0.0] + [100 * (lefts[at] - crop.x0) / crop.width for at in sorted(lefts)[1:]]
 
 

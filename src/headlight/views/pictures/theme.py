@@ -156,8 +156,8 @@ def components_of(series: Sequence[tuple[str, str]]) -> dict[str, int]:
         series: label and name of the palette, or empty, of each.
     """
     styles = series_styles()
-    taken = {styles[name].light for _, name in series if name in styles}
-    free = [index for index, colour in enumerate(CYCLE) if colour not in taken] or [0]
+    used_colours = {styles[name].light for _, name in series if name in styles}
+    free = [index for index, colour in enumerate(CYCLE) if colour not in used_colours] or [0]
     labels = dict.fromkeys(label for label, name in series if name not in styles)
     return {label: free[at % len(free)] for at, label in enumerate(labels)}
 

@@ -47,7 +47,7 @@ def sentence(explanation: xr.Dataset) -> str:
     labels, about = labels_of(explanation, "token_text"), explanation.attrs
     query, key = labels[int(about["of_query"])], labels[int(about["of_key"])]
     head = head_name(int(about["of_layer"]), int(about["of_head"]))
-    said = (
+    text = (
         f"{head} attends from “{query}” to “{key}” with {float(explanation['weight']):.1%} of its "
         f"weight; the score is {_number(float(explanation['score']))}."
     )
@@ -56,11 +56,11 @@ def sentence(explanation: xr.Dataset) -> str:
         heads = frame[frame["kind"] == "head"]
         if len(heads):
             row = heads.iloc[0]
-            said += (
+            text += (
                 f" Of heads, {row['part']} adds most for the {side} “{token}”: "
                 f"{_number(row['score'])}, mostly from “{row['takes from']}”."
             )
-    return said
+    return text
 
 
 def findings(explanation: xr.Dataset) -> list[str]:
@@ -76,11 +76,11 @@ def summary(explanation: xr.Dataset) -> Summary:
 def sections(explanation: xr.Dataset) -> list[Section]:
     """Return what was written for the key and for the query, the largest parts first."""
     labels, about = labels_of(explanation, "token_text"), explanation.attrs
-    shown = []
+    parts = []
     for side, other in (("key", "query"), ("query", "key")):
         frame, token = frame_of(explanation, side), labels[int(about[f"of_{side}"])]
         title = f"What was written for the {side} “{token}”"
-        shown.append(
+        parts.append(
             Section(
                 side,
                 title,
@@ -92,7 +92,7 @@ def sections(explanation: xr.Dataset) -> list[Section]:
                 [Table(side, title, frame, {"score": "+.2f"}, sums=("score",))],
             )
         )
-    return shown
+    return parts
 
 
 def _bars(side: str, frame: pd.DataFrame) -> Drawing:

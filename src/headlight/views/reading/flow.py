@@ -16,19 +16,19 @@ NAMED = 3
 """Tokens that a sentence names."""
 
 
-def sections(found: xr.Dataset) -> list[Section]:
+def sections(result: xr.Dataset) -> list[Section]:
     """One token layer by layer, and all tokens after the last layer; methods are shown in turn."""
-    names, labels = _methods(found), labels_of(found, "query_token")
-    place, layers = followed(found), [str(layer) for layer in found["layer"].values]
+    names, labels = _methods(result), labels_of(result, "query_token")
+    place, layers = followed(result), [str(layer) for layer in result["layer"].values]
     token, last = labels[place], layers[-1]
 
     def along(name: str) -> Callable[[], Figure]:
-        shares = found["share"].sel(map=name).isel(query=place).values
+        shares = result["share"].sel(map=name).isel(query=place).values
         framed = [(row, place) for row in range(len(layers))]
         return lambda: _drawn(f"{METHODS[name].label}: {token}", shares, layers, labels, framed)
 
     def whole(name: str) -> Callable[[], Figure]:
-        shares = found["share"].sel(map=name).isel(layer=-1).values
+        shares = result["share"].sel(map=name).isel(layer=-1).values
         title = f"{METHODS[name].label}, after layer {last}"
         return lambda: _drawn(title, shares, labels, labels, (), row_label="token")
 
@@ -39,8 +39,8 @@ def sections(found: xr.Dataset) -> list[Section]:
             "Each row says which share of the token each input token has after that layer; its own "
             "is framed. Methods differ: compare them before you trust one.",
             drawings=[
-                Drawing(f"layers-{name}", "", said, along(name), METHODS[name].label)
-                for name, said in zip(names, _by_method(found), strict=True)
+                Drawing(f"layers-{name}", "", description, along(name), METHODS[name].label)
+                for name, description in zip(names, _by_method(result), strict=True)
             ],
         ),
         Section(
@@ -69,7 +69,7 @@ def _drawn(
     framed: list[tuple[int, int]] | tuple[()],
     row_label: str = "layer",
 ) -> Figure:
-    shown = HeadMap(
+    head_map_shown = HeadMap(
         title,
         shares,
         rows=rows,
@@ -81,43 +81,43 @@ def _drawn(
         format=".0%",
         framed=framed,
     )
-    return head_map([shown], annotate=False)
+    return head_map([head_map_shown], annotate=False)
 
 
-def _methods(found: xr.Dataset) -> list[str]:
-    return [str(name) for name in found["map"].values]
+def _methods(result: xr.Dataset) -> list[str]:
+    return [str(name) for name in result["map"].values]
 
 
-def followed(found: xr.Dataset) -> int:
+def followed(result: xr.Dataset) -> int:
     """The token that a prediction is made from: a decoder's last, the first one of others."""
-    return found.sizes["query"] - 1 if found.attrs["kind"] == "decoder" else 0
+    return result.sizes["query"] - 1 if result.attrs["kind"] == "decoder" else 0
 
 
-def findings(found: xr.Dataset) -> list[str]:
+def findings(result: xr.Dataset) -> list[str]:
     """Return the text, and by each method the largest input tokens of one token."""
-    text = shortened(text_title(found.attrs), 60)
-    return [f"{model_name(found.attrs)} reads “{text}”.", *_by_method(found)]
+    text = shortened(text_title(result.attrs), 60)
+    return [f"{model_name(result.attrs)} reads “{text}”.", *_by_method(result)]
 
 
-def _by_method(found: xr.Dataset) -> list[str]:
-    labels, place = labels_of(found, "query_token"), followed(found)
-    last = int(found["layer"].values[-1])
-    said = []
-    for name in _methods(found):
-        shares = found["share"].sel(map=name).isel(layer=-1, query=place).values
+def _by_method(result: xr.Dataset) -> list[str]:
+    labels, place = labels_of(result, "query_token"), followed(result)
+    last = int(result["layer"].values[-1])
+    sentences = []
+    for name in _methods(result):
+        shares = result["share"].sel(map=name).isel(layer=-1, query=place).values
         most = np.argsort(-shares, kind="stable")[:NAMED]
         parts = [f"{percent_text(float(shares[key]))} of “{labels[key]}”" for key in most]
-        said.append(
+        sentences.append(
             f"By {METHODS[name].label}, “{labels[place]}” after layer {last} has "
             f"{', '.join(parts)}."
         )
-    return said
+    return sentences
 
 
-def summary(found: xr.Dataset) -> Summary:
+def summary(result: xr.Dataset) -> Summary:
     """Return the text, and the share of a token in itself."""
-    place = followed(found)
-    own = found["share"].isel(layer=-1, query=place, key=place)
-    return {"text": shortened(text_title(found.attrs), 60)} | {
-        f"own_{name}": float(own.sel(map=name)) for name in _methods(found)
+    place = followed(result)
+    own = result["share"].isel(layer=-1, query=place, key=place)
+    return {"text": shortened(text_title(result.attrs), 60)} | {
+        f"own_{name}": float(own.sel(map=name)) for name in _methods(result)
     }

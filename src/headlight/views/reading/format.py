@@ -162,8 +162,8 @@ def pack(
         view = View({}, blobs)
         if view.size <= budget:
             break
-    told = {kind: part.header(number, whole) for kind, part in kinds.items()}
-    return View(header_of(reading, told, second), blobs)
+    headers = {kind: part.header(number, whole) for kind, part in kinds.items()}
+    return View(header_of(reading, headers, second), blobs)
 
 
 def header_of(
@@ -180,9 +180,9 @@ def header_of(
 
 
 def _origin(reading: xr.Dataset) -> dict[str, str]:
-    said = {name: str(reading.attrs.get(name, "")) for name in _ATTRIBUTES}
+    origin = {name: str(reading.attrs.get(name, "")) for name in _ATTRIBUTES}
     label = str(reading.attrs.get(MODEL_LABEL, ""))
-    return said | ({MODEL_LABEL: label} if label else {})
+    return origin | ({MODEL_LABEL: label} if label else {})
 
 
 def header_of_kind(
@@ -213,12 +213,12 @@ def places_of(part: xr.Dataset, heads: Sequence[int]) -> list[Head]:
 
 def _sides(part: xr.Dataset) -> dict[str, Any]:
     """The tokens of both sides, as the vocabulary writes them and as they are shown."""
-    shown = {"queries": pieces_of(part, "query_token"), "keys": pieces_of(part, "key_token")}
+    pieces = {"queries": pieces_of(part, "query_token"), "keys": pieces_of(part, "key_token")}
     return {
         side: {
             **tokens,
-            "texts": [each.text for each in shown[side]],
-            "marks": [each.mark for each in shown[side]],
+            "texts": [each.text for each in pieces[side]],
+            "marks": [each.mark for each in pieces[side]],
         }
         for side, tokens in token_sides(part).items()
     }
@@ -226,8 +226,8 @@ def _sides(part: xr.Dataset) -> dict[str, Any]:
 
 def _equal(part: xr.Dataset) -> dict[str, Any]:
     """Return the layers whose effective attention is the weight, and why; else nothing."""
-    said = equal_to_weight(part)
-    return {"equal": {"layers": equal_layers(part), "said": said}} if said else {}
+    reason = equal_to_weight(part)
+    return {"equal": {"layers": equal_layers(part), "said": reason}} if reason else {}
 
 
 def unpack(
@@ -269,8 +269,8 @@ def check_format(header: Mapping[str, Any]) -> None:
         ResultError: it is.
     """
     name, _, number = str(header.get("format", "")).partition("/")
-    own, _, known = FORMAT.partition("/")
-    if name != own or not number.isdecimal() or int(number) > int(known):
+    own, _, supported = FORMAT.partition("/")
+    if name != own or not number.isdecimal() or int(number) > int(supported):
         raise ResultError(
             f"this view is of the format {header.get('format')!r}, and {FORMAT} is read here; make "
             "it again, or take the newest Headlight."
@@ -292,18 +292,18 @@ class EncodedLayer:
 
     def blobs(self, name: str, cells: int | None, whole: Iterable[int]) -> Blobs:
         """By name; ``whole`` are heads that keep all cells."""
-        found = {f"{name}/scale": deflated(self.scale.astype("<f4"))}
+        blobs = {f"{name}/scale": deflated(self.scale.astype("<f4"))}
         if cells is None:
-            return found | {f"{name}/codes": deflated(self.codes)}
+            return blobs | {f"{name}/codes": deflated(self.codes)}
         keys = self.keys[..., :cells]
-        kept = np.take_along_axis(self.codes, keys, axis=-1)
-        found |= {
+        kept_codes = np.take_along_axis(self.codes, keys, axis=-1)
+        blobs |= {
             f"{name}/keys": deflated(keys.astype("<u2")),
-            f"{name}/codes": deflated(kept),
+            f"{name}/codes": deflated(kept_codes),
             f"{name}/picture": deflated(self.pictures),
         }
         own = (head for head in whole if head < len(self.codes))
-        return found | {f"{name}/{head}": deflated(self.codes[head]) for head in own}
+        return blobs | {f"{name}/{head}": deflated(self.codes[head]) for head in own}
 
 
 @dataclass(frozen=True)
@@ -365,27 +365,27 @@ class EncodedKind:
 
     def blobs(self, kind: str, cells: int | None, dense: frozenset[Head]) -> Blobs:
         """By name."""
-        found: Blobs = {}
+        blobs: Blobs = {}
         for name, measured in self.measures.items():
             for layer, encoded in enumerate(measured.layers):
                 own = sorted(head for each, head in dense if each == layer)
                 whole = own if measured.row.per_head else []
-                found |= encoded.blobs(f"{kind}/{name}/{layer}", cells, whole)
+                blobs |= encoded.blobs(f"{kind}/{name}/{layer}", cells, whole)
         several = {name: each for name, each in self.products.items() if len(each.sources) > 1}
         lengths = lengths_of(self.part) if several else None
         for layer, number in enumerate(self.heads):
             if lengths is not None:
                 name = f"{kind}/vector_norm/{layer}/codes"
-                found[name] = deflated(lengths[layer, :number].astype("<f4"))
+                blobs[name] = deflated(lengths[layer, :number].astype("<f4"))
             for name, each in several.items() if cells is not None else ():
-                found[f"{kind}/{name}/{layer}/picture"] = deflated(pictures(each.layers[layer]))
-        return found
+                blobs[f"{kind}/{name}/{layer}/picture"] = deflated(pictures(each.layers[layer]))
+        return blobs
 
     def header(self, cells: int | None, dense: list[Head]) -> dict[str, Any]:
         """Return the header of this kind."""
-        told = {name: each.header(cells, dense) for name, each in self.measures.items()}
-        told |= {name: each.header(cells) for name, each in self.products.items()}
-        return header_of_kind(self.part, self.heads, told)
+        measures = {name: each.header(cells, dense) for name, each in self.measures.items()}
+        measures |= {name: each.header(cells) for name, each in self.products.items()}
+        return header_of_kind(self.part, self.heads, measures)
 
 
 @dataclass(frozen=True)
@@ -414,18 +414,18 @@ class EncodedPair:
 
     def blobs(self, kind: str, cells: int | None, dense: frozenset[Head]) -> Blobs:
         """By name; of differences there are pictures alone, where rows keep some cells only."""
-        found = self.first.blobs(kind, cells, dense)
-        found |= of_second(self.second.blobs(kind, cells, dense))
-        return found if cells is None else found | difference_pictures(self.pair, kind)
+        blobs = self.first.blobs(kind, cells, dense)
+        blobs |= of_second(self.second.blobs(kind, cells, dense))
+        return blobs if cells is None else blobs | difference_pictures(self.pair, kind)
 
     def header(self, cells: int | None, dense: list[Head]) -> dict[str, Any]:
         """Return the header of this kind."""
         names = self.pair.names if self.pair.same_shape else []
-        told: dict[str, dict[str, Any]] = {name: {} for name in names}
+        measures: dict[str, dict[str, Any]] = {name: {} for name in names}
         if cells is not None:
-            told = {name: largest_difference(self.pair, name) for name in told}
+            measures = {name: largest_difference(self.pair, name) for name in measures}
         first, second = self.first.header(cells, dense), self.second.header(cells, dense)
-        return header_of_both(first, second, told, self.pair)
+        return header_of_both(first, second, measures, self.pair)
 
 
 def of_second(blobs: Blobs) -> Blobs:
@@ -517,8 +517,8 @@ def pairwise_rows(part: xr.Dataset) -> list[Measure]:
 def heads_of(part: xr.Dataset) -> list[int]:
     """Return the number of heads in each layer; those that a layer lacks are NaN."""
     per_head = next(row.name for row in measure_table() if row.name in part and row.per_head)
-    there = np.isfinite(cells_of(part, per_head)).any((-1, -2))
-    return [int(number) for number in there.sum(-1)]
+    exists = np.isfinite(cells_of(part, per_head)).any((-1, -2))
+    return [int(number) for number in exists.sum(-1)]
 
 
 def cells_of(part: xr.Dataset, name: str) -> Float[np.ndarray, "layer *head query key"]:
@@ -551,10 +551,10 @@ def _bound_of(
     lengths = lengths_of(part) if len(sources) > 1 else None
     worst = 0.0
     for layer, encoded in enumerate(weight.layers):
-        found = decode(encoded.codes, encoded.scale, weight.code)
+        decoded = decode(encoded.codes, encoded.scale, weight.code)
         if lengths is not None:
-            found = found * lengths[layer, : len(found), None]
-        far = np.abs(found - values[layer, : len(found)])
+            decoded = decoded * lengths[layer, : len(decoded), None]
+        far = np.abs(decoded - values[layer, : len(decoded)])
         worst = max(worst, float(np.nanmax(far, initial=0)))
     return worst
 
@@ -573,8 +573,8 @@ def _encoded_measure(
         maps = values[layer, :number] if row.per_head else values[layer][None]
         scale, codes = encode(maps, code)
         worst = max(worst, float(np.nanmax(np.abs(decode(codes, scale, code) - maps), initial=0)))
-        kept = strongest(maps, max(CELLS))
-        layers.append(EncodedLayer(scale, codes, kept, pictures(maps), largest_of(maps)))
+        kept_keys = strongest(maps, max(CELLS))
+        layers.append(EncodedLayer(scale, codes, kept_keys, pictures(maps), largest_of(maps)))
     return EncodedMeasure(row, code, worst, layers)
 
 
@@ -595,7 +595,7 @@ def _unpacked(
     kind: str, part: Mapping[str, Any], get: Callable[[str], bytes], end: str
 ) -> xr.Dataset:
     """One kind of attention; ``end`` is what the measures of this reading end in."""
-    found: dict[str, xr.DataArray] = {}
+    variables: dict[str, xr.DataArray] = {}
     shape = (len(part["queries"]["tokens"]), len(part["keys"]["tokens"]))
     measures = _measures_of(part, end)
     needed = {name for about in measures.values() for name in about.get("from", ())}
@@ -610,13 +610,13 @@ def _unpacked(
                 _layer(f"{kind}/{name}{end}/{layer}", about, number, shape, get)
                 for layer, number in enumerate(part["heads"])
             ]
-            found[name] = _joined(name, maps)
+            variables[name] = _joined(name, maps)
     for name, about in measures.items():
         if "from" in about:
-            values = found["weight"]
+            values = variables["weight"]
             if len(about["from"]) > 1:
                 values = values * _joined("vector_norm", lengths)
-            found[name] = values.transpose(*measure(name).axes)
+            variables[name] = values.transpose(*measure(name).axes)
     coordinates: dict[str, Any] = {
         f"{side}_{one}": (side, positions[many])
         for side, positions in (("query", part["queries"]), ("key", part["keys"]))
@@ -624,7 +624,7 @@ def _unpacked(
         if many in positions
     }
     coordinates["layer"] = part["layers"]
-    whole = xr.Dataset(found, coords=coordinates)
+    whole = xr.Dataset(variables, coords=coordinates)
     return _one_of_two(whole, part, end) if "of" in part["queries"] else whole
 
 

@@ -89,10 +89,10 @@ class LiveView:
             return self.pictures[name]
         kind, *parts = name.split("/")
         own = self._kinds.get(kind)
-        found = own.blob(*parts) if own is not None and len(parts) == 3 else None
-        if found is None:
+        blob = own.blob(*parts) if own is not None and len(parts) == 3 else None
+        if blob is None:
             raise UnknownNameError("blob", name[:100], self._kinds)
-        return found
+        return blob
 
 
 @dataclass(frozen=True)
@@ -106,20 +106,20 @@ class _LiveKind:
     @classmethod
     def of(cls, part: xr.Dataset, heads: list[int] | None = None) -> "_LiveKind":
         rows = pairwise_rows(part)
-        found = {row.name: sources_of(part, row.name, cells_of(part, row.name)) for row in rows}
-        sources = {name: each for name, each in found.items() if each}
+        inputs = {row.name: sources_of(part, row.name, cells_of(part, row.name)) for row in rows}
+        sources = {name: each for name, each in inputs.items() if each}
         return cls(part, heads or heads_of(part), sources)
 
     def header(self, kind: str, on_progress: OnProgress) -> tuple[dict[str, Any], Blobs]:
         """Return the header of this kind, and the pictures of all heads."""
         measures: dict[str, dict[str, Any]] = {}
-        found: Blobs = {}
+        all_blobs: Blobs = {}
         for row in pairwise_rows(self.part):
             on_progress(row.short)
             measures[row.name], blobs = self.overview(kind, row)
-            found |= blobs
+            all_blobs |= blobs
         on_progress("statistics")
-        return header_of_kind(self.part, self.heads, measures), found
+        return header_of_kind(self.part, self.heads, measures), all_blobs
 
     def overview(self, kind: str, row: Measure) -> tuple[dict[str, Any], Blobs]:
         """Return the header of a measure, and the pictures of its heads."""
@@ -156,8 +156,8 @@ class _LiveKind:
     def _maps(self, name: str, layer: int) -> Float[np.ndarray, "head query key"]:
         row = measure(name)
         values = self.part[name].isel(layer=layer).transpose(*row.axes[1:]).values
-        found = np.asarray(values, dtype=np.float32)
-        return found[: self.heads[layer]] if row.per_head else found[None]
+        maps = np.asarray(values, dtype=np.float32)
+        return maps[: self.heads[layer]] if row.per_head else maps[None]
 
     def _lengths(self, layer: int) -> NDArray[np.float32]:
         values = self.part[LENGTH].isel(layer=layer).transpose("head", "key").values
@@ -191,13 +191,13 @@ class _LivePair:
 
     def header(self, kind: str, on_progress: OnProgress) -> tuple[dict[str, Any], Blobs]:
         """Return the header of this kind, and the pictures of all heads."""
-        first, found = self.first.header(kind, on_progress)
+        first, blobs = self.first.header(kind, on_progress)
         second, others = self.second.header(kind, on_progress)
         on_progress("differences")
         names = self.pair.names if self.pair.same_shape else []
         differences = {name: largest_difference(self.pair, name) for name in names}
-        found = found | of_second(others) | difference_pictures(self.pair, kind)
-        return header_of_both(first, second, differences, self.pair), found
+        blobs = blobs | of_second(others) | difference_pictures(self.pair, kind)
+        return header_of_both(first, second, differences, self.pair), blobs
 
     def blob(self, name: str, layer: str, part: str) -> bytes | None:
         """Codes or scale of a layer, of the first or of the second; None where there is none."""
@@ -266,10 +266,10 @@ def _check(result: xr.Dataset | None, stage: str, revision: str) -> None:
             f"this is a result of {result.attrs.get('stage')}, where one of {stage} is needed; "
             "give the folder of such a run."
         )
-    found = str(result.attrs.get("revision", ""))
-    if found != revision:
+    actual = str(result.attrs.get("revision", ""))
+    if actual != revision:
         raise UsageError(
-            f"the {stage} is of another model ({found}) than the text ({revision}); read the text "
+            f"the {stage} is of another model ({actual}) than the text ({revision}); read the text "
             "with the model of the run."
         )
 
@@ -297,11 +297,11 @@ def _places(part: Mapping[str, Any]) -> list[tuple[int, int]]:
 
 def _findings(survey: xr.Dataset) -> dict[str, list[str]]:
     """The sentences about each head, by its name."""
-    found: dict[str, list[str]] = {}
+    sentences_by_head: dict[str, list[str]] = {}
     for each in highlights(survey):
         if each.layer is not None and each.head is not None:
-            found.setdefault(head_name(each.layer, each.head), []).append(each.text)
-    return found
+            sentences_by_head.setdefault(head_name(each.layer, each.head), []).append(each.text)
+    return sentences_by_head
 
 
 def _relations(result: xr.Dataset, part: Mapping[str, Any]) -> list[dict[str, Any]]:
@@ -318,8 +318,8 @@ def _relations(result: xr.Dataset, part: Mapping[str, Any]) -> list[dict[str, An
         by = {each: estimates(of_best.sel(relation=name), "accuracy", measure=each)
               for each in measures}  # fmt: skip
         rows.append((row, by))
-    found = numbers_as_json(of_best, rows, _places(part))
-    return [{**row, "relation": True} for row in found]
+    numbers = numbers_as_json(of_best, rows, _places(part))
+    return [{**row, "relation": True} for row in numbers]
 
 
 def _better_direction(result: xr.Dataset) -> xr.Dataset:
@@ -327,5 +327,5 @@ def _better_direction(result: xr.Dataset) -> xr.Dataset:
     better = result["accuracy"].fillna(-1).argmax("direction")
     if "low" in result:
         result = result.rename(low="accuracy_low", high="accuracy_high")
-    kept = ("accuracy", "accuracy_low", "accuracy_high")
-    return result.drop_vars([each for each in result if each not in kept]).isel(direction=better)
+    names = ("accuracy", "accuracy_low", "accuracy_high")
+    return result.drop_vars([each for each in result if each not in names]).isel(direction=better)

@@ -78,7 +78,7 @@ def live_page(reading: xr.Dataset, view: LiveView) -> str:
 
 def _page(reading: xr.Dataset, view: View, routes: str = "") -> str:
     attributes = reading.attrs
-    told = view.header["kinds"]
+    kinds = view.header["kinds"]
     second = view.header.get("second", {})
     texts = [text_title(attributes, " / ")]
     own = [attributes.get("text", ""), attributes.get("pair") or ""]
@@ -96,9 +96,9 @@ def _page(reading: xr.Dataset, view: View, routes: str = "") -> str:
         measures=[
             choice
             for row in pairwise
-            for choice in _choices(row, [part["measures"] for part in told.values()])
+            for choice in _choices(row, [part["measures"] for part in kinds.values()])
         ],
-        kinds={kind: ATTENTION.get(kind, kind) for kind in told},
+        kinds={kind: ATTENTION.get(kind, kind) for kind in kinds},
         provenance=provenance(attributes),
         header=embedded_text(header_text(view)),
         blobs=view.texts(),
@@ -123,8 +123,8 @@ def _choices(row: Measure, measures: Iterable[Mapping[str, Any]]) -> list[Choice
         "": Choice(row, row.name, row.short, row.colour),
         SECOND: Choice(row, f"{row.name}{SECOND}", f"{row.short}, second", row.colour),
     }
-    there = {name for each in measures for name in each}
-    return [choice for choice in both.values() if choice.name in there]
+    names = {name for each in measures for name in each}
+    return [choice for choice in both.values() if choice.name in names]
 
 
 def parse_page(text: str, *, second: bool = False) -> xr.Dataset:

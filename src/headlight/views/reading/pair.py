@@ -105,15 +105,15 @@ def _side_of(pair: Pair) -> str:
 def _heads(part: xr.Dataset) -> dict[int, int]:
     """Return the number of heads in each layer, by its number."""
     name = next(row.name for row in measure_table() if row.name in part and row.axes == PER_HEAD)
-    there = np.isfinite(part[name].transpose(*PER_HEAD).values).any((-1, -2)).sum(-1)
-    return dict(zip(part["layer"].values.tolist(), there.tolist(), strict=True))
+    head_counts = np.isfinite(part[name].transpose(*PER_HEAD).values).any((-1, -2)).sum(-1)
+    return dict(zip(part["layer"].values.tolist(), head_counts.tolist(), strict=True))
 
 
 def _places(first: xr.Dataset, second: xr.Dataset, side: str) -> list[Pair]:
     """The tokens of both in one order."""
     one, other = _words(first, side), _words(second, side)
     matcher = SequenceMatcher(None, [w for w, _ in one], [w for w, _ in other], autojunk=False)
-    found: list[Pair] = []
+    pairs: list[Pair] = []
     for what, i, j, k, n in matcher.get_opcodes():
         before = [at for _, places in one[i:j] for at in places]
         after = [at for _, places in other[k:n] for at in places]
@@ -121,10 +121,10 @@ def _places(first: xr.Dataset, second: xr.Dataset, side: str) -> list[Pair]:
             _shapes(part, side, words) for part, words in ((first, one[i:j]), (second, other[k:n]))
         ]
         if what == "equal" or (what == "replace" and shapes[0] == shapes[1]):
-            found += zip(before, after, strict=True)
+            pairs += zip(before, after, strict=True)
         else:
-            found += [(at, -1) for at in before] + [(-1, at) for at in after]
-    return found
+            pairs += [(at, -1) for at in before] + [(-1, at) for at in after]
+    return pairs
 
 
 def _words(part: xr.Dataset, side: str) -> list[Word]:
@@ -153,29 +153,29 @@ def _laid(
 ) -> xr.Dataset:
     """A reading over the layers, heads and tokens of both."""
     named = [name for name in part.coords if name not in ("layer", "head")]
-    found = part.drop_vars(named).assign_coords(layer=part["layer"], head=range(part.sizes["head"]))
-    found = found.reindex(layer=list(layers), head=range(heads))
+    moved = part.drop_vars(named).assign_coords(layer=part["layer"], head=range(part.sizes["head"]))
+    moved = moved.reindex(layer=list(layers), head=range(heads))
     for side, pairs in places.items():
         # Tokens are named by their places; no token has the name -1, and is filled with NaN.
-        found = found.assign_coords({side: range(part.sizes[side])})
-        found = found.reindex({side: [pair[at] for pair in pairs]}).drop_vars(side)
-    return found.assign_attrs(part.attrs)
+        moved = moved.assign_coords({side: range(part.sizes[side])})
+        moved = moved.reindex({side: [pair[at] for pair in pairs]}).drop_vars(side)
+    return moved.assign_attrs(part.attrs)
 
 
 def _tokens(
     parts: tuple[xr.Dataset, xr.Dataset], places: Mapping[str, Sequence[Pair]]
 ) -> dict[str, Any]:
     """The coordinates of the tokens of both; words are renumbered."""
-    found: dict[str, Any] = {}
+    coordinates: dict[str, Any] = {}
     for side, pairs in places.items():
         owner = [(parts[0], one) if one >= 0 else (parts[1], other) for one, other in pairs]
         with_segments = all(f"{side}_segment" in part.coords for part in parts)
         for name in ("token", "category", *(["segment"] if with_segments else [])):
             values = [part[f"{side}_{name}"].values[at] for part, at in owner]
-            found[f"{side}_{name}"] = (side, [_plain(name, value) for value in values])
+            coordinates[f"{side}_{name}"] = (side, [_plain(name, value) for value in values])
         words = [(part is parts[0], int(part[f"{side}_word"].values[at])) for part, at in owner]
-        found[f"{side}_word"] = (side, numbered(words))
-    return found
+        coordinates[f"{side}_word"] = (side, numbered(words))
+    return coordinates
 
 
 def _plain(name: str, value: object) -> str:
@@ -223,7 +223,7 @@ def header_of_both(
         for one, many in (("query", "queries"), ("key", "keys"))
     }
     return {
-        **{name: said for name, said in first.items() if name != "equal" or name in second},
+        **{name: facts for name, facts in first.items() if name != "equal" or name in second},
         **sides,
         "measures": measures,
         **opens,
@@ -295,8 +295,8 @@ def _apart(pair: Matched, name: str) -> Numbers:
         for part in (pair.first, pair.second)
     )
     far = np.nansum(np.abs(other - one), axis=(-1, -2))
-    there = np.isfinite(one) & np.isfinite(other)
-    sizes = np.where(there, np.abs(one) + np.abs(other), 0).sum((-1, -2))
+    in_both = np.isfinite(one) & np.isfinite(other)
+    sizes = np.where(in_both, np.abs(one) + np.abs(other), 0).sum((-1, -2))
     shares = far / np.where(sizes > 0, sizes, np.nan)
     rows = shares if "head" in axes else shares[:, None]
     return [[None if np.isnan(each) else float(f"{each:.4g}") for each in row] for row in rows]

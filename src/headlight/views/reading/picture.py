@@ -105,8 +105,8 @@ def row_picture(
     last = int(np.flatnonzero(rows["weight"])[-1]) + 1  # a decoder sees nothing beyond it
     word = f"“{labels[at]}”"
     series = [
-        TokenBars(f"{head_name(layer, head)} · {said.format(word)}", name, rows[name][:last])
-        for name, said in ROW.items()
+        TokenBars(f"{head_name(layer, head)} · {series_name.format(word)}", name, rows[name][:last])
+        for name, series_name in ROW.items()
     ]
     return Picture(token_bars(series, keys[:last], title=_titled(reading, title)))
 
@@ -130,9 +130,9 @@ def _titled(reading: xr.Dataset, title: str | None) -> str:
 def _row(reading: xr.Dataset, name: str) -> Measure:
     row = measure(name)
     if name not in reading or not row.pairwise:
-        known = [each.name for each in measure_table() if each.pairwise and each.name in reading]
+        pairwise = [each.name for each in measure_table() if each.pairwise and each.name in reading]
         why = "is not in this reading" if row.pairwise else "is no measure of pairs of tokens"
-        raise UsageError(f"{name} {why}, of which a picture can show {listed(known)}.")
+        raise UsageError(f"{name} {why}, of which a picture can show {listed(pairwise)}.")
     return row
 
 
@@ -173,25 +173,25 @@ def _values(reading: xr.Dataset, row: Measure, layer: int, head: int | None) -> 
         raise UsageError(f"{row.name} is of single heads; name the head of layer {layer}.")
     if head is not None and not row.per_head:
         raise UsageError(f"{row.name} is of all heads of a layer together; leave the head out.")
-    asked = {"layer": layer} if head is None else {"layer": layer, "head": head}
-    for dim, number in asked.items():
-        there = reading[dim].values.tolist()
-        if number not in there:
+    selection = {"layer": layer} if head is None else {"layer": layer, "head": head}
+    for dim, number in selection.items():
+        numbers = reading[dim].values.tolist()
+        if number not in numbers:
             raise UsageError(
-                f"there is no {dim} {number!r} in this reading, which has {_numbers(there)}; "
+                f"there is no {dim} {number!r} in this reading, which has {_numbers(numbers)}; "
                 "both are counted from 0."
             )
-    values = np.asarray(reading[row.name].sel(asked).values, dtype=np.float64)
+    values = np.asarray(reading[row.name].sel(selection).values, dtype=np.float64)
     if not np.isfinite(values).any():
         raise UsageError(f"layer {layer} has no head {head}: it has fewer than other layers.")
     return values
 
 
-def _numbers(there: list[int]) -> str:
+def _numbers(numbers: list[int]) -> str:
     """Numbers in order, short."""
-    if len(there) > 2 and there == list(range(there[0], there[-1] + 1)):
-        return f"{there[0]} to {there[-1]}"
-    return listed([str(number) for number in there])
+    if len(numbers) > 2 and numbers == list(range(numbers[0], numbers[-1] + 1)):
+        return f"{numbers[0]} to {numbers[-1]}"
+    return listed([str(number) for number in numbers])
 
 
 def _two_sided(values: NDArray[np.float32]) -> bool:
@@ -203,41 +203,43 @@ DRAWN = 3
 """Alternatives that are drawn beside the model's own attention."""
 
 
-def findings(found: xr.Dataset) -> list[str]:
+def findings(result: xr.Dataset) -> list[str]:
     """Return whether there are any, how far they are, and how little outputs change."""
-    return [sentence(found)]
+    return [sentence(result)]
 
 
-def sentence(found: xr.Dataset) -> str:
+def sentence(result: xr.Dataset) -> str:
     """Return in one sentence what was found."""
-    about = found.attrs
+    about = result.attrs
     head = f"{about['kind']} head {head_name(about['layer'], about['head'])}"
-    rows, asked = int(found["exists"].sum()), int(found["asked"].sum())
+    rows, row_count = int(result["exists"].sum()), int(result["asked"].sum())
     if not rows:
         return (
             f"No other attention of {head} gives the same output: no direction of LN([T, 1]) "
-            f"keeps a row of it in the simplex (rows looked at: {asked})."
+            f"keeps a row of it in the simplex (rows looked at: {row_count})."
         )
     return (
-        f"{rows} of {asked} rows of {head} have other attention of the same output; here up to "
-        f"{float(found['total_variation'].max()):.3g} of a row's weight moves, and the "
-        f"{about['output']} change by {float(found['output_difference'].max()):.1e} at most "
+        f"{rows} of {row_count} rows of {head} have other attention of the same output; here up to "
+        f"{float(result['total_variation'].max()):.3g} of a row's weight moves, and the "
+        f"{about['output']} change by {float(result['output_difference'].max()):.1e} at most "
         f"({about['output_size']:.3g} being the largest)."
     )
 
 
-def summary(found: xr.Dataset) -> Summary:
+def summary(result: xr.Dataset) -> Summary:
     """Return how many rows have alternatives, and how far they are at most."""
     return {
-        "rows": int(found["asked"].sum()),
-        "rows_with_alternatives": int(found["exists"].sum()),
-        "total_variation": float(found["total_variation"].max()) if found["exists"].any() else 0.0,
+        "rows": int(result["asked"].sum()),
+        "rows_with_alternatives": int(result["exists"].sum()),
+        "total_variation": float(result["total_variation"].max())
+        if result["exists"].any()
+        else 0.0,
     }
 
 
-def sections(found: xr.Dataset) -> list[Section]:
+def sections(result: xr.Dataset) -> list[Section]:
     """Return the rows that were looked at, and the attention beside the model's own."""
-    drawings = [Drawing("attention", "", sentence(found), lambda: _maps(found))]
+    drawings = [Drawing("attention", "", sentence(result), lambda: _maps(result))]
     return [
         Section(
             "rows",
@@ -245,16 +247,16 @@ def sections(found: xr.Dataset) -> list[Section]:
             "A row has other attention if a direction of the left null space of [T, 1] keeps its "
             "sum and no weight below 0. Moved: half the sum of the changes of its weights.",
             "Brunner et al. (2020), Section 3.3",
-            drawings if found.sizes["alternative"] else [],
-            [Table("rows", "Rows that were looked at", _rows(found))],
+            drawings if result.sizes["alternative"] else [],
+            [Table("rows", "Rows that were looked at", _rows(result))],
         )
     ]
 
 
-def _rows(found: xr.Dataset) -> pd.DataFrame:
+def _rows(result: xr.Dataset) -> pd.DataFrame:
     """Return a row for each query that was looked at."""
-    labels = [each.label for each in pieces_of(found, "query_token")]
-    here = found.isel(query=found["asked"].values)
+    labels = [each.label for each in pieces_of(result, "query_token")]
+    here = result.isel(query=result["asked"].values)
     moved = here["total_variation"].values.T
     return pd.DataFrame(
         {
@@ -270,15 +272,15 @@ def _rows(found: xr.Dataset) -> pd.DataFrame:
     )
 
 
-def _maps(found: xr.Dataset) -> Figure:
+def _maps(result: xr.Dataset) -> Figure:
     """Draw the rows that were looked at, of the model and of alternatives, side by side."""
     labels, columns = (
-        [each.label for each in pieces_of(found, f"{side}_token")] for side in ("query", "key")
+        [each.label for each in pieces_of(result, f"{side}_token")] for side in ("query", "key")
     )
-    found = found.isel(query=found["asked"].values)
-    rows = [labels[query] for query in found["query"].values.tolist()]
-    maps = {"the model's own": found["original"].values}
-    for number, values in enumerate(found["attention"].values[:DRAWN], 1):
+    result = result.isel(query=result["asked"].values)
+    rows = [labels[query] for query in result["query"].values.tolist()]
+    maps = {"the model's own": result["original"].values}
+    for number, values in enumerate(result["attention"].values[:DRAWN], 1):
         maps[f"alternative {number}"] = values
     largest = max(float(np.max(values)) for values in maps.values())
     return head_map(

@@ -125,8 +125,8 @@ def asked(prediction: xr.Dataset) -> str:
 
 def sentence(prediction: xr.Dataset) -> str:
     """Return the findings as one short text."""
-    found = findings(prediction)
-    return " ".join(found)
+    sentences = findings(prediction)
+    return " ".join(sentences)
 
 
 def findings(prediction: xr.Dataset) -> list[str]:
@@ -135,24 +135,24 @@ def findings(prediction: xr.Dataset) -> list[str]:
     logit = float(prediction["logit"])
     what = "the difference of the logits" if attributes["against"] else "the logit"
     text = text_title(attributes)
-    said = [
+    sentences = [
         f"{model_name(attributes)} reads “{shortened(text, 60)}”.",
         f"{asked(prediction)}: {what} is {_number(logit)}; the probability of "
         f"“{_target(prediction)}” is {float(attributes['probability']):.3g}.",
     ]
-    said += _largest_token(prediction)
+    sentences += _largest_token(prediction)
     heads = frame_of(prediction, "head")
     if len(heads):
         row = heads.iloc[0]
-        said.append(
+        sentences.append(
             f"Of the heads, {head_name(int(row['layer']), int(row['head']))} writes most into it "
             f"directly, from “{row['token']}” ({_number(row['direct'])})."
         )
-    left = max(abs(float(prediction[f"remainder_{name}"])) for name in ("direct", "total"))
-    said.append(f"The parts add up to it within {left:.1e}.")
+    remainder = max(abs(float(prediction[f"remainder_{name}"])) for name in ("direct", "total"))
+    sentences.append(f"The parts add up to it within {remainder:.1e}.")
     if attributes["notes"]:
-        said.append(str(attributes["notes"]))
-    return said
+        sentences.append(str(attributes["notes"]))
+    return sentences
 
 
 def first_of_decoder(prediction: xr.Dataset) -> int | None:
@@ -305,9 +305,9 @@ def _drawing(
     called = {"direct": _DIRECT, "total": _TOTAL}
 
     def draw() -> Figure:
-        shown = [column for column in columns if bool((frame[column] != 0).any())] or columns[:1]
+        filled = [column for column in columns if bool((frame[column] != 0).any())] or columns[:1]
         rows = [
-            BarRow(str(label), [Mark(called.get(each, each), float(row[each])) for each in shown])
+            BarRow(str(label), [Mark(called.get(each, each), float(row[each])) for each in filled])
             for label, row in zip(labels, frame.to_dict("records"), strict=True)
         ]
         return bars(rows, x_label=unit)

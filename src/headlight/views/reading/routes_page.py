@@ -31,8 +31,8 @@ def routes_page(routes: xr.Dataset) -> str:
     Args:
         routes: as `headlight.reading.routes.routes` makes them.
     """
-    kept = largest_parts(routes, MOST_PARTS)
-    least = float(kept.attrs["least"])
+    largest = largest_parts(routes, MOST_PARTS)
+    least = float(largest.attrs["least"])
     heading, *more = findings(routes)
     return render(
         "routes.html",
@@ -41,7 +41,7 @@ def routes_page(routes: xr.Dataset) -> str:
         more=more,
         notes=notes_of_reading(routes),
         provenance=provenance(routes.attrs),
-        data=embedded(_data(kept, least) | _opened(kept)),
+        data=embedded(_data(largest, least) | _opened(largest)),
         script=Markup(joined_script(MODULES)),
     )
 
@@ -91,8 +91,8 @@ def routes_json(routes: xr.Dataset) -> str:
     ``share``.
     """
     about = ("model", "revision", "kind", "text", "pair", "created", "command")
-    told = {name: str(routes.attrs.get(name, "")) for name in about}
-    data = {"stage": "routes", **told, "versions": versions_of(routes)}
+    attributes = {name: str(routes.attrs.get(name, "")) for name in about}
+    data = {"stage": "routes", **attributes, "versions": versions_of(routes)}
     return json.dumps(data | _data(routes, float(routes.attrs["least"])), ensure_ascii=False)
 
 
@@ -102,11 +102,11 @@ def largest_parts(routes: xr.Dataset, most: int) -> xr.Dataset:
     if len(share) <= most:
         return routes
     least = float(np.partition(share, -most)[-most])
-    kept, lost = routes.isel(part=share > least), routes.isel(part=share <= least)
+    largest, lost = routes.isel(part=share > least), routes.isel(part=share <= least)
     rest = routes["rest"].copy(deep=True)
     places = tuple(lost[f"part_{axis}"].values for axis in ("layer", "query", "key"))
     np.add.at(rest.values, places, lost["share"].values)
-    return kept.assign(rest=rest).assign_attrs(least=least)
+    return largest.assign(rest=rest).assign_attrs(least=least)
 
 
 def _opened(routes: xr.Dataset) -> dict[str, Any]:

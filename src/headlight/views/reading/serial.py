@@ -196,13 +196,13 @@ def encode(
     scale = shortened(np.nanmax(size, axis=-1, initial=0))
     if code == "signed":
         scale = np.broadcast_to(scale.max(-1, keepdims=True), scale.shape)
-    known = np.where(np.isfinite(maps), maps, 0)
-    share = np.abs(known) / np.where(scale > 0, scale, 1)[..., None]
+    finite = np.where(np.isfinite(maps), maps, 0)
+    share = np.abs(finite) / np.where(scale > 0, scale, 1)[..., None]
     steps = STEPS if code == "sqrt" else SIGNED_STEPS
-    found = np.rint(np.sqrt(share) * steps)
+    roots = np.rint(np.sqrt(share) * steps)
     if code == "signed":
-        found = MIDDLE + np.sign(known) * found
-    codes = np.where(np.isfinite(maps), found, ABSENT).astype(np.uint8)
+        roots = MIDDLE + np.sign(finite) * roots
+    codes = np.where(np.isfinite(maps), roots, ABSENT).astype(np.uint8)
     return scale, codes
 
 

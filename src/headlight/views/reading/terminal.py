@@ -49,19 +49,19 @@ def reading_terminal(
     Raises:
         UnknownNameError: There is no such measure of pairs of tokens, or not in this reading.
     """
-    known = [name for name in measure_names() if name in reading]
-    if measure not in known:
-        raise UnknownNameError("measure", measure, known)
-    shown: list[RenderableType] = []
+    available = [name for name in measure_names() if name in reading]
+    if measure not in available:
+        raise UnknownNameError("measure", measure, available)
+    blocks: list[RenderableType] = []
     for part in split_for_display(reading):
         kind = str(part.attrs.get("kind", ""))
         if MULTI_KIND in part.attrs or kind == "cross":
-            shown.append(Text(ATTENTION[kind], style="bold"))
+            blocks.append(Text(ATTENTION[kind], style="bold"))
         if measure == "effective" and (equal := equal_to_weight(part)):
-            shown.append(Text(f"Effective attention is {equal}."))
-        shown += _by_segment(part, measure)
-        shown.append(_strongest(part, measure, top, all_heads=all_heads))
-    return Group(*shown, Text(NUMBERING, style="dim"))
+            blocks.append(Text(f"Effective attention is {equal}."))
+        blocks += _by_segment(part, measure)
+        blocks.append(_strongest(part, measure, top, all_heads=all_heads))
+    return Group(*blocks, Text(NUMBERING, style="dim"))
 
 
 def _by_segment(part: xr.Dataset, measure: str) -> list[RenderableType]:
@@ -96,9 +96,9 @@ def _strongest(part: xr.Dataset, measure: str, top: int, *, all_heads: bool) -> 
     places = [at for at in np.ndindex(values.shape[:-2]) if np.isfinite(values[at]).any()]
     ranked = values.ndim == 4 and values.shape[-2] >= MIN_ROWS
     does = _what_stands_out(part, measure) if ranked else {}
-    left = 0
+    hidden = 0
     if len(places) > SHOWN and values.ndim == 4 and not all_heads:
-        left = len(places) - SHOWN
+        hidden = len(places) - SHOWN
         places = sorted(places, key=lambda at: -does[at].far if at in does else 0.0)[:SHOWN]
     links = _Links(part, top)
     layers, heads = part["layer"].values.tolist(), part["head"].values.tolist()
@@ -106,8 +106,8 @@ def _strongest(part: xr.Dataset, measure: str, top: int, *, all_heads: bool) -> 
     for place in places:
         layer = layers[place[0]]
         name = name_of(part, layer, heads[place[1]]) if len(place) > 1 else str(layer)
-        said = does[place].said if place in does else ""
-        why = {"stands out": said} if does and left else {}
+        phrase = does[place].said if place in does else ""
+        why = {"stands out": phrase} if does and hidden else {}
         rows.append(
             {"layer" if values.ndim == 3 else "head": name}
             | why
@@ -115,14 +115,14 @@ def _strongest(part: xr.Dataset, measure: str, top: int, *, all_heads: bool) -> 
         )
     table = terminal(Table("links", "", pd.DataFrame(rows)), len(rows))
     notes = []
-    if left and not does:
+    if hidden and not does:
         notes.append(
-            f"The first {SHOWN} of {left + SHOWN} heads: of {plural(values.shape[-2], 'row')} of "
+            f"The first {SHOWN} of {hidden + SHOWN} heads: of {plural(values.shape[-2], 'row')} of "
             f"attention none is ranked, only from {MIN_ROWS} on; --all-heads shows the others too."
         )
-    elif left:
+    elif hidden:
         notes.append(
-            f"The {SHOWN} of {left + SHOWN} heads that do most what others do not, by the share "
+            f"The {SHOWN} of {hidden + SHOWN} heads that do most what others do not, by the share "
             "of their rows; --all-heads shows the others too."
         )
     if links.places:
@@ -197,11 +197,11 @@ class _Links:
 
     def of(self, values: NDArray[np.float64]) -> str:
         """The largest entries of [query, key], strongest first."""
-        known = np.where(np.isfinite(values), values, -np.inf)
-        rows = [int(row.argmax()) for row in known if np.isfinite(row).any() and row.max() > 0]
+        finite = np.where(np.isfinite(values), values, -np.inf)
+        rows = [int(row.argmax()) for row in finite if np.isfinite(row).any() and row.max() > 0]
         special = Counter(key for key in rows if key in self._special)
-        plain = known.copy()
-        if len(self._special) < known.shape[1]:
+        plain = finite.copy()
+        if len(self._special) < finite.shape[1]:
             plain[:, self._special] = -np.inf
         flat = plain.ravel()
         # What is masked, or 0, is no link.
@@ -209,7 +209,7 @@ class _Links:
         words = [
             f"{self._queries[query]} → {self._keys[key]} {decimal(float(flat[index]))}"
             for index in order
-            for query, key in [divmod(int(index), known.shape[1])]
+            for query, key in [divmod(int(index), finite.shape[1])]
         ] or [MISSING]
         words += [
             f"most to {self._keys[key]} in {count} of {len(rows)} rows"

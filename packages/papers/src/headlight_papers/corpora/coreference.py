@@ -233,16 +233,16 @@ class Limit:
 
 def gather(stream: Iterator[Block], begins: Callable[[Block], bool]) -> Iterator[RawDocument]:
     """Documents that have a beginning and end where the next one begins."""
-    kept: list[Block] = []
+    blocks: list[Block] = []
     limit = Limit()
     for block in stream:
-        if kept and begins(block):
-            yield RawDocument(kept[0].place(0), tuple(kept))
-            kept, limit = [], Limit()
-        kept.append(block)
-        limit.add(block, kept[0].place(0))
-    if kept:
-        yield RawDocument(kept[0].place(0), tuple(kept))
+        if blocks and begins(block):
+            yield RawDocument(blocks[0].place(0), tuple(blocks))
+            blocks, limit = [], Limit()
+        blocks.append(block)
+        limit.add(block, blocks[0].place(0))
+    if blocks:
+        yield RawDocument(blocks[0].place(0), tuple(blocks))
 
 
 @dataclass(frozen=True, slots=True)
@@ -319,8 +319,8 @@ def documents(
     room = assembly.room(max_length)
 
     def encode(group: list[CoreferenceDocument], counts: Counts) -> Iterator[EncodedSpan]:
-        found = pieces_of_lines(tokenizer, [Line.of(document.words) for document in group])
-        for document, pieces in zip(group, found, strict=True):
+        encoded = pieces_of_lines(tokenizer, [Line.of(document.words) for document in group])
+        for document, pieces in zip(group, encoded, strict=True):
             counts.documents += 1
             stretches = list(_stretches(pieces, room, overlap))
             fault = _fault(pieces, stretches)

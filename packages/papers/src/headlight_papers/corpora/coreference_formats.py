@@ -244,12 +244,12 @@ def parse_entities(raw: RawDocument) -> Annotated:
     field = 0
     identity = new_document(raw.blocks[0], "")
     for block in raw.blocks:
-        found = tokens(block)
+        rows = tokens(block)
         field = _chain_field(block, field)
-        if not found.words:
+        if not rows.words:
             continue
-        sentence = sentence_of_rows(block, found.words, CONLLU, document=identity, heads=False)
-        _read_entities(block, found, brackets, start, field)
+        sentence = sentence_of_rows(block, rows.words, CONLLU, document=identity, heads=False)
+        _read_entities(block, rows, brackets, start, field)
         sentences.append(sentence)
         start += len(sentence)
     spans = brackets.finish()
@@ -259,13 +259,13 @@ def parse_entities(raw: RawDocument) -> Annotated:
     return annotate_mentions(raw.name(identity), sentences, spans, rule, kinds(sentences))
 
 
-def _read_entities(block: Block, found: Tokens, brackets: Brackets, start: int, field: int) -> None:
-    for row in found.ranges:
+def _read_entities(block: Block, rows: Tokens, brackets: Brackets, start: int, field: int) -> None:
+    for row in rows.ranges:
         if _entity(row):
             raise CorpusError(
                 f"{block.place(row.line)}: a multi-word token has an Entity; move it to its words."
             )
-    for row, opening, closing in _in_order(found, start):
+    for row, opening, closing in _in_order(rows, start):
         place = block.place(row.line)
         for name, part, opens, closes in _events(_entity(row), field, place):
             if opens:
@@ -274,13 +274,13 @@ def _read_entities(block: Block, found: Tokens, brackets: Brackets, start: int, 
                 brackets.close(name, closing, place, part)
 
 
-def _in_order(found: Tokens, start: int) -> list[tuple[Row, int, int]]:
+def _in_order(rows: Tokens, start: int) -> list[tuple[Row, int, int]]:
     """Words and empty nodes by line; where a mention that opens or closes there begins or ends.
 
     At an empty node a mention begins with the next word, and ends with the one before.
     """
-    words = [(row, start + n, start + n) for n, row in enumerate(found.words)]
-    empty = [(row, start + before, start + before - 1) for before, row in found.empty]
+    words = [(row, start + n, start + n) for n, row in enumerate(rows.words)]
+    empty = [(row, start + before, start + before - 1) for before, row in rows.empty]
     return sorted(words + empty, key=lambda item: item[0].line)
 
 
@@ -386,10 +386,10 @@ def open_coreference(
         return corpus_in_memory(
             source, "coreference", "documents", element=CoreferenceDocument, format=format
         )
-    found = corpus_of_files(
+    corpus = corpus_of_files(
         source, "coreference", partial(_documents, format=format, invalid=invalid)
     )
-    return replace(found, read=partial(_with_mentions, found))
+    return replace(corpus, read=partial(_with_mentions, corpus))
 
 
 def _with_mentions(
@@ -416,12 +416,12 @@ def _documents(
         return
     chosen = COREFERENCE_FORMATS[format or _guess(first)]
     for raw in chosen.documents(chain([first], stream)):
-        found = unless_invalid(partial(chosen.parse, raw), invalid, counts)
-        if found is not None:
-            counts.discontinuous += found.discontinuous
-            counts.empty += found.empty
-            if found.document.sentences:
-                yield found.document
+        document = unless_invalid(partial(chosen.parse, raw), invalid, counts)
+        if document is not None:
+            counts.discontinuous += document.discontinuous
+            counts.empty += document.empty
+            if document.document.sentences:
+                yield document.document
 
 
 def _guess(block: Block) -> str:

@@ -82,16 +82,16 @@ def inside(tree: Constituent, first: int, last: int) -> tuple[str, tuple[Constit
 
 
 def _largest(node: Constituent, first: int, last: int) -> list[Constituent]:
-    found = []
+    nodes = []
     waiting = [node]
     while waiting:
         node = waiting.pop()
         if first <= node.first and node.last <= last:
-            found.append(node)
+            nodes.append(node)
         else:
             overlapping = [c for c in node.children if c.first <= last and first <= c.last]
             waiting.extend(reversed(overlapping))
-    return found
+    return nodes
 
 
 PUNCTUATION = frozenset({",", ".", ":", "``", "''", "-LRB-", "-RRB-", "HYPH", "NFP"})
@@ -147,27 +147,27 @@ def head_child(category: str, labels: Sequence[str]) -> int:
     """
     words = [n for n, label in enumerate(labels) if label not in PUNCTUATION]
     words = words or list(range(len(labels)))
-    kept = [labels[n] for n in words]
-    head = _by_table(category, kept) if category in RULES else _of_noun_phrase(kept)
-    if head >= 2 and kept[head - 1] == CONJUNCTION:
+    kept_labels = [labels[n] for n in words]
+    head = _by_table(category, kept_labels) if category in RULES else _of_noun_phrase(kept_labels)
+    if head >= 2 and kept_labels[head - 1] == CONJUNCTION:
         head -= 2
     return words[head]
 
 
 def _of_noun_phrase(labels: Sequence[str]) -> int:
     for end, wanted in NOUN_SEARCHES:
-        found = _search(end, labels, wanted)
-        if found is not None:
-            return found
+        place = _search(end, labels, wanted)
+        if place is not None:
+            return place
     return len(labels) - 1
 
 
 def _by_table(category: str, labels: Sequence[str]) -> int:
     end, priorities = RULES[category]
     for label in priorities.split():
-        found = _search(end, labels, {label})
-        if found is not None:
-            return found
+        place = _search(end, labels, {label})
+        if place is not None:
+            return place
     return 0 if end == LEFT else len(labels) - 1
 
 

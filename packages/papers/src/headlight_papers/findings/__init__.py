@@ -36,12 +36,12 @@ def adversary(result: xr.Dataset) -> list[str]:
     """Whether attention that was trained away moves predictions more than another seed does."""
     largest = float(np.nanmax(result["weight"].values))
     adversaries, seeds = trained(result, largest), result["kind"].values == "seed"
-    said = [
+    sentences = [
         f"At the largest λ ({largest:g}) attention is {_mean(result, 'jsd', adversaries)} nats "
         f"of JSD away, and predictions move by TVD {_mean(result, 'tvd', adversaries)}."
     ]
     if seeds.any():
-        said.append(
+        sentences.append(
             f"Another seed alone moves attention by {_mean(result, 'jsd', seeds)} and predictions "
             f"by {_mean(result, 'tvd', seeds)}; {_more(result, adversaries, seeds)}."
         )
@@ -50,22 +50,22 @@ def adversary(result: xr.Dataset) -> list[str]:
         before, now = (f"{_mean(result, 'kl', rows)} nats" for rows in (control, adversaries))
         verdict = compared(result, "kl", adversaries, control, MOVED)
         if verdict == "below":
-            said.append(
+            sentences.append(
                 f"KL hardly moves ({now}, {before} at λ = 0): nothing was looked for hard enough; "
                 "a larger λ, or more epochs, would tell more."
             )
         elif verdict == "inconclusive":
-            said.append(
+            sentences.append(
                 f"Whether KL moves is inconclusive{_why(result, adversaries, control)}: it is "
                 f"{now}, and {before} at λ = 0."
             )
-    return said
+    return sentences
 
 
 def trained(result: xr.Dataset, weight: float) -> np.ndarray:
     """Return the mask of models that are adversaries of this λ."""
-    found: np.ndarray = (result["kind"].values == "adversary") & (result["weight"].values == weight)
-    return found
+    mask: np.ndarray = (result["kind"].values == "adversary") & (result["weight"].values == weight)
+    return mask
 
 
 def compared(
@@ -91,18 +91,18 @@ def compared(
 def _more(result: xr.Dataset, adversaries: np.ndarray, seeds: np.ndarray) -> str:
     verdicts = {name: compared(result, name, adversaries, seeds) for name in ("jsd", "tvd")}
     words = {"jsd": "attention", "tvd": "predictions"}
-    said = [
+    comparisons = [
         f"adversaries move {words[name]} {'more' if verdict == 'above' else 'less'}"
         for name, verdict in verdicts.items()
         if verdict != "inconclusive"
     ]
     open_ones = [words[name] for name, verdict in verdicts.items() if verdict == "inconclusive"]
     if open_ones:
-        said.append(
+        comparisons.append(
             f"which of the two moves {' and '.join(open_ones)} more is inconclusive"
             f"{_why(result, adversaries, seeds)}"
         )
-    return "; ".join(said)
+    return "; ".join(comparisons)
 
 
 def _why(result: xr.Dataset, rows: np.ndarray, others: np.ndarray) -> str:
@@ -138,15 +138,15 @@ def permutation(result: xr.Dataset) -> list[str]:
         return ["No prediction could be compared."]
     names = [CHANGES[name] for name in map(str, result["change"].values)]
     most = str(result["change"].values[place[0]])
-    kept = float(means(result, f"{prefix}agreement", "change").value[place])
-    said = [
+    agreement = float(means(result, f"{prefix}agreement", "change").value[place])
+    sentences = [
         f"Predictions move most with {CHANGES[most]} {WHERE[prefix]}: by TVD "
-        f"{number_text(moved, place)}, and {percent(kept)} of them stay the same."
+        f"{number_text(moved, place)}, and {percent(agreement)} of them stay the same."
         + undecided(moved, names, "with which attention they move most", "change")
     ]
     reverse = moved.times(-1.0)
     if len(names) > 1 and (least := reverse.first()) is not None:
-        said.append(
+        sentences.append(
             f"They move least with {names[least[0]]}: by {number_text(moved, least)}."
             + undecided(reverse, names, "with which attention they move least", "change")
         )
@@ -154,11 +154,11 @@ def permutation(result: xr.Dataset) -> list[str]:
         layers = estimates(result, "layer_tvd", ("layer",), change=most)
         if (at := layers.first()) is not None:
             called = [f"layer {layer}" for layer in result["layer"].values]
-            said.append(
+            sentences.append(
                 f"Of single layers, {called[at[0]]} moves them most: by {number_text(layers, at)}."
                 + undecided(layers, called, "which layer moves them most", "layer")
             )
-    return [*said, *accuracy_sentence(result)]
+    return [*sentences, *accuracy_sentence(result)]
 
 
 def instance_adversary(result: xr.Dataset) -> list[str]:
@@ -169,41 +169,41 @@ def instance_adversary(result: xr.Dataset) -> list[str]:
         return means(result, f"{prefix}{name}")
 
     apart, exact, rows = mean("jsd"), mean("exact_jsd"), float(mean("exact_rows").value)
-    said = [
+    sentences = [
         f"With nearly the same prediction (moved by TVD {number(float(mean('moved').value))}), "
         f"attention {WHERE[prefix]} can be {number(float(apart.value))} nats away"
         f"{around(apart, number, share=False)} of 0.69 at most; in "
         f"{percent(float(mean('near').value))} of texts it is 0.6 or more."
     ]
     if np.isfinite(exact.value + rows):
-        said.append(
+        sentences.append(
             f"{percent(rows)} of rows have other attention with exactly the same output, which is "
             f"{number(float(exact.value))} nats away on average"
             f"{around(exact, number, share=False)}."
         )
-    return [*said, *accuracy_sentence(result)]
+    return [*sentences, *accuracy_sentence(result)]
 
 
 def guided(result: xr.Dataset) -> list[str]:
     """Whether attention of the model is worth more to another than uniform weights."""
     names = [str(name) for name in result["guide"].values]
-    given = [name for name in names if name not in ("uniform", "random", "own")] or names
-    every = estimates(result.sel(guide=given), "accuracy", ("guide",))
-    place, labels = every.first(), list(map(called, given))
+    guides = [name for name in names if name not in ("uniform", "random", "own")] or names
+    every = estimates(result.sel(guide=guides), "accuracy", ("guide",))
+    place, labels = every.first(), list(map(called, guides))
     if place is None:
         return ["No model could be tested."]
-    said = (
+    sentence = (
         f"Of what was given, {labels[place[0]]} is worth most: "
         f"{number_text(every, place, percent)} of predictions are correct"
     )
-    if "uniform" in names and "uniform" not in given:
+    if "uniform" in names and "uniform" not in guides:
         uniform = estimates(result, "accuracy", (), guide="uniform")
         weights = f"the {number_text(uniform, (), percent)} of uniform weights"
         beyond = every.minus(uniform).simultaneous(independent_units(result)).at(place)
-        said += f", {beside(every.at(place), uniform, weights, beyond)}"
-    said += "." + undecided(every, labels, "what is worth most", "kind")
+        sentence += f", {beside(every.at(place), uniform, weights, beyond)}"
+    sentence += "." + undecided(every, labels, "what is worth most", "kind")
     own = estimates(result, "own_accuracy", ())
-    return [said, f"The model that reads whole texts has {number_text(own, (), percent)}."]
+    return [sentence, f"The model that reads whole texts has {number_text(own, (), percent)}."]
 
 
 def accuracy_sentence(result: xr.Dataset) -> list[str]:
@@ -305,10 +305,10 @@ def _best(result: xarray.Dataset, measure: str) -> list[dict[str, object]]:
         "direction": str(best["direction"].item()),
     }
     numbers = estimates(best, "accuracy", ("mention_kind",))
-    found = {"accuracy": numbers.value, "low": numbers.low, "high": numbers.high}
+    score = {"accuracy": numbers.value, "low": numbers.low, "high": numbers.high}
     return [
         {"measure": measure, "mention_kind": kind, "count": int(best["count"][at]), **head}
-        | {name: float(values[at]) for name, values in found.items()}
+        | {name: float(values[at]) for name, values in score.items()}
         for at, kind in enumerate(map(str, result.mention_kind.values))
     ]
 
@@ -318,11 +318,11 @@ def attribution(result: xr.Dataset) -> list[str]:
     own = estimates(result, "own_mean", ("layer",), group="all")
     other = estimates(result, "not_largest", ("layer",))
     first, last = (f"layer {int(result['layer'].values[at])}" for at in (0, -1))
-    told = [[f"{percent(float(of.value[at]))}{around(of.at(at))}" for at in (0, -1)]
+    rows = [[f"{percent(float(of.value[at]))}{around(of.at(at))}" for at in (0, -1)]
             for of in (own, other)]  # fmt: skip
     if len(own.value) == 1:
         return [
-            f"In {first}, {told[0][0]} of a hidden token is due to its own input; for {told[1][0]} "
+            f"In {first}, {rows[0][0]} of a hidden token is due to its own input; for {rows[1][0]} "
             "of tokens another input counts for more."
         ]
     open_ones = [
@@ -332,9 +332,9 @@ def attribution(result: xr.Dataset) -> list[str]:
         for of in (own, other)
     ]
     return [
-        f"{told[0][0]} of a hidden token is due to its own input in {first}, and {told[0][1]} in "
+        f"{rows[0][0]} of a hidden token is due to its own input in {first}, and {rows[0][1]} in "
         f"{last}{open_ones[0]}.",
-        f"For {told[1][1]} of tokens another input counts for more in {last}, and for {told[1][0]} "
+        f"For {rows[1][1]} of tokens another input counts for more in {last}, and for {rows[1][0]} "
         f"in {first}{open_ones[1]}.",
     ]
 
@@ -344,8 +344,8 @@ def token_identity(result: xr.Dataset) -> list[str]:
     offset = int(np.abs(result["offset"].values).argmin())
     plain = result.isel(offset=offset, fraction=int(result["fraction"].values.argmax()))
     plain = plain.isel(layer=-1)
-    found = estimates(plain, "rate_mean", ("map", "loss"))
-    first = found.first()
+    every = estimates(plain, "rate_mean", ("map", "loss"))
+    first = every.first()
     if first is None:
         return ["No map could be compared in the last layer."]
     rates = plain["rate_mean"].transpose("map", "loss")
@@ -353,28 +353,30 @@ def token_identity(result: xr.Dataset) -> list[str]:
     chance = result.attrs.get("chance")
     layer = int(plain["layer"])
     by_chance = "" if chance is None else f"; by chance it would be {percent(float(chance))}"
-    said = [
+    sentences = [
         f"In layer {layer}, the map {best['map'].item()!s} (distance {best['loss'].item()!s}) "
-        f"finds {percent(float(best))} of tokens again{around(found.at(first))}{by_chance}."
+        f"finds {percent(float(best))} of tokens again{around(every.at(first))}{by_chance}."
     ]
-    if others := found.rivals():
+    if others := every.rivals():
         maps = [
             f"{rates[place]['map'].item()!s} ({rates[place]['loss'].item()!s})"
             for place in (first, *others)
         ]
-        said.append(f"Which map finds most is inconclusive between {listed(maps)}.")
+        sentences.append(f"Which map finds most is inconclusive between {listed(maps)}.")
     if "naive" in plain["map"].values and str(best["map"].item()) != "naive":
         naive = estimates(plain.sel(map="naive"), "rate_mean", ("loss",))
         if (place := naive.first()) is not None:
             value = percent(float(naive.at(place).value))
-            said.append(f"Without training (naive), {value} are found{around(naive.at(place))}.")
-    return said
+            sentences.append(
+                f"Without training (naive), {value} are found{around(naive.at(place))}."
+            )
+    return sentences
 
 
 def coreference(result: xr.Dataset) -> list[str]:
     """The best head beside the best baseline."""
-    found = best_heads(result)
-    best = found[found["mention_kind"] == ALL].sort_values("accuracy", ascending=False)
+    table = best_heads(result)
+    best = table[table["mention_kind"] == ALL].sort_values("accuracy", ascending=False)
     every = result.sel(mention_kind=ALL)
     baselines = estimates(every, "baseline_accuracy", ("baseline",))
     place = baselines.first()
@@ -407,16 +409,16 @@ def parser_probes(result: xr.Dataset) -> list[str]:
     looking, others = scores.at(sees), scores.at(~sees)
     first, second = looking.first(), others.first()
     if first is None:
-        said = "No probe was trained."
-        return [said if second is None else f"{_probe(names[~sees], others, second)}."]
-    said = _probe(names[sees], looking, first)
+        sentence = "No probe was trained."
+        return [sentence if second is None else f"{_probe(names[~sees], others, second)}."]
+    sentence = _probe(names[sees], looking, first)
     if second is not None:
         other = others.at(second)
         called = f"{percent(float(other.value))}{around(other)} without the attention of the model"
         called += f" ({np.array(probes)[~sees][second]})"
         beyond = looking.minus(other).simultaneous(independent_units(result)).at(first)
-        said += f", {beside(looking.at(first), other, called, beyond)}"
-    return [f"{said}.{undecided(looking, names[sees], 'which probe finds most', 'probe')}"]
+        sentence += f", {beside(looking.at(first), other, called, beyond)}"
+    return [f"{sentence}.{undecided(looking, names[sees], 'which probe finds most', 'probe')}"]
 
 
 def _probe(names: np.ndarray, scores: Estimate, place: tuple[int, ...]) -> str:

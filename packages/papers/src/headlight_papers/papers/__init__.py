@@ -36,10 +36,10 @@ def find_paper(name: str) -> "Paper":
     """
     settings = find_settings(name)
     if settings.__module__ == f"{__name__}.token_maps":
-        made: Paper = import_module(f"{__name__}.token_map_exhibits").paper_of(settings)
+        result: Paper = import_module(f"{__name__}.token_map_exhibits").paper_of(settings)
     else:
-        made = import_module(f"{settings.__module__}.paper").PAPER
-    return made
+        result = import_module(f"{settings.__module__}.paper").PAPER
+    return result
 
 
 def find_settings(name: str) -> "type[PaperSettings]":

@@ -72,14 +72,14 @@ def correlation(rho: float, count: int) -> Estimate:
     return Estimate.with_ends(rho, *correlation_interval(rho, count))
 
 
-def _of_mean(found: MeanInterval) -> Estimate:
+def _of_mean(interval: MeanInterval) -> Estimate:
     """Values that are all the same do not tell how far off their mean may be."""
-    return around(found.mean, found.half or nan)
+    return around(interval.mean, interval.half or nan)
 
 
 def _measured(values: ArrayLike) -> np.ndarray:
-    found = np.asarray(values, dtype=np.float64).ravel()
-    return found[~np.isnan(found)]
+    flat = np.asarray(values, dtype=np.float64).ravel()
+    return flat[~np.isnan(flat)]
 
 
 def within(
@@ -215,14 +215,14 @@ def claims_content(
     )
     if own := len(claims) - len(answers):
         count += f" Not counted: {plural(own, 'question')} of ours."
-    shown = frame[["finding", "published", "ours", "here"]]
+    printed = frame[["finding", "published", "ours", "here"]]
     return Section(
         explanation=f"The conclusions that the paper draws about {about}, asked of this model. The "
         "rules by which a finding holds are ours, since the paper gives none. A rule is judged by "
         "the 95% interval of its number, where it has one: the finding holds if all of the "
         "interval fulfils the rule, does not hold if none of it does, and is inconclusive "
         "otherwise, or where nothing could be compared.",
-        drawings=[writer.picture(partial(table_picture, shown), count, count)],
+        drawings=[writer.picture(partial(table_picture, printed), count, count)],
         tables=[writer.table(frame, "Findings, rules and numbers")],
         notes=notes,
     )

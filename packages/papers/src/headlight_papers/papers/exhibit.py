@@ -43,20 +43,22 @@ def head_name(layer: int, head: int) -> str:
     return f"{own_name(layer, head)} ({layer + 1}-{head + 1})"
 
 
-def as_printed(found: xarray.Dataset) -> xarray.Dataset:
+def as_printed(result: xarray.Dataset) -> xarray.Dataset:
     """A result whose layers and heads are numbered as papers print them, from 1."""
-    return found.assign_coords({name: found[name] + 1 for name in COUNTED if name in found.coords})
+    return result.assign_coords(
+        {name: result[name] + 1 for name in COUNTED if name in result.coords}
+    )
 
 
-def layer_names(found: xarray.Dataset | xarray.DataArray) -> list[str]:
+def layer_names(result: xarray.Dataset | xarray.DataArray) -> list[str]:
     """The layers of a result."""
-    return [str(int(layer) + 1) for layer in found["layer"].values]
+    return [str(int(layer) + 1) for layer in result["layer"].values]
 
 
-def count_heads(found: xarray.DataArray) -> int:
+def count_heads(values: xarray.DataArray) -> int:
     """Count the heads over all layers; layers may differ in their number."""
-    others = [dim for dim in found.dims if dim not in ("layer", "head")]
-    return int(found.notnull().any(others).sum())
+    others = [dim for dim in values.dims if dim not in ("layer", "head")]
+    return int(values.notnull().any(others).sum())
 
 
 def frame_of(columns: Mapping[str, xarray.DataArray]) -> pandas.DataFrame:
@@ -81,18 +83,18 @@ def percent(share: float) -> float | None:
     return None if np.isnan(share) else 100 * float(share)
 
 
-def yes_or_no(found: object) -> str:
+def yes_or_no(holds: object) -> str:
     """Return whether a claim holds, as a word."""
-    return "yes" if found else "no"
+    return "yes" if holds else "no"
 
 
 def in_words(names: list[str], most: int = 12) -> str:
     """``1, 2 and 4``; a long list is cut, and says how long it was."""
     if not names:
         return "none"
-    shown = names[:most]
+    first = names[:most]
     rest = f" and {len(names) - most} more" if len(names) > most else ""
-    return ", ".join(shown) + rest
+    return ", ".join(first) + rest
 
 
 @dataclass(eq=False)
@@ -128,17 +130,17 @@ class ExhibitWriter:
         return Drawing(stem, caption, alternative, draw, drawn=read(svg, own=True).decode())
 
     def curves(
-        self, found: xarray.Dataset, *shown: Curve, columns: int | None = None, **words: str
+        self, result: xarray.Dataset, *specs: Curve, columns: int | None = None, **words: str
     ) -> Drawing:
         """Draw variables of a result by layer, counted from 1; see `curves`, and `picture`."""
-        return self.picture(curves(as_printed(found), *shown, columns=columns), **words)
+        return self.picture(curves(as_printed(result), *specs, columns=columns), **words)
 
     def maps(
-        self, found: xarray.Dataset, *shown: Map, columns: int | None = None, **words: str
+        self, result: xarray.Dataset, *specs: Map, columns: int | None = None, **words: str
     ) -> Drawing:
         """Draw variables of a result by layer and head, from 1; see `maps`, and `picture`."""
-        drawn = [replace(each, named=False) for each in shown]
-        return self.picture(maps(as_printed(found), *drawn, columns=columns), **words)
+        drawn = [replace(each, named=False) for each in specs]
+        return self.picture(maps(as_printed(result), *drawn, columns=columns), **words)
 
     def table(
         self,
@@ -192,7 +194,7 @@ class Need:
 
 def _given(name: str) -> Need:
     message = f"no {SOURCES[name].title} were given (--{name})"
-    return Need(message, lambda made: made.sources.named(name))
+    return Need(message, lambda run: run.sources.named(name))
 
 
 NEEDS = {
@@ -340,10 +342,10 @@ class Paper:
         """
         if names is None:
             return list(self.exhibits)
-        known = [each.name for each in self.exhibits]
+        exhibit_names = [each.name for each in self.exhibits]
         for name in names:
-            if name not in known:
-                raise UnknownNameError(f"exhibit of {self.name}", name, known)
+            if name not in exhibit_names:
+                raise UnknownNameError(f"exhibit of {self.name}", name, exhibit_names)
         if not names:
             raise UsageError(f"no exhibit is selected; name at least one with {setting('only=')}.")
         return [each for each in self.exhibits if each.name in names]
@@ -384,7 +386,7 @@ def reproduce(
         HeadlightError: data or model are refused; exhibits made before are kept.
     """
     specs = paper.select(only)
-    made: list[Section] = []
+    sections: list[Section] = []
     missing = {spec.name: (spec.title, STILL_MISSING) for spec in specs}
     path, output = reproduction.folder / PAGE, OutputFolder(reproduction.folder, ResultError)
     with reproduction.unchanged():
@@ -395,11 +397,11 @@ def reproduce(
                 missing[spec.name] = (spec.title, reason or "")
             else:
                 del missing[spec.name]
-                made.append(exhibit)
+                sections.append(exhibit)
             page = SectionPage(
                 title=paper.title,
                 introduction=paper.introduction,
-                sections=made,
+                sections=sections,
                 facts=_facts(paper, reproduction),
                 missing=list(missing.values()),
                 attributes=_attributes(paper, reproduction),

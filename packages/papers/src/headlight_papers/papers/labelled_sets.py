@@ -67,7 +67,7 @@ class TextTask:
 
 
 def _classes(**labels: str) -> Classes:
-    return tuple((name, frozenset(given.split())) for name, given in labels.items())
+    return tuple((name, frozenset(words.split())) for name, words in labels.items())
 
 
 TASKS = {
@@ -149,16 +149,16 @@ def labelled_in(folder: Path) -> tuple[str, ...]:
         child for child, name in names if IN_A_NAME.match(name) or name.startswith(OTHER_NAMES)
     ]
     order = list(TASKS)
-    found = [(_task_name(place.name), _files_of(place)) for place in places]
-    found.sort(key=lambda each: order.index(each[0]) if each[0] else len(order))
-    return tuple(source for _, source in found)
+    labelled = [(_task_name(place.name), _files_of(place)) for place in places]
+    labelled.sort(key=lambda each: order.index(each[0]) if each[0] else len(order))
+    return tuple(source for _, source in labelled)
 
 
 def task_of(source: str) -> TextTask:
     """Return the task of a set, by its name."""
-    known = _task_name(source)
-    if known:
-        return TASKS[known]
+    task = _task_name(source)
+    if task:
+        return TASKS[task]
     name = HubSource.parse(source).name if source.startswith(PREFIX) else source
     return TextTask(PurePath(name).name.split(".")[0])
 
@@ -225,13 +225,13 @@ def read_labelled(
 
 def words_of(text: str, *, marks: bool = False) -> tuple[str, ...]:
     """The words of a text in small letters, those with digits alike; runs of marks if wanted."""
-    found = (WORDS_AND_MARKS if marks else WORDS).findall(text.lower())
-    return tuple(NUMBER if any(map(str.isdigit, word)) else word for word in found)
+    matches = (WORDS_AND_MARKS if marks else WORDS).findall(text.lower())
+    return tuple(NUMBER if any(map(str.isdigit, word)) else word for word in matches)
 
 
 def _task_name(source: str) -> str | None:
-    found = IN_A_NAME.findall(source.lower())
-    return NAMES[found[-1]] if found else None
+    matches = IN_A_NAME.findall(source.lower())
+    return NAMES[matches[-1]] if matches else None
 
 
 def _files_of(place: Path) -> str:
@@ -271,13 +271,13 @@ def _parts_of(source: str) -> dict[Part, str]:
         names = [] if hub.split else hub_splits(hub, source)
     else:
         names = [path.name for path in files(source)]
-    found: dict[Part, str] = {}
-    for part, known in PART_NAMES.items():
+    parts: dict[Part, str] = {}
+    for part, aliases in PART_NAMES.items():
         for name in names:
-            held = next((each for each in known if each in name), None)
+            held = next((each for each in aliases if each in name), None)
             if held:
-                found.setdefault(part, name if source.startswith(PREFIX) else held)
-    return found if "train" in found and len(found) > 1 else {}
+                parts.setdefault(part, name if source.startswith(PREFIX) else held)
+    return parts if "train" in parts and len(parts) > 1 else {}
 
 
 def _rows(source: str, part: str | None = None) -> list[SentencePair]:
@@ -296,15 +296,17 @@ def _class_labels(source: str, task: TextTask, rows: Sequence[SentencePair]) -> 
     """The two classes, and the labels of each."""
     labels = sorted({str(row.label) for row in rows})
     classes = task.classes or tuple((label, frozenset({label})) for label in labels)
-    known = frozenset().union(*(given for _, given in classes))
-    others = [label for label in labels if label not in known]
-    there = [name for name, given in classes if given & {*labels}]
-    if len(there) == len(classes) == 2 and (task.more_classes or not others):
+    known_labels = frozenset().union(*(class_labels for _, class_labels in classes))
+    others = [label for label in labels if label not in known_labels]
+    present = [name for name, class_labels in classes if class_labels & {*labels}]
+    if len(present) == len(classes) == 2 and (task.more_classes or not others):
         return classes
-    found = ", ".join(map(repr, labels[:5])) + (" and more" if len(labels) > 5 else "") or "none"
+    label_list = (
+        ", ".join(map(repr, labels[:5])) + (" and more" if len(labels) > 5 else "") or "none"
+    )
     wanted = " and ".join(name for name, _ in task.classes) if task.classes else "two"
     raise CorpusError(
-        f"{source} has the labels {found}, and the papers' models tell two classes apart "
+        f"{source} has the labels {label_list}, and the papers' models tell two classes apart "
         f"({wanted}); name texts of two classes with {setting('labelled=')}."
     )
 
@@ -313,33 +315,35 @@ def _texts(
     rows: Sequence[SentencePair], task: TextTask, classes: Classes, max_words: int | None
 ) -> list[LabelledText]:
     """Texts of the two classes that are neither too short nor too long."""
-    numbers = {label: number for number, (_, given) in enumerate(classes) for label in given}
+    numbers = {
+        label: number for number, (_, class_labels) in enumerate(classes) for label in class_labels
+    }
     below = min(task.below or inf, inf if max_words is None else max_words + 1)
-    made = (
+    usable = (
         LabelledText(words_of(row.first, marks=task.marks), numbers[str(row.label)])
         for row in rows
         if row.label in numbers
     )
-    return [text for text in made if task.above < len(text.words) < below]
+    return [text for text in usable if task.above < len(text.words) < below]
 
 
 def _split(texts: dict[Part, list[LabelledText]], seed: int) -> dict[Part, list[LabelledText]]:
     """Three parts; of those that are missing a tenth each, with the classes as they are mixed."""
-    there = {part: some for part, some in texts.items() if some}
-    if "test" not in there and "dev" in there:
-        there["test"] = there.pop("dev")
-    train = there.pop("train", [])
+    nonempty = {part: some for part, some in texts.items() if some}
+    if "test" not in nonempty and "dev" in nonempty:
+        nonempty["test"] = nonempty.pop("dev")
+    train = nonempty.pop("train", [])
     import numpy as np  # which help needs not
 
     mixed = np.random.default_rng(seed).permutation(len(train)).tolist()
     order = sorted(mixed, key=lambda at: train[at].label)
     held: set[int] = set()
-    for first, part in enumerate([part for part in PARTS[1:] if part not in there]):
+    for first, part in enumerate([part for part in PARTS[1:] if part not in nonempty]):
         chosen = order[first::SHARE]
-        there[part] = [train[at] for at in sorted(chosen)]
+        nonempty[part] = [train[at] for at in sorted(chosen)]
         held.update(chosen)
-    there["train"] = [text for at, text in enumerate(train) if at not in held]
-    return {part: there[part] for part in PARTS}
+    nonempty["train"] = [text for at, text in enumerate(train) if at not in held]
+    return {part: nonempty[part] for part in PARTS}
 
 
 def _draw(texts: list[LabelledText], count: int | None, seed: int) -> list[LabelledText]:

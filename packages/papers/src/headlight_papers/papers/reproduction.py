@@ -99,9 +99,9 @@ class Reproduction(Generic[S]):
     @property
     def masks(self) -> float:
         """The share of tokens that are masked, if the model has a mask token."""
-        known = getattr(self.tokenizer, "mask_token_id", None) is not None
+        has_mask = getattr(self.tokenizer, "mask_token_id", None) is not None
         share: float = getattr(self.settings, "masks", 0.0)
-        return share if known else 0.0
+        return share if has_mask else 0.0
 
     @property
     def results(self) -> Mapping[str, xarray.Dataset]:
@@ -142,12 +142,12 @@ class Reproduction(Generic[S]):
             objects: what it takes besides settings, such as an objective.
             settings: of the study, as its function takes them.
         """
-        asked, model = find_study(study), model or self.model
-        chosen = asked.settings.from_mapping(settings)
+        row, model = find_study(study), model or self.model
+        chosen = row.settings.from_mapping(settings)
 
         def make(folder: Path) -> xarray.Dataset:
             place, more = RunFolder(path=folder, resume=True), objects or {}
-            return asked.run(source, model, chosen, folder=place, progress=self.progress, **more)
+            return row.run(source, model, chosen, folder=place, progress=self.progress, **more)
 
         key = {"settings": chosen.signature(), "reads": states_of(reads or [source])}
         return self.keep(name or study, study, make, model=model, **key)
@@ -178,14 +178,14 @@ class Reproduction(Generic[S]):
         if name not in self._results:
             signature = signature_of(model or self.loaded, key)
             path = self.folder / RESULTS / f"{name}.nc"
-            found = _load_kept(path, stage, signature)
-            if found is None:
+            result = _load_kept(path, stage, signature)
+            if result is None:
                 prepare_work_folders(self.folder, (RESULTS, RUNS))
                 run = begun_folder(self.folder / RUNS / name, signature)
-                found = make(run).assign_attrs(signature=signature, stage=stage)
-                save(found, path)
+                result = make(run).assign_attrs(signature=signature, stage=stage)
+                save(result, path)
                 shutil.rmtree(run, ignore_errors=True)
-            self._results[name] = found
+            self._results[name] = result
         return self._results[name]
 
 
@@ -215,10 +215,10 @@ def _load_kept(path: Path, stage: str, signature: str) -> xarray.Dataset | None:
     if not path.exists():
         return None
     try:
-        found = load(path, stage=stage)
+        result = load(path, stage=stage)
     except ResultError:  # damaged, or of another version: made again
         return None
-    return found if found.attrs.get("signature") == signature else None
+    return result if result.attrs.get("signature") == signature else None
 
 
 def open_reproduction(
@@ -297,10 +297,10 @@ def _load_translator(
         with suppress(MissingHeadError):
             return load_model(model, head="language_model", **loading)
     own = {**loading, "revision": None, "tokenizer": None}
-    found = load_model(name or EMBEDDED_TRANSLATOR, head="language_model", **own)
-    found.require_translator()
-    found.require_tokenizer("translations are text")
-    return found
+    translator = load_model(name or EMBEDDED_TRANSLATOR, head="language_model", **own)
+    translator.require_translator()
+    translator.require_tokenizer("translations are text")
+    return translator
 
 
 CATEGORIES = {"cls": "[CLS]", "sep": "[SEP]", "punctuation": ". or ,"}

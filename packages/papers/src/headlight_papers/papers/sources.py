@@ -120,7 +120,7 @@ def _for_evaluation(places: list[Component]) -> tuple[str, ...]:
     for _, files in places:
         parts = ([file for file in files if part in file.name] for part in ("dev", "test"))
         rest = [file for file in files if "train" not in file.name]
-        chosen += next((found for found in parts if found), rest)
+        chosen += next((part for part in parts if part), rest)
     return tuple(map(str, chosen))
 
 
@@ -134,7 +134,7 @@ def _one_of_each(places: list[Component]) -> tuple[str, ...]:
     chosen: list[Path] = []
     for _, files in places:
         parts = ([file for file in files if part in file.name] for part in PARTS_OF_PAIRS)
-        chosen += next((found for found in parts if found), files)[:1]
+        chosen += next((part for part in parts if part), files)[:1]
     return tuple(map(str, chosen))
 
 
@@ -277,9 +277,9 @@ class Sources(Settings):
         if not check_reachable(place, error=CorpusError).is_dir():
             raise CorpusError(f"there is no folder {place}; name one with {setting('data=')}.")
         wanted = SOURCES if reads is None else {name: SOURCES[name] for name in reads}
-        found = {name: row.find(place, languages) for name, row in wanted.items()}
-        found = {name: value for name, value in found.items() if value}
-        if not found:
+        sources = {name: row.find(place, languages) for name, row in wanted.items()}
+        sources = {name: value for name, value in sources.items() if value}
+        if not sources:
             titled = titled_sources(wanted)
             names = ", ".join(name for row in titled.values() for name in row.patterns)
             options = ", ".join(f"--{name.replace('_', '-')}" for name in titled)
@@ -287,7 +287,7 @@ class Sources(Settings):
                 f"{place} holds no folder whose name says what it is ({names}); name the files "
                 f"with {options}."
             )
-        return cls(**found)
+        return cls(**sources)
 
     @cached_property
     def tasks(self) -> tuple[str, ...]:

@@ -105,8 +105,8 @@ def open_data(reproduction: Reproduction, source: str) -> TextData:
     texts = read_labelled(
         source, settings.seed, max_texts=settings.max_texts, max_words=settings.max_words
     )
-    given = read_word_vectors(vectors) if vectors else None
-    return prepare_data(texts, given, frequency=task_of(source).frequency)
+    word_vectors = read_word_vectors(vectors) if vectors else None
+    return prepare_data(texts, word_vectors, frequency=task_of(source).frequency)
 
 
 def data_key(reproduction: Reproduction, source: str) -> dict[str, Any]:
@@ -131,8 +131,8 @@ def prepare_data(
         vectors: of words in small letters.
         frequency: training texts in which a word has to be to have a vector of its own.
     """
-    seen = Counter(word for text in texts.parts["train"] for word in set(text.words))
-    often = sorted(word for word, count in seen.items() if count >= frequency)
+    document_counts = Counter(word for text in texts.parts["train"] for word in set(text.words))
+    often = sorted(word for word, count in document_counts.items() if count >= frequency)
     vocabulary = (*NO_WORDS, *often)
     numbers = {word: number for number, word in enumerate(vocabulary)}
     return TextData(
@@ -147,8 +147,8 @@ def prepare_data(
 def _known_vectors(
     vocabulary: Sequence[str], vectors: WordVectors
 ) -> Float32[Tensor, "word dimension"]:
-    found = vectors.lookup(vocabulary)
-    matrix = np.where(found[:, None] >= 0, vectors.matrix[found], 0)
+    rows = vectors.lookup(vocabulary)
+    matrix = np.where(rows[:, None] >= 0, vectors.matrix[rows], 0)
     return torch.from_numpy(matrix.astype(np.float32))
 
 
@@ -159,8 +159,8 @@ def _batches(texts: Sequence[LabelledText], numbers: dict[str, int]) -> Iterator
         lengths = torch.tensor([len(texts[at].words) for at in chosen])
         words = torch.full((len(chosen), int(lengths.max())), PADDING)
         for row, at in enumerate(chosen):
-            found = [numbers.get(word, UNKNOWN) for word in texts[at].words]
-            words[row, : len(found)] = torch.tensor(found)
+            word_numbers = [numbers.get(word, UNKNOWN) for word in texts[at].words]
+            words[row, : len(word_numbers)] = torch.tensor(word_numbers)
         real = torch.arange(words.shape[1]) < lengths[:, None]
         labels = torch.tensor([texts[at].label for at in chosen])
         yield TextBatch(words, real, labels, torch.tensor(chosen))
@@ -172,8 +172,8 @@ def drawn_from(
     """This many texts of all batches at most, drawn, in batches of nearly the same length."""
     texts = [(batch, row) for batch in batches for row in range(len(batch.words))]
     drawn = np.random.default_rng(seed).permutation(len(texts))[:count]
-    kept = [texts[at] for at in sorted(drawn.tolist())]  # which is by their length
-    return [_together(kept[first : first + size]) for first in range(0, len(kept), size)]
+    sample = [texts[at] for at in sorted(drawn.tolist())]  # which is by their length
+    return [_together(sample[first : first + size]) for first in range(0, len(sample), size)]
 
 
 def _together(texts: list[tuple[TextBatch, int]]) -> TextBatch:
@@ -248,8 +248,8 @@ def difference(
     batches: Sequence[TextBatch], outputs: Sequence[Outputs], teacher: Sequence[Outputs]
 ) -> Numbers:
     """The means of `distances` over texts."""
-    found = distances(batches, outputs, teacher)
-    return {name: float(values.mean()) for name, values in found.items()}
+    by_text = distances(batches, outputs, teacher)
+    return {name: float(values.mean()) for name, values in by_text.items()}
 
 
 def adversaries_of_some(

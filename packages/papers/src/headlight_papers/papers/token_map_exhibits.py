@@ -44,14 +44,14 @@ def load_maps(reproduction: Reproduction[MapPaperSettings]) -> xarray.Dataset:
     )
 
 
-def score(found: xarray.Dataset, question: str, name: str) -> Estimate:
+def score(result: xarray.Dataset, question: str, name: str) -> Estimate:
     """Return the score of a map, by a question."""
-    return estimates(found, "score", (), question=question, map=name)
+    return estimates(result, "score", (), question=question, map=name)
 
 
-def ahead(found: xarray.Dataset, question: str, first: str, second: str) -> Estimate:
+def ahead(result: xarray.Dataset, question: str, first: str, second: str) -> Estimate:
     """By how much one map is ahead of another on the same texts."""
-    return score(found, question, first).minus(score(found, question, second))
+    return score(result, question, first).minus(score(result, question, second))
 
 
 def caveat_of(reproduction: Reproduction[MapPaperSettings]) -> str:
@@ -66,14 +66,14 @@ def caveat_of(reproduction: Reproduction[MapPaperSettings]) -> str:
     )
 
 
-def notes_of(reproduction: Reproduction[MapPaperSettings], found: xarray.Dataset) -> list[str]:
+def notes_of(reproduction: Reproduction[MapPaperSettings], result: xarray.Dataset) -> list[str]:
     """Return notes on the model's predictions, the texts, and how tokens were removed."""
-    options, given = settings_of(found), reproduction.settings
+    options, settings = settings_of(result), reproduction.settings
     return [
         f"{model_name(reproduction.model.name)} predicts {PREDICTS[str(options['predicts'])]}, "
-        f"with a probability of {float(found['probability']):.2f} on average.",
-        f"Read are {int(found['texts'])} texts of at most {given.max_length} tokens from "
-        f"{text_name(reproduction)}, with {float(found['tokens']):.0f} tokens on average that can "
+        f"with a probability of {float(result['probability']):.2f} on average.",
+        f"Read are {int(result['texts'])} texts of at most {settings.max_length} tokens from "
+        f"{text_name(reproduction)}, with {float(result['tokens']):.0f} tokens on average that can "
         f"be removed; those that are removed {REMOVED[str(options['removed_by'])]}.",
     ]
 
@@ -138,40 +138,40 @@ KINDS = {
 """By `MapTable.shows`."""
 
 
-def table_exhibit(asked: MapTable) -> ExhibitSpec:
+def table_exhibit(row: MapTable) -> ExhibitSpec:
     """The exhibit of a table."""
-    kind = KINDS[asked.shows]
-    make = partial(_table, kind=kind, published=asked.published)
-    return ExhibitSpec(asked.name, kind.title, asked.source, make)
+    kind = KINDS[row.shows]
+    make = partial(_table, kind=kind, published=row.published)
+    return ExhibitSpec(row.name, kind.title, row.source, make)
 
 
 def _table(
     reproduction: Reproduction, writer: ExhibitWriter, kind: Kind, published: Mapping[str, str]
 ) -> Section:
-    found = load_maps(reproduction)
-    names = names_of(found)
+    result = load_maps(reproduction)
+    names = names_of(result)
     frame = pandas.DataFrame(
         {"map": [LABELS[name] for name in names]}
         | {
-            label: [_shown(score(found, question, name)) for name in names]
+            label: [_shown(score(result, question, name)) for name in names]
             for question, label in kind.questions.items()
         }
     )
     first, label = next(iter(kind.questions.items()))
     comparisons = [
         Comparison(
-            f"{LABELS[name]}: {label}", there, float(score(found, first, name).value), digits=2
+            f"{LABELS[name]}: {label}", theirs, float(score(result, first, name).value), digits=2
         )
-        for name, there in published.items()
+        for name, theirs in published.items()
         if name in names
     ]
-    pictures = [_curves(writer, found, names)] if kind.drawn else []
+    pictures = [_curves(writer, result, names)] if kind.drawn else []
     return Section(
         explanation=f"{caveat_of(reproduction)}{kind.explanation}",
         drawings=pictures,
         tables=[writer.table(frame, "Maps of the same texts")],
         comparisons=comparisons,
-        notes=notes_of(reproduction, found),
+        notes=notes_of(reproduction, result),
     )
 
 
@@ -180,12 +180,12 @@ def _shown(number: Estimate) -> str:
     return MISSING if isnan(number.value) else f"{number:.3f}"
 
 
-def _curves(writer: ExhibitWriter, found: xarray.Dataset, names: Sequence[str]) -> Drawing:
+def _curves(writer: ExhibitWriter, result: xarray.Dataset, names: Sequence[str]) -> Drawing:
     labels = {name: LABELS[name] for name in names}
-    last = found["lost"].isel(share=-1)
-    said = "; ".join(f"{labels[name]} {float(last.sel(map=name)):.2f}" for name in names)
+    last = result["lost"].isel(share=-1)
+    remaining = "; ".join(f"{labels[name]} {float(last.sel(map=name)):.2f}" for name in names)
     return writer.curves(
-        found.sel(map=list(names)),
+        result.sel(map=list(names)),
         Curve(
             "lost",
             panel="p lost",
@@ -195,27 +195,27 @@ def _curves(writer: ExhibitWriter, found: xarray.Dataset, names: Sequence[str]) 
             dashed=("random",),
         ),
         caption="What the probability loses without the most important tokens, mean over texts.",
-        alternative=f"Without 90%: {said}.",
+        alternative=f"Without 90%: {remaining}.",
     )
 
 
-def names_of(found: xarray.Dataset) -> list[str]:
+def names_of(result: xarray.Dataset) -> list[str]:
     """The maps of a result, in the order of tables."""
-    there = {str(name) for name in found["map"].values}
-    return [name for name in LABELS if name in there]
+    present = {str(name) for name in result["map"].values}
+    return [name for name in LABELS if name in present]
 
 
 NAMES = {**AGREEMENT, **REMOVAL}
 """What a question's number is called."""
 
 
-def judge_ahead(found: xarray.Dataset, claims: Sequence[Ahead]) -> list[Claim]:
+def judge_ahead(result: xarray.Dataset, claims: Sequence[Ahead]) -> list[Claim]:
     """Each judged by the differences on the same texts."""
     judged = []
     for number, each in enumerate(claims, 1):
         name = NAMES[each.question]
-        apart = ahead(found, each.question, each.first, each.second)
-        scores = [score(found, each.question, one).value for one in (each.first, each.second)]
+        apart = ahead(result, each.question, each.first, each.second)
+        scores = [score(result, each.question, one).value for one in (each.first, each.second)]
         judged.append(
             Claim(
                 f"{number}. {each.claim}",
@@ -231,9 +231,9 @@ def judge_ahead(found: xarray.Dataset, claims: Sequence[Ahead]) -> list[Claim]:
 
 def findings(reproduction: Reproduction[MapPaperSettings], writer: ExhibitWriter) -> Section:
     """The findings of a paper."""
-    found = load_maps(reproduction)
-    judged = judge_ahead(found, reproduction.settings.claims)
-    content = claims_content(writer, judged, notes_of(reproduction, found), about="its models")
+    result = load_maps(reproduction)
+    judged = judge_ahead(result, reproduction.settings.claims)
+    content = claims_content(writer, judged, notes_of(reproduction, result), about="its models")
     return replace(content, explanation=f"{caveat_of(reproduction)}{content.explanation}")
 
 

@@ -92,7 +92,7 @@ def reference_rows(
     taught, model, data = trainer.outputs(base, parts), trainer.model(base), trainer.data.parts
     uniform = {part: [trainer.plain(batch, "uniform") for batch in data[part]] for part in parts}
     even = {part: outputs_of(model, data[part], uniform[part]) for part in parts}
-    found = [({**vars(each), "kind": "seed"}, trainer.outputs(each, parts)) for each in others]
+    seed_rows = [({**vars(each), "kind": "seed"}, trainer.outputs(each, parts)) for each in others]
     return [
         (
             about,
@@ -102,7 +102,7 @@ def reference_rows(
                 for part in parts
             },
         )
-        for about, outputs in [*found, ({**vars(base), "kind": "uniform"}, even)]
+        for about, outputs in [*seed_rows, ({**vars(base), "kind": "uniform"}, even)]
     ]
 
 

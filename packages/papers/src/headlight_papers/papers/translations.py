@@ -49,15 +49,15 @@ def read_aligned(source: str, target: str | None, gold: str) -> AlignedPairs:
     from headlight.links import demand_words, open_links  # with numpy, which help needs not
 
     pairs = list(open_parallel(source, target))
-    found = list(open_links(gold, sentences=len(pairs)))
-    demand_words(found, [(len(each.source.split()), len(each.target.split())) for each in pairs])
-    return AlignedPairs(pairs, found)
+    links = list(open_links(gold, sentences=len(pairs)))
+    demand_words(links, [(len(each.source.split()), len(each.target.split())) for each in pairs])
+    return AlignedPairs(pairs, links)
 
 
 def languages_of(model: str | None) -> Languages:
     """Return the languages in a model's name, such as ``opus-mt-de-en``; else German to English."""
-    found = _IN_A_NAME.search(Path(model or "").name.lower())
-    return (found[1], found[2]) if found else ("de", "en")
+    match = _IN_A_NAME.search(Path(model or "").name.lower())
+    return (match[1], match[2]) if match else ("de", "en")
 
 
 def translations_in(folder: Path, languages: Languages) -> dict[str, Any]:
@@ -74,7 +74,7 @@ def translations_in(folder: Path, languages: Languages) -> dict[str, Any]:
         folder: in which the folders lie.
         languages: from which and into which is translated.
     """
-    found: dict[str, Any] = {}
+    sources: dict[str, Any] = {}
     aligned = _folders(folder, ALIGNED_NAMES)
     sets = [
         (place, sides, gold)
@@ -86,7 +86,7 @@ def translations_in(folder: Path, languages: Languages) -> dict[str, Any]:
     if sets:
         chosen, (source, target), gold = max(sets, key=lambda each: each[1][0].stat().st_size)
         links = (path for place in aligned for path in sorted(place.rglob("*")))
-        found |= {
+        sources |= {
             "translations": str(source),
             "translations_target": str(target),
             "gold": str(gold),
@@ -98,9 +98,9 @@ def translations_in(folder: Path, languages: Languages) -> dict[str, Any]:
         }
     for place in _folders(folder, PARALLEL_NAMES):
         for source, target in _sides(place, languages):
-            if not source.name.lower().startswith(HELD_OUT) and "parallel" not in found:
-                found |= {"parallel": str(source), "parallel_target": str(target)}
-    return found
+            if not source.name.lower().startswith(HELD_OUT) and "parallel" not in sources:
+                sources |= {"parallel": str(source), "parallel_target": str(target)}
+    return sources
 
 
 def _folders(folder: Path, beginnings: tuple[str, ...]) -> list[Path]:

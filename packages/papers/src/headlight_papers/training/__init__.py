@@ -92,10 +92,10 @@ def run_stages(
         RunError: a process was ended from outside.
     """
     jobs = [job for stage in stages for job in stage]
-    there = sum(map(trainer.is_done, jobs))
-    with _shown(len(jobs), show and there < len(jobs)) as progress:
-        if progress and there:
-            progress.skip(there, 0)
+    finished = sum(map(trainer.is_done, jobs))
+    with _shown(len(jobs), show and finished < len(jobs)) as progress:
+        if progress and finished:
+            progress.skip(finished, 0)
         for stage in stages:
             run_all(
                 trainer,
@@ -168,15 +168,15 @@ def _without_script() -> Iterator[None]:
     ``__main__``.  Nothing that is sent to them is defined there.
     """
     script = sys.modules["__main__"]
-    known = vars(script)
+    attributes = vars(script)
     hidden: dict[str, Any] = {
-        name: known.pop(name) for name in ("__spec__", "__file__") if name in known
+        name: attributes.pop(name) for name in ("__spec__", "__file__") if name in attributes
     }
     script.__spec__ = None
     try:
         yield
     finally:
-        known.update(hidden)
+        attributes.update(hidden)
 
 
 _trainer: JobRunner[Any] | None = None
@@ -286,14 +286,14 @@ class JsonCache:
         """
         if self.folder is None:
             return compute()
-        asked = json.dumps({"about": self.about, "key": key}, sort_keys=True)
-        path = self.folder / f"{sha256(asked.encode()).hexdigest()[:24]}.json"
-        found = None if recompute else _read(path)
-        if found is not None and json.dumps(found.get("of"), sort_keys=True) == asked:
-            return found["result"]
+        text = json.dumps({"about": self.about, "key": key}, sort_keys=True)
+        path = self.folder / f"{sha256(text.encode()).hexdigest()[:24]}.json"
+        entry = None if recompute else _read(path)
+        if entry is not None and json.dumps(entry.get("of"), sort_keys=True) == text:
+            return entry["result"]
         result = compute()
         plain = json.loads(json.dumps(result))
-        content = json.dumps({"of": json.loads(asked), "result": plain, "digest": _digest(plain)})
+        content = json.dumps({"of": json.loads(text), "result": plain, "digest": _digest(plain)})
         files.make_folder(self.folder, error=RunError)
         files.write(path, content.encode(), error=RunError)
         return result
@@ -302,13 +302,13 @@ class JsonCache:
 def _read(path: Location) -> dict[str, Any] | None:
     """The content of a file; None if there is none, or it is damaged."""
     try:
-        found = files.read_json(path)
+        content = files.read_json(path)
     except (ResultError, ValueError):
         return None
-    if not isinstance(found, dict) or "result" not in found:
+    if not isinstance(content, dict) or "result" not in content:
         return None
-    digest = _digest(found["result"])
-    return found if found.get("digest", digest) == digest else None  # older files have none
+    digest = _digest(content["result"])
+    return content if content.get("digest", digest) == digest else None  # older files have none
 
 
 def _digest(result: Any) -> str:

@@ -79,8 +79,8 @@ class TeacherJob:
 
     def _alike(self: Job, **changes: Any) -> Job:
         """Another job for the same data and seed."""
-        found: Job = replace(self, **changes)  # type: ignore[type-var]
-        return found
+        job: Job = replace(self, **changes)  # type: ignore[type-var]
+        return job
 
 
 Model = TypeVar("Model", bound=AttentionModel[Any])
@@ -148,8 +148,8 @@ class TeacherTrainer(Trainer[Job, Model, Batch], Generic[Job, Model, Batch]):
 
     def outputs(self, job: Job, parts: Sequence[Part] = PARTS) -> dict[Part, list[Outputs]]:
         """Return the outputs of a finished model, with the attention that it was trained with."""
-        given, model = self.given(job, parts), self.model(job)
-        return {part: outputs_of(model, self.data.parts[part], given.get(part)) for part in parts}
+        imposed, model = self.given(job, parts), self.model(job)
+        return {part: outputs_of(model, self.data.parts[part], imposed.get(part)) for part in parts}
 
     def given(self, job: Job, parts: Sequence[Part] = PARTS) -> dict[Part, list[Tensor]]:
         """The attention that a guided model gets; nothing for others."""
@@ -171,13 +171,13 @@ class TeacherTrainer(Trainer[Job, Model, Batch], Generic[Job, Model, Batch]):
     def run(self, job: Job) -> None:
         """Train a model, evaluate it, and write its file; what it is taught by must be there."""
         teacher = {} if job.kind == "base" else self.outputs(job.base)
-        given, task = self.given(job), self.task(job)
+        imposed, task = self.given(job), self.task(job)
         training = self.data.parts["train"]
         nothing: list[Any] = [None] * len(training)
         batches = [
             TrainingBatch(*each)
             for each in zip(
-                training, teacher.get("train", nothing), given.get("train", nothing), strict=True
+                training, teacher.get("train", nothing), imposed.get("train", nothing), strict=True
             )
         ]
 
@@ -186,23 +186,23 @@ class TeacherTrainer(Trainer[Job, Model, Batch], Generic[Job, Model, Batch]):
 
         with seeded(task.seed):
             model = self.begin(job)
-            measure = partial(self.evaluate, model, teacher=teacher, given=given)
+            measure = partial(self.evaluate, model, teacher=teacher, given=imposed)
             curve = self.choose_epoch(
                 model,
                 self.epochs(model, task, self.config.epochs, shuffled),
                 partial(measure, self.config.selection),
-                lambda found: self.score(found, task),
+                lambda numbers: self.score(numbers, task),
                 self.config.patience,
             )
         measured: Numbers = {"curve": curve, "dev": measure("dev"), "test": measure("test")}
         self.save(job, model.state_dict(), measured)
 
-    def score(self, found: Numbers, task: TrainingTask) -> float:
+    def score(self, numbers: Numbers, task: TrainingTask) -> float:
         """By which an epoch is chosen: `metric`, or what an adversary's loss is the negative of."""
         if task.weight is None:
-            return mean(found[self.metric])
-        near = found["tvd" if task.objective.prediction == "tvd" else "taught_nll"]
-        return float(task.weight * mean(found[task.objective.distance]) - mean(near))
+            return mean(numbers[self.metric])
+        near = numbers["tvd" if task.objective.prediction == "tvd" else "taught_nll"]
+        return float(task.weight * mean(numbers[task.objective.distance]) - mean(near))
 
     def evaluate(
         self,

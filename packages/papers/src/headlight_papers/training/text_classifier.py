@@ -76,11 +76,11 @@ def outputs_of(
         given: attention for each batch, in the place of the model's own.
     """
     model.eval()
-    found = []
+    outputs = []
     for number, batch in enumerate(batches):
         logits, used = model.run(batch, None if given is None else given[number])
-        found.append(Outputs(logits.softmax(-1), used))
-    return found
+        outputs.append(Outputs(logits.softmax(-1), used))
+    return outputs
 
 
 def mean_of_valid(
@@ -229,8 +229,8 @@ class TextClassifier(AttentionModel[TextBatch]):
                 for words without one.
         """
         embedding = _embedding(words, vectors)
-        made = ENCODERS[encoder](embedding.embedding_dim)
-        return cls(embedding, made, WIDTHS[encoder], HIDDEN, classes)
+        encoder_module = ENCODERS[encoder](embedding.embedding_dim)
+        return cls(embedding, encoder_module, WIDTHS[encoder], HIDDEN, classes)
 
     def forward(
         self, words: Int64[Tensor, "text position"], real: Real, given: Weights | None = None
@@ -253,8 +253,8 @@ class TextClassifier(AttentionModel[TextBatch]):
 
     def encode(self, embedded: Embedded, real: Real) -> States:
         """States of words from their vectors."""
-        found: Tensor = self.encoder(embedded, real)
-        return found
+        states: Tensor = self.encoder(embedded, real)
+        return states
 
     def attend(self, states: States, real: Real) -> Weights:
         """The model's own weights."""
@@ -284,9 +284,9 @@ class LSTMEncoder(nn.Module):
         """States of both directions."""
         places = _reversed(real)[..., None]
         turned = embedded.gather(1, places.expand_as(embedded))
-        left = self.left(turned)[0]
-        left = left.gather(1, places.expand_as(left))
-        return torch.cat([self.right(embedded)[0], left], -1)
+        left_states = self.left(turned)[0]
+        left_states = left_states.gather(1, places.expand_as(left_states))
+        return torch.cat([self.right(embedded)[0], left_states], -1)
 
 
 class AverageEncoder(nn.Module):
@@ -301,8 +301,8 @@ class AverageEncoder(nn.Module):
 
     def forward(self, embedded: Embedded, real: Real) -> States:
         """States that know nothing of other words."""
-        found: Tensor = self.map(embedded).tanh()
-        return found
+        states: Tensor = self.map(embedded).tanh()
+        return states
 
 
 class TransformerEncoder(nn.Module):
@@ -319,8 +319,8 @@ class TransformerEncoder(nn.Module):
     def forward(self, embedded: Embedded, real: Real) -> States:
         """States that know of all words, and where they stand."""
         state = self.map(embedded) + timing_signal(embedded.shape[1], HIDDEN)
-        found: Tensor = self.norm(self.layer(state, src_key_padding_mask=~real))
-        return found
+        states: Tensor = self.norm(self.layer(state, src_key_padding_mask=~real))
+        return states
 
 
 ENCODERS = {"lstm": LSTMEncoder, "average": AverageEncoder, "transformer": TransformerEncoder}
@@ -330,12 +330,12 @@ WIDTHS = {"lstm": 2 * HIDDEN, "average": 2 * HIDDEN, "transformer": HIDDEN}
 
 def _embedding(words: int, vectors: Float32[Tensor, "type dimension"] | None) -> nn.Embedding:
     """Vectors that are trained, from those that are given and small random numbers."""
-    given = 0 if vectors is None else vectors.shape[1]
-    embedding = nn.Embedding(words, max(EMBEDDED, given))
+    vector_size = 0 if vectors is None else vectors.shape[1]
+    embedding = nn.Embedding(words, max(EMBEDDED, vector_size))
     with torch.no_grad():
         nn.init.normal_(embedding.weight, std=SPREAD)
         if vectors is not None:
-            columns = embedding.weight[:, :given]
+            columns = embedding.weight[:, :vector_size]
             columns.copy_(torch.where(vectors.any(-1, keepdim=True), vectors, columns))
     return embedding
 

@@ -82,8 +82,8 @@ class TextPredictor:
         embedded = model.embedding(self.batch.words).detach().requires_grad_()
         states = model.encode(embedded, real)
         weight = model.attend(states, real)
-        found = model.classify(states, weight.detach() if attention_fixed else weight).softmax(-1)
-        probability = found.amax(-1) if label is None else found[:, label]
+        chances = model.classify(states, weight.detach() if attention_fixed else weight).softmax(-1)
+        probability = chances.amax(-1) if label is None else chances[:, label]
         (gradient,) = torch.autograd.grad(probability.sum(), [embedded])
         return torch.where(real, (gradient * embedded).sum(-1).detach(), 0)
 
@@ -96,18 +96,18 @@ class TextPredictor:
         missing = [each for each in dict.fromkeys(wanted) if each not in self._known]
         whole = self._probability(self.batch.words, self.batch.real)
         for (text, gone), group in groupby(missing, key=lambda each: (each[0], len(each[1]))):
-            asked = list(group)
+            questions = list(group)
             row = self.batch.words[text][self.batch.real[text]]
             if not gone:
                 rows = whole[text : text + 1]
             elif gone == len(row):
-                rows = np.full((len(asked), whole.shape[-1]), np.nan)
+                rows = np.full((len(questions), whole.shape[-1]), np.nan)
             else:
-                kept = [[at for at in range(len(row)) if at not in words] for _, words in asked]
-                parts = torch.split(row[torch.tensor(kept)], max(1, MOST_STATES // len(row)))
-                found = [self._probability(part, torch.ones_like(part).bool()) for part in parts]
-                rows = np.concatenate(found)
-            self._known |= {each: row[None] for each, row in zip(asked, rows, strict=True)}
+                rest = [[at for at in range(len(row)) if at not in words] for _, words in questions]
+                parts = torch.split(row[torch.tensor(rest)], max(1, MOST_STATES // len(row)))
+                chances = [self._probability(part, torch.ones_like(part).bool()) for part in parts]
+                rows = np.concatenate(chances)
+            self._known |= {each: row[None] for each, row in zip(questions, rows, strict=True)}
 
     def without(self, text: int, words: Words) -> Predicted:
         """The probabilities of the classes, once they were asked for."""
@@ -215,9 +215,9 @@ def split_texts(
         for part, name in ((training, plan.source), (tried, held_out)):
             if not part:
                 raise CorpusError(f"{name}: no example could be made of it; {plan.if_empty}")
-    seen = {label for example in training for label in example.labels}
-    if len(seen) < 2:
-        only = classes.names[min(seen)]
+    labels = {label for example in training for label in example.labels}
+    if len(labels) < 2:
+        only = classes.names[min(labels)]
         raise CorpusError(
             f"{plan.source}: all {len(training)} texts to learn from are of the class {only!r}; "
             "give texts of at least two."
@@ -234,10 +234,10 @@ def split_texts(
 
 def digest_of(*parts: Sequence[Classified]) -> str:
     """Return the digest of texts and labels."""
-    found = NOTHING_SEEN
+    digest = NOTHING_SEEN
     for part in parts:
         for example in part:
-            found = digest_with(found, example)
+            digest = digest_with(digest, example)
         labels = json.dumps([example.labels for example in part])
-        found = hashlib.sha256(f"{found} {labels}".encode()).hexdigest()
-    return found
+        digest = hashlib.sha256(f"{digest} {labels}".encode()).hexdigest()
+    return digest

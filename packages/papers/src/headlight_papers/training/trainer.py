@@ -59,8 +59,8 @@ def attention_distance(
 ) -> Float[Tensor, " head"]:
     """Compute the distance of attention from the teacher's, by head: the mean over rows."""
     measure = kullback_leibler if distance == "kl" else jensen_shannon
-    found = measure(weight, teacher, valid.keys[:, None, None])
-    return torch.where(valid.rows[:, None], found, 0).sum((0, 2)) / valid.rows.sum()
+    distances = measure(weight, teacher, valid.keys[:, None, None])
+    return torch.where(valid.rows[:, None], distances, 0).sum((0, 2)) / valid.rows.sum()
 
 
 def adversarial_loss(

@@ -128,10 +128,10 @@ def directions(rates: xarray.DataArray) -> tuple[float, float]:
     return float(rates.values[above].mean()), float(rates.values[above.T].mean())
 
 
-def mixes(found: xarray.Dataset) -> Claim:
+def mixes(result: xarray.Dataset) -> Claim:
     """Section 5.2, Figure 3a."""
-    medians = found["own_box"].sel(group="all", mark="median").values
-    means = estimates(found, "own_mean", ("layer",), group="all")
+    medians = result["own_box"].sel(group="all", mark="median").values
+    means = estimates(result, "own_mean", ("layer",), group="all")
     halves = (means.high - means.low) / 2
     layers = [around(*each) for each in zip(medians, halves, strict=True)]
     first, *_, last = published.OWN_MEDIANS.values()
@@ -144,9 +144,9 @@ def mixes(found: xarray.Dataset) -> Claim:
     )
 
 
-def still_largest(found: xarray.Dataset) -> Claim:
+def still_largest(result: xarray.Dataset) -> Claim:
     """Section 5.2, Figure 3b."""
-    last = estimates(found, "not_largest", ("layer",)).at(-1)
+    last = estimates(result, "not_largest", ("layer",)).at(-1)
     return Claim(
         "8. A token is mostly its largest contributor",
         "in the last layer another one contributes more for less than half of the tokens",
@@ -156,9 +156,9 @@ def still_largest(found: xarray.Dataset) -> Claim:
     )
 
 
-def local(found: xarray.Dataset) -> Claim:
+def local(result: xarray.Dataset) -> Claim:
     """Section 5.3, Figure 4b."""
-    share = found["neighbour_share"]
+    share = result["neighbour_share"]
     layers = share.sizes["layer"]
     beside = share["offset"].isin(published.NEAREST)
     least = share.sel(offset=list(published.NEAREST)).min("offset", skipna=False)
@@ -173,9 +173,9 @@ def local(found: xarray.Dataset) -> Claim:
     )
 
 
-def far_context_is_deep(found: xarray.Dataset) -> Claim:
+def far_context_is_deep(result: xarray.Dataset) -> Claim:
     """Section 5.3, Figure 4a."""
-    share = found["by_distance_share"]
+    share = result["by_distance_share"]
     near, far = (layer_of_most(share, distance) for distance in ("1", "11+"))
     return Claim(
         "10. Near context comes in early, far context late",

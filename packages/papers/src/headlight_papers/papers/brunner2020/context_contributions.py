@@ -39,12 +39,12 @@ SHOWN = 15
 def neighbours(reproduction: Reproduction, writer: ExhibitWriter, name: str | None) -> Section:
     """Return the section of neighbours by distance, and in three layers by relative place."""
     pairs = find_pair_set(reproduction, name)
-    found = load_contributions(reproduction, pairs)
-    share = found["by_distance_share"]
+    result = load_contributions(reproduction, pairs)
+    share = result["by_distance_share"]
     frame = frame_of(
-        {label: 100 * found["by_distance"].sel(distance=key) for key, label in DISTANCES.items()}
+        {label: 100 * result["by_distance"].sel(distance=key) for key, label in DISTANCES.items()}
     )
-    writer.keep(_by_place(found, "neighbour"), "b")
+    writer.keep(_by_place(result, "neighbour"), "b")
     return Section(
         explanation="(a) The mean contribution of the neighbours at a distance, left and right "
         "together, as a share of its sum over the layers: in which layers that distance counts "
@@ -52,7 +52,7 @@ def neighbours(reproduction: Reproduction, writer: ExhibitWriter, name: str | No
         "they receive from all neighbours within 64 places.",
         drawings=[
             writer.curves(
-                found.sel(distance=list(DISTANCES)),
+                result.sel(distance=list(DISTANCES)),
                 Curve(
                     "by_distance_share",
                     panel="Relative contribution of neighbours",
@@ -65,7 +65,7 @@ def neighbours(reproduction: Reproduction, writer: ExhibitWriter, name: str | No
             ),
             _places(
                 writer,
-                found,
+                result,
                 "neighbour",
                 "Total contribution per neighbour",
                 (-SHOWN, SHOWN),
@@ -74,8 +74,8 @@ def neighbours(reproduction: Reproduction, writer: ExhibitWriter, name: str | No
             ),
         ],
         tables=[writer.table(frame, "Mean contribution of one neighbour, in percent")],
-        comparisons=_comparisons(found),
-        notes=contribution_notes(reproduction, pairs, found),
+        comparisons=_comparisons(result),
+        notes=contribution_notes(reproduction, pairs, result),
     )
 
 
@@ -92,11 +92,11 @@ figure_4, figure_41, figure_43 = figures_of_sets(
 def figure_18(reproduction: Reproduction, writer: ExhibitWriter) -> Section:
     """Contribution to [CLS]."""
     pairs = find_pair_set(reproduction)
-    found = load_contributions(reproduction, pairs)
-    if not bool(found["sep_count"].any()):
+    result = load_contributions(reproduction, pairs)
+    if not bool(result["sep_count"].any()):
         return Section(explanation="The texts of this model have no [CLS] and [SEP].")
-    writer.keep(_by_place(found, "cls"), "a")
-    writer.keep(_by_place(found, "sep"), "b")
+    writer.keep(_by_place(result, "cls"), "a")
+    writer.keep(_by_place(result, "sep"), "b")
     return Section(
         explanation="All that the hidden [CLS] receives from other tokens, by their place: (a) "
         "counted from [CLS] itself, (b) from the first [SEP], the border between the sentences. "
@@ -104,7 +104,7 @@ def figure_18(reproduction: Reproduction, writer: ExhibitWriter) -> Section:
         drawings=[
             _places(
                 writer,
-                found,
+                result,
                 "cls",
                 "From [CLS]",
                 (1, 64),
@@ -113,7 +113,7 @@ def figure_18(reproduction: Reproduction, writer: ExhibitWriter) -> Section:
             ),
             _places(
                 writer,
-                found,
+                result,
                 "sep",
                 "From the first [SEP]",
                 (-32, 32),
@@ -125,18 +125,18 @@ def figure_18(reproduction: Reproduction, writer: ExhibitWriter) -> Section:
             Comparison(
                 f"the two places that give most to [CLS], layer {layer + 1}",
                 _list_places(published.NEAREST),
-                _list_places(two_largest(found["sep_share"].isel(layer=layer))),
+                _list_places(two_largest(result["sep_share"].isel(layer=layer))),
                 note="relative to the first [SEP]",
             )
-            for layer in shown_layers(found)
+            for layer in shown_layers(result)
         ],
-        notes=contribution_notes(reproduction, pairs, found),
+        notes=contribution_notes(reproduction, pairs, result),
     )
 
 
 def _places(
     writer: ExhibitWriter,
-    found: xarray.Dataset,
+    result: xarray.Dataset,
     name: str,
     title: str,
     ends: tuple[int, int],
@@ -145,7 +145,7 @@ def _places(
 ) -> Drawing:
     """The shares of the places between two, in three layers."""
     return writer.curves(
-        found.isel(layer=shown_layers(found)).sel(offset=slice(*ends)),
+        result.isel(layer=shown_layers(result)).sel(offset=slice(*ends)),
         Curve(
             f"{name}_share",
             "layer {layer}",
@@ -156,29 +156,29 @@ def _places(
             x_label="relative place",
         ),
         caption=caption,
-        alternative=_largest_alternative(found, name),
+        alternative=_largest_alternative(result, name),
         name=letter,
     )
 
 
-def _by_place(found: xarray.Dataset, name: str) -> pandas.DataFrame:
+def _by_place(result: xarray.Dataset, name: str) -> pandas.DataFrame:
     """Every place of every layer: total, share of all, and pairs of tokens."""
-    total = found[f"{name}_total"].transpose("layer", "offset")
+    total = result[f"{name}_total"].transpose("layer", "offset")
     frame = frame_of(
         {
             "total": total,
-            "share": found[f"{name}_share"],
-            "mean": found[f"{name}_mean"],
-            "pairs": found[f"{name}_count"].broadcast_like(total),
+            "share": result[f"{name}_share"],
+            "mean": result[f"{name}_mean"],
+            "pairs": result[f"{name}_count"].broadcast_like(total),
         }
     )
     return frame.rename(columns={"offset": "place"})
 
 
-def _comparisons(found: xarray.Dataset) -> list[Comparison]:
+def _comparisons(result: xarray.Dataset) -> list[Comparison]:
     """The two findings of Section 5.3."""
-    share = found["by_distance_share"]
-    last = int(found["layer"].values[-1]) + 1
+    share = result["by_distance_share"]
+    last = int(result["layer"].values[-1]) + 1
     nearest, farthest = (layer_of_most(share, distance) for distance in ("1", "11+"))
     return [
         Comparison(
@@ -193,9 +193,9 @@ def _comparisons(found: xarray.Dataset) -> list[Comparison]:
             Comparison(
                 f"the two places that contribute most, layer {layer + 1}",
                 _list_places(published.NEAREST),
-                _list_places(two_largest(found["neighbour_share"].isel(layer=layer))),
+                _list_places(two_largest(result["neighbour_share"].isel(layer=layer))),
             )
-            for layer in shown_layers(found)
+            for layer in shown_layers(result)
         ),
     ]  # fmt: skip
 
@@ -212,11 +212,11 @@ def _alternative(share: xarray.DataArray) -> str:
     return "Largest: " + ", ".join(peaks) + "."
 
 
-def _largest_alternative(found: xarray.Dataset, name: str) -> str:
-    share = found[f"{name}_share"]
+def _largest_alternative(result: xarray.Dataset, name: str) -> str:
+    share = result[f"{name}_share"]
     largest = (
         f"{_list_places(two_largest(share.isel(layer=layer)))} in layer {layer + 1}"
-        for layer in shown_layers(found)
+        for layer in shown_layers(result)
     )
     return "Largest at places " + ", ".join(largest) + "."
 
@@ -229,18 +229,19 @@ TRACKED = len(published.TRACKED_WORDS)
 def figure_19(reproduction: Reproduction[Settings], writer: ExhibitWriter) -> Section:
     """Tokens tracked through the layers (Figures 19 to 25)."""
     pair, is_papers = _choose_pair(find_pair_set(reproduction))
-    found = load_reading(reproduction, pair)
-    tokens = [str(token) for token in found["key_token"].values]
-    places = tracked_places(found, published.TRACKED_WORDS if is_papers else ())
+    result = load_reading(reproduction, pair)
+    tokens = [str(token) for token in result["key_token"].values]
+    places = tracked_places(result, published.TRACKED_WORDS if is_papers else ())
     directions = reproduction.settings.directions
     return Section(
         explanation="What every input token contributes to one hidden token, layer by layer. The "
         "token's own contribution is framed; colours are those of the others, and reach as far as "
         "the largest of them.",
-        drawings=[_draw(writer, found, tokens, place) for place in places],
+        drawings=[_draw(writer, result, tokens, place) for place in places],
         tables=[
             writer.table(
-                _largest(found, tokens, places), "The three others that contribute most, in percent"
+                _largest(result, tokens, places),
+                "The three others that contribute most, in percent",
             )
         ],
         notes=[
@@ -284,18 +285,18 @@ def load_reading(reproduction: Reproduction[Settings], pair: SentencePair) -> xa
     )
 
 
-def tracked_places(found: xarray.Dataset, words: tuple[str, ...] = ()) -> list[int]:
+def tracked_places(result: xarray.Dataset, words: tuple[str, ...] = ()) -> list[int]:
     """The class token, words of the first sentence in between, and the first separator.
 
     Args:
-        found: a reading.
+        result: a reading.
         words: those wanted; without, or where one is not there, words at even distances.
     """
-    categories = found["key_category"].values.tolist()
-    tokens = [str(token).lower() for token in found["key_token"].values]
+    categories = result["key_category"].values.tolist()
+    tokens = [str(token).lower() for token in result["key_token"].values]
     ends = [categories.index(name) for name in ("cls", "sep") if name in categories]
     last = categories.index("sep") if "sep" in categories else len(categories)
-    whole = list(_whole_words(found, last))
+    whole = list(_whole_words(result, last))
     wanted = [tokens.index(word) for word in words if word in tokens[:last]]
     if len(wanted) < len(words) or not words:
         picked = np.linspace(0, len(whole) - 1, min(TRACKED, len(whole))).round().astype(int)
@@ -303,17 +304,17 @@ def tracked_places(found: xarray.Dataset, words: tuple[str, ...] = ()) -> list[i
     return sorted({*ends, *wanted})
 
 
-def _whole_words(found: xarray.Dataset, last: int) -> Iterator[int]:
+def _whole_words(result: xarray.Dataset, last: int) -> Iterator[int]:
     """Places of words of one piece in the first sentence, punctuation left out."""
-    words, categories = found["key_word"].values[:last], found["key_category"].values[:last]
+    words, categories = result["key_word"].values[:last], result["key_category"].values[:last]
     for place, (word, category) in enumerate(zip(words, categories, strict=True)):
         if word >= 0 and category == "other" and (words == word).sum() == 1:
             yield place
 
 
-def _draw(writer: ExhibitWriter, found: xarray.Dataset, tokens: list[str], place: int) -> Drawing:
+def _draw(writer: ExhibitWriter, result: xarray.Dataset, tokens: list[str], place: int) -> Drawing:
     """All input tokens of one hidden token, layer by layer."""
-    rows = found["attribution"].isel(query=place).values
+    rows = result["attribution"].isel(query=place).values
     others = np.delete(rows, place, axis=1)
     names = dict(enumerate(tokens))
     of_token = Map(
@@ -329,7 +330,7 @@ def _draw(writer: ExhibitWriter, found: xarray.Dataset, tokens: list[str], place
         annotated=False,
     )
     first = in_words([tokens[key] for key in np.argsort(-_without(rows[-1], place))[:3]])
-    numbered = found[["attribution"]].assign_coords(query=list(names), key=list(names))
+    numbered = result[["attribution"]].assign_coords(query=list(names), key=list(names))
     return writer.maps(
         numbered.isel(query=[place]),
         of_token,
@@ -339,12 +340,12 @@ def _draw(writer: ExhibitWriter, found: xarray.Dataset, tokens: list[str], place
     )
 
 
-def _largest(found: xarray.Dataset, tokens: list[str], places: list[int]) -> pandas.DataFrame:
+def _largest(result: xarray.Dataset, tokens: list[str], places: list[int]) -> pandas.DataFrame:
     """The own contribution and the three largest others, in the first and the last layer."""
     records = []
     for place in places:
-        for layer in dict.fromkeys((0, found.sizes["layer"] - 1)):
-            row = found["attribution"].isel(query=place, layer=layer).values
+        for layer in dict.fromkeys((0, result.sizes["layer"] - 1)):
+            row = result["attribution"].isel(query=place, layer=layer).values
             best = np.argsort(-_without(row, place), kind="stable")[:3]
             records.append(
                 {

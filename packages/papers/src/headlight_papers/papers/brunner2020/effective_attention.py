@@ -48,7 +48,7 @@ MEASURE = By("measure", {name: title.capitalize() for name, title in MEASURES.it
 @exhibit("figure-1", "Figure 1 and Section 3.5")
 def figure_1(reproduction: Reproduction, writer: ExhibitWriter) -> Section:
     """Effective and raw attention."""
-    found, survey = load_identifiability(reproduction), load_survey(reproduction)
+    identifiability, survey = load_identifiability(reproduction), load_survey(reproduction)
     share = survey["share"].sel(query_category="all")
     frame = _by_layer(
         {f"to {label}": share.sel(key_category=name) for name, label in CATEGORIES.items()}
@@ -59,7 +59,7 @@ def figure_1(reproduction: Reproduction, writer: ExhibitWriter) -> Section:
         "length. Then the share of raw attention that goes to a kind of token, and the same sum "
         "of effective attention, which is signed: a dot is a head, a line the mean of a layer.",
         drawings=[
-            *_correlations(found, writer),
+            *_correlations(identifiability, writer),
             writer.curves(
                 survey.sel(query_category="all", key_category=list(CATEGORIES)),
                 Curve("share", panel="{measure}", by=(MEASURE, TO), percent=True),
@@ -69,17 +69,17 @@ def figure_1(reproduction: Reproduction, writer: ExhibitWriter) -> Section:
             ),
         ],
         tables=[writer.table(frame, "Means over the heads of a layer, in percent")],
-        comparisons=[*_length_comparisons(found), *_peak_comparisons(share)],
+        comparisons=[*_length_comparisons(identifiability), *_peak_comparisons(share)],
         notes=[*text_notes(reproduction, survey), PARAGRAPHS, bias_note(reproduction)],
     )
 
 
-def _correlations(found: xarray.Dataset, writer: ExhibitWriter) -> list[Drawing]:
+def _correlations(result: xarray.Dataset, writer: ExhibitWriter) -> list[Drawing]:
     """Figure 1a; without a text that has a correlation there is none."""
-    points = found["points"].values
+    points = result["points"].values
     if len(points) < 2:
         return []
-    fields = [str(name) for name in found["point_field"].values[:2]]
+    fields = [str(name) for name in result["point_field"].values[:2]]
     writer.keep(pandas.DataFrame(points[:, :2], columns=fields), "points")
     cloud = DensityPanel.of(
         "(a) one point per text",
@@ -88,8 +88,8 @@ def _correlations(found: xarray.Dataset, writer: ExhibitWriter) -> list[Drawing]
         x_label="tokens",
         y_label="correlation",
     )
-    lengths, means = found["keys_mean"].values, found["effective_correlation"].values
-    width = float(found["head_dim"].max())
+    lengths, means = result["keys_mean"].values, result["effective_correlation"].values
+    width = float(result["head_dim"].max())
     spoken = ", ".join(f"{n:.0f} tokens {r:.2f}" for n, r in zip(lengths, means, strict=True))
     return [
         writer.picture(
@@ -99,7 +99,7 @@ def _correlations(found: xarray.Dataset, writer: ExhibitWriter) -> list[Drawing]
             "a",
         ),
         writer.curves(
-            found,
+            result,
             Curve(
                 "effective_correlation",
                 "mean ± σ",
@@ -119,10 +119,10 @@ def _correlations(found: xarray.Dataset, writer: ExhibitWriter) -> list[Drawing]
     ]
 
 
-def _length_comparisons(found: xarray.Dataset) -> list[Comparison]:
-    width = int(found["head_dim"].max())
-    short = found["effective_correlation"].where(found["keys_mean"] < width, drop=True)
-    longest = found.isel(length=-1)
+def _length_comparisons(result: xarray.Dataset) -> list[Comparison]:
+    width = int(result["head_dim"].max())
+    short = result["effective_correlation"].where(result["keys_mean"] < width, drop=True)
+    longest = result.isel(length=-1)
     return [
         Comparison(
             "correlation in texts of fewer tokens than d_v",
@@ -187,7 +187,7 @@ def figure_5(reproduction: Reproduction, writer: ExhibitWriter) -> Section:
     from_to = FROM.names
     frame = _by_layer({label: share.sel(query_category=name) for name, label in from_to.items()})
     means = share.sel(query_category=list(from_to)).mean(("head", "layer"))
-    kept = means.sel(measure="effective") / means.sel(measure="weight")
+    ratio = means.sel(measure="effective") / means.sel(measure="weight")
     return Section(
         explanation="What goes to [SEP] from [SEP] itself and from all other tokens: (a) effective "
         "attention, signed, and (b) raw attention. A dot is a head, a line the mean of a layer.",
@@ -201,7 +201,7 @@ def figure_5(reproduction: Reproduction, writer: ExhibitWriter) -> Section:
                 Curve("share", panel="{measure} to [SEP]", by=(MEASURE, FROM), percent=True),
                 caption="Attention to [SEP] by layer, effective (a) and raw (b).",
                 alternative="; ".join(
-                    f"{label}: {float(kept.sel(query_category=name)):.0%} of it is effective"
+                    f"{label}: {float(ratio.sel(query_category=name)):.0%} of it is effective"
                     for name, label in from_to.items()
                 ),
             )
@@ -211,7 +211,7 @@ def figure_5(reproduction: Reproduction, writer: ExhibitWriter) -> Section:
             Comparison(
                 f"effective share of {label}",
                 "most of it lies in the null space",
-                percent(float(kept.sel(query_category=name))),
+                percent(float(ratio.sel(query_category=name))),
                 "%",
                 "ratio of the means over all heads",
             )
@@ -267,7 +267,7 @@ class Example:
 def figure_6(reproduction: Reproduction, writer: ExhibitWriter) -> Section:
     """Raw, effective and null attention of one head."""
     example = load_example(reproduction)
-    shown, links = example.shown, example.links()
+    matrix, links = example.shown, example.links()
     name = head_name(example.layer, example.head)
     names = dict(enumerate(example.tokens))
     parts = xarray.Dataset(
@@ -281,7 +281,7 @@ def figure_6(reproduction: Reproduction, writer: ExhibitWriter) -> Section:
         rows=By("query", names),
         columns=By("key", names),
         scale="change",
-        framed=[(row - shown.start, key) for row, key in links],
+        framed=[(row - matrix.start, key) for row, key in links],
         annotated=False,
     )
     table = pandas.DataFrame([_row(example, row, key) for row, key in links])
@@ -293,7 +293,7 @@ def figure_6(reproduction: Reproduction, writer: ExhibitWriter) -> Section:
         f"{NEAR} tokens from the diagonal. Raw is effective and null attention together.",
         drawings=[
             writer.maps(
-                parts.isel(query=list(shown)),
+                parts.isel(query=list(matrix)),
                 drawn,
                 caption=f"Raw, effective and null attention of head {name}.",
                 alternative="; ".join(
@@ -313,7 +313,7 @@ def figure_6(reproduction: Reproduction, writer: ExhibitWriter) -> Section:
             Comparison(
                 f"{title.lower()} attention to [CLS] and [SEP], mean of the rows shown",
                 None,
-                100 * float(values[shown.start : shown.stop][:, keys].sum(1).mean()),
+                100 * float(values[matrix.start : matrix.stop][:, keys].sum(1).mean()),
                 "%",
                 "in the paper's example it has vanished from effective attention",
             )

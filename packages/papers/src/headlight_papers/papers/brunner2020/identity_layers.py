@@ -71,11 +71,11 @@ def load_across_layers(
 
 def load_single_layers(reproduction: Reproduction, pairs: PairSet, kind: str) -> xarray.Dataset:
     """Maps of a kind from each layer to the one below."""
-    found = [
+    results = [
         load_best(reproduction, pairs, "single", kind, loss, target="previous_layer")
         for loss in LOSS_TITLES
     ]
-    return xarray.concat(found, dim="loss", combine_attrs="override")
+    return xarray.concat(results, dim="loss", combine_attrs="override")
 
 
 def load_by_fraction(reproduction: Reproduction, pairs: PairSet) -> xarray.Dataset:
@@ -101,10 +101,10 @@ def best_training(
     training = {"epochs": EPOCHS[kind], "precision": "medium"}
     if kind == "naive":
         return training
-    found = load_same_layer(reproduction, pairs, kind)
-    if str(found["solver"].sel(map=kind).item()) != "adam":
+    result = load_same_layer(reproduction, pairs, kind)
+    if str(result["solver"].sel(map=kind).item()) != "adam":
         return training
-    rates = found["parameter"].sel(map=kind, loss=loss).values
+    rates = result["parameter"].sel(map=kind, loss=loss).values
     return training | {"rates": (float(np.nanmedian(rates)),)}
 
 
@@ -153,25 +153,25 @@ def identity_notes(
     return [model_note(reproduction), read, *map(_training_note, results)]
 
 
-def _training_note(found: xarray.Dataset) -> str:
+def _training_note(result: xarray.Dataset) -> str:
     """Return the note on how the maps of a result were trained."""
-    (kind,) = found["map"].values
-    folds = found.sizes["fold"]
+    (kind,) = result["map"].values
+    folds = result.sizes["fold"]
     splits = f"{folds} random splits" if folds > 1 else "one random split"
     if kind == "naive":
         return f"The naive map was tested on the test sequences of {splits}."
     title = "MLPs" if kind == "mlp" else "Linear maps"
-    if str(found["solver"].item(0)) == RIDGE:
+    if str(result["solver"].item(0)) == RIDGE:
         return (
             f"{title} are ridge regressions on {splits} (for cosine distance, to input tokens "
             "divided by their length); λ was chosen on the validation tokens."
         )
-    training = json.loads(found.attrs["settings"])["training"]
+    training = json.loads(result.attrs["settings"])["training"]
     rates = ", ".join(
-        f"{float(found['parameter'].sel(loss=loss).median()):g} for {LOSS_TITLES[str(loss)]}"
-        for loss in found["loss"].values
+        f"{float(result['parameter'].sel(loss=loss).median()):g} for {LOSS_TITLES[str(loss)]}"
+        for loss in result["loss"].values
     )
-    stopped = float((found["epochs"] < training["epochs"]).mean())
+    stopped = float((result["epochs"] < training["epochs"]).mean())
     limit = training["epochs"]
     return (
         f"{title} were trained on {splits}, at most {limit} epochs ({100 * stopped:.0f}% "
@@ -191,9 +191,9 @@ def generalisation(
 ) -> Section:
     """Return the section of maps that are trained on one layer and tested on all."""
     pairs = find_pair_set(reproduction)
-    found = load_across_layers(reproduction, pairs, kind, loss)
+    result = load_across_layers(reproduction, pairs, kind, loss)
     label = f"{MAP_TITLES[kind]}, {LOSS_TITLES[loss]}"
-    rates = found["rate_across_mean"].squeeze(drop=True)
+    rates = result["rate_across_mean"].squeeze(drop=True)
     names = layer_names(rates)
     frame = pandas.DataFrame(100 * rates.values, columns=[f"on {name}" for name in names])
     frame.insert(0, "trained on", names)
@@ -204,13 +204,13 @@ def generalisation(
         drawings=[
             across(
                 writer,
-                found,
+                result,
                 label,
                 caption=f"Share of test tokens identified in each layer, {label}.",
                 alternative=f"On average {claim.ours} the layer of training.",
             ),
             writer.maps(
-                found.squeeze(drop=True),
+                result.squeeze(drop=True),
                 Map(
                     "rate_across_mean",
                     label,
@@ -225,7 +225,7 @@ def generalisation(
         ],
         tables=[writer.table(frame, "In percent", formats=".1f")],
         comparisons=[claim.comparison],
-        notes=identity_notes(reproduction, pairs, found),
+        notes=identity_notes(reproduction, pairs, result),
     )
 
 
@@ -253,10 +253,10 @@ figure_8, figure_9, figure_10 = figures_of_maps(
 )
 
 
-def across(writer: ExhibitWriter, found: xarray.Dataset, title: str, **words: Any) -> Drawing:
+def across(writer: ExhibitWriter, result: xarray.Dataset, title: str, **words: Any) -> Drawing:
     """Lines of the first, the middle and the last two layers' maps over the layers tested."""
-    count = found.sizes["layer"]
-    shown = sorted({0, (count - 1) // 2, max(count - 2, 0), count - 1})[:SHOWN]
+    count = result.sizes["layer"]
+    layers = sorted({0, (count - 1) // 2, max(count - 2, 0), count - 1})[:SHOWN]
     curve = Curve(
         "rate_across_mean",
         "trained on {layer}",
@@ -268,7 +268,7 @@ def across(writer: ExhibitWriter, found: xarray.Dataset, title: str, **words: An
         y_label="identified",
         marked=True,
     )
-    return writer.curves(found.isel(layer=shown).squeeze(drop=True), curve, **words)
+    return writer.curves(result.isel(layer=layers).squeeze(drop=True), curve, **words)
 
 
 @exhibit("figure-11", "Figure 11 and Appendix B.4", "pairs")
@@ -277,9 +277,9 @@ def figure_11(reproduction: Reproduction, writer: ExhibitWriter) -> Section:
     pairs = find_pair_set(reproduction)
     results = {kind: load_single_layers(reproduction, pairs, kind) for kind in MAP_TITLES}
     rates = {
-        f"{MAP_TITLES[kind]}, {LOSS_TITLES[str(loss)]}": _rates(found, str(loss))
-        for kind, found in results.items()
-        for loss in found["loss"].values
+        f"{MAP_TITLES[kind]}, {LOSS_TITLES[str(loss)]}": _rates(result, str(loss))
+        for kind, result in results.items()
+        for loss in result["loss"].values
     }
     naive = {loss: float(_rates(results["naive"], loss).mean()) for loss in LOSS_TITLES}
     compared = Comparison(
@@ -308,12 +308,12 @@ def two_models(reproduction: Reproduction, writer: ExhibitWriter, name: str | No
         ),
     }
     rates = {
-        f"{label}, {LOSS_TITLES[loss]}": _rates(found, loss)
-        for label, found in results.items()
+        f"{label}, {LOSS_TITLES[loss]}": _rates(result, loss)
+        for label, result in results.items()
         for loss in LOSS_TITLES
     }
     dashed = [label for label in rates if label.startswith("the model")]
-    names = [model_name(found.attrs["model"]) for found in results.values()]
+    names = [model_name(result.attrs["model"]) for result in results.values()]
     note = (
         f"Dashed is {names[0]}, solid the second model, {names[1]}; in the paper BERT before and "
         "after it was fine-tuned on this set."
@@ -342,9 +342,9 @@ def _drops(results: Mapping[str, xarray.Dataset]) -> list[Comparison]:
             100 * float(rates[-1] - rates[-2]) if len(rates) > 1 else None,
             "pp",
         )
-        for label, found in results.items()
+        for label, result in results.items()
         for loss in LOSS_TITLES
-        for rates in (_rates(found, loss),)
+        for rates in (_rates(result, loss),)
     ]
 
 
@@ -356,14 +356,14 @@ def _between(
 ) -> Section:
     """The drawing and table of rates between one layer and the next."""
     frame = frame_of({label: 100 * one for label, one in rates.items()})
-    found = xarray.concat(list(rates.values()), pandas.Index(rates, name="map"))
+    combined = xarray.concat(list(rates.values()), pandas.Index(rates, name="map"))
     first = next(iter(rates))
     return Section(
         explanation="How often a hidden token is found again among the hidden tokens of the layer "
         "below it, of the same sequence; for the first layer, among its input tokens.",
         drawings=[
             writer.curves(
-                found.to_dataset(name="rate"),
+                combined.to_dataset(name="rate"),
                 Curve(
                     "rate",
                     by="map",
@@ -379,7 +379,7 @@ def _between(
     )
 
 
-def _rates(found: xarray.Dataset, loss: str) -> xarray.DataArray:
+def _rates(result: xarray.Dataset, loss: str) -> xarray.DataArray:
     """By layer."""
-    rates = found["rate_mean"].sel(loss=loss)
+    rates = result["rate_mean"].sel(loss=loss)
     return rates.squeeze([dim for dim in rates.dims if dim != "layer"], drop=True)

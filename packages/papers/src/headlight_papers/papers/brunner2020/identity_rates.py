@@ -44,12 +44,12 @@ def figure_2(reproduction: Reproduction, writer: ExhibitWriter) -> Section:
     """Identifiability of hidden tokens."""
     content = identifiability(reproduction, writer, None)
     pairs = find_pair_set(reproduction)
-    found = load_across_layers(reproduction, pairs, "linear", "cosine")
-    rates = found["rate_across_mean"].squeeze(drop=True)
+    result = load_across_layers(reproduction, pairs, "linear", "cosine")
+    rates = result["rate_across_mean"].squeeze(drop=True)
     last = 100 * float(rates[-1, -1])
     picture = across(
         writer,
-        found,
+        result,
         "linear, cosine",
         caption="(b) Linear maps with cosine distance, trained on one layer and tested on all.",
         alternative=f"The map of the last layer finds {last:.1f}% there.",
@@ -88,7 +88,7 @@ def identifiability(
     last = results["linear"]["rate"].isel(layer=-1).squeeze(("map", "offset", "fraction"))
     frame = pandas.DataFrame({"layer": results["naive"]["layer"].values + 1})
     rates = xarray.concat(
-        [found[["rate_mean", "rate_standard_error"]] for found in results.values()], "map"
+        [result[["rate_mean", "rate_standard_error"]] for result in results.values()], "map"
     ).squeeze(("offset", "fraction"), drop=True)
     for kind, kind_title in MAP_TITLES.items():
         for loss, title in LOSS_TITLES.items():
@@ -147,7 +147,7 @@ def figure_7(reproduction: Reproduction, writer: ExhibitWriter) -> Section:
     frame = pandas.DataFrame({"layer": results["linear"]["layer"].values + 1})
     parts = {"train_rate_mean": "train", "rate_mean": "test"}
     rates = (
-        xarray.concat([found[list(parts)] for found in results.values()], "map")
+        xarray.concat([result[list(parts)] for result in results.values()], "map")
         .sel(loss="l2")
         .squeeze(("offset", "fraction"), drop=True)
     )
@@ -216,10 +216,10 @@ def _comparisons(
     ]
 
 
-def _by_fraction(found: xarray.Dataset) -> list[Comparison]:
+def _by_fraction(result: xarray.Dataset) -> list[Comparison]:
     """MLPs of one layer, by the share of training sequences."""
-    layer = int(found["layer"].item()) + 1
-    rates = found["rate_mean"].squeeze(drop=True)
+    layer = int(result["layer"].item()) + 1
+    rates = result["rate_mean"].squeeze(drop=True)
     return [
         Comparison(
             f"MLP, L2, {100 * fraction:g}% of the training data",
@@ -244,9 +244,9 @@ def recovered_neighbours(
 ) -> Section:
     """Return the section of tokens up to three positions away that are recovered, by layer."""
     pairs = find_pair_set(reproduction)
-    found = load_best(reproduction, pairs, "neighbours", kind, loss, offsets=OFFSETS)
+    result = load_best(reproduction, pairs, "neighbours", kind, loss, offsets=OFFSETS)
     label = f"{MAP_TITLES[kind]}, {LOSS_TITLES[loss]}"
-    rates = found["rate_mean"].squeeze(("map", "loss", "fraction"), drop=True)
+    rates = result["rate_mean"].squeeze(("map", "loss", "fraction"), drop=True)
     frame = frame_of({f"{offset:+}": 100 * rates.sel(offset=offset) for offset in OFFSET_COLOURS})
     last = rates.isel(layer=-1)
     recovered = (
@@ -275,7 +275,7 @@ def recovered_neighbours(
         ],
         tables=[writer.table(frame, "By layer, in percent", formats=".1f")],
         comparisons=_neighbours_comparisons(rates),
-        notes=identity_notes(reproduction, pairs, found),
+        notes=identity_notes(reproduction, pairs, result),
     )
 
 

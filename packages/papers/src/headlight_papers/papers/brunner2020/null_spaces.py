@@ -130,13 +130,13 @@ def load_alternatives(reproduction: Reproduction[Settings]) -> xarray.Dataset:
     sites = reproduction.model.sites_of(reproduction.kind)
 
     def make(_: Path) -> xarray.Dataset:
-        found = [
+        trials = [
             [_try_alternatives(reproduction, site.layer, method) for method in METHODS]
             for site in sites
         ]
         values = {
-            name: (("layer", "method"), np.array([[each[name] for each in row] for row in found]))
-            for name in found[0][0]
+            name: (("layer", "method"), np.array([[each[name] for each in row] for row in trials]))
+            for name in trials[0][0]
         }
         coordinates = {"layer": [site.layer for site in sites], "method": list(METHODS)}
         return xarray.Dataset(values, coords=coordinates)
@@ -181,9 +181,9 @@ BOUND = "#f0a500"
 @exhibit("section-3", "Sections 3.2 and 3.3")
 def section_3(reproduction: Reproduction, writer: ExhibitWriter) -> Section:
     """Attention cannot be told from the output."""
-    found, tried = load_identifiability(reproduction), load_alternatives(reproduction)
-    heads = count_heads(found["rank_by_length"])
-    table = _null_table(found)
+    result, tried = load_identifiability(reproduction), load_alternatives(reproduction)
+    heads = count_heads(result["rank_by_length"])
+    table = _null_table(result)
     most = float(tried["difference"].max())
     rows = frame_of({str(name): values for name, values in tried.data_vars.items()})
     return Section(
@@ -195,8 +195,8 @@ def section_3(reproduction: Reproduction, writer: ExhibitWriter) -> Section:
         f"total variation that repeated linear programs find, in {ROWS} rows.",
         drawings=[
             writer.curves(
-                _means(found),
-                *_dimensions(float(found["null_dimension"].mean(("layer", "head")).max())),
+                _means(result),
+                *_dimensions(float(result["null_dimension"].mean(("layer", "head")).max())),
                 caption="Dimension of the null spaces by length, means over texts and heads.",
                 alternative="; ".join(
                     f"{row['tokens']:.0f} tokens: {row['dim LN(T)']:.1f}"
@@ -225,13 +225,13 @@ def section_3(reproduction: Reproduction, writer: ExhibitWriter) -> Section:
             Comparison(
                 "texts and heads in which dim LN(T) is just its bound",
                 "all, if E, W^V and H have full rank",
-                percent(_share(found, "equal_count")),
+                percent(_share(result, "equal_count")),
                 "%",
             ),
             Comparison(
                 "texts and heads in which dim LN([T, 1]) is just its bound",
                 None,
-                percent(_share(found, "equal_with_ones_count")),
+                percent(_share(result, "equal_with_ones_count")),
                 "%",
             ),
             Comparison(
@@ -241,25 +241,25 @@ def section_3(reproduction: Reproduction, writer: ExhibitWriter) -> Section:
                 note=f"rounding alone: {float(tried['rounding'].max()):.1e}",
             ),
         ],
-        notes=[*text_notes(reproduction, found), PARAGRAPHS, bias_note(reproduction)],
+        notes=[*text_notes(reproduction, result), PARAGRAPHS, bias_note(reproduction)],
     )
 
 
-def _share(found: xarray.Dataset, name: str) -> float:
-    pairs = float((found["rank_by_length"].notnull() * found["text_count"]).sum())
-    return float(found[name].sum()) / pairs
+def _share(result: xarray.Dataset, name: str) -> float:
+    pairs = float((result["rank_by_length"].notnull() * result["text_count"]).sum())
+    return float(result[name].sum()) / pairs
 
 
-def _means(found: xarray.Dataset) -> xarray.Dataset:
+def _means(result: xarray.Dataset) -> xarray.Dataset:
     """Return null spaces by length, means over heads."""
     names = ["rank_by_length", "null_dimension", "null_dimension_with_ones", "bound"]
     names += ["bound_with_ones", "keys_mean", "text_count"]
-    return found[names].mean(("layer", "head"))
+    return result[names].mean(("layer", "head"))
 
 
-def _null_table(found: xarray.Dataset) -> pandas.DataFrame:
+def _null_table(result: xarray.Dataset) -> pandas.DataFrame:
     """One row per bin of lengths."""
-    means = _means(found)
+    means = _means(result)
     return pandas.DataFrame(
         {
             "tokens": means["keys_mean"].values,

@@ -56,7 +56,7 @@ def load_contributions_by_tags(reproduction: Reproduction[Settings]) -> xarray.D
         overflow="skip",
         unencodable="skip" if chosen.invalid == "skip" else "error",
     )
-    found = reproduction.run(
+    result = reproduction.run(
         "attribution",
         examples,
         reads=[source, [reproduction.max_length, chosen.invalid]],
@@ -66,7 +66,7 @@ def load_contributions_by_tags(reproduction: Reproduction[Settings]) -> xarray.D
         tags=tags,
         **contribution_settings(reproduction),
     )
-    return found.assign_attrs(tags=tags)
+    return result.assign_attrs(tags=tags)
 
 
 def contribution_settings(reproduction: Reproduction[Settings]) -> dict[str, Any]:
@@ -84,30 +84,30 @@ def attribution_settings(reproduction: Reproduction[Settings]) -> dict[str, Any]
     return {"directions": chosen.directions, "seed": chosen.seed, "precision": "medium"}
 
 
-def counterparts(found: xarray.Dataset) -> dict[int, int]:
+def counterparts(result: xarray.Dataset) -> dict[int, int]:
     """The layers of BERT-base that are compared, and ours at the same depth; both from 1."""
-    layers, paper = found.sizes["layer"], published.LAYERS
+    layers, paper = result.sizes["layer"], published.LAYERS
     return {theirs: max(1, round(theirs * layers / paper)) for theirs in (1, 6, paper)} | {1: 1}
 
 
-def shown_layers(found: xarray.Dataset) -> list[int]:
+def shown_layers(result: xarray.Dataset) -> list[int]:
     """The first, the middle and the last layer, zero-based."""
-    return sorted({layer - 1 for layer in counterparts(found).values()})
+    return sorted({layer - 1 for layer in counterparts(result).values()})
 
 
 def contribution_notes(
-    reproduction: Reproduction, pairs: PairSet, found: xarray.Dataset
+    reproduction: Reproduction, pairs: PairSet, result: xarray.Dataset
 ) -> list[str]:
     """Return notes on how model, data and method differ from the paper's."""
-    read = pairs.note(int(found.attrs["examples"]), int(found.attrs["tokens"]))
-    method = method_note(reproduction, found)
-    return [model_note(reproduction), read, method, *agreement_notes(found)]
+    read = pairs.note(int(result.attrs["examples"]), int(result.attrs["tokens"]))
+    method = method_note(reproduction, result)
+    return [model_note(reproduction), read, method, *agreement_notes(result)]
 
 
-def method_note(reproduction: Reproduction[Settings], found: xarray.Dataset) -> str:
+def method_note(reproduction: Reproduction[Settings], result: xarray.Dataset) -> str:
     """Return the note on how contributions were computed."""
-    own = float(found["own_mean"].sel(group="all").mean())
-    error = float(found["own_estimate_error"].mean()) / own
+    own = float(result["own_mean"].sel(group="all").mean())
+    error = float(result["own_estimate_error"].mean()) / own
     return (
         "The size of a derivative is the Frobenius norm of the Jacobian of the hidden token by the "
         "input embedding; the paper does not say which norm it took. Contributions are estimated "
@@ -117,20 +117,20 @@ def method_note(reproduction: Reproduction[Settings], found: xarray.Dataset) -> 
     )
 
 
-def agreement_notes(found: xarray.Dataset) -> list[str]:
+def agreement_notes(run: xarray.Dataset) -> list[str]:
     """Return notes on how near the estimate came to the exact contributions."""
-    if not found.attrs["exact_examples"]:
+    if not run.attrs["exact_examples"]:
         return []
     kinds = ("exact", "estimated")
-    exact, estimate = (found[f"{kind}_own_box"].sel(mark="median") for kind in kinds)
+    exact, estimate = (run[f"{kind}_own_box"].sel(mark="median") for kind in kinds)
     apart = float(abs(estimate - exact).max())
-    shares = (found[f"{kind}_not_largest"].mean() for kind in kinds)
+    shares = (run[f"{kind}_not_largest"].mean() for kind in kinds)
     largest, guessed = (f"{100 * float(share):.1f}%" for share in shares)
     return [
-        f"On {found.attrs['exact_examples']} short examples contributions were computed exactly as "
+        f"On {run.attrs['exact_examples']} short examples contributions were computed exactly as "
         "well: the estimate of a single one is off by "
-        f"{100 * float(found['exact_relative'].mean()):.1f}% on average, and correlates with it at "
-        f"{float(found['exact_correlation'].min()):.3f} or more in every layer; medians of own "
+        f"{100 * float(run['exact_relative'].mean()):.1f}% on average, and correlates with it at "
+        f"{float(run['exact_correlation'].min()):.3f} or more in every layer; medians of own "
         f"contributions are at most {100 * apart:.2f} percentage points apart, and tokens that are "
         f"not their largest contributor are {largest} exactly and {guessed} by the estimate."
     ]
@@ -139,9 +139,9 @@ def agreement_notes(found: xarray.Dataset) -> list[str]:
 def draw_boxes(marks: xarray.DataArray, box: By | str, **more: Any) -> Callable[[], Figure]:
     """Boxes of contributions on an axis from 0 to a little above the highest whisker."""
     top = min(1.0, 1.05 * float(marks.sel(mark="high").max()))
-    found, limits = as_printed(marks.to_dataset()), (0.0, top)
+    printed, limits = as_printed(marks.to_dataset()), (0.0, top)
     return boxes_of(
-        found, "own_box", box, colour="attribution", percent=True, limits=limits, **more
+        printed, "own_box", box, colour="attribution", percent=True, limits=limits, **more
     )
 
 
@@ -150,8 +150,8 @@ def own_contribution(
 ) -> Section:
     """Return the section of own contributions, and of tokens of which another gives most."""
     pairs = find_pair_set(reproduction, name)
-    found = load_contributions(reproduction, pairs)
-    frame = _by_layer(found)
+    result = load_contributions(reproduction, pairs)
+    frame = _by_layer(result)
     return Section(
         explanation="What an input token contributes to the hidden token in its own place: its "
         "share of all that the hidden token depends on. A box is the middle half of all tokens, "
@@ -160,7 +160,7 @@ def own_contribution(
         drawings=[
             writer.picture(
                 draw_boxes(
-                    found["own_box"].sel(group="all", drop=True),
+                    result["own_box"].sel(group="all", drop=True),
                     "layer",
                     panel="Own contribution",
                     x_label="layer",
@@ -170,7 +170,7 @@ def own_contribution(
                 name="a",
             ),
             writer.curves(
-                found,
+                result,
                 Curve(
                     "not_largest",
                     panel="Not the main contributor",
@@ -186,8 +186,8 @@ def own_contribution(
             ),
         ],
         tables=[writer.table(frame, "By layer, in percent", formats=".2f")],
-        comparisons=_comparisons(found, frame, pairs),
-        notes=contribution_notes(reproduction, pairs, found),
+        comparisons=_comparisons(result, frame, pairs),
+        notes=contribution_notes(reproduction, pairs, result),
     )
 
 
@@ -200,17 +200,17 @@ figure_3, figure_40, figure_42 = figures_of_sets(
 )
 
 
-def _by_layer(found: xarray.Dataset) -> pandas.DataFrame:
-    box = 100 * found["own_box"].sel(group="all")
-    every = found.sel(group="all")
+def _by_layer(result: xarray.Dataset) -> pandas.DataFrame:
+    box = 100 * result["own_box"].sel(group="all")
+    every = result.sel(group="all")
     return pandas.DataFrame(
         {
-            "layer": found["layer"].values + 1,
+            "layer": result["layer"].values + 1,
             "median": box.sel(mark="median").values,
             "1st quartile": box.sel(mark="first").values,
             "3rd quartile": box.sel(mark="third").values,
             "mean": 100 * every["own_mean"].values,
-            "not largest": 100 * found["not_largest"].values,
+            "not largest": 100 * result["not_largest"].values,
         }
     )
 
@@ -220,13 +220,13 @@ def _alternative(what: str, values: "pandas.Series[float]") -> str:
 
 
 def _comparisons(
-    found: xarray.Dataset, frame: pandas.DataFrame, pairs: PairSet
+    result: xarray.Dataset, frame: pandas.DataFrame, pairs: PairSet
 ) -> list[Comparison]:
     """Medians and shares at three depths, and how they change with depth."""
     rows = frame.set_index("layer")
     is_papers = pairs.task == "mrpc"
     compared = []
-    for theirs, ours in counterparts(found).items():
+    for theirs, ours in counterparts(result).items():
         note = f"layer {theirs} of 12 there, layer {ours} of {len(frame)} here"
         for quantity, column, numbers in (
             ("median own contribution", "median", published.OWN_MEDIANS),
@@ -244,7 +244,7 @@ def _comparisons(
     grows = (np.diff(frame["not largest"]) >= 0).all()
     return [
         *compared,
-        claims.mixes(found).comparison,
+        claims.mixes(result).comparison,
         Comparison(
             "ever more tokens are not their main contributor",
             "yes",
@@ -278,16 +278,16 @@ SPECIAL = {"cls": "[CLS]", "sep": "[SEP]"}
 @exhibit("figure-26", "Figures 26 to 37 and Appendix C.5", "dependency")
 def figure_26(reproduction: Reproduction, writer: ExhibitWriter) -> Section:
     """Contribution of a token to itself, by part of speech (Figures 26 to 37)."""
-    found = load_contributions_by_tags(reproduction)
+    result = load_contributions_by_tags(reproduction)
     source = Path(reproduction.sources.dependency[0])
-    groups = ordered_groups(found)
+    groups = ordered_groups(result)
     return Section(
         explanation="As Figure 3a, for the pieces of words of each part of speech, ordered by the "
         f"last layer's median. Parts of speech with fewer than {FEWEST} pieces are not drawn.",
         drawings=[
             writer.picture(
                 draw_boxes(
-                    found["own_box"].sel(group=groups),
+                    result["own_box"].sel(group=groups),
                     By("group", SPECIAL),
                     panel="Layer {layer}",
                     by="layer",
@@ -297,60 +297,60 @@ def figure_26(reproduction: Reproduction, writer: ExhibitWriter) -> Section:
                 f"Order in the last layer: {', '.join(map(_label, groups))}.",
             )
         ],
-        tables=[writer.table(_medians(found), "Median own contribution by layer, in percent")],
-        comparisons=_tags_comparisons(found, groups),
+        tables=[writer.table(_medians(result), "Median own contribution by layer, in percent")],
+        comparisons=_tags_comparisons(result, groups),
         notes=[
             model_note(reproduction),
-            f"The treebank is {found.attrs['examples']} sentences of {source.name} with its own "
-            f"{found.attrs['tags'].upper()} tags; the paper's are MRPC, tagged by the Stanford "
+            f"The treebank is {result.attrs['examples']} sentences of {source.name} with its own "
+            f"{result.attrs['tags'].upper()} tags; the paper's are MRPC, tagged by the Stanford "
             "tagger, and it does not say how pieces of words are counted: here each piece has the "
             "tag of its word.",
-            method_note(reproduction, found),
+            method_note(reproduction, result),
         ],
     )
 
 
-def ordered_groups(found: xarray.Dataset) -> list[str]:
+def ordered_groups(result: xarray.Dataset) -> list[str]:
     """Parts of speech and special tokens that are frequent, by the last layer's median."""
-    medians = found["own_box"].sel(mark="median").isel(layer=-1)
-    names = _tags(found)
+    medians = result["own_box"].sel(mark="median").isel(layer=-1)
+    names = _tags(result)
     candidates = [*SPECIAL, *names]
     frequent = [
-        name for name in candidates if int(found["own_count"].sel(group=name)) >= FEWEST
+        name for name in candidates if int(result["own_count"].sel(group=name)) >= FEWEST
     ] or names
     return sorted(frequent, key=lambda name: -float(medians.sel(group=name)))
 
 
-def _tags(found: xarray.Dataset) -> list[str]:
+def _tags(result: xarray.Dataset) -> list[str]:
     """The groups that are parts of speech, which come after those that every text has."""
-    return [str(name) for name in found["group"].values[len(GROUPS) :]]
+    return [str(name) for name in result["group"].values[len(GROUPS) :]]
 
 
 def _label(group: str) -> str:
     return SPECIAL.get(group, group)
 
 
-def _medians(found: xarray.Dataset) -> pandas.DataFrame:
+def _medians(result: xarray.Dataset) -> pandas.DataFrame:
     """All groups, the largest of the last layer first."""
-    medians = 100 * found["own_box"].sel(mark="median")
-    names = [*SPECIAL, *_tags(found)]
+    medians = 100 * result["own_box"].sel(mark="median")
+    names = [*SPECIAL, *_tags(result)]
     names.sort(key=lambda name: -np.nan_to_num(float(medians.sel(group=name).isel(layer=-1))))
     frame = pandas.DataFrame(
         medians.sel(group=names).transpose("group", "layer").values,
-        columns=[f"layer {name}" for name in layer_names(found)],
+        columns=[f"layer {name}" for name in layer_names(result)],
     )
     frame.insert(0, "group", list(map(_label, names)))
-    frame.insert(1, "tokens", found["own_count"].sel(group=names).values.astype(int))
+    frame.insert(1, "tokens", result["own_count"].sel(group=names).values.astype(int))
     return frame
 
 
-def _tags_comparisons(found: xarray.Dataset, groups: list[str]) -> list[Comparison]:
+def _tags_comparisons(result: xarray.Dataset, groups: list[str]) -> list[Comparison]:
     """Return the paper's statements on the first and on the last layer beside the numbers here."""
-    medians = found["own_box"].sel(mark="median")
+    medians = result["own_box"].sel(mark="median")
     first, last = medians.isel(layer=0), medians.isel(layer=-1)
     speech = [float(first.sel(group=name)) for name in groups if name not in SPECIAL]
-    content, function = (_mean(found, last, names) for names in (CONTENT, FUNCTION))
-    has_class = int(found["own_count"].sel(group="cls")) > 0
+    content, function = (_mean(result, last, names) for names in (CONTENT, FUNCTION))
+    has_class = int(result["own_count"].sel(group="cls")) > 0
     return [
         Comparison(
             "layer 1: median of [CLS]",
@@ -376,10 +376,12 @@ def _tags_comparisons(found: xarray.Dataset, groups: list[str]) -> list[Comparis
     ]
 
 
-def _mean(found: xarray.Dataset, medians: xarray.DataArray, names: tuple[str, ...]) -> float | None:
+def _mean(
+    result: xarray.Dataset, medians: xarray.DataArray, names: tuple[str, ...]
+) -> float | None:
     """The mean of the medians of some parts of speech, each as heavy as it is frequent."""
-    there = [name for name in names if name in found["group"].values]
-    weight = found["own_count"].sel(group=there)
-    if not there or float(weight.sum()) == 0:
+    present = [name for name in names if name in result["group"].values]
+    weight = result["own_count"].sel(group=present)
+    if not present or float(weight.sum()) == 0:
         return None
-    return float((medians.sel(group=there) * weight).sum() / weight.sum())
+    return float((medians.sel(group=present) * weight).sum() / weight.sum())

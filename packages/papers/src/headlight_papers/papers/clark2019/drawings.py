@@ -73,13 +73,13 @@ def example_heads(result: xarray.Dataset, measure: str | None = None) -> dict[st
     chosen = measures[0] if measure is None else measure
     if chosen not in measures:
         raise UsageError(f"the survey has no measure {chosen!r}; it has: {', '.join(measures)}.")
-    found = {
+    examples = {
         "broad": _broadest(result, chosen),
         "next": _most(result, observed(result, "neighbour", measure=chosen, offset=1)),
         "sep": _most(result, share(result, chosen, "sep")),
         "punctuation": _most(result, share(result, chosen, "punctuation")),
     }
-    return {pattern: example for pattern, example in found.items() if example is not None}
+    return {pattern: example for pattern, example in examples.items() if example is not None}
 
 
 def _broadest(result: xarray.Dataset, measure: str) -> ExampleHead | None:
@@ -198,16 +198,16 @@ def figure_5(reproduction: Reproduction, writer: ExhibitWriter) -> Section:
     best = best_heads(
         load_dependencies(reproduction, source), _measure(reproduction), min_count=FEWEST
     )
-    found = [_Link.of(best, relation) for _, relation, _ in published.FIGURE_5[:-1]]
+    links = [_Link.of(best, relation) for _, relation, _ in published.FIGURE_5[:-1]]
     documents = reproduction.sources.coreference[:1]
     read = "".join(f" and on a document of {stem(each)}" for each in documents)
-    drawings = [drawn for link in found if link for drawn in _drawn(reproduction, source, link)]
+    drawings = [drawn for link in links if link for drawn in _drawn(reproduction, source, link)]
     resolver = _resolver(reproduction)
     if resolver:
         drawings += _coreferent(reproduction, reproduction.sources.coreference[0], resolver)
     comparisons = [
         _comparisons(row, link)
-        for row, link in zip(published.FIGURE_5, [*found, resolver], strict=True)
+        for row, link in zip(published.FIGURE_5, [*links, resolver], strict=True)
     ]
     return Section(
         explanation="For each relation the best head, on a sentence of the treebank that it gets "
@@ -257,11 +257,11 @@ def _word_maps(
     """The texts that the model can read, and what a head is drawn by between their words."""
     measures = reproduction.forward_measures
     measure = measures[0] if measures else "weight"
-    asked: dict[str, Any] = {"measure": measure, "kind": reproduction.kind}
-    asked |= {"layer": link.layer, "head": link.head, "max_length": max_length}
+    options: dict[str, Any] = {"measure": measure, "kind": reproduction.kind}
+    options |= {"layer": link.layer, "head": link.head, "max_length": max_length}
     for text in texts:
         try:
-            weights = reproduction.model.word_map(text.words, **asked)
+            weights = reproduction.model.word_map(text.words, **options)
         except CorpusError:  # it has words that the tokenizer does not keep
             continue
         yield text, weights
@@ -358,18 +358,18 @@ def _right(sentence: Sentence, weights: Map, link: _Link) -> int:
     inner = weights[1:-1, 1:-1].copy()
     np.fill_diagonal(inner, -np.inf)
     scores = inner if link.direction == "dependent" else inner.T
-    found = [
+    hits = [
         int(scores[word].argmax()) == sentence.heads[word] - 1
         for word in _dependents(sentence, link.relation)
     ]
-    return 2 * sum(found) - len(found)
+    return 2 * sum(hits) - len(hits)
 
 
 def _resolver(reproduction: Reproduction[Settings]) -> _Link | None:
     """The head that finds most antecedents of the first corpus, if there is one."""
     for source in reproduction.sources.coreference[:1]:
-        found = systems_table(load_antecedents(reproduction, source), _measure(reproduction))
-        for _, row in found.dropna(subset="layer").iloc[:1].iterrows():
+        systems = systems_table(load_antecedents(reproduction, source), _measure(reproduction))
+        for _, row in systems.dropna(subset="layer").iloc[:1].iterrows():
             place = int(row["layer"]), int(row["head"])
             return _Link("coreference", *place, str(row["direction"]), float(row["all"]) / 100)
     return None

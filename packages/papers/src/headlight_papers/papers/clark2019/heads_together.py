@@ -91,18 +91,18 @@ def table_3(reproduction: Reproduction, writer: ExhibitWriter) -> Section:
 
 def load_probe_table(reproduction: Reproduction[Settings]) -> pandas.DataFrame:
     """A line for each probe and measure, shares in percent; low and high are of UAS."""
-    found = load_probes(reproduction)
-    shares = 100 * found["score"]
-    uas = estimates(found, "score", ("row",), metric="uas")
+    result = load_probes(reproduction)
+    shares = 100 * result["score"]
+    uas = estimates(result, "score", ("row",), metric="uas")
     return pandas.DataFrame(
         {
-            "probe": found["probe"].values,
-            "measure": found["measure"].values,
+            "probe": result["probe"].values,
+            "measure": result["measure"].values,
             **{label: shares.sel(metric=name).values for name, label in METRICS.items()},
             "low": 100 * uas.low,
             "high": 100 * uas.high,
-            "parameters": found["parameters"].values,
-            "epochs": found["epochs"].mean("seed").values,
+            "parameters": result["parameters"].values,
+            "epochs": result["epochs"].mean("seed").values,
         }
     )
 
@@ -148,8 +148,8 @@ def _comparisons(table: pandas.DataFrame) -> list[Comparison]:
             note = "the paper's is UUAS of a probe on hidden states; ours of attention and words"
             rows.append(Comparison("structural probe (UUAS)", number, ours, "%", note))
         else:
-            found = float(first[name]) if name in first.index else None
-            rows.append(Comparison(name, number, found, "%"))
+            our_score = float(first[name]) if name in first.index else None
+            rows.append(Comparison(name, number, our_score, "%"))
     return rows
 
 
@@ -178,15 +178,15 @@ MARGIN = 0.1
 @exhibit("figure-6", "Figure 6 and Section 6")
 def figure_6(reproduction: Reproduction[Settings], writer: ExhibitWriter) -> Section:
     """Heads that behave alike."""
-    found, survey = load_distances(reproduction), load_survey(reproduction)
+    result, survey = load_distances(reproduction), load_survey(reproduction)
     layers = survey["layer"].values
     jobs = {head: job for head, job in _jobs(reproduction).items() if head[0] in layers}
     first = str(survey["measure"].values[0])
     named = behaviours(survey, linguistic=jobs, measure=first, broad=None)
     pictures: list[Drawing] = []
     frames: list[pandas.DataFrame] = []
-    for measure in found["measure"].values:
-        of_measure = found["distance"].sel(measure=measure)
+    for measure in result["measure"].values:
+        of_measure = result["distance"].sel(measure=measure)
         points = embedding(of_measure, seed=reproduction.settings.seed)
         frame = _frame(points, named, str(measure))
         frames.append(frame)
@@ -204,7 +204,7 @@ def figure_6(reproduction: Reproduction[Settings], writer: ExhibitWriter) -> Sec
         drawings=pictures,
         tables=[
             writer.table(
-                _within_layers(found),
+                _within_layers(result),
                 "Mean divergence of two heads, in nats per token: of one layer, and of different "
                 "layers",
                 formats=dict.fromkeys(("same layer", "other layers", "ratio"), ".3f"),
@@ -213,7 +213,7 @@ def figure_6(reproduction: Reproduction[Settings], writer: ExhibitWriter) -> Sec
             )
         ],
         notes=[
-            *text_notes(reproduction, found),
+            *text_notes(reproduction, result),
             "Behaviours by the rules of the released code: more than half to the next or previous "
             "token; entropy above 3.8 nats at 128 tokens, here the same share of that of uniform "
             "attention; more than 60% to [CLS], [SEP] or punctuation. Heads are named after a "
@@ -241,9 +241,9 @@ def _jobs(reproduction: Reproduction[Settings]) -> dict[tuple[int, int], str]:
             load_antecedents(reproduction, reproduction.sources.coreference[0])
         )
         records = {str(name): row for name, row in resolvers.to_dict("index").items()}
-        found = records.get(measure)
-        if found and found["all"] > records["nearest"]["all"] + 100 * MARGIN:
-            jobs[int(found["layer"]), int(found["head"])] = "coreference"
+        record = records.get(measure)
+        if record and record["all"] > records["nearest"]["all"] + 100 * MARGIN:
+            jobs[int(record["layer"]), int(record["head"])] = "coreference"
     return jobs
 
 
@@ -320,11 +320,11 @@ def _tree(
     )
 
 
-def _within_layers(found: xarray.Dataset) -> pandas.DataFrame:
+def _within_layers(result: xarray.Dataset) -> pandas.DataFrame:
     """Whether heads of one layer are nearer to each other than to those of other layers."""
-    same = found["layer"] == found["second_layer"]
-    others = xarray.DataArray(~np.eye(found.sizes["first"], dtype=bool), dims=("first", "second"))
+    same = result["layer"] == result["second_layer"]
+    others = xarray.DataArray(~np.eye(result.sizes["first"], dtype=bool), dims=("first", "second"))
     pairs = ("first", "second")
-    within = found["distance"].where(same & others).mean(pairs)
-    between = found["distance"].where(~same).mean(pairs)
+    within = result["distance"].where(same & others).mean(pairs)
+    between = result["distance"].where(~same).mean(pairs)
     return frame_of({"same layer": within, "other layers": between, "ratio": within / between})

@@ -163,15 +163,15 @@ def _relations_comparisons(result: xarray.Dataset, name: str) -> list[Comparison
     rows = []
     for relation, row in published.TABLE_1.items():
         near = relation if relation in best else row.universal
-        found = best.get(near)
+        match = best.get(near)
         label = relation if near == relation else f"{relation} ({near})"
         note = f"there head {row.head}, baseline {row.baseline} ({row.offset:+d})"
-        if found is not None:
-            head = head_name(int(found["layer"]), int(found["head"]))
-            note += f"; here {head}, {100 * found['baseline']:.1f} ({int(found['offset']):+d})"
+        if match is not None:
+            head = head_name(int(match["layer"]), int(match["head"]))
+            note += f"; here {head}, {100 * match['baseline']:.1f} ({int(match['offset']):+d})"
         else:
             note += "; no word here has this relation"
-        accuracy = None if found is None else 100 * float(found["accuracy"])
+        accuracy = None if match is None else 100 * float(match["accuracy"])
         rows.append(Comparison(f"{name}: {label}", row.accuracy, accuracy, "%", note))
     return rows
 
@@ -184,11 +184,11 @@ def _notes(reproduction: Reproduction, result: xarray.Dataset, name: str) -> lis
         "unencodable": "sentences with words that the tokenizer drops",
         "cut_words": "words whose governor was cut off",
     }
-    told = [f"{attributes[key]} {what}" for key, what in left_out.items() if attributes.get(key)]
+    counts = [f"{attributes[key]} {what}" for key, what in left_out.items() if attributes.get(key)]
     right = float(result["right_branching"].sel(relation="all"))
     note = (
         f"{name}: {attributes['sentences']} sentences, {attributes['words']} words"
-        + (f"; left out: {', '.join(told)}" if told else "")
+        + (f"; left out: {', '.join(counts)}" if counts else "")
         + f". Right-branching finds {100 * right:.1f}% of all governors (26 in the paper). The "
         "paper's treebank is the Wall Street Journal with Stanford Dependencies; where relations "
         "have other names here, the nearest is compared, and its extent may differ."
@@ -307,11 +307,11 @@ def _antecedents_comparisons(best: pandas.DataFrame, name: str) -> list[Comparis
         row = ours.get(model) or (measured[0] if model == "best head" and measured else None)
         for kind, number in zip(KINDS, numbers, strict=True):
             if number is not None:
-                found = None if row is None else float(records[row][kind])
+                our_score = None if row is None else float(records[row][kind])
                 note = "not a baseline that is computed here" if model == "neural" else ""
-                if found is not None and np.isnan(found):
+                if our_score is not None and np.isnan(our_score):
                     note = "there are no such mentions here"
-                rows.append(Comparison(f"{name}: {model}, {kind}", number, found, "%", note))
+                rows.append(Comparison(f"{name}: {model}, {kind}", number, our_score, "%", note))
     return rows
 
 

@@ -77,27 +77,27 @@ def findings(reproduction: Reproduction, writer: ExhibitWriter) -> Section:
 
 def to_neighbours(survey: xarray.Dataset) -> Claim:
     """Section 3.1: some heads attend mostly to the token before or behind."""
-    found = _of_weight(survey)
-    answers, said = [], []
+    weights = _of_weight(survey)
+    answers, sentences = [], []
     for offset, name in ((-1, "previous"), (1, "next")):
-        heads = estimates(found, "neighbour", offset=offset)
+        heads = estimates(weights, "neighbour", offset=offset)
         answers.append(_any_lies(heads, survey, above=MOST))
-        said.append(f"{name} {_largest(heads, survey)}")
+        sentences.append(f"{name} {_largest(heads, survey)}")
     return Claim(
         "1. Heads attend to a neighbour",
         "at least one head gives more than half of its weight to the previous token, and one to "
         "the next",
         f"{published.PREVIOUS_TOKEN_HEADS} and {published.NEXT_TOKEN_HEADS} of 144 heads "
         "(Section 3.1)",
-        f"most of any head: {', '.join(said)}",
+        f"most of any head: {', '.join(sentences)}",
         all_of(*answers),
     )
 
 
 def to_separators(survey: xarray.Dataset) -> Claim:
     """Section 3.2: over half of the attention of deep layers goes to [SEP]."""
-    found = _of_weight(survey).sel(key_category="sep")
-    of_all = found.sel(query_category="all")
+    to_sep = _of_weight(survey).sel(key_category="sep")
+    of_all = to_sep.sel(query_category="all")
     deeper = slice(of_all.sizes["layer"] // 2, None)
     layers = estimates(of_all, "share").mean(1).at(deeper)
     return Claim(
@@ -111,8 +111,8 @@ def to_separators(survey: xarray.Dataset) -> Claim:
 
 def no_op(survey: xarray.Dataset) -> Claim:
     """Section 3.2: where heads attend to [SEP], [SEP] attends to itself, as in a no-op."""
-    found = _of_weight(survey).sel(key_category="sep")
-    share = found["share"].sel(query_category=["all", "sep"])
+    to_sep = _of_weight(survey).sel(key_category="sep")
+    share = to_sep["share"].sel(query_category=["all", "sep"])
     shares = share.values.reshape(-1, 2)
     mostly = [float(own) for other, own in shares if other > MOST]
     ours = (
@@ -132,9 +132,9 @@ def no_op(survey: xarray.Dataset) -> Claim:
 
 def broad_below(survey: xarray.Dataset) -> Claim:
     """Section 3.3: some heads of low layers attend very broadly."""
-    found = _of_weight(survey)
+    weights = _of_weight(survey)
     uniform = float(survey["entropy_uniform"])
-    lowest = found.sel(query_category="all").isel(layer=0)
+    lowest = weights.sel(query_category="all").isel(layer=0)
     first = estimates(lowest, "entropy", ("head",))
     return Claim(
         "4. Heads of the first layer attend broadly",
@@ -164,15 +164,15 @@ def finds_relations(result: xarray.Dataset, name: str) -> Claim:
 
 def not_all_syntax(result: xarray.Dataset, name: str) -> Claim:
     """Section 4.2: no single head does well at syntax over all."""
-    found = [_of_best(result, row, "accuracy") for row in _best(result).to_dict("records")
+    bests = [_of_best(result, row, "accuracy") for row in _best(result).to_dict("records")
              if row["relation"] == ALL]  # fmt: skip
     row = published.TABLE_1["all"]
     return Claim(
         f"6. No head finds most governors ({name})",
         f"the best head of all finds less than {100 * MOST:.0f}% of all governors",
         f"{row.accuracy}% (Table 1)",
-        ", ".join(f"{one:.1%}" for one in found),
-        all_of(*(within(one, below=MOST) for one in found)),
+        ", ".join(f"{one:.1%}" for one in bests),
+        all_of(*(within(one, below=MOST) for one in bests)),
     )
 
 
@@ -182,9 +182,9 @@ def finds_antecedents(result: xarray.Dataset, name: str) -> Claim:
     heads = estimates(every_mention, "accuracy", ("layer", "head", "direction"))
     baselines = estimates(every_mention, "baseline_accuracy", ("baseline",))
     best, units = heads.first(), independent_units(result)
-    answers, said = [], []
+    answers, sentences = [], []
     for at, baseline in enumerate(map(str, result["baseline"].values[:2])):
-        said.append(f"{baseline} {baselines.at(at):.1%}")
+        sentences.append(f"{baseline} {baselines.at(at):.1%}")
         if best is not None:
             beyond = heads.minus(baselines.at(at)).simultaneous(units)
             answers.append(within(beyond.at(best), above=0))
@@ -194,7 +194,7 @@ def finds_antecedents(result: xarray.Dataset, name: str) -> Claim:
         "the best head finds more than the nearest mention, and than head match, by the interval "
         "of the difference over the same documents, wide enough for all heads",
         f"{row['best head'][0]}; {row['nearest'][0]} and {row['head match'][0]} (Table 2)",
-        f"{_largest(heads, result)}; {', '.join(said)}",
+        f"{_largest(heads, result)}; {', '.join(sentences)}",
         all_of(*answers),
     )
 
@@ -205,26 +205,26 @@ def knows_syntax(result: xarray.Dataset) -> Claim:
     weight = np.isin(result["measure"].values, ["", "weight"])
     wanted = ("attention_and_words", "distances_and_words", "random_attention_and_words")
     places = {name: np.flatnonzero(weight & (result["probe"].values == name)) for name in wanted}
-    found = {
+    uas_of = {
         LABELS[name]: uas.at(int(at[0])) if at.size else exact(np.nan)
         for name, at in places.items()
     }
-    probe, *others = found.values()
+    probe, *others = uas_of.values()
     row = published.TABLE_3
     return Claim(
         "8. Heads together know syntax",
         "UAS of attention and words lies above that of distances and words, and of random "
         "attention and words",
-        ", ".join(f"{name} {row[name]}" for name in found) + " (Table 3)",
-        ", ".join(f"{name} {one:.1%}" for name, one in found.items()),
+        ", ".join(f"{name} {row[name]}" for name in uas_of) + " (Table 3)",
+        ", ".join(f"{name} {one:.1%}" for name, one in uas_of.items()),
         all_of(*(within(probe.minus(other), above=0) for other in others)),
     )
 
 
-def alike_in_layers(found: xarray.Dataset) -> Claim:
+def alike_in_layers(result: xarray.Dataset) -> Claim:
     """Section 6, Figure 6: heads of one layer often attend alike."""
-    distance = found["distance"].isel(measure=0).values
-    layer, other = found["layer"].values, found["second_layer"].values
+    distance = result["distance"].isel(measure=0).values
+    layer, other = result["layer"].values, result["second_layer"].values
     first, second = np.triu_indices(len(distance), 1)
     same = layer[first] == other[second]
     pairs = distance[first, second]
@@ -264,10 +264,10 @@ def _of_best(result: xarray.Dataset, row: Mapping[Hashable, Any], name: str) -> 
 
 def _best(result: xarray.Dataset) -> pandas.DataFrame:
     """The best heads of the relations that were measured."""
-    there = result["accuracy"].notnull().any(("measure", "layer", "head", "direction"))
-    if not there.sel(relation=ALL):
+    measured = result["accuracy"].notnull().any(("measure", "layer", "head", "direction"))
+    if not measured.sel(relation=ALL):
         return pandas.DataFrame(columns=["relation"])
-    return best_heads(result.isel(relation=there.values), str(result["measure"].values[0]))
+    return best_heads(result.isel(relation=measured.values), str(result["measure"].values[0]))
 
 
 def _most(answers: list[Answer]) -> Answer:

@@ -354,7 +354,7 @@ def figure_3(reproduction: Reproduction, writer: ExhibitWriter) -> Section:
 def load_importance(reproduction: Reproduction) -> xarray.Dataset:
     """Gradient importance on the text."""
     text, model = text_source(reproduction), reproduction.language_model
-    found = reproduction.run(
+    result = reproduction.run(
         "survey",
         text,
         name="importance",
@@ -365,7 +365,7 @@ def load_importance(reproduction: Reproduction) -> xarray.Dataset:
         token_types=0,
         **text_settings(reproduction),
     )
-    return found.sel(importance_query="all")
+    return result.sel(importance_query="all")
 
 
 def _small_from(ratio: xarray.DataArray) -> int | None:

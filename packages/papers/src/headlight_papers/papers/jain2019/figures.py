@@ -46,7 +46,7 @@ def figure_2(reproduction: Reproduction, writer: ExhibitWriter) -> Section:
     pictures = []
     for pair in ("attention_gradient", "attention_left_out"):
         name = PAIR_NAMES[pair]
-        means = [float(frame_of(found)[pair].mean()) for found in results.values()]
+        means = [float(frame_of(result)[pair].mean()) for result in results.values()]
         pictures.append(
             _histograms(
                 writer,
@@ -71,7 +71,7 @@ def figure_2(reproduction: Reproduction, writer: ExhibitWriter) -> Section:
 def figure_3(reproduction: Reproduction, writer: ExhibitWriter) -> Section:
     """Differences of τ on the same text, and those between encoders."""
     results = load_all(reproduction)
-    frames = {key: frame_of(found) for key, found in results.items()}
+    frames = {key: frame_of(result) for key, result in results.items()}
     pairs = ("attention_left_out", "attention_gradient")
     models = [f"{title}, {ENCODER_NAMES[encoder]}" for title, encoder in frames]
     rows = [
@@ -124,8 +124,8 @@ def figure_3(reproduction: Reproduction, writer: ExhibitWriter) -> Section:
 def figure_7(reproduction: Reproduction, writer: ExhibitWriter) -> Section:
     """Histograms of the ε-max JSD by predicted class."""
     results = load_all(reproduction)
-    table = pandas.DataFrame([_adversaries_row(*key, found) for key, found in results.items()])
-    means = [float(found["jsd"].mean()) for found in results.values()]
+    table = pandas.DataFrame([_adversaries_row(*key, result) for key, result in results.items()])
+    means = [float(result["jsd"].mean()) for result in results.values()]
     picture = _histograms(
         writer,
         results,
@@ -224,9 +224,9 @@ def between(
 
 
 def _mark(model: str, series: str, values: "pandas.Series[float]") -> dict[str, object]:
-    found = mean_interval(values)
-    ends = {"low": found.mean - found.half, "high": found.mean + found.half}
-    return {"model": model, "series": series, "difference": found.mean, **ends}
+    interval = mean_interval(values)
+    ends = {"low": interval.mean - interval.half, "high": interval.mean + interval.half}
+    return {"model": model, "series": series, "difference": interval.mean, **ends}
 
 
 def _marks(rows: list[dict[str, object]], x_label: str) -> Callable[[], Figure]:
@@ -244,8 +244,8 @@ def _histograms(
 ) -> Drawing:
     """A panel for each model, with a histogram for each predicted class."""
     shares = {}
-    for (title, encoder), found in results.items():
-        frame, classes = frame_of(found), found["class"].values
+    for (title, encoder), result in results.items():
+        frame, classes = frame_of(result), result["class"].values
         name = f"{title} ({', '.join(map(str, classes))}), {ENCODER_NAMES[encoder]}"
         rows = [
             outline(frame.loc[frame.predicted == number, column], edges)
@@ -281,8 +281,8 @@ def _by_weight(
 ) -> tuple[pandas.DataFrame, Callable[[], Figure]]:
     """Medians by bins of the largest weight as a table, and boxes by class."""
     frames, rows = [], []
-    for (title, encoder), found in results.items():
-        frame, model = frame_of(found).dropna(subset=[name]), f"{title}, {ENCODER_NAMES[encoder]}"
+    for (title, encoder), result in results.items():
+        frame, model = frame_of(result).dropna(subset=[name]), f"{title}, {ENCODER_NAMES[encoder]}"
         frame[LARGEST] = by_largest(frame.largest.to_numpy())
         groups = frame.groupby(LARGEST, observed=False)[name]
         cells = {
@@ -305,15 +305,15 @@ def _by_weight(
     return pandas.DataFrame(rows), drawn
 
 
-def _adversaries_row(title: str, encoder: Encoder, found: xarray.Dataset) -> dict[str, object]:
-    frame = frame_of(found).dropna(subset=["jsd"])
-    known = published.RELEASED.get((title, encoder))
+def _adversaries_row(title: str, encoder: Encoder, result: xarray.Dataset) -> dict[str, object]:
+    frame = frame_of(result).dropna(subset=["jsd"])
+    released = published.RELEASED.get((title, encoder))
     by_class = [frame[frame.predicted == number].jsd.mean() for number in (0, 1)]
     return {
         "model": f"{title}, {ENCODER_NAMES[encoder]}",
         "texts": len(frame),
         "mean": f"{frame.jsd.mean():.2f}",
         "by class": " / ".join(f"{one:.2f}" for one in by_class),
-        "released, by class": " / ".join(f"{one:.2f}" for one in known.jsd) if known else "–",
+        "released, by class": " / ".join(f"{one:.2f}" for one in released.jsd) if released else "–",
         f"at least {FAR}": f"{(frame.jsd >= FAR).mean():.0%}",
     }

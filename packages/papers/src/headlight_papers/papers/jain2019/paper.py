@@ -105,9 +105,9 @@ def _gains(encoder: Encoder) -> Numbers:
     return lambda frames, title: [mean_of(gain(frames[title, encoder], pair)) for pair in pairs]
 
 
-def _least(known: published.Released) -> float:
-    others = (known.attention_gradient.mean, known.attention_left_out.mean)
-    return known.gradient_left_out.mean - max(others)
+def _least(released: published.Released) -> float:
+    others = (released.attention_gradient.mean, released.attention_left_out.mean)
+    return released.gradient_left_out.mean - max(others)
 
 
 NOT_ASKED = "not asked"
@@ -177,7 +177,7 @@ def judge_claims(frames: Frames) -> list[Claim]:
 def findings(reproduction: Reproduction, writer: ExhibitWriter) -> Section:
     """The conclusions, each judged by a rule that is stated."""
     results = load_all(reproduction)
-    judged = judge_claims({key: frame_of(found) for key, found in results.items()})
+    judged = judge_claims({key: frame_of(result) for key, result in results.items()})
     return claims_content(writer, judged, notes_of(reproduction, results), "classifiers of texts")
 
 

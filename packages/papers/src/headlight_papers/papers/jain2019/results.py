@@ -87,9 +87,9 @@ def load_result(reproduction: Reproduction, title: str, encoder: Encoder) -> xar
         jobs = {each: ClassifierJob("base", each, settings.seed) for each in TRIED}
         trainer = trained(reproduction, title, [[*jobs.values()]])
         with one_thread():
-            found = _measured(trainer.model(jobs[encoder]), trainer.data, reproduction)
+            columns = _measured(trainer.model(jobs[encoder]), trainer.data, reproduction)
         quality = trainer.measured(jobs[encoder])["test"]
-        return _described(found, trainer.data, {each: quality[each] for each in QUALITY})
+        return _described(columns, trainer.data, {each: quality[each] for each in QUALITY})
 
     return reproduction.keep(
         f"{file_name(title)}-{encoder}",
@@ -102,15 +102,15 @@ def load_result(reproduction: Reproduction, title: str, encoder: Encoder) -> xar
     )
 
 
-def frame_of(found: xarray.Dataset) -> pandas.DataFrame:
+def frame_of(result: xarray.Dataset) -> pandas.DataFrame:
     """A row for each text, with τ and p of each pair, and its predicted class."""
     columns = {
-        name: found[name].to_numpy()
+        name: result[name].to_numpy()
         for name in ("predicted", "words", "largest", "permuted", "jsd")
     }
     for pair in PAIRS:
-        columns[pair] = found["tau"].sel(pair=pair).to_numpy()
-        columns[f"{pair}_p"] = found["p"].sel(pair=pair).to_numpy()
+        columns[pair] = result["tau"].sel(pair=pair).to_numpy()
+        columns[f"{pair}_p"] = result["p"].sel(pair=pair).to_numpy()
     return pandas.DataFrame(columns)
 
 
@@ -124,12 +124,12 @@ def _measured(
     generator = torch.Generator().manual_seed(settings.seed)
     predictors = [TextPredictor(model, batch) for batch in batches]
     rows = list(chain.from_iterable(map(_compared, predictors)))
-    found = {name: np.array([row[name] for row in rows]) for name in rows[0]}
+    columns = {name: np.array([row[name] for row in rows]) for name in rows[0]}
     moved = [permuted_change(predictor, generator) for predictor in predictors]
-    found["permuted"] = np.concatenate(moved)
-    other = adversaries_of_some(model, others, found["number"].tolist(), generator)
-    found["jsd"], found["moved"] = other
-    return found
+    columns["permuted"] = np.concatenate(moved)
+    other = adversaries_of_some(model, others, columns["number"].tolist(), generator)
+    columns["jsd"], columns["moved"] = other
+    return columns
 
 
 def _compared(predictor: TextPredictor) -> Iterator[dict[str, Any]]:
@@ -149,38 +149,38 @@ def _compared(predictor: TextPredictor) -> Iterator[dict[str, Any]]:
             GRADIENT: gradient[row, :length],
             LEFT_OUT: left_out[row],
         }
-        found = [kendall(values[one], values[other]) for one, other in PAIRS.values()]
+        correlations = [kendall(values[one], values[other]) for one, other in PAIRS.values()]
         yield {
             "number": int(batch.numbers[row]),
             "predicted": int(output.probability[row].argmax()),
             "words": length,
             "largest": float(weight[row].max()),
-            "tau": [each.value for each in found],
-            "p": [each.p for each in found],
+            "tau": [each.value for each in correlations],
+            "p": [each.p for each in correlations],
         }
 
 
 def _described(
-    found: dict[str, np.ndarray], data: TextData, quality: dict[str, float]
+    columns: dict[str, np.ndarray], data: TextData, quality: dict[str, float]
 ) -> xarray.Dataset:
     """As a result, with what is to be known of the set."""
     values: dict[str, Any] = {
         name: (("text", "pair") if array.ndim == 2 else "text", array)
-        for name, array in found.items()
+        for name, array in columns.items()
         if name != "number"
     }
     classes = len(data.classes)
     counts = [np.bincount(data.labels(part).numpy(), minlength=classes) for part in PARTS]
-    given = 0.0 if data.vectors is None else float(data.vectors.any(-1).double().mean())
+    covered = 0.0 if data.vectors is None else float(data.vectors.any(-1).double().mean())
     values |= {
         "texts": (("part", "class"), np.array(counts)),
         "length": ("part", [float(data.lengths(part).double().mean()) for part in PARTS]),
         "vocabulary": ((), len(data.vocabulary)),
-        "given": ((), given),
+        "given": ((), covered),
         **{name: ((), value) for name, value in quality.items()},
     }
     coords = {
-        "text": found["number"],
+        "text": columns["number"],
         "pair": list(PAIRS),
         "part": list(PARTS),
         "class": list(data.classes),
@@ -210,10 +210,10 @@ def notes_of(reproduction: Reproduction, results: Results) -> list[str]:
     """Return notes on how data and training differ from the paper's."""
     settings = reproduction.settings
     first = next(iter(results.values()))
-    given = float(first["given"])
+    covered = float(first["given"])
     vectors = (
-        f"{given:.0%} of the words of the first set begin with the vectors given"
-        if given
+        f"{covered:.0%} of the words of the first set begin with the vectors given"
+        if covered
         else "all vectors of words begin at random"
     )
     chosen = "development" if settings.selection == "dev" else "test"
@@ -240,21 +240,21 @@ def table_1(reproduction: Reproduction, writer: ExhibitWriter) -> Section:
     results = load_all(reproduction)
     sets = pandas.DataFrame(
         [
-            _about_set(title, found)
-            for (title, encoder), found in results.items()
+            _about_set(title, result)
+            for (title, encoder), result in results.items()
             if encoder == "lstm"
         ]
     )
-    models = pandas.DataFrame([_about_model(*key, found) for key, found in results.items()])
+    models = pandas.DataFrame([_about_model(*key, result) for key, result in results.items()])
     compared = [
         Comparison(
             f"{title}, {ENCODER_NAMES[encoder]}",
             published.RELEASED[title, encoder].f1,
-            float(found["f1"]),
+            float(result["f1"]),
             note=f"the paper prints {published.PAPER_F1[title]:.2f}" if encoder == "lstm" else "",
             digits=3,
         )
-        for (title, encoder), found in results.items()
+        for (title, encoder), result in results.items()
         if (title, encoder) in published.RELEASED
     ]
     return Section(
@@ -269,8 +269,8 @@ def table_1(reproduction: Reproduction, writer: ExhibitWriter) -> Section:
     )
 
 
-def _about_set(title: str, found: xarray.Dataset) -> dict[str, object]:
-    counts = found["texts"]
+def _about_set(title: str, result: xarray.Dataset) -> dict[str, object]:
+    counts = result["texts"]
     classes = " / ".join(map(str, counts["class"].values))
     by_part = {
         str(part): " / ".join(str(int(one)) for one in counts.sel(part=part).values)
@@ -280,17 +280,17 @@ def _about_set(title: str, found: xarray.Dataset) -> dict[str, object]:
         "set": title,
         "classes": classes,
         **by_part,
-        "words": float(found["length"].sel(part="train")),
-        "vocabulary": int(found["vocabulary"]),
+        "words": float(result["length"].sel(part="train")),
+        "vocabulary": int(result["vocabulary"]),
         "published, test": published.TEST_TEXTS.get(title, "–"),
     }
 
 
-def _about_model(title: str, encoder: Encoder, found: xarray.Dataset) -> dict[str, object]:
-    shown = {"F1": "f1", "accuracy": "accuracy", "AUC": "auc", "NLL": "nll"}
+def _about_model(title: str, encoder: Encoder, result: xarray.Dataset) -> dict[str, object]:
+    scores = {"F1": "f1", "accuracy": "accuracy", "AUC": "auc", "NLL": "nll"}
     return {
         "model": f"{title}, {ENCODER_NAMES[encoder]}",
-        **{column: float(found[name]) for column, name in shown.items()},
+        **{column: float(result[name]) for column, name in scores.items()},
     }
 
 
@@ -298,7 +298,7 @@ def _about_model(title: str, encoder: Encoder, found: xarray.Dataset) -> dict[st
 def table_2(reproduction: Reproduction, writer: ExhibitWriter) -> Section:
     """τ of attention, gradients and leaving out, with the share of significant ones."""
     results = load_all(reproduction)
-    frames = {key: frame_of(found) for key, found in results.items()}
+    frames = {key: frame_of(result) for key, result in results.items()}
     table = pandas.DataFrame([_row(f"{t}, {ENCODER_NAMES[e]}", f) for (t, e), f in frames.items()])
     by_class = pandas.DataFrame(
         [
@@ -310,10 +310,11 @@ def table_2(reproduction: Reproduction, writer: ExhibitWriter) -> Section:
     beside = [
         {"model": f"{title}, {ENCODER_NAMES[encoder]}"}
         | {
-            column: f"{getattr(known, pair).mean:.2f} / {frames[title, encoder][pair].mean():.2f}"
+            column: f"{getattr(released, pair).mean:.2f} / {frame[pair].mean():.2f}"
+            for frame in [frames[title, encoder]]
             for pair, column in PAIR_NAMES.items()
         }
-        for (title, encoder), known in published.RELEASED.items()
+        for (title, encoder), released in published.RELEASED.items()
         if (title, encoder) in frames
     ]
     tables = [writer.table(table, "Over texts: mean ± standard deviation of τ, share significant")]

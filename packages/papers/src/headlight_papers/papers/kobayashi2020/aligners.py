@@ -54,16 +54,16 @@ INPUT_METHODS = (
 
 def translator_of(reproduction: Reproduction) -> Model:
     """The translation model, which is there if an exhibit that needs one is made."""
-    found = reproduction.translator
-    assert found is not None  # noqa: S101 - the exhibits need it
-    return found
+    translator = reproduction.translator
+    assert translator is not None  # noqa: S101 - the exhibits need it
+    return translator
 
 
 def aligned_of(reproduction: Reproduction) -> AlignedPairs:
     """The translations and their gold links, which are there by then too."""
-    found = reproduction.sources.aligned
-    assert found is not None  # noqa: S101 - the exhibits need it
-    return found
+    aligned = reproduction.sources.aligned
+    assert aligned is not None  # noqa: S101 - the exhibits need it
+    return aligned
 
 
 def load_attention(reproduction: Reproduction, max_pairs: int | None = None) -> xarray.Dataset:
@@ -85,11 +85,11 @@ def load_inputs(reproduction: Reproduction[Settings], method: InputMethod) -> Es
     if method.form:
         settings |= {"inputs": {"form": method.form}, "unit": "piece"}
         if method.measure == "smoothgrad":
-            asked = reproduction.settings
-            settings["inputs"] |= {"samples": asked.samples, "seed": asked.seed}
+            options = reproduction.settings
+            settings["inputs"] |= {"samples": options.samples, "seed": options.seed}
     name = "-".join(filter(None, ("alignment", method.measure, method.form)))
-    found = _load(reproduction, name, **settings)
-    return estimates(found, "input_error_rate", (), input_measure=method.measure)
+    result = _load(reproduction, name, **settings)
+    return estimates(result, "input_error_rate", (), input_measure=method.measure)
 
 
 def max_gradients(reproduction: Reproduction[Settings]) -> int | None:
@@ -113,9 +113,9 @@ def _load(reproduction: Reproduction[Settings], name: str, **settings: Any) -> x
     )
 
 
-def layer_rates(found: xarray.Dataset, measure: str, step: str) -> Estimate:
+def layer_rates(result: xarray.Dataset, measure: str, step: str) -> Estimate:
     """Return the error rates of all layers."""
-    return estimates(found, "error_rate", ("layer",), measure=measure, step=step)
+    return estimates(result, "error_rate", ("layer",), measure=measure, step=step)
 
 
 def lowest(rates: Estimate) -> int:
@@ -123,16 +123,16 @@ def lowest(rates: Estimate) -> int:
     return int(np.nan_to_num(rates.value, nan=np.inf).argmin())
 
 
-def best_layer(found: xarray.Dataset, measure: str, step: str) -> tuple[int, Estimate]:
+def best_layer(result: xarray.Dataset, measure: str, step: str) -> tuple[int, Estimate]:
     """The layer with the lowest error rate by the gold links, from 0, and that rate."""
-    rates = layer_rates(found, measure, step)
+    rates = layer_rates(result, measure, step)
     place = lowest(rates)
-    return int(found["layer"][place]), rates.at(place)
+    return int(result["layer"][place]), rates.at(place)
 
 
-def mean_of_layers(found: xarray.Dataset, measure: str, step: str) -> float:
+def mean_of_layers(result: xarray.Dataset, measure: str, step: str) -> float:
     """The mean error rate of all layers, in percent."""
-    return 100 * float(found["error_rate"].sel(measure=measure, step=step).mean())
+    return 100 * float(result["error_rate"].sel(measure=measure, step=step).mean())
 
 
 def translator_note(reproduction: Reproduction) -> str:
@@ -195,19 +195,19 @@ class OtherAligner:
     def published(self) -> str:
         """The aligner whose published error rate is of such links; empty for none."""
         plain = self.name.lower().replace("_", "").replace("-", "")
-        known = (name for word, name in KNOWN.items() if word in plain)
-        return next(known, "") if self.is_forward else ""
+        names = (name for word, name in KNOWN.items() if word in plain)
+        return next(names, "") if self.is_forward else ""
 
 
 def from_files(reproduction: Reproduction[Settings]) -> list[OtherAligner]:
     """Return the aligners whose links are among the sources."""
     aligned = aligned_of(reproduction)
-    found = []
+    aligners = []
     for path in reproduction.sources.links:
         links = open_links(path, sentences=len(aligned.pairs))
         score = score_links(aligned.gold, (each.possible for each in links))
-        found.append(OtherAligner(*link_file_name(path), _rate(score)))
-    return found
+        aligners.append(OtherAligner(*link_file_name(path), _rate(score)))
+    return aligners
 
 
 def trained_on_the_spot(
@@ -219,7 +219,7 @@ def trained_on_the_spot(
         return [], ["No aligner was trained on the spot: none was asked for (--max-parallel)."]
     if not sources.parallel:
         return [], ["No aligner was trained on the spot: no parallel text was given (--parallel)."]
-    found, notes = [], []
+    aligners, notes = [], []
     for aligner in get_args(Aligner):
         try:
             result = _load_aligner(reproduction, aligner)
@@ -227,11 +227,11 @@ def trained_on_the_spot(
             notes.append(f"{aligner} is missing: {missing}")
             continue
         rates = estimates(result, "error_rate", ("direction",))
-        found += [
+        aligners += [
             OtherAligner(aligner + HERE, direction, rates.at(at))
             for at, direction in enumerate(DIRECTIONS)
         ]
-    if found:
+    if aligners:
         notes.insert(
             0,
             f"Trained here: on at most {settings.max_parallel:,} pairs of "
@@ -239,7 +239,7 @@ def trained_on_the_spot(
             f"both directions, five iterations of each model; hmm, ibm3 and ibm4 on sentences of "
             f"at most {LONGEST} words.",
         )
-    return found, notes
+    return aligners, notes
 
 
 def _load_aligner(reproduction: Reproduction[Settings], aligner: str) -> xarray.Dataset:
@@ -252,10 +252,10 @@ def _load_aligner(reproduction: Reproduction[Settings], aligner: str) -> xarray.
     aligned = aligned_of(reproduction)
 
     def make(_: Path) -> xarray.Dataset:
-        found = baseline_links(
+        both = baseline_links(
             aligner, aligned.words, training=_training(reproduction), longest=LONGEST
         )
-        links = (found.forward, found.reverse, found.together(SYMMETRIZATION))
+        links = (both.forward, both.reverse, both.together(SYMMETRIZATION))
         rates = [_rate(score_links(aligned.gold, each)) for each in links]
         return xarray.Dataset(
             {

@@ -42,21 +42,21 @@ exhibit = exhibits_of(published.SOURCE)
 @exhibit("head-aer", "Section 5 of the version at EMNLP", "translator", "gold")
 def head_aer(reproduction: Reproduction, writer: ExhibitWriter) -> Section:
     """Error rates and mean norms of heads."""
-    found = load_attention(reproduction)
-    titles = {step: f"{name}: ρ = {spearman(found, step):.2f}" for step, name in STEPS.items()}
-    said = [
-        f"with {name} ρ = {spearman(found, step):.2f}, and layer {highest_layer(found)[0] + 1}, "
-        f"which has the highest mean norm, an error rate of {highest_layer(found, step)[1]:.1%}"
+    result = load_attention(reproduction)
+    titles = {step: f"{name}: ρ = {spearman(result, step):.2f}" for step, name in STEPS.items()}
+    summaries = [
+        f"with {name} ρ = {spearman(result, step):.2f}, and layer {highest_layer(result)[0] + 1}, "
+        f"which has the highest mean norm, an error rate of {highest_layer(result, step)[1]:.1%}"
         for step, name in STEPS.items()
     ]
-    note = f"Over {int(found['head_mean_norm'].notnull().sum())} heads, {'; '.join(said)}."
+    note = f"Over {int(result['head_mean_norm'].notnull().sum())} heads, {'; '.join(summaries)}."
     return Section(
         explanation="Each dot is a head: the mean norm of what it moves, over all places of source "
         "and target, and the alignment error rate of its norms. Where ρ is negative, heads that "
         "move much link words well, and a layer or head can be chosen without gold links.",
         drawings=[
             writer.curves(
-                found.sel(measure="norm"),
+                result.sel(measure="norm"),
                 Curve(
                     "head_error_rate",
                     "layer {layer}",
@@ -74,43 +74,43 @@ def head_aer(reproduction: Reproduction, writer: ExhibitWriter) -> Section:
                 columns=2,
             )
         ],
-        tables=[_table(found, writer)],
-        comparisons=list(_comparisons(found)),
+        tables=[_table(result, writer)],
+        comparisons=list(_comparisons(result)),
         notes=[note, *alignment_notes(reproduction)],
     )
 
 
-def spearman(found: xarray.Dataset, step: str) -> float:
+def spearman(result: xarray.Dataset, step: str) -> float:
     """Spearman's ρ between error rate and mean norm, over the heads that link anything."""
     frame = pandas.DataFrame(
         {
-            "norm": found["head_mean_norm"].values.ravel(),
-            "rate": found["head_error_rate"].sel(measure="norm", step=step).values.ravel(),
+            "norm": result["head_mean_norm"].values.ravel(),
+            "rate": result["head_error_rate"].sel(measure="norm", step=step).values.ravel(),
         }
     )
     ranks = frame.dropna().rank()
     return float(ranks["norm"].corr(ranks["rate"]))
 
 
-def highest_layer(found: xarray.Dataset, step: str = "input") -> tuple[int, Estimate]:
+def highest_layer(result: xarray.Dataset, step: str = "input") -> tuple[int, Estimate]:
     """The layer with the highest mean norm, from 0, and its error rate."""
-    highest = int(found["mean_norm"].fillna(-np.inf).argmax("layer"))
-    cell = found.sel(measure="norm", step=step).isel(layer=highest)
+    highest = int(result["mean_norm"].fillna(-np.inf).argmax("layer"))
+    cell = result.sel(measure="norm", step=step).isel(layer=highest)
     return int(cell["layer"]), estimates(cell, "error_rate", ())
 
 
-def highest_head(found: xarray.Dataset, step: str) -> tuple[str, Estimate]:
+def highest_head(result: xarray.Dataset, step: str) -> tuple[str, Estimate]:
     """The head with the highest mean norm, by the paper's name, and its error rate."""
-    place = found["head_mean_norm"].argmax(("layer", "head"))
-    cell = found.sel(measure="norm", step=step).isel(place)
+    place = result["head_mean_norm"].argmax(("layer", "head"))
+    cell = result.sel(measure="norm", step=step).isel(place)
     return head_name(int(cell["layer"]), int(cell["head"])), estimates(cell, "head_error_rate", ())
 
 
-def _table(found: xarray.Dataset, writer: ExhibitWriter) -> Table:
-    columns = {"mean norm": found["head_mean_norm"]}
+def _table(result: xarray.Dataset, writer: ExhibitWriter) -> Table:
+    columns = {"mean norm": result["head_mean_norm"]}
     for step, name in STEPS.items():
         for measure, label in LABELS.items():
-            cell = found["head_error_rate"].sel(measure=measure, step=step)
+            cell = result["head_error_rate"].sel(measure=measure, step=step)
             columns[f"{label}, {name}"] = 100 * cell
     frame = frame_of(columns).sort_values("mean norm", ascending=False, ignore_index=True)
     return writer.table(
@@ -120,18 +120,18 @@ def _table(found: xarray.Dataset, writer: ExhibitWriter) -> Table:
     )
 
 
-def _comparisons(found: xarray.Dataset) -> Iterator[Comparison]:
+def _comparisons(result: xarray.Dataset) -> Iterator[Comparison]:
     five = "there five translators (EMNLP 2020)"
     for step, name in STEPS.items():
         yield Comparison(
             f"ρ of error rate and mean norm, {name}",
             published.HEAD_SPEARMAN[step],
-            spearman(found, step),
+            spearman(result, step),
             digits=2,
             note=five,
         )
     for step, name in STEPS.items():
-        layer, rate = highest_layer(found, step)
+        layer, rate = highest_layer(result, step)
         yield Comparison(
             f"AER of the layer of the highest mean norm, {name}",
             published.HIGHEST_NORM["layer", step],
@@ -139,7 +139,7 @@ def _comparisons(found: xarray.Dataset) -> Iterator[Comparison]:
             note=f"{five}, here layer {layer + 1}",
         )
     for step, name in STEPS.items():
-        head, rate = highest_head(found, step)
+        head, rate = highest_head(result, step)
         yield Comparison(
             f"AER of the head of the highest mean norm, {name}",
             published.HIGHEST_NORM["head", step],
@@ -223,20 +223,20 @@ def _examples(reproduction: Reproduction[Settings]) -> list[Example]:
 def _pictures(
     reproduction: Reproduction, writer: ExhibitWriter, layer: int, examples: Sequence[Example]
 ) -> list[Drawing]:
-    found = {}
+    links = {}
     for measure in MEASURES:
         pairs = [example.pair for example in examples]
         aligned = translator_of(reproduction).align(pairs, measure=measure, layer=layer)
-        found[measure] = list(aligned)
+        links[measure] = list(aligned)
     pictures = []
     for number, example in enumerate(examples):
-        soft = {measure: each[number].soft for measure, each in found.items()}
+        soft = {measure: each[number].soft for measure, each in links.items()}
         drawn = DrawnAlignment(
             example.pair.name,
             example.pair.source.split(),
             example.pair.target.split(),
             {measure: matrix for measure, matrix in soft.items() if matrix is not None},
-            found["norm"][number].links,
+            links["norm"][number].links,
             example.gold.possible,
         )
         name = f"layer-{layer + 1}-{number + 1}"

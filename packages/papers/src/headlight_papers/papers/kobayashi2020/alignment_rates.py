@@ -35,12 +35,12 @@ ATTENTION, INPUTS, ALIGNERS = "attention", "gradients and predictions", "word al
 @exhibit("table-3", "Table 3 and Section 5", "translator", "gold")
 def table_3(reproduction: Reproduction, writer: ExhibitWriter) -> Section:
     """Alignment error rates."""
-    found = load_attention(reproduction)
+    result = load_attention(reproduction)
     inputs = {method.label: load_inputs(reproduction, method) for method in INPUT_METHODS}
     others, missing = all_others(reproduction)
     frame = pandas.DataFrame(
         [
-            *_attention_rows(found),
+            *_attention_rows(result),
             *(_row(INPUTS, label, rate) for label, rate in inputs.items()),
             *(_row(ALIGNERS, other.name, other.rate) for other in others if other.is_forward),
         ]
@@ -63,7 +63,7 @@ def table_3(reproduction: Reproduction, writer: ExhibitWriter) -> Section:
             ),
             *_directions(others, writer),
         ],
-        comparisons=[*attention_comparisons(found), *_other_comparisons(inputs, others)],
+        comparisons=[*attention_comparisons(result), *_other_comparisons(inputs, others)],
         notes=[*alignment_notes(reproduction), *_gradient_notes(reproduction), *missing],
     )
 
@@ -101,23 +101,23 @@ def _row(approach: str, method: str, rate: Estimate, **more: object) -> dict[str
     }
 
 
-def _attention_rows(found: xarray.Dataset) -> list[dict[str, object]]:
+def _attention_rows(result: xarray.Dataset) -> list[dict[str, object]]:
     rows = []
     for measure, label in LABELS.items():
         for step, name in STEPS.items():
-            layer, rate = best_layer(found, measure, step)
-            mean = mean_of_layers(found, measure, step)
+            layer, rate = best_layer(result, measure, step)
+            mean = mean_of_layers(result, measure, step)
             rows.append(_row(ATTENTION, f"{label}, {name}", rate, layer=f"{layer + 1}", mean=mean))
     return rows
 
 
-def attention_comparisons(found: xarray.Dataset) -> list[Comparison]:
+def attention_comparisons(result: xarray.Dataset) -> list[Comparison]:
     """Weights and norms beside both versions of the paper; the first does not say which row."""
     comparisons = []
     for measure in ("weight", "norm"):
         numbers = {
-            "best": 100 * float(best_layer(found, measure, "input")[1].value),
-            "mean": mean_of_layers(found, measure, "input"),
+            "best": 100 * float(best_layer(result, measure, "input")[1].value),
+            "mean": mean_of_layers(result, measure, "input"),
         }
         comparisons += [
             Comparison(
@@ -130,14 +130,14 @@ def attention_comparisons(found: xarray.Dataset) -> list[Comparison]:
         ]
     for (measure, step), (best, mean) in published.FIVE_SEEDS.items():
         label = f"{LABELS[measure]}, {STEPS[step]}"
-        layer, rate = best_layer(found, measure, step)
+        layer, rate = best_layer(result, measure, step)
         note = f"there five translators (EMNLP 2020), here layer {layer + 1}"
         comparisons += [
             Comparison(f"{label}, {_WHICH['best']}", best, 100 * float(rate.value), note=note),
             Comparison(
                 f"{label}, {_WHICH['mean']}",
                 mean,
-                mean_of_layers(found, measure, step),
+                mean_of_layers(result, measure, step),
                 note="there five translators (EMNLP 2020)",
             ),
         ]
@@ -170,10 +170,10 @@ def _other_comparisons(inputs: dict[str, Estimate], others: list[OtherAligner]) 
     return [*gradients, *aligners]
 
 
-def _picture(frame: pandas.DataFrame, known: Mapping[str, float], writer: ExhibitWriter) -> Drawing:
+def _picture(frame: pandas.DataFrame, rates: Mapping[str, float], writer: ExhibitWriter) -> Drawing:
     """All methods on one scale, with the published numbers of some."""
     layers = frame["best layer"].map(lambda layer: f"layer {layer}" if layer else "")
-    shares = frame[["AER", "low", "high"]].assign(published=frame["method"].map(known)) / 100
+    shares = frame[["AER", "low", "high"]].assign(published=frame["method"].map(rates)) / 100
     rows = shares.assign(method=frame["method"], layer=layers, whose="ours")
     first = frame.iloc[int(frame["AER"].argmin())]
     return writer.picture(
@@ -199,9 +199,9 @@ def _published(others: list[OtherAligner]) -> dict[str, float]:
         f"{LABELS[measure]}, {STEPS[step]}": best
         for (measure, step), (best, _) in published.FIVE_SEEDS.items()
     }
-    known = published.TABLE_3_OTHERS
-    gradients = {method.label: known[method.form] for method in SMOOTHGRADS}
-    aligners = {other.name: known[other.published] for other in others if other.published}
+    rates = published.TABLE_3_OTHERS
+    gradients = {method.label: rates[method.form] for method in SMOOTHGRADS}
+    aligners = {other.name: rates[other.published] for other in others if other.published}
     return attention | gradients | aligners
 
 
@@ -225,18 +225,18 @@ TITLES = {
 @exhibit("figure-7", "Figure 7 and Section 5", "translator", "gold")
 def figure_7(reproduction: Reproduction, writer: ExhibitWriter) -> Section:
     """Alignment error rates by layer."""
-    found = load_attention(reproduction)
+    result = load_attention(reproduction)
     best = [
         f"{LABELS[measure]}, {name}: layer {layer + 1}, {rate:.1%}"
         for step, name in STEPS.items()
         for measure in MEASURES
-        for layer, rate in [best_layer(found, measure, step)]
+        for layer, rate in [best_layer(result, measure, step)]
     ]
     note = f"Best layers, AER in percent with its interval: {'; '.join(best)}."
     rates = pandas.DataFrame(published.FIGURE_7) / 100
     rates.index += 1
     first = xarray.DataArray(rates, dims=("published_layer", "measure"))
-    first = first.reindex(measure=found["measure"])  # of as many layers as the paper has
+    first = first.reindex(measure=result["measure"])  # of as many layers as the paper has
     return Section(
         explanation="The alignment error rate of each layer of cross-attention, by the mean weight "
         "of its heads and by the norm of what they move together; bands are intervals of 95%. "
@@ -244,7 +244,7 @@ def figure_7(reproduction: Reproduction, writer: ExhibitWriter) -> Section:
         "the same course; it does not say itself which step it means.",
         drawings=[
             writer.curves(
-                found.assign(published=first).sel(measure=list(MEASURES)),
+                result.assign(published=first).sel(measure=list(MEASURES)),
                 Curve(
                     "error_rate",
                     panel="{step}",
@@ -268,28 +268,30 @@ def figure_7(reproduction: Reproduction, writer: ExhibitWriter) -> Section:
             )
         ],
         tables=[
-            writer.table(_frame(found), "Alignment error rates in percent, by layer", formats=".1f")
+            writer.table(
+                _frame(result), "Alignment error rates in percent, by layer", formats=".1f"
+            )
         ],
-        comparisons=list(_comparisons(found)),
+        comparisons=list(_comparisons(result)),
         notes=[note, *alignment_notes(reproduction)],
     )
 
 
-def _frame(found: xarray.Dataset) -> pandas.DataFrame:
-    columns: dict[str, Sequence[object]] = {"layer": layer_names(found)}
+def _frame(result: xarray.Dataset) -> pandas.DataFrame:
+    columns: dict[str, Sequence[object]] = {"layer": layer_names(result)}
     for step, name in STEPS.items():
         for measure, label in LABELS.items():
-            cell = found["error_rate"].sel(measure=measure, step=step)
+            cell = result["error_rate"].sel(measure=measure, step=step)
             columns[f"{label}, {name}"] = list(100 * cell.values)
     return pandas.DataFrame(columns)
 
 
-def _comparisons(found: xarray.Dataset) -> Iterator[Comparison]:
+def _comparisons(result: xarray.Dataset) -> Iterator[Comparison]:
     for measure, numbers in published.FIGURE_7.items():
-        note = f"ours: AWI; {found.sizes['layer']} layers here"
-        ours = 100 * found["error_rate"].sel(measure=measure, step="input").values
+        note = f"ours: AWI; {result.sizes['layer']} layers here"
+        ours = 100 * result["error_rate"].sel(measure=measure, step="input").values
         for layer in range(max(len(numbers), len(ours))):
-            there, here = (
+            theirs, here = (
                 float(each[layer]) if layer < len(each) else None for each in (numbers, ours)
             )
-            yield Comparison(f"{LABELS[measure]}, layer {layer + 1}", there, here, note=note)
+            yield Comparison(f"{LABELS[measure]}, layer {layer + 1}", theirs, here, note=note)

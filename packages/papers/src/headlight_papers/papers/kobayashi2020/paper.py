@@ -56,21 +56,21 @@ BINNED = 0.005
 @exhibit("findings", "Sections 4.1 to 4.3", title="Which findings hold")
 def findings(reproduction: Reproduction, writer: ExhibitWriter) -> Section:
     """The three findings of Section 4, each with the rule by which it holds or not."""
-    found = load_norms(reproduction)
+    result = load_norms(reproduction)
     # The sentences that a survey says of the same tokens.
-    said = [weight_and_norm(found, name) for name in _of_interest(found)]
-    notes = [*filter(None, said), *text_notes(reproduction, found)]
-    return claims_content(writer, judge_claims(found), notes)
+    sentences = [weight_and_norm(result, name) for name in _of_interest(result)]
+    notes = [*filter(None, sentences), *text_notes(reproduction, result)]
+    return claims_content(writer, judge_claims(result), notes)
 
 
-def judge_claims(found: xarray.Dataset) -> list[Claim]:
+def judge_claims(result: xarray.Dataset) -> list[Claim]:
     """Every claim about a survey that has ranks."""
-    return [_lengths_vary(found), *_cancelled(found), _frequency(found), _more_frequency(found)]
+    return [_lengths_vary(result), *_cancelled(result), _frequency(result), _more_frequency(result)]
 
 
-def _lengths_vary(found: xarray.Dataset) -> Claim:
+def _lengths_vary(result: xarray.Dataset) -> Claim:
     """Section 4.1: weights alone do not tell what is moved, because ‖f(x)‖ differs."""
-    variation = float(found["vector_norm_cv"].mean())
+    variation = float(result["vector_norm_cv"].mean())
     return Claim(
         "1. ‖f(x)‖ differs from token to token",
         f"average CV of at least {VARIES}",
@@ -80,36 +80,36 @@ def _lengths_vary(found: xarray.Dataset) -> Claim:
     )
 
 
-def _cancelled(found: xarray.Dataset) -> list[Claim]:
+def _cancelled(result: xarray.Dataset) -> list[Claim]:
     """Section 4.2: tokens that say little get much weight, and short vectors cancel it."""
     claims = []
-    for name in _of_interest(found):
-        weight, norm = mean_shares(found, name)
-        rho = _counted(found.sel(key_group=name), "weight_norm_spearman")
-        left = norm / weight if weight else float("nan")
-        there = published.TABLE_2.get(name)
+    for name in _of_interest(result):
+        weight, norm = mean_shares(result, name)
+        rho = _counted(result.sel(key_group=name), "weight_norm_spearman")
+        ratio = norm / weight if weight else float("nan")
+        published_row = published.TABLE_2.get(name)
         claims.append(
             Claim(
                 f"2. {LABELS[name]}: weight is cancelled",
                 f"ρ(α, ‖f(x)‖) at most {-RELATED}, and a share of ‖αf(x)‖ at most "
                 f"{FAR_BELOW} times that of α",
-                "not asked" if there is None else f"ρ {there[1]:.2f} (Table 2)",
+                "not asked" if published_row is None else f"ρ {published_row[1]:.2f} (Table 2)",
                 f"ρ {rho:.3f}; {weight:.1%} of α, {norm:.1%} of ‖αf(x)‖",
-                all_of(within(rho, most=-RELATED), within(left, most=FAR_BELOW)),
-                extension=there is None,
+                all_of(within(rho, most=-RELATED), within(ratio, most=FAR_BELOW)),
+                extension=published_row is None,
             )
         )
     return claims
 
 
-def _of_interest(found: xarray.Dataset) -> list[str]:
+def _of_interest(result: xarray.Dataset) -> list[str]:
     """The categories of tokens that say little by themselves."""
-    return [name for name in categories(found) if name != "other"]
+    return [name for name in categories(result) if name != "other"]
 
 
-def _frequency(found: xarray.Dataset) -> Claim:
+def _frequency(result: xarray.Dataset) -> Claim:
     """Section 4.3: it is by ‖f(x)‖, not by α, that frequent tokens count for less."""
-    weight, norm = _of_frequency(found)
+    weight, norm = _of_frequency(result)
     return Claim(
         "3. Frequency shows in ‖f(x)‖, not in α",
         f"ρ(rank, ‖f(x)‖) at least {RELATED}, and |ρ(rank, α)| below {RELATED}",
@@ -119,9 +119,9 @@ def _frequency(found: xarray.Dataset) -> Claim:
     )
 
 
-def _more_frequency(found: xarray.Dataset) -> Claim:
+def _more_frequency(result: xarray.Dataset) -> Claim:
     """Return the claim on frequency that remains where α is related to frequency as well."""
-    weight, norm = _of_frequency(found)
+    weight, norm = _of_frequency(result)
     return Claim(
         "4. Frequency shows more in ‖f(x)‖ than in α",
         f"ρ(rank, ‖f(x)‖) at least {RELATED}, and above |ρ(rank, α)|",
@@ -137,15 +137,15 @@ def _more_frequency(found: xarray.Dataset) -> Claim:
 PUBLISHED_FREQUENCY = f"ρ {published.FIGURE_6['norm']:.2f}; of α {published.FIGURE_6['weight']:.2f}"
 
 
-def _of_frequency(found: xarray.Dataset) -> list[Estimate]:
+def _of_frequency(result: xarray.Dataset) -> list[Estimate]:
     """ρ of the frequency rank and α, and ‖f(x)‖."""
     names = ("weight", "norm")
-    return [_counted(found.sel(quantity=name), "frequency_spearman") for name in names]
+    return [_counted(result.sel(quantity=name), "frequency_spearman") for name in names]
 
 
-def _counted(found: xarray.Dataset, name: str) -> Estimate:
+def _counted(result: xarray.Dataset, name: str) -> Estimate:
     """Return ρ of all pairs, which is off by no more than their bins allow."""
-    return around(float(found[name]), BINNED)
+    return around(float(result[name]), BINNED)
 
 
 FAST_ALIGN = KNOWN["fastalign"]
@@ -164,19 +164,19 @@ ARXIV = "(arXiv v1, Table 3)"
 )
 def findings_5(reproduction: Reproduction, writer: ExhibitWriter) -> Section:
     """The findings of Section 5, each with the rule by which it holds or not."""
-    found = load_attention(reproduction)
+    result = load_attention(reproduction)
     others, _ = all_others(reproduction)
     most = max_gradients(reproduction)
-    same = found if most is None else load_attention(reproduction, most)
+    same = result if most is None else load_attention(reproduction, most)
     gradients = {method: load_inputs(reproduction, method) for method in SMOOTHGRADS}
     judged = [
-        *norms_above_weights(found),
-        input_above_output(found),
-        second_layer(found),
-        *as_good_as_fast_align(found, others),
+        *norms_above_weights(result),
+        input_above_output(result),
+        second_layer(result),
+        *as_good_as_fast_align(result, others),
         *norms_above_gradients(same, gradients),
-        norm_finds_layer(found),
-        norms_of_heads(found),
+        norm_finds_layer(result),
+        norms_of_heads(result),
     ]
     notes = [
         "Where nothing else is said, numbers are AER with their intervals; each is that of another "
@@ -190,62 +190,62 @@ def findings_5(reproduction: Reproduction, writer: ExhibitWriter) -> Section:
     return claims_content(writer, judged, notes, "translators")
 
 
-def norms_above_weights(found: xarray.Dataset) -> list[Claim]:
+def norms_above_weights(result: xarray.Dataset) -> list[Claim]:
     """Section 5: (1) norms tell another story than weights, and (2) a better one."""
     claims = []
     for step, name in STEPS.items():
-        weight, norm = (_best_rate(found, measure, step) for measure in ("weight", "norm"))
-        there = [published.FIVE_SEEDS[measure, step][0] for measure in ("weight", "norm")]
+        weight, norm = (_best_rate(result, measure, step) for measure in ("weight", "norm"))
+        published_rates = [published.FIVE_SEEDS[measure, step][0] for measure in ("weight", "norm")]
         claims.append(
             Claim(
                 f"Norms align better than weights ({name})",
                 "of the best layers, the rate of norms lies below that of weights",
-                f"{there[1]}; weights {there[0]} {EMNLP}",
+                f"{published_rates[1]}; weights {published_rates[0]} {EMNLP}",
                 f"{norm:.1%}; weights {weight:.1%}",
-                _is_below(found, ("norm", step), ("weight", step)),
+                _is_below(result, ("norm", step), ("weight", step)),
             )
         )
     return claims
 
 
-def input_above_output(found: xarray.Dataset) -> Claim:
+def input_above_output(result: xarray.Dataset) -> Claim:
     """EMNLP: the step that reads a word tells more than that which predicts it."""
-    reads, predicts = (_best_rate(found, "norm", step) for step in STEPS)
-    there = [published.FIVE_SEEDS["norm", step][0] for step in STEPS]
+    reads, predicts = (_best_rate(result, "norm", step) for step in STEPS)
+    published_rates = [published.FIVE_SEEDS["norm", step][0] for step in STEPS]
     return Claim(
         "AWI is better than AWO",
         "of the best layers by norms, the rate of AWI lies below that of AWO",
-        f"{there[0]}; AWO {there[1]} {EMNLP}",
+        f"{published_rates[0]}; AWO {published_rates[1]} {EMNLP}",
         f"{reads:.1%}; AWO {predicts:.1%}",
-        _is_below(found, ("norm", "input"), ("norm", "output")),
+        _is_below(result, ("norm", "input"), ("norm", "output")),
     )
 
 
-def second_layer(found: xarray.Dataset) -> Claim:
+def second_layer(result: xarray.Dataset) -> Claim:
     """Figure 7: the words are linked in an early layer."""
-    layer, rate = best_layer(found, "norm", "input")
+    layer, rate = best_layer(result, "norm", "input")
     return Claim(
         "The best layer is the second (AWI)",
         f"by norms, the rate of layer {published.BEST_LAYER} lies below those of all others",
         f"layer {published.BEST_LAYER} of {len(published.FIGURE_7['norm'])} (Figure 7)",
-        f"layer {layer + 1} of {found.sizes['layer']}, {rate:.1%}",
-        _is_best(found, published.BEST_LAYER - 1),
+        f"layer {layer + 1} of {result.sizes['layer']}, {rate:.1%}",
+        _is_best(result, published.BEST_LAYER - 1),
     )
 
 
-def as_good_as_fast_align(found: xarray.Dataset, others: list[OtherAligner]) -> list[Claim]:
+def as_good_as_fast_align(result: xarray.Dataset, others: list[OtherAligner]) -> list[Claim]:
     """Section 5: the translator is as good an aligner as a word aligner; judged if there is one."""
-    norm = _best_rate(found, "norm", "input")
+    norm = _best_rate(result, "norm", "input")
     aligner = next((other for other in others if other.published == FAST_ALIGN), None)
     if aligner is None:
         return []
-    there = published.TABLE_3["norm", "best"], published.TABLE_3_OTHERS[FAST_ALIGN]
+    published_rates = published.TABLE_3["norm", "best"], published.TABLE_3_OTHERS[FAST_ALIGN]
     return [
         Claim(
             "Norms are competitive with fast_align",
             f"the AER of the best layer by norms (AWI) is at most {COMPETITIVE:.0%} above that "
             "of fast_align",
-            f"{there[0]}; fast_align {there[1]} {ARXIV}",
+            f"{published_rates[0]}; fast_align {published_rates[1]} {ARXIV}",
             f"{norm:.1%}; it {aligner.rate:.1%}",
             within(norm.minus(aligner.rate), most=COMPETITIVE),
         )
@@ -253,76 +253,76 @@ def as_good_as_fast_align(found: xarray.Dataset, others: list[OtherAligner]) -> 
 
 
 def norms_above_gradients(
-    found: xarray.Dataset, gradients: Mapping[InputMethod, Estimate]
+    result: xarray.Dataset, gradients: Mapping[InputMethod, Estimate]
 ) -> list[Claim]:
     """Section 5: and a better one than gradients."""
-    rates, units = layer_rates(found, "norm", "input"), independent_units(found)
-    best, there = lowest(rates), published.TABLE_3["norm", "best"]
+    rates, units = layer_rates(result, "norm", "input"), independent_units(result)
+    best, published_rates = lowest(rates), published.TABLE_3["norm", "best"]
     return [
         Claim(
             f"Norms beat {method.label}",
             "the rate of the best layer by norms (AWI) lies below that of gradients",
-            f"{there}; SmoothGrad {published.TABLE_3_OTHERS[method.form]} {ARXIV}",
-            f"{_best_rate(found, 'norm', 'input'):.1%}; it {rate:.1%}",
+            f"{published_rates}; SmoothGrad {published.TABLE_3_OTHERS[method.form]} {ARXIV}",
+            f"{_best_rate(result, 'norm', 'input'):.1%}; it {rate:.1%}",
             within(rates.minus(rate).simultaneous(units).at(best), below=0),
         )
         for method, rate in gradients.items()
     ]
 
 
-def norm_finds_layer(found: xarray.Dataset) -> Claim:
+def norm_finds_layer(result: xarray.Dataset) -> Claim:
     """EMNLP: the best layer can be found without gold links."""
-    layer, rate = highest_layer(found, "input")
-    best, least = best_layer(found, "norm", "input")
-    there = published.HIGHEST_NORM["layer", "input"]
+    layer, rate = highest_layer(result, "input")
+    best, least = best_layer(result, "norm", "input")
+    published_layer = published.HIGHEST_NORM["layer", "input"]
     return Claim(
         "The layer of the highest norm is the best",
         "by norms (AWI), the rate of the layer of the highest mean norm lies below those of "
         "all others",
-        f"{there}; best layer {published.FIVE_SEEDS['norm', 'input'][0]} {EMNLP}",
+        f"{published_layer}; best layer {published.FIVE_SEEDS['norm', 'input'][0]} {EMNLP}",
         f"layer {layer + 1}: {rate:.1%}; best layer {best + 1}: {least:.1%}",
-        _is_best(found, layer),
+        _is_best(result, layer),
     )
 
 
-def norms_of_heads(found: xarray.Dataset) -> Claim:
+def norms_of_heads(result: xarray.Dataset) -> Claim:
     """EMNLP: heads that move much link words well with AWI, and badly with AWO."""
     here = {}
     for step in STEPS:
-        rates = found["head_error_rate"].sel(measure="norm", step=step)
-        heads = int((rates.notnull() & found["head_mean_norm"].notnull()).sum())
-        here[step] = correlation(spearman(found, step), heads)
-    there = published.HEAD_SPEARMAN
+        rates = result["head_error_rate"].sel(measure="norm", step=step)
+        heads = int((rates.notnull() & result["head_mean_norm"].notnull()).sum())
+        here[step] = correlation(spearman(result, step), heads)
+    published_rho = published.HEAD_SPEARMAN
     return Claim(
         "Heads of high norm: good AWI, bad AWO",
         f"ρ of AER and mean norm is at most {-RELATED} with AWI and at least {RELATED} with AWO",
-        f"ρ {there['input']:.2f}; AWO {there['output']:.2f} {EMNLP}",
+        f"ρ {published_rho['input']:.2f}; AWO {published_rho['output']:.2f} {EMNLP}",
         f"ρ {here['input']:.2f}; AWO {here['output']:.2f}",
         all_of(within(here["input"], most=-RELATED), within(here["output"], least=RELATED)),
     )
 
 
-def _best_rate(found: xarray.Dataset, measure: str, step: str) -> Estimate:
+def _best_rate(result: xarray.Dataset, measure: str, step: str) -> Estimate:
     """Return the rate of the best layer, with ends that hold although it was chosen."""
-    rates = layer_rates(found, measure, step)
-    return rates.simultaneous(independent_units(found)).at(lowest(rates))
+    rates = layer_rates(result, measure, step)
+    return rates.simultaneous(independent_units(result)).at(lowest(rates))
 
 
-def _is_below(found: xarray.Dataset, one: tuple[str, str], other: tuple[str, str]) -> Answer:
+def _is_below(result: xarray.Dataset, one: tuple[str, str], other: tuple[str, str]) -> Answer:
     """Return whether the best layer by a measure and step is better than that by another.
 
     Both were chosen, and so the interval of their difference holds for all pairs of layers.
     """
-    rates = [layer_rates(found, *each) for each in (one, other)]
+    rates = [layer_rates(result, *each) for each in (one, other)]
     rows, columns = np.indices([each.value.size for each in rates])
     apart = rates[0].at(rows).minus(rates[1].at(columns))
     pair = lowest(rates[0]), lowest(rates[1])
-    return within(apart.simultaneous(independent_units(found)).at(pair), below=0)
+    return within(apart.simultaneous(independent_units(result)).at(pair), below=0)
 
 
-def _is_best(found: xarray.Dataset, layer: int) -> Answer:
+def _is_best(result: xarray.Dataset, layer: int) -> Answer:
     """Whether a layer, by its place, has the lowest rate by norms (AWI)."""
-    rates = layer_rates(found, "norm", "input")
+    rates = layer_rates(result, "norm", "input")
     if layer >= rates.value.size:
         return None
     others = [at for at in range(rates.value.size) if at != layer]

@@ -40,7 +40,7 @@ def load_norms(reproduction: Reproduction) -> xarray.Dataset:
     text, ranks = text_source(reproduction), reproduction.sources.frequency_ranks or "corpus"
     reads = (text, [ranks] if ranks in RANKS_WITHOUT_FILE else ranks)
     settings = text_settings(reproduction)
-    found = reproduction.run(
+    result = reproduction.run(
         "survey",
         text,
         name="norms",
@@ -52,20 +52,20 @@ def load_norms(reproduction: Reproduction) -> xarray.Dataset:
         token_types=0,
         **settings,
     )
-    if "group_total" in found:
-        totals = found["group_total"]
+    if "group_total" in result:
+        totals = result["group_total"]
     else:  # no sinks were looked for
-        totals = found["total"].sel(query_category="all", drop=True)
+        totals = result["total"].sel(query_category="all", drop=True)
         totals = totals.rename(key_category="key_group")
-    return found.assign({name: totals.sel(measure=of, drop=True) for name, of in TOTALS.items()})
+    return result.assign({name: totals.sel(measure=of, drop=True) for name, of in TOTALS.items()})
 
 
-def categories(found: xarray.Dataset) -> list[str]:
+def categories(result: xarray.Dataset) -> list[str]:
     """The categories of attended tokens that occur."""
     return [
         str(name)
-        for name in found["key_group"].values
-        if float(found["token_count"].sel(key_group=name)) > 0
+        for name in result["key_group"].values
+        if float(result["token_count"].sel(key_group=name)) > 0
     ]
 
 
@@ -76,15 +76,15 @@ FORMATS = dict.fromkeys(STATISTICS.values(), ".2f")
 @exhibit("table-1", "Table 1 and Section 4.1")
 def table_1(reproduction: Reproduction, writer: ExhibitWriter) -> Section:
     """Dispersion of ‖f(x)‖."""
-    found = load_norms(reproduction)
-    frame = extremes(found, "vector_norm")
+    result = load_norms(reproduction)
+    frame = extremes(result, "vector_norm")
     return Section(
         explanation="If the transformed vectors of a head were all of one length (CV 0), its "
         "weights would tell what it moves. Mean, standard deviation and their ratio over all "
         "tokens of the text, special ones included; the average is one over heads.",
         drawings=[
             writer.maps(
-                found,
+                result,
                 Map("vector_norm_cv", "CV of ‖f(x)‖", scale="norm"),
                 caption="Coefficient of variation of ‖f(x)‖, head by head.",
                 alternative=_alternative(frame),
@@ -96,28 +96,28 @@ def table_1(reproduction: Reproduction, writer: ExhibitWriter) -> Section:
             )
         ],
         comparisons=_comparisons(frame, published.TABLE_1),
-        notes=text_notes(reproduction, found),
+        notes=text_notes(reproduction, result),
     )
 
 
 @exhibit("table-4", "Table 4 and Appendix A")
 def table_4(reproduction: Reproduction, writer: ExhibitWriter) -> Section:
     """Dispersion of ‖x‖."""
-    found = load_norms(reproduction)
-    notes = text_notes(reproduction, found)
+    result = load_norms(reproduction)
+    notes = text_notes(reproduction, result)
     explanation = (
         "The same for the vectors that a layer reads, before it transforms them: the first layer "
         "reads the embeddings."
     )
-    if "input_norm_mean" not in found:
+    if "input_norm_mean" not in result:
         missing = "It was not found what the values of this model are made from."
         return Section(explanation, notes=[*notes, missing])
-    frame = extremes(found, "input_norm")
+    frame = extremes(result, "input_norm")
     return Section(
         explanation,
         drawings=[
             writer.curves(
-                found,
+                result,
                 *(
                     Curve(f"{name}_cv", label, "Coefficient of variation", colour=colour)
                     for name, label, colour in (
@@ -140,9 +140,9 @@ def table_4(reproduction: Reproduction, writer: ExhibitWriter) -> Section:
     )
 
 
-def extremes(found: xarray.Dataset, name: str) -> pandas.DataFrame:
+def extremes(result: xarray.Dataset, name: str) -> pandas.DataFrame:
     """The rows of the paper's tables: largest CV, smallest CV, average."""
-    every = frame_of({symbol: found[f"{name}_{key}"] for key, symbol in STATISTICS.items()})
+    every = frame_of({symbol: result[f"{name}_{key}"] for key, symbol in STATISTICS.items()})
     every.insert(0, "name", every["head" if "head" in every else "layer"].astype(str))
     chosen = every.loc[[every["CV"].idxmax(), every["CV"].idxmin()], ["name", *FORMATS]]
     average = every[["μ", "σ", "CV"]].mean().to_frame().T.assign(name="")
@@ -181,10 +181,10 @@ def figure_9(reproduction: Reproduction[Settings], writer: ExhibitWriter) -> Sec
         "random (seeded); all heads are in the table."
     )
     try:
-        found = load_singular_values(reproduction)
+        result = load_singular_values(reproduction)
     except UnsupportedModelError as reason:
         return Section(explanation, notes=[str(reason)])
-    values, ratio = found["singular_value"], found["ratio"]
+    values, ratio = result["singular_value"], result["ratio"]
     generator = np.random.default_rng(reproduction.settings.seed)
     chosen = {
         int(layer): int(generator.integers(np.isfinite(values.sel(layer=layer, index=0)).sum()))
@@ -237,10 +237,10 @@ def load_singular_values(reproduction: Reproduction) -> xarray.Dataset:
     sites = reproduction.model.sites_of(reproduction.kind)
 
     def make(_: Path) -> xarray.Dataset:
-        found = [singular_values_of(reproduction.model, site).numpy() for site in sites]
-        heads, size = (max(one.shape[axis] for one in found) for axis in (0, 1))
-        values = np.full((len(found), heads, size), np.nan)
-        for layer, one in enumerate(found):
+        values_by_layer = [singular_values_of(reproduction.model, site).numpy() for site in sites]
+        heads, size = (max(one.shape[axis] for one in values_by_layer) for axis in (0, 1))
+        values = np.full((len(values_by_layer), heads, size), np.nan)
+        for layer, one in enumerate(values_by_layer):
             values[layer, : one.shape[0], : one.shape[1]] = one
         with np.errstate(divide="ignore"):
             ratio = np.fmax.reduce(values, axis=2) / np.fmin.reduce(values, axis=2)

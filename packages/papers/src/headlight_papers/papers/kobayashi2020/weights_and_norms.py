@@ -43,15 +43,15 @@ SHOWN = 12
 @exhibit("figure-3", "Figure 3 and Section 4.2")
 def figure_3(reproduction: Reproduction, writer: ExhibitWriter) -> Section:
     """Weights and norms by kind of token."""
-    found = load_norms(reproduction)
+    result = load_norms(reproduction)
     frame = frame_of(
         {
-            f"{symbol} {LABELS[kind]}": found[name].mean("head").sel(key_group=kind)
+            f"{symbol} {LABELS[kind]}": result[name].mean("head").sel(key_group=kind)
             for name, symbol in TOTAL_SYMBOLS.items()
-            for kind in categories(found)
+            for kind in categories(result)
         }
     )
-    shares = _special_shares(found)
+    shares = _special_shares(result)
     return Section(
         explanation="Each dot is a head, each line the mean of a layer: the sum over the tokens of "
         "a kind, averaged over the tokens that attend. Weights of a layer add up to 1; norms are "
@@ -59,7 +59,7 @@ def figure_3(reproduction: Reproduction, writer: ExhibitWriter) -> Section:
         "is looked at and little is taken: a no-op.",
         drawings=[
             writer.curves(
-                found.sel(key_group=categories(found)),
+                result.sel(key_group=categories(result)),
                 *(
                     Curve(name, panel=title, by=BY, y_label=f"sum of {TOTAL_SYMBOLS[name]}")
                     for name, title in PANELS.items()
@@ -70,19 +70,19 @@ def figure_3(reproduction: Reproduction, writer: ExhibitWriter) -> Section:
             )
         ],
         tables=[writer.table(frame, "Means over the heads of a layer")],
-        notes=[shares, *text_notes(reproduction, found)],
+        notes=[shares, *text_notes(reproduction, result)],
     )
 
 
-def _special_shares(found: xarray.Dataset) -> str:
+def _special_shares(result: xarray.Dataset) -> str:
     """Return the share of special tokens in the weight and in the norm, in a sentence."""
-    special = [name for name in categories(found) if name in ("cls", "sep", "sink")]
-    means = found[list(TOTAL_SYMBOLS)].mean("head")
+    special = [name for name in categories(result) if name in ("cls", "sep", "sink")]
+    means = result[list(TOTAL_SYMBOLS)].mean("head")
     share = (means / means.sum("key_group")).sel(key_group=special).sum("key_group")
     parts = [
         f"layer {name} {100 * weight:.0f}% and {100 * norm:.0f}%"
         for name, weight, norm in zip(
-            layer_names(found), *(share[each].values for each in TOTAL_SYMBOLS), strict=True
+            layer_names(result), *(share[each].values for each in TOTAL_SYMBOLS), strict=True
         )
     ]
     return f"Share of special tokens in the weight and in the norm: {', '.join(parts)}."
@@ -92,19 +92,19 @@ def together(correlation: float) -> str:
     """Return a sentence on Spearman's ρ between weights and lengths of all heads."""
     if not np.isfinite(correlation):
         return "There are no such tokens, or the two maps cannot be compared."
-    said = f"Over heads, Spearman's ρ between the two maps is {correlation:.2f}"
+    sentence = f"Over heads, Spearman's ρ between the two maps is {correlation:.2f}"
     if abs(correlation) < RELATED:
-        return f"{said}: weights and lengths have little to do with each other."
+        return f"{sentence}: weights and lengths have little to do with each other."
     have = "have" if correlation < 0 else "do not have"
-    return f"{said}: heads that attend most {have} the shorter vectors."
+    return f"{sentence}: heads that attend most {have} the shorter vectors."
 
 
 def of_category(reproduction: Reproduction, writer: ExhibitWriter, category: str) -> Section:
     """α and ‖f(x)‖ of a category as maps; the scale of ‖f(x)‖ is one for all categories."""
-    found = load_norms(reproduction)
-    weight = found["weight_total"].sel(key_group=category)
-    norm = found["vector_norm_by_category"].sel(key_group=category)
-    tallest = float(found["vector_norm_by_category"].max())
+    result = load_norms(reproduction)
+    weight = result["weight_total"].sel(key_group=category)
+    norm = result["vector_norm_by_category"].sel(key_group=category)
+    tallest = float(result["vector_norm_by_category"].max())
     scale = (0.0, tallest) if np.isfinite(tallest) else None
     frame = frame_of({"α": weight, "‖f(x)‖": norm})
     ranks = frame[["α", "‖f(x)‖"]].dropna().rank()
@@ -116,7 +116,7 @@ def of_category(reproduction: Reproduction, writer: ExhibitWriter, category: str
         "the other: the two cancel out.",
         drawings=[
             writer.maps(
-                found.sel(key_group=category),
+                result.sel(key_group=category),
                 Map("weight_total", f"(a) α of {LABELS[category]}", unit=""),
                 Map(
                     "vector_norm_by_category",
@@ -130,7 +130,7 @@ def of_category(reproduction: Reproduction, writer: ExhibitWriter, category: str
             )
         ],
         tables=[writer.table(frame, "All heads", formats={"α": ".3f", "‖f(x)‖": ".2f"})],
-        notes=[note, *text_notes(reproduction, found)],
+        notes=[note, *text_notes(reproduction, result)],
     )
 
 
@@ -153,8 +153,8 @@ figure_4, figure_10, figure_11, figure_12 = (
 @exhibit("no-op", "Beyond {}, after Section 4.2", title="Where much weight moves little")
 def no_op_heads(reproduction: Reproduction, writer: ExhibitWriter) -> Section:
     """Heads that look at special tokens and take nothing from them."""
-    found = load_norms(reproduction)
-    frame = no_op(found)
+    result = load_norms(reproduction)
+    frame = no_op(result)
     named = frame.assign(
         head=list(map(head_name, frame["layer"], frame["head"])),
         target=frame["target"].map(lambda name: LABELS.get(str(name), str(name))),
@@ -162,7 +162,7 @@ def no_op_heads(reproduction: Reproduction, writer: ExhibitWriter) -> Section:
     ).drop(columns="layer")
     writer.keep(named, "all-heads")
     most = named.sort_values("lost", ascending=False).head(SHOWN)
-    targets = " and ".join(LABELS[name] for name in categories(found) if name in TARGETS)
+    targets = " and ".join(LABELS[name] for name in categories(result) if name in TARGETS)
     maps = (
         Map(
             f"{scale}_share",
@@ -196,7 +196,7 @@ def no_op_heads(reproduction: Reproduction, writer: ExhibitWriter) -> Section:
                 formats=dict.fromkeys(("weight_share", "norm_share", "ratio", "lost"), ".2f"),
             )
         ],
-        notes=[count, *text_notes(reproduction, found)],
+        notes=[count, *text_notes(reproduction, result)],
     )
 
 
@@ -207,9 +207,9 @@ RHO: dict[str, Any] = {"y_label": "Spearman's ρ", "references": [Reference(0.0)
 @exhibit("table-2", "Table 2 and Section 4.2", title="Do weights and norms cancel out?")
 def table_2(reproduction: Reproduction, writer: ExhibitWriter) -> Section:
     """Spearman's ρ between α and ‖f(x)‖, over all pairs of a category."""
-    found = load_norms(reproduction)
-    names = categories(found)
-    of = found.sel(key_group=names)
+    result = load_norms(reproduction)
+    names = categories(result)
+    of = result.sel(key_group=names)
     frame = pandas.DataFrame(
         {
             "category": [LABELS[name] for name in names],
@@ -236,18 +236,18 @@ def table_2(reproduction: Reproduction, writer: ExhibitWriter) -> Section:
             Comparison(LABELS[name], rho, ours.get(name), "", f"{pairs:,} pairs there", digits=2)
             for name, (pairs, rho) in published.TABLE_2.items()
         ],
-        notes=text_notes(reproduction, found),
+        notes=text_notes(reproduction, result),
     )
 
 
 @exhibit("figure-5", "Figure 5 and Section 4.2")
 def figure_5(reproduction: Reproduction, writer: ExhibitWriter) -> Section:
     """Pairs of α and ‖f(x)‖."""
-    found = load_norms(reproduction)
+    result = load_norms(reproduction)
     panels, frames = [], []
-    longest = float(found["pairs_sample"].sel(quantity="norm").max())
-    for name in categories(found):
-        pairs = found["pairs_sample"].sel(key_group=name).values
+    longest = float(result["pairs_sample"].sel(quantity="norm").max())
+    for name in categories(result):
+        pairs = result["pairs_sample"].sel(key_group=name).values
         pairs = pairs[np.isfinite(pairs).all(axis=1)]
         frames.append(
             pandas.DataFrame({"category": LABELS[name], "α": pairs[:, 0], "‖f(x)‖": pairs[:, 1]})
@@ -271,20 +271,20 @@ def figure_5(reproduction: Reproduction, writer: ExhibitWriter) -> Section:
         ]
         if panels
         else [],
-        notes=[f"Sampled pairs: {sizes}.", *text_notes(reproduction, found)],
+        notes=[f"Sampled pairs: {sizes}.", *text_notes(reproduction, result)],
     )
 
 
 @exhibit("figure-6", "Figure 6 and Section 4.3")
 def figure_6(reproduction: Reproduction, writer: ExhibitWriter) -> Section:
     """Frequent tokens have short vectors."""
-    found = load_norms(reproduction)
-    rho = {name: float(found["frequency_spearman"].sel(quantity=name)) for name in SYMBOLS}
+    result = load_norms(reproduction)
+    rho = {name: float(result["frequency_spearman"].sel(quantity=name)) for name in SYMBOLS}
     alternative = "; ".join(
         f"Spearman's ρ of rank and {SYMBOLS[name]}: {value:.2f}" for name, value in rho.items()
     )
-    fields = [str(name) for name in found["field"].values]
-    frame = pandas.DataFrame(found["frequency_sample"].values, columns=fields).dropna()
+    fields = [str(name) for name in result["field"].values]
+    frame = pandas.DataFrame(result["frequency_sample"].values, columns=fields).dropna()
     writer.keep(frame)
     panels = [
         DensityPanel.of(
@@ -302,7 +302,7 @@ def figure_6(reproduction: Reproduction, writer: ExhibitWriter) -> Section:
     by_symbol = By("quantity", SYMBOLS)
     pictures = [
         writer.curves(
-            found,
+            result,
             Curve("frequency_spearman_by_head", panel="Head by head", by=by_symbol, **RHO),
             caption="Spearman's ρ between frequency rank and α or ‖f(x)‖, within each head.",
             alternative=alternative,
@@ -322,12 +322,12 @@ def figure_6(reproduction: Reproduction, writer: ExhibitWriter) -> Section:
             Comparison(f"ρ of rank and {SYMBOLS[name]}", number, rho[name], digits=2)
             for name, number in published.FIGURE_6.items()
         ],
-        notes=[_ranks_note(found), *text_notes(reproduction, found)],
+        notes=[_ranks_note(result), *text_notes(reproduction, result)],
     )
 
 
-def _ranks_note(found: xarray.Dataset) -> str:
-    attributes = found.attrs
+def _ranks_note(result: xarray.Dataset) -> str:
+    attributes = result.attrs
     return (
         f"Ranks: {attributes.get('frequency_source')}, exclusions: "
         f"{attributes.get('frequency_exclusions')}; {attributes.get('frequency_left_out')} "

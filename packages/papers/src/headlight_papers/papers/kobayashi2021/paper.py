@@ -43,12 +43,12 @@ def load_mixing(reproduction: Reproduction[Settings]) -> xarray.Dataset:
     return reproduction.run("flow", text_source(reproduction), **settings)
 
 
-def over_layers(found: xarray.Dataset, variable: str = "mixing", **where: Any) -> Estimate:
+def over_layers(result: xarray.Dataset, variable: str = "mixing", **where: Any) -> Estimate:
     """Return the mean over layers of the same texts."""
-    return estimates(found, variable, ("layer",), **where).mean()
+    return estimates(result, variable, ("layer",), **where).mean()
 
 
-def notes_of(reproduction: Reproduction[Settings], found: xarray.Dataset) -> list[str]:
+def notes_of(reproduction: Reproduction[Settings], result: xarray.Dataset) -> list[str]:
     """Return notes on the text, and on how much of it was masked."""
     masked = (
         f"{reproduction.masks:.0%} of the tokens are masked, chosen by the text and the seed; "
@@ -56,7 +56,7 @@ def notes_of(reproduction: Reproduction[Settings], found: xarray.Dataset) -> lis
         if reproduction.masks
         else "No token is masked; 12% are in the code of the paper."
     )
-    return [*text_notes(reproduction, found), masked]
+    return [*text_notes(reproduction, result), masked]
 
 
 STATISTICS = {"mean": "mean", "max": "largest", "min": "smallest"}
@@ -65,8 +65,8 @@ STATISTICS = {"mean": "mean", "max": "largest", "min": "smallest"}
 @exhibit("table-2", "Table 2")
 def table_2(reproduction: Reproduction, writer: ExhibitWriter) -> Section:
     """Mixing ratios by five ways of looking."""
-    found = load_mixing(reproduction)
-    frame = overall(found)
+    result = load_mixing(reproduction)
+    frame = overall(result)
     comparisons = [
         Comparison(f"{method}: {name}", getattr(published.TABLE_2[scope], field), ours, "%")
         for scope, (method, numbers) in zip(
@@ -84,19 +84,19 @@ def table_2(reproduction: Reproduction, writer: ExhibitWriter) -> Section:
         "(LN). Numbers are over all tokens of all layers.",
         tables=[writer.table(frame, "Over the tokens of all layers, in percent", formats=".1f")],
         comparisons=comparisons,
-        notes=[f"The paper's means of RoBERTa-base: {others}.", *notes_of(reproduction, found)],
+        notes=[f"The paper's means of RoBERTa-base: {others}.", *notes_of(reproduction, result)],
     )
 
 
-def overall(found: xarray.Dataset) -> pandas.DataFrame:
+def overall(result: xarray.Dataset) -> pandas.DataFrame:
     """A row for each way of looking, in percent; every layer has as many tokens."""
-    seen = found.sel(scope=list(METHODS))
+    by_scope = result.sel(scope=list(METHODS))
     return pandas.DataFrame(
         {
             "method": list(METHODS.values()),
-            "mean": 100 * seen["mixing_mean"].mean("layer").values,
-            "max": 100 * seen["mixing_max"].max("layer").values,
-            "min": 100 * seen["mixing_min"].min("layer").values,
+            "mean": 100 * by_scope["mixing_mean"].mean("layer").values,
+            "max": 100 * by_scope["mixing_max"].max("layer").values,
+            "min": 100 * by_scope["mixing_min"].min("layer").values,
         }
     )
 
@@ -154,13 +154,13 @@ GROUPS: Mapping[str, Group] = {
 def of_group(reproduction: Reproduction, writer: ExhibitWriter, name: str) -> Section:
     """The mixing ratio by layer, a line for each member of a group."""
     group = GROUPS[name]
-    found = load_mixing(reproduction)
-    seen = found.sel(scope=group.scope) if group.scope else found
-    labels = present(seen, group)
-    ratios = seen[group.variable]
+    result = load_mixing(reproduction)
+    selection = result.sel(scope=group.scope) if group.scope else result
+    labels = present(selection, group)
+    ratios = selection[group.variable]
     columns = {label: 100 * ratios.sel({group.by.dim: key}) for key, label in labels.items()}
-    said = "; ".join(f"{label} {float(each.mean()):.1f}%" for label, each in columns.items())
-    said = f"Means over layers: {said}."
+    means = "; ".join(f"{label} {float(each.mean()):.1f}%" for label, each in columns.items())
+    means = f"Means over layers: {means}."
     method = METHODS.get(group.scope, "")
     return Section(
         explanation=group.explanation
@@ -168,7 +168,7 @@ def of_group(reproduction: Reproduction, writer: ExhibitWriter, name: str) -> Se
         + " Intervals: 95%, over documents or texts.",
         drawings=[
             writer.curves(
-                seen.sel({group.by.dim: list(labels)}),
+                selection.sel({group.by.dim: list(labels)}),
                 Curve(
                     group.variable,
                     panel="Mixing ratio",
@@ -177,20 +177,20 @@ def of_group(reproduction: Reproduction, writer: ExhibitWriter, name: str) -> Se
                     percent=True,
                 ),
                 caption=f"Mixing ratio by layer{f', {method}' if method else ''}.",
-                alternative=said,
+                alternative=means,
             )
         ],
         tables=[writer.table(frame_of(columns), "Mixing ratio in percent", formats=".1f")],
-        notes=[said, *notes_of(reproduction, found)],
+        notes=[means, *notes_of(reproduction, result)],
     )
 
 
-def present(seen: xarray.Dataset, group: Group) -> dict[Any, str]:
+def present(result: xarray.Dataset, group: Group) -> dict[Any, str]:
     """The members of a group of which there are tokens, and what they are called."""
-    ratios, names = seen[group.variable], group.by.names
+    ratios, names = result[group.variable], group.by.names
     return {
         key: names[key]
-        for key in seen[group.by.dim].values.tolist()
+        for key in result[group.by.dim].values.tolist()
         if key in names and bool(ratios.sel({group.by.dim: key}).notnull().any())
     }
 
@@ -215,17 +215,17 @@ NOT_READ = "not at hand"
 @exhibit("findings", "Table 2", title="Which findings hold")
 def findings(reproduction: Reproduction, writer: ExhibitWriter) -> Section:
     """Each with the rule by which it holds or not."""
-    found = load_mixing(reproduction)
+    result = load_mixing(reproduction)
     notes = [
         "Of the paper's figures no numbers were at hand: of frequency and masks it is asked, by "
         "questions of ours, whether there is a difference; they are no findings of the paper."
     ]
-    return claims_content(writer, judge_claims(found), [*notes, *notes_of(reproduction, found)])
+    return claims_content(writer, judge_claims(result), [*notes, *notes_of(reproduction, result)])
 
 
-def judge_claims(found: xarray.Dataset) -> list[Claim]:
+def judge_claims(result: xarray.Dataset) -> list[Claim]:
     """Every claim about a result of the study of flow."""
-    ratios = {scope: over_layers(found, scope=scope) for scope in METHODS}
+    ratios = {scope: over_layers(result, scope=scope) for scope in METHODS}
     return [
         Claim(
             "1. Attention alone replaces a token by its context",
@@ -243,8 +243,8 @@ def judge_claims(found: xarray.Dataset) -> list[Claim]:
         ),
         _less(ratios, "3. Norms show less mixing than weights", "norm_residual", "weight_residual"),
         _less(ratios, "4. The norm behind the sum takes a little more", WHOLE, "norm_residual"),
-        *_by_frequency(found),
-        *_of_masks(found),
+        *_by_frequency(result),
+        *_of_masks(result),
     ]
 
 
@@ -264,14 +264,14 @@ def _less(ratios: dict[str, Estimate], claim: str, less: str, more: str) -> Clai
     )
 
 
-def _by_frequency(found: xarray.Dataset) -> list[Claim]:
+def _by_frequency(result: xarray.Dataset) -> list[Claim]:
     """Rare types beside the most frequent ones that there are."""
-    seen = found.sel(scope=WHOLE)
-    bands = list(present(seen, GROUPS["frequency"]))
+    whole_block = result.sel(scope=WHOLE)
+    bands = list(present(whole_block, GROUPS["frequency"]))
     if len(bands) < 2:
         return []
     rare, frequent = (
-        over_layers(seen, "mixing_by_frequency", frequency=bands[at]) for at in (0, -1)
+        over_layers(whole_block, "mixing_by_frequency", frequency=bands[at]) for at in (0, -1)
     )
     return [
         Claim(
@@ -286,21 +286,21 @@ def _by_frequency(found: xarray.Dataset) -> list[Claim]:
     ]
 
 
-def _of_masks(found: xarray.Dataset) -> list[Claim]:
+def _of_masks(result: xarray.Dataset) -> list[Claim]:
     """Mask tokens beside all others that are not special."""
-    seen = found.sel(scope=WHOLE)
-    if len(present(seen, GROUPS["masks"])) < 2:
+    whole_block = result.sel(scope=WHOLE)
+    if len(present(whole_block, GROUPS["masks"])) < 2:
         return []
-    masked, given = (
-        over_layers(seen, "mixing_by_state", state=state) for state in ("masked", "given")
+    masked, unmasked = (
+        over_layers(whole_block, "mixing_by_state", state=state) for state in ("masked", "given")
     )
     return [
         Claim(
             "6. Masked tokens mix otherwise than the rest",
             "the interval of the difference is on one side of 0",
             NOT_READ,
-            f"{masked:.1%}, and {given:.1%} of the rest",
-            _differ(masked, given),
+            f"{masked:.1%}, and {unmasked:.1%} of the rest",
+            _differ(masked, unmasked),
             extension=True,
         )
     ]

@@ -54,13 +54,13 @@ def needs_attention(rows: pandas.DataFrame) -> Claim:
         lost = difference(_f1(models, "base", "lstm"), _f1(models, "guided", "lstm"))
         return lost, provided(learnt(models, "lstm"), within(lost, most=AS_GOOD))
 
-    found, answers = _by_set(rows, judge)
+    numbers, answers = _by_set(rows, judge)
     return Claim(
         "1. Attention is not needed everywhere",
         f"on at least one set F1 of the LSTM trained with uniform attention is at most {AS_GOOD} "
         "below that with attention of its own",
-        _quoted(lambda each: each.base - each.uniform, found),
-        f"below by {_written(found)}",
+        _quoted(lambda each: each.base - each.uniform, numbers),
+        f"below by {_written(numbers)}",
         any_of(*answers),
     )
 
@@ -73,13 +73,13 @@ def carries_over(rows: pandas.DataFrame) -> Claim:
         gain = difference(of_base, even)
         return gain, provided(learnt(models, "lstm"), within(gain, above=0))
 
-    found, answers = _by_set(rows, judge)
+    numbers, answers = _by_set(rows, judge)
     return Claim(
         "2. Attention is of use to another model",
         "F1 of the model without context is higher with the weights of the LSTM than with uniform "
         "ones, on every set",
-        _quoted(lambda each: each.guided[2] - each.guided[0] if each.guided else None, found),
-        f"by {_written(found)}",
+        _quoted(lambda each: each.guided[2] - each.guided[0] if each.guided else None, numbers),
+        f"by {_written(numbers)}",
         all_of(*answers),
     )
 
@@ -90,18 +90,18 @@ def adversaries_do_not(rows: pandas.DataFrame) -> Claim:
     def judge(models: pandas.DataFrame) -> tuple[Estimate, Answer]:
         misled = models[(models.guide == "adversary") & (models.weight > 0)]
         largest = misled[misled.weight == misled.weight.max()]
-        found = difference(largest.f1, _f1(models, "guided", "average", "base"))
+        gap = difference(largest.f1, _f1(models, "guided", "average", "base"))
         students = all_of(learnt(models, "lstm"), control_keeps(models, "lstm"))
-        return found, provided(students, within(found, below=0))
+        return gap, provided(students, within(gap, below=0))
 
-    found, answers = _by_set(rows, judge)
+    numbers, answers = _by_set(rows, judge)
     return Claim(
         "3. That of adversaries is of less use",
         "F1 of the model without context is lower with the weights of the adversary of the largest "
         "λ than with those of its base, on every set; a set counts if the control (λ = 0) has "
         "learnt to predict as its base does",
-        _quoted(lambda each: each.guided[3] - each.guided[2] if each.guided else None, found),
-        _written(found, _without_control(rows, "lstm", answers)),
+        _quoted(lambda each: each.guided[3] - each.guided[2] if each.guided else None, numbers),
+        _written(numbers, _without_control(rows, "lstm", answers)),
         all_of(*answers),
     )
 
@@ -112,17 +112,17 @@ def adversaries_exist(rows: pandas.DataFrame, encoder: Encoder = "lstm") -> Clai
     def judge(models: pandas.DataFrame) -> tuple[Estimate | str, Answer]:
         seeds, taught = _seeds(models, encoder), _adversaries(models, encoder)
         further = {at: difference([jsd], seeds.jsd) for at, jsd in taught.jsd.items()}
-        kept = {at: _is_kept(tvd, models, encoder) for at, tvd in taught.tvd.items()}
+        alike = {at: _is_kept(tvd, models, encoder) for at, tvd in taught.tvd.items()}
         exists = any_of(
-            *(all_of(kept[at], within(found, above=0)) for at, found in further.items())
+            *(all_of(alike[at], within(distances, above=0)) for at, distances in further.items())
         )
         # That none exists says something only of students that can learn to predict the same.
         fair = all_of(learnt(models, encoder), control_keeps(models, encoder) or exists)
-        found = [number for at, number in further.items() if kept[at]]
+        distances = [number for at, number in further.items() if alike[at]]
         none = f"{_nearest(taught)}, {_kept_up_to(models, encoder):.3f} counts)"
-        return max(found, key=lambda each: each.value, default=none), provided(fair, exists)
+        return max(distances, key=lambda each: each.value, default=none), provided(fair, exists)
 
-    found, answers = _by_set(rows, judge)
+    numbers, answers = _by_set(rows, judge)
     of_paper = encoder == "lstm"
     return Claim(
         "4. Adversaries of a whole model exist"
@@ -131,8 +131,8 @@ def adversaries_exist(rows: pandas.DataFrame, encoder: Encoder = "lstm") -> Clai
         f"on every set an adversary (λ > 0) of the {'LSTM' if of_paper else 'Transformer'} has a "
         f"JSD above that of other seeds, and a TVD of at most {SAME} or of the seeds'; that there "
         "is none counts if the TVD of all is clearly above, and the control (λ = 0) has such a TVD",
-        "JSD " + _quoted(lambda each: each.jsd, found, sign="") if of_paper else "not asked",
-        f"JSD above that of seeds by {_written(found, _without_control(rows, encoder, answers))}",
+        "JSD " + _quoted(lambda each: each.jsd, numbers, sign="") if of_paper else "not asked",
+        f"JSD above that of seeds by {_written(numbers, _without_control(rows, encoder, answers))}",
         all_of(*answers),
         extension=not of_paper,
     )
@@ -160,7 +160,7 @@ def harder_than_single_texts(
         least = min(near, key=lambda each: each.value, default=none)
         return least, provided(students, all_of(*answers))
 
-    found, answers = _by_set(rows, judge)
+    numbers, answers = _by_set(rows, judge)
     return Claim(
         "5. They are harder to find than those of single texts",
         "on every set all adversaries (λ > 0) of the LSTM have a larger TVD and a smaller JSD than "
@@ -168,7 +168,7 @@ def harder_than_single_texts(
         "inconclusive where one moves attention further at a larger TVD",
         "so in its Figure 5",
         "JSD of single texts above that of adversaries with their TVD by "
-        f"{_written(found, _without_control(rows, 'lstm', answers))}",
+        f"{_written(numbers, _without_control(rows, 'lstm', answers))}",
         all_of(*answers),
     )
 
@@ -236,33 +236,35 @@ def _without_control(
     rows: pandas.DataFrame, encoder: Encoder, answers: Iterable[Answer]
 ) -> dict[str, str]:
     """Return why sets are inconclusive whose control predicts otherwise than its base."""
-    said = {}
+    reasons = {}
     for title, answer in zip(rows.set.unique(), answers, strict=True):
         models = rows[rows.set == title]
         if answer is None and control_keeps(models, encoder) is not True:
             tvd = _adversaries(models, encoder, control=True).tvd
             learnt = f"has not learnt (TVD {tvd.max():.3f})" if len(tvd) else "is missing"
-            said[str(title)] = f", where the control {learnt}"
-    return said
+            reasons[str(title)] = f", where the control {learnt}"
+    return reasons
 
 
-def _written(found: Mapping[str, Estimate | str], reasons: Mapping[str, str] | None = None) -> str:
+def _written(by_set: Mapping[str, Estimate | str], reasons: Mapping[str, str] | None = None) -> str:
     """The number of each set, and why it does not count if there is such a reason."""
     numbers = {
         title: number if isinstance(number, str) else f"{number:+.3f}"
-        for title, number in found.items()
+        for title, number in by_set.items()
     }
     why = reasons or {}
     return ", ".join(f"{title} {number}{why.get(title, '')}" for title, number in numbers.items())
 
 
-def _quoted(number: Callable[[Quoted], float | None], found: Iterable[str], sign: str = "+") -> str:
+def _quoted(
+    number: Callable[[Quoted], float | None], titles: Iterable[str], sign: str = "+"
+) -> str:
     """Return the quoted numbers of these sets, marked as unchecked."""
-    numbers = {title: number(QUOTED[title]) for title in found if title in QUOTED}
-    said = ", ".join(
+    numbers = {title: number(QUOTED[title]) for title in titles if title in QUOTED}
+    text = ", ".join(
         f"{title} {value:{sign}.3f}" for title, value in numbers.items() if value is not None
     )
-    return f"{said} ({UNCHECKED})" if said else "other sets"
+    return f"{text} ({UNCHECKED})" if text else "other sets"
 
 
 @exhibit("findings", "Sections 3 to 5", title="What the paper concludes, and what is so here")
@@ -271,11 +273,12 @@ def findings(reproduction: Reproduction, writer: ExhibitWriter) -> Section:
     rows = frames_of(reproduction)
     instances = {
         title: {
-            name: found[f"instance_{name}"].sel(encoder_of="lstm").values for name in ("tvd", "jsd")
+            name: claims[f"instance_{name}"].sel(encoder_of="lstm").values
+            for name in ("tvd", "jsd")
         }
-        for title, found in load_all(reproduction).items()
+        for title, claims in load_all(reproduction).items()
     }
-    found = [
+    claims = [
         needs_attention(rows),
         carries_over(rows),
         adversaries_do_not(rows),
@@ -283,7 +286,7 @@ def findings(reproduction: Reproduction, writer: ExhibitWriter) -> Section:
         harder_than_single_texts(rows, instances),
         adversaries_exist(rows, "transformer"),
     ]
-    return claims_content(writer, found, notes_of(reproduction), "its classifiers")
+    return claims_content(writer, claims, notes_of(reproduction), "its classifiers")
 
 
 PAPER = Paper(

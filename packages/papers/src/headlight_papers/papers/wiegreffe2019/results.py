@@ -52,8 +52,8 @@ def load_all(reproduction: Reproduction) -> dict[str, xarray.Dataset]:
 def frames_of(reproduction: Reproduction, part: str = "test") -> pandas.DataFrame:
     """A row for each model of every set, with what was measured on one part."""
     frames = []
-    for title, found in load_all(reproduction).items():
-        rows = found[[*NUMBERS, "epochs"]].sel(part=part).to_dataframe().reset_index(drop=True)
+    for title, result in load_all(reproduction).items():
+        rows = result[[*NUMBERS, "epochs"]].sel(part=part).to_dataframe().reset_index(drop=True)
         frames.append(rows.assign(set=title))
     return pandas.concat(frames, ignore_index=True)
 

@@ -27,9 +27,9 @@ def notes_of(reproduction: Reproduction) -> list[str]:
     """Return notes on how data and training differ from the paper's."""
     settings = reproduction.settings
     sizes = [
-        f"{title} {' / '.join(str(int(count)) for count in found['texts'].values)} (mean length "
-        f"{float(found['length'].sel(split='train')):.0f} words)"
-        for title, found in load_all(reproduction).items()
+        f"{title} {' / '.join(str(int(count)) for count in result['texts'].values)} (mean length "
+        f"{float(result['length'].sel(split='train')):.0f} words)"
+        for title, result in load_all(reproduction).items()
     ]
     chosen = (
         "the paper's code chooses bases by the area on the test set and adversaries by their loss "
@@ -111,11 +111,11 @@ def table_3(reproduction: Reproduction, writer: ExhibitWriter) -> Section:
             {
                 "set": title,
                 "attention": name,
-                "F1": str(mean_interval(found.f1)),
-                "accuracy": str(mean_interval(found.accuracy)),
+                "F1": str(mean_interval(models.f1)),
+                "accuracy": str(mean_interval(models.accuracy)),
                 "F1, quoted": numbers[place] if place < 3 else np.nan,
             }
-            for place, (name, found) in enumerate(guides)
+            for place, (name, models) in enumerate(guides)
         ]
         if quoted and quoted.guided:
             table.append(
@@ -156,10 +156,10 @@ def table_4(reproduction: Reproduction, writer: ExhibitWriter) -> Section:
                     "set": title,
                     "encoder": ENCODER_NAMES[encoder],
                     "model": name,
-                    **{key: float(found[of].mean()) for key, of in SHOWN.items()},
+                    **{key: float(models_of_kind[of].mean()) for key, of in SHOWN.items()},
                 }
-                for name, found in models
-                if len(found)
+                for name, models_of_kind in models
+                if len(models_of_kind)
             ]
     quoted = pandas.DataFrame(
         [
@@ -178,13 +178,13 @@ def table_4(reproduction: Reproduction, writer: ExhibitWriter) -> Section:
     tables = [writer.table(pandas.DataFrame(table), "Adversaries by λ", formats=FORMATS)]
     if len(quoted):
         caption = f"Of the paper ({UNCHECKED})"
-        shown = writer.table(
+        quoted_table = writer.table(
             quoted,
             caption,
             formats={"λ": "g", **dict.fromkeys(("F1", "TVD", "our TVD", "JSD"), ".3f")},
             name="quoted",
         )
-        tables.append(shown)
+        tables.append(quoted_table)
     return Section(
         explanation=f"{OF_WHAT} An adversary is trained to predict as the base does and to attend "
         "otherwise, by a loss of TVD minus λ times KL. What counts is the distance to the row of "
@@ -229,14 +229,14 @@ def figure_3(reproduction: Reproduction, writer: ExhibitWriter) -> Section:
     results = load_all(reproduction)
     weight = lambdas_of(reproduction)[-1]
     frames = [
-        _texts(found, encoder, weight).assign(set=title, encoder=ENCODER_NAMES[encoder])
-        for title, found in results.items()
+        _texts(result, encoder, weight).assign(set=title, encoder=ENCODER_NAMES[encoder])
+        for title, result in results.items()
         for encoder in IN_CONTEXT
     ]
     texts = pandas.concat(frames, ignore_index=True)
     texts["model"] = texts["set"] + ", " + texts["encoder"]
     far = [
-        float(found["adversary_jsd"].sel({"lambda": weight}).mean()) for found in results.values()
+        float(result["adversary_jsd"].sel({"lambda": weight}).mean()) for result in results.values()
     ]
     picture = writer.picture(
         boxes(
@@ -269,9 +269,9 @@ def figure_3(reproduction: Reproduction, writer: ExhibitWriter) -> Section:
 MEDIAN_FORMATS = {"texts": ".0f", "seeds": ".3f", "adversary": ".3f"}
 
 
-def _texts(found: xarray.Dataset, encoder: str, weight: float) -> pandas.DataFrame:
+def _texts(result: xarray.Dataset, encoder: str, weight: float) -> pandas.DataFrame:
     """A row for each text: its largest weight, and how far others are from its attention."""
-    of = found.sel(encoder_of=encoder)
+    of = result.sel(encoder_of=encoder)
     return pandas.DataFrame(
         {
             LARGEST: by_largest(of["largest"].values),
@@ -287,9 +287,9 @@ def _medians(texts: pandas.DataFrame) -> pandas.DataFrame:
         name: pandas.Categorical(texts[name], texts[name].unique()) for name in ("set", "encoder")
     }
     groups = texts.assign(**in_order).groupby([*in_order, LARGEST], observed=True)
-    found = groups[list(COLOURS)].median()
-    found.insert(0, "texts", groups.size())
-    return found.reset_index()
+    medians = groups[list(COLOURS)].median()
+    medians.insert(0, "texts", groups.size())
+    return medians.reset_index()
 
 
 @exhibit("figure-5", "Figure 5")
@@ -299,10 +299,10 @@ def figure_5(reproduction: Reproduction, writer: ExhibitWriter) -> Section:
     texts = [
         {"kind": "texts", "set": title, "encoder": encoder}
         | {
-            name: float(found[f"instance_{name}"].sel(encoder_of=encoder).mean())
+            name: float(result[f"instance_{name}"].sel(encoder_of=encoder).mean())
             for name in ("tvd", "jsd")
         }
-        for title, found in results.items()
+        for title, result in results.items()
         for encoder in IN_CONTEXT
     ]
     taught = rows[rows.kind == "adversary"]

@@ -97,10 +97,10 @@ def safe_point(rows: pandas.DataFrame) -> Claim:
             for _, growth, room in steps
         )
     )
-    said = "fewer than two λ"
+    measured = "fewer than two λ"
     if steps:
         weight, growth, room = max(steps, key=lambda step: step[1].value)
-        said = (
+        measured = (
             f"log factor {growth:.2f} to λ = {weight:g}; KL before it minus {SATURATED:.0%} of the "
             f"largest {room:.2f}"
         )
@@ -109,7 +109,7 @@ def safe_point(rows: pandas.DataFrame) -> Claim:
         f"NLL grows by a factor of at least {BREAKS_DOWN} from one λ to the next, and KL is below "
         f"{SATURATED:.0%} of the largest of the sweep before it does",
         f"at a KL of {published.SAFE_POINT} per entry (Section 5)",
-        said,
+        measured,
         provided(learnt(rows), answer),
     )
 
@@ -153,13 +153,13 @@ def carries_over(rows: pandas.DataFrame, guided: pandas.DataFrame) -> Claim:
 def beyond_seeds(rows: pandas.DataFrame, small: float, length: float) -> Claim:
     """Not in the paper: the adversary moves attention further than a seed does."""
     taught = rows[(rows.kind == "adversary") & (rows.weight == small)]
-    found = difference(taught.jsd, rows[rows.kind == "seed"].jsd)
+    gap = difference(taught.jsd, rows[rows.kind == "seed"].jsd)
     return Claim(
         "6. Further away than seeds",
         "the JSD at the paper's λ = 0.2 is above that of two bases",
         "no control",
-        f"above by {found:.3f} ({_named(small, length)})",
-        provided(all_of(learnt(rows), _stands_for(small, length, 0.2)), within(found, above=0)),
+        f"above by {gap:.3f} ({_named(small, length)})",
+        provided(all_of(learnt(rows), _stands_for(small, length, 0.2)), within(gap, above=0)),
         extension=True,
     )
 
@@ -167,7 +167,7 @@ def beyond_seeds(rows: pandas.DataFrame, small: float, length: float) -> Claim:
 def more_exclusive(tagger: pandas.DataFrame, classifiers: Mapping[str, pandas.DataFrame]) -> Claim:
     """Section 1: whether attention of tagging is more exclusive than that of classification."""
     reached = _reached(tagger)
-    answers, said = [], [f"{TAGGER} {_jsd_reached(tagger)}"]
+    answers, sentences = [], [f"{TAGGER} {_jsd_reached(tagger)}"]
     for title, rows in classifiers.items():
         other = _reached(rows)
         bases = rows[rows.kind == "base"].accuracy
@@ -178,14 +178,14 @@ def more_exclusive(tagger: pandas.DataFrame, classifiers: Mapping[str, pandas.Da
             within(mean_of(control), most=SAME),
         )
         answers.append(provided(fair, within(difference(reached, other), below=0)))
-        said.append(f"{title} {_jsd_reached(rows)}")
+        sentences.append(f"{title} {_jsd_reached(rows)}")
     return Claim(
         "7. Attention of tagging is more exclusive (its question)",
         f"with a TVD of at most {SAME}, adversaries (λ > 0) of the tagger reach a smaller JSD than "
         "those of the classifiers of every set; a set counts if its bases have learnt, and the "
         "control (λ = 0) has such a TVD",
         "asked, not answered (Section 1)",
-        ", ".join(said),
+        ", ".join(sentences),
         all_of(*answers),
     )
 
@@ -208,7 +208,7 @@ def _jsd_reached(rows: pandas.DataFrame) -> str:
 def learnt(rows: pandas.DataFrame) -> Answer:
     """Whether bases tag, and students do that are asked for nothing else (λ = 0)."""
     models = _f1(rows, "base"), _f1(rows, "adversary", 0.0)
-    return all_of(*(within(mean_of(found), least=LEARNT) for found in models))
+    return all_of(*(within(mean_of(scores), least=LEARNT) for scores in models))
 
 
 def _stands_for(weight: float, length: float, paper: float) -> Answer:
@@ -237,7 +237,7 @@ def findings(reproduction: Reproduction, writer: ExhibitWriter) -> Section:
     rows, guided = frame_of(sweep), frame_of(load_guided(reproduction))
     small, large = chosen_lambdas(reproduction)
     length = float(sweep.attrs["row_length"])
-    found = [
+    judged = [
         costs_nothing(rows, small, length),
         costs_much(rows, large, length),
         safe_point(rows),
@@ -245,4 +245,4 @@ def findings(reproduction: Reproduction, writer: ExhibitWriter) -> Section:
         carries_over(rows, guided),
         beyond_seeds(rows, small, length),
     ]
-    return claims_content(writer, found, notes_of(reproduction), "its tagger")
+    return claims_content(writer, judged, notes_of(reproduction), "its tagger")

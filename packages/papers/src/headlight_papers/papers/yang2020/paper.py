@@ -91,9 +91,9 @@ def compare_rankings(
     for batch, one, other in zip(batches, outputs, others, strict=True):
         for sentence, real in enumerate(batch.real):
             first, second = (each.attention[sentence][:, real].double() for each in (one, other))
-            found = rank_agreement(first, second, real)
-            rhos.append(found[0])
-            same.append(found[1].double())
+            agreement = rank_agreement(first, second, real)
+            rhos.append(agreement[0])
+            same.append(agreement[1].double())
     return {
         "rho": torch.cat(rhos, -1).nanmean(-1).tolist(),
         "same": torch.cat(same, -1).mean(-1).tolist(),
@@ -128,12 +128,12 @@ def _pairs(trainer: TaggerTrainer, seed: int, weights: list[float]) -> Iterator[
     base = outputs(Job("base", seed))
     before = None
     for weight in weights:
-        found = outputs(Job("adversary", seed, weight))
+        adversary = outputs(Job("adversary", seed, weight))
         about: dict[str, Any] = {"seed": seed, "weight": weight}
-        yield about | {"of": BASE} | compare_rankings(batches, found, base)
+        yield about | {"of": BASE} | compare_rankings(batches, adversary, base)
         if before is not None:
-            yield about | {"of": BEFORE} | compare_rankings(batches, found, before)
-        before = found
+            yield about | {"of": BEFORE} | compare_rankings(batches, adversary, before)
+        before = adversary
     if seed:
         about = {"seed": seed, "weight": np.nan, "of": SEED}
         yield about | compare_rankings(batches, outputs(Job("base", seed - 1)), base)
@@ -142,8 +142,8 @@ def _pairs(trainer: TaggerTrainer, seed: int, weights: list[float]) -> Iterator[
 @exhibit("rankings", "Section 5, which proposes it")
 def rankings(reproduction: Reproduction, writer: ExhibitWriter) -> Section:
     """Rankings of words before the safe point and after."""
-    found = load_rankings(reproduction)
-    frame = found.mean("head").to_dataframe().reset_index(drop=True)
+    result = load_rankings(reproduction)
+    frame = result.mean("head").to_dataframe().reset_index(drop=True)
     taught = frame_of(load_sweep(reproduction))
     nll = taught[taught.kind == "adversary"].groupby("weight").nll.mean()
     growth = (nll / nll.shift(1)).fillna(1.0)
@@ -160,8 +160,8 @@ def rankings(reproduction: Reproduction, writer: ExhibitWriter) -> Section:
     seeds = frame[frame.of == SEED]
     other = {f"{title}, {BASE}": _shown(seeds[name]) for name, title in TITLES.items()}
     table.append({"model": SEED, "NLL times": "–", "side": "–", **other})
-    shown = pandas.DataFrame(table).fillna("–")
-    last = shown.iloc[len(weights) - 1]
+    formatted = pandas.DataFrame(table).fillna("–")
+    last = formatted.iloc[len(weights) - 1]
     means = frame.dropna(subset="weight").groupby(["of", "weight"]).mean().to_xarray()
     picture = writer.curves(
         means.assign_coords(shown=("weight", shown_weights(means["weight"].values))),
@@ -180,7 +180,7 @@ def rankings(reproduction: Reproduction, writer: ExhibitWriter) -> Section:
         caption="How far adversaries rank the words of a row as their base does, and as the "
         "adversary of the λ before: means over seeds; λ = 0 stands at the left end.",
         alternative="At the largest λ: "
-        f"{', '.join(f'{name} {last[name]}' for name in shown.columns[3:5])}.",
+        f"{', '.join(f'{name} {last[name]}' for name in formatted.columns[3:5])}.",
         columns=2,
     )
     return Section(
@@ -192,7 +192,7 @@ def rankings(reproduction: Reproduction, writer: ExhibitWriter) -> Section:
         "adversary of the next smaller λ of the same seed. What counts is the distance to another "
         "seed, which was not asked to attend otherwise.",
         drawings=[picture],
-        tables=[writer.table(shown, "Means over seeds on the test part")],
+        tables=[writer.table(formatted, "Means over seeds on the test part")],
         notes=notes_of(reproduction),
     )
 
@@ -230,8 +230,8 @@ def exclusivity(reproduction: Reproduction, writer: ExhibitWriter) -> Section:
     """Is attention of tagging more exclusive than that of classification?"""
     tasks = {claims.TAGGER: frame_of(load_sweep(reproduction))}
     for title in sets_of(reproduction):
-        found = load_classifiers(reproduction, title)
-        tasks[title] = found.to_dataframe().reset_index(drop=True)
+        result = load_classifiers(reproduction, title)
+        tasks[title] = result.to_dataframe().reset_index(drop=True)
     table = [row for task, rows in tasks.items() for row in _models(task, rows)]
     tagger, *others = tasks.items()
     claim = claims.more_exclusive(tagger[1], dict(others))

@@ -48,9 +48,9 @@ def quality(data: TaggingData, batches: Sequence[TagBatch], outputs: Sequence[Ou
     right, surprise, words = 0, 0.0, 0
     for batch, output in zip(batches, outputs, strict=True):
         tags = output.probability.argmax(-1)
-        gold, found = data.tag_names(batch, batch.tags), data.tag_names(batch, tags)
-        strict += span_score(gold, found)
-        lenient += span_score(gold, found, "lenient")
+        gold, predicted = data.tag_names(batch, batch.tags), data.tag_names(batch, tags)
+        strict += span_score(gold, predicted)
+        lenient += span_score(gold, predicted, "lenient")
         right += int((tags == batch.tags)[batch.real].sum())
         lost = cross_entropy(output.probability.double().clamp_min(1e-300).log(), batch.tags)
         surprise += float(lost[batch.real].sum())
@@ -77,14 +77,14 @@ def difference(
         real = batch.real
         log = one.probability.double().clamp_min(1e-300).log().log_softmax(-1)
         for name, values in compare(one, other, batch.valid, log).items():
-            kept = real if values.ndim == 2 else real[:, None]
-            total = torch.where(kept, values.double(), 0).sum((0, -1))
+            selected = real if values.ndim == 2 else real[:, None]
+            total = torch.where(selected, values.double(), 0).sum((0, -1))
             sums[name] = sums.get(name, 0) + total
         words += int(real.sum())
         cells += int((real.sum(-1) ** 2).sum())
-    found: Numbers = {name: (total / words).tolist() for name, total in sums.items()}
-    found["kl_cell"] = float(sums["kl"].mean() / cells)
-    return found
+    numbers: Numbers = {name: (total / words).tolist() for name, total in sums.items()}
+    numbers["kl_cell"] = float(sums["kl"].mean() / cells)
+    return numbers
 
 
 Plain = Literal["uniform", "identity"]
@@ -130,10 +130,10 @@ class TaggerTrainer(TeacherTrainer[Job, Tagger, TagBatch]):
         adam = Adam(model.parameters(), lr=PEAK, betas=BETAS, fused=True)
         return adam, rise_and_fall(adam, steps)
 
-    def score(self, found: Numbers, task: TrainingTask) -> float:
+    def score(self, numbers: Numbers, task: TrainingTask) -> float:
         """As the released code has it, the test part selects by F1 whatever a model is."""
         selected = replace(task, weight=None) if self.config.selection == "test" else task
-        return super().score(found, selected)
+        return super().score(numbers, selected)
 
     def plain(self, batch: TagBatch, guide: str) -> Attention:
         """See `plain_attention`."""
@@ -199,17 +199,17 @@ def load_guided(reproduction: Reproduction) -> xarray.Dataset:
 def chosen_lambdas(reproduction: Reproduction) -> tuple[float, float]:
     """Return the λ nearest to the paper's 0.2 and 3, which multiply a mean over entries."""
     length = float(load_sweep(reproduction).attrs["row_length"])
-    known = [one for one in lambdas_of(reproduction) if one] or [0.0]
+    multipliers = [one for one in lambdas_of(reproduction) if one] or [0.0]
 
     def nearest(paper: float) -> float:
-        return min(known, key=lambda one: abs(np.log(max(one, 1e-12) * length / paper)))
+        return min(multipliers, key=lambda one: abs(np.log(max(one, 1e-12) * length / paper)))
 
     return nearest(0.2), nearest(3.0)
 
 
-def frame_of(found: xarray.Dataset, part: str = "test") -> pandas.DataFrame:
+def frame_of(result: xarray.Dataset, part: str = "test") -> pandas.DataFrame:
     """A row for each model, with what was measured on one part; of heads their mean."""
-    numbers = found[list(VARIABLES)].sel(part=part)
+    numbers = result[list(VARIABLES)].sel(part=part)
     return numbers.mean("head").to_dataframe().reset_index(drop=True)
 
 

@@ -89,11 +89,11 @@ def table_1(reproduction: Reproduction, writer: ExhibitWriter) -> Section:
     small, large = chosen_lambdas(reproduction)
     compared = [Comparison("original", published.ORIGINAL_F1, base.mean, note=f"{base}", digits=3)]
     for paper, ours in ((0.2, small), (3.0, large)):
-        found = mean_interval(_adversaries(rows, ours).f1)
-        note = f"{found}; λ = {ours:g} here"
+        mean = mean_interval(_adversaries(rows, ours).f1)
+        note = f"{mean}; λ = {ours:g} here"
         compared.append(
             Comparison(
-                f"adversary, λ = {paper:g}", published.ADVERSARY_F1[paper], found.mean, "", note, 3
+                f"adversary, λ = {paper:g}", published.ADVERSARY_F1[paper], mean.mean, "", note, 3
             )
         )
     axes: dict[str, Any] = {
@@ -148,11 +148,11 @@ def by_model(rows: pandas.DataFrame, length: float) -> pandas.DataFrame:
 def _by_lambda(rows: pandas.DataFrame) -> xarray.Dataset:
     """F1 with half of its interval; 0, which a logarithmic axis has not, stands at its left."""
     weights = np.array(sorted(rows[rows.kind == "adversary"].weight.unique()))
-    found = [mean_interval(_adversaries(rows, one).f1) for one in weights]
+    intervals = [mean_interval(_adversaries(rows, one).f1) for one in weights]
     return xarray.Dataset(
         {
-            "f1": ("weight", [one.mean for one in found]),
-            "half": ("weight", [one.half for one in found]),
+            "f1": ("weight", [one.mean for one in intervals]),
+            "half": ("weight", [one.half for one in intervals]),
             "shown": ("weight", shown_weights(weights)),
             "zero": ("weight", weights == 0),
         }
@@ -182,15 +182,15 @@ def table_2(reproduction: Reproduction, writer: ExhibitWriter) -> Section:
     wanted = [
         ("of the base", "base", np.nan, "0.90"),
         *(
-            (f"of the adversary, λ = {one:g}", "adversary", one, said)
-            for one, said in {small: "0.90", large: "0.89"}.items()
+            (f"of the adversary, λ = {one:g}", "adversary", one, published_f1)
+            for one, published_f1 in {small: "0.90", large: "0.89"}.items()
         ),
         ("uniform", "uniform", np.nan, ""),
         ("each word to itself", "identity", np.nan, ""),
     ]
-    for name, guide, weight, said in wanted:
+    for name, guide, weight, published_f1 in wanted:
         some = rows[(rows.guide == guide) & ((rows.weight == weight) | np.isnan(weight))]
-        table.append({"attention": name, "published": said, **_quality(some)})
+        table.append({"attention": name, "published": published_f1, **_quality(some)})
     frame = pandas.DataFrame(table)
     return Section(
         explanation="A new model is trained on gold tags while attention comes from elsewhere: for "
@@ -205,8 +205,8 @@ def table_2(reproduction: Reproduction, writer: ExhibitWriter) -> Section:
 
 def _quality(rows: pandas.DataFrame, kind: str = "") -> dict[str, str]:
     some = rows[rows.kind == kind] if kind else rows
-    shown = {"f1": "F1", "f1_lenient": "F1, conlleval", "nll": "NLL gold"}
-    return {title: str(mean_interval(some[key])) for key, title in shown.items()}
+    columns = {"f1": "F1", "f1_lenient": "F1, conlleval", "nll": "NLL gold"}
+    return {title: str(mean_interval(some[key])) for key, title in columns.items()}
 
 
 MEDIAN = "median of a λ"
@@ -281,8 +281,8 @@ def figure_5(reproduction: Reproduction, writer: ExhibitWriter) -> Section:
         alternative=f"Adversaries reach a JSD of {rows[rows.kind == 'adversary'].jsd.max():.2f}; "
         f"other seeds have {rows[rows.kind == 'seed'].jsd.mean():.2f}.",
     )
-    kept = rows[["kind", "guide", "seed", "weight", "tvd", "jsd", "kl", "f1"]]
-    writer.keep(kept.reset_index(drop=True), "models")
+    model_rows = rows[["kind", "guide", "seed", "weight", "tvd", "jsd", "kl", "f1"]]
+    writer.keep(model_rows.reset_index(drop=True), "models")
     return Section(
         explanation="A model high up on the left attends otherwise and predicts the same: its "
         "attention is not the only one that goes with these predictions. What counts is the "

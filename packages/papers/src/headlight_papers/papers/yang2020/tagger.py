@@ -150,12 +150,12 @@ def normal(word: str) -> str:
 def _word_types(
     types: list[str], train: list[TaggedSentence], vectors: WordVectors | None
 ) -> WordTypes:
-    seen = Counter(normal(word) for sentence in train for word in sentence.words)
+    word_counts = Counter(normal(word) for sentence in train for word in sentence.words)
     ends: Counter[str] = Counter()
-    for word, count in seen.items():
+    for word, count in word_counts.items():
         for length in SUFFIXES:
             ends[_end(word, length)] += count
-    rows, end_rows = _frequent(seen), _frequent(ends)
+    rows, end_rows = _frequent(word_counts), _frequent(ends)
     suffixes = [[end_rows.get(_end(word, n), UNKNOWN) for n in SUFFIXES] for word in types]
     return WordTypes(
         torch.tensor([rows.get(word, UNKNOWN) for word in types]),
@@ -177,8 +177,8 @@ def _frequent(counts: Counter[str]) -> dict[str, int]:
 def _pretrained(types: list[str], vectors: WordVectors | None) -> Float32[Tensor, "type dimension"]:
     if vectors is None:
         return torch.zeros(len(types), 0)
-    found = vectors.lookup(types)
-    matrix = np.where(found[:, None] >= 0, vectors.matrix[found], 0)
+    rows = vectors.lookup(types)
+    matrix = np.where(rows[:, None] >= 0, vectors.matrix[rows], 0)
     return torch.from_numpy(matrix.astype(np.float32))
 
 
@@ -189,13 +189,13 @@ def _batches(
     for first in range(0, len(ordered), BATCH):
         some = ordered[first : first + BATCH]
         shape = (len(some), len(some[-1].words))
-        words, found = torch.zeros(shape, dtype=torch.int64), torch.zeros(shape, dtype=torch.int64)
+        words, codes = torch.zeros(shape, dtype=torch.int64), torch.zeros(shape, dtype=torch.int64)
         for row, sentence in enumerate(some):
             length = len(sentence.words)
             words[row, :length] = torch.tensor([types[normal(word)] for word in sentence.words])
-            found[row, :length] = torch.tensor([tags[tag] for tag in sentence.tags])
+            codes[row, :length] = torch.tensor([tags[tag] for tag in sentence.tags])
         lengths = torch.tensor([len(sentence.words) for sentence in some])
-        yield TagBatch(words, found, torch.arange(shape[1]) < lengths[:, None])
+        yield TagBatch(words, codes, torch.arange(shape[1]) < lengths[:, None])
 
 
 HEADS = 4
@@ -310,8 +310,8 @@ class Tagger(AttentionModel[TagBatch]):
 
     def run(self, batch: TagBatch, given: Attention | None = None) -> tuple[Logits, Attention]:
         """Run the tagger on a batch."""
-        found: tuple[Logits, Attention] = self(batch.words, batch.real, given)
-        return found
+        output: tuple[Logits, Attention] = self(batch.words, batch.real, given)
+        return output
 
     def _embedded(self, words: Int64[Tensor, "batch word"]) -> Float[Tensor, "batch word input"]:
         parts = [self.words(self.rows[words]), self.suffixes(self.ends[words]).sum(-2)]

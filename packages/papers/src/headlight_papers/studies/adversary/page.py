@@ -65,13 +65,13 @@ def summary(result: xr.Dataset) -> Summary:
         "seed": frame[frame.kind == "seed"],
         "uniform": frame[frame.kind == "uniform"],
     }
-    found: Summary = {"largest_lambda": float(largest)}
+    numbers: Summary = {"largest_lambda": float(largest)}
     for name, rows in groups.items():
-        found[f"{name}_accuracy"] = float(rows.accuracy.mean())
+        numbers[f"{name}_accuracy"] = float(rows.accuracy.mean())
         if name != "base":
-            found[f"{name}_tvd"] = float(rows.tvd.mean())
-            found[f"{name}_jsd"] = float(rows.jsd.mean())
-    return rounded(found)
+            numbers[f"{name}_tvd"] = float(rows.tvd.mean())
+            numbers[f"{name}_jsd"] = float(rows.jsd.mean())
+    return rounded(numbers)
 
 
 def sections(result: xr.Dataset) -> list[Section]:
@@ -88,14 +88,14 @@ def _settings(result: xr.Dataset) -> str:
     """Return the settings in words."""
     settings = settings_of(result)
     start = str(settings.get("start"))
-    kept = ", special tokens left out of the keys" if settings.get("keep_special") else ""
+    special_tokens = ", special tokens left out of the keys" if settings.get("keep_special") else ""
     near = "total variation" if settings.get("predictions") == "tvd" else "cross-entropy"
     far = "JSD" if settings.get("distance") == "jsd" else "KL"
     return (
         f"Students begin with {STARTS.get(start, f'the checkpoint {start}')}, and learn for "
         f"{settings.get('epochs')} epochs; the last one counts. Their loss is {near} to the "
         f"model's predictions minus λ times the {far} of attention in rows of "
-        f"{attending_rows(result)}{kept}."
+        f"{attending_rows(result)}{special_tokens}."
     )
 
 
@@ -251,7 +251,7 @@ def growth(result: xr.Dataset) -> Growth | None:
 
 def _divergence(result: xr.Dataset) -> Section:
     frame = _frame(result)
-    found = growth(result)
+    rise = growth(result)
     base = float(frame[frame.kind == "base"].nll.iloc[0])
 
     def draw() -> Figure:
@@ -275,13 +275,13 @@ def _divergence(result: xr.Dataset) -> Section:
         f"the last, and is above {MOVED:g} times that at λ = 0, where Student's t over seeds "
         "decides both. "
     )
-    said = "With fewer than two λ above 0 nothing is said." if found is None else found.said
+    sentence = "With fewer than two λ above 0 nothing is said." if rise is None else rise.said
     return Section(
         "divergence",
         "Do predictions suffer at a certain divergence, or does KL end there?",
         "KL has an end in practice: once every row attends to a key to which the model gives "
         "hardly any weight, it cannot grow much more, and what a larger λ costs shows as a "
-        f"vertical line. {rule}{said}",
+        f"vertical line. {rule}{sentence}",
         "Yang, Figures 1 to 3",
         [Drawing("divergence", "", "NLL and TVD over KL of attention.", draw)],
     )

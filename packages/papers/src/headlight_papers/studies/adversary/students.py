@@ -110,12 +110,12 @@ class AttentionSelection:
         Raises:
             UsageError: one of them is in no layer.
         """
-        there = [(site.layer, head) for site in sites for head in range(site.heads)]
+        available = [(site.layer, head) for site in sites for head in range(site.heads)]
         wanted = range(max(site.heads for site in sites))
         for head in settings.heads or ():
             if head not in wanted:
                 raise UsageError(f"there is no head {head}: heads are 0 to {wanted[-1]}.")
-        places = tuple(at for at in there if settings.heads is None or at[1] in settings.heads)
+        places = tuple(at for at in available if settings.heads is None or at[1] in settings.heads)
         return cls(sites[0].kind, places, settings)
 
     def heads(self, layer: int) -> list[int]:
@@ -148,8 +148,8 @@ class AttentionSelection:
         weight = torch.cat([by_layer[layer][:, self.heads(layer)] for layer in self.layers], 1)
         if not self.settings.keep_special:
             return weight
-        kept = torch.where(keys[:, None, None], weight, 0)
-        return kept / kept.sum(-1, keepdim=True).clamp_min(torch.finfo(kept.dtype).tiny)
+        masked = torch.where(keys[:, None, None], weight, 0)
+        return masked / masked.sum(-1, keepdim=True).clamp_min(torch.finfo(masked.dtype).tiny)
 
 
 def record_outputs(
@@ -253,13 +253,13 @@ def _compared(read: ReadBatch, one: ModelOutputs, other: ModelOutputs) -> Tables
     gold = read.labels
     own = Outputs(log.exp(), one.attention.double())
     teacher = Outputs(other.logits.double().softmax(-1), other.attention.double())
-    found = compare(own, teacher, read.valid, log.log_softmax(-1))
-    found["accuracy"] = (log.argmax(-1) == gold).double()
-    found["nll"] = cross_entropy(log, gold)
-    means = torch.stack([found[name] for name in MEANS], -1)
+    agreement = compare(own, teacher, read.valid, log.log_softmax(-1))
+    agreement["accuracy"] = (log.argmax(-1) == gold).double()
+    agreement["nll"] = cross_entropy(log, gold)
+    means = torch.stack([agreement[name] for name in MEANS], -1)
     rows = read.valid.rows
     distances = {
-        name: torch.where(rows[:, None], found[name], 0).sum(-1) / rows.sum(-1, keepdim=True)
+        name: torch.where(rows[:, None], agreement[name], 0).sum(-1) / rows.sum(-1, keepdim=True)
         for name in ("kl", "jsd")
     }
     return {
@@ -268,23 +268,23 @@ def _compared(read: ReadBatch, one: ModelOutputs, other: ModelOutputs) -> Tables
     }
 
 
-def counts(read: ReadBatch, seen: ModelOutputs, classes: Classes) -> Tensor:
+def counts(read: ReadBatch, outputs: ModelOutputs, classes: Classes) -> Tensor:
     """Return the counts for F1, by text: (gold class, prediction) for texts, spans for sentences.
 
     Of spans there are three: those found with their exact place and type, those found, those that
     there are.
     """
-    predictions = seen.logits.argmax(-1).cpu().numpy()
+    predictions = outputs.logits.argmax(-1).cpu().numpy()
     gold, owners = read.positions.labels, read.positions.owners
     number = len(classes.names)
     if classes.task == "sequence":
         return torch.from_numpy(np.eye(number**2)[gold * number + predictions])
     rows = []
     for text in range(len(read)):
-        right, found = (
+        right, predicted = (
             [classes.names[tag] for tag in tags[owners == text]] for tags in (gold, predictions)
         )
-        score = span_score([right], [found])
+        score = span_score([right], [predicted])
         rows.append([score.correct, score.found, score.gold])
     return torch.tensor(rows, dtype=torch.float64)
 
@@ -343,8 +343,8 @@ class StudentTrainer(Trainer[Job, CapturedModel, ReadBatch]):
 
     def is_done(self, job: Job) -> bool:
         """Whether its numbers are there, and it itself where it is to be kept."""
-        kept = self.models is None or (self.models / job.name).is_dir()
-        return kept and super().is_done(job)
+        has_model = self.models is None or (self.models / job.name).is_dir()
+        return has_model and super().is_done(job)
 
     def run(self, job: Job) -> None:
         """Train a student, measure it, and write its file."""
@@ -358,10 +358,10 @@ class StudentTrainer(Trainer[Job, CapturedModel, ReadBatch]):
                     student, task, settings.epochs, lambda orders: self._batches(orders, job)
                 )
             ]
-            found = evaluate(student, self.teacher, self.held_out, self.selection, self.classes)
+            values = evaluate(student, self.teacher, self.held_out, self.selection, self.classes)
         if self.models is not None:
             self._save_model(student, job)
-        self.save(job, found, {"loss": losses})
+        self.save(job, values, {"loss": losses})
 
     def task(self, job: Job) -> TrainingTask:
         """Return the training task of a student."""
@@ -401,27 +401,27 @@ class StudentTrainer(Trainer[Job, CapturedModel, ReadBatch]):
         self, model: CapturedModel, batch: ReadBatch, given: Attention | None
     ) -> tuple[Logits, Attention]:
         """Attention is never given."""
-        found = record_outputs(model, self.selection, batch)
-        return found.logits, found.attention
+        outputs = record_outputs(model, self.selection, batch)
+        return outputs.logits, outputs.attention
 
     def _batches(self, orders: np.random.Generator, job: Job) -> Iterator[TrainingBatch[ReadBatch]]:
         """All texts at random, but those of similar length together, so that little is padding."""
         size, order = self.selection.settings.batch_size, orders.permutation(len(self.training))
-        found = []
+        groups = []
         for start in range(0, len(order), size * POOLED):
             pool = sorted(
                 order[start : start + size * POOLED].tolist(),
                 key=lambda at: len(self.training[at].ids),
             )
-            found += [pool[at : at + size] for at in range(0, len(pool), size)]
-        for number in orders.permutation(len(found)):
-            batch = self.selection.read(self.teacher, [self.training[at] for at in found[number]])
+            groups += [pool[at : at + size] for at in range(0, len(pool), size)]
+        for number in orders.permutation(len(groups)):
+            batch = self.selection.read(self.teacher, [self.training[at] for at in groups[number]])
             yield TrainingBatch(batch, self._taught(batch) if job.kind == "adversary" else None)
 
     @torch.no_grad()
     def _taught(self, batch: ReadBatch) -> Outputs:
-        found = record_outputs(self.teacher, self.selection, batch)
-        return Outputs(found.logits.softmax(-1), found.attention)
+        outputs = record_outputs(self.teacher, self.selection, batch)
+        return Outputs(outputs.logits.softmax(-1), outputs.attention)
 
     def _finite(self, loss: float, job: Job) -> float:
         if not np.isfinite(loss):

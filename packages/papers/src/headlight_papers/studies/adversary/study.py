@@ -76,11 +76,11 @@ def read_instances(path: str, model: CapturedModel, layers: Sequence[int]) -> In
         ResultError: there is no such result.
         UsageError: it is of another model, of other layers, or not of all of them at once.
     """
-    found = load(path, stage="instance_adversary")
-    theirs, own = json.loads(found.attrs.get("settings", "{}")), model.identity()
+    result = load(path, stage="instance_adversary")
+    theirs, own = json.loads(result.attrs.get("settings", "{}")), model.identity()
     if any(theirs.get(name) != own[name] for name in SAME):
         raise UsageError(
-            f"{path} is of {found.attrs.get('model')}, which is not the model {model.name} or has "
+            f"{path} is of {result.attrs.get('model')}, which is not the model {model.name} or has "
             "other weights; give a run of headlight instance-adversary on this model."
         )
     if theirs.get("layers") != list(layers):
@@ -88,14 +88,14 @@ def read_instances(path: str, model: CapturedModel, layers: Sequence[int]) -> In
             f"{path} is about the layers {theirs.get('layers')}, and the students about "
             f"{list(layers)}; give a run with the same layers."
         )
-    if ALL not in found["place"].values or "moved" not in found["quantity"].values:
+    if ALL not in result["place"].values or "moved" not in result["quantity"].values:
         raise UsageError(
             f"{path} does not hold how far the predictions to single texts move as all layers are "
             "changed at once; run headlight instance-adversary again, with --by all."
         )
-    points = found["points"].sel(place=ALL)
+    points = result["points"].sel(place=ALL)
     jsd, tvd = (points.sel(quantity=name).values for name in ("jsd", "moved"))
-    return Instances(jsd, tvd, str(found.attrs.get("corpus", "")))
+    return Instances(jsd, tvd, str(result.attrs.get("corpus", "")))
 
 
 OF_HEADS = {
@@ -161,12 +161,12 @@ def dataset(
 ) -> xarray.Dataset:
     """Named arrays of all runs, and single texts beside."""
     settings = selection.settings
-    found = [_numbers(run.tables, classes) for run in runs]
+    numbers = [_numbers(run.tables, classes) for run in runs]
     variables: dict[str, Any] = {}
-    for name in found[0]:
-        dims, slots = ["run"], {"units": found[0][name]["units"]}
+    for name in numbers[0]:
+        dims, slots = ["run"], {"units": numbers[0][name]["units"]}
         for part, axis in (("mean", 0), ("without", 1), ("whole", 1)):
-            cells = np.stack([each[name][part] for each in found], axis)
+            cells = np.stack([each[name][part] for each in numbers], axis)
             slots[part] = _by_head(cells, selection) if name in OF_HEADS else cells
         dims += ["layer", "head"] if name in OF_HEADS else []
         variables |= with_slots(name, dims, slots["mean"], slots)
@@ -187,8 +187,8 @@ def dataset(
         "epoch": list(range(1, settings.epochs + 1)),
     }
     about = {} if instances is None else {"instance_corpus": instances.corpus}
-    made = described(variables, coordinates, VARIABLES)
-    return made.assign_attrs(task=classes.task, **about)
+    result = described(variables, coordinates, VARIABLES)
+    return result.assign_attrs(task=classes.task, **about)
 
 
 def _numbers(tables: Tables, classes: Classes) -> dict[str, dict[str, np.ndarray]]:
@@ -213,10 +213,10 @@ def _by_head(
 ) -> Float64[np.ndarray, "*run layer head"]:
     """Cells of places as a table; NaN where a layer has no such head."""
     heads = sorted({head for _, head in selection.places})
-    found = np.full((*cells.shape[:-1], len(selection.layers), len(heads)), np.nan)
+    table = np.full((*cells.shape[:-1], len(selection.layers), len(heads)), np.nan)
     for at, (layer, head) in enumerate(selection.places):
-        found[..., selection.layers.index(layer), heads.index(head)] = cells[..., at]
-    return found
+        table[..., selection.layers.index(layer), heads.index(head)] = cells[..., at]
+    return table
 
 
 RUNS, MODELS = "runs", "models"
@@ -292,8 +292,8 @@ def run(
                 trainer.begin(Job("seed", 0))  # refuses what does not fit before the work
             runs = _runs(trainer, settings, progress)
             labels = [text.labels for text in held_out]
-            found = dataset(runs, classes, selection, labels, instances or None)
-        return found.assign_attrs(corpus_digest=digest, **read)
+            result = dataset(runs, classes, selection, labels, instances or None)
+        return result.assign_attrs(corpus_digest=digest, **read)
 
     origin = Origin.of(plan)
     return keep_result(origin, compute, folder=folder, command=command, digest=lambda: digest)

@@ -36,8 +36,8 @@ def boxes(
     of whiskers are edges of bins.
     """
     flat = counts.reshape(-1, counts.shape[-1])
-    found = np.array([_box(row, edges) for row in flat])
-    return found.reshape(*counts.shape[:-1], len(MARKS))
+    marks = np.array([_box(row, edges) for row in flat])
+    return marks.reshape(*counts.shape[:-1], len(MARKS))
 
 
 def _box(
@@ -47,8 +47,8 @@ def _box(
         return np.full(len(MARKS), np.nan)
     first, median, third = (_quantile(counts, edges, level) for level in (0.25, 0.5, 0.75))
     reach = WHISKER * (third - first)
-    seen = np.flatnonzero(counts)
-    lows, highs = edges[seen], edges[seen + 1]
+    occupied = np.flatnonzero(counts)
+    lows, highs = edges[occupied], edges[occupied + 1]
     low = lows[highs > first - reach][0]
     high = highs[lows < third + reach][-1]
     return np.array([max(low, first - reach), first, median, third, min(high, third + reach)])
@@ -100,9 +100,9 @@ def by_distance(
     of one side; NaN where it has none.
     """
     members = _groups(contribution.shape[-1], contribution.device).to(contribution.dtype)
-    there = (present[:, :, None] & present[:, None]).to(contribution.dtype)
-    count = torch.einsum("bqk,qkg->bqg", there, members)
-    sums = torch.einsum("lbqk,qkg->lbqg", contribution * there, members)
+    pair_mask = (present[:, :, None] & present[:, None]).to(contribution.dtype)
+    count = torch.einsum("bqk,qkg->bqg", pair_mask, members)
+    sums = torch.einsum("lbqk,qkg->lbqg", contribution * pair_mask, members)
     return (sums / count.clamp_min(1)).masked_fill(count == 0, torch.nan)
 
 
@@ -133,8 +133,8 @@ def by_offset(contribution: Contribution, present: Present, reach: int) -> Sums:
     """By the place of the contributing token, relative to the hidden one (Figure 4b)."""
     place = torch.arange(contribution.shape[-1], device=contribution.device)
     offset = (place - place[:, None]).expand(len(present), -1, -1)
-    there = present[:, :, None] & present[:, None]
-    return _reach_sums(contribution.flatten(2), offset.flatten(1), there.flatten(1), reach)
+    pair_mask = present[:, :, None] & present[:, None]
+    return _reach_sums(contribution.flatten(2), offset.flatten(1), pair_mask.flatten(1), reach)
 
 
 def centred(
@@ -152,32 +152,32 @@ def centred(
         reach: how far from it.
     """
     place = torch.arange(received.shape[-1], device=received.device)
-    there = present & (centre >= 0)[:, None]
-    return _reach_sums(received, place - centre[:, None], there, reach)
+    key_mask = present & (centre >= 0)[:, None]
+    return _reach_sums(received, place - centre[:, None], key_mask, reach)
 
 
 def _reach_sums(
     values: Float[Tensor, "layer batch cell"],
     offset: Int64[Tensor, "batch cell"],
-    there: Bool[Tensor, "batch cell"],
+    mask: Bool[Tensor, "batch cell"],
     reach: int,
 ) -> Sums:
     """Sums over all cells of each offset; what is out of reach is left out."""
-    seen = there & (offset.abs() <= reach)
-    bins = (offset + reach).where(seen, 2 * reach + 1).flatten()  # the last is thrown away
+    within_reach = mask & (offset.abs() <= reach)
+    bins = (offset + reach).where(within_reach, 2 * reach + 1).flatten()  # the last is thrown away
     doubled = values.double().flatten(1)
     ones = torch.ones_like(doubled[:1])
     rows = torch.cat([ones, doubled, doubled.square()])
     sums = rows.new_zeros(len(rows), 2 * reach + 2).index_add_(1, bins, rows)[:, :-1]
-    found = sums.cpu().numpy()
+    totals = sums.cpu().numpy()
     layers = len(values)
-    return Sums(found[0], found[1 : 1 + layers], found[1 + layers :])
+    return Sums(totals[0], totals[1 : 1 + layers], totals[1 + layers :])
 
 
 def first_of(category: Int64[Tensor, "batch position"], code: int) -> Int64[Tensor, " batch"]:
     """The first position of a category in each text; −1 where there is none."""
-    found = category == code
-    return found.int().argmax(-1).where(found.any(-1), -1)
+    matches = category == code
+    return matches.int().argmax(-1).where(matches.any(-1), -1)
 
 
 GROUPS = ("all", *CATEGORIES)
@@ -194,13 +194,13 @@ def tag_names(examples: Iterable[Encoded], tags: str | None) -> tuple[str, ...]:
     """
     if tags is None:
         return ()
-    found = {tag for example in examples for tag in _of_words(example, tags)}
-    if not found - {"_"}:
+    names = {tag for example in examples for tag in _of_words(example, tags)}
+    if not names - {"_"}:
         raise UsageError(
             f"the sentences have no tags in {tags!r}; choose the other of upos and xpos, or a "
             "treebank that has them."
         )
-    return tuple(sorted(found))
+    return tuple(sorted(names))
 
 
 def word_codes(
@@ -218,8 +218,8 @@ def piece_codes(
     words: Int64[Tensor, "batch word"], word: Int64[Tensor, "batch token"]
 ) -> Int64[Tensor, "batch token"]:
     """The number of the tag of the word of each piece; −1 for special tokens and padding."""
-    found = words.gather(1, word.clamp(0, words.shape[1] - 1))
-    return found.where(word >= 0, NO_TAG)
+    codes = words.gather(1, word.clamp(0, words.shape[1] - 1))
+    return codes.where(word >= 0, NO_TAG)
 
 
 def _of_words(example: Encoded, tags: str) -> tuple[str, ...]:
@@ -233,13 +233,13 @@ def _of_words(example: Encoded, tags: str) -> tuple[str, ...]:
             "parts of speech are known of treebank sentences alone; make the examples with "
             "headlight.encode.sentences."
         )
-    found: tuple[str, ...] = getattr(example.sentence, tags)
-    if not found:
+    word_tags: tuple[str, ...] = getattr(example.sentence, tags)
+    if not word_tags:
         raise UsageError(
             f"{example.name}: the sentence has no tags in {tags!r}; choose the other of upos and "
             "xpos, or a treebank that has them."
         )
-    return found[: example.kept]
+    return word_tags[: example.kept]
 
 
 EDGES = tuple(np.linspace(0.0, 1.0, 1001).tolist())
@@ -343,9 +343,9 @@ class AttributionObserver:
         else:
             pooled = Words.of(word).pool(contribution.movedim(0, 1)).movedim(1, 0)
             values = own(pooled)[..., : codes.shape[1]]
-        there = codes >= 0
-        text = there.nonzero()[:, 0].cpu().numpy()
-        return len(GROUPS) + codes[there].cpu().numpy(), _rows(values, there), text
+        tagged_mask = codes >= 0
+        text = tagged_mask.nonzero()[:, 0].cpu().numpy()
+        return len(GROUPS) + codes[tagged_mask].cpu().numpy(), _rows(values, tagged_mask), text
 
     def _note_neighbours(self, contribution: Contribution) -> None:
         """Add contributions of other tokens: by distance, by offset, and to the class token."""
@@ -363,10 +363,10 @@ class AttributionObserver:
         received = contribution[:, text, classes.clamp_min(0)]
         others = present & (torch.arange(present.shape[1], device=text.device) != classes[:, None])
         for name, centre in (("cls", classes), ("sep", separators)):
-            there = others & (classes >= 0)[:, None]
-            self._found[name] = _summed(centred(received, there, centre, reach))
+            pair_mask = others & (classes >= 0)[:, None]
+            self._found[name] = _summed(centred(received, pair_mask, centre, reach))
             self._found[f"{name}_of_texts"] = self._pairs(
-                [centred(received[:, one], there[one], centre[one], reach) for one in each]
+                [centred(received[:, one], pair_mask[one], centre[one], reach) for one in each]
             )
 
     def _pairs(self, texts: Sequence[Sums]) -> Slots:
@@ -379,9 +379,9 @@ class AttributionObserver:
         return _rows(values, self._present)
 
 
-def _rows(values: PerToken | Tensor, there: Tensor) -> np.ndarray:
+def _rows(values: PerToken | Tensor, mask: Tensor) -> np.ndarray:
     """Tokens along the first axis, layers along the second."""
-    return array(values.movedim(0, 2)[there])
+    return array(values.movedim(0, 2)[mask])
 
 
 def _summed(sums: Sums) -> Moments:
@@ -389,7 +389,7 @@ def _summed(sums: Sums) -> Moments:
     count = np.broadcast_to(sums.count, sums.total.shape)
     mean = sums.total / np.maximum(count, 1)
     deviations = np.maximum(sums.squares - count * mean**2, 0.0)
-    found = Moments(sums.total.shape)
+    summary = Moments(sums.total.shape)
     nowhere = np.full(mean.shape, np.nan)
-    found.absorb(count, mean, deviations, nowhere, nowhere)
-    return found
+    summary.absorb(count, mean, deviations, nowhere, nowhere)
+    return summary

@@ -29,14 +29,14 @@ def summary(result: xr.Dataset) -> Summary:
     """Return the tokens' contributions to themselves in the first and the last observed layer."""
     own = result["own_mean"].sel(group="all")
     ends = own["layer"].values[[0, -1]]
-    found = {f"own_layer_{layer}": float(own.sel(layer=layer)) for layer in ends}
-    return rounded({**found, "not_largest": mean_of(result["not_largest"])})
+    numbers = {f"own_layer_{layer}": float(own.sel(layer=layer)) for layer in ends}
+    return rounded({**numbers, "not_largest": mean_of(result["not_largest"])})
 
 
 def sections(result: xr.Dataset) -> list[Section]:
     """Own contributions, those of neighbours, and how good the estimate is."""
-    found = [_own(result), _neighbours(result)]
-    return [*found, _exact(result)] if "exact_difference" in result else found
+    hists = [_own(result), _neighbours(result)]
+    return [*hists, _exact(result)] if "exact_difference" in result else hists
 
 
 def _own(result: xr.Dataset) -> Section:

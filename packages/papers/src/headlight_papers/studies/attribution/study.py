@@ -98,28 +98,28 @@ def dataset(
         reach: how far relative positions go.
         agreed: how near the estimate comes to what is exact.
     """
-    found = tally.compute()
+    sums = tally.compute()
     groups = [*GROUPS, *tags]
-    own = _all_groups(found["own"], len(groups))
-    spread = _all_groups(found["own_spread"], len(groups))
+    own = _all_groups(sums["own"], len(groups))
+    spread = _all_groups(sums["own_spread"], len(groups))
     by_group = ("group", "layer")
     variables: dict[str, Any] = {
-        **with_slots("own_mean", by_group, own["mean"], found["own_of_texts"]),
+        **with_slots("own_mean", by_group, own["mean"], sums["own_of_texts"]),
         "own_std": (by_group, own["std"]),
         "own_count": ("group", np.nan_to_num(own["count"].max(axis=1))),
         "own_box": ((*by_group, "mark"), boxes(np.nan_to_num(spread["counts"]), np.array(EDGES))),
         "own_histogram": (("layer", "bin"), spread["counts"][0]),
         **with_slots(
-            "not_largest", ("layer",), found["not_largest"]["mean"], found["not_largest_of_texts"]
+            "not_largest", ("layer",), sums["not_largest"]["mean"], sums["not_largest_of_texts"]
         ),
-        **_by_distance(found),
-        **_by_offset("neighbour", found, "offset", reach, without_own=True),
-        **_by_offset("cls", found, "cls", reach),
-        **_by_offset("sep", found, "sep", reach),
+        **_by_distance(sums),
+        **_by_offset("neighbour", sums, "offset", reach, without_own=True),
+        **_by_offset("cls", sums, "cls", reach),
+        **_by_offset("sep", sums, "sep", reach),
         **agreed,
     }
-    if "own_error" in found:
-        variables["own_estimate_error"] = ("layer", np.sqrt(found["own_error"]["mean"]))
+    if "own_error" in sums:
+        variables["own_estimate_error"] = ("layer", np.sqrt(sums["own_error"]["mean"]))
     coordinates = {
         "layer": list(layers),
         "group": groups,
@@ -131,34 +131,39 @@ def dataset(
     return described(variables, coordinates, VARIABLES)
 
 
-def _all_groups(found: Statistics, groups: int) -> dict[str, np.ndarray]:
+def _all_groups(statistics: Statistics, groups: int) -> dict[str, np.ndarray]:
     """Statistics of all groups in their order; NaN for those that do not occur."""
     filled = {}
-    for name, values in found.items():
+    for name, values in statistics.items():
         if name != "key":
             filled[name] = np.full((groups, *values.shape[1:]), np.nan)
-            filled[name][found["key"]] = values
+            filled[name][statistics["key"]] = values
     return filled
 
 
-def _by_distance(found: Mapping[str, Statistics]) -> dict[str, Any]:
+def _by_distance(statistics: Mapping[str, Statistics]) -> dict[str, Any]:
     """Neighbours by distance: means, and how each group is spread over the layers (Figure 4a)."""
     dims = ("layer", "distance")
-    mean = found["distance"]["mean"]
+    mean = statistics["distance"]["mean"]
     whole = mean.sum(axis=0, keepdims=True)
     return {
-        **with_slots("by_distance", dims, mean, found["distance_of_texts"]),
+        **with_slots("by_distance", dims, mean, statistics["distance_of_texts"]),
         "by_distance_share": (dims, mean / np.where(whole > 0, whole, np.nan)),
-        "by_distance_count": ("distance", found["distance"]["count"].max(axis=0)),
+        "by_distance_count": ("distance", statistics["distance"]["count"].max(axis=0)),
     }
 
 
 def _by_offset(
-    name: str, found: Mapping[str, Statistics], seen: str, reach: int, *, without_own: bool = False
+    name: str,
+    statistics: Mapping[str, Statistics],
+    pair_counts: str,
+    reach: int,
+    *,
+    without_own: bool = False,
 ) -> dict[str, Any]:
     """Totals by relative position, their share of all within reach, and pairs that there are."""
     dims = ("layer", "offset")
-    count, mean = found[seen]["count"], found[seen]["mean"]
+    count, mean = statistics[pair_counts]["count"], statistics[pair_counts]["mean"]
     total = np.where(count > 0, np.nan_to_num(mean) * count, np.nan)
     counted = total.copy()
     if without_own:
@@ -167,7 +172,7 @@ def _by_offset(
     return {
         f"{name}_total": (dims, total),
         f"{name}_share": (dims, counted / np.where(whole > 0, whole, np.nan)),
-        **with_slots(f"{name}_mean", dims, mean, found[f"{seen}_of_texts"]),
+        **with_slots(f"{name}_mean", dims, mean, statistics[f"{pair_counts}_of_texts"]),
         f"{name}_count": ("offset", count.max(axis=0)),
     }
 
@@ -204,8 +209,8 @@ class AgreementObserver:
             error = _rows(self._estimate.standard_error[self._layers], pair)
             inside = np.where(np.isnan(difference), np.nan, difference <= 2 * error)
             self._found["inside"] = moments(inside)
-        for name, found in (("exact", exact), ("estimated", estimate)):
-            self._note_own(name, found)
+        for name, contribution in (("exact", exact), ("estimated", estimate)):
+            self._note_own(name, contribution)
 
     def tally(self) -> Tally:
         """The statistics of the batch."""
@@ -222,18 +227,18 @@ class AgreementObserver:
         }
 
 
-def _rows(values: Tensor, there: Bool[Tensor, "batch *position"]) -> np.ndarray:
+def _rows(values: Tensor, mask: Bool[Tensor, "batch *position"]) -> np.ndarray:
     """Cells along the first axis, layers along the second."""
-    return array(torch.movedim(values, 0, -1)[there])
+    return array(torch.movedim(values, 0, -1)[mask])
 
 
 def _correlated(first: np.ndarray, second: np.ndarray) -> Pearson:
-    found = Pearson(first.shape[1:])
-    found.update(first, second)
-    return found
+    correlation = Pearson(first.shape[1:])
+    correlation.update(first, second)
+    return correlation
 
 
-def agreement(found: Mapping[str, Mapping[str, np.ndarray]]) -> dict[str, Any]:
+def agreement(sums: Mapping[str, Mapping[str, np.ndarray]]) -> dict[str, Any]:
     """Named arrays over layers: how far the estimate is off, and what it makes of it.
 
     ``exact_difference`` and ``exact_relative`` are means over pairs of tokens of |estimate − exact|
@@ -250,11 +255,11 @@ def agreement(found: Mapping[str, Mapping[str, np.ndarray]]) -> dict[str, Any]:
         "estimated_not_largest": "estimated_not_largest",
     }
     named: dict[str, Any] = {
-        name: ("layer", found[field]["mean"]) for name, field in means.items() if field in found
+        name: ("layer", sums[field]["mean"]) for name, field in means.items() if field in sums
     }
-    named["exact_correlation"] = ("layer", found["correlation"]["correlation"])
+    named["exact_correlation"] = ("layer", sums["correlation"]["correlation"])
     for name in ("exact", "estimated"):
-        spread = boxes(found[f"{name}_spread"]["counts"], np.array(EDGES))
+        spread = boxes(sums[f"{name}_spread"]["counts"], np.array(EDGES))
         named[f"{name}_own_box"] = (("layer", "mark"), spread)
     return named
 
@@ -319,8 +324,8 @@ class AttributionStudy(CorpusStudy[AttributionStudySettings]):
         def to_dataset(_: Pass, state: State) -> xarray.Dataset:
             compared = _compare_with_exact(plan, spec, folder, progress=progress)
             agreed = agreement(compared.tally.compute()) if compared and compared.examples else {}
-            found = dataset(state.tally, plan.layers, spec.tags, spec.settings.reach, agreed)
-            return found.assign_attrs(
+            result = dataset(state.tally, plan.layers, spec.tags, spec.settings.reach, agreed)
+            return result.assign_attrs(
                 attribution=json.dumps(spec.settings.attribution.signature()),
                 exact_examples=compared.examples if compared else 0,
             )
@@ -355,9 +360,9 @@ def _compare_with_exact(
         plan.model, plan.sites, observer, settings.batch_tokens, attribution=exact
     )
     outer = folder or RunFolder()
-    seen = islice(plan.examples, plan.max_examples)
+    first_examples = islice(plan.examples, plan.max_examples)
     return observe(
-        (example for example in seen if len(example.ids) <= settings.exact_tokens),
+        (example for example in first_examples if len(example.ids) <= settings.exact_tokens),
         runner,
         signature={**plan.signature(), "compared": settings.exact},
         folder=outer.place and begin_pass(outer.place, EXACT),

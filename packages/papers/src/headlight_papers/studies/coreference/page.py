@@ -32,11 +32,11 @@ BASELINE = "#8a8a86"
 
 def summary(result: xr.Dataset) -> Summary:
     """Mentions, and how often the best head and the best baseline are right."""
-    found: Summary = {"mentions": int(result["count"].sel(mention_kind=ALL))}
+    numbers: Summary = {"mentions": int(result["count"].sel(mention_kind=ALL))}
     frame = _systems(result)
     for row in frame.to_dict("records"):
-        found[f"{str(row['who']).replace(' ', '_')}_accuracy"] = float(row[ALL])
-    return rounded(found)
+        numbers[f"{str(row['who']).replace(' ', '_')}_accuracy"] = float(row[ALL])
+    return rounded(numbers)
 
 
 def _systems(result: xr.Dataset) -> pd.DataFrame:
@@ -51,13 +51,13 @@ def _systems(result: xr.Dataset) -> pd.DataFrame:
     for measure, best in best_heads(result).groupby("measure", sort=False):
         by_kind = best.set_index("mention_kind")
         overall = by_kind.to_dict("index")[ALL]
-        found = {
+        head_columns = {
             "who": measure,
             "head": head_name(overall["layer"], overall["head"]),
             "attending": overall["direction"],
         }
         ends = {ALL: overall["accuracy"], "low": overall["low"], "high": overall["high"]}
-        rows.append({**found, **ends, **by_kind["accuracy"]})
+        rows.append({**head_columns, **ends, **by_kind["accuracy"]})
     if not has_interval(result):
         rows = [{**row, "low": float("nan"), "high": float("nan")} for row in rows]
     return pd.DataFrame(rows)
@@ -92,7 +92,7 @@ def sections(result: xr.Dataset) -> list[Section]:
         return attention_lines(sentences, columns=3)
 
     sentences = _sentences(result, frame)
-    shown = Drawing(
+    drawing = Drawing(
         "sentences",
         "Stretches of the corpus in which the best head of a measure finds antecedents, for each "
         "kind of mention: a line goes from the head word of a mention to the word that is picked "
@@ -110,7 +110,7 @@ def sections(result: xr.Dataset) -> list[Section]:
         "Clark et al. (2019), Table 2",
         [
             Drawing("accuracy", "", "Accuracy of baselines and best heads.", draw),
-            *([shown] if sentences else []),
+            *([drawing] if sentences else []),
             Drawing("heads", "The better direction of each head.", "All heads.", draw_heads),
         ],
         [Table("best", "Baselines, and the best head of each measure", frame, formats)],

@@ -127,10 +127,10 @@ def same_head(mentions: Sequence[Mention], words: Sequence[str], tags: Sequence[
 
 def agreement(mentions: Sequence[Mention], words: Sequence[str], tags: Sequence[str]) -> Alike:
     """Compare number, gender and person; what is not known agrees with everything."""
-    known = [attributes(mention, words, tags) for mention in mentions]
-    number = _compatible([each.number for each in known])
-    gender = _compatible([each.gender for each in known])
-    person = _compatible([each.person for each in known])
+    attribute_sets = [attributes(mention, words, tags) for mention in mentions]
+    number = _compatible([each.number for each in attribute_sets])
+    gender = _compatible([each.gender for each in attribute_sets])
+    person = _compatible([each.person for each in attribute_sets])
     agreeing: Alike = number & gender & person
     return agreeing
 
@@ -268,8 +268,8 @@ def pick_by_sieves(task: AntecedentTask, sieves: Sequence[SieveName]) -> Picks:
     picks = np.full(len(task), NOTHING, dtype=np.int64)
     for name in sieves:
         alike = SIEVES[name](task.mentions, task.words, task.tags)
-        found = pick_nearest(task, alike[task.evaluated])
-        picks = np.where(picks == NOTHING, found, picks)
+        nearest = pick_nearest(task, alike[task.evaluated])
+        picks = np.where(picks == NOTHING, nearest, picks)
     return picks
 
 

@@ -240,13 +240,13 @@ def best_sentences(
     best = best_heads(result).to_dict("records") if one.forward_alone else []
     layers = {row["layer"] for row in best}
     sites = [site for site in plan.sites if site.layer in layers]
-    kept: dict[tuple[str, str], Shown] = {}
+    best_shown: dict[tuple[str, str], Shown] = {}
     for example in islice(plan.examples, READ) if best else ():
-        for row, shown in _seen(example, plan, sites, settings, best):
+        for row, stretch in _seen(example, plan, sites, settings, best):
             at = row["measure"], row["mention_kind"]
-            if shown.better_than(kept.get(at)):
-                kept[at] = shown
-    return sentences_dataset(kept, result, "mention_kind", OBSERVED)
+            if stretch.better_than(best_shown.get(at)):
+                best_shown[at] = stretch
+    return sentences_dataset(best_shown, result, "mention_kind", OBSERVED)
 
 
 def _seen(
@@ -263,21 +263,21 @@ def _seen(
     questions = observer.questions
 
     def look(record: LayerRecord) -> tuple[int, dict[str, tuple[np.ndarray, np.ndarray]]]:
-        made = {
+        picks = {
             measure: (picked.cpu().numpy(), is_antecedent(picked, questions).cpu().numpy())
             for measure, picked in observer.picked(record).items()
         }
-        return record.site.layer, made
+        return record.site.layer, picks
 
     by_layer = dict(capture_one(plan.model, example, sites, look))
     kinds = questions.kind.cpu().numpy()
     for row in best:
-        asked = kinds[:, MENTION_KINDS.index(row["mention_kind"])]
-        if asked.any():
+        in_question = kinds[:, MENTION_KINDS.index(row["mention_kind"])]
+        if in_question.any():
             at = row["head"], DIRECTIONS.index(row["direction"])
             picked, right = (part[:, *at] for part in by_layer[row["layer"]][row["measure"]])
-            words, query = example.task.words, example.task.query[asked]
-            yield row, best_stretch(words, query, picked[asked], right[asked])
+            words, query = example.task.words, example.task.query[in_question]
+            yield row, best_stretch(words, query, picked[in_question], right[in_question])
 
 
 def best_stretch(
@@ -304,18 +304,18 @@ def best_stretch(
     inside, reached = ((at >= first) & (at < first + LONGEST) for at in (query, picked))
     balance = (inside & reached & right).sum(1) - (inside & ~right).sum(1)
     best = int(balance.argmax())
-    shown = np.flatnonzero((inside & reached)[best])
-    ends = np.concatenate([query[shown], picked[shown]])
+    places = np.flatnonzero((inside & reached)[best])
+    ends = np.concatenate([query[places], picked[places]])
     if not len(ends):
         return Shown(0, 0, (), (), ())
     start = max(int(ends.min()) - AROUND, best)
     stop = min(int(ends.max()) + AROUND + 1, best + LONGEST)
     stretch = words[start:stop]
-    asked, correct = np.zeros((2, len(stretch)), dtype=bool)
-    found = np.zeros(len(stretch), dtype=np.int64)
-    at = query[shown] - start
-    asked[at], found[at], correct[at] = True, picked[shown] - start, right[shown]
-    return Shown.of(stretch, asked, found, correct)._replace(balance=int(balance[best]))
+    marked, correct = np.zeros((2, len(stretch)), dtype=bool)
+    picks = np.zeros(len(stretch), dtype=np.int64)
+    at = query[places] - start
+    marked[at], picks[at], correct[at] = True, picked[places] - start, right[places]
+    return Shown.of(stretch, marked, picks, correct)._replace(balance=int(balance[best]))
 
 
 _HEADS = ("measure", "layer", "head", "direction", "mention_kind")
@@ -345,13 +345,13 @@ def to_dataset(
         sites: The layers, in the order in which they were observed.
         measures: In the order in which they were observed.
     """
-    found = tally.compute()
-    correct, baseline = found["correct"], found["baseline"]
+    statistics = tally.compute()
+    correct, baseline = statistics["correct"], statistics["baseline"]
     count = baseline["whole"].sum(0)[0]
-    there = head_mask(measures, [site.heads for site in sites])[..., None, None]
-    accuracy = np.where(there, correct["mean"], np.nan)
+    exists = head_mask(measures, [site.heads for site in sites])[..., None, None]
+    accuracy = np.where(exists, correct["mean"], np.nan)
     variables = {
-        "correct": (_HEADS, np.where(there, _counted(accuracy, count), np.nan)),
+        "correct": (_HEADS, np.where(exists, _counted(accuracy, count), np.nan)),
         "count": ("mention_kind", count),
         "baseline_correct": (_BASELINES, _counted(baseline["mean"], count)),
         **with_slots("accuracy", _HEADS, accuracy, {**correct, "mean": accuracy}),
@@ -440,10 +440,10 @@ class CoreferenceStudy(WordStudy[CoreferenceSettings]):
     def dataset(self, one: Pass, state: State) -> xarray.Dataset:
         """Accuracies, and passages in which the best heads are right."""
         counts = {"documents": self.plan.examples.counts.documents, "invalid": self.corpus.skipped}
-        found = to_dataset(state.tally, self.plan.sites, one.measures)
+        result = to_dataset(state.tally, self.plan.sites, one.measures)
         if self.settings.sentences:
-            found = found.merge(best_sentences(found, self.plan, self.settings, one))
-        return found.assign_attrs(counts)  # those of before passages were read again
+            result = result.merge(best_sentences(result, self.plan, self.settings, one))
+        return result.assign_attrs(counts)  # those of before passages were read again
 
 
 run = CoreferenceStudy.run

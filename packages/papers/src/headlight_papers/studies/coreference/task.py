@@ -150,12 +150,12 @@ class MentionTable:
     @cached_property
     def resolvable(self) -> Bool[np.ndarray, " mention"]:
         """Whether it has an antecedent somewhere in the document."""
-        found = np.zeros(len(self.mentions), dtype=bool)
+        mask = np.zeros(len(self.mentions), dtype=bool)
         order = np.argsort(self.chain, kind="stable")
         cuts = np.flatnonzero(np.diff(self.chain[order])) + 1
         for members in np.split(order, cuts):
-            found[members] = self.pairs(members).antecedent.any(1)
-        return found
+            mask[members] = self.pairs(members).antecedent.any(1)
+        return mask
 
     def pairs(self, places: Int64[np.ndarray, " mention"]) -> Pairs:
         """Return the pairs of some of the mentions, and which of two comes first."""
@@ -188,15 +188,15 @@ class MentionTable:
         pairs = self.pairs(here)
         everyone = self.settings.evaluated == "all"
         fit = self.resolvable[here] if everyone else pairs.antecedent.any(1)
-        asked = np.flatnonzero(fit & (self.last[here] >= done))
+        questions = np.flatnonzero(fit & (self.last[here] >= done))
         return AntecedentTask(
             words=self.document.words[first:stop],
             tags=self.tags[first:stop],
             mentions=tuple(_shift(self.mentions[place], first) for place in here),
-            evaluated=asked,
-            other=pairs.other[asked],
-            earlier=pairs.earlier[asked],
-            antecedent=pairs.antecedent[asked],
+            evaluated=questions,
+            other=pairs.other[questions],
+            earlier=pairs.earlier[questions],
+            antecedent=pairs.antecedent[questions],
         )
 
 

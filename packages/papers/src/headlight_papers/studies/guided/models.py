@@ -71,17 +71,17 @@ def collate(texts: Sequence[GuidedText], guide: str) -> TrainingBatch[TextBatch]
     """Texts padded on the right, with what a guide gives them; nothing of `OWN`."""
     longest = max(len(text.ids) for text in texts)
     ids = torch.zeros(len(texts), longest, dtype=torch.int64)
-    given = torch.zeros(len(texts), 1, 1, longest)
+    weights = torch.zeros(len(texts), 1, 1, longest)
     real = torch.zeros(len(texts), longest, dtype=torch.bool)
     for row, text in enumerate(texts):
         size = len(text.ids)
         ids[row, :size] = torch.from_numpy(text.ids)
         real[row, :size] = True
         if guide != OWN:
-            given[row, ..., :size] = torch.from_numpy(text.weights[guide])
+            weights[row, ..., :size] = torch.from_numpy(text.weights[guide])
     labels = torch.tensor([text.label for text in texts])
     batch = TextBatch(ids, real, labels, torch.arange(len(texts)))
-    return TrainingBatch(batch, given=None if guide == OWN else given)
+    return TrainingBatch(batch, given=None if guide == OWN else weights)
 
 
 def token_classifier(tokens: int, width: int, classes: int) -> TextClassifier:
@@ -174,12 +174,14 @@ class GuidedTrainer(Trainer[Job, TextClassifier, TextBatch]):
                 collate(self.held_out[at : at + AT_ONCE], guide)
                 for at in range(0, len(self.held_out), AT_ONCE)
             )
-            found = [model.run(each.batch, each.given)[0].double().softmax(-1) for each in held_out]
+            outputs = [
+                model.run(each.batch, each.given)[0].double().softmax(-1) for each in held_out
+            ]
         if self.kept:
             arrays = {name: each.numpy() for name, each in model.state_dict().items()}
             about = {"guide": guide, "seed": job.seed}
             save_tensors(self.kept / f"{job.name}.safetensors", arrays, about, error=ResultError)
-        self.save(job, {"probability": torch.cat(found)}, {"loss": losses})
+        self.save(job, {"probability": torch.cat(outputs)}, {"loss": losses})
 
     def _batches(
         self, orders: np.random.Generator, guide: str
@@ -210,23 +212,23 @@ def given_weights(trainer: GuidedTrainer) -> xarray.Dataset:
     guides = trainer.guides
     longest = max(len(text.ids) for text in texts)
     ids = np.full((len(texts), longest), -1)
-    given = np.full((len(guides), *ids.shape), np.nan, dtype=np.float32)
+    weights = np.full((len(guides), *ids.shape), np.nan, dtype=np.float32)
     for row, text in enumerate(texts):
         ids[row, : len(text.ids)] = text.ids
         for at, guide in enumerate(guides):
             if guide != OWN:
-                given[at, row, : len(text.ids)] = text.weights[guide]
+                weights[at, row, : len(text.ids)] = text.weights[guide]
     learnt = len(trainer.training)
     shape = (len(guides), trainer.settings.repeats, len(texts), trainer.classes)
     probability = np.full(shape, np.nan)
     for seeds in trainer.jobs:
         for job in seeds:
-            found = trainer.parameters(job)["probability"]
-            probability[job.guide, job.seed, learnt:] = found.numpy()
+            probabilities = trainer.parameters(job)["probability"]
+            probability[job.guide, job.seed, learnt:] = probabilities.numpy()
     return xarray.Dataset(
         {
             "input_ids": (("text", "token"), ids),
-            "given": (("guide", "text", "token"), given),
+            "given": (("guide", "text", "token"), weights),
             "label": ("text", [text.label for text in texts]),
             "text_id": ("text", [text.stream for text in texts]),
             "held_out": ("text", np.arange(len(texts)) >= learnt),
@@ -253,18 +255,18 @@ def guided_texts(
     Raises:
         UsageError: a further model has another tokenizer.
     """
-    made = [list(_plain(each, model, sites, settings, itself=tagger)) for each in examples]
+    texts = [list(_plain(each, model, sites, settings, itself=tagger)) for each in examples]
     rows = _of_words if tagger else _of_texts
     if settings.measures:
         for text, word, name, weight in _measured(examples, model, sites, settings, rows):
-            made[text][word].weights[name] = weight
+            texts[text][word].weights[name] = weight
     for other in settings.also:
         reader = _also(other, model)
         places = reader.sites_of(sites[0].kind, settings.layers)
         alone = settings.replace(measures=("weight",))
         for text, word, _, weight in _measured(examples, reader, places, alone, rows):
-            made[text][word].weights[of_model(other)] = weight
-    return [word for words in made for word in words]
+            texts[text][word].weights[of_model(other)] = weight
+    return [word for words in texts for word in words]
 
 
 def _plain(
@@ -297,8 +299,8 @@ def share(sizes: Any) -> Weights:
     """Sizes as a distribution, even where there is nothing."""
     size = np.abs(np.asarray(sizes, dtype=np.float64))
     whole = size.sum()
-    found = size / whole if whole > 0 else np.full(len(size), 1 / len(size))
-    return found.astype(np.float32)
+    shares = size / whole if whole > 0 else np.full(len(size), 1 / len(size))
+    return shares.astype(np.float32)
 
 
 def _measured(
@@ -327,21 +329,21 @@ def _of_texts(
     """Return each measure's values for the tokens of a batch, in one row for each text."""
     batch = model.collate(examples)
     texts = Texts.of(batch, examples, sites[0].kind)
-    rows, found = texts.rows(settings.rows), {}
+    rows, by_guide = texts.rows(settings.rows), {}
     if of_attention := _of_attention(settings):
-        seen = AttentionImportance(rows, of_attention)
+        importance = AttentionImportance(rows, of_attention)
         with model.capture(sites) as recorder:
-            recorder.visit = seen.visit
+            recorder.visit = importance.visit
             model.run(batch)
-        found = seen.found()
+        by_guide = importance.found()
     if "gradient_input" in settings.measures:
         positions = LabelPositions(examples, model.transformer.device)
         predictor = CapturedPredictor(model, batch, positions, model.sites_of(sites[0].kind))
-        found["gradient_input"] = predictor.gradient_input()
+        by_guide["gradient_input"] = predictor.gradient_input()
     if "attribution" in settings.measures:
-        given = attribute(model, batch, settings.attribution, kind=sites[0].kind)
-        found["attribution"] = share_of_rows(given.contribution[-1], rows)
-    return {name: values[:, None] for name, values in found.items()}
+        attribution = attribute(model, batch, settings.attribution, kind=sites[0].kind)
+        by_guide["attribution"] = share_of_rows(attribution.contribution[-1], rows)
+    return {name: values[:, None] for name, values in by_guide.items()}
 
 
 def _of_attention(settings: GuidedSettings) -> list[str]:
@@ -364,19 +366,21 @@ def _of_words(
         device=model.transformer.device,
     )  # fmt: skip
     rows = torch.arange(len(examples), device=places.device)[:, None]
-    seen = AttentionImportance(None, _of_attention(settings))
+    importance = AttentionImportance(None, _of_attention(settings))
     with model.capture(sites) as recorder:
-        recorder.visit = seen.visit
+        recorder.visit = importance.visit
         model.run(batch)
-    found = {name: given[rows, places] for name, given in seen.found().items()}
+    by_guide = {
+        name: contribution[rows, places] for name, contribution in importance.found().items()
+    }
     if "gradient_input" in settings.measures:
-        found["gradient_input"] = torch.stack(
+        by_guide["gradient_input"] = torch.stack(
             [_gradient(examples, batch, model, sites, word) for word in range(longest)], 1
         )
     if "attribution" in settings.measures:
-        given = attribute(model, batch, settings.attribution, kind=kind).contribution[-1]
-        found["attribution"] = share_of_rows(given[rows, places], None)
-    return found
+        contribution = attribute(model, batch, settings.attribution, kind=kind).contribution[-1]
+        by_guide["attribution"] = share_of_rows(contribution[rows, places], None)
+    return by_guide
 
 
 def _gradient(
@@ -402,12 +406,12 @@ def _also(name: str, model: CapturedModel) -> CapturedModel:
     Raises:
         UsageError: its tokenizer is another one.
     """
-    found = load_model(name, head="classification", device=str(model.transformer.device))
+    classifier = load_model(name, head="classification", device=str(model.transformer.device))
     own: Any = model.tokenizer
-    theirs: Any = found.tokenizer
+    theirs: Any = classifier.tokenizer
     if theirs is None or theirs.get_vocab() != own.get_vocab():
         raise UsageError(
             f"{name} has not the tokenizer of {model.name}, so that its attention goes to other "
             f"tokens; leave it out of {setting('also')}."
         )
-    return found
+    return classifier

@@ -27,10 +27,10 @@ WHOLE = "the model that reads whole texts"
 
 def summary(result: xr.Dataset) -> Summary:
     """The share of correct predictions of the model, and by guide."""
-    found: Summary = {"own_accuracy": float(result["own_accuracy"])}
+    numbers: Summary = {"own_accuracy": float(result["own_accuracy"])}
     for name in map(str, result["guide"].values):
-        found[f"{name}_accuracy"] = float(result["accuracy"].sel(guide=name))
-    return rounded(found)
+        numbers[f"{name}_accuracy"] = float(result["accuracy"].sel(guide=name))
+    return rounded(numbers)
 
 
 def sections(result: xr.Dataset) -> list[Section]:
@@ -51,8 +51,8 @@ def _guides(result: xr.Dataset) -> Section:
     every = _with_the_model(result)
 
     label = "correct predictions"
-    shown = columns("", "", every, GUIDE, Columns("accuracy", label=label, interval=True))
-    draw = bars(shown.frame, "attention", label, x_label=label, percent=True)
+    guide_table = columns("", "", every, GUIDE, Columns("accuracy", label=label, interval=True))
+    draw = bars(guide_table.frame, "attention", label, x_label=label, percent=True)
     return Section(
         "guides",
         "Does attention carry over to a model that sees no context?",

@@ -111,25 +111,25 @@ class Evaluation:
         rows = []
         parts = (np.split(each, self._starts[1:]) for each in (self.labels, predictions))
         for sentence in zip(*parts, strict=True):
-            gold, found = ([self.tags[tag] for tag in tags] for tags in sentence)
-            score = span_score([gold], [found])
+            gold, predicted = ([self.tags[tag] for tag in tags] for tags in sentence)
+            score = span_score([gold], [predicted])
             rows.append([score.correct, score.found, score.gold])
         return np.array(rows, dtype=np.float64)
 
 
 def dataset(
-    found: Sequence[Sequence[tuple[Probabilities, Sequence[float]]]],
+    runs: Sequence[Sequence[tuple[Probabilities, Sequence[float]]]],
     own: Probabilities,
     evaluation: Evaluation,
 ) -> xarray.Dataset:
     """Named arrays of all models.
 
     Args:
-        found: by guide and seed, the predictions and the losses of the epochs.
+        runs: by guide and seed, the predictions and the losses of the epochs.
         own: the predictions of the model itself.
         evaluation: see `Evaluation`.
     """
-    values = [[evaluation.numbers(probability) for probability, _ in seeds] for seeds in found]
+    values = [[evaluation.numbers(probability) for probability, _ in seeds] for seeds in runs]
     itself = evaluation.numbers(own)
     variables: dict[str, Any] = {}
     for name in SCORES_OF_MODELS:
@@ -150,7 +150,7 @@ def dataset(
     variables[MAJORITY] = ((), majority_accuracy(labels, own.shape[-1]))
     variables["loss"] = (
         ("guide", "seed", "epoch"),
-        np.array([[losses for _, losses in seeds] for seeds in found]),
+        np.array([[losses for _, losses in seeds] for seeds in runs]),
     )
     settings = evaluation.settings
     coordinates = {
@@ -206,7 +206,7 @@ def run(
         )
     training, held_out, read = split_texts(plan, classes, settings, settings.held_out)
     digest = digest_of(training, held_out)
-    kept = kept_files(settings, folder, plan.name, model)
+    files = kept_files(settings, folder, plan.name, model)
 
     def compute(place: Location | None) -> xarray.Dataset:
         model.verify_on(training)
@@ -222,13 +222,13 @@ def run(
                 len(classes.names),
                 settings,
                 begin_folder(own / RUNS, about),
-                kept.folder if kept else None,
+                files.folder if files else None,
                 tagger,
             )
-            found = _trained(trainer, classes, model, held_out, progress)
-            if kept:
-                kept.save("given", given_weights(trainer))
-        return found.assign_attrs(corpus_digest=digest, **read)
+            result = _trained(trainer, classes, model, held_out, progress)
+            if files:
+                files.save("given", given_weights(trainer))
+        return result.assign_attrs(corpus_digest=digest, **read)
 
     origin = Origin.of(plan)
     return keep_result(origin, compute, folder=folder, command=command, digest=lambda: digest)
@@ -246,7 +246,7 @@ def _trained(
     run_stages(
         trainer, [[job for seeds in jobs for job in seeds]], settings.processes, show=progress
     )
-    found = [
+    runs = [
         [
             (trainer.parameters(job)["probability"].numpy(), trainer.measured(job)["loss"])
             for job in seeds
@@ -263,17 +263,17 @@ def _trained(
         trainer.guides,
         tuple(classes.names) if trainer.tagger else (),
     )
-    return dataset(found, _predictions(model, held_out, settings), evaluation)
+    return dataset(runs, _predictions(model, held_out, settings), evaluation)
 
 
 def _predictions(
     model: CapturedModel, examples: Sequence[Classified], settings: GuidedSettings
 ) -> Probabilities:
     """Return the predictions of the model that reads whole texts."""
-    found: dict[int, torch.Tensor] = {}
+    rows_by_text: dict[int, torch.Tensor] = {}
     for chosen in length_batches(examples, settings.batch_tokens):
         some = [examples[at] for at in chosen]
         positions = LabelPositions(some, model.transformer.device)
         rows = positions.probabilities(model, model.collate(some))
-        found |= {at: rows[positions.owners == place] for place, at in enumerate(chosen)}
-    return torch.cat([found[at] for at in range(len(examples))]).numpy()
+        rows_by_text |= {at: rows[positions.owners == place] for place, at in enumerate(chosen)}
+    return torch.cat([rows_by_text[at] for at in range(len(examples))]).numpy()

@@ -55,20 +55,20 @@ def summary(result: xr.Dataset) -> Summary:
     """Return the distances of attention with nearly, and with exactly, the same prediction."""
     prefix = next(each for each in ("", "layer_", "head_") if f"{each}jsd" in result)
     names = ("jsd", "near", "moved", "exact_jsd", "exact_rows")
-    found: Summary = {name: float(result[f"{prefix}{name}"].mean()) for name in names}
-    found["exact_moved"] = float(result["exact_moved"])
-    return rounded(found)
+    numbers: Summary = {name: float(result[f"{prefix}{name}"].mean()) for name in names}
+    numbers["exact_moved"] = float(result["exact_moved"])
+    return rounded(numbers)
 
 
 def sections(result: xr.Dataset) -> list[Section]:
     """All layers at once, layers and heads, by predicted class, and against the largest weight."""
-    found = [_all(result)] if "jsd" in result else []
+    parts = [_all(result)] if "jsd" in result else []
     if "layer_jsd" in result:
-        found.append(_layers(result))
+        parts.append(_layers(result))
     if "head_jsd" in result:
-        found.append(_heads(result))
-    first = replace(found[0], explanation=f"{EXPLANATION} {found[0].explanation}")
-    return [first, *found[1:], _texts(result), _largest(result)]
+        parts.append(_heads(result))
+    first = replace(parts[0], explanation=f"{EXPLANATION} {parts[0].explanation}")
+    return [first, *parts[1:], _texts(result), _largest(result)]
 
 
 def _settings(result: xr.Dataset) -> str:
@@ -164,20 +164,20 @@ def _by_class(result: xr.Dataset, place: str) -> dict[str, xr.DataArray]:
     """The divergences of single texts, all and by the predicted class."""
     points = result["points"].sel(place=place)
     jsd, prediction = points.sel(quantity="jsd"), points.sel(quantity="predicted_class").values
-    found = {"all texts": jsd}
+    by_class = {"all texts": jsd}
     if "predicted_class" in result.coords:
         names = map(str, result["predicted_class"].values)
-        found |= {name: jsd[prediction == at] for at, name in enumerate(names)}
+        by_class |= {name: jsd[prediction == at] for at, name in enumerate(names)}
     exact = points.sel(quantity="exact_jsd")
-    return found | ({"exact": exact} if exact.notnull().any() else {})
+    return by_class | ({"exact": exact} if exact.notnull().any() else {})
 
 
 def _texts(result: xr.Dataset) -> Section:
     places = places_of(result)
     rows = []
     for place in places:
-        for name, seen in _by_class(result, place).items():
-            values = seen.values[np.isfinite(seen.values)]
+        for name, texts in _by_class(result, place).items():
+            values = texts.values[np.isfinite(texts.values)]
             rows.append(
                 {
                     "attention": place_label(place),
@@ -193,7 +193,7 @@ def _texts(result: xr.Dataset) -> Section:
             [
                 BoxPanel(
                     place_label(place),
-                    [Box.of(name, seen.values) for name, seen in _by_class(result, place).items()],
+                    [Box.of(name, part.values) for name, part in _by_class(result, place).items()],
                     "predicted class",
                     "JSD (nats)",
                     limits=(0, 0.7),

@@ -125,11 +125,11 @@ def exact_rows(record: LayerRecord, keys: KeyMask, which: Exact) -> ExactRows:
     exists = np.zeros(weight.shape[:-1], dtype=bool)
     columns = array(with_ones(Scores(record).transformed))
     width = record.site.projection.weight.shape[2] + 1
-    seen = keys[:, 0].cpu().numpy()
+    key_mask = keys[:, 0].cpu().numpy()
     for text, head in np.ndindex(*weight.shape[:2]):
         bases: dict[bytes, Float64[np.ndarray, "key column"]] = {}
-        for query in np.flatnonzero(seen[text].any(-1)):
-            part = seen[text, query]
+        for query in np.flatnonzero(key_mask[text].any(-1)):
+            part = key_mask[text, query]
             name = part.tobytes()
             if name not in bases:
                 bases[name] = column_basis(columns[text, head][part], width)
@@ -162,15 +162,15 @@ class Found:
     moved: Float64[np.ndarray, " batch"]
 
     @staticmethod
-    def of(found: Adversaries, parts: Sequence[SearchVariables]) -> "Found":
+    def of(search: Adversaries, parts: Sequence[SearchVariables]) -> "Found":
         """Rows that were free together, as the attention of each layer."""
         shapes = [part.weight.shape[1:3] for part in parts]
-        rows = torch.split_with_sizes(found.weight, [heads * size for heads, size in shapes], 1)
+        rows = torch.split_with_sizes(search.weight, [heads * size for heads, size in shapes], 1)
         weight = {
             part.site.layer: each.reshape(len(each), *shape, -1).cpu().numpy()
             for part, each, shape in zip(parts, rows, shapes, strict=True)
         }
-        return Found(weight, array(found.jsd), array(found.moved))
+        return Found(weight, array(search.jsd), array(search.moved))
 
 
 def own_attention(parts: Sequence[SearchVariables]) -> dict[int, Weights]:
@@ -181,7 +181,7 @@ def own_attention(parts: Sequence[SearchVariables]) -> dict[int, Weights]:
 def kept_attention(
     sites: Sequence[AttentionSite],
     own: Mapping[int, Weights],
-    found: Mapping[Component, Found],
+    alternatives: Mapping[Component, Found],
     row: int,
     size: tuple[int, int],
 ) -> xarray.Dataset:
@@ -199,19 +199,19 @@ def kept_attention(
     arrays = {"weight": empty.copy()}
     for layer, weight in own.items():
         arrays["weight"][at[layer], : weight.shape[1]] = _text(weight, row, size)
-    for (layer_free, head), each in found.items():
+    for (layer_free, head), each in alternatives.items():
         scope = SCOPES[layer_free is None, head is None]
         other = arrays.setdefault(f"{scope}other", empty.copy())
         for layer, weight in each.weight.items():
             heads = slice(0, weight.shape[1]) if head is None else slice(head, head + 1)
             other[at[layer], heads] = _text(weight, row, size)
     variables = {name: (axes, values) for name, values in arrays.items()}
-    made = xarray.Dataset(variables, coords={"layer": list(at)})
+    result = xarray.Dataset(variables, coords={"layer": list(at)})
     for name in ("jsd", "moved"):
-        values = np.array([getattr(each, name)[row] for each in found.values()])
-        scopes = by_scope(values, list(found), sites)
-        made = made.assign({f"{scope}{name}": each for scope, each in scopes.items()})
-    return made
+        values = np.array([getattr(each, name)[row] for each in alternatives.values()])
+        scopes = by_scope(values, list(alternatives), sites)
+        result = result.assign({f"{scope}{name}": each for scope, each in scopes.items()})
+    return result
 
 
 def _text(weight: Weights, row: int, size: tuple[int, int]) -> Float[np.ndarray, "head query key"]:

@@ -122,7 +122,7 @@ class InstanceAdversaryStudy(ClassifierStudy[InstanceAdversarySettings]):
 
     def dataset(self, tally: Tally) -> xarray.Dataset:
         """Means over texts, of all layers at once, of layers and of heads."""
-        found, sites = tally.compute(), self.plan.sites
+        statistics, sites = tally.compute(), self.plan.sites
         classes = self.classes.names if self.classes.task == "sequence" else ()
         components = components_of(self.settings.by, sites)
         variables: dict[str, Any] = {}
@@ -131,19 +131,19 @@ class InstanceAdversaryStudy(ClassifierStudy[InstanceAdversarySettings]):
             for group, (place, of_group) in groups.items():
                 if group and not (classes and name in BY_ANSWER):
                     continue
-                sums = slots_at(found["found"], (place, at))
+                sums = slots_at(statistics["found"], (place, at))
                 for prefix, (axes, slots) in slots_by_scope(sums, components, sites).items():
                     dims = (*of_group, *axes)
                     variables |= with_slots(f"{group}{prefix}{name}", dims, slots["mean"], slots)
         if classes:
-            texts = found["found"]["whole"].sum(0)[1:, 0, 0]
+            texts = statistics["found"]["whole"].sum(0)[1:, 0, 0]
             variables["predicted_class_texts"] = ("predicted_class", texts)
-        variables["exact_moved"] = ((), found["exact"]["mean"])
-        (points,) = found["points"]["rows"]
-        kept = points[np.isfinite(points[:, -1])]
+        variables["exact_moved"] = ((), statistics["exact"]["mean"])
+        (points,) = statistics["points"]["rows"]
+        finite_points = points[np.isfinite(points[:, -1])]
         variables["points"] = (
             ("point", "quantity", "place"),
-            kept.reshape(len(kept), len(QUANTITIES), len(components)),
+            finite_points.reshape(len(finite_points), len(QUANTITIES), len(components)),
         )
         coordinates: dict[str, list[Any]] = {
             "quantity": list(QUANTITIES),
@@ -220,14 +220,14 @@ class InstanceObserver(ClassifierObserver[InstanceAdversarySettings]):
 
     def _look_exactly(self, record: LayerRecord, keys: Bool[Tensor, "batch 1 query key"]) -> None:
         layer = record.site.layer
-        found = exact_rows(record, keys, self._settings.exact)
-        self._exact[layer] = found.weight
+        alternatives = exact_rows(record, keys, self._settings.exact)
+        self._exact[layer] = alternatives.weight
         able = (keys.sum(-1) > 1).cpu().numpy()
         number = np.maximum(able.sum(-1), 1)
         own = torch.from_numpy(array(record.weight))
-        apart = jensen_shannon(torch.from_numpy(found.weight), own).numpy()
+        apart = jensen_shannon(torch.from_numpy(alternatives.weight), own).numpy()
         self._note("exact_jsd", layer, (apart * able).sum(-1) / number)
-        self._note("exact_rows", layer, (found.exists & able).sum(-1) / number)
+        self._note("exact_rows", layer, (alternatives.exists & able).sum(-1) / number)
 
     def _note(self, name: str, layer: int, values: PerHead) -> None:
         self._seen.setdefault(name, {})[layer] = values
@@ -238,13 +238,13 @@ class InstanceObserver(ClassifierObserver[InstanceAdversarySettings]):
         """Random logits; those of a text depend on nothing but it."""
         number = self._settings.candidates
         queries, keys = self._texts.queries.sum(-1), (self._texts.keys >= 0).sum(-1)
-        found = np.zeros((number, *weight.shape), dtype=np.float32)
+        logits = np.zeros((number, *weight.shape), dtype=np.float32)
         for row, stream in enumerate(self._texts.text_ids):
             random = random_source(self._settings.seed, stream, layer=site.layer)
             shape = (number, site.heads, int(queries[row]), int(keys[row]))
             drawn = random.standard_normal(shape, dtype=np.float32)
-            found[:, row, :, : shape[2], : shape[3]] = SPREAD * drawn
-        return torch.from_numpy(found).to(weight.device)
+            logits[:, row, :, : shape[2], : shape[3]] = SPREAD * drawn
+        return torch.from_numpy(logits).to(weight.device)
 
     def _of_place(
         self, before: Outputs, component: Component
@@ -254,16 +254,16 @@ class InstanceObserver(ClassifierObserver[InstanceAdversarySettings]):
         parts = [self._free[site.layer] for site in self._sites if layer in (None, site.layer)]
         if head is not None:
             parts = [part.of_head(head) for part in parts]
-        asked = self._settings
+        options = self._settings
         search = AdversarySearch(
-            epsilon=asked.epsilon, margin=asked.margin, steps=asked.steps, take=asked.take,
-            learning_rate=asked.learning_rate, patience=asked.patience,
+            epsilon=options.epsilon, margin=options.margin, steps=options.steps, take=options.take,
+            learning_rate=options.learning_rate, patience=options.patience,
         )  # fmt: skip
         run = InstanceSearch(self._model, self._batch, self._positions, before, search).run(parts)
         if self._kept:
             self._found[component] = Found.of(run, parts)
         jsd = array(run.jsd)
-        found = {
+        by_statistic = {
             "jsd": jsd,
             "near": (jsd >= NEAR).astype(np.float64),
             "moved": array(run.moved),
@@ -271,7 +271,7 @@ class InstanceObserver(ClassifierObserver[InstanceAdversarySettings]):
             **{name: ByComponent(values).of(component) for name, values in self._seen.items()},
         }
         missing = np.full(len(jsd), np.nan)
-        return np.stack([found.get(name, missing) for name in STATISTICS], -1)
+        return np.stack([by_statistic.get(name, missing) for name in STATISTICS], -1)
 
     def _keep(self, before: Outputs) -> None:
         """Write down what was found for each text, if it is asked for."""
@@ -281,16 +281,16 @@ class InstanceObserver(ClassifierObserver[InstanceAdversarySettings]):
         for row, stream in enumerate(self._texts.text_ids):
             size = int(self._texts.queries[row].sum()), int((self._texts.keys[row] >= 0).sum())
             probability = before[self._positions.owners == row].numpy()
-            kept = kept_attention(self._sites, own, self._found, row, size)
-            found = kept.assign(probability=(("prediction", "class"), probability))
-            self._kept.save_text(self._examples[row], stream, self._settings.seed, found)
+            attention = kept_attention(self._sites, own, self._found, row, size)
+            result = attention.assign(probability=(("prediction", "class"), probability))
+            self._kept.save_text(self._examples[row], stream, self._settings.seed, result)
 
     def _moved_exactly(self, before: Outputs) -> Float64[np.ndarray, " batch"]:
         """Return the change of predictions with all exact alternatives at once, by rounding."""
         if not self._exact:
             return np.full(len(self._texts.text_ids), np.nan)
-        given: Replacements = dict(self._exact.items())
-        with attention_replaced(self._model, given, kind=self._sites[0].kind):
+        replacements: Replacements = dict(self._exact.items())
+        with attention_replaced(self._model, replacements, kind=self._sites[0].kind):
             after = self._positions.probabilities(self._model, self._batch)
         return self._positions.by_text(total_variation(after, before).numpy())
 

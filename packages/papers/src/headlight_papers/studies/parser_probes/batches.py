@@ -48,10 +48,10 @@ def pair_scores(
         candidate: what each candidate adds.
         out: of the hidden layer.
     """
-    found: Scores = _SigmoidScores.apply(  # type: ignore[no-untyped-call]
+    scores: Scores = _SigmoidScores.apply(  # type: ignore[no-untyped-call]
         features, 2 * weight, 2 * dependent, 2 * candidate, 2 * out
     )
-    return found - out.sum()
+    return scores - out.sum()
 
 
 class _SigmoidScores(torch.autograd.Function):
@@ -83,9 +83,9 @@ class _SigmoidScores(torch.autograd.Function):
             torch.zeros_like(each) for each in (weight, dependent, candidate, out)
         )
         for some, layer, inner in _layers(features, weight, dependent, candidate):
-            given = of_scores[some].reshape(-1)
-            of_out.addmv_(layer.T, given)
-            torch.outer(given, out, out=inner)
+            gradient = of_scores[some].reshape(-1)
+            of_out.addmv_(layer.T, gradient)
+            torch.outer(gradient, out, out=inner)
             torch.ops.aten.sigmoid_backward.grad_input(inner, layer, grad_input=inner)
             of_weight.addmm_(features[some].flatten(0, 2).T, inner)
             pairs = inner.view(*features[some].shape[:3], -1)
@@ -129,8 +129,8 @@ def weighted_maps(maps: HeadMaps, of_query: OfPositions, of_key: OfPositions) ->
         of_query: q.
         of_key: r.
     """
-    found: Sums = _WeightedMaps.apply(maps, of_query, of_key)  # type: ignore[no-untyped-call]
-    return found
+    sums: Sums = _WeightedMaps.apply(maps, of_query, of_key)  # type: ignore[no-untyped-call]
+    return sums
 
 
 class _WeightedMaps(torch.autograd.Function):
@@ -248,10 +248,10 @@ class ParserData:
         punctuation = np.zeros(shape, dtype=bool)
         word = np.full(shape, -1)
         for place, number in enumerate(numbers):
-            there = slice(self.index.first_word[number], self.index.first_word[number + 1])
-            heads[place, : lengths[place]] = self.index.heads[there]
-            punctuation[place, : lengths[place]] = self.index.punctuation[there]
-            word[place, : lengths[place]] = self.index.word[there]
+            words = slice(self.index.first_word[number], self.index.first_word[number + 1])
+            heads[place, : lengths[place]] = self.index.heads[words]
+            punctuation[place, : lengths[place]] = self.index.punctuation[words]
+            word[place, : lengths[place]] = self.index.word[words]
         return ParserBatch(
             lengths=torch.from_numpy(lengths).to(self.device),
             heads=torch.from_numpy(heads).to(self.device),
@@ -302,8 +302,8 @@ def vector_table(index: Index, source: WordVectors | CapturedModel) -> Table:
     if isinstance(source, CapturedModel):
         return _embedded(index, source)
     rows = source.lookup(index.vocabulary)
-    found = np.where(rows[:, None] < 0, np.float32(0), source.matrix[rows])
-    return torch.from_numpy(np.ascontiguousarray(found, dtype=np.float32))
+    vectors = np.where(rows[:, None] < 0, np.float32(0), source.matrix[rows])
+    return torch.from_numpy(np.ascontiguousarray(vectors, dtype=np.float32))
 
 
 def unknown_share(index: Index, vectors: Table) -> float:
@@ -351,19 +351,19 @@ def random_control(model: CapturedModel, seed: int = 0) -> RandomControl:
             input embeddings.
     """
     pretrained: Any = model.transformer
-    kept = _embeddings(model)
+    pretrained_tables = _embeddings(model)
     fresh = _fresh(model, seed)
     values = dict(pretrained.named_parameters())
     with torch.no_grad():
         for name, parameter in fresh.named_parameters():
-            if name in kept:
+            if name in pretrained_tables:
                 parameter.copy_(values[name])
     control = RandomControl(
         fresh.to(pretrained.device, pretrained.dtype).eval(),
         model.tokenizer,
         f"{model.name}, random but for its embeddings",
         f"{model.revision}, seed {seed}",
-        kept=kept,
+        kept=pretrained_tables,
     )
     if _attention(control) != _attention(model):
         raise _otherwise(model)

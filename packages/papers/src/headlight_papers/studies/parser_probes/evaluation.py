@@ -83,8 +83,8 @@ def spanning_edges(
     both = np.maximum(score, score.T) if symmetry == "max" else (score + score.T) / 2
     # A cost of 0 would mean "no edge" to scipy, so the cheapest edge costs 1.
     cost = both.max() - both + 1.0
-    found = minimum_spanning_tree(np.triu(cost, k=1)).tocoo()
-    edges = np.stack([found.row, found.col], axis=1).astype(np.int64)
+    tree = minimum_spanning_tree(np.triu(cost, k=1)).tocoo()
+    edges = np.stack([tree.row, tree.col], axis=1).astype(np.int64)
     return edges[np.lexsort((edges[:, 1], edges[:, 0]))]
 
 
@@ -117,25 +117,25 @@ def best_tree(score: Square) -> Int64[np.ndarray, " node"]:
     small[:-1, :-1] = score[np.ix_(outside, outside)]
     small[:-1, -1] = leaving.max(axis=1)
     small[-1, :-1] = entering.max(axis=0)
-    found = best_tree(small)
-    below = found[:-1] == len(outside)  # whose head is the cycle
-    inner, outer = cycle[leaving.argmax(axis=1)], np.append(outside, 0)[found[:-1]]
+    subtree = best_tree(small)
+    below = subtree[:-1] == len(outside)  # whose head is the cycle
+    inner, outer = cycle[leaving.argmax(axis=1)], np.append(outside, 0)[subtree[:-1]]
     heads[outside] = np.where(below, inner, outer)
     heads[0] = 0
-    entry = found[-1]
+    entry = subtree[-1]
     heads[cycle[entering[:, entry].argmax()]] = outside[entry]
     return heads
 
 
 def _cycle(heads: Int64[np.ndarray, " node"]) -> Int64[np.ndarray, " member"]:
     """The nodes of one cycle that does not hold node 0; empty if there is none."""
-    seen = np.zeros(len(heads), dtype=np.int64)
+    visited_from = np.zeros(len(heads), dtype=np.int64)
     for start in range(1, len(heads)):
         node = start
-        while node and not seen[node]:
-            seen[node] = start
+        while node and not visited_from[node]:
+            visited_from[node] = start
             node = int(heads[node])
-        if node and seen[node] == start:
+        if node and visited_from[node] == start:
             members = [node]
             while heads[members[-1]] != node:
                 members.append(int(heads[members[-1]]))
@@ -193,8 +193,8 @@ def evaluate(model: Parser, data: ParserData, *, symmetry: Symmetry = "max") -> 
         batch = data.batch(numbers)
         scores = model(batch).double().log_softmax(-1).cpu().numpy()
         for place, number in enumerate(numbers):
-            found = _one(batch, place, scores[place], symmetry)
-            for name, count in found.items():
+            counts_by_name = _one(batch, place, scores[place], symmetry)
+            for name, count in counts_by_name.items():
                 counts[name][number] = count
     return Counts(**counts)
 
@@ -218,12 +218,12 @@ def _one(
     }
     edges = gold_edges(gold, plain)
     words = np.flatnonzero(plain)
-    found = words[spanning_edges(scores[:, 1:][np.ix_(words, words)], symmetry)]
+    predicted_edges = words[spanning_edges(scores[:, 1:][np.ix_(words, words)], symmetry)]
     return {
         "words": int(counted.sum()),
         **{name: int((hit & counted).sum()) for name, hit in right.items()},
         "edges": len(edges),
-        "uuas": len(edges & {(int(first), int(second)) for first, second in found}),
+        "uuas": len(edges & {(int(first), int(second)) for first, second in predicted_edges}),
     }
 
 
@@ -412,8 +412,8 @@ class ProbeTrainer(ModelStore[ProbeJob]):
 
     def _keep(self, job: ProbeJob, row: Row) -> None:
         counts = {
-            f"{each.name}-{seed}": torch.from_numpy(getattr(found, each.name))
-            for seed, found in zip(self.settings.seeds, row.counts, strict=True)
+            f"{each.name}-{seed}": torch.from_numpy(getattr(counts_of_seed, each.name))
+            for seed, counts_of_seed in zip(self.settings.seeds, row.counts, strict=True)
             for each in fields(Counts)
         }
         histories = [(history.losses, history.best) for history in row.histories]

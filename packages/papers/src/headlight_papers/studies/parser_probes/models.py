@@ -44,8 +44,8 @@ class Parser(nn.Module, ABC):
 
     def forward(self, batch: ParserBatch) -> Logits:
         """Scores, minus infinity for candidates that are padding."""
-        there = nn.functional.pad(batch.present, (1, 0), value=True)
-        return self.score(batch).masked_fill(~there[:, None], -torch.inf)
+        candidate_mask = nn.functional.pad(batch.present, (1, 0), value=True)
+        return self.score(batch).masked_fill(~candidate_mask[:, None], -torch.inf)
 
     @property
     def size(self) -> int:
@@ -128,8 +128,8 @@ class AttentionAndWords(Parser):
         # A cell α_xy is part of two scores: y as the head of x, and x as the head of y.
         of_query = torch.stack([dependent[:, :, 0], candidate[:, :, 1]], dim=2)
         of_key = torch.stack([candidate[:, :, 0], dependent[:, :, 1]], dim=2)
-        there, back = weighted_maps(maps, of_query, of_key)
-        logits: Logits = self.root(there + back.mT)
+        forth, back = weighted_maps(maps, of_query, of_key)
+        logits: Logits = self.root(forth + back.mT)
         return logits
 
     def _by_direction(self, weights: Vectors) -> OfPositions:
@@ -259,7 +259,7 @@ def save_probe(
     Raises:
         ResultError: the file cannot be written.
     """
-    kind = next(name for name, made in MODELS.items() if type(model) is made)
+    kind = next(name for name, model_class in MODELS.items() if type(model) is model_class)
     header = {"kind": kind, "options": dict(options), "notes": dict(notes)}
     save_tensors(
         path, {name: each.cpu().numpy() for name, each in model.state_dict().items()}, header
@@ -341,13 +341,13 @@ def train(model: Parser, data: ParserData, how: TrainingSettings, seed: int) -> 
         UsageError: there is nothing to train on, or nothing could be held out.
     """
     generator = np.random.default_rng(seed)
-    seen, kept_out = _split(data, how, generator)
+    training, kept_out = _split(data, how, generator)
     optimiser = torch.optim.Adam(model.parameters(), lr=how.learning_rate, fused=True)
     losses: list[float] = []
     best = 0
     weights = _copied(model)
     for epoch in range(how.epochs):
-        during = _epoch(model, optimiser, data, _batches(data, seen, how, generator))
+        during = _epoch(model, optimiser, data, _batches(data, training, how, generator))
         losses.append(mean_loss(model, data, kept_out) if kept_out else during)
         if not kept_out or losses[epoch] < losses[best] or epoch == 0:
             best, weights = epoch, _copied(model)
@@ -397,8 +397,8 @@ def _split(
             f"{len(usable)} sentences are too few to train a probe with a part held out."
         )
     out = set(generator.choice(len(usable), size=count, replace=False).tolist())
-    seen = [number for place, number in enumerate(usable) if place not in out]
-    return seen, [usable[place] for place in sorted(out)]
+    training = [number for place, number in enumerate(usable) if place not in out]
+    return training, [usable[place] for place in sorted(out)]
 
 
 def _batches(

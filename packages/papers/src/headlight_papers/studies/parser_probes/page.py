@@ -24,11 +24,11 @@ def sections(result: xr.Dataset) -> list[Section]:
     ended = with_ends(result, "score")
     ends = {end: ended[f"score_{end}"].sel(metric="uas", drop=True) for end in ("low", "high")}
     scores = {name: result["score"].sel(metric=name, drop=True) for name in result["metric"].values}
-    found = result.assign(ends | scores).assign_coords(probe=("row", names))
+    scored = result.assign(ends | scores).assign_coords(probe=("row", names))
     table = columns(
         "probes",
         "Probes",
-        found,
+        scored,
         By("row", heading=""),
         Columns("probe", label="probe"),
         Columns("measure", label="measure"),
@@ -41,10 +41,10 @@ def sections(result: xr.Dataset) -> list[Section]:
         Columns("epochs", ".3g", "epochs"),
     )
 
-    seen = table.frame.assign(measure=table.frame["measure"].replace("", NO_ATTENTION))
+    labelled = table.frame.assign(measure=table.frame["measure"].replace("", NO_ATTENTION))
     colours = {NO_ATTENTION: "other"}
     draw = bars(
-        seen, "probe", "UAS", series="measure", colours=colours, x_label="UAS", percent=True
+        labelled, "probe", "UAS", series="measure", colours=colours, x_label="UAS", percent=True
     )
     section = Section(
         "probes",

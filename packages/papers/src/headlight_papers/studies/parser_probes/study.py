@@ -113,9 +113,9 @@ def run(  # noqa: PLR0913 - the arguments of every study, and two objects
         with work_place(
             place, (TRAIN, EVALUATION, WEIGHTS, ROWS), overwrite=bool(folder and folder.overwrite)
         ) as own:
-            known = _vectors(vectors or settings.word_vectors, (learning, testing))
-            found = _probe(learning, testing, settings, known, own, signature, progress)
-        return found.assign_attrs(share_read(banks[1], None))
+            word_vectors = _vectors(vectors or settings.word_vectors, (learning, testing))
+            result = _probe(learning, testing, settings, word_vectors, own, signature, progress)
+        return result.assign_attrs(share_read(banks[1], None))
 
     origin = Origin(
         "parser_probes", "Parser probes", testing.model, signature, testing.kind, names[1]
@@ -276,5 +276,5 @@ def _attributes(plans: Sequence[WordMapPlan], control: RandomControl | None) -> 
 
 def _root(plans: Sequence[WordMapPlan]) -> list[str]:
     """Return the special tokens that the root's score is made of; without any it is 0."""
-    there = np.logical_and.reduce([plan.index.special for plan in plans])
-    return [name for name, found in zip(("begin", "end"), there, strict=True) if found]
+    always = np.logical_and.reduce([plan.index.special for plan in plans])
+    return [name for name, has_token in zip(("begin", "end"), always, strict=True) if has_token]

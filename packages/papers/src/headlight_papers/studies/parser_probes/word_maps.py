@@ -101,18 +101,20 @@ def with_positions(example: EncodedSentence) -> EncodedSentence:
 
 
 def _add(grown: _Growing, example: EncodedSentence) -> None:
-    sentence, kept = example.sentence, example.kept
+    sentence, count = example.sentence, example.kept
     sentence.require_tree()
-    grown.lengths.append(kept)
-    grown.heads += [head if head <= kept else NO_HEAD for head in sentence.heads[:kept]]
-    grown.punctuation += [sentence.is_punctuation(word) for word in range(kept)]
+    grown.lengths.append(count)
+    grown.heads += [head if head <= count else NO_HEAD for head in sentence.heads[:count]]
+    grown.punctuation += [sentence.is_punctuation(word) for word in range(count)]
     pieces = _pieces(example)
-    for number in range(kept):
+    for number in range(count):
         key = (sentence.words[number], pieces.get(number, ()))
         grown.word.append(grown.entries.setdefault(key, len(grown.entries)))
-    if kept:
-        found = with_positions(example).words
-        grown.special = [there and place in found for place, there in enumerate(grown.special)]
+    if count:
+        special = with_positions(example).words
+        grown.special = [
+            has_token and place in special for place, has_token in enumerate(grown.special)
+        ]
 
 
 def _pieces(example: EncodedSentence) -> dict[int, tuple[int, ...]]:
@@ -308,11 +310,11 @@ def extract(
         if measure not in MEASURES:
             raise UnknownNameError("measure for probes", measure, MEASURES)
     with locked(folder):
-        found = {name: _usable(folder, plan.signature(name)) for name in measures}
-        missing = [name for name, maps in found.items() if maps is None]
+        stored_maps = {name: _usable(folder, plan.signature(name)) for name in measures}
+        missing = [name for name, maps in stored_maps.items() if maps is None]
         if missing:
             _write(plan, folder, missing, progress)
-        stored = {name: maps or open_word_maps(folder, name) for name, maps in found.items()}
+        stored = {name: maps or open_word_maps(folder, name) for name, maps in stored_maps.items()}
     return {name: maps for name, maps in stored.items() if maps is not None}
 
 
@@ -324,10 +326,10 @@ def missing_size(plan: WordMapPlan, folder: Path, measures: Sequence[str]) -> in
 
 def _usable(folder: Path, signature: Mapping[str, Any]) -> WordMaps | None:
     """The maps in the folder if they are what is wanted; None if there are none."""
-    found = open_word_maps(folder, signature["measure"])
-    if found is None or found.signature == json.loads(json.dumps(signature)):
-        return found
-    different = [name for name in signature if found.signature.get(name) != signature[name]]
+    maps = open_word_maps(folder, signature["measure"])
+    if maps is None or maps.signature == json.loads(json.dumps(signature)):
+        return maps
+    different = [name for name in signature if maps.signature.get(name) != signature[name]]
     raise RunError(
         f"{header_path(folder, signature['measure'])} was made from something else (differing: "
         f"{', '.join(different)}); remove {folder}, or choose another folder."
@@ -354,9 +356,9 @@ def _write(plan: WordMapPlan, folder: Path, measures: Sequence[str], progress: b
 
         def put(examples: Sequence[NumberedSentence], maps: Mapping[str, Maps]) -> None:
             for name, writer in writers.items():
-                for example, found in zip(examples, maps[name], strict=True):
+                for example, word_map in zip(examples, maps[name], strict=True):
                     size = example.kept + SPECIALS
-                    writer.put(example.number, found[:size, :size])
+                    writer.put(example.number, word_map[:size, :size])
 
         if _pass(plan, plan.numbered(), measures, put, progress) != plan.digest:
             raise RunError("the sentences were others when they were read again; nothing is kept.")
@@ -369,8 +371,8 @@ def _scale(plan: WordMapPlan) -> Float32[np.ndarray, " head"]:
     sums = Moments((plan.heads,))
 
     def add(examples: Sequence[NumberedSentence], maps: Mapping[str, Maps]) -> None:
-        for example, found in zip(examples, maps["norm"], strict=True):
-            sums.update(found[SPECIALS : example.kept + SPECIALS].sum(1))
+        for example, word_map in zip(examples, maps["norm"], strict=True):
+            sums.update(word_map[SPECIALS : example.kept + SPECIALS].sum(1))
 
     _pass(plan, islice(plan.numbered(), CALIBRATION), ["norm"], add, progress=False)
     mean = sums.mean.astype(np.float32)

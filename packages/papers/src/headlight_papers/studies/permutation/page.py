@@ -39,35 +39,35 @@ JAIN = "Jain and Wallace (2019), {}"
 
 def summary(result: xr.Dataset) -> Summary:
     """Accuracy as it is, and how far predictions move by what attention is replaced by."""
-    found: Summary = {"accuracy": float(result["own_accuracy"])}
+    numbers: Summary = {"accuracy": float(result["own_accuracy"])}
     prefix = next(prefix for prefix in ("", "layer_", "head_") if f"{prefix}tvd" in result)
     for name in map(str, result["change"].values):
         cell = result.sel(change=name)
-        found[f"{name}_tvd"] = float(cell[f"{prefix}tvd"].mean())
-        found[f"{name}_agreement"] = float(cell[f"{prefix}agreement"].mean())
-    return rounded(found)
+        numbers[f"{name}_tvd"] = float(cell[f"{prefix}tvd"].mean())
+        numbers[f"{name}_agreement"] = float(cell[f"{prefix}agreement"].mean())
+    return rounded(numbers)
 
 
 def sections(result: xr.Dataset) -> list[Section]:
     """Changes of predictions as a whole, by layer and by head, and against the largest weight."""
-    found = [_changes(result)] if "tvd" in result else []
+    parts = [_changes(result)] if "tvd" in result else []
     if "layer_tvd" in result:
-        found.append(_layers(result))
+        parts.append(_layers(result))
     if "head_tvd" in result:
-        found.append(_heads(result))
-    return [*found, _largest(result)]
+        parts.append(_heads(result))
+    return [*parts, _largest(result)]
 
 
 def _settings(result: xr.Dataset) -> str:
     """Return the settings in words."""
     settings = settings_of(result)
-    kept = (
+    special_tokens = (
         "the weights of special tokens stay as they are"
         if settings.get("keep_special")
         else "special tokens take part like all others"
     )
     return (
-        f"Rows of {attending_rows(result)} are replaced; {kept}; of "
+        f"Rows of {attending_rows(result)} are replaced; {special_tokens}; of "
         f"{settings.get('shuffles', 1)} permutations of a text the median counts."
     )
 

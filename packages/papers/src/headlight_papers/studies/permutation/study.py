@@ -79,20 +79,20 @@ class PermutationStudy(ClassifierStudy[PermutationSettings]):
 
     def dataset(self, tally: Tally) -> xarray.Dataset:
         """Means over texts, of all layers at once, of layers and of heads."""
-        found, sites = tally.compute(), self.plan.sites
+        statistics, sites = tally.compute(), self.plan.sites
         components = components_of(self.settings.by, sites)
         variables: dict[str, Any] = {}
-        rows = {name: slots_at(found["changed"], at) for at, name in enumerate(STATISTICS)}
-        for name, sums in {**rows, "largest_weight": found["largest"]}.items():
+        rows = {name: slots_at(statistics["changed"], at) for at, name in enumerate(STATISTICS)}
+        for name, sums in {**rows, "largest_weight": statistics["largest"]}.items():
             of_change = ("change",) if name in STATISTICS else ()
             for prefix, (axes, slots) in slots_by_scope(sums, components, sites).items():
                 dims = (*of_change, *axes)
                 variables |= with_slots(f"{prefix}{name}", dims, slots["mean"], slots)
-        (points,) = found["points"]["rows"]
-        kept = points[np.isfinite(points[:, -1])]
+        (points,) = statistics["points"]["rows"]
+        finite_points = points[np.isfinite(points[:, -1])]
         variables["points"] = (
             ("point", "quantity", "place"),
-            kept.reshape(len(kept), len(QUANTITIES), len(components)),
+            finite_points.reshape(len(finite_points), len(QUANTITIES), len(components)),
         )
         coordinates: dict[str, list[Any]] = {
             "change": list(self.settings.changes),
@@ -139,7 +139,7 @@ class PermutationObserver(ClassifierObserver[PermutationSettings]):
             recorder.visit = self._look
             before = self._positions.probabilities(self._model, self._batch)
         components = components_of(settings.by, self._sites)
-        sharpness = ByComponent({layer: seen.largest for layer, seen in self._seen.items()})
+        sharpness = ByComponent({layer: each.largest for layer, each in self._seen.items()})
         after = np.stack([self._changed(before, component) for component in components], -1)
         self._keep(before, components)
         largest = np.stack([sharpness.of(component) for component in components], -1)
@@ -167,16 +167,16 @@ class PermutationObserver(ClassifierObserver[PermutationSettings]):
         self, before: Outputs, component: Component
     ) -> Float64[np.ndarray, "batch statistic change"]:
         """Return the changes of the predictions, by what attention is replaced by."""
-        found = []
+        changes = []
         for change in self._settings.changes:
             after = {
                 (component, change, draw): self._run(component, change, draw)
                 for draw in self._draws(change)
             }
-            found.append(self._statistics(before, torch.stack(list(after.values()))))
+            changes.append(self._statistics(before, torch.stack(list(after.values()))))
             if self._kept:
                 self._after |= after
-        return self._positions.by_text(np.stack(found, -1))
+        return self._positions.by_text(np.stack(changes, -1))
 
     def _keep(self, before: Outputs, components: Sequence[Component]) -> None:
         """Write down the predictions of each text after each draw, if it is asked for."""
@@ -190,7 +190,7 @@ class PermutationObserver(ClassifierObserver[PermutationSettings]):
         )
         for row, stream in enumerate(self._texts.text_ids):
             own = self._positions.owners == row
-            found = xarray.Dataset(
+            result = xarray.Dataset(
                 {
                     "probability": (("prediction", "class"), before[own].numpy()),
                     "after": (("place", "draw", "prediction", "class"), after[:, :, own]),
@@ -201,7 +201,7 @@ class PermutationObserver(ClassifierObserver[PermutationSettings]):
                     "draw": [draw for _, draw in draws],
                 },
             )
-            self._kept.save_text(self._examples[row], stream, self._settings.seed, found)
+            self._kept.save_text(self._examples[row], stream, self._settings.seed, result)
 
     def _draws(self, change: Change) -> Iterator[int]:
         """The numbers of the random draws; permutations and others have draws of their own."""
@@ -243,9 +243,9 @@ class PermutationObserver(ClassifierObserver[PermutationSettings]):
         """Random numbers for each row of each head; those of a text depend on nothing but it."""
         queries, keys = self._texts.queries.sum(-1), (self._texts.keys >= 0).sum(-1)
         size = (len(queries), heads, self._texts.queries.shape[1], self._texts.keys.shape[1])
-        found = np.zeros(size, dtype=np.float32)
+        noise = np.zeros(size, dtype=np.float32)
         for row, stream in enumerate(self._texts.text_ids):
             random = random_source(self._settings.seed, stream, layer=layer, draw=draw)
             shape = (heads, int(queries[row]), int(keys[row]))
-            found[row, :, : shape[1], : shape[2]] = random.random(shape, dtype=np.float32)
-        return torch.from_numpy(found)
+            noise[row, :, : shape[1], : shape[2]] = random.random(shape, dtype=np.float32)
+        return torch.from_numpy(noise)

@@ -69,8 +69,8 @@ def split(sequences: int, fold: int, seed: int, fraction: float = 1.0) -> Split:
         )
     order = np.random.default_rng([seed, fold]).permutation(sequences)
     validation, test, train = np.split(order, [held, 2 * held])
-    kept = train[: max(1, round(fraction * len(train)))]
-    return Split(np.sort(kept), np.sort(validation), np.sort(test))
+    subset = train[: max(1, round(fraction * len(train)))]
+    return Split(np.sort(subset), np.sort(validation), np.sort(test))
 
 
 def pairs(vectors: TokenVectors, sequences: Numbers, offset: int = 0) -> Pairs:
@@ -209,11 +209,11 @@ class Tokens:
             UsageError: the model has no such layer.
         """
         count = len(self.vectors.hidden)
-        asked = self.settings.layers
-        for layer in asked or ():
+        chosen_layers = self.settings.layers
+        for layer in chosen_layers or ():
             if not 0 <= layer < count:
                 raise UsageError(f"there is no layer {layer}: layers are 0 to {count - 1}.")
-        return tuple(range(count)) if asked is None else asked
+        return tuple(range(count)) if chosen_layers is None else chosen_layers
 
     def hidden(self, layer: int) -> Rows:
         """e^l of every token."""
@@ -240,15 +240,15 @@ class Tokens:
             UsageError: there are too few sequences, or they are too short for the offset.
         """
         chosen = split(len(self.vectors.lengths), case.fold, self.settings.seed, case.fraction)
-        found = Parts(
+        parts = Parts(
             *(
                 pairs(self.vectors, part, case.offset)
                 for part in (chosen.train, chosen.validation, chosen.test)
             )
         )
-        if not (len(found.train) and len(found.validation) and len(found.test)):
+        if not (len(parts.train) and len(parts.validation) and len(parts.test)):
             raise UsageError(
                 f"a part of fold {case.fold} has no tokens with a neighbour at {case.offset:+}; "
                 "give more or longer examples."
             )
-        return found
+        return parts

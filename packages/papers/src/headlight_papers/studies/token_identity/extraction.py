@@ -137,35 +137,35 @@ def extract_vectors(
         UnsupportedModelError: the model does not give out one hidden token for each input token.
         RunError: the folder holds something else, cannot be written, or its disk is too small.
     """
-    known = list(examples)
-    if not known:
+    listed = list(examples)
+    if not listed:
         raise CorpusError("there are no examples to extract tokens from.")
-    if model.has_decoder_inputs or any(example.target for example in known):
+    if model.has_decoder_inputs or any(example.target for example in listed):
         raise UsageError("tokens are identified in one text; give the encoder of the model alone.")
-    signature = vectors_signature(known, model, embeddings)
+    signature = vectors_signature(listed, model, embeddings)
     bar = (
-        show_progress(len(known), sys.stderr, title="hidden tokens of the model")
+        show_progress(len(listed), sys.stderr, title="hidden tokens of the model")
         if progress
         else nullcontext()
     )
     if folder is None:
-        with bar as shown:
-            return _filled(known, model, embeddings, batch_tokens, None, shown)
+        with bar as display:
+            return _filled(listed, model, embeddings, batch_tokens, None, display)
     with locked(folder):
-        found = open_vectors(folder)
-        if found is None:
-            size = vectors_size(known, model)
+        results = open_vectors(folder)
+        if results is None:
+            size = vectors_size(listed, model)
             check_disk_space(folder, size, HIDDEN_TOKENS, progress=progress)
-            with bar as shown:
-                made = _filled(known, model, embeddings, batch_tokens, folder, shown)
-            _finish(folder, made, signature)
-            found = open_vectors(folder)
-        if found is None or found[1] != signature:
+            with bar as display:
+                vectors = _filled(listed, model, embeddings, batch_tokens, folder, display)
+            _finish(folder, vectors, signature)
+            results = open_vectors(folder)
+        if results is None or results[1] != signature:
             raise RunError(
                 f"{folder} holds tokens of another model or of other examples; remove it, or "
                 "choose another folder."
             )
-    return found[0]
+    return results[0]
 
 
 def vectors_signature(
@@ -199,9 +199,9 @@ def _filled(
     stores: list[np.ndarray] = []
     for numbers in length_batches(examples, batch_tokens):
         some = [examples[number] for number in numbers]
-        found = _run(model, some, embeddings)
-        stores = stores or _stores(found[0], int(lengths.sum()), folder)
-        for number, layers in zip(numbers, found, strict=True):
+        outputs = _run(model, some, embeddings)
+        stores = stores or _stores(outputs[0], int(lengths.sum()), folder)
+        for number, layers in zip(numbers, outputs, strict=True):
             for store, rows in zip(stores, layers, strict=True):
                 store[first[number] : first[number] + lengths[number]] = rows.cpu().numpy()
         if bar is not None:
@@ -251,12 +251,16 @@ def _stores(layers: Layers, tokens: int, folder: Path | None) -> list[np.ndarray
     ]
 
 
-def _finish(folder: Path, made: TokenVectors, signature: Mapping[str, Any]) -> None:
+def _finish(folder: Path, vectors: TokenVectors, signature: Mapping[str, Any]) -> None:
     """Flush the files; the header comes last and says that they are whole."""
-    for store in (made.inputs, *made.hidden):
+    for store in (vectors.inputs, *vectors.hidden):
         if isinstance(store, np.memmap):
             store.flush()
-    header = {"layers": len(made.hidden), "lengths": made.lengths.tolist(), "signature": signature}
+    header = {
+        "layers": len(vectors.hidden),
+        "lengths": vectors.lengths.tolist(),
+        "signature": signature,
+    }
     files.write(folder / HEADER, json.dumps(header).encode(), error=RunError)
 
 
@@ -280,15 +284,15 @@ class Watch:
             UsageError: the first normalisation is one within a block, so that embeddings are not
                 normalised and the first block is given their sum itself.
         """
-        found = self._given
-        if found is None or found.ndim != given.ndim or found.shape[:2] != given.shape[:2]:
+        total = self._given
+        if total is None or total.ndim != given.ndim or total.shape[:2] != given.shape[:2]:
             raise UsageError(f"{name} normalises no embeddings; use embeddings='output'.")
-        if found.shape == given.shape and torch.equal(found, given):
+        if total.shape == given.shape and torch.equal(total, given):
             raise UsageError(
                 f"{name} does not normalise its embeddings, so their sum is what the first block "
                 "is given; use embeddings='output'."
             )
-        return found
+        return total
 
 
 @contextmanager

@@ -187,15 +187,15 @@ def _repeated(batch: Batch, rates: int) -> Float[Tensor, "group rate token model
 
 
 def _times(
-    left: Float[Tensor, "group rate row inner"], right: Float[Tensor, "group rate inner column"]
+    matrices: Float[Tensor, "group rate row inner"], right: Float[Tensor, "group rate inner column"]
 ) -> Float[Tensor, "group rate row column"]:
     """The product of matrices; ``torch.matmul`` would first copy those that are transposed."""
-    left_all, right_all = left.flatten(0, 1), right.flatten(0, 1)
+    left_all, right_all = matrices.flatten(0, 1), right.flatten(0, 1)
     if len(left_all) == 1:  # where products may be rounded, bmm copies what is transposed
         product = torch.mm(left_all[0], right_all[0]).unsqueeze(0)
     else:
         product = torch.bmm(left_all, right_all)
-    return product.view(*left.shape[:2], *product.shape[1:])
+    return product.view(*matrices.shape[:2], *product.shape[1:])
 
 
 def family_of(kind: MapKind, sizes: tuple[int, int], hidden: int, *, exact: bool) -> MapFamily:
@@ -208,11 +208,11 @@ def first_weights(
 ) -> list[Float[Tensor, "..."]]:
     """Matrices drawn uniformly as Glorot and Bengio (2010) say, biases 0; float32."""
     generator = np.random.default_rng([*seed, 2])
-    made = []
+    weights = []
     for shape in shapes:
         bound = math.sqrt(6 / sum(shape)) if len(shape) == 2 else 0.0
-        made.append(torch.from_numpy(generator.uniform(-bound, bound, shape)).float())
-    return made
+        weights.append(torch.from_numpy(generator.uniform(-bound, bound, shape)).float())
+    return weights
 
 
 def ridge_maps(

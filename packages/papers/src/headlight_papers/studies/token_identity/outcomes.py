@@ -103,23 +103,23 @@ def evaluate_maps(
         if (minutes := sum(seconds) / _threads(device) / 60) >= 1:
             sys.stderr.write(f"about {minutes:.0f} minutes, by the first map of each kind\n")
         pool = stack.enter_context(_workers(device))
-        shown = show_progress(total, sys.stderr, unit="maps") if progress else nullcontext()
-        bar = stack.enter_context(shown)
+        display = show_progress(total, sys.stderr, unit="maps") if progress else nullcontext()
+        bar = stack.enter_context(display)
         if bar is not None:
-            bar.skip(sum(len(found) for job in jobs for found in job.first.values()), 0)
+            bar.skip(sum(len(results) for job in jobs for results in job.first.values()), 0)
         # The slowest first, so that the time that is left by those before does not grow.
         order = sorted(range(len(jobs)), key=lambda at: -seconds[at] / len(jobs[at].cases))
-        made = {at: _outcomes(jobs[at], pool, bar) for at in order}
-    return [each for at in range(len(jobs)) for each in made[at]]
+        outcomes = {at: _outcomes(jobs[at], pool, bar) for at in order}
+    return [each for at in range(len(jobs)) for each in outcomes[at]]
 
 
 def _outcomes(job: "_Job", pool: Executor, bar: Progress | None) -> list[Outcome]:
     """Make those of all cases; what was made to see how long it takes is no progress."""
     before, outcomes = set(job.first), list[Outcome]()
-    for case, found in zip(job.cases, pool.map(job.outcomes, job.cases), strict=True):
-        outcomes += found
+    for case, results in zip(job.cases, pool.map(job.outcomes, job.cases), strict=True):
+        outcomes += results
         if bar is not None and case not in before:
-            bar.advance(len(found), 0)
+            bar.advance(len(results), 0)
     return outcomes
 
 
@@ -236,10 +236,10 @@ class _Job:
         }
         trained = case.map != "naive"
         lost = trained and self.keep is not None and not self.keep.has(case, key)
-        found = self.cache.get_or_compute(key, lambda: self._made(case, key), recompute=lost)
+        rows = self.cache.get_or_compute(key, lambda: self._made(case, key), recompute=lost)
         return [
             Outcome(replace(case, layers=(layer,)), **numbers)
-            for layer, numbers in zip(case.layers, found, strict=True)
+            for layer, numbers in zip(case.layers, rows, strict=True)
         ]
 
     def _made(self, case: Case, key: Mapping[str, Any]) -> list[dict[str, Any]]:

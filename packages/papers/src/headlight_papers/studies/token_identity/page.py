@@ -32,21 +32,21 @@ def summary(result: xr.Dataset) -> Summary:
     """The rate in the last layer looked at, for each map and distance."""
     last = _plain(result)["rate_mean"].isel(layer=-1)
     layer = int(last["layer"])
-    found = {
+    rates = {
         f"{name}_{loss}_layer_{layer}": float(last.sel(map=name, loss=loss))
         for name, loss in product(*(result[axis].values.tolist() for axis in ("map", "loss")))
     }
-    return rounded(found)
+    return rounded(rates)
 
 
 def sections(result: xr.Dataset) -> list[Section]:
     """Rates by layer, what neighbours keep, and maps of one layer tested on all."""
-    found = [_rates(result)]
+    parts = [_rates(result)]
     if result.sizes["offset"] > 1:
-        found.append(_neighbours(result))
+        parts.append(_neighbours(result))
     if "rate_across_mean" in result:
-        found.append(_across(result))
-    return found
+        parts.append(_across(result))
+    return parts
 
 
 def _plain(result: xr.Dataset) -> xr.Dataset:

@@ -245,13 +245,13 @@ def run(
     if settings.keep_maps and (folder is None or folder.path is None):
         raise UsageError(f"maps are kept in a folder; name one with {setting('out=')}.")
     plan = plan_text_study("token_identity", "Token identity", source, model, settings)
-    known = list(islice(plan.examples, plan.max_examples))
+    all_examples = list(islice(plan.examples, plan.max_examples))
     counts = plan.examples.counts
-    ended = len(known) == plan.max_examples
+    ended = len(all_examples) == plan.max_examples
     cut = counts.not_read() | share_read(plan.corpus, counts.documents if ended else None)
-    if known:
-        split(len(known), 0, settings.seed)  # refuses too few before the model runs
-    about = vectors_signature(known, plan.model, settings.embeddings)
+    if all_examples:
+        split(len(all_examples), 0, settings.seed)  # refuses too few before the model runs
+    about = vectors_signature(all_examples, plan.model, settings.embeddings)
 
     def compute(place: Location | None) -> xarray.Dataset:
         local = place if isinstance(place, Path) else None  # a store cannot be memory-mapped
@@ -263,15 +263,15 @@ def run(
         depend = {**about, **calculated_with()}
         rates = JsonCache(known_rates / RATES, depend) if known_rates else JsonCache()
         maps = _Maps(place / MAPS, depend) if place and settings.keep_maps else None
-        kept = cache or local
+        vector_cache = cache or local
         with ExitStack() as stack:
-            if kept is None and vectors_size(known, plan.model) > settings.memory:
-                kept = Path(stack.enter_context(TemporaryDirectory(prefix="headlight-")))
+            if vector_cache is None and vectors_size(all_examples, plan.model) > settings.memory:
+                vector_cache = Path(stack.enter_context(TemporaryDirectory(prefix="headlight-")))
             vectors = extract_vectors(
-                known,
+                all_examples,
                 plan.model,
                 embeddings=settings.embeddings,
-                folder=kept and kept / TOKENS,
+                folder=vector_cache and vector_cache / TOKENS,
                 batch_tokens=settings.batch_tokens,
                 progress=progress,
             )
@@ -280,8 +280,8 @@ def run(
             outcomes = evaluate_maps(
                 tokens, settings, device, cache=rates, keep=maps, progress=progress
             )
-            found = identity_dataset(outcomes, tokens.layers, settings)
-            return found.assign_attrs(
+            result = identity_dataset(outcomes, tokens.layers, settings)
+            return result.assign_attrs(
                 corpus_digest=about["examples"], **_attributes(vectors), **cut
             )
 

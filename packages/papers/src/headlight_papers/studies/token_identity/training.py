@@ -202,28 +202,28 @@ class Stack:
 
     def without(self, stopped: Callable[[int, int], bool]) -> list["Stack"]:
         """The maps that go on, in stacks with rows of equal length."""
-        kept = [
+        active = [
             [place for place, rate in enumerate(row) if not stopped(group, rate)]
             for group, row in zip(self.groups, self.rates, strict=True)
         ]
-        if all(len(places) == len(row) for places, row in zip(kept, self.rates, strict=True)):
+        if all(len(places) == len(row) for places, row in zip(active, self.rates, strict=True)):
             return [self]
-        widths = sorted({len(places) for places in kept} - {0})
+        widths = sorted({len(places) for places in active} - {0})
         return [
-            self._part([row for row, places in enumerate(kept) if len(places) == width], kept)
+            self._part([row for row, places in enumerate(active) if len(places) == width], active)
             for width in widths
         ]
 
-    def _part(self, rows: Sequence[int], kept: Sequence[Sequence[int]]) -> "Stack":
-        def taken(tensors: Weights) -> list[Float[Tensor, "row place ..."]]:
-            return [torch.stack([tensor[row, kept[row]] for row in rows]) for tensor in tensors]
+    def _part(self, rows: Sequence[int], places: Sequence[Sequence[int]]) -> "Stack":
+        def selected_rows(tensors: Weights) -> list[Float[Tensor, "row place ..."]]:
+            return [torch.stack([tensor[row, places[row]] for row in rows]) for tensor in tensors]
 
         return Stack(
             [self.groups[row] for row in rows],
-            [[self.rates[row][place] for place in kept[row]] for row in rows],
-            taken(self.weights),
-            taken(self.means),
-            taken(self.squares),
+            [[self.rates[row][place] for place in places[row]] for row in rows],
+            selected_rows(self.weights),
+            selected_rows(self.means),
+            selected_rows(self.squares),
             self.steps.clone(),
         )
 
