@@ -351,7 +351,11 @@ def effective_of_gated(
 
 def _of_sample(
     sample: Sample, weight: Weight, gate: GateValues
-) -> tuple[Int[Tensor, "batch some"], Weight, GateValues]:
+) -> tuple[
+    Int[Tensor, "batch some"],
+    Float[Tensor, "batch head some key"],
+    Float[Tensor, "batch head some gate"],
+]:
     """The numbers of the queries that are asked for, and of others where a text has fewer."""
     most = int(sample.sum(-1).max())
     rows = sample.long().argsort(dim=-1, descending=True, stable=True)[:, :most]
