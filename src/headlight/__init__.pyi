@@ -86,7 +86,8 @@ def survey(
         progress: show a bar on standard error.
         kind: kind of attention; by default the first of encoder, decoder and cross-attention
             that the model has with these inputs; ``all`` analyses all in one pass.
-        layers: layers, from 0; by default all. The others keep their fast attention.
+        layers: layers, from 0, or by the model's own numbers (model:3,7); by default all. The
+            others keep their fast attention.
         batch_tokens: tokens in a batch, padding included; it changes the last bits of results.
         format: format of the corpus; by default inferred from suffix or content: plain text
             without blank lines that is not wrapped prose is read as ``lines``. ``pairs`` are
@@ -195,7 +196,8 @@ def attribution(
         corpus_name: what titles call the corpus, in place of the end of its path.
         progress: show a bar on standard error.
         kind: stack whose hidden tokens are analysed; by default the first that the model has.
-        layers: layers, from 0; by default all. The others keep their fast attention.
+        layers: layers, from 0, or by the model's own numbers (model:3,7); by default all. The
+            others keep their fast attention.
         batch_tokens: tokens in a batch, padding included; it changes the last bits of results.
         format: format of the corpus; by default inferred from suffix or content: plain text
             without blank lines that is not wrapped prose is read as ``lines``. ``pairs`` are
@@ -282,7 +284,8 @@ def distances(
         progress: show a bar on standard error.
         kind: kind of attention; by default the first of encoder, decoder and cross-attention
             that the model has with these inputs; ``all`` analyses all in one pass.
-        layers: layers, from 0; by default all. The others keep their fast attention.
+        layers: layers, from 0, or by the model's own numbers (model:3,7); by default all. The
+            others keep their fast attention.
         batch_tokens: tokens in a batch, padding included; attention of all layers is held at
             once.
         format: format of the corpus; by default inferred from suffix or content: plain text
@@ -367,7 +370,8 @@ def ablation(
         corpus_name: what titles call the corpus, in place of the end of its path.
         progress: show a bar on standard error.
         kind: kind of attention; by default the first that the model has.
-        layers: layers, from 0; by default all. The others keep their fast attention.
+        layers: layers, from 0, or by the model's own numbers (model:3,7); by default all. The
+            others keep their fast attention.
         batch_tokens: tokens in a batch, padding included; it changes the last bits of results.
         format: format of the corpus; by default inferred from suffix or content. For a
             classifier one of the formats of permutation.
@@ -447,7 +451,8 @@ def circuits(
         corpus_name: what titles call the corpus, in place of the end of its path.
         progress: show a bar on standard error.
         kind: kind of attention; by default that of the encoder, where the model has one.
-        layers: layers, from 0; by default all. The others keep their fast attention.
+        layers: layers, from 0, or by the model's own numbers (model:3,7); by default all. The
+            others keep their fast attention.
         batch_tokens: tokens in a batch, padding included; it changes the last bits of results.
         parts: parts of the study: of weights ``copying``, ``matching`` and ``composition``; on
             repeated random tokens ``repeated``; on facts hidden in other text ``needle``. By
@@ -520,7 +525,8 @@ def flow(
         progress: show a bar on standard error.
         kind: kind of attention, ``encoder`` or ``decoder``; by default the first that the model
             has.
-        layers: layers, from 0; by default all. The others keep their fast attention.
+        layers: layers, from 0, or by the model's own numbers (model:3,7); by default all. The
+            others keep their fast attention.
         batch_tokens: tokens in a batch, padding included; it changes the last bits of results.
         format: format of the corpus; by default inferred from suffix or content: plain text
             without blank lines that is not wrapped prose is read as ``lines``. ``pairs`` are
@@ -617,7 +623,8 @@ def token_identity(
         corpus_name: what titles call the corpus, in place of the end of its path.
         progress: show a bar on standard error.
         kind: stack whose hidden tokens are analysed; by default the first that the model has.
-        layers: layers, from 0; by default all. The others keep their fast attention.
+        layers: layers, from 0, or by the model's own numbers (model:3,7); by default all. The
+            others keep their fast attention.
         batch_tokens: tokens in a batch, padding included; it changes the last bits of results.
         format: format of the corpus; by default inferred from suffix or content: plain text
             without blank lines that is not wrapped prose is read as ``lines``. ``pairs`` are
@@ -715,7 +722,8 @@ def dependency(
         progress: show a bar on standard error.
         kind: kind of attention; by default the first that the model has. Not cross-attention,
             since a dependency is within one text.
-        layers: layers, from 0; by default all. The others keep their fast attention.
+        layers: layers, from 0, or by the model's own numbers (model:3,7); by default all. The
+            others keep their fast attention.
         batch_tokens: tokens in a batch, padding included; it changes the last bits of results.
         format: format of the files; by default inferred from suffix or content.
         invalid: handling of invalid annotation: refuse it with an error (``refuse``), or leave
@@ -815,7 +823,8 @@ def coreference(
         progress: show a bar on standard error.
         kind: kind of attention; by default the first that the model has. Not cross-attention,
             since an antecedent is in the same text.
-        layers: layers, from 0; by default all. The others keep their fast attention.
+        layers: layers, from 0, or by the model's own numbers (model:3,7); by default all. The
+            others keep their fast attention.
         batch_tokens: tokens in a batch, padding included; it changes the last bits of results.
         format: format of the files; by default inferred from suffix or content.
         invalid: handling of invalid annotation: refuse it with an error (``refuse``), or leave
@@ -916,7 +925,8 @@ def parser_probes(
         corpus_name: what titles call the corpus, in place of the end of its path.
         progress: show a bar on standard error.
         kind: kind of attention; by default the first that the model has.
-        layers: layers, from 0; by default all. The others keep their fast attention.
+        layers: layers, from 0, or by the model's own numbers (model:3,7); by default all. The
+            others keep their fast attention.
         batch_tokens: tokens in a batch, padding included; it changes the last bits of results.
         format: format of the files; by default inferred from suffix or content.
         invalid: handling of invalid annotation: refuse it with an error (``refuse``), or leave
@@ -1105,7 +1115,8 @@ def permutation(
         corpus_name: what titles call the corpus, in place of the end of its path.
         progress: show a bar on standard error.
         kind: kind of attention; by default the first that the model has.
-        layers: layers, from 0; by default all. The others keep their fast attention.
+        layers: layers, from 0, or by the model's own numbers (model:3,7); by default all. The
+            others keep their fast attention.
         batch_tokens: tokens in a batch, padding included; it changes the last bits of results.
         format: format of the files; by default inferred from suffix or first line. Texts:
             ``tsv``, ``csv``, ``jsonl``, ``sst``, ``ag_news``, ``imdb``, ``newsgroups``,
@@ -1308,7 +1319,8 @@ def instance_adversary(
         corpus_name: what titles call the corpus, in place of the end of its path.
         progress: show a bar on standard error.
         kind: kind of attention; by default the first that the model has.
-        layers: layers, from 0; by default all. The others keep their fast attention.
+        layers: layers, from 0, or by the model's own numbers (model:3,7); by default all. The
+            others keep their fast attention.
         batch_tokens: tokens in a batch, padding included; all candidates of them run at once.
         format: format of the files; by default inferred from suffix or first line. Texts:
             ``tsv``, ``csv``, ``jsonl``, ``sst``, ``ag_news``, ``imdb``, ``newsgroups``,
@@ -1409,7 +1421,8 @@ def adversary(
         corpus_name: what titles call the corpus, in place of the end of its path.
         progress: show a bar on standard error.
         kind: kind of attention; by default the first that the model has.
-        layers: layers, from 0; by default all. The others keep their fast attention.
+        layers: layers, from 0, or by the model's own numbers (model:3,7); by default all. The
+            others keep their fast attention.
         batch_tokens: tokens in a batch, padding included; it changes the last bits of results.
         format: format of the files; by default inferred from suffix or first line. Texts:
             ``tsv``, ``csv``, ``jsonl``, ``sst``, ``ag_news``, ``imdb``, ``newsgroups``,
@@ -1514,7 +1527,8 @@ def guided(
         corpus_name: what titles call the corpus, in place of the end of its path.
         progress: show a bar on standard error.
         kind: kind of attention; by default the first that the model has.
-        layers: layers, from 0; by default all. The others keep their fast attention.
+        layers: layers, from 0, or by the model's own numbers (model:3,7); by default all. The
+            others keep their fast attention.
         batch_tokens: tokens in a batch, padding included; it changes the last bits of results.
         format: format of the files; by default inferred from suffix or first line. Texts:
             ``tsv``, ``csv``, ``jsonl``, ``sst``, ``ag_news``, ``imdb``, ``newsgroups``,
