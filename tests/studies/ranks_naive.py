@@ -9,7 +9,7 @@ from scipy.stats import spearmanr
 
 import definitions
 from headlight.encode import Encoded
-from headlight.encode.examples import count_types
+from headlight.encode.texts import count_types
 from headlight.studies.survey.frequency import FrequencyRanks
 from headlight.studies.survey.residual import SINK, Sinks
 from studies.naive import Layer, layers_of

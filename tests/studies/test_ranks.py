@@ -15,7 +15,7 @@ from headlight.analysis.plan import Pass
 from headlight.analysis.text_plan import plan_text_study
 from headlight.capture import CapturedModel
 from headlight.encode.batch import collate
-from headlight.encode.examples import count_types
+from headlight.encode.texts import count_types
 from headlight.errors import RunError, UsageError
 from headlight.findings.head_ranking import no_op
 from headlight.reduce import Sample, Tally

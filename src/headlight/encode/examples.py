@@ -6,11 +6,8 @@ from dataclasses import asdict, dataclass, field, fields, replace
 from itertools import islice, product
 from typing import Any, Generic, cast
 
-import numpy as np
-from jaxtyping import Int64
 from typing_extensions import TypeVar
 
-from headlight.corpora import Document
 from headlight.encode.pieces import Tokenizer
 from headlight.encode.word_boundaries import with_words
 from headlight.settings import Range, require_range
@@ -410,11 +407,6 @@ def _number_of(texts: Sequence[str]) -> int:
     return int.from_bytes(digest[:5], "little")
 
 
-def paragraphs(document: Document) -> Sequence[str]:
-    """The texts of a document."""
-    return document.paragraphs
-
-
 def length_batches(examples: Sequence[Encoded], token_budget: int) -> list[list[int]]:
     """Indices of examples of similar length, so that little of a batch is padding.
 
@@ -442,19 +434,3 @@ def length_batches(examples: Sequence[Encoded], token_budget: int) -> list[list[
             batch, longest_target = [], target
         batch.append(index)
     return [*batches, batch] if batch else batches
-
-
-def count_types(
-    examples: Iterable[Encoded], types: int, *, target: bool = False
-) -> Int64[np.ndarray, " type"]:
-    """Count each type, special tokens included; nothing but the tokenizer runs.
-
-    Args:
-        examples: what will be looked at.
-        types: the size of the vocabulary.
-        target: count what the decoder is given instead.
-    """
-    counts = np.zeros(types, dtype=np.int64)
-    for example in examples:
-        counts += np.bincount(example.target if target else example.ids, minlength=types)
-    return counts

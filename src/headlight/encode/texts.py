@@ -2,15 +2,17 @@
 
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
+from operator import attrgetter
 from typing import Literal
 
 import numpy as np
+from jaxtyping import Int64
 
 from headlight.chats import Chat, as_read
 from headlight.corpora import Document
 from headlight.encode.assembly import Assembly
 from headlight.encode.chats import chat_pieces
-from headlight.encode.examples import Counts, Encoded, Examples, Recipe, paragraphs
+from headlight.encode.examples import Counts, Encoded, Examples, Recipe
 from headlight.encode.pieces import Pieces, Tokenizer, tokenise
 from headlight.errors import CorpusError, UsageError, setting
 from headlight.settings import Range, require_choice, require_range
@@ -98,7 +100,7 @@ def adjacent_segments(
             fitted = _fit(first, second, room, pair.generator, counts)
             yield replace(assembly.two(pair.name, *fitted), origin=pair.origin)
 
-    return Examples(Recipe(documents, paragraphs, encode, assembly.marks))
+    return Examples(Recipe(documents, attrgetter("paragraphs"), encode, assembly.marks))
 
 
 @dataclass(frozen=True, slots=True)
@@ -270,7 +272,7 @@ def texts(
                 )
             yield from _windows(name, text, room, overflow, assembly, counts)
 
-    return Examples(Recipe(documents, paragraphs, encode, of_texts.marks))
+    return Examples(Recipe(documents, attrgetter("paragraphs"), encode, of_texts.marks))
 
 
 def _pieces(
@@ -366,3 +368,19 @@ def _tokenise_one(tokenizer: Tokenizer, text: str, *, target: bool) -> Pieces:
     if not len(pieces):
         raise UsageError(f"the text {text!r} gives no tokens; write at least one word.")
     return pieces
+
+
+def count_types(
+    examples: Iterable[Encoded], types: int, *, target: bool = False
+) -> Int64[np.ndarray, " type"]:
+    """Count each type, special tokens included; nothing but the tokenizer runs.
+
+    Args:
+        examples: what will be looked at.
+        types: the size of the vocabulary.
+        target: count what the decoder is given instead.
+    """
+    counts = np.zeros(types, dtype=np.int64)
+    for example in examples:
+        counts += np.bincount(example.target if target else example.ids, minlength=types)
+    return counts

@@ -18,7 +18,7 @@ from headlight.capture.network_slopes import through_feed_forward
 from headlight.capture.residual_stream import followed
 from headlight.encode import Encoded, Examples
 from headlight.encode.batch import Batch
-from headlight.encode.examples import count_types
+from headlight.encode.texts import count_types
 from headlight.errors import UsageError, setting
 from headlight.measures.whole_layer import mixing_ratios, parts_of_block, ratios_behind_feed_forward
 from headlight.reduce import Moments

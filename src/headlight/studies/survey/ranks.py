@@ -15,7 +15,7 @@ from headlight.analysis.plan import StudyPlan
 from headlight.analysis.variables import Variable
 from headlight.capture import AttentionSite
 from headlight.encode import Encoded
-from headlight.encode.examples import count_types
+from headlight.encode.texts import count_types
 from headlight.errors import UsageError, setting
 from headlight.measures import Scores
 from headlight.pool import membership
