@@ -365,7 +365,7 @@ def test_what_cannot_be_compared_is_refused_before_its_numbers_are_read(first, t
     runs = [tmp_path / "first.nc", tmp_path / "other.nc"]
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr("headlight.api.open", None)  # reads all numbers
-        with pytest.raises(UsageError, match="--match behaviour"):
+        with pytest.raises(UsageError, match="match='behaviour'"):
             headlight.compare(*runs)
     assert headlight.compare(runs[0], runs[0]).sizes["other"] == 1
 

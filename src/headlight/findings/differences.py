@@ -16,7 +16,7 @@ from numpy.typing import NDArray
 
 from headlight.catalogue import statistic_table
 from headlight.errors import UsageError, setting
-from headlight.findings.estimates import estimates, listed
+from headlight.findings.estimates import estimates, listed, places_of
 from headlight.findings.head_ranking import WORTH_SAYING
 from headlight.findings.piece_text import PieceText
 from headlight.findings.statistics import (
@@ -249,11 +249,12 @@ def _common(runs: Sequence[xr.Dataset]) -> list[_Statistic]:
 
 
 def _known(run: xr.Dataset) -> Iterator[_Statistic]:
-    """All rows of the table of whose numbers a survey knows what blocks move them by."""
+    """Return the rows that a survey has numbers of, and knows what blocks move them by."""
     for row in statistic_table():
         for measure in measures_of(run, row) if applies(run, row) else ():
             variable, where = place_of(run, row, measure)
-            if f"{variable}{MOVED}" in run.variables:
+            moved = f"{variable}{MOVED}"
+            if moved in run.variables and places_of(run, variable, where) is not None:
                 yield _Statistic(row.name, measure, variable, where)
 
 
