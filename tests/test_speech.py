@@ -97,7 +97,7 @@ def test_the_command_reads_speech(
     assert "times" not in said["queries"]
     code, _, complained = command("read")
     assert code == 2
-    assert "give a text, or --audio" in complained
+    assert "give a text, --chat, or --audio" in complained
 
 
 @pytest.mark.parametrize("kind", ["cross", "encoder"])
@@ -117,6 +117,7 @@ def test_the_view_has_an_axis_of_time(
     ticks = page.eval_on_selector_all("[data-tick]", "all => all.map(each => each.dataset.tick)")
     assert ticks == ["0 s", "0.5 s"]
     # A cell is found again where it is drawn: the right end of the map is the end of the sound.
+    page.locator("label", has_text="maps").first.click()
     page.locator(".map canvas").first.scroll_into_view_if_needed()
     box = page.locator(".map canvas").first.bounding_box()
     page.mouse.move(box["x"] + box["width"] * 0.999, box["y"] + box["height"] * 0.99)

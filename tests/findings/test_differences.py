@@ -10,6 +10,7 @@ from scipy import stats
 from typer.testing import CliRunner
 
 import headlight
+import headlight.views.accessor
 from headlight.analysis.folder import RunFolder
 from headlight.analysis.variables import with_slots
 from headlight.cli import app
