@@ -64,8 +64,7 @@ def test_they_are_not_written(place: Path) -> None:
 
 
 ARROWS = {
-    "routes.js": "way.to)} → ${named(way.from)}",  # from the token above, which attends
-    "main.js": "cell.from)} → ${isolated(cell.to)}",
+    "main.js": "cell.from)} → ${isolated(cell.to)}",  # from the token that attends
     "layer_lines.js": "told(rows, row))} → ${isolated(told(columns, column))}",
     "head_card.js": "queries[text][query].trim()} → ",
 }

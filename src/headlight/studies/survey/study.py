@@ -71,7 +71,7 @@ class SurveyStudy(LossStudy[SurveySettings]):
         self.plan = replace(self.plan, options=options, query_block=0)
 
     def _draw(self, shard: Sequence[Encoded]) -> None:
-        """Choose the texts of a shard that may be drawn, whoever measures it."""
+        """Choose the texts of a shard that may be drawn, the same for every worker."""
         for kind, known in self._known.items():
             known["drawn"] = highest_hash(shard, kind)
 

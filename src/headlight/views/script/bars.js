@@ -60,7 +60,7 @@ function change(query, layer, head) {
   const sides = one && two ? [one, two] : ["weight", "weight-second"].map((name) => sharesOf(name, query, layer, head));
   if (!sides[1]) return [[`Two readings: ${headName(layer, head)} of the first, ${who}`]];
   const far = sides[0].map((value, at) => Math.abs(value - sides[1][at])), at = largest(far, []), what = one && two ? ["norm", "by-norm"] : ["weight", "by-weight"];
-  return [[`In ${headName(layer, head)}, ${who} takes ${sides[1][at] > sides[0][at] ? "more" : "less"} from ${at === ownKey(query) ? "itself" : quoted("keys", at)} in the second: `], [`${percent(sides[0][at])} → ${percent(sides[1][at])} of the ${what[0]}`, what[1]], ["."]];
+  return [[`In ${headName(layer, head)}, ${who} takes ${sides[1][at] > sides[0][at] ? "more" : "less"} from ${at === ownKey(query) ? "itself" : quoted("keys", at)} in the second: `], [`${percent(sides[1][at])} against ${percent(sides[0][at])} of the ${what[0]}`, what[1]], ["."]];
 }
 
 function drawChip(sides) {
