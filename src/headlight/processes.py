@@ -1,4 +1,12 @@
-"""Processes: the way that they start, their cores, and the memory that they keep."""
+"""Processes: the way that they start, their cores, and the memory that they keep.
+
+Processes of this machine: how many cores they may use, and how Python is started.
+Python that is started as ``python -c`` or ``python -m`` looks for modules in the working folder
+before all others, where a corpus may lie that somebody else packed: a file ``numpy.py`` beside it
+would be run. What Headlight starts, and what is started for it, runs in the safe-path mode of
+Python instead (``-P``, ``PYTHONSAFEPATH``), in which the working folder is not looked into; folders
+that ``PYTHONPATH`` names are.
+"""
 
 import ctypes
 import os

@@ -98,7 +98,7 @@ def test_a_view_opens_on_the_head_that_it_names(model, tmp_path):
 
 
 def test_two_readings_in_a_notebook(model):
-    other = "the cat sees a cat"
+    other = "the cat sees a small dog"
     widget = model.read(TEXT).explore(compare=model.read(other))
     with shown(widget) as view:
         view.locator("#text button").nth(2).click()

@@ -1,4 +1,9 @@
-"""Predictions of a classifier with its attention replaced, and the importance of each word."""
+"""Predictions of a classifier with its attention replaced, and the importance of each word.
+
+A classifier with some texts: predictions with other attention, without words, and gradients.
+What studies ask of a captured model, and papers of small classifiers, goes through one protocol, so
+that both are measured by the same functions.
+"""
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager, contextmanager

@@ -1,4 +1,9 @@
-"""Folders of a run: its state, its result, and files of its passes."""
+"""Folders of a run: its state, its result, and files of its passes.
+
+Folders that a study keeps within that of its run: maps, trained models, what is half done.
+Each bears a mark, so that starting over removes what a run made and nothing else, whatever the name
+of a folder, and never through a link.  Whether the disk has room is looked at first.
+"""
 
 import sys
 from collections.abc import Iterable, Iterator

@@ -1,4 +1,15 @@
-"""Attention modules: what they hold, their identity, and modules that wrap others."""
+"""Attention modules: what they hold, their identity, and modules that wrap others.
+
+The interface hook: a function registered with transformers' attention interface.
+While a model is captured its configuration names this function, and every attention module calls
+it.  For the sites asked for, a listener runs the model's own eager function, so that soft caps,
+sinks, position biases and windows stay the model's business.  For all other sites, for other models
+that share the configuration, and for other threads, the hook computes what would have been computed
+without Headlight.
+
+Attention can also be replaced here, below the listener, so that a capture sees what the model then
+works with (`headlight.capture.interventions`).
+"""
 
 import hashlib
 import json

@@ -1,4 +1,9 @@
-"""The model run from given embeddings, with its derivatives, for attribution."""
+"""The model run from given embeddings, with its derivatives, for attribution.
+
+Forward mode: one change of one input token, and how far every hidden token moves.
+All blocks and all positions come at once.  Changes run side by side (`vmap`), the text itself runs
+once for all of them.
+"""
 
 import re
 import warnings

@@ -1,4 +1,13 @@
-"""Backward passes, and checks of numbers and ids."""
+"""Backward passes, and checks of numbers and ids.
+
+One backward pass that yields the gradients of attention weights, from the last layer down.
+The graph begins as late as it can: at the queries of the first attention that is wanted.  Nothing
+below them is differentiated, and no parameter is, so that autograd keeps little and computes less
+than in training.
+
+The one rule about NaN and infinity: what a model computes is finite, or is refused.
+A sum leaves out what is missing, and would leave such an example out without a word.
+"""
 
 from collections.abc import Callable, Iterator
 from contextlib import ExitStack, contextmanager

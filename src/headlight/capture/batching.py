@@ -1,4 +1,10 @@
-"""Batches checked against single texts, and the tasks of models."""
+"""Batches checked against single texts, and the tasks of models.
+
+Whether a model reads a text in a padded batch as it reads the text alone.
+A model that drops its attention mask, counts padding as positions, or takes statistics over a batch
+gives other numbers for a text beside others.  Two short texts show it: together, the shorter one
+padded, and the shorter one alone.
+"""
 
 from dataclasses import replace
 from typing import Any, Literal

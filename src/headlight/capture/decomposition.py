@@ -1,4 +1,24 @@
-"""Decomposition of hidden states, and of attention scores, into parts of the input."""
+"""Decomposition of hidden states, and of attention scores, into parts of the input.
+
+A logit as a sum, in two ways: over what the model is given, and over what its layers write.
+*Through all layers*, the logit is the sum of what each token, each position and each bias adds, in
+whatever way it comes to the end: gradient times input in the linear network, which is complete
+there (DecompX, Modarressi et al. 2023, for one class at a time).
+
+*Directly*, it is the sum of what the embeddings, each head for each token that it attends to, each
+feed-forward layer and each bias write into the residual stream, if nothing but norms stands between
+this and the end (ALTI-Logit, Ferrando et al. 2023).
+
+What a component adds *through later layers* is its gradient in the whole linear network times what
+it puts out.  These do not add up, since one component goes through another.
+
+The score of one cell of attention as a sum: what the layers below wrote for query and key.
+The score ⟨q_i, k_j⟩ times the scale of the model is linear in the query where the key is a
+constant, and in the key where the query is.  Either is linear in what the embeddings, earlier heads
+and feed-forward layers wrote into the residual stream of its token, and in the biases, with the
+statistics of norms as constants of the run.  So each side is a sum of its own, and both are the
+score.
+"""
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace

@@ -1,4 +1,16 @@
-"""Weights of heads, their map from hidden states to values, and gradients through it."""
+"""Weights of heads, their map from hidden states to values, and gradients through it.
+
+W^Q, W^K, W^V and W^O of every head, as matrices: what weights alone say about a circuit.
+Which outputs of which linear map are the queries, keys and values of a head is found by running the
+model with the outputs of all linear maps of its attention replaced by their own numbers, as
+`headlight.capture.head_weights` does for values.  Rotary embeddings turn nothing at the first
+position, and norms of queries and keys are passed by, so what arrives there says where it is from.
+
+W^V and b^V of one attention module, cut into heads: the affine map from x to the values.
+Which outputs of the source are the values (its only ones, or a part of what makes queries, keys and
+values together) is found by running the model with the outputs replaced by their own numbers: what
+then arrives as values says where they come from.
+"""
 
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass

@@ -1,4 +1,21 @@
-"""Attention replaced and heads removed in the forward pass."""
+"""Attention replaced and heads removed in the forward pass.
+
+Attention matrices of the caller in the forward pass, by the same interface hook as capture.
+Where attention is replaced, the model's own weights are computed first, so that a replacement may
+depend on them; then the context is recomputed as A V, with the values that the model made.  All
+other attention stays what it was, fast kernels included.  Gradients flow through the new weights to
+whatever they were made from.
+
+Heads taken out of a model for the time of a block, some of them from each part of a batch.
+What a removed head hands to the output projection is zero, which is what weights of zero do, and
+what zeros in its rows of W^O do; b^O stays.  Nothing else changes: all layers keep their fast
+attention.
+
+Attention with its graph, so that a model can be trained by it.
+What transformers hands out as ``attentions`` is what dropout has left of the weights in training,
+and so is what an ordinary capture would see.  Here weights are taken as the softmax makes them;
+the model goes on with what dropout leaves of them, as it would by itself.
+"""
 
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager

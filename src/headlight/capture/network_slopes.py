@@ -1,4 +1,17 @@
-"""Slopes of feed-forward networks, and tangents of their activations."""
+"""Slopes of feed-forward networks, and tangents of their activations.
+
+Parts of a token behind the feed-forward network, as the model runs.
+Kobayashi et al. (2024) give each part of what leaves an attention block its share of what the
+feed-forward network makes of the whole: integrated gradients of its activations, which are the
+chord slopes of `slopes` in closed form.  With these, and with what norms divide by held constant,
+the network is linear in the parts; so its tangent in the direction of a part is what the part
+becomes.  Tangents begin where the attention block ends and are let go behind the next sum with the
+residual, so that nothing else of the model is followed.
+
+The parts of every hidden token that come from each token of the text: tangents of the network.
+Since the network is linear, its tangent in the direction of an embedding is what that embedding
+adds (DecompX, Modarressi et al. 2023, without the sharing of biases).
+"""
 
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager

@@ -1,4 +1,9 @@
-"""Objectives whose gradient is taken."""
+"""Objectives whose gradient is taken.
+
+The projection on the vocabulary, of those positions only that predict something.
+Of a masked language model these are 15 in 100, and in a small model the projection of all of them
+takes longer than everything below it.
+"""
 
 import hashlib
 from collections.abc import Callable, Iterator, Mapping

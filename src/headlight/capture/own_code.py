@@ -1,4 +1,12 @@
-"""Attention in code of a model's own, found between its softmax and W^O."""
+"""Attention in code of a model's own, found between its softmax and W^O.
+
+Attention in code of a model's own: from the softmax over a product with values to W^O.
+While the model runs, the results of softmax are weights, and so is what is made of them without
+loss of elements; their product with another tensor is a context, whose other factor is the values;
+what a context goes into, when only its shape was changed, is W^O.  There the attention is handed to
+the interface hook, as if the module had called the interface itself, and W^O is given what comes of
+it.  Nothing about architectures is listed.
+"""
 
 import threading
 import weakref

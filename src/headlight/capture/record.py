@@ -1,4 +1,11 @@
-"""The record of one layer's attention, also of a layer that is split over devices."""
+"""The record of one layer's attention, also of a layer that is split over devices.
+
+Models of which each process has some of the heads, and what all of them made of a batch.
+Tensor parallelism of transformers gives each process whole heads: those of the first come first.
+What they make is gathered when it is recorded, so that every process has the attention of all
+heads, and measures need not know of it.  So each process has to do the same at the same time:
+where one asks for what others do not, it waits for them.
+"""
 
 from collections.abc import Iterator
 from dataclasses import dataclass, field, replace

@@ -1,4 +1,14 @@
-"""The residual connection and norm around an attention block."""
+"""The residual connection and norm around an attention block.
+
+The residual stream: what enters a block of a model, before anything normalises it.
+Which modules are given it is found in a trial, by what the model itself calls its hidden states;
+nothing about architectures is listed.
+
+Hooks of modules that see the passes of one thread, for the time of a block.
+A hook belongs to a module, and so sees what every thread does with it.  Other threads may run the
+model while it is traced or captured, and must find it as it always was; so all hooks of Headlight
+are set here.
+"""
 
 import copy
 import threading

@@ -1,4 +1,12 @@
-"""Residual connections found by tracing a model, and checked on real input."""
+"""Residual connections found by tracing a model, and checked on real input.
+
+Find what a layer does with the output of its attention: sums, norms, feed-forward.
+Nothing about architectures is listed here.  One tiny forward pass is recorded as a graph.  From the
+output of W^O the way leads through reshapes, and through norms or scales of the branch, to a sum
+with a value that the attention was made from: the residual.  A module that alone reads the sum and
+does to random vectors what a norm does is the norm behind it.  What is found is then verified: the
+parts must add up to what the model computes.
+"""
 
 from collections import Counter, defaultdict
 from collections.abc import Iterable, Iterator, Mapping, Sequence

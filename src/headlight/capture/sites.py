@@ -1,4 +1,18 @@
-"""Attention modules of a model: found by tracing it, and checked for completeness."""
+"""Attention modules of a model: found by tracing it, and checked for completeness.
+
+Find the attention modules of a model, and where their values come from and their outputs go.
+Nothing about architectures is listed here.  One tiny forward pass shows which modules call the
+interface hook, and in which order; the linear map that receives a context unchanged, or times a
+gate, is its output projection; the linear map in whose output the values lie is their source.
+Whether that is right is then checked by Kobayashi's Eq. 3, and a model that breaks it is refused.
+
+Whether all attention of a model passes the interface, or only a part of it.
+A part of a model may attend in code of its own, beside the interface, and would be missing in every
+result without a word.  Such a module shows itself while the traced pass runs: it is named after
+attention, has linear maps, and computes a softmax over keys for several queries.  Linear attention
+and state spaces compute none, routers of experts have other names, and what pools a whole text or
+picture into one vector has one query.
+"""
 
 import re
 from collections.abc import Callable, Iterable, Iterator, Mapping

@@ -1,4 +1,9 @@
-"""Inputs made for a trial run of any model."""
+"""Inputs made for a trial run of any model.
+
+Inputs on which a model may be traced, one after the other until there is one that it takes.
+What a model takes beside its main input is read off the names of the arguments of its forward
+pass, and how wide its frames or patches are off the first layer that they meet.
+"""
 
 import inspect
 from collections.abc import Callable, Iterator, Mapping

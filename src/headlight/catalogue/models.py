@@ -1,4 +1,8 @@
-"""Facts of a model known from its name and folder, before anything slow is imported."""
+"""Facts of a model known from its name and folder, before anything slow is imported.
+
+Checks of a model by its name and folder, before anything slow is imported.
+`headlight.capture.load_model` refuses by the same rules; commands ask here first.
+"""
 
 import socket
 from collections.abc import Collection, Iterable, Iterator, Mapping

@@ -1,4 +1,11 @@
-"""Output to a terminal, and the words of a command line."""
+"""Output to a terminal, and the words of a command line.
+
+The only place that prints: whatever a terminal cannot show, it gets something that it can.
+Everything that a command says goes through `say`, `show`, `say_json` and `complain`, which write
+out what a terminal would obey.  `guarded_terminal` stands around the whole program: characters that
+the encoding lacks are written out, too, and a full disk or a reader that went away does not end
+the work, whose files are what counts; the exit code tells of it afterwards.
+"""
 
 import errno
 import json

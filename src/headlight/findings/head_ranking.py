@@ -1,4 +1,9 @@
-"""Rankings of heads, and rules by which one is named."""
+"""Rankings of heads, and rules by which one is named.
+
+The rules by which something is said of a model: one table for surveys and reproductions.
+The papers give no such rules; these are ours.  What a sentence or a verdict claims is true of the
+numbers beside it by one of them, so that two places cannot judge the same numbers differently.
+"""
 
 from collections.abc import Sequence
 

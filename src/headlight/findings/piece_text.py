@@ -1,4 +1,9 @@
-"""Names of tokens, and of the ways between them."""
+"""Names of tokens, and of the ways between them.
+
+Pieces of a vocabulary as the text that they stand for in a document.
+Vocabularies write more than the text: ``Ġ`` or ``▁`` for the blank before a word, ``##`` before
+what goes on with one, bytes as letters of their own, ``Ċ`` for the end of a line.
+"""
 
 from collections import defaultdict
 from collections.abc import Collection, Sequence

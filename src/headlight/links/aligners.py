@@ -1,4 +1,21 @@
-"""Links from aligners: two directions joined, and written in any format."""
+"""Links from aligners: two directions joined, and written in any format.
+
+Aligners that other people made, as baselines: trained on the pairs that they are to align.
+IBM's models 1 to 4, the hidden Markov model and fast_align are those of the library `thot` (LGPL),
+an optional dependency.  eflomal (GPL) is called as a program, where the user has it.
+
+Source: Brown et al. (1993), "The Mathematics of Statistical Machine Translation"; Vogel, Ney and
+Tillmann (1996), "HMM-Based Word Alignment"; Dyer, Chahuneau and Smith (2013), "A Simple, Fast, and
+Effective Reparameterization of IBM Model 2"; Östling and Tiedemann (2016), "Efficient Word
+Alignment with Markov Chain Monte Carlo".
+
+Source: Och and Ney (2003), "A Systematic Comparison of Various Statistical Alignment Models",
+Section 4; Koehn, Och and Marcu (2003), "Statistical Phrase-Based Translation", Section 3.  The
+program `symal` of Moses is what most people mean by ``grow-diag-final-and``, and what is done here
+under that name, in its order: by the word of the target, then by that of the source.  The scripts
+of Zenkel, Wuebker and DeNero (2019) grow only to links of which *both* words have none yet, under
+the same names; here those are called ``strict``.
+"""
 
 import json
 import shutil

@@ -1,4 +1,13 @@
-"""Other attention with the same output, and adversaries that keep the prediction."""
+"""Other attention with the same output, and adversaries that keep the prediction.
+
+Other attention of the same output, within the simplex (Brunner et al. 2020, Section 3.3).
+One row of attention at a time: a ≥ 0 over the keys that its query sees.  Its alternatives are the
+polytope of all x ≥ 0 with x [T, 1] = a [T, 1].  In float64.
+
+The most different attention with nearly the same prediction (Jain and Wallace 2019, 4.2.2).
+It is searched for each text by itself, with the model as it is: attention weights are free, and
+change as far as they can without the prediction.
+"""
 
 import math
 from collections.abc import Callable
@@ -155,7 +164,7 @@ def column_basis(columns: Float64[np.ndarray, "key spanning"], width: int) -> Ma
     """Orthonormal columns that span the given ones.
 
     Args:
-        columns: [T, 1] as `headlight.measures.effective.with_ones` gives it, for one head.
+        columns: [T, 1] as `with_ones` gives it, for one head.
         width: how many columns [T, 1] has itself, for the rank tolerance of numpy.
     """
     basis, values, _ = np.linalg.svd(columns, full_matrices=False)

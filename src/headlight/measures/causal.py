@@ -1,4 +1,12 @@
-"""Effective attention under a causal mask."""
+"""Effective attention under a causal mask.
+
+Effective attention under a causal mask, where every query has a T of its own.
+The matrices of one head are nested: that of query i is that of query i − 1 and one more row.  So
+one Cholesky factor says of all short beginnings whether their distinct rows are independent,
+neighbouring queries share one where they see many rows, and only what neither settles is decomposed
+by itself.  Heads that share their values share the spaces: T = V R has the columns of V where R has
+full rank.
+"""
 
 from functools import cached_property
 

@@ -1,4 +1,21 @@
-"""Effective attention and the null space of a head's values (Brunner et al. 2020, Section 3)."""
+"""Effective attention and the null space of a head's values (Brunner et al. 2020, Section 3).
+
+Effective attention: the part of attention that can change the output (Brunner et al. 2020).
+T_h = [f_h(x_1); …] has at most head_dim independent rows.  What part of a row of attention lies in
+the left null space of T_h moves nothing.  T_h = V_h W_h has the left singular vectors and values of
+V_h R_h (W_h = R_h Q_h), a key × head_dim matrix, so T_h is never formed.
+
+Everything is float64: in float32, T_h has full numerical rank, effective attention then equals raw
+attention, and the phenomenon vanishes without a warning.
+
+A query that may not attend to a key cannot move weight there either.  So T_h consists of the rows
+that a query can see: all of them in an encoder, those up to the query itself under a causal mask.
+
+Null spaces of a head: attention that its output does not show (Brunner et al. 2020, Section 3).
+The output is A T, with T = [f(x_1); …] of at most head_dim independent rows.  A change of a row of
+A by anything in the left null space LN(T) goes unnoticed.  A change by anything in LN([T, 1]), T
+with a column of ones, leaves the sum of the row as it is too: small ones stay distributions.
+"""
 
 from dataclasses import dataclass
 from functools import cached_property

@@ -1,4 +1,14 @@
-"""Norms of weighted transformed vectors (Kobayashi et al. 2020), and entropy."""
+"""Norms of weighted transformed vectors (Kobayashi et al. 2020), and entropy.
+
+Norms of transformed vectors (Kobayashi et al. 2020).
+f_h(x_j) = v_h(x_j) W_h: the value bias is inside f, the output bias b^O is not, because it belongs
+to no position.  The vectors themselves (``batch head key d_model``, and times ``query`` once
+weighted) are never formed.
+
+Norms and spaces where the context is multiplied by a gate before W^O.
+The output of a head is g_i ⊙ Σ_j α_ij v_j, projected.  A gate that is one number for each query and
+head scales α; with a vector, f depends on the query: f(x_j; i) = (g_i ⊙ v_j) W.
+"""
 
 from collections.abc import Iterator
 from typing import NamedTuple

@@ -1,4 +1,9 @@
-"""Row spaces of the matrix T, and rows of it that are equal."""
+"""Row spaces of the matrix T, and rows of it that are equal.
+
+Rows of T that are equal, as those of one token that stands at several places are in layer 0.
+What cannot tell equal rows apart gives all of them the mean of their weights; so where the distinct
+rows are independent, A⊥ is that mean.  Rows of zeros get nothing.
+"""
 
 from typing import NamedTuple
 

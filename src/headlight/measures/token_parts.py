@@ -1,4 +1,13 @@
-"""Shares of a sum by what is missed without each of its parts."""
+"""Shares of a sum by what is missed without each of its parts.
+
+Share of each token in the output of an attention block, by what is missed without it.
+The part z of a token is formed only where it can count.  With y the sum of all parts,
+
+    ‖y‖₁ − ‖y − z‖₁ = Σ_d min(p_d, 2|y_d| − p_d)  with  p_d = z_d sign(y_d), sign(0) = 1,
+
+which is at most Σ_d p_d = ⟨z, sign y⟩: a product like that of queries and keys, for which no part
+is formed.  Where that is not above 0, neither is what is missed.
+"""
 
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor

@@ -1,4 +1,17 @@
-"""Measures of a whole attention block, its residual connection and norm."""
+"""Measures of a whole attention block, its residual connection and norm.
+
+Contribution of a token to another behind the residual connection, and behind the next norm.
+The part of key j in what leaves the attention block for query i is F_ij = Σ_h α_hij f_h(x_j) behind
+what stands on the branch (mostly nothing), for j = i together with the residual x_i, and behind the
+norm if one follows.  With what norms divide by frozen, that is F_ij times a matrix that all queries
+share, over a number of each query; so the matrix folds into W^O, and vectors of ``query key
+d_model`` are never formed.  b^O and the β of norms belong to no key.
+
+Source: Kobayashi et al. (2021).
+
+Mixing ratio of a layer: how much of its output for a token comes from other tokens.
+Kobayashi et al. (2021); with the feed-forward network Kobayashi et al. (2024).
+"""
 
 from collections.abc import Callable
 from dataclasses import dataclass

@@ -1,4 +1,8 @@
-"""Sums of attention by category of key, and by labels that positions share."""
+"""Sums of attention by category of key, and by labels that positions share.
+
+Pairs of positions that stand for something in their text: a token and an earlier equal one.
+They are few, so that what goes from one to the other is gathered and not masked.
+"""
 
 from dataclasses import dataclass
 from typing import NamedTuple

@@ -1,4 +1,9 @@
-"""Text that a model generates, and transcripts of speech, read while they are made."""
+"""Text that a model generates, and transcripts of speech, read while they are made.
+
+A decoder that goes on with a text, token by token, and the reading of each as it is made.
+Keys and values of the tokens before stay in the model's cache, so that each new token costs one row
+of attention in each layer, and not the whole text again.
+"""
 
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace

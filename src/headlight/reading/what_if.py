@@ -1,4 +1,15 @@
-"""One text read with other attention, and what the model then predicts."""
+"""One text read with other attention, and what the model then predicts.
+
+Predictions of a model for one text that is read with other attention.
+`what_if` compares the predictions of a model with and without edits of its attention, and says
+which later heads attend otherwise.  `each_head_removed` removes every head in turn.
+
+Functions that the view of a text may call on a model, for the app and notebooks.
+A function is given a model, the reading that is looked at, and an object that a browser sent. It
+yields its steps, each an object that JSON can hold: ``what`` is done, ``done`` and ``of`` how much
+of how much, ``part`` a part of the result; and at last the ``result``. Who does not ask for the
+next step ends it. The page of a view shows what needs a function only where it can be had.
+"""
 
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass

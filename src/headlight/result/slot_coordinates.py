@@ -1,4 +1,10 @@
-"""Coordinates of a result along its slots, and blocks added together."""
+"""Coordinates of a result along its slots, blocks added together, and ends of intervals.
+
+Source: Romano and Wolf (2005), "Stepwise multiple testing as formalized data snooping", of max-t.
+
+Source: of shares Wilson (1927), "Probable inference, the law of succession, and statistical
+inference", with the effective size of Korn and Graubard (1998).
+"""
 
 from typing import Any, overload
 

@@ -1,4 +1,9 @@
-"""The app and its server."""
+"""The app and its server.
+
+The app: texts are typed in a browser, a model reads them on this machine, the view shows them.
+`make_app` makes it as an ASGI application, and `serve` runs it. What the browser may ask a model
+for is the table of `headlight.serve.functions`.
+"""
 
 import ipaddress
 import json

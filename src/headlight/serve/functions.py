@@ -1,4 +1,11 @@
-"""Functions that the browser may ask the model for, and the work that they do."""
+"""Functions that the browser may ask the model for, and the work that they do.
+
+Functions that the browser may call: their table.
+A function takes the `Workspace`, with the model and the readings that are held, the object that
+the browser sent, and a callback for its progress. It runs in the one thread that works with the
+model, and returns what the browser gets as JSON. What is asked about a reading is the table of
+`headlight.reading.what_if`, which notebooks have too.
+"""
 
 import asyncio
 import json

@@ -1,4 +1,10 @@
-"""Runs of studies on behalf of a user, and the pages of passages."""
+"""Runs of studies on behalf of a user, and the pages of passages.
+
+Pages of the texts on which heads do what a survey says of them, beside its report.
+A survey keeps of each such text only some tokens, and a number by which it is found again.  For the
+few that are asked for, the corpus is gone through once more without the model, until they are
+found; these are read, and each becomes a small page of its own.
+"""
 
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager, nullcontext

@@ -1,4 +1,9 @@
-"""Colours, numbers and labels as they are drawn."""
+"""Colours, numbers and labels as they are drawn.
+
+Colours and markers: of series, one per measure and category, and of ramps; for both themes.
+Each ramp runs in even steps of lightness, so that it is read the same by colour-blind people and
+in print; the two-sided ramp (blue to orange) is one that they can tell apart.
+"""
 
 import math
 import re

@@ -1,4 +1,17 @@
-"""Galleries of heads, and their export to HeadVis."""
+"""Galleries of heads, and their export to HeadVis.
+
+A gallery: the heads of many surveys as a folder for any web host, which opens from disk too.
+Pages load scripts that lie beside them, and nothing else: one with the numbers of all heads of a
+model, and one for each head that is looked at.
+
+A survey as the folder of data that the front end of HeadVis reads (Luger, Kamath et al. 2026).
+The folder is served with that front end, as its ``data``: ``config.json``, ``scatter_data.json``
+with six numbers of every head, and a file for each head in ``heads``.  Its files are described with
+the pipeline of Neuronpedia, which writes them from a model; here they are made of a survey, which
+keeps one query of each text, and exact sums over the corpus for distances and tokens.  Five of the
+six numbers are those of the pipeline; in its induction score shares below 0.01 count as 0, here all
+count.
+"""
 
 import json
 import math

@@ -1,4 +1,9 @@
-"""The page of a result, and what a terminal shows of it."""
+"""The page of a result, and what a terminal shows of it.
+
+Page of the result of each study: its tables, its pictures, its summary.
+There is one module for each study, with ``sections(result)``, ``summary(result)`` and, if it likes,
+``findings(result)``; everything else is made of these.
+"""
 
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import replace

@@ -1,4 +1,9 @@
-"""Parts of a survey: variables, observer and sections, in one pass."""
+"""Parts of a survey: variables, observer and sections, in one pass.
+
+All sums over the cells of a measure in one pass over them, where that can be compiled.
+The same is said by `headlight.pool` and `headlight.measures.norm` in a pass for each, on every
+device and in every precision.
+"""
 
 from collections.abc import Callable, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor

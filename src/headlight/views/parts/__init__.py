@@ -1,4 +1,11 @@
-"""Parts of pages: bars, boxes, alignments, and facts of a result."""
+"""Parts of pages: bars, boxes, alignments, and facts of a result.
+
+Parts of pages of results: sections with tables and pictures of the result's variables.
+A `Section` answers one question. Its tables are made of `Columns`, its pictures of `Map` and
+`Curve`: each names a variable, and takes rows, intervals and labels from the dimensions, bounds and
+attributes of the result. What is none of these three is a function that makes a figure: `bars` of
+the rows of a table, `boxes` of values, and the shapes of `headlight.views.pictures` that few have.
+"""
 
 import json
 from collections.abc import Callable, Collection, Hashable, Mapping, Sequence

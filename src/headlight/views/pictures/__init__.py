@@ -1,4 +1,9 @@
-"""Pictures of results, drawn with matplotlib; those of layers are here."""
+"""Pictures of results, drawn with matplotlib; those of layers are here.
+
+Figures of papers as pictures, drawn by matplotlib.
+Each function takes plain data and returns a matplotlib ``Figure``, which ``save_picture`` writes as
+SVG and PNG. Values that are not numbers are never drawn, and texts are shown as they are.
+"""
 
 from collections.abc import Sequence
 from dataclasses import dataclass

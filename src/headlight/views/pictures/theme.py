@@ -1,4 +1,9 @@
-"""Theme of pictures, and labels that cover nothing."""
+"""Theme of pictures, and labels that cover nothing.
+
+Style of pictures: fonts, colours and lines; and matplotlib, loaded when one is drawn.
+The sizes are in inches and points. Nothing of matplotlib's global state is left changed, and the
+settings of the user do not matter: a picture is the same on every machine.
+"""
 
 import warnings
 from collections.abc import Callable, Iterator, Sequence

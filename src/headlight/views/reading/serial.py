@@ -1,4 +1,33 @@
-"""Readings as data for a page."""
+"""Readings as data for a page.
+
+A reading as JSON: the format of the file.
+One object, without white space, numbers rounded to four significant digits::
+
+    format        "1"
+    stage         "reading"
+    model, revision, kind, text, pair, created, command      strings
+    versions      object: name -> version
+    layers, heads     how many layers and heads there are
+    layer_numbers, head_numbers, query_numbers     lists of those that were kept, from 0
+    queries, keys     the attending and the attended tokens, each an object:
+        tokens        list of strings
+        categories    list of "cls", "sep", "punctuation" or "other"
+        words         list of word numbers; -1 for special tokens
+        times         of frames of sound alone: when each begins, in seconds
+    weight, norm, effective     [layer][head][query][key]
+    merged_norm, attribution    [layer][query][key]
+    vector_norm                 [layer][head][key]
+    input_norm                  [layer][key]
+    entropy                     [layer][head][query], in nats
+    rank                        [layer][head]
+
+The arrays are all measures of `headlight.vocabulary` that the reading has, each over the axes of
+its row.  A reading of several kinds of attention has two entries, ``stage`` and ``kinds``, which
+holds such an object for each kind.
+
+What was not observed is null, and a number smaller than a millionth of the largest of its
+variable is 0.
+"""
 
 import json
 from collections.abc import Iterable, Sequence
