@@ -43,7 +43,7 @@ COMMANDS = ("read", "routes", "explain", "alternatives", "predict")
 CHAT = [{"role": "user", "content": "Who sat?"}, {"role": "assistant", "content": "The cat."}]
 NO_TEMPLATE, AS_JSON = (
     "has no chat template; .*--no-template",
-    "is the JSON of a chat; .*--chat FILE",
+    "is the JSON of a chat; .*read --chat",
 )
 SMALL: dict[str, Any] = {
     "hidden_size": 16,

@@ -131,8 +131,8 @@ def require_text(text: object, name: str) -> None:
         if not isinstance(text, str):
             raise UsageError(f"the {name} is messages of a chat; a chat is read as the first text.")
         raise UsageError(
-            f"the {name} is the JSON of a chat; give the list of its messages (json.loads), or to "
-            "a command --chat FILE."
+            f"the {name} is the JSON of a chat; give the list of its messages (json.loads), or "
+            "its file to headlight read --chat."
         )
     if not isinstance(text, str):
         raise UsageError(

@@ -160,7 +160,7 @@ def _rendered(tokenizer: Any, chat: Chat, contents: Sequence[str]) -> str:
     if not getattr(tokenizer, "chat_template", None):
         raise UsageError(
             f"{_name(tokenizer)} has no chat template; take a model that was tuned on chats, or "
-            "read the messages one after the other: --no-template, or "
+            "read the messages one after the other: headlight read --no-template, or "
             "headlight.corpora.Chat.of(messages, template=False)."
         )
     messages = chat.with_contents(contents)

@@ -19,8 +19,7 @@ def import_numba() -> ModuleType:
     except Exception as problem:
         reason = " ".join(f"{type(problem).__name__}: {problem}".split()).rstrip(".:")
         raise UsageError(
-            f"numba, which compiles loops, cannot be loaded ({reason}); install it again: "
-            "pip install --force-reinstall numba."
+            f"numba, which compiles loops, cannot be loaded ({reason}); reinstall it with pip."
         ) from problem
     module: ModuleType = numba
     return module
