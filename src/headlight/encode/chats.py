@@ -8,7 +8,7 @@ from typing import Any
 
 from headlight.chats import BETWEEN, Chat
 from headlight.encode.pieces import Pieces, encodings, pieces_of_encoding, special_ids
-from headlight.errors import UsageError
+from headlight.errors import UsageError, setting
 from headlight.vocabulary import TEMPLATE
 
 OPENS, CLOSES = "\ue000", "\ue001"
@@ -88,7 +88,7 @@ def chat_pieces(tokenizer: Any, chat: Chat) -> Pieces:
     if chat.template and getattr(tokenizer, "split_special_tokens", False):
         raise UsageError(
             "the template of a chat is written with special tokens, which are to be read as "
-            "characters; leave out --split-special-tokens."
+            f"characters; leave out {setting('split_special_tokens')}."
         )
     (encoding,) = encodings(tokenizer, [written.text])
     pieces = pieces_of_encoding(written.text, encoding, special_ids(tokenizer))

@@ -6,7 +6,7 @@ from hypothesis import given, settings, strategies as st
 from headlight.corpora import Sentence
 from headlight.errors import CorpusError, UnknownNameError, UsageError
 from headlight_papers.corpora import CoreferenceDocument
-from headlight_papers.corpora.coreference import EncodedSpan, documents, windows
+from headlight_papers.corpora.encoded_spans import EncodedSpan, documents, windows
 
 LONG = 10_000
 

@@ -16,7 +16,7 @@ from headlight.corpora import Sentence
 from headlight.errors import CorpusError, MissingHeadError, RunError, UnknownNameError, UsageError
 from headlight.result import load, save
 from headlight_papers.corpora import CoreferenceDocument, Mention
-from headlight_papers.corpora.coreference import windows
+from headlight_papers.corpora.encoded_spans import windows
 from headlight_papers.findings import best_heads, systems_table
 from headlight_papers.studies.coreference import CoreferenceSettings, TaskSettings
 from headlight_papers.studies.coreference.study import AntecedentObserver, run

@@ -8,7 +8,7 @@ from hypothesis import given, strategies as st
 from headlight.analysis.variables import LONGEST
 from headlight.result import load, save
 from headlight.views.result_page import pictures
-from headlight_papers.corpora.coreference import windows
+from headlight_papers.corpora.encoded_spans import windows
 from headlight_papers.findings import best_heads
 from headlight_papers.studies.coreference.study import AROUND, best_stretch
 from studies.models import model

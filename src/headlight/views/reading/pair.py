@@ -263,7 +263,8 @@ def read_by_both(first: Mapping[str, Any], second: Mapping[str, Any]) -> tuple[s
         " / ".join(filter(None, (str(each.get(name) or "") for name in ("text", "pair"))))
         for each in (first, second)
     ]
-    same = first.get("revision", "") == second.get("revision", "")
+    revisions = [each.get("revision", "") for each in (first, second)]
+    same = revisions[0] == revisions[1] and models[0] == models[1]
     by = f"The same model, {models[0]}." if same else f"Two models, {models[0]} and {models[1]}."
     if texts[0] == texts[1]:
         return f"The same text: {texts[0]} {by}", True

@@ -26,7 +26,7 @@ from headlight.reduce import Slots, Tally
 from headlight.result import Description
 from headlight.run import State
 from headlight_papers.corpora import CoreferenceDocument, open_coreference
-from headlight_papers.corpora.coreference import documents
+from headlight_papers.corpora.encoded_spans import documents
 from headlight_papers.findings import best_heads
 from headlight_papers.studies.coreference import Candidates, CoreferenceSettings
 from headlight_papers.studies.coreference.sieves import BASELINES, baseline_picks, is_correct

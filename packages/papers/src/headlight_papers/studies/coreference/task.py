@@ -10,7 +10,7 @@ from jaxtyping import Bool, Int64
 
 from headlight.encode import Encoded, Examples, annotate
 from headlight_papers.corpora import CoreferenceDocument, Mention
-from headlight_papers.corpora.coreference import EncodedSpan
+from headlight_papers.corpora.encoded_spans import EncodedSpan
 from headlight_papers.studies.coreference import Candidates, TaskSettings
 
 KINDS = ("pronoun", "proper", "nominal")
