@@ -231,5 +231,5 @@ def test_a_corpus_of_chats(templated, tmp_path):
 
 def test_the_template_is_not_read_as_characters(templated):
     templated.split_special_tokens = True
-    with pytest.raises(UsageError, match="leave out --split-special-tokens"):
+    with pytest.raises(UsageError, match="leave out split_special_tokens"):
         encode_one(templated, Chat.of(CHAT))
