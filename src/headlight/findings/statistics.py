@@ -320,5 +320,5 @@ def _is_same_result(result: xr.Dataset) -> bool:
     )
 
 
-def _is_same(one: NDArray[np.float64], other: NDArray[np.float64]) -> bool:
+def _is_same(one: NDArray[np.floating[Any]], other: NDArray[np.floating[Any]]) -> bool:
     return bool(np.allclose(one, other, rtol=0, atol=SAME, equal_nan=True))
