@@ -123,6 +123,13 @@ def test_of_the_commands_only_the_one_that_is_called_is_made() -> None:
     assert not loaded & (HEAVY | NUMBERS)
 
 
+@pytest.mark.parametrize("module", ["headlight.reading.model", "headlight.sessions.session",
+                                    "headlight.studies.survey.page"])  # fmt: skip
+def test_what_every_run_needs_loads_nothing_of_an_extra(module: str) -> None:
+    extras = {"anywidget", "gguf", "ray", "starlette", "thot", "uvicorn"}
+    assert not loaded_by(f"import {module}") & extras
+
+
 @pytest.mark.parametrize("module", ["headlight.api", "headlight.sessions"])
 def test_what_works_on_results_alone_loads_no_torch(module: str) -> None:
     """Opening, ranking, comparing and showing them, and what is refused of them."""

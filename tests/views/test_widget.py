@@ -11,7 +11,7 @@ import pytest
 from headlight.errors import UsageError
 from headlight.reading import Reading
 from headlight.views.reading.format import unpack
-from headlight.views.reading.page import ReadingWidget
+from headlight.views.reading.widget import ReadingWidget
 from views.sample_results import reading_sample
 
 
@@ -116,6 +116,6 @@ def test_two_readings_are_explored_together():
 
 
 def test_without_the_extra_it_is_said(monkeypatch):
-    monkeypatch.setitem(sys.modules, "headlight.views.reading.page", None)
+    monkeypatch.setitem(sys.modules, "headlight.views.reading.widget", None)
     with pytest.raises(UsageError, match=r"needs anywidget; .*\[widget\]"):
         Reading(reading_sample(1, 1)).explore()

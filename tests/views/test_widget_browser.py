@@ -7,7 +7,7 @@ import pytest
 
 import example_data
 import headlight
-from headlight.views.reading.page import ReadingWidget
+from headlight.views.reading.widget import ReadingWidget
 from views.browsers import chromium, needs_browser
 from views.first_heads import farthest_apart, most_misleading, named
 

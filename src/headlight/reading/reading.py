@@ -260,7 +260,7 @@ class Reading:
             if each is not None:
                 each._require_whole()
         try:
-            from headlight.views.reading.page import ReadingWidget
+            from headlight.views.reading.widget import ReadingWidget
         except ImportError as problem:
             raise UsageError(
                 "the widget needs anywidget; install it with: "

@@ -1,19 +1,16 @@
-"""The page of a reading, and its widget in a notebook."""
+"""The page of a reading."""
 
 import json
 from base64 import b64decode
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from html.parser import HTMLParser
-from types import MappingProxyType
 from typing import Any
 
-import anywidget
-import traitlets
 import xarray as xr
 from markupsafe import Markup
 
-from headlight.errors import HeadlightError, ResultError, RunInterruptedError, UnknownNameError
+from headlight.errors import ResultError
 from headlight.findings.what_was_read import notes_of_reading
 from headlight.views.provenance import provenance, text_title
 from headlight.views.reading.format import Head, View, header_text, pack, unpack
@@ -166,84 +163,3 @@ class _Parts(HTMLParser):
     def handle_data(self, data: str) -> None:
         if self._name is not None:
             self.found[self._name] = self.found.get(self._name, "") + data
-
-
-MODULES = ("bytes", "frame", "notebook")
-
-Function = Callable[[Mapping[str, Any]], Iterator[dict[str, Any]]]
-
-
-class ReadingWidget(anywidget.AnyWidget):
-    """A reading as a widget.
-
-    What a notebook keeps is the page with the small maps of all heads. The browser asks for blobs
-    by messages, ``{"ask": name, "answer": number}``, and gets ``{"answer": number}`` with the blob
-    as its buffer, or with a sentence as ``refused``; notebooks do not keep messages.
-
-    ``{"call": name, "params": object, "answer": number}`` begins a function, whose first step is
-    answered as ``step``; ``{"next": number}`` asks for the next one, and ``{"stop": number}`` ends
-    it. Since every step is asked for, the kernel is free between them, and the model never runs
-    beside a cell.
-
-    Args:
-        reading: of one kind of attention, or of several.
-        second: another reading, of the same kinds, that it is compared with.
-        height: in pixels.
-        functions: that the view may ask for, by name: of what the browser gives, steps, of which
-            the last is the ``result``.
-    """
-
-    _esm = f"{joined_script(MODULES)}\nexport default from_notebook;\n"
-    page = traitlets.Unicode().tag(sync=True)
-    height = traitlets.Int().tag(sync=True)
-    can = traitlets.List(traitlets.Unicode()).tag(sync=True)
-
-    def __init__(
-        self,
-        reading: xr.Dataset,
-        *,
-        second: xr.Dataset | None = None,
-        height: int,
-        functions: Mapping[str, Function] = MappingProxyType({}),
-    ) -> None:
-        self._view = LiveView(reading, second=second)
-        self._functions = functions
-        self._running: dict[str, Iterator[dict[str, Any]]] = {}
-        page = live_page(reading, self._view)
-        super().__init__(page=page, height=height, can=list(functions))
-        self.on_msg(self._answer)
-
-    def _answer(self, widget: Any, message: dict[str, Any], buffers: list[Any]) -> None:
-        if "stop" in message:
-            self._running.pop(str(message["stop"]), None)
-            return
-        number = message.get("next", message.get("answer"))
-        try:
-            if "ask" in message or not {"call", "next"} & set(message):
-                self.send({"answer": number}, [self._view.blob(str(message.get("ask", "")))])
-            else:
-                self.send({"answer": number, "step": self._step(str(number), message)})
-        except HeadlightError as refusal:
-            self._running.pop(str(number), None)
-            self.send({"answer": number, "refused": str(refusal)})
-
-    def _step(self, number: str, message: dict[str, Any]) -> dict[str, Any]:
-        """The first step of a function that is called, or the next of one that runs.
-
-        Raises:
-            UnknownNameError: there is no such function.
-            RunInterruptedError: it was stopped.
-        """
-        if "call" in message:
-            name, params = str(message["call"]), message.get("params")
-            if name not in self._functions:
-                raise UnknownNameError("function", name[:100], self._functions)
-            self._running[number] = self._functions[name](
-                params if isinstance(params, dict) else {}
-            )
-        step = next(self._running.get(number, iter(())), None)
-        if step is None:
-            raise RunInterruptedError("stopped.")
-        if "result" in step:
-            del self._running[number]
-        return step
