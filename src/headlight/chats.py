@@ -65,7 +65,9 @@ class Chat:
         messages = [_message(item, number) for number, item in enumerate(items, 1)]
         if system is not None:
             messages = [each for each in messages if each["role"] != "system"]
-            messages.insert(0, {"role": "system", "content": _characters(system, "--system")})
+            messages.insert(
+                0, {"role": "system", "content": _characters(system, "the system message")}
+            )
         if not any(each["content"].strip() for each in messages):
             raise UsageError("all messages of the chat are empty; write at least one word.")
         return cls(tuple(messages), template)

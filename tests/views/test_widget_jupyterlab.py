@@ -73,13 +73,14 @@ def test_the_kernel_gives_the_layers_that_are_looked_at(address, model):
         page.keyboard.press("Control+Enter")
         view = page.frame_locator(".jp-OutputArea iframe")
         view.locator("html[data-ready]").wait_for()
+        view.get_by_role("radio", name="maps").check()
         reading = headlight.load(model).read(TEXT)
         keys = [str(token) for token in reading.dataset["key_token"].values]
         for layer in (0, 1):
             view.locator("#layer").select_option(str(layer))
             view.locator("#head").select_option("1")
             view.locator("#maps:not([aria-busy]) .panel").first.wait_for()
-            view.locator("#text button").nth(2).click()
+            view.locator("#text").get_by_text("cat", exact=True).click()
             said = view.locator("#readout").inner_text()
             assert "cat" in said
             key = re.search("→ \u2068(.+?)\u2069", said).group(1)

@@ -14,11 +14,6 @@ from headlight.vocabulary import TEMPLATE
 OPENS, CLOSES = "\ue000", "\ue001"
 """Characters for private use, between which the number of a message stands for its content."""
 
-DIFFERENT = (
-    "so it cannot be said which tokens are whose; read it without the template: --no-template, or "
-    "headlight.corpora.Chat.of(messages, template=False)"
-)
-
 
 @dataclass(frozen=True, slots=True)
 class WrittenChat:
@@ -70,9 +65,8 @@ def write_chat(tokenizer: Any, chat: Chat) -> WrittenChat:
     contents = None if literals is None else _placed(text, literals, chat.contents)
     if literals is not None and contents is not None:
         return WrittenChat.of(literals, contents, roles)
-    raise UsageError(
-        f"the chat template of {_name(tokenizer)} changes, moves or leaves out what messages say, "
-        f"{DIFFERENT}."
+    raise _undividable(
+        f"the chat template of {_name(tokenizer)} changes, moves or leaves out what messages say"
     )
 
 
@@ -99,9 +93,9 @@ def chat_pieces(tokenizer: Any, chat: Chat) -> Pieces:
             return_dict=True,
         )
         if list(whole["input_ids"]) != list(pieces.ids):
-            raise UsageError(
+            raise _undividable(
                 f"{_name(tokenizer)} makes other tokens of this chat than of the text that its "
-                f"template writes, {DIFFERENT}."
+                "template writes"
             )
     names = []
     for start, end in encoding.offsets.tolist():
@@ -179,3 +173,11 @@ def _rendered(tokenizer: Any, chat: Chat, contents: Sequence[str]) -> str:
 
 def _name(tokenizer: Any) -> str:
     return str(getattr(tokenizer, "name_or_path", "") or "the tokenizer")
+
+
+def _undividable(reason: str) -> UsageError:
+    """Return the refusal of a chat whose tokens cannot be told apart by message."""
+    return UsageError(
+        f"{reason}, so it cannot be said which tokens are whose; read it without the template: "
+        "headlight read --no-template, or headlight.corpora.Chat.of(messages, template=False)."
+    )

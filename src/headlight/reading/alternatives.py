@@ -35,7 +35,7 @@ from headlight.measures.alternatives import (
     column_basis,
 )
 from headlight.measures.effective import with_ones
-from headlight.reading.routes import TextResult, answers, origin, sides_of
+from headlight.reading.text_result import TextResult, answers, origin, sides_of
 from headlight.settings.base import AlternativeSettings
 
 Map = Float64[np.ndarray, "query key"]

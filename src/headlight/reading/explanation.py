@@ -15,7 +15,7 @@ from headlight.catalogue.questions import ExplanationSettings
 from headlight.chats import Readable
 from headlight.encode import Encoded
 from headlight.errors import UsageError
-from headlight.reading.routes import TextResult, answers, origin, sides_of
+from headlight.reading.text_result import TextResult, answers, origin, sides_of
 from headlight.result import describe
 from headlight.settings import require_choice, require_place
 from headlight.vocabulary import Kind

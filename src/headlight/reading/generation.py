@@ -24,7 +24,7 @@ from headlight.encode.examples import OTHER, Categories
 from headlight.errors import CorpusError, MissingHeadError, UnsupportedModelError, UsageError
 from headlight.findings.piece_text import piece_text
 from headlight.reading.reading import Reading, read_example
-from headlight.reading.routes import as_written
+from headlight.reading.text_result import as_written
 from headlight.result.kinds import ALL
 from headlight.vocabulary import Kinds, ValueBias
 

@@ -25,7 +25,8 @@ from headlight.reading.generation import GeneratedToken, generate, read_speech
 from headlight.reading.layers import word_map
 from headlight.reading.prediction import predict
 from headlight.reading.reading import FRAME_HEIGHT, Reading, read
-from headlight.reading.routes import TextResult, answers, origin, routes, sides_of
+from headlight.reading.routes import routes
+from headlight.reading.text_result import TextResult, answers, origin, sides_of
 from headlight.reading.what_if import FUNCTIONS, Edit, WhatIf, what_if
 from headlight.result import describe
 from headlight.settings.flow import AttributionSettings

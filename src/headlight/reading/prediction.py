@@ -19,7 +19,7 @@ from headlight.chats import Readable, as_read
 from headlight.encode import Encoded
 from headlight.errors import UnsupportedModelError, UsageError
 from headlight.reading.prediction_targets import Place, Target, place_of, target_of
-from headlight.reading.routes import TextResult, answers, as_written, origin
+from headlight.reading.text_result import TextResult, answers, as_written, origin
 from headlight.settings import require_choice
 
 __all__ = ["Prediction", "predict"]

@@ -27,7 +27,7 @@ from headlight.errors import UsageError
 from headlight.findings import pieces_of, token_place
 from headlight.findings.estimates import listed
 from headlight.reading.layers import Measured, Part, ReadLayers, part_of
-from headlight.reading.routes import Positions, origin, save_as, sides_of
+from headlight.reading.text_result import Positions, origin, save_as, sides_of
 from headlight.result import load, refusing_incomplete
 from headlight.result.kinds import ALL, KINDS, concat_kinds, of_kind, split_kinds
 from headlight.settings.flow import AttributionSettings

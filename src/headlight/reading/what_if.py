@@ -32,7 +32,7 @@ from headlight.chats import Chat, Readable, as_read
 from headlight.encode import piece_style
 from headlight.findings import piece_text, pieces_of
 from headlight.measures import kullback_leibler_of_logarithms, total_variation
-from headlight.reading.routes import text_of
+from headlight.reading.text_result import text_of
 from headlight.reading.what_if_predictions import (
     CHANGES,
     Change,

@@ -102,6 +102,7 @@ MODULES = (
         "text",
         "links",
         "layer_lines",
+        "svg",
         "head_numbers",
         "bars",
         "layers",
@@ -112,14 +113,15 @@ MODULES = (
 )
 """Of the view, in an order in which each stands after those that it imports."""
 
-HEADS = ("bytes", "head_numbers", "head_card", "head_scatter", "head_pages", "report_heads")
+HEADS = ("bytes", "svg", "head_numbers", "head_card", "head_scatter", "head_pages", "report_heads")
 """Of single heads in the report of a survey."""
 
-GALLERY = ("head_numbers", "head_scatter", "gallery_data", "gallery_search", "gallery")
+GALLERY = ("svg", "head_numbers", "head_scatter", "gallery_data", "gallery_search", "gallery")
 """Of the first page of a gallery."""
 
 GALLERY_MODEL = (
-    *("head_numbers", "head_card", "head_scatter", "head_pages", "gallery_data", "gallery_model"),
+    *("svg", "head_numbers", "head_card", "head_scatter"),
+    *("head_pages", "gallery_data", "gallery_model"),
 )
 """Of the page of one model in it."""
 

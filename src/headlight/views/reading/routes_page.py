@@ -21,7 +21,7 @@ from headlight.vocabulary import head_name
 
 MOST_PARTS = 60_000
 """Parts of heads in a page, which are some 12 bytes each."""
-MODULES = ("bytes", "ways", "routes")
+MODULES = ("bytes", "svg", "ways", "routes")
 SUMS = ("residual", "bias", "forward")
 
 

@@ -3,21 +3,14 @@ import { build } from "./head_numbers.js";
 import { header } from "./host.js";
 import { headIndex, isSpecial, isThere, mapOf, measuresOf, need, partOf } from "./numbers.js";
 import { headName, state } from "./state.js";
+import { drawn } from "./svg.js";
 import { isolated } from "./units.js";
 
-const SPACE = "http://www.w3.org/2000/svg", SECOND = "-second";
+const SECOND = "-second";
 const NAMED = 0.03, TILTED = 58, NARROWEST = 26, OTHERS = 6, ALSO = 0.1, NEAR = 0.05;
 const byId = (id) => document.getElementById(id);
 const grid = byId("apart"), picture = byId("bars");
 const percent = (share) => `${Math.round(100 * share)}%`;
-
-function drawn(name, attributes, text, title) {
-  const made = document.createElementNS(SPACE, name);
-  for (const [key, value] of Object.entries(attributes)) if (value !== undefined) made.setAttribute(key, value);
-  if (text !== undefined) made.textContent = text;
-  if (title) made.append(drawn("title", {}, title));
-  return made;
-}
 
 /** The row of a token as shares of its sum; nothing where the page has no such measure. */
 function sharesOf(measure, query, layer, head) {
@@ -175,9 +168,10 @@ export function drawBars() {
   const [query] = state.queries, { layer, head, kind } = state;
   if (!isThere(kind, layer, "weight" in measuresOf(kind) ? "weight" : Object.keys(measuresOf(kind))[0])) return;
   byId("said").replaceChildren(...spans((header.second ? change : sentence)(query, layer, head)));
-  const sides = { weight: sharesOf("weight", query, layer, head), norm: sharesOf("norm", query, layer, head) };
-  drawChip(sides);
-  if (state.view !== "bars") return;
+  if (state.view !== "bars") {
+    drawChip({ weight: sharesOf("weight", query, layer, head), norm: sharesOf("norm", query, layer, head) });
+    return;
+  }
   drawPicture(query, layer, head);
   drawOthers(query).catch(() => {});
 }

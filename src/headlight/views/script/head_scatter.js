@@ -1,10 +1,8 @@
 // All heads as points: two of their numbers, whichever are chosen.
 import { build, said } from "./head_numbers.js";
+import { drawn } from "./svg.js";
 
 const WIDE = 640, HIGH = 420, LEFT = 76, BELOW = 44, EDGE = 14;
-
-// The name space of drawings, without its address, so that a page names none.
-const SVG = new DOMParser().parseFromString("<svg></svg>", "text/html").body.firstChild.namespaceURI;
 
 // All numbers of heads: a name for the address, a label, a unit, the values.
 export function axes(all) {
@@ -18,13 +16,6 @@ export function axes(all) {
       values,
     }))),
   ];
-}
-
-function drawn(tag, attributes, text) {
-  const node = document.createElementNS(SVG, tag);
-  Object.entries(attributes).forEach(([name, value]) => node.setAttribute(name, value));
-  if (text !== undefined) node.textContent = text;
-  return node;
 }
 
 function range(values) {

@@ -1,11 +1,11 @@
 // The routes of a text: what a chosen token takes from others, in which layers, by which heads.
 import { bytesOf, inflated } from "./bytes.js";
+import { drawn } from "./svg.js";
 import { sharesOf, waysTo } from "./ways.js";
 
 const data = JSON.parse(document.getElementById("routes").textContent);
 const { tokens, layers, parked, least: kept } = data, DEPTH = layers.length, SIZE = tokens.length;
 const BAND = 11, MOST_LINKS_NAMED = 70, MOST_HEADS = 8, TILTED = 58, NARROWEST = 30;
-const SPACE = "http://www.w3.org/2000/svg";
 const element = (id) => document.getElementById(id), graph = element("graph");
 const state = { token: data.token, layer: data.layer, least: Math.max(data.shown, kept), parked: false };
 const headName = (place, head) => `L${layers[place]}H${head}`;
@@ -14,14 +14,6 @@ const percent = (share) => (share > 0 && share < 0.001 ? "under 0.1%" : `${(100 
 const listed = (parts) => (parts.length > 1 ? `${parts.slice(0, -1).join(", ")} and ${parts.at(-1)}` : parts.join(""));
 const largest = (values) => Array.from(values, (_, at) => at).sort((one, other) => values[other] - values[one]);
 let shares = [];
-
-function drawn(name, attributes, text, title) {
-  const made = document.createElementNS(SPACE, name);
-  for (const [key, value] of Object.entries(attributes)) if (value !== undefined) made.setAttribute(key, value);
-  if (text !== undefined) made.textContent = text;
-  if (title) made.append(drawn("title", {}, title));
-  return made;
-}
 
 /** The sentences of `headlight.findings.piece_text`, of what is chosen. */
 function tell({ links, passing, direct, most }) {
@@ -111,7 +103,7 @@ function draw() {
   }
   for (const at of columns) made.push(...names(at, across.get(at), { above, foot: y, height, tilted, direct, input: passing[0], chosen, quiet, blue, black }));
   made.push(...[[small ? 10 : above - 4, "↓ taken from it, directly"], [height - 4, "↑ traced back to the input"]].map(([at, text]) => drawn("text", { x: 6, y: at, fill: quiet, "font-size": 10 }, text)));
-  for (const [name, value] of Object.entries({ xmlns: SPACE, viewBox: `0 0 ${width} ${height}`, width, height })) graph.setAttribute(name, value);
+  for (const [name, value] of Object.entries({ xmlns: graph.namespaceURI, viewBox: `0 0 ${width} ${height}`, width, height })) graph.setAttribute(name, value);
   graph.replaceChildren(...made);
   element("least-said").textContent = fine(state.least);
   element("least").value = Math.sqrt(state.least);
