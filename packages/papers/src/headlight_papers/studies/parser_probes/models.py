@@ -18,6 +18,7 @@ from headlight.settings import require_choice
 from headlight.tensor_files import load_tensors, save_tensors
 from headlight_papers.studies.parser_probes import Alignment, TrainingSettings
 from headlight_papers.studies.parser_probes.batches import (
+    HIDDEN,
     Maps,
     OfPositions,
     ParserBatch,
@@ -31,7 +32,6 @@ from headlight_papers.studies.parser_probes.word_map_store import NO_HEAD, SPECI
 Logits = Float[Tensor, "sentence dependent candidate"]
 PositionLogits = Float[Tensor, "sentence position position"]
 
-HIDDEN = 256
 NEAR = (0, -1, 1, -2, 2)
 
 
