@@ -81,7 +81,6 @@ class TokenIdentitySettings(TextSettings):
             of embeddings before normalization.
         memory: bytes of hidden tokens above which they are kept in files, and bytes that maps in
             training may take together.
-        keep_maps: write every map into ``maps`` of the run's folder.
     """
 
     kind: Kind | None = None
@@ -97,7 +96,6 @@ class TokenIdentitySettings(TextSettings):
     rate_search: Annotated[RateSearch, UNLISTED] = "each"
     embeddings: Annotated[Embeddings, UNLISTED] = "output"
     memory: Annotated[AtLeast1, NO_EFFECT, UNLISTED] = 2**30
-    keep_maps: Annotated[bool, UNLISTED] = False
 
     def __post_init__(self) -> None:
         super().__post_init__()
