@@ -80,26 +80,6 @@ def test_finished_vectors_are_used_again_and_others_refused(tmp_path, monkeypatc
         extract_vectors(texts, model, folder=tmp_path, progress=False)
 
 
-def test_the_sum_of_embeddings_is_what_is_normalised():
-    model, texts = models.model("bert"), examples()
-    found = extract_vectors(texts, model, embeddings="sum", progress=False)
-    parts = model.transformer.embeddings
-    for text, first, length in zip(texts, np.cumsum(LENGTHS) - LENGTHS, LENGTHS, strict=True):
-        expected = (
-            parts.word_embeddings.weight[list(text.ids)]
-            + parts.position_embeddings.weight[:length]
-            + parts.token_type_embeddings.weight[0]
-        )
-        np.testing.assert_allclose(
-            found.inputs[first : first + length], expected.detach(), atol=1e-6
-        )
-
-
-def test_a_model_that_normalises_no_embeddings_has_no_other_sum():
-    with pytest.raises(UsageError, match="does not normalise its embeddings"):
-        extract_vectors(examples(), models.model("llama"), embeddings="sum", progress=False)
-
-
 def test_a_decoder_of_an_encoder_decoder_is_refused():
     with pytest.raises(UsageError, match="give the encoder of the model alone"):
         extract_vectors(examples(), models.model("bart"), progress=False)

@@ -35,7 +35,6 @@ NAMES = {
     "seed": "other seeds, gold labels",
     "uniform": "uniform attention, not trained",
 }
-SINGLE = "single texts, searched"
 COLUMNS = {
     "accuracy": "accuracy",
     "f1": "F1",
@@ -160,9 +159,6 @@ def _plane(result: xr.Dataset) -> Section:
     def draw() -> Figure:
         series = [_dots(frame, "adversary", "tvd", "jsd"), _curve(frame, "tvd", "jsd")]
         series += [_dots(frame, kind, "tvd", "jsd") for kind in ("seed", "uniform")]
-        if "instance_jsd" in result:
-            tvd, jsd = result["instance_tvd"].values, result["instance_jsd"].values
-            series.append(Line(SINGLE, tvd, jsd, marked=True, joined=False))
         panel = LinePanel(
             "",
             series,
@@ -180,21 +176,9 @@ def _plane(result: xr.Dataset) -> Section:
         "model's attention is then not the only one that goes with its predictions. A curve that "
         "leaves the seeds only to the right says that moving attention changes predictions. JSD "
         "is at "
-        f"most ln 2 = 0.693.{_said_of_instances(result)}",
+        "most ln 2 = 0.693.",
         WIEGREFFE.format("Figure 5"),
         [Drawing("plane", "", "JSD of attention over TVD of predictions.", draw)],
-    )
-
-
-def _said_of_instances(result: xr.Dataset) -> str:
-    if "instance_jsd" not in result:
-        return ""
-    return (
-        f" Beside the models stand {result.sizes['instance']} texts of "
-        f"{result.attrs.get('instance_corpus')}: for each of them alone other attention was "
-        "searched, which no model has learnt (headlight instance-adversary); their means are a "
-        f"JSD of {float(result['instance_jsd'].mean()):.3f} at a TVD of "
-        f"{float(result['instance_tvd'].mean()):.3f}."
     )
 
 

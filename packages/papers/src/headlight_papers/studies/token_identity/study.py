@@ -181,7 +181,7 @@ def run(
     cut = counts.not_read() | share_read(plan.corpus, counts.documents if ended else None)
     if all_examples:
         split(len(all_examples), 0, settings.seed)  # refuses too few before the model runs
-    about = vectors_signature(all_examples, plan.model, settings.embeddings)
+    about = vectors_signature(all_examples, plan.model)
 
     def compute(place: Location | None) -> xarray.Dataset:
         local = place if isinstance(place, Path) else None  # a store cannot be memory-mapped
@@ -198,7 +198,6 @@ def run(
             vectors = extract_vectors(
                 all_examples,
                 plan.model,
-                embeddings=settings.embeddings,
                 folder=vector_cache and vector_cache / TOKENS,
                 batch_tokens=settings.batch_tokens,
                 progress=progress,
