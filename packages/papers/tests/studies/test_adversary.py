@@ -382,11 +382,9 @@ def test_whether_kl_levels_off_is_said_by_its_rule(kl: Any, says: str) -> None:
     found, alone = (
         growth(rows) for rows in (xarray.concat(seeds, "run", data_vars="minimal"), one)
     )
-    assert found is not None
-    assert alone is not None
-    assert says in found.said
-    assert "it is inconclusive whether KL moves" in alone.said
-    assert growth(one.isel(run=[0, 1])) is None
+    assert says in found
+    assert "it is inconclusive whether KL moves" in alone
+    assert "nothing is said" in growth(one.isel(run=[0, 1]))
 
 
 # What is refused
