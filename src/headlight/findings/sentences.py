@@ -112,22 +112,22 @@ def highlights(result: xr.Dataset) -> list[Highlight]:
 
 
 def _joined(
-    mean: tuple[Highlight, str] | None, by_row: dict[str, Highlight | None]
+    mean: tuple[Highlight, str, str] | None, by_row: dict[str, Highlight | None]
 ) -> list[Highlight]:
     """Return a highlight of means together with that of the head in which it is seen most.
 
     Args:
-        mean: the highlight, and the row that it is about.
+        mean: the highlight, what more there is to say, and the row that it is about.
         by_row: highlights of heads, which loses the one that is joined.
     """
     if mean is None:
         return []
-    highlight, row = mean
+    highlight, more, row = mean
     of_head = by_row.get(row)
     if of_head is None or of_head.inconclusive or highlight.importance < 1:
-        return [highlight]
+        return [replace(highlight, text=f"{highlight.text} {more}")]
     del by_row[row]
-    return [replace(of_head, text=f"{highlight.text} {of_head.text}", importance=1.0)]
+    return [replace(of_head, text=f"{highlight.text} {of_head.text} {more}", importance=1.0)]
 
 
 def _left_out(result: xr.Dataset, number: int) -> list[Highlight]:
@@ -181,24 +181,23 @@ def _of_most(result: xr.Dataset, numbers: Estimate, what: str) -> str:
     return f" Which head {what} is inconclusive between {between(names)}."
 
 
-def _special_tokens(result: xr.Dataset) -> tuple[Highlight, str] | None:
+def _special_tokens(result: xr.Dataset) -> tuple[Highlight, str, str] | None:
     """Whether special tokens get weight but little norm (Kobayashi et al. 2020, Section 4.2)."""
     means = {name: mean_shares(result, name) for name in _SPECIAL}
-    order = sorted(_SPECIAL, key=lambda name: means[name][0], reverse=True)
+    order = sorted(_SPECIAL, key=lambda name: -np.nan_to_num(means[name][0], nan=-1.0))
     sentences = [each for name in order if (each := weight_and_norm(result, name)) is not None]
     if not sentences:
         return None
-    gap = max(weight - norm for weight, norm in means.values())
+    gap = np.subtract(*means[order[0]])
     layers = [int(layer) for layer in result["layer"].values]
-    scope = f"Means over all heads of {layer_list(layers)}"
-    text = " ".join(sentences) + f" {scope}{_where(result)}."
-    if unit_of_keys(result) == "token":
-        text += f" {_IN_BERT}"
+    scope = f"Means over all heads of {layer_list(layers)}{_where(result)}."
+    in_bert = [_IN_BERT] * (unit_of_keys(result) == "token")
     importance = 1.0 if gap >= rules.APART else 0.6
-    return Highlight(text, None, None, importance, "special tokens"), order[0]
+    highlight = Highlight(sentences[0], None, None, importance, "special tokens")
+    return highlight, " ".join([*sentences[1:], scope, *in_bert]), order[0]
 
 
-def _first_token(result: xr.Dataset) -> tuple[Highlight, str] | None:
+def _first_token(result: xr.Dataset) -> tuple[Highlight, str, str] | None:
     """Return the highlight of a decoder's first token: its share, and heads that are sinks."""
     if result.attrs.get("kind") != "decoder":
         return None
@@ -212,11 +211,10 @@ def _first_token(result: xr.Dataset) -> tuple[Highlight, str] | None:
     less = len(by) > 1 and str(by["weight"].minus(by["norm"]).mean().compared(0.0)) == "above"
     sinks = [f"{many(shares.compared(SINK))} by {name}" for name, shares in by.items()]
     heads = int(np.isfinite(next(iter(by.values())).value).sum())
-    text = (
-        f"The first token of a text gets {', but only '.join(means) if less else listed(means)}, means over all heads. It gets more than "
-        f"{percent(SINK)} in {listed(sinks)} of {heads} heads."
-    )
-    return Highlight(text, None, None, 1.0, "first token"), "first"
+    shares_text = ", but only ".join(means) if less else listed(means)
+    text = f"The first token of a text gets {shares_text}, means over all heads."
+    more = f"It gets more than {percent(SINK)} in {listed(sinks)} of {heads} heads."
+    return Highlight(text, None, None, 1.0, "first token"), more, "first"
 
 
 def _massive(result: xr.Dataset) -> Highlight | None:
@@ -335,8 +333,8 @@ def _category(result: xr.Dataset, row: Statistic) -> Highlight | None:
         return None
     weight, norm = weights.at(place), norms.at(place)
     text = (
-        f"{percent(float(weight.value))} of {_name(result, place)}'s weight{around(weight)} goes to "
-        f"{row_target(result, row)}"
+        f"{percent(float(weight.value))} of {_name(result, place)}'s weight{around(weight)} goes "
+        f"to {row_target(result, row)}"
     )
     chosen = gap.simultaneous(independent_units(result)).at(place)
     verdict = str(chosen.compared(0.0)) if differs else ""

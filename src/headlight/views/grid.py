@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 from headlight.catalogue import Statistic
 from headlight.findings import Highlight, name_of, observed, surveyed
 from headlight.findings.estimates import Estimate
-from headlight.findings.statistics import numbers_of, rests_on_few, row_label, statistics_of
+from headlight.findings.statistics import rests_on_few, row_label, statistics_of
 from headlight.views.colour import (
     Format,
     Number,

@@ -18,7 +18,7 @@ from headlight.views.colour import (
     series_rules,
     series_variables,
 )
-from headlight.views.provenance import INTERVAL, model_name, short_sentence
+from headlight.views.provenance import INTERVAL, model_name, sentences_of, short_sentence
 
 # What could end a script element or start a comment in it, and the two line ends that JSON allows
 # in strings and older scripts do not.
@@ -55,13 +55,19 @@ def brief(text: str, *, linked: bool = False) -> Markup:
 
     Args:
         text: one or more sentences.
-        linked: keep the first sentence alone, in which the names of heads lead to them.
+        linked: keep the first sentence, and a second one about a head, whose names lead to them.
     """
-    short = short_sentence(text) if linked else INTERVAL.sub("", text)
-    shown = escape(short)
-    if linked:
-        shown = Markup(_HEAD.sub(_link, shown))
-    return shown if short == text else Markup('<span title="{}">{}</span>').format(text, shown)
+    if not linked:
+        short = INTERVAL.sub("", text)
+        return (
+            escape(text)
+            if short == text
+            else Markup('<span title="{}">{}</span>').format(text, short)
+        )
+    claim, *more = (INTERVAL.sub("", each) for each in sentences_of(text))
+    parts = [Markup("<b>{}</b>").format(short_sentence(claim)), *filter(_HEAD.search, more[:1])]
+    shown = _HEAD.sub(_link, Markup(" ").join(parts))
+    return Markup('<span title="{}">{}</span>').format(text, Markup(shown))
 
 
 def _link(name: re.Match[str]) -> str:

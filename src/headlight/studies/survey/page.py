@@ -75,6 +75,8 @@ EVEN: dict[str, Any] = {"colour": "#8a929c", "dashed": True}
 NAMED = 3
 """Heads whose weight and norm are farthest apart; they are named where all are drawn, beside those
 of the first findings."""
+FEWEST_LENGTHS = 4
+"""Lengths of texts that make a curve."""
 STANDS_OUT = 0.1
 """A head whose share changes by so much is named; a kind of token that gets less is left out."""
 
@@ -215,6 +217,11 @@ class _Keys(NamedTuple):
     def shares(self, result: xr.Dataset, name: str) -> xr.DataArray:
         return result[self.variable].sel({self.dim: name}, drop=True)
 
+    def prominent(self, result: xr.Dataset) -> dict[str, str]:
+        """Return those that some head attends to; the panels of others would show a line at 0."""
+        most = {name: float(self.shares(result, name).max()) for name in self.labels}
+        return {name: label for name, label in self.labels.items() if most[name] >= STANDS_OUT}
+
 
 def _any_number(result: xr.Dataset, row: Statistic) -> bool:
     return any(
@@ -241,7 +248,8 @@ def _shares(result: xr.Dataset) -> Section:
         label = f"from {_attending(result)[query]}"
         if query != "all" and result.sizes["layer"] * result.sizes["head"] > MANY_HEADS:
             selected = selected[[keys.variable]].mean("head")
-        by_category = {f"to_{name}": keys.shares(selected, name) for name in keys.labels}
+        labels = keys.prominent(selected)
+        by_category = {f"to_{name}": keys.shares(selected, name) for name in labels}
         share_curves = [
             Curve(
                 f"to_{name}",
@@ -252,7 +260,7 @@ def _shares(result: xr.Dataset) -> Section:
                 if query == "all" and name in of_tokens
                 else [],
             )
-            for name, called in keys.labels.items()
+            for name, called in labels.items()
         ]
         drawings.append(
             Drawing(
@@ -433,7 +441,9 @@ def _neighbours(result: xr.Dataset) -> Section:
     unit = unit_of_keys(result)
     rows = [statistic(name) for name in NEIGHBOURS]
     offsets = {row.labels["offset"]: f"Share of {row_target(result, row)}"
-               for row in rows if applies(result, row)}  # fmt: skip
+               for row in rows if applies(result, row)
+               and float(result["neighbour"].sel(offset=row.labels["offset"]).max()) >= STANDS_OUT
+               }  # fmt: skip
     by = (By("offset", offsets), _measures(result))
     draw = curves(
         result.sel(offset=list(offsets)), Curve("neighbour", panel="{offset}", by=by, percent=True)
@@ -446,7 +456,7 @@ def _neighbours(result: xr.Dataset) -> Section:
         f"{f' and to the {unit} after' if 1 in offsets else ''}; a dot near 100% is a head that "
         "does nothing else.",
         "Clark et al. (2019), Section 3.1",
-        [Drawing("neighbours", "", words, draw)] if _seen(result, "neighbour") else [],
+        [Drawing("neighbours", "", words, draw)] if offsets else [],
     )
 
 
@@ -496,9 +506,9 @@ def _dispersion(result: xr.Dataset) -> Section:
 def _correlation(result: xr.Dataset) -> Section:
     drawings = []
     counts = observed(result, "effective_correlation_count", ("length",))
-    # One or two texts say nothing about their length, and one length nothing about others.
+    # One or two texts say nothing about their length, and few lengths are no curve.
     enough = np.flatnonzero(counts >= FEWEST_TEXTS)
-    if len(enough) > 1:
+    if len(enough) >= FEWEST_LENGTHS:
         drawn = result.isel(length=enough)
         by_length = curves(
             drawn,
