@@ -193,8 +193,8 @@ def test_sinks_are_counted_with_what_is_not_decided() -> None:
     assert said(result, "first") == (
         "The first token of a text gets 40% of the weight (95%: 35% to 45%) and 40% of the norm "
         "(95%: 35% to 45%), means over all heads. 90% of L0H0's weight (95%: 85% to 95%) goes to "
-        "the first token, and 90% of its norm (95%: 85% to 95%). It gets more than 30% in 1 (2 inconclusive) by "
-        "weight and 1 (2 inconclusive) by norm of 4 heads."
+        "the first token, and 90% of its norm (95%: 85% to 95%). It gets more than 30% in 1 (2 "
+        "inconclusive) by weight and 1 (2 inconclusive) by norm of 4 heads."
     )
 
 

@@ -44,7 +44,9 @@ def test_means_of_special_tokens_stand_first_where_they_are_apart_with_the_head_
     first, *others = highlights(result)
     assert (first.layer, first.head, first.question, first.measure) == (4, 7, "sep", "weight")
     assert first.text.startswith("26% of the weight goes to [SEP], but 5% of the norm, at most ")
-    assert "half as much. 61% of L4H7's weight goes to [SEP], but only 5% of its norm." in first.text
+    assert (
+        "half as much. 61% of L4H7's weight goes to [SEP], but only 5% of its norm." in first.text
+    )
     assert "special tokens" not in [each.kind for each in others]
 
 

@@ -55,8 +55,8 @@ _NO_STUDIES: dict[object, Any] = {
 }
 """Results that are of no study, by their stage, and what shows them."""
 
-FIRST = "weight_against_norm"
-"""The picture beside what was found, where a study has it."""
+FIRST = ("weight_against_norm", "largest_changes")
+"""The picture beside what was found, where a study has one of them."""
 
 Named = TypeVar("Named", Drawing, Table)
 
@@ -186,7 +186,7 @@ def study_page(
             read=read.sentence,
             cautions=read.cautions,
             findings=findings(result),
-            first="" if len(parts) > 1 else FIRST,
+            first=() if len(parts) > 1 else FIRST,
             terms=_terms(result),
             kinds=[str(part.attrs["kind"]) for part in parts] if len(parts) > 1 else [],
             sections=all_sections,
