@@ -32,9 +32,7 @@ def draw(number: int) -> tuple[np.ndarray, tuple[float, float]]:
         near = np.exp(-((rows - row) ** 2 + (columns - column) ** 2) / 4)
         pixels += 60 * near[..., None]
     half = SIDE / 2
-    row, column = (
-        random.uniform(7, half - 4) + half * random.integers(0, 2) for _ in range(2)
-    )
+    row, column = (random.uniform(7, half - 4) + half * random.integers(0, 2) for _ in range(2))
     shade = np.exp(-((rows - row) ** 2 + (columns - column) ** 2) / (2 * BLOB**2) * 1.4)
     colour = random.uniform([120, 60, -60], [160, 120, 10])
     pixels += shade[..., None] * colour

@@ -1,5 +1,7 @@
 """Readings of pictures: tiny encoders of random weights, and pictures drawn here."""
 
+import json
+import re
 import subprocess
 import sys
 from base64 import b64decode
@@ -22,9 +24,12 @@ from transformers import (
 
 import headlight
 from headlight.corpora.pictures import decode_picture, picture_address
-from headlight.errors import UnsupportedModelError, UsageError
+from headlight.errors import CorpusError, UnsupportedModelError, UsageError
 from headlight.reading.model import Model
+from headlight.views import reading_page
 from picture_material import ENCODERS, PATCH, SIDE, encoder, picture, saved
+from studies.command import Command
+from views.browsers import CHROMIUM, Opened
 
 GRID = [f"{row}×{column}" for row in range(SIDE // PATCH) for column in range(SIDE // PATCH)]
 
@@ -168,7 +173,7 @@ def test_models_read_what_they_can(vit: Model, tmp_path: Path) -> None:
     with pytest.raises(UsageError, match="leave one out"):
         vit.read(image=image, audio="a.wav")
     bare = headlight.load(encoder("vit"))
-    with pytest.raises(UsageError, match="put its preprocessor_config.json into its folder"):
+    with pytest.raises(UsageError, match="does not say how pictures become pixels"):
         bare.read(image=image)
 
 
@@ -213,3 +218,113 @@ def test_nothing_but_a_picture_imports_the_decoder() -> None:
     )
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
     assert done.stdout.strip() == "False"
+
+
+@pytest.fixture(scope="module")
+def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A folder of pictures of two sizes, which the processor crops to one."""
+    made = tmp_path_factory.mktemp("pictures")
+    for number in range(4):
+        picture(made / f"{number}.png", size=(50 + 10 * (number % 2), 40), seed=number)
+    return made
+
+
+def test_the_command_reads_a_picture(
+    vit: Model, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture
+) -> None:
+    command, image = Command(monkeypatch, capsys), str(picture(tmp_path / "a.png"))
+    page, numbers = tmp_path / "a.html", tmp_path / "a.json"
+    code, shown, complaint = command(
+        *("read", "--image", image, "--model", vit.name, "--html", str(page)),
+        "--json",
+        str(numbers),
+    )
+    assert code == 0, complaint
+    assert "border" in shown
+    assert json.loads(numbers.read_text(encoding="utf-8"))["keys"]["tokens"] == ["cls", *GRID]
+    header = re.search(r'id="header">(.*?)</script>', page.read_text(encoding="utf-8"))
+    address = json.loads(header[1])["picture"]
+    assert Image.open(BytesIO(b64decode(address.partition(",")[2]))).size == (SIDE, SIDE)
+    for more, sentence in (
+        (["The cat."], "a picture is read alone"),
+        (["--audio", "a.wav"], "a picture is read alone"),
+        (["--measure", "attribution"], "a picture is read alone"),
+        (["--compare-text", "b", "--html", str(page)], "a picture is read alone"),
+        (["--flow", str(tmp_path / "f.html")], "--flow is about a text; leave it or --image out"),
+    ):
+        code, _, complaint = command("read", "--image", image, "--model", vit.name, *more)
+        assert code == 2
+        assert sentence in " ".join(complaint.split())
+    code, _, complaint = command("read", image)
+    assert f"headlight read --image {image}" in " ".join(complaint.split())
+    assert code == 2
+
+
+def test_a_page_holds_no_foreign_address(vit: Model, tmp_path: Path) -> None:
+    reading = vit.read(image=picture(tmp_path / "a.png")).dataset
+    svg = 'data:image/svg+xml;base64,"><script>'
+    for foreign in ("https://example.org/a.png", svg, "notes.txt"):
+        page = reading_page(reading.assign_attrs(picture=foreign))
+        assert foreign[:20] not in page
+
+
+def test_a_survey_of_pictures(vit: Model, folder: Path, tmp_path: Path) -> None:
+    result = headlight.survey(folder, model=vit, out=tmp_path / "run")
+    assert result.attrs["pictures"] == 4
+    assert result.attrs["tokens"] == 4 * 17
+    readings = [vit.read(image=image).dataset for image in sorted(folder.iterdir())]
+    for segment in ("patch", "border"):
+        own = readings[0].key_segment.values == segment
+        shares = [each.weight[..., own].sum("key").mean("query") for each in readings]
+        np.testing.assert_allclose(
+            result.behaviour_share.sel(measure="weight", behaviour=segment),
+            np.mean(shares, axis=0), atol=1e-6,
+        )  # fmt: skip
+    to_cls = [each.weight[..., 0].mean("query") for each in readings]
+    own = result.share.sel(measure="weight", query_category="all", key_category="cls")
+    np.testing.assert_allclose(own, np.mean(to_cls, axis=0), atol=1e-6)
+    assert "register" not in result.behaviour.values
+    assert "4 pictures, of 17 positions each" in (tmp_path / "run" / "report.html").read_text()
+    again = headlight.survey(folder, model=vit, out=tmp_path / "run", resume=True)
+    assert again.identical(result)
+
+
+def test_what_a_survey_of_pictures_refuses(vit: Model, folder: Path, tmp_path: Path) -> None:
+    (tmp_path / "a.txt").write_text("The cat sat.\n", encoding="utf-8")
+    for source, options, sentence in (
+        (None, {}, "reads pictures, for which there is no sample; give a folder of PNG"),
+        (tmp_path, {}, "holds no pictures; give a folder of files such as .png"),
+        (folder, {"pairs": True}, "pictures are no texts; leave out pairs and format"),
+        (folder, {"max_length": 9}, "leave out column and max_length"),
+        (folder, {"numbers": ["ranks"]}, "patches of pictures are no tokens"),
+    ):
+        with pytest.raises((UsageError, CorpusError), match=sentence):
+            headlight.survey(source, model=vit, **options)
+    with pytest.raises(UsageError, match="holds pictures, and headlight-small reads text"):
+        headlight.survey(folder)
+    with pytest.raises(UsageError, match="a folder of pictures to `headlight survey`"):
+        headlight.distances(folder, model=vit)
+
+
+@pytest.mark.browser
+@pytest.mark.skipif(CHROMIUM is None, reason="no Chromium")
+def test_a_head_is_drawn_over_the_picture(browser: Any, tmp_path: Path) -> None:
+    model = headlight.load(saved(encoder("registers"), tmp_path / "model"))
+    reading = model.read(image=picture(tmp_path / "a.png"))
+    reading.save(tmp_path / "page.html")
+    opened = Opened(browser, tmp_path / "page.html")
+    page = opened.page
+    assert "“cls”" in re.sub("[\u2068\u2069]", "", page.text_content("#said"))
+    assert page.locator("#bars image").count() == 2
+    assert page.locator('#bars [data-patch="norm"]').count() == 20
+    page.locator('#bars rect[data-patch="weight"][data-token="9"]').click()  # 4 special, then 1×1
+    assert "“1×1”" in re.sub("[\u2068\u2069]", "", page.text_content("#bars-said"))
+    layer, head = re.search(r"L(\d)H(\d)", page.text_content("#said")).groups()
+    row = reading.dataset.weight[int(layer), int(head), 9].values
+    title = page.locator('#bars rect[data-patch="weight"][data-token="6"] title').text_content()
+    name, shown = title.split(": ")
+    assert name == "0×2"
+    assert float(shown.split("%")[0]) / 100 == pytest.approx(row[6] / row.sum(), abs=0.006)
+    assert opened.complaints == []
+    assert opened.requests == []
+    page.context.close()

@@ -66,7 +66,7 @@ SEGMENTS = (TEMPLATE, *ROLES)
 """Named segments of a chat."""
 
 PATCH, BORDER, REGISTER = "patch", "border", "register"
-"""Named segments of a picture: patches inside and at its border, and positions that are no patch."""
+"""Named segments of a picture: patches inside and at its border, and registers."""
 
 NEIGHBOURS = {"previous": -1, "current": 0, "next": 1}
 """Where a neighbour is, counted from the attending position."""

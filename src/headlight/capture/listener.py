@@ -145,7 +145,7 @@ class Viewer:
         return self.pixels([as_picture(each.image) for each in examples])
 
     def shown(self, example: EncodedPicture) -> "Image":
-        """Return what the model sees: the picture after its processor has resized and cropped it."""
+        """Return what the model sees: the picture as its processor has resized and cropped it."""
         from PIL import Image
 
         pixels = self.features([example])[0].float().cpu()
@@ -158,6 +158,8 @@ class Viewer:
             pixels = pixels * deviation + mean
         if getattr(about, "do_rescale", True):
             pixels = pixels / getattr(about, "rescale_factor", 1 / 255)
+        high, wide = self._patch
+        pixels = pixels[:, : example.layout.rows * high, : example.layout.columns * wide]
         shades = pixels.round().clamp(0, 255).to(torch.uint8)
         return Image.fromarray(shades.expand(3, -1, -1).permute(1, 2, 0).numpy())
 
@@ -174,16 +176,22 @@ class Viewer:
                 self._layouts[size] = self._find(pixels.clone())
         return self._layouts[size]
 
+    @property
+    def _patch(self) -> tuple[int, int]:
+        """Return height and width of a patch in pixels."""
+        patch: Any = getattr(self.network.config, "patch_size", None)
+        high, wide = patch if isinstance(patch, list | tuple) else (patch or 0, patch or 0)
+        if not high or not wide:
+            raise self._unnamed("its configuration has no patch_size")
+        return int(high), int(wide)
+
     def _find(self, pixels: Tensor) -> Layout:
         """Find which position is of which patch, by pictures that differ in some patches.
 
         In the picture of each bit those patches differ whose number, from 1, has that bit: a
         position changes in the pictures that spell the number of its patch.
         """
-        patch: Any = getattr(self.network.config, "patch_size", None)
-        high, wide = patch if isinstance(patch, list | tuple) else (patch or 0, patch or 0)
-        if not high or not wide:
-            raise self._unnamed("its configuration has no patch_size")
+        high, wide = self._patch
         rows, columns = pixels.shape[2] // high, pixels.shape[3] // wide
         numbers = torch.arange(1, rows * columns + 1).reshape(rows, columns)
         bits = 1 << torch.arange(int(numbers.max()).bit_length())

@@ -167,13 +167,15 @@ def read(
     from headlight.reading.generation import read_speech
 
     def read_by(model: "CapturedModel", subject: "str | Chat | None") -> "Reading":
-        chosen: dict[str, Any] = {name: getattr(settings, name) for name in _CHOSEN}
-        layers = layers_of(model, settings.layers, settings.kind)
-        chosen |= {"layers": layers, "command": command_line()}
+        chosen: dict[str, Any] = {
+            **{name: getattr(settings, name) for name in _CHOSEN},
+            "layers": layers_of(model, settings.layers, settings.kind),
+            "command": command_line(),
+        }
         if audio is not None:
             return read_speech(model, str(audio), text, **chosen)
-        chosen |= {"attribution": attribution, "residual": residual}
-        return read_text(model, subject, pair, image=image, **chosen)
+        chosen |= {"image": image, "attribution": attribution, "residual": residual}
+        return read_text(model, subject, pair, **chosen)
 
     head = "language_model" if subject is None and image is None else "none"  # which transcribes
     model = load.load(layers=settings.layers, head=head)

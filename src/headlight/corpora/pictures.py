@@ -100,41 +100,53 @@ def decode_picture(image: Location | str) -> "Image":
         CorpusError: There is no such file, it is no picture, damaged, of several pictures, of
             more than 8 bits a channel, or too large.
     """
-    from PIL import Image, ImageOps
+    from PIL import Image, UnidentifiedImageError
 
     place, name = location(image, error=CorpusError), storable(image)
     if not place.is_file():
         raise CorpusError(f"there is no picture {name!r}; correct its path.")
-    formats = f"give a {', '.join(_FORMATS[:-1])} or {_FORMATS[-1]} file"
+    cure = f"give a {', '.join(_FORMATS[:-1])} or {_FORMATS[-1]} file"
     try:
         with warnings.catch_warnings(), open_file(place, error=CorpusError) as raw:
             warnings.simplefilter("ignore")  # of what is refused below, or is metadata
             opened = Image.open(raw, formats=_FORMATS)
-            width, height = opened.size
-            if width * height > MOST_PIXELS:
-                raise _too_large(name, f"has {width} × {height} pixels")
-            if getattr(opened, "n_frames", 1) > 1:
-                raise CorpusError(f"{name} holds several pictures; save the one that is meant.")
-            if opened.mode not in _MODES:
-                raise CorpusError(
-                    f"{name} has pixels of the mode {opened.mode}; save it with 8 bits a channel."
-                )
-            upright = ImageOps.exif_transpose(opened)
-            if upright.has_transparency_data:
-                upright = upright.convert("RGBA")
-                white = Image.new("RGBA", upright.size, "white")
-                upright = Image.alpha_composite(white, upright)
-            return upright.convert("RGB")
+            _check_form(opened, name)
+            return _upright(opened)
     except CorpusError:
         raise
     except Image.DecompressionBombError as problem:
         raise _too_large(name, "has too many pixels") from problem
-    except Image.UnidentifiedImageError as problem:
-        raise CorpusError(f"{name} is no picture that is read here; {formats}.") from problem
+    except UnidentifiedImageError as problem:
+        raise CorpusError(f"{name} is no picture that is read here; {cure}.") from problem
     except Exception as problem:  # each decoder fails in its own way on damaged files
+        raise CorpusError(f"{name} cannot be read as a picture ({problem}); {cure}.") from problem
+
+
+def _check_form(opened: "Image", name: str) -> None:
+    """Refuse a picture by what its header says, before it is decoded.
+
+    Raises:
+        CorpusError: It is too large, one of several, or of more than 8 bits a channel.
+    """
+    width, height = opened.size
+    if width * height > MOST_PIXELS:
+        raise _too_large(name, f"has {width} × {height} pixels")
+    if getattr(opened, "n_frames", 1) > 1:
+        raise CorpusError(f"{name} holds several pictures; save the one that is meant.")
+    if opened.mode not in _MODES:
         raise CorpusError(
-            f"{name} cannot be read as a picture ({problem}); {formats}."
-        ) from problem
+            f"{name} has pixels of the mode {opened.mode}; save it with 8 bits a channel."
+        )
+
+
+def _upright(opened: "Image") -> "Image":
+    from PIL import Image, ImageOps
+
+    upright = ImageOps.exif_transpose(opened)
+    if upright.has_transparency_data:
+        upright = upright.convert("RGBA")
+        upright = Image.alpha_composite(Image.new("RGBA", upright.size, "white"), upright)
+    return upright.convert("RGB")
 
 
 def as_picture(image: "Location | str | Image") -> "Image":

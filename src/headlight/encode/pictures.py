@@ -49,7 +49,7 @@ class Layout:
 
     @property
     def segments(self) -> tuple[str, ...]:
-        """Return the named segment of each position: ``patch``, ``border``, ``register``, ``cls``."""
+        """Return the named segment of each position; ``cls`` is one by itself."""
         return tuple(map(self._segment, self.places))
 
     def _segment(self, place: Place) -> str:
@@ -81,7 +81,7 @@ class EncodedPicture(Encoded):
     image: "Location | Image"
     layout: Layout
 
-    def beginning(self, tokens: int) -> "EncodedPicture":  # noqa: ARG002 - as of a text
+    def beginning(self, tokens: int) -> "EncodedPicture":
         """Return the whole picture, which no model sees in part."""
         return self
 

@@ -440,7 +440,7 @@ def read(  # noqa: PLR0913 - each is a choice of its own
         UnsupportedModelError: the attention of the model cannot be captured exactly, or a layer
             whose residual is asked for could not be followed.
     """
-    about = {"pair": pair or "", "command": command or ""}
+    about: dict[str, Any] = {"pair": pair or "", "command": command or ""}
     example: Encoded
     if image is None:
         others = "" if kind else listed(model.kinds[1:])

@@ -260,7 +260,11 @@ def unpack(
     parts = {
         kind: _unpacked(kind, part, get, SECOND if second else "").assign_attrs(
             {
-                **{name: origin[name] for name in (*_ATTRIBUTES, MODEL_LABEL, PICTURE) if name in origin},
+                **{
+                    name: origin[name]
+                    for name in (*_ATTRIBUTES, MODEL_LABEL, PICTURE)
+                    if name in origin
+                },
                 "stage": "reading",
                 "kind": kind,
             }

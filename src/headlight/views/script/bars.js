@@ -59,7 +59,7 @@ function change(query, layer, head) {
 
 function drawChip(sides) {
   const hidden = specialKeys(), chip = byId("parked"), shown = state.special !== "out";
-  chip.hidden = !hidden.length || !sides.weight;
+  chip.hidden = !hidden.length || !sides.weight || Boolean(header.picture && state.view === "bars");
   if (chip.hidden) return;
   const sum = (values) => percent(hidden.reduce((total, at) => total + values[at], 0)), names = hidden.length > 2 ? `${hidden.length} special tokens` : hidden.map((at) => quoted("keys", at)).join(" and ");
   chip.replaceChildren(`${names} ${shown ? "shown" : "hidden"}: `, build("b", { class: "by-weight" }, `${sum(sides.weight)} of the weight`), ...(sides.norm ? [", ", build("b", { class: "by-norm" }, `${sum(sides.norm)} of the norm`)] : []), ` · ${shown ? "hide" : "show"}`);
