@@ -65,6 +65,9 @@ TEMPLATE = "template"
 SEGMENTS = (TEMPLATE, *ROLES)
 """Named segments of a chat."""
 
+PATCH, BORDER, REGISTER = "patch", "border", "register"
+"""Named segments of a picture: patches inside and at its border, and registers."""
+
 NEIGHBOURS = {"previous": -1, "current": 0, "next": 1}
 """Where a neighbour is, counted from the attending position."""
 

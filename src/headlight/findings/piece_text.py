@@ -94,8 +94,14 @@ def parked(reading: xr.Dataset, side: str) -> list[int]:
 
 
 def last_word(reading: xr.Dataset) -> int:
-    """Return the place of the last query that is a word; the last one where none is."""
-    hidden, names = parked(reading, "query"), map(category_name, reading["query_category"].values)
+    """Return the place of the last query that is a word; the last one where none is.
+
+    Of a picture it is the position for the class, which is made of all of it.
+    """
+    hidden = parked(reading, "query")
+    names = [*map(category_name, reading["query_category"].values)]
+    if "picture" in reading.attrs and "cls" in names:
+        return names.index("cls")
     words = [at for at, name in enumerate(names) if name == "other" and at not in hidden]
     return int((words or [reading.sizes["query"] - 1])[-1])
 

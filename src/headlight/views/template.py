@@ -121,6 +121,7 @@ MODULES = (
         "layer_lines",
         "svg",
         "head_numbers",
+        "over_picture",
         "bars",
         "layers",
         "export",
