@@ -127,8 +127,12 @@ def test_every_question_takes_messages(model: Model) -> None:
     left = Chat(Chat.of(CHAT).messages, answer=False)
     assert not model.predict(left).dataset.attrs["text"].endswith(answer)
     assert not model.predict(CHAT[:3]).dataset.attrs["text"].endswith(answer)
-    first = next(model.generate(CHAT, tokens=2)).reading.dataset
-    assert first.attrs["text"].endswith(answer)
+    generation = model.generate(CHAT, max_new_tokens=2).dataset
+    assert generation.attrs["text"].endswith(answer)
+    segments = [*generation["key_segment"].values]
+    assert segments[-2:] == ["answer", "answer"]
+    assert segments.count("answer") == 2
+    assert {*segments} == {*SEGMENT_TARGETS, "answer"}
 
 
 def test_what_if_reads_the_tokens_of_the_reading(model: Model) -> None:

@@ -65,6 +65,12 @@ TEMPLATE = "template"
 SEGMENTS = (TEMPLATE, *ROLES)
 """Named segments of a chat."""
 
+PROMPT, ANSWER = "prompt", "answer"
+"""Named segments of a text that a model goes on with."""
+
+CONTRIBUTION = "contribution"
+"""Variable of a generation: what each token adds to the logit of the next one."""
+
 NEIGHBOURS = {"previous": -1, "current": 0, "next": 1}
 """Where a neighbour is, counted from the attending position."""
 

@@ -114,8 +114,8 @@ class Encoded:
             among those of the document, both from 0; None for one that was made alone.
         unit: Number of what is drawn at once when a corpus is: of the document that its sentence
             is of where the file says so, else of its text, from 0.
-        segment_names: For every token its segment, one of `headlight.vocabulary.SEGMENTS`; empty
-            where a text has no named ones.
+        segment_names: For every token its segment, one of `headlight.vocabulary.SEGMENTS`, or of
+            ``prompt`` and ``answer``; empty where a text has no named ones.
     """
 
     name: str

@@ -90,7 +90,9 @@ def parked(reading: xr.Dataset, side: str) -> list[int]:
     """
     decoder = reading.attrs.get("kind") == "decoder"
     names = map(category_name, reading[f"{side}_category"].values)
-    return [at for at, name in enumerate(names) if name in ("cls", "sep") or (decoder and at == 0)]
+    places = reading[side].values.tolist()  # some queries may have been left out
+    pairs = enumerate(zip(names, places, strict=True))
+    return [at for at, (name, n) in pairs if name in ("cls", "sep") or (decoder and n == 0)]
 
 
 def last_word(reading: xr.Dataset) -> int:

@@ -60,7 +60,7 @@ class TextResult:
         return result_page(self.dataset)
 
 
-T = TypeVar("T", bound=TextResult)
+T = TypeVar("T")
 
 
 def answers(name: str) -> Callable[[Callable[..., T]], Callable[..., T]]:

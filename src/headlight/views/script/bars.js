@@ -1,7 +1,7 @@
 // What a chosen token looks at and takes in one head: weight above the tokens, norm below; and one number per head.
 import { build } from "./head_numbers.js";
 import { header } from "./host.js";
-import { headIndex, isSpecial, isThere, mapOf, measuresOf, need, partOf } from "./numbers.js";
+import { headIndex, isSpecial, isThere, mapOf, measuresOf, need, partOf, textPlace } from "./numbers.js";
 import { headName, state } from "./state.js";
 import { drawn } from "./svg.js";
 import { isolated } from "./units.js";
@@ -23,20 +23,20 @@ function sharesOf(measure, query, layer, head) {
 /** A token in quotes, with its place where another reads alike; `##` of what goes on with a word. */
 export function quoted(side, place) {
   const { texts, marks } = partOf(state.kind)[side], text = texts[place], alike = texts.indexOf(text) !== texts.lastIndexOf(text);
-  return `“${isolated(`${marks[place] === "##" ? "##" : ""}${text}`)}${alike ? ` (${place})` : ""}”`;
+  return `“${isolated(`${marks[place] === "##" ? "##" : ""}${text}`)}${alike ? ` (${textPlace(partOf(state.kind)[side], place)})` : ""}”`;
 }
 
 const largest = (values, without) => values.reduce((best, value, at) => (without.includes(at) || (best >= 0 && value <= values[best]) ? best : at), -1);
 const specialKeys = () => { const { keys } = partOf(state.kind); return Array.from(keys.tokens.keys()).filter((at) => isSpecial(state.kind, keys, at)); };
 /** The place of the chosen token among those that are attended to, where both are the same. */
-const ownKey = (query) => (state.kind === "cross" ? -1 : query);
+const ownKey = (query) => (state.kind === "cross" ? -1 : textPlace(partOf(state.kind).queries, query));
 
 /** What a token looks at and takes, as parts of a sentence: text, and the class of its colour. */
 function sentence(query, layer, head) {
   const weight = sharesOf("weight", query, layer, head), norm = sharesOf("norm", query, layer, head), own = ownKey(query), name = (at) => (at === own ? "itself" : quoted("keys", at));
   const who = quoted("queries", query);
   if (!weight) return [[`In ${headName(layer, head)}, ${who}`]];
-  if (state.kind === "decoder" && query === 0) return [[`${who} is the first token: it sees nothing but itself.`]];
+  if (state.kind === "decoder" && own === 0) return [[`${who} is the first token: it sees nothing but itself.`]];
   const top = largest(weight, []), parts = [[`In ${headName(layer, head)}, ${who} looks at ${name(top)} (`], [`${percent(weight[top])} of the weight`, "by-weight"]];
   if (!norm) return [...parts, [")."]];
   const gap = norm[top] - weight[top], takes = gap > NEAR ? "and takes even more" : gap < -NEAR ? "but takes only" : "and takes as much";
@@ -45,6 +45,8 @@ function sentence(query, layer, head) {
   return [...parts, [`${gap < -NEAR ? " from it" : ""}${more.map((at, place) => `${place ? " and" : ";"} ${percent(norm[at])} ${place ? "" : "comes "}from ${name(at)}`).join("")}.`]];
 }
 
+/** Of generated text, the token that a row was followed by. */
+const goesOn = (query) => { const next = document.querySelector(`#generated [data-row="${query}"]`); return next ? [[` The next token is “${isolated(next.textContent)}”.`]] : []; };
 const spans = (parts) => parts.map(([text, name]) => build("span", name ? { class: name } : {}, text));
 
 /** Of two readings: how much of a chosen row has moved, and the key where most of it has. */
@@ -77,7 +79,7 @@ function drawPicture(query, layer, head) {
   const sides = Object.fromEntries(names.map((name) => [name, sharesOf(name, query, layer, head)]));
   const room = picture.parentElement.clientWidth, columns = columnsOf(sides, query, room), wide = room / columns.length, tilted = wide < TILTED, small = room < 600;
   const hidden = state.special === "out" ? specialKeys().filter((at) => at !== ownKey(query)) : [], { keys } = partOf(state.kind), own = ownKey(query);
-  const unseen = (at) => state.kind === "decoder" && at > query, visible = columns.filter((at) => !hidden.includes(at) && !unseen(at));
+  const unseen = (at) => state.kind === "decoder" && at > own, visible = columns.filter((at) => !hidden.includes(at) && !unseen(at));
   const most = (name) => Math.max(0, ...visible.map((at) => Math.max(sides[name]?.[at] ?? 0, sides[`${name}${SECOND}`]?.[at] ?? 0)));
   const top = Math.max(0.02, most("weight"), most("norm")), unit = (small ? 120 : 168) / top, middle = tilted ? 66 : keys.texts.some((text) => text.includes(" / ")) ? 54 : 36, broad = Math.min(0.62 * wide, 44);
   const above = Math.max(58, most("weight") * unit + 26), below = above + middle, height = below + Math.max(58, most("norm") * unit + 24);
@@ -167,7 +169,8 @@ export function drawGrid() {
 export function drawBars() {
   const [query] = state.queries, { layer, head, kind } = state;
   if (!isThere(kind, layer, "weight" in measuresOf(kind) ? "weight" : Object.keys(measuresOf(kind))[0])) return;
-  byId("said").replaceChildren(...spans((header.second ? change : sentence)(query, layer, head)));
+  byId("said").replaceChildren(...spans([...(header.second ? change : sentence)(query, layer, head), ...goesOn(query)]));
+  document.querySelectorAll("#generated [data-row]").forEach((each) => each.setAttribute("aria-pressed", Number(each.dataset.row) === query));
   if (state.view !== "bars") {
     drawChip({ weight: sharesOf("weight", query, layer, head), norm: sharesOf("norm", query, layer, head) });
     return;
@@ -181,5 +184,10 @@ export function offerBars({ look, keep }) {
   const chosen = ({ target }) => { if (target.dataset.layer) look({ layer: Number(target.dataset.layer), head: Number(target.dataset.head) }); };
   grid.addEventListener("click", chosen);
   byId("others").addEventListener("click", chosen);
-  picture.addEventListener("click", ({ target }) => { if (target.dataset.token && state.kind !== "cross") keep(Number(target.dataset.token)); });
+  picture.addEventListener("click", ({ target }) => {
+    if (!target.dataset.token || state.kind === "cross") return;
+    const { places } = partOf(state.kind).queries, place = Number(target.dataset.token), query = places ? places.indexOf(place) : place;
+    if (query >= 0) keep(query);
+  });
+  byId("generated")?.addEventListener("click", ({ target }) => { if (target.dataset.row) keep(Number(target.dataset.row)); });
 }
