@@ -123,6 +123,15 @@ def test_a_prediction_of_each_token_is_that_of_predict() -> None:
     assert "contribution" not in cross["encoder"]
 
 
+def test_the_end_of_a_generation_is_no_token_of_its_text() -> None:
+    made = decoder()
+    made.transformer.generation_config.forced_eos_token_id = made.tokenizer.eos_token_id
+    data = made.generate(TEXT, max_new_tokens=2).dataset
+    assert data["key_token"].values[-1] == made.tokenizer.eos_token
+    assert data["key_category"].values[-1] == "sep"
+    assert "special" not in data.attrs
+
+
 def test_its_tokens_are_handed_out_with_their_rows() -> None:
     generation = decoder().generate(TEXT, max_new_tokens=3)
     tokens = [*generation]

@@ -20,7 +20,7 @@ from numpy.typing import NDArray
 from headlight.errors import UsageError
 from headlight.files import printable
 from headlight.findings.estimates import listed, percent
-from headlight.vocabulary import CATEGORIES, head_name
+from headlight.vocabulary import CATEGORIES, TEMPLATE, head_name
 
 BLANK, INSIDE = " ", "##"
 _SPACE = "␣"
@@ -96,9 +96,15 @@ def parked(reading: xr.Dataset, side: str) -> list[int]:
 
 
 def last_word(reading: xr.Dataset) -> int:
-    """Return the place of the last query that is a word; the last one where none is."""
+    """Return the place of the last query that is a word; the last one where none is.
+
+    Of a chat it is the last one that somebody has said, and not the template.
+    """
     hidden, names = parked(reading, "query"), map(category_name, reading["query_category"].values)
     words = [at for at, name in enumerate(names) if name == "other" and at not in hidden]
+    if "query_segment" in reading.coords:
+        segments = reading["query_segment"].values
+        words = [at for at in words if segments[at] != TEMPLATE] or words
     return int((words or [reading.sizes["query"] - 1])[-1])
 
 

@@ -22,7 +22,7 @@ from headlight.chats import Readable, as_read
 from headlight.corpora import Recording
 from headlight.corpora.text import require_text
 from headlight.encode import Encoded, EncodedSpeech, encode_one, recordings
-from headlight.encode.examples import CLS, OTHER, Categories
+from headlight.encode.examples import CLS, OTHER, SEP, Categories
 from headlight.encode.pieces import SPECIAL_WORD
 from headlight.errors import CorpusError, MissingHeadError, UsageError
 from headlight.findings.piece_text import piece_text
@@ -217,7 +217,7 @@ def _longer(example: Encoded, number: int, tokenizer: Any, categories: Categorie
     word = last + 1 if last < 0 or after[len(before) : len(before) + 1].isspace() else last
     if number in tokenizer.all_special_ids:
         word = SPECIAL_WORD
-    category = categories.of_ids([0, number], [OTHER, OTHER])[1]
+    category = categories.of_ids([0, number], [OTHER, OTHER if word >= 0 else SEP])[1]
     if side == "target":
         return replace(
             example,

@@ -26,7 +26,7 @@ from headlight.reading.layers import word_map
 from headlight.reading.prediction import predict
 from headlight.reading.reading import FRAME_HEIGHT, Reading, read
 from headlight.reading.routes import routes
-from headlight.reading.text_result import TextResult, answers, origin, sides_of
+from headlight.reading.text_result import TextResult, answers, origin, segments_of, sides_of
 from headlight.reading.what_if import FUNCTIONS, Edit, WhatIf, what_if
 from headlight.result import describe
 from headlight.settings.flow import AttributionSettings
@@ -113,6 +113,7 @@ def flow(
             "query_token": ("query", tokens["token"]),
             "key_token": ("key", tokens["token"]),
             "query_category": ("query", tokens["category"]),
+            **segments_of(tokens),
         },
         attrs=origin(
             model,

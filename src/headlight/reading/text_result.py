@@ -155,6 +155,13 @@ def text_of(attributes: Mapping[Any, Any]) -> str | Chat:
     return str(attributes["text"])
 
 
+def segments_of(tokens: Positions) -> dict[str, tuple[str, list[str]]]:
+    """Return the named segments of tokens as coordinates of both sides; none of other texts."""
+    if "segment" not in tokens:
+        return {}
+    return {f"{side}_segment": (side, tokens["segment"]) for side in ("query", "key")}
+
+
 def sides_of(example: Encoded, kind: Kind, tokenizer: Any) -> tuple[Positions, Positions]:
     """Tokens, categories, words and named segments of the attending and of the attended text."""
     source: Positions = {

@@ -7,7 +7,7 @@ import { drawn } from "./svg.js";
 import { isolated } from "./units.js";
 
 const SECOND = "-second";
-const NAMED = 0.03, TILTED = 58, NARROWEST = 26, OTHERS = 6, ALSO = 0.1, NEAR = 0.05;
+const NAMED = 0.03, TILTED = 58, ASIDE = 18, NARROWEST = 26, OTHERS = 6, ALSO = 0.1, NEAR = 0.05;
 const byId = (id) => document.getElementById(id);
 const grid = byId("apart"), picture = byId("bars");
 const percent = (share) => `${Math.round(100 * share)}%`;
@@ -77,7 +77,7 @@ function columnsOf(sides, query, room) {
 function drawPicture(query, layer, head) {
   const names = ["weight", "norm", ...(header.second ? [`weight${SECOND}`, `norm${SECOND}`] : [])];
   const sides = Object.fromEntries(names.map((name) => [name, sharesOf(name, query, layer, head)]));
-  const room = picture.parentElement.clientWidth, columns = columnsOf(sides, query, room), wide = room / columns.length, tilted = wide < TILTED, small = room < 600;
+  const room = picture.parentElement.clientWidth, columns = columnsOf(sides, query, room), tilted = room / columns.length < TILTED, aside = tilted ? ASIDE : 0, wide = (room - aside) / columns.length, small = room < 600;
   const hidden = state.special === "out" ? specialKeys().filter((at) => at !== ownKey(query)) : [], { keys } = partOf(state.kind), own = ownKey(query);
   const unseen = (at) => state.kind === "decoder" && at > own, visible = columns.filter((at) => !hidden.includes(at) && !unseen(at));
   const most = (name) => Math.max(0, ...visible.map((at) => Math.max(sides[name]?.[at] ?? 0, sides[`${name}${SECOND}`]?.[at] ?? 0)));
@@ -94,7 +94,7 @@ function drawPicture(query, layer, head) {
     if (share >= NAMED && width >= 14) made.push(drawn("text", { x: x + width / 2, y: up ? above - long - 5 : below + long + 14, "text-anchor": "middle", class: "value" }, percent(share)));
   };
   columns.forEach((at, place) => {
-    const x = wide * (place + 0.5), half = header.second ? broad / 2 : broad;
+    const x = aside + wide * (place + 0.5), half = header.second ? broad / 2 : broad;
     if (hidden.includes(at) && !unseen(at)) {
       for (const [name, y, label] of [["weight", above - 26, above - 31], ["norm", below, below + 40]]) if (sides[name]) {
         made.push(drawn("rect", { x: x - broad / 2, y, width: broad, height: 26, fill: "url(#hatched)", stroke: "var(--quiet)", "stroke-dasharray": "3 2", "data-hidden": at }), drawn("text", { x, y: label, "text-anchor": "middle", class: "value quiet" }, percent(sides[name][at])));
@@ -103,7 +103,7 @@ function drawPicture(query, layer, head) {
       bar(x - broad / 2, name, at, up, half, Boolean(header.second));
       if (header.second) bar(x, `${name}${SECOND}`, at, up, half, false);
     }
-    if (at === own) made.push(drawn("rect", { x: wide * place + 1, y: above + 4, width: wide - 2, height: middle - 8, rx: 6, fill: "none", stroke: "var(--link)", "stroke-width": 1.5 }));
+    if (at === own) made.push(drawn("rect", { x: aside + wide * place + 1, y: above + 4, width: wide - 2, height: middle - 8, rx: 6, fill: "none", stroke: "var(--link)", "stroke-width": 1.5 }));
     const text = `${keys.marks[at] === "##" ? "##" : ""}${keys.texts[at]}`, y = above + middle / 2 + 5, lines = (tilted ? [text] : text.split(" / ")).map((line) => (line.length > 12 ? `${line.slice(0, 11)}…` : line));
     const label = drawn("text", { ...(tilted ? { transform: `translate(${x + 4} ${y - 3}) rotate(-52)` } : { x, y }), "text-anchor": "middle", class: `token${at === own ? " chosen" : hidden.includes(at) || unseen(at) ? " quiet" : ""}`, "data-token": at }, lines.length > 1 ? "" : isolated(lines[0]), lines.join(" / ") === text ? "" : text.slice(0, 80));
     if (lines.length > 1) label.append(...lines.map((line, row) => drawn("tspan", { x, y: y - 8 + 17 * row, "data-token": at }, `${line}${row ? "" : " /"}`)));
