@@ -109,13 +109,12 @@ def test_a_generated_token_leads_to_the_row_that_predicted_it(show):
 
 @pytest.mark.parametrize("width", [390, 1440])
 def test_labels_of_tokens_are_not_cut_at_the_left(show, width):
-    tokens = ("<|im_start|>", *(f"word{at}" for at in range(40)))
+    tokens = tuple(f"<|im_{at}_start|>" for at in range(40))
     shown = show(reading_sample(1, 1, tokens).assign_attrs(kind="decoder"), "#v=bars")
     shown.page.set_viewport_size({"width": width, "height": 800})
     shown.page.wait_for_timeout(200)
     left = shown.page.locator("#bars").bounding_box()["x"]
     labels = shown.page.locator("#bars text[data-token]")
-    assert labels.first.text_content() == "\u2068<|im_start|>\u2069"
     assert min(each.bounding_box()["x"] for each in labels.all()) >= left
 
 
