@@ -7,7 +7,7 @@ import { drawn } from "./svg.js";
 import { isolated } from "./units.js";
 
 const SECOND = "-second";
-const NAMED = 0.03, TILTED = 58, ASIDE = 18, NARROWEST = 26, OTHERS = 6, ALSO = 0.1, NEAR = 0.05;
+const NAMED = 0.03, TILTED = 58, ASIDE = 26, NARROWEST = 26, OTHERS = 6, ALSO = 0.1, NEAR = 0.05;
 const byId = (id) => document.getElementById(id);
 const grid = byId("apart"), picture = byId("bars");
 const percent = (share) => `${Math.round(100 * share)}%`;
