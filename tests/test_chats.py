@@ -15,12 +15,14 @@ from encode.small_tokenizers import KINDS
 from headlight.catalogue.statistics import SEGMENT_TARGETS
 from headlight.corpora import Chat
 from headlight.errors import UsageError
+from headlight.findings.piece_text import last_word
 from headlight.findings.statistics import statistics_of
 from headlight.findings.what_was_read import notes_of_reading, what_was_read
 from headlight.reading.model import Model
 from headlight.reading.what_if import FUNCTIONS
 from headlight.result import load
 from headlight.serve.functions import FUNCTIONS as FUNCTIONS_OF_APP, Workspace
+from headlight.views.reading.format import pack
 from headlight.views.reading.page import parse_page
 from studies.command import Command
 
@@ -127,8 +129,22 @@ def test_every_question_takes_messages(model: Model) -> None:
     left = Chat(Chat.of(CHAT).messages, answer=False)
     assert not model.predict(left).dataset.attrs["text"].endswith(answer)
     assert not model.predict(CHAT[:3]).dataset.attrs["text"].endswith(answer)
-    first = next(model.generate(CHAT, tokens=2)).reading.dataset
-    assert first.attrs["text"].endswith(answer)
+    generation = model.generate(CHAT, max_new_tokens=2).dataset
+    assert generation.attrs["text"].endswith(answer)
+    segments = [*generation["key_segment"].values]
+    assert segments[-2:] == ["answer", "answer"]
+    assert segments.count("answer") == 2
+    assert {*segments} == {*SEGMENT_TARGETS, "answer"}
+
+
+def test_a_chat_opens_on_what_somebody_has_said(model: Model) -> None:
+    chat = Chat(Chat.of(CHAT).messages, answer=True)  # whose last words are the template's
+    data = model.read(chat).dataset
+    at = last_word(data)
+    assert data["query_segment"].values[at] == "user"
+    assert "user" not in data["query_segment"].values[at + 1 :]
+    assert pack(data).header["kinds"]["decoder"]["cell"][0] == at
+    assert model.routes(chat).dataset.attrs["token"] == at
 
 
 def test_what_if_reads_the_tokens_of_the_reading(model: Model) -> None:

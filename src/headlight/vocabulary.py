@@ -68,6 +68,12 @@ SEGMENTS = (TEMPLATE, *ROLES)
 PATCH, BORDER, REGISTER = "patch", "border", "register"
 """Named segments of a picture: patches inside and at its border, and registers."""
 
+PROMPT, ANSWER = "prompt", "answer"
+"""Named segments of a text that a model goes on with."""
+
+CONTRIBUTION = "contribution"
+"""Variable of a generation: what each token adds to the logit of the next one."""
+
 NEIGHBOURS = {"previous": -1, "current": 0, "next": 1}
 """Where a neighbour is, counted from the attending position."""
 

@@ -222,10 +222,10 @@ def _demand_page(
         raise UsageError("nothing is compared; leave out --compare-name.")
     if compares and html is None:
         raise UsageError("two readings are compared on the page; say where it goes with --html.")
-    if html is not None and (settings.heads or settings.queries):
+    if html is not None and (settings.heads or (compares and settings.queries)):
         raise UsageError(
-            "--html shows all heads and tokens of a text; leave --heads and --queries out, or "
-            "write what is kept with --json or --out."
+            "--html shows all heads of a text, and of two readings all queries; leave --heads and "
+            "--queries out, or write what is kept with --json or --out."
         )
 
 
