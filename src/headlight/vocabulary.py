@@ -337,6 +337,12 @@ def head_name(layer: int, head: int) -> str:
     return f"L{layer}H{head}"
 
 
+def place_of_head(name: str) -> tuple[int, int] | None:
+    """Return layer and head of a name such as ``L4H7``; None of any other word."""
+    match = re.fullmatch(r"L(\d{1,4})H(\d{1,4})", name.strip())
+    return (int(match[1]), int(match[2])) if match else None
+
+
 def measure_table() -> tuple[Measure, ...]:
     """All rows: measures of pairs of positions, and of single ones."""
     return tuple(_TABLE.values())

@@ -4,7 +4,7 @@ import hashlib
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass, field, fields, replace
 from itertools import islice, product
-from typing import Any, Generic, cast
+from typing import Any, Generic, Self, cast
 
 from typing_extensions import TypeVar
 
@@ -134,6 +134,17 @@ class Encoded:
     def shows_its_kinds(self) -> bool:
         """Whether tracing can tell kinds of attention apart by the shapes of their weights."""
         return not self.target or 1 < len(self.target) != len(self.ids)
+
+    def continued(self, ids: Sequence[int]) -> Self:
+        """Return the example with more tokens, which are all of its last word."""
+        more = len(ids)
+        return replace(
+            self,
+            ids=(*self.ids, *ids),
+            segments=self.segments + self.segments[-1:] * more,
+            categories=self.categories + self.categories[-1:] * more,
+            words=self.words + self.words[-1:] * more,
+        )
 
     def beginning(self, tokens: int) -> "Encoded":
         """The first tokens of a longer example; of its target one less, to tell them apart."""

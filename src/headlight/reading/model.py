@@ -26,6 +26,7 @@ from headlight.reading.layers import word_map
 from headlight.reading.prediction import predict
 from headlight.reading.reading import FRAME_HEIGHT, Reading, read
 from headlight.reading.routes import routes
+from headlight.reading.sources import sources
 from headlight.reading.text_result import TextResult, answers, origin, segments_of, sides_of
 from headlight.reading.what_if import FUNCTIONS, Edit, WhatIf, what_if
 from headlight.result import describe
@@ -140,6 +141,7 @@ class Model(CapturedModel):
     explain = explain
     alternatives = alternatives
     generate = generate
+    sources = sources
 
     def __dir__(self) -> list[str]:
         """Return the questions that a model answers; of how it is captured it tells no name."""

@@ -19,15 +19,12 @@ from headlight.catalogue.questions import PredictionSettings
 from headlight.chats import Readable, as_read
 from headlight.encode import Encoded
 from headlight.errors import UnsupportedModelError, UsageError
-from headlight.reading.prediction_targets import Place, Target, place_of, target_of
+from headlight.reading.prediction_targets import SAME, Place, Target, place_of, target_of
 from headlight.reading.text_result import TextResult, answers, as_written, origin
 from headlight.settings import require_choice
 from headlight.settings.flow import Slope
 
 __all__ = ["Prediction", "predict"]
-
-SAME = 1e-3
-"""How far a logit of the linear network may be from the model's own, relative to the largest."""
 
 
 @dataclass(frozen=True, eq=False)
