@@ -28,3 +28,10 @@ def test_paris_is_read_from_france() -> None:
     token_total = cities["token_total"].values
     assert token_total[3] == max(token_total[1:4])  # more than "capital" and "of"
     assert cities.logit == pytest.approx(float(cities["direct"].sum()), rel=1e-5)
+
+
+def test_pieces_are_named_as_people_read_them() -> None:
+    model = headlight.load(Path(str(MODELS)) / "smollm2", head="any")
+    said = str(model.predict("The capital of France is", target=" Rhinoceros"))
+    assert "' Rhinoceros' is 3 pieces (Rh in oceros); what is explained is the first, 'Rh'" in said
+    assert "\u0120" not in said

@@ -160,7 +160,7 @@ def refuse_recordings(source: Any, model: CapturedModel) -> None:
     """
     if not isinstance(source, Examples) and holds_recordings(source):
         raise UsageError(
-            f"{source} holds recordings, and {model.name} reads text; name a model of speech, such "
+            f"{source} holds recordings, and {model} reads text; name a model of speech, such "
             "as openai/whisper-tiny.en."
         )
 
@@ -176,7 +176,7 @@ def _check_sound(source: TextSource, model: CapturedModel, settings: TextSetting
         return
     if source is None:
         raise UsageError(
-            f"{model.name} reads speech, for which there is no sample; give a folder of WAV files, "
+            f"{model} reads speech, for which there is no sample; give a folder of WAV files, "
             "each with its transcript in a .txt file of the same name."
         )
     if settings.pairs or settings.format is not None:
@@ -213,10 +213,10 @@ def _part_that_runs(
     if not model.has_decoder_inputs or wants_decoder or translated:
         return model
     if whole:
-        raise UsageError(f"the loss of {model.name} needs two texts per example; use pairs.")
+        raise UsageError(f"the loss of {model} needs two texts per example; use pairs.")
     if settings.kind in ("decoder", "cross", ALL):
         raise UsageError(
-            f"{settings.kind} attention of {model.name} needs two texts per example; use pairs."
+            f"{settings.kind} attention of {model} needs two texts per example; use pairs."
         )
     return model.encoder()
 

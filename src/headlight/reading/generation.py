@@ -82,7 +82,7 @@ def generate(
     name = type(network).__name__
     if model.has_decoder_inputs or head_of(network.config, name) != "causal":
         raise MissingHeadError(
-            f"{model.name} is a {name}, which does not go on with a text; load a decoder with its "
+            f"{model} is a {name}, which does not go on with a text; load a decoder with its "
             "head (head='any')."
         )
     if tokens < 1:
@@ -160,7 +160,7 @@ class _Cache:
         self._seen = len(example.ids)
         if self._kept.get_seq_length() != self._seen:
             raise UnsupportedModelError(
-                f"{model.name} keeps no keys and values of the tokens before, so that each new "
+                f"{model} keeps no keys and values of the tokens before, so that each new "
                 "token would cost a whole pass; read the whole text when it is there."
             )
         self.logits = output.logits[0, -1].cpu()
@@ -271,7 +271,7 @@ def _transcript(model: CapturedModel, example: EncodedSpeech) -> str:
     network: Any = model.transformer
     if not hasattr(network, "generate"):
         raise UsageError(
-            f"{model.name} is loaded without its head and cannot transcribe; give the text, or "
+            f"{model} is loaded without its head and cannot transcribe; give the text, or "
             "load it with head='language_model'."
         )
     tokenizer: Any = model.tokenizer

@@ -80,7 +80,7 @@ def read_instances(path: str, model: CapturedModel, layers: Sequence[int]) -> In
     theirs, own = json.loads(result.attrs.get("settings", "{}")), model.identity()
     if any(theirs.get(name) != own[name] for name in SAME):
         raise UsageError(
-            f"{path} is of {result.attrs.get('model')}, which is not the model {model.name} or has "
+            f"{path} is of {result.attrs.get('model')}, which is not the model {model} or has "
             "other weights; give a run of headlight instance-adversary on this model."
         )
     if theirs.get("layers") != list(layers):
@@ -343,7 +343,7 @@ def _check(settings: AdversarySettings, model: CapturedModel, folder: RunFolder 
 def _check_tags(model: CapturedModel, classes: Classes) -> None:
     if classes.task == "token" and not any(name.startswith("B-") for name in classes.names):
         raise UsageError(
-            f"{model.name} has no tag that begins a span, such as B-NP, so that there is no F1 of "
+            f"{model} has no tag that begins a span, such as B-NP, so that there is no F1 of "
             "spans; give a tagger in the scheme IOB2, or its tags with "
             f"{setting('class_names=')}."
         )
