@@ -25,7 +25,7 @@ from views.drawn import dots, line_named, points, texts
 from views.pages import Page
 from views.sample_results import survey_sample
 
-SIZES = [(1, 1), (6, 8), (12, 12)]
+SIZES = [(1, 1), (6, 8), pytest.param(12, 12, marks=pytest.mark.drawn)]
 HOSTILE = "</script><script>alert(1)</script>\"'><img src=x onerror=alert(2)>&amp;"
 
 
@@ -42,6 +42,7 @@ def test_one_file_that_loads_nothing(layers, heads, special):
     assert len(text.encode()) < 2_000_000
 
 
+@pytest.mark.drawn
 @pytest.mark.slow
 def test_a_large_model_fits():
     text = report(survey_sample(32, 32, pruned=True))

@@ -30,7 +30,7 @@ from headlight.capture.backward import (
     require_fitting,
 )
 from headlight.capture.batching import check_batching, task_of, trial_example
-from headlight.capture.listener import Listener
+from headlight.capture.listener import Listener, Viewer
 from headlight.capture.objectives import Objective, Prepared, only_predicted
 from headlight.capture.record import AttentionSite, require_all_heads
 from headlight.capture.residual_stream import (
@@ -46,6 +46,7 @@ from headlight.capture.sites import trace
 from headlight.capture.trial_inputs import trial_inputs
 from headlight.encode.batch import Batch, collate
 from headlight.encode.examples import Encoded
+from headlight.encode.pictures import EncodedPicture
 from headlight.encode.speech import EncodedSpeech
 from headlight.errors import HeadlightError, UnsupportedModelError, UsageError, setting
 from headlight.vocabulary import MODEL_LABEL, Kind, base_name
@@ -355,6 +356,8 @@ class CapturedModel:
         """The examples as one batch, where the model is, with its padding; sound is read now."""
         padding = getattr(self.tokenizer, "pad_token_id", None)
         batch = collate(examples, pad_id=padding or 0, device=self.transformer.device)
+        if visible := [each for each in examples if isinstance(each, EncodedPicture)]:
+            return replace(batch, features=self.viewer.features(visible))
         spoken = [each for each in examples if isinstance(each, EncodedSpeech)]
         if not spoken:
             return batch
@@ -365,6 +368,12 @@ class CapturedModel:
     def hears(self) -> bool:
         """Whether it reads speech: sound goes to its encoder, and a transcript to its decoder."""
         return self.transformer.main_input_name == "input_features" and self.has_decoder_inputs
+
+    @property
+    def sees(self) -> bool:
+        """Whether it reads pictures alone, as an encoder of patches does."""
+        takes_pixels = self.transformer.main_input_name == "pixel_values"
+        return takes_pixels and not (self._accepts("input_ids") or self._is_encoder_decoder())
 
     @property
     def inputs_beside_text(self) -> list[str]:
@@ -393,6 +402,28 @@ class CapturedModel:
             raise UsageError(f"{self} reads no speech; give a model that does, such as Whisper.")
         return Listener.of(self.transformer, self.name)
 
+    @cached_property
+    def viewer(self) -> Viewer:
+        """Return the input for pictures, which turns them into what the model reads.
+
+        Raises:
+            UsageError: it reads something else, or does not say how.
+        """
+        if not self.sees:
+            raise UsageError(
+                f"{self} reads no pictures; give a model that does, such as "
+                "google/vit-base-patch16-224."
+            )
+        return Viewer.of(self.transformer, self.sites[0].module, self.name)
+
+    def vision(self: _Model) -> _Model:
+        """Return the model that reads pictures: itself, or the tower of one of text and pictures.
+
+        What has neither is refused by `viewer`.
+        """
+        tower = self if self.sees else self.transformer.get_encoder(modality="image")
+        return self._part(tower) if isinstance(tower, PreTrainedModel) else self
+
     def inputs(self, batch: Batch, *, side: str = "right") -> dict[str, Any]:
         """Return the arguments of the forward pass, for a batch of texts padded on `side`.
 
@@ -405,7 +436,7 @@ class CapturedModel:
             "attention_mask": batch.attention_mask,
         }
         if batch.features is not None:
-            arguments = {"input_features": batch.features}
+            arguments = {str(self.transformer.main_input_name): batch.features}
         if (getattr(config, "type_vocab_size", 0) or 0) > 1 and self._accepts("token_type_ids"):
             arguments["token_type_ids"] = batch.token_type_ids
         if side == "left" and self._accepts("position_ids") and not self._counts_positions():

@@ -32,6 +32,7 @@ from headlight.capture.record import AttentionSite, LayerRecord
 from headlight.chats import Chat, Readable, as_read
 from headlight.corpora.text import require_text
 from headlight.encode import Encoded, encode_one
+from headlight.encode.pictures import EncodedPicture, encode_picture
 from headlight.errors import CaptureError, CorpusError, MissingHeadError, UsageError, setting
 from headlight.vocabulary import Kinds
 
@@ -81,6 +82,25 @@ def one_text(
     return model, example
 
 
+def one_picture(model: CapturedModel, image: Any) -> tuple[CapturedModel, EncodedPicture]:
+    """Return the model, or its part that reads pictures, and the example.
+
+    Args:
+        model: an encoder of pictures, or a model with one.
+        image: a file, or a picture of Pillow.
+
+    Raises:
+        UsageError: the model reads no pictures, or the file is no picture that is read here.
+        UnsupportedModelError: its positions are not those of patches.
+    """
+    model = model.vision()
+    viewer = model.viewer
+    try:
+        return model, encode_picture(image, viewer.layout)
+    except CorpusError as problem:
+        raise UsageError(str(problem)) from problem
+
+
 def require_reader(model: CapturedModel) -> None:
     """Refuse a model that reads no text by itself: speech, pictures, or texts beside pictures.
 
@@ -91,6 +111,11 @@ def require_reader(model: CapturedModel) -> None:
         raise UsageError(
             f"{model} reads speech: give --audio FILE.wav (audio=) to `headlight read`; the "
             "text is its transcript."
+        )
+    if model.sees:
+        raise UsageError(
+            f"{model} reads pictures: give --image FILE (image=) to `headlight read`, or a "
+            "folder of pictures to `headlight survey`."
         )
     needed = model.inputs_beside_text
     if needed:

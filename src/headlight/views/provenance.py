@@ -39,6 +39,7 @@ _SILENT = (
     "category_names",
     "pieces",
     "passages",
+    "picture",
     MODEL_LABEL,
     CORPUS_LABEL,
     "query_category_names",

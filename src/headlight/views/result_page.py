@@ -8,6 +8,7 @@ There is one module for each study, with ``sections(result)``, ``summary(result)
 from collections.abc import Iterable, Sequence
 from dataclasses import replace
 from inspect import signature
+from types import ModuleType
 from typing import Any, TypeVar
 
 import numpy as np
@@ -18,7 +19,6 @@ from rich.console import Group, RenderableType
 from rich.text import Text
 
 from headlight.catalogue import find_study
-from headlight.catalogue.questions import Question
 from headlight.files import printable
 from headlight.findings import equal_to_weight
 from headlight.findings.what_was_read import counted, has_interval, what_was_read
@@ -28,7 +28,13 @@ from headlight.views import run_comparison
 from headlight.views.colour import grouped
 from headlight.views.parts import Drawing, Section, Summary, Table
 from headlight.views.provenance import Subject
-from headlight.views.reading import explanation, flow, picture as alternatives, prediction
+from headlight.views.reading import (
+    explanation,
+    flow,
+    picture as alternatives,
+    prediction,
+    sources,
+)
 from headlight.views.reading.page import reading_page
 from headlight.views.run_comparison import NO_PAGES, PassagePages
 from headlight.views.sections import SectionPage, section_page
@@ -52,10 +58,11 @@ _NO_STUDIES: dict[object, Any] = {
     "flow_of_text": flow,
     "explanation": explanation,
     "alternatives": alternatives,
+    "sources": sources,
 }
 """Results that are of no study, by their stage, and what shows them."""
 
-FIRST = ("weight_against_norm", "largest_changes")
+FIRST = ("weight_against_norm", "largest_changes", "signals")
 """The picture beside what was found, where a study has one of them."""
 
 Named = TypeVar("Named", Drawing, Table)
@@ -287,15 +294,15 @@ def _short(result: xr.Dataset) -> RenderableType:
     return Group(*parts)
 
 
-def answer_terminal(question: Question, answer: xr.Dataset, top: int | None) -> RenderableType:
+def answer_terminal(view: ModuleType, answer: xr.Dataset, top: int | None) -> RenderableType:
     """Return the answer to a question of one text: sentences, and its main tables.
 
     Args:
-        question: its row.
+        view: the module that shows it.
         answer: the dataset.
         top: rows of each table; by default ten.
     """
-    lines = [Text(printable(each)) for each in question.view.findings(answer)]
-    main = (section.tables[0] for section in question.view.sections(answer) if section.tables)
+    lines = [Text(printable(each)) for each in view.findings(answer)]
+    main = (section.tables[0] for section in view.sections(answer) if section.tables)
     below = [each for table in main for each in (Text(), terminal(table, top or TOP))]
     return Group(*lines, *below, *[Text(NUMBERING, style="dim")] * bool(below))

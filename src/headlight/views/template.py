@@ -121,6 +121,7 @@ MODULES = (
         "layer_lines",
         "svg",
         "head_numbers",
+        "over_picture",
         "bars",
         "layers",
         "export",
@@ -167,7 +168,14 @@ def _as_function(name: str) -> str:
 APP_MODULES = ("frame", "app")
 
 
-def app_page(model: str, *, other: str | None = None, can: Iterable[str], decoder: bool) -> str:
+def app_page(
+    model: str,
+    *,
+    other: str | None = None,
+    can: Iterable[str],
+    decoder: bool,
+    generates: bool,
+) -> str:
     """The page on which a text is typed; it holds nothing that is secret.
 
     Args:
@@ -175,6 +183,7 @@ def app_page(model: str, *, other: str | None = None, can: Iterable[str], decode
         other: the name of the model that it can be compared with, if there is one.
         can: functions that the view may ask for.
         decoder: whether the second text is that of a decoder.
+        generates: whether the model can go on with a text.
     """
     script = Markup(joined_script(APP_MODULES))
     title = "Read a text"
@@ -185,6 +194,7 @@ def app_page(model: str, *, other: str | None = None, can: Iterable[str], decode
         other=other,
         can=can,
         decoder=decoder,
+        generates=generates,
         script=script,
     )
 

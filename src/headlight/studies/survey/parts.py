@@ -109,7 +109,9 @@ def _observe_passages(subject: Subject) -> PartObserver | None:
 
 
 def _shows_texts(subject: Subject) -> bool:
-    return subject.settings.passages and "weight" in subject.one.measures
+    """Return whether passages of texts are shown; patches have no words to show."""
+    passages = subject.settings.passages and not subject.plan.model.sees
+    return passages and "weight" in subject.one.measures
 
 
 PARTS = (
