@@ -115,7 +115,7 @@ def predict(
     """
     if model.reads_twice:
         raise UnsupportedModelError(
-            f"{model.name} reads its text in the encoder and again, moved by one place, in the "
+            f"{model} reads its text in the encoder and again, moved by one place, in the "
             "decoder, so what it predicts is no sum over the tokens of one text; take a classifier "
             "that reads once."
         )
@@ -133,7 +133,7 @@ def predict(
     second = None if against is None else target_of(model, against, place, ends)
     if second is not None and second.number == first.number:
         raise UsageError(
-            f"{settings.target!r} and {against!r} are the same output of {model.name} "
+            f"{settings.target!r} and {against!r} are the same output of {model} "
             f"({first.name!r}), and differ by nothing; ask for others."
         )
 
@@ -227,7 +227,7 @@ def _require_same(
     """
     if not abs(parts.value - wanted) <= SAME * float(logits.abs().max()):
         raise UnsupportedModelError(
-            f"{model.name} computes {wanted:.4g} and its linear network {parts.value:.4g}, so its "
+            f"{model} computes {wanted:.4g} and its linear network {parts.value:.4g}, so its "
             "prediction cannot be taken apart."
         )
 
