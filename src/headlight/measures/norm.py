@@ -190,11 +190,11 @@ def _inner_products(
     batch, heads, keys, size = rows.shape
     flat = rows.transpose(1, 2).reshape(batch * keys, heads, size)
     blocks = overlap.view(heads, size, heads * size)
+    step = max(1, PAIRS_AT_ONCE // max(1, flat.numel()))
     parts = []
-    for some in range(0, heads, max(1, PAIRS_AT_ONCE // max(1, flat.numel()))):
-        chosen = slice(some, some + max(1, PAIRS_AT_ONCE // max(1, flat.numel())))
-        part = (flat[:, chosen].transpose(0, 1) @ blocks[chosen]).unflatten(2, (heads, size))
-        parts.append((part * flat).sum(-1))
+    for one, block in zip(flat.split(step, 1), blocks.split(step), strict=True):
+        part = one.transpose(0, 1) @ block
+        parts.append((part.view(*part.shape[:2], heads, size) * flat).sum(-1))
     return torch.cat(parts).movedim(0, 1).reshape(batch, keys, heads, heads)
 
 

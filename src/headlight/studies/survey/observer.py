@@ -10,7 +10,7 @@ from torch import Tensor
 from headlight.analysis.batch_runner import LENGTH_BIN, Positions, array, filled, moments, stacked
 from headlight.capture import Kind, LayerRecord
 from headlight.measures import Scores, input_norm
-from headlight.measures.effective_correlation import correlation, moments_by_row, summed
+from headlight.measures.effective import correlation, moments_by_row, summed, sums_by_row
 from headlight.measures.norm import double, entropy_of_sizes
 from headlight.measures.whole_layer import Vectors
 from headlight.pool import (
@@ -178,10 +178,13 @@ class HeadsObserver:
     def _look(self, scores: Scores) -> dict[str, Tensor]:
         """Return the statistics of each row."""
         statistics: dict[str, Tensor] = {}
+        totals = {}
         for name in self._measures:
             score = scores.of(name).float()
             sums = self._sums(score, scores.record, measure(name))
             rows = self._by_row(score, scores.record, measure(name), sums)
+            if sums is not None:
+                totals[name] = sums.row("total"), sums.row("square")
             for part in self._parts:
                 part.note_measure(SeenMeasure(name, score, scores.record, sums, rows))
             statistics |= {f"{name} {kind}": each for kind, each in rows.items()}
@@ -192,7 +195,11 @@ class HeadsObserver:
         if "effective" in self._measures:
             # One for all queries where they see the same keys.
             statistics["rank"] = scores.rank.expand(-1, -1, scores.weight.shape[2])
-            statistics["comoments"] = moments_by_row(scores, self._key_lengths)
+            raw, effective = (
+                totals.get(name) or sums_by_row(scores.of(name)) for name in ("weight", "effective")
+            )
+            visible = scores.record.visible
+            statistics["comoments"] = moments_by_row(raw, effective, visible, self._key_lengths)
         return statistics
 
     def _sums(self, score: Score, record: LayerRecord, row: Measure) -> Sums | None:
