@@ -16,7 +16,6 @@ from headlight.capture.attribution_run import (
     prepared,
     refusing,
     squared_moves,
-    token_maps,
 )
 from headlight.capture.backward import matrix_precision, require_finite
 from headlight.capture.captured_model import CapturedModel
@@ -75,11 +74,10 @@ def _all_moves(
 ) -> Iterator[tuple[Int64[Tensor, " change"], Float64[Tensor, "layer change query"]]]:
     """Every token changed in every direction: which tokens, and how far hidden ones then move."""
     tokens, directions = run.embedded.shape[1], len(frame)
-    maps, rest = token_maps(run, tokens * directions, memory)
-    for part in portions(run, tokens * directions, rest):
+    for part in portions(run, tokens * directions, memory):
         change = torch.arange(part.start, min(part.stop, tokens * directions))
         keys = change // directions
-        yield keys, squared_moves(run, frame[change % directions], keys, maps).double()
+        yield keys, squared_moves(run, frame[change % directions], keys).double()
 
 
 def shares(size: Float[Tensor, "layer query key"]) -> Contribution:

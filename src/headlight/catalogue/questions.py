@@ -10,9 +10,17 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from importlib import import_module
 from types import ModuleType
-from typing import Annotated, Any
+from typing import Annotated, Any, Literal
 
-from headlight.settings import AtLeast0, Range, Settings, accepted, default_of
+from headlight.settings import (
+    AtLeast0,
+    AtLeast1,
+    Range,
+    Settings,
+    accepted,
+    default_of,
+    require_distinct,
+)
 from headlight.settings.base import AlternativeSettings
 from headlight.settings.flow import AttributionSettings, Slope
 from headlight.vocabulary import ROUTE, Kind
@@ -93,6 +101,54 @@ class TextFlowSettings(Settings):
     kind: Kind | None = None
     layers: tuple[int, ...] | None = None
     attribution: AttributionSettings | None = None
+
+
+@dataclass(frozen=True, kw_only=True)
+class GenerationSettings(Settings):
+    """Settings of the text to generate.
+
+    Attributes:
+        max_new_tokens: tokens to generate at most, each time the most probable one.
+        layers: layers to read, from 0, such as 0,3-5; by default all.
+        predict: decompose the logit of each generated token into what the tokens before it add.
+    """
+
+    max_new_tokens: AtLeast1 = 20
+    layers: tuple[int, ...] | None = None
+    predict: bool = False
+
+
+@dataclass(frozen=True, kw_only=True)
+class SourceSettings(Settings):
+    """Settings of how passages are compared.
+
+    Attributes:
+        number: heads that are chosen, those that copy most of hidden facts.
+        chosen: names of heads, such as L17H4, in the place of these.
+        measures: measures of attention whose shares are compared.
+        orders: orders of the passages over which numbers are averaged, the first as they are.
+        masks: random sets of passages in each order, to which a linear model is fitted.
+        tokens: tokens of an answer that the model writes.
+        predict: whether direct contributions to the answer are computed.
+        needles: hidden facts by which heads are chosen.
+        haystack: tokens of each text with a hidden fact.
+        seed: random seed of orders and sets.
+    """
+
+    number: AtLeast1 = 10
+    chosen: tuple[str, ...] | None = None
+    measures: tuple[Literal["weight", "norm"], ...] = ("weight",)
+    orders: AtLeast1 = 2
+    masks: AtLeast0 = 16
+    tokens: AtLeast1 = 20
+    predict: bool = True
+    needles: AtLeast1 = 12
+    haystack: AtLeast1 = 200
+    seed: AtLeast0 = 0
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        require_distinct("measures", self.measures)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -188,6 +244,21 @@ QUESTIONS: Mapping[str, Question] = {
                 ('"The cat sat on the [MASK]." --target floor --against chair', ""),
                 ('"The doctor said that" --model gpt2 --target " he"', "what comes next"),
                 ('"A fine film." --model NAME --target POSITIVE', "a class"),
+            ),
+            head="any",
+        ),
+        Question(
+            name="generate",
+            sentence="Generate text, and read which tokens each generated token attends to.",
+            settings=GenerationSettings,
+            answered="headlight.reading.generation",
+            shown="headlight.views.reading.terminal",
+            papers="Sarti et al. 2023",
+            examples=(
+                ('"The capital of France is" --model gpt2 --html answer.html', ""),
+                ('"Das Haus ist groß." --model NAME --max-new-tokens 30', "a translator"),
+                ('"Mary met John, and" --model gpt2 --predict', "what adds to each logit"),
+                ("--chat chat.json --model NAME --html answer.html", "the answer to a chat"),
             ),
             head="any",
         ),

@@ -1,19 +1,23 @@
-"""The command `read`."""
+"""The commands `read` and `sources`."""
 
+import os
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
+from headlight.catalogue.questions import SourceSettings
 from headlight.cli.help import examples
 from headlight.cli.options import (
+    LOAD,
     NAMED,
     NO_CHAT,
     ChatOptions,
     CompareModel,
     CompareName,
     CompareRevision,
+    LoadOptions,
     NamedLoadOptions,
     NumbersJson,
     NumbersOut,
@@ -51,6 +55,16 @@ READ_EXAMPLES = examples(
     ("headlight read --chat chat.json --model HuggingFaceTB/SmolLM2-135M-Instruct", "messages"),
 )
 
+SOURCES_EXAMPLES = examples(
+    (
+        'headlight sources "Where is the key?" --context "The key is in the shed." --context '
+        '"The shed is green." --model gpt2',
+        "the model answers",
+    ),
+    'headlight sources "Who won?" --context a.txt --context b.txt --answer "Ada" --model gpt2',
+    ("headlight sources --chat rag.json --context a.txt --model NAME", "passages of a chat"),
+    ("headlight sources --examples questions.jsonl --model NAME --html used.html", "intervals"),
+)
 
 if TYPE_CHECKING:
     from headlight.capture import CapturedModel
@@ -222,10 +236,10 @@ def _demand_page(
         raise UsageError("nothing is compared; leave out --compare-name.")
     if compares and html is None:
         raise UsageError("two readings are compared on the page; say where it goes with --html.")
-    if html is not None and (settings.heads or settings.queries):
+    if html is not None and (settings.heads or (compares and settings.queries)):
         raise UsageError(
-            "--html shows all heads and tokens of a text; leave --heads and --queries out, or "
-            "write what is kept with --json or --out."
+            "--html shows all heads of a text, and of two readings all queries; leave --heads and "
+            "--queries out, or write what is kept with --json or --out."
         )
 
 
@@ -324,3 +338,92 @@ def _attribution(measure: str, settings: ReadingSettings) -> AttributionSettings
             "attribution."
         )
     return False
+
+
+@takes_settings(settings=SourceSettings)
+def sources(
+    question: Annotated[str | None, typer.Argument(help="Question; - for standard input.")] = None,
+    context: Annotated[
+        list[str] | None,
+        typer.Option(help="A passage, or a file that is one. May be given more than once."),
+    ] = None,
+    answer: Annotated[
+        str | None, typer.Option(help="The answer; by default what the model writes.")
+    ] = None,
+    examples: Annotated[
+        Path | None,
+        typer.Option(help="JSON lines with question, context (a list) and answer, for intervals."),
+    ] = None,
+    chat: ChatOptions = NO_CHAT,
+    top: Annotated[int, typer.Option(min=1, help="Rows shown of each table.")] = 10,
+    html: Annotated[Path | None, typer.Option(help="Write a page.")] = None,
+    csv: Annotated[Path | None, typer.Option(help="Write a table of passages as CSV.")] = None,
+    json: NumbersJson = None,
+    out: NumbersOut = None,
+    load: LoadOptions = LOAD,
+    *,
+    settings: SourceSettings,
+) -> None:
+    """Compare what passages contribute to an answer: attention, contributions, removal."""
+    places = {".html": html, ".csv": csv, ".json": json, ".nc": out}
+    for suffix, path in places.items():
+        demand_place(path, suffix)
+    subject: Any = chat.subject(question, "sources")
+    if examples is not None:
+        if subject is not None or context or answer is not None:
+            raise UsageError("--examples have questions of their own; leave the others out.")
+        subject = _examples(examples)
+    elif subject is None:
+        raise UsageError("there is no question; give one, or --chat, or --examples.")
+    passages = None if examples is not None else [_passage(each) for each in context or ()]
+    load.check()
+    from headlight.reading.sources import sources as compare
+    from headlight.views.reading import sources as view
+    from headlight.views.result_page import answer_terminal
+
+    model = load.load(head="any")
+    result = compare(
+        model, subject, passages, answer=answer, settings=settings, command=command_line()
+    )
+    # Files before the terminal, which may be a pipe that closes early.
+    written = [result.save(path) for path in places.values() if path is not None]
+    show(answer_terminal(view, result.dataset, top))
+    for path in written:
+        say(f"written: {path}")
+
+
+def _passage(value: str) -> str:
+    """Return a passage: the text of a file of that name, or the value itself.
+
+    Raises:
+        UsageError: the file cannot be read, or is no text.
+    """
+    from headlight.corpora.files import kind_without_text
+    from headlight.files import read as content_of
+
+    if not os.path.exists(value):  # noqa: PTH110 - any string
+        return value
+    content = content_of(Path(value), error=UsageError)
+    try:
+        if kind := kind_without_text(content[:16]):
+            raise UsageError(f"{value} is {kind}, and no passage; name a file of text.")
+        return content.decode().strip()
+    except UnicodeDecodeError as problem:
+        raise UsageError(f"{value} is not UTF-8; convert it first.") from problem
+
+
+def _examples(path: Path) -> list[Any]:
+    """Return the examples of a file of JSON lines.
+
+    Raises:
+        UsageError: the file cannot be read, or a line is no JSON.
+    """
+    from headlight.files import parse_json, read as content_of
+
+    examples = []
+    for number, line in enumerate(content_of(path, error=UsageError).splitlines(), 1):
+        try:
+            examples += [parse_json(line)] if line.strip() else []
+        except ValueError as problem:
+            raise UsageError(f"{path}, line {number}: no JSON ({problem}); mend it.") from problem
+    return examples

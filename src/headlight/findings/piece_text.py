@@ -20,7 +20,7 @@ from numpy.typing import NDArray
 from headlight.errors import UsageError
 from headlight.files import printable
 from headlight.findings.estimates import listed, percent
-from headlight.vocabulary import CATEGORIES, head_name
+from headlight.vocabulary import CATEGORIES, TEMPLATE, head_name
 
 BLANK, INSIDE = " ", "##"
 _SPACE = "␣"
@@ -90,19 +90,25 @@ def parked(reading: xr.Dataset, side: str) -> list[int]:
     """
     decoder = reading.attrs.get("kind") == "decoder"
     names = map(category_name, reading[f"{side}_category"].values)
-    return [at for at, name in enumerate(names) if name in ("cls", "sep") or (decoder and at == 0)]
+    places = reading[side].values.tolist()  # some queries may have been left out
+    pairs = enumerate(zip(names, places, strict=True))
+    return [at for at, (name, n) in pairs if name in ("cls", "sep") or (decoder and n == 0)]
 
 
 def last_word(reading: xr.Dataset) -> int:
     """Return the place of the last query that is a word; the last one where none is.
 
-    Of a picture it is the position for the class, which is made of all of it.
+    Of a picture it is the position for the class, which is made of all of it.  Of a chat it is the
+    last one that somebody has said, and not the template.
     """
     hidden = parked(reading, "query")
     names = [*map(category_name, reading["query_category"].values)]
     if "picture" in reading.attrs and "cls" in names:
         return names.index("cls")
     words = [at for at, name in enumerate(names) if name == "other" and at not in hidden]
+    if "query_segment" in reading.coords:
+        segments = reading["query_segment"].values
+        words = [at for at in words if segments[at] != TEMPLATE] or words
     return int((words or [reading.sizes["query"] - 1])[-1])
 
 

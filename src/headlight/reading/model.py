@@ -21,12 +21,13 @@ from headlight.corpora import TranslationPair
 from headlight.errors import UsageError
 from headlight.reading.alternatives import alternatives
 from headlight.reading.explanation import explain
-from headlight.reading.generation import GeneratedToken, generate, read_speech
+from headlight.reading.generation import generate, read_speech
 from headlight.reading.layers import word_map
 from headlight.reading.prediction import predict
 from headlight.reading.reading import FRAME_HEIGHT, Reading, read
 from headlight.reading.routes import routes
-from headlight.reading.text_result import TextResult, answers, origin, sides_of
+from headlight.reading.sources import sources
+from headlight.reading.text_result import TextResult, answers, origin, segments_of, sides_of
 from headlight.reading.what_if import FUNCTIONS, Edit, WhatIf, what_if
 from headlight.result import describe
 from headlight.settings.flow import AttributionSettings
@@ -113,6 +114,7 @@ def flow(
             "query_token": ("query", tokens["token"]),
             "key_token": ("key", tokens["token"]),
             "query_category": ("query", tokens["category"]),
+            **segments_of(tokens),
         },
         attrs=origin(
             model,
@@ -138,6 +140,8 @@ class Model(CapturedModel):
     flow = flow
     explain = explain
     alternatives = alternatives
+    generate = generate
+    sources = sources
 
     def __dir__(self) -> list[str]:
         """Return the questions that a model answers; of how it is captured it tells no name."""
@@ -224,22 +228,6 @@ class Model(CapturedModel):
         """
         with attention_replaced(self, replacements, kind=kind):
             yield
-
-    def generate(
-        self,
-        text: Readable,
-        *,
-        tokens: int = 20,
-        layers: Iterable[int] | None = None,
-        heads: Iterable[int] | None = None,
-    ) -> Iterator[GeneratedToken]:
-        """Generate text with a decoder, token by token, each with its reading.
-
-        ``for each in model.generate("The capital of France is"): each.token, each.reading.norm``
-        wants a model that was loaded with ``head="any"``; see
-        `headlight.reading.generation.generate`.
-        """
-        return generate(self, text, tokens=tokens, layers=layers, heads=heads)
 
     def word_map(
         self,

@@ -1,5 +1,6 @@
 """Predictions taken apart into tokens, heads, layers and biases."""
 
+from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any, ClassVar
 
@@ -7,7 +8,7 @@ import numpy as np
 import pandas as pd
 import torch
 import xarray
-from jaxtyping import Float
+from jaxtyping import Float, Float64
 from torch import Tensor, nn
 
 from headlight.capture import CapturedModel
@@ -18,14 +19,12 @@ from headlight.catalogue.questions import PredictionSettings
 from headlight.chats import Readable, as_read
 from headlight.encode import Encoded
 from headlight.errors import UnsupportedModelError, UsageError
-from headlight.reading.prediction_targets import Place, Target, place_of, target_of
+from headlight.reading.prediction_targets import SAME, Place, Target, place_of, target_of
 from headlight.reading.text_result import TextResult, answers, as_written, origin
 from headlight.settings import require_choice
+from headlight.settings.flow import Slope
 
 __all__ = ["Prediction", "predict"]
-
-SAME = 1e-3
-"""How far a logit of the linear network may be from the model's own, relative to the largest."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -145,17 +144,9 @@ def predict(
         chosen: Tensor = logits[first.number]
         return chosen if second is None else chosen - logits[second.number]
 
-    lengths: dict[Side, int] = {"text": len(example.ids)}
-    if example.target:
-        lengths["target"] = len(example.target)
-    with model.running(batch.names), _one_position(model.transformer, place, lengths):
-        parts = decompose(model, model.inputs(batch), score, lengths, settings.slope)
+    parts = _decomposed(model, example, place, score, settings.slope)
     wanted = float(logits[first.number] - (0 if second is None else logits[second.number]))
-    if not abs(parts.value - wanted) <= SAME * float(logits.abs().max()):
-        raise UnsupportedModelError(
-            f"{model.name} computes {wanted:.4g} and its linear network {parts.value:.4g}, so its "
-            "prediction cannot be taken apart."
-        )
+    _require_same(model, parts, wanted, logits)
     return Prediction(
         _dataset(
             parts,
@@ -180,6 +171,65 @@ def predict(
             ),
         )
     )
+
+
+def what_tokens_add(
+    model: CapturedModel, example: Encoded, index: int, number: int
+) -> dict[Side, Float64[np.ndarray, " token"]]:
+    """Return what each token, its position included, adds to one logit, by side of the model.
+
+    Args:
+        model: with its head of a language model.
+        example: what it reads.
+        index: position of the predicting token.
+        number: of the logit, which is that of a token of the vocabulary.
+
+    Raises:
+        UsageError: the model is in half precision.
+        UnsupportedModelError: the parts do not add up.
+    """
+    logits = model.run(model.collate([example])).logits[0, index].detach().cpu().double()
+    place = Place(index, "", masked=False, classes=False, at_end=False)
+    length = len(example.target or example.ids)
+
+    def score(output: Any) -> Float[Tensor, ""]:
+        rows = output.logits[0]
+        chosen: Tensor = rows[index if len(rows) == length else 0][number]
+        return chosen
+
+    parts = _decomposed(model, example, place, score, "zero_origin")
+    _require_same(model, parts, float(logits[number]), logits)
+    return {side: (parts.token[side] + parts.position[side]).numpy() for side in parts.token}
+
+
+def _decomposed(
+    model: CapturedModel,
+    example: Encoded,
+    place: Place,
+    score: Callable[[Any], Float[Tensor, ""]],
+    slope: Slope,
+) -> Decomposition:
+    lengths: dict[Side, int] = {"text": len(example.ids)}
+    if example.target:
+        lengths["target"] = len(example.target)
+    batch = model.collate([example])
+    with model.running(batch.names), _one_position(model.transformer, place, lengths):
+        return decompose(model, model.inputs(batch), score, lengths, slope)
+
+
+def _require_same(
+    model: CapturedModel, parts: Decomposition, wanted: float, logits: Float64[Tensor, " output"]
+) -> None:
+    """Refuse a linear network that does not compute what the model does.
+
+    Raises:
+        UnsupportedModelError: it does not.
+    """
+    if not abs(parts.value - wanted) <= SAME * float(logits.abs().max()):
+        raise UnsupportedModelError(
+            f"{model.name} computes {wanted:.4g} and its linear network {parts.value:.4g}, so its "
+            "prediction cannot be taken apart."
+        )
 
 
 def _target(

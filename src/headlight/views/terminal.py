@@ -60,7 +60,7 @@ def terminal(table: Table, most: int | None = None, *, whole: str = "") -> Rende
     """
     frame = table.frame.reset_index(drop=True)
     of_heads = set(frame.columns) >= PLACES and not table.sums
-    most = (TOP if of_heads else ROWS) if most is None else most
+    most = (TOP if "head" in frame and not table.sums else ROWS) if most is None else most
     if of_heads and len(frame) > most and (by := _first_number(frame)):
         up = table.smallest_first
         frame = frame.sort_values(by, ascending=up, kind="stable", na_position="last")

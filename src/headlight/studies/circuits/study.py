@@ -282,7 +282,7 @@ class CircuitsObserver:
             repeated[sequences] = counter.scores()
         for at, text in enumerate(texts):
             if isinstance(text, Hidden):
-                reply = answer(self.model, text)
+                reply = answer(self.model, text, 2 * (text.stop - text.start))
                 retrieval = RetrievalCounter(text, reply, measures)
                 self._run([reply.text], retrieval.look)
                 retrieved[at], recalls[at, text.number] = retrieval.scores(), retrieval.recall()

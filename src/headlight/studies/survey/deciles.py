@@ -98,11 +98,17 @@ class DrawnTexts(PartObserver):
         record, cells = seen.record, self._cells[seen.name]
         queries, keys = self._spans
         begin, end = (max(0, at - record.first) for at in (queries.start, queries.stop))
-        rows = seen.score.detach()[:, :, begin:end, keys][self._texts]
-        cells.append(pad(rows, (0, keys.stop - keys.start - rows.shape[3])))
+        rows = seen.score.detach()[:, :, begin:end, keys]
+        if len(self._texts) < len(rows):
+            rows = rows[self._texts]
+        elif not record.ends:  # a part of it would keep the whole block
+            rows = rows.clone()
+        missing = keys.stop - keys.start - rows.shape[3]
+        cells.append(pad(rows, (0, missing)) if missing else rows)
         if record.ends:
             links = self._links.setdefault(record.site.layer, [])
-            links.append(_strongest(torch.cat(cells, 2), *self._masks))
+            whole = torch.cat(cells, 2) if len(cells) > 1 else cells[0]
+            links.append(_strongest(whole, *self._masks))
             cells.clear()
 
     def members(self) -> dict[str, Accumulator]:

@@ -98,8 +98,10 @@ class OnePass:
         query_mask = np.ascontiguousarray(self._there[:, queries])
         texts = Texts(self._members, self._offsets, query_mask, place)
         rows = _rows(cells.shape[:3], self._members.shape[1], len(self._offsets))
-        heads = _heads(cells.shape[:3], 2 * self._keys - 1 + STEP if diagonal else 0, cell_queries)
-        _in_threads(loops[0], cells.size, cells, texts, rows, heads.diagonal)
+        offsets = 2 * self._keys - 1 + STEP if diagonal else 0
+        heads = _heads(cells.shape, offsets, cell_queries)
+        along = heads.diagonal, heads.columns
+        _in_threads(loops[0], cells.size, cells, texts, rows, along)
         if cell_queries is not None:
             _in_threads(loops[1], cells.size, cells, rows, cell_queries, heads)
         return Sums(rows, heads._replace(diagonal=heads.diagonal[..., : 2 * self._keys - 1]))
@@ -147,7 +149,8 @@ def _heads(shape: tuple[int, ...], offsets: int, cells: Asked | None) -> HeadSum
     heads = shape[:2]
     return HeadSums(
         diagonal=np.zeros((*heads, offsets)),
-        first=np.zeros(shape if cells is not None else (*heads, 0)),
+        columns=np.zeros((*heads, shape[3])),
+        first=np.zeros(shape[:3] if cells is not None else (*heads, 0)),
         firsts=np.zeros((*heads, firsts)),
         groups=np.zeros((*heads, len(GROUPS), 2)),
         listed=np.zeros((*heads, len(GROUPS), shape[2] if cells is not None else 0)),

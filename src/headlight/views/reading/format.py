@@ -15,7 +15,9 @@ The **header** is JSON::
             texts, marks  what they stand for, and before it a blank, "##" or nothing
             categories    list of "cls", "sep", "punctuation" or "other"
             words         list of word numbers; -1 for special tokens
-            segments      of chats and pictures alone: list of the names of their segments
+            segments      of chats, pictures and generated text alone: list of the names of their
+                          segments
+            places        where some queries are left out: the places of the others in the text
             times         of frames of sound alone: when each begins, in seconds
         measures      object: name -> object:
             per           "head" or "layer"
@@ -636,6 +638,8 @@ def _unpacked(
         if many in positions
     }
     coordinates["layer"] = part["layers"]
+    if "places" in part["queries"]:
+        coordinates["query"] = part["queries"]["places"]
     whole = xr.Dataset(variables, coords=coordinates)
     return _one_of_two(whole, part, end) if "of" in part["queries"] else whole
 
