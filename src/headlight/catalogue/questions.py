@@ -29,6 +29,8 @@ class PredictionSettings(Settings):
         target: word that continues the text, such as " he", or fills the mask; or the name or
             number of a class; by default the prediction of the model.
         against: another word or class, whose logit is subtracted.
+        compare_text: another text of as many tokens, such as one that differs in a word; every
+            number is then that of the text less that of the other.
         position: position of the predicting token, from 0; by default the last of the text, or its
             first mask.
         slope: slope of linearized activations: ``zero_origin`` (act(x)/x), ``chord`` from the bias,
@@ -37,6 +39,7 @@ class PredictionSettings(Settings):
 
     target: str | None = None
     against: str | None = None
+    compare_text: str | None = None
     position: int | None = None
     slope: Slope = "zero_origin"
 
@@ -202,6 +205,7 @@ QUESTIONS: Mapping[str, Question] = {
                 ('"The cat sat on the [MASK]." --target floor', ""),
                 ('"The cat sat on the [MASK]." --target floor --against chair', ""),
                 ('"The doctor said that" --model gpt2 --target " he"', "what comes next"),
+                ('"The nurse said" --model gpt2 --compare-text "The guard said"', "two prompts"),
                 ('"A fine film." --model NAME --target POSITIVE', "a class"),
             ),
             head="any",

@@ -23,7 +23,14 @@ from headlight.errors import UsageError
 from headlight.findings.piece_text import last_word
 from headlight.measures.norm import single
 from headlight.measures.token_parts import BlockSum, missed_without, missed_without_heads
-from headlight.reading.text_result import TextResult, answers, origin, save_as, segments_of, sides_of
+from headlight.reading.text_result import (
+    TextResult,
+    answers,
+    origin,
+    save_as,
+    segments_of,
+    sides_of,
+)
 from headlight.result import describe
 from headlight.settings import require_place
 from headlight.views.provenance import model_name

@@ -47,7 +47,7 @@ def frame_of(prediction: xr.Dataset, name: str) -> pd.DataFrame:
 def _tokens(prediction: xr.Dataset) -> tuple[pd.DataFrame, str]:
     own, position = (prediction[f"{name}_total"].values for name in ("token", "position"))
     columns = {
-        "token": labels_of(prediction, "token_text"),
+        "token": _labels(prediction),
         "side": prediction["token_side"].values.astype(str),
         "embedding": own,
         "position": position,
@@ -72,7 +72,7 @@ def _components(prediction: xr.Dataset) -> tuple[pd.DataFrame, str]:
 def _heads(prediction: xr.Dataset) -> tuple[pd.DataFrame, str]:
     direct, total = (prediction[f"head_{name}"].values for name in ("direct", "total"))
     sites, heads, tokens = np.nonzero(np.isfinite(direct))
-    labels = np.array(labels_of(prediction, "token_text"))
+    labels = np.array(_labels(prediction))
     layers = prediction["layer"].values
     columns: dict[str, Any] = {
         "kind": prediction["kind"].values.astype(str)[sites],
@@ -83,6 +83,22 @@ def _heads(prediction: xr.Dataset) -> tuple[pd.DataFrame, str]:
         "total": total[sites, heads, tokens],
     }
     return pd.DataFrame(columns), "direct"
+
+
+def _labels(prediction: xr.Dataset) -> list[str]:
+    """Return the labels of tokens: of two texts both where they differ."""
+    labels = labels_of(prediction, "token_text")
+    if "token_other" not in prediction.coords:
+        return labels
+    others = labels_of(prediction, "token_other")
+    pairs = zip(labels, others, prediction["token_text"].values, prediction["token_other"].values,
+                strict=True)  # fmt: skip
+    return [one if raw == second else f"{one} / {two}" for one, two, raw, second in pairs]
+
+
+def _of_two(prediction: xr.Dataset) -> str:
+    """Return the other text, whose numbers are subtracted; empty where there is none."""
+    return str(prediction.attrs.get("compare_text", ""))
 
 
 def _biases(prediction: xr.Dataset) -> float:
@@ -135,11 +151,19 @@ def findings(prediction: xr.Dataset) -> list[str]:
     logit = float(prediction["logit"])
     what = "the difference of the logits" if attributes["against"] else "the logit"
     text = text_title(attributes)
-    sentences = [
-        f"{model_name(attributes)} reads “{shortened(text, 60)}”.",
-        f"{asked(prediction)}: {what} is {_number(logit)}; the probability of "
-        f"“{_target(prediction)}” is {float(attributes['probability']):.3g}.",
-    ]
+    sentences = [f"{model_name(attributes)} reads “{shortened(text, 60)}”."]
+    if other := _of_two(prediction):
+        sentences.append(
+            f"{asked(prediction)}: {what} is {_number(logit)} beside that after "
+            f"“{shortened(other, 60)}”; the probability of “{_target(prediction)}” is "
+            f"{float(attributes['probability']):.3g} against "
+            f"{float(attributes['compare_probability']):.3g}. All numbers are differences."
+        )
+    else:
+        sentences.append(
+            f"{asked(prediction)}: {what} is {_number(logit)}; the probability of "
+            f"“{_target(prediction)}” is {float(attributes['probability']):.3g}."
+        )
     sentences += _largest_token(prediction)
     heads = frame_of(prediction, "head")
     if len(heads):
@@ -208,7 +232,8 @@ def summary(prediction: xr.Dataset) -> Summary:
 
 def sections(prediction: xr.Dataset) -> list[Section]:
     """Tokens, components and heads."""
-    unit = "difference of logits" if prediction.attrs["against"] else "logit"
+    both = prediction.attrs["against"] or _of_two(prediction)
+    unit = "difference of logits" if both else "logit"
     tokens, components, heads = (
         frame_of(prediction, name) for name in ("token", "component", "head")
     )
