@@ -23,6 +23,7 @@ from headlight.reading.alternatives import alternatives
 from headlight.reading.explanation import explain
 from headlight.reading.generation import generate, read_speech
 from headlight.reading.layers import word_map
+from headlight.reading.patching import patch
 from headlight.reading.prediction import predict
 from headlight.reading.reading import FRAME_HEIGHT, Reading, read
 from headlight.reading.routes import routes
@@ -140,6 +141,7 @@ class Model(CapturedModel):
     explain = explain
     alternatives = alternatives
     generate = generate
+    patch = patch
 
     def __dir__(self) -> list[str]:
         """Return the questions that a model answers; of how it is captured it tells no name."""

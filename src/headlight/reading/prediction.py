@@ -15,7 +15,7 @@ from headlight.capture import CapturedModel
 from headlight.capture.decomposition import Decomposition, Side, decompose
 from headlight.capture.one_text import one_text
 from headlight.capture.residual_stream import hooked
-from headlight.catalogue.questions import PredictionSettings
+from headlight.catalogue.questions import PatchSettings, PredictionSettings
 from headlight.chats import Readable, as_read
 from headlight.encode import Encoded
 from headlight.errors import UnsupportedModelError, UsageError
@@ -153,18 +153,7 @@ def _predicted(
     batch = model.collate([example])
     own = model.run(batch).logits[0].detach()
     logits = (own if place.index is None else own[place.index]).cpu().double()
-    ends = as_written(model, text) if pair is None else pair
-    against = settings.against
-    if targets is not None:
-        first, second = targets
-    else:
-        first = _target(model, settings.target, place, ends, logits)
-        second = None if against is None else target_of(model, against, place, ends)
-    if second is not None and second.number == first.number:
-        raise UsageError(
-            f"{settings.target!r} and {against!r} are the same output of {model.name} "
-            f"({first.name!r}), and differ by nothing; ask for others."
-        )
+    first, second = targets or targets_of(model, text, pair, place, logits, settings)
 
     def score(output: Any) -> Float[Tensor, ""]:
         logits = output.logits[0]
@@ -201,6 +190,31 @@ def _predicted(
     if example.segment_names and not example.target:
         dataset = dataset.assign_coords(token_segment=("token", list(example.segment_names)))
     return dataset, (first, second)
+
+
+def targets_of(
+    model: CapturedModel,
+    text: Readable,
+    pair: str | None,
+    place: Place,
+    logits: Float64[Tensor, " output"],
+    settings: PredictionSettings | PatchSettings,
+) -> Targets:
+    """Return the outputs that settings name; without a target, the one that is predicted.
+
+    Raises:
+        UsageError: an unknown word or class, or both are the same output.
+    """
+    ends = as_written(model, text) if pair is None else pair
+    first = _target(model, settings.target, place, ends, logits)
+    against = settings.against
+    second = None if against is None else target_of(model, against, place, ends)
+    if second is not None and second.number == first.number:
+        raise UsageError(
+            f"{settings.target!r} and {against!r} are the same output of {model.name} "
+            f"({first.name!r}), and differ by nothing; ask for others."
+        )
+    return first, second
 
 
 def _less(first: xarray.Dataset, other: xarray.Dataset) -> xarray.Dataset:

@@ -28,7 +28,7 @@ from headlight.views import run_comparison
 from headlight.views.colour import grouped
 from headlight.views.parts import Drawing, Section, Summary, Table
 from headlight.views.provenance import Subject
-from headlight.views.reading import explanation, flow, picture as alternatives, prediction
+from headlight.views.reading import explanation, flow, patching, picture as alternatives, prediction
 from headlight.views.reading.page import reading_page
 from headlight.views.run_comparison import NO_PAGES, PassagePages
 from headlight.views.sections import SectionPage, section_page
@@ -52,6 +52,7 @@ _NO_STUDIES: dict[object, Any] = {
     "flow_of_text": flow,
     "explanation": explanation,
     "alternatives": alternatives,
+    "patching": patching,
 }
 """Results that are of no study, by their stage, and what shows them."""
 
