@@ -110,7 +110,7 @@ def predict(
     template begins an answer.
 
     With another text of as many tokens every number is that of the text less that of the other.
-    What a parameter adds, such as a bias, differs as well, for the constants are those of each text.
+    What a parameter adds, such as a bias, differs as well: the constants are those of each text.
 
     Raises:
         MissingHeadError: the model predicts nothing.

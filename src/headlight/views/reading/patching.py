@@ -87,10 +87,6 @@ def summary(result: xr.Dataset) -> Summary:
 def sections(result: xr.Dataset) -> list[Section]:
     """Return the effects of all heads, as maps and as a table."""
     frame = frame_of(result)
-    titles = {
-        "output": "With the output of the head from the other text",
-        "pattern": "With its attention weights alone from the other text",
-    }
     return [
         Section(
             "heads",
@@ -99,7 +95,7 @@ def sections(result: xr.Dataset) -> list[Section]:
             "is computed anew: by how much the logit falls. Heads work together, so that these "
             "numbers do not add up to the difference.",
             "Wang et al. (2023); Vig et al. (2020)",
-            [_drawing(result, name, title) for name, title in titles.items()],
+            [Drawing("heads", "", "The fall of the logit by head.", lambda: _drawn(result))],
             [
                 Table(
                     "heads",
@@ -117,26 +113,21 @@ def sections(result: xr.Dataset) -> list[Section]:
     ]
 
 
-def _drawing(result: xr.Dataset, name: str, title: str) -> Drawing:
-    values = result[name].values
-    largest = float(np.nanmax(np.abs(values), initial=0.0)) or 1.0
-
-    def draw() -> Figure:
-        return head_map(
-            [
-                HeadMap(
-                    title,
-                    values,
-                    rows=[str(layer) for layer in result["layer"].values],
-                    columns=[str(head) for head in result["head"].values],
-                    row_label="layer",
-                    column_label="head",
-                    scale="change",
-                    limits=(-largest, largest),
-                    format="+.2f",
-                )
-            ],
-            annotate=False,
+def _drawn(result: xr.Dataset) -> Figure:
+    titles = {"output": "output", "pattern": "weights alone"}
+    largest = max(float(np.nanmax(np.abs(result[name]), initial=0.0)) for name in titles) or 1.0
+    maps = [
+        HeadMap(
+            title,
+            result[name].values,
+            rows=[str(layer) for layer in result["layer"].values],
+            columns=[str(head) for head in result["head"].values],
+            row_label="layer",
+            column_label="head",
+            scale="change",
+            limits=(-largest, largest),
+            format="+.2f",
         )
-
-    return Drawing(f"heads-{name}", "", f"{title}: the fall of the logit by layer and head.", draw)
+        for name, title in titles.items()
+    ]
+    return head_map(maps, annotate=False)
