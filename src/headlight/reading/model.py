@@ -67,7 +67,18 @@ class Flow(TextResult):
             "tokens": self.dataset["query_token"].values.tolist(),
             "layers": self.dataset["layer"].values.tolist(),
             "share": {name: shares[place].values.tolist() for place, name in enumerate(names)},
+            **self._segments(),
         }
+
+    def _segments(self) -> dict[str, Any]:
+        """Return the segments of the tokens, and their sums by method; nothing of other texts."""
+        from headlight.views.reading.flow import by_segment
+
+        sums = by_segment(self.dataset)
+        if not len(sums):
+            return {}
+        names = self.dataset["query_segment"].values.tolist()
+        return {"segments": names, "by_segment": sums.to_dict("records")}
 
 
 @answers("flow")

@@ -65,12 +65,13 @@ class Prediction(TextResult):
         """A table, the largest first.
 
         Args:
-            name: ``component``, ``token`` or ``head``: which parts.
+            name: ``component``, ``token`` or ``head``: which parts; or ``segment``, the sums of
+                tokens by named segment, where a text has them.
 
         Raises:
             UsageError: it is none of these.
         """
-        require_choice("table", name, ("component", "token", "head"))
+        require_choice("table", name, ("component", "token", "head", "segment"))
         from headlight.views.reading.prediction import frame_of
 
         return frame_of(self.dataset, name)
@@ -81,6 +82,8 @@ class Prediction(TextResult):
             name: self.to_dataframe(name).to_dict("records")
             for name in ("token", "component", "head")
         }
+        if "token_segment" in self.dataset.coords:
+            tables["segment"] = self.to_dataframe("segment").to_dict("records")
         numbers = ("logit", "remainder_direct", "remainder_total")
         return super().as_json() | {name: float(self.dataset[name]) for name in numbers} | tables
 

@@ -8,6 +8,7 @@ import pandas as pd
 import xarray as xr
 
 from headlight.findings import labels_of, piece_text
+from headlight.findings.piece_text import segment_sums
 from headlight.views.colour import MINUS
 from headlight.views.parts import Drawing, Figure, Section, Summary, Table
 from headlight.views.pictures import BarRow, Mark, bars
@@ -37,9 +38,14 @@ def frame_of(prediction: xr.Dataset, name: str) -> pd.DataFrame:
 
     Args:
         prediction: what a logit is made of.
-        name: ``token``, ``component`` or ``head``.
+        name: ``token``, ``component``, ``head`` or, of a text with named ones, ``segment``.
     """
-    frame, order = {"token": _tokens, "component": _components, "head": _heads}[name](prediction)
+    frame, order = {
+        "token": _tokens,
+        "component": _components,
+        "head": _heads,
+        "segment": _segments,
+    }[name](prediction)
     sizes = -frame[order].abs()
     return frame.loc[sizes.sort_values(kind="stable").index].reset_index(drop=True)
 
@@ -83,6 +89,19 @@ def _heads(prediction: xr.Dataset) -> tuple[pd.DataFrame, str]:
         "total": total[sites, heads, tokens],
     }
     return pd.DataFrame(columns), "direct"
+
+
+def _segments(prediction: xr.Dataset) -> tuple[pd.DataFrame, str]:
+    """Return the sums of tokens by segment, and that of biases, which belong to none."""
+    rows = []
+    if "token_segment" in prediction.coords:
+        names = prediction["token_segment"].values.tolist()
+        own = prediction["token_total"].values + prediction["position_total"].values
+        first = first_of_decoder(prediction)
+        sums, counts = (segment_sums(each, names, first) for each in (own, np.ones(len(own))))
+        rows = [{"segment": name, "tokens": int(counts[name]), "sum": sums[name]} for name in sums]
+        rows.append({"segment": "all biases", "tokens": 0, "sum": _biases(prediction)})
+    return pd.DataFrame(rows, columns=["segment", "tokens", "sum"]), "sum"
 
 
 def _labels(prediction: xr.Dataset) -> list[str]:
@@ -255,7 +274,16 @@ def sections(prediction: xr.Dataset) -> list[Section]:
         f"{head_name(row['layer'], row['head'])} from {row['token']}"
         for row in heads.head(SHOWN).to_dict("records")
     ]
+    segments = frame_of(prediction, "segment")
+    by_segment = Section(
+        "segments",
+        "What each segment adds",
+        "Sums over the tokens of a segment; the first token of a decoder is counted apart. With "
+        "the biases they add up to the logit.",
+        tables=[Table("segments", "Tokens by segment", segments, {"sum": "+.3f"}, sums=("sum",))],
+    )
     return [
+        *([by_segment] if len(segments) else []),
         Section(
             "tokens",
             "What each token adds",
