@@ -303,7 +303,10 @@ def test_heads_are_those_of_circuits(model: Model, monkeypatch: pytest.MonkeyPat
         ({"context": None}, "no passage"),
         ({"context": ["a", " "]}, "passage 2 is empty"),
         ({"context": "a text"}, "no list of texts"),
-        ({"context": ["a", 3]}, "no list of texts"),
+        (
+            {"question": [{"question": "x", "context": ["a", 3]}], "context": None, "answer": None},
+            "no list of texts",
+        ),
         ({"question": ""}, "question is empty"),
         ({"answer": " "}, "answer is empty"),
         ({"answer": "the lake " * 400}, "and the answer"),
