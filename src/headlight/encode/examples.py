@@ -4,14 +4,14 @@ import hashlib
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass, field, fields, replace
 from itertools import islice, product
-from typing import Any, Generic, cast
+from typing import Any, Generic, Self, cast
 
 from typing_extensions import TypeVar
 
 from headlight.encode.pieces import Tokenizer
 from headlight.encode.word_boundaries import with_words
 from headlight.settings import Range, require_range
-from headlight.vocabulary import CATEGORIES, TEMPLATE
+from headlight.vocabulary import ANSWER, CATEGORIES, PROMPT, TEMPLATE
 
 CLS, SEP, PUNCTUATION, OTHER = range(len(CATEGORIES))
 
@@ -19,6 +19,8 @@ BOUNDARIES = ("", "Ġ", "▁")
 """What vocabularies write before a piece that begins a word; ``##`` marks the opposite."""
 
 ENDINGS = ("", "</w>")
+
+Extended = TypeVar("Extended", bound="Encoded")
 
 
 @dataclass(frozen=True, slots=True)
@@ -114,8 +116,8 @@ class Encoded:
             among those of the document, both from 0; None for one that was made alone.
         unit: Number of what is drawn at once when a corpus is: of the document that its sentence
             is of where the file says so, else of its text, from 0.
-        segment_names: For every token its segment, one of `headlight.vocabulary.SEGMENTS`; empty
-            where a text has no named ones.
+        segment_names: For every token its segment, one of `headlight.vocabulary.SEGMENTS`, or of
+            ``prompt`` and ``answer``; empty where a text has no named ones.
     """
 
     name: str
@@ -134,6 +136,17 @@ class Encoded:
     def shows_its_kinds(self) -> bool:
         """Whether tracing can tell kinds of attention apart by the shapes of their weights."""
         return not self.target or 1 < len(self.target) != len(self.ids)
+
+    def continued(self: Extended, ids: Sequence[int]) -> Extended:
+        """Return the example with more tokens, which are all of its last word."""
+        more = len(ids)
+        return replace(
+            self,
+            ids=(*self.ids, *ids),
+            segments=self.segments + self.segments[-1:] * more,
+            categories=self.categories + self.categories[-1:] * more,
+            words=self.words + self.words[-1:] * more,
+        )
 
     def beginning(self, tokens: int) -> "Encoded":
         """The first tokens of a longer example; of its target one less, to tell them apart."""
@@ -171,11 +184,12 @@ class Marks:
     def written(self, example: Encoded) -> tuple[int, bool]:
         """Return how many special tokens its texts hold, and whether it begins twice.
 
-        Those that the template of a chat writes are not the texts'.
+        Those that the template of a chat or the model itself writes are not the texts'.
         """
-        if example.segment_names:
+        if example.segment_names and PROMPT not in example.segment_names:
             pairs = zip(example.ids, example.segment_names, strict=True)
-            own = sum(token in self.special and name != TEMPLATE for token, name in pairs)
+            others = (TEMPLATE, ANSWER)
+            own = sum(token in self.special and name not in others for token, name in pairs)
             twice = len(example.ids) > 1 and example.ids[0] == example.ids[1]
             return own, twice and example.ids[0] in self.special
         ids = (*example.ids, *example.target)
@@ -193,7 +207,6 @@ class Marks:
 
 Item = TypeVar("Item")
 Example = TypeVar("Example", covariant=True, bound=Encoded, default=Encoded)
-Extended = TypeVar("Extended", bound=Encoded)
 
 AT_ONCE = 512
 """Elements of a corpus that are tokenised together where nothing else is asked for."""
