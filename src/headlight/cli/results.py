@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from headlight.cli.help import examples
-from headlight.cli.printing import say, say_json, show
+from headlight.cli.printing import command_line, say, say_json, show
 from headlight.errors import RunError, UsageError
 
 if TYPE_CHECKING:
@@ -51,6 +51,7 @@ def compare(
     folder.check_free()
     called = names.split(",") if names else []
     result = compared(*runs, match=match, kind=kind, names=called)
+    result.attrs["command"] = command_line()
     if json:
         all_tables = tables(result)
         changes = all_tables["changes"].frame.to_dict("records") if "changes" in all_tables else []
