@@ -22,7 +22,7 @@ export function drawOverPicture(room, query, sides) {
   const whole = ABOVE + high + (others.length ? SPECIAL + 26 : 0) + GAP, made = [];
   shown.forEach((name, place) => {
     const left = beside > 1 ? place * (wide + GAP) : 0, above = ABOVE + (beside > 1 ? 0 : place * whole);
-    made.push(drawn("text", { x: left, y: above - 7, class: "label" }, `${NAMES[name]}, up to ${percent(top)} on a patch`));
+    made.push(drawn("text", { x: left, y: above - 7, class: "label" }, `${NAMES[name]}, at most ${percent(Math.max(0, ...sides[name].filter((_, key) => patches[key])))} on a patch`));
     made.push(drawn("image", { href: header.picture, x: left, y: above, width: wide, height: high, preserveAspectRatio: "none" }));
     const cell = (at, x, y, width, height) => {
       const share = sides[name][at], title = `${tokens[at]}: ${percent(share)} of the ${name}`;
