@@ -5,7 +5,6 @@ python -m benchmarks.pretrained minilm --rounds 3  one part; smollm2, minilm, be
 """
 
 import argparse
-import json
 import os
 import statistics
 import tempfile
@@ -23,6 +22,7 @@ import torch
 from transformers import BertConfig, BertModel
 
 import headlight
+from benchmarks.timing import Row, show, with_json
 from headlight.analysis.batch_runner import BatchRunner
 from headlight.capture import CapturedModel
 from headlight.encode import encode_one
@@ -52,8 +52,6 @@ SURVEYS = {
 }
 AIMS = {"smollm2": ("≤ 1.10×", "≤ 1.20×", "≤ 1.40×"), "minilm": ("≤ 1.15×", "≤ 1.35×", "≤ 1.6×")}
 TITLES = {"smollm2": "SmolLM2-135M", "minilm": "MiniLM", "bert": "BERT-base's shape"}
-
-Row = tuple[str, str, str, str]
 
 
 @dataclass(eq=False)
@@ -107,8 +105,7 @@ def _metered(costs: Costs) -> Iterator[None]:
 def natural(model: Model, number: int, cut: int = CUT) -> list[str]:
     """Return pieces of the sample text of so many tokens, each without the end of a line."""
     text = (files("headlight") / "assets" / "sample.txt").read_text(encoding="utf-8")
-    tokenizer = model.tokenizer
-    assert tokenizer is not None  # noqa: S101 - the folder has one
+    tokenizer = model.require_tokenizer("a benchmark reads text")
     ids = tokenizer(" ".join(text.split()), add_special_tokens=False, verbose=False).input_ids
     ids = ids * (1 + number * cut // len(ids))
     pieces = [ids[first : first + cut] for first in range(0, number * cut, cut)]
@@ -155,7 +152,8 @@ class Bench:
 
     def check(self) -> float:
         """Return the processor seconds of the check that every run begins with."""
-        examples = [encode_one(self.model.tokenizer, text) for text in self.texts[:BATCH]]
+        tokenizer = self.model.require_tokenizer("a benchmark reads text")
+        examples = [encode_one(tokenizer, text) for text in self.texts[:BATCH]]
         began = time.process_time()
         self.model.verify_on(examples)
         return time.process_time() - began
@@ -251,11 +249,7 @@ if __name__ == "__main__":
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("part", nargs="*", choices=[*PARTS, []], default=[])
     parser.add_argument("--rounds", type=int, default=1, help="surveys of each kind; default 1")
-    parser.add_argument("--json", type=Path, default=Path("build/benchmarks/pretrained.json"))
+    with_json(parser, "pretrained")
     options = parser.parse_args()
     table = main(options.rounds, options.part or tuple(PARTS))
-    print("| what | measured | aim | remark |\n|---|---|---|---|")
-    for row in table:
-        print(f"| {' | '.join(row)} |")
-    options.json.parent.mkdir(parents=True, exist_ok=True)
-    options.json.write_text(json.dumps(table, ensure_ascii=False, indent=1), encoding="utf-8")
+    show(table, options.json)

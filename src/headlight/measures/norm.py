@@ -17,6 +17,7 @@ import torch
 from jaxtyping import Bool, Float, Int
 from torch import Tensor
 
+from headlight.capture.backward import holds
 from headlight.measures import norm_loops
 from headlight.measures.row_space import AT_ONCE, row_space
 from headlight.shapes import (
@@ -173,10 +174,25 @@ def merged_norm_of(
     merge = norm_loops.merged if norm_loops.serves(weight) else _merged
     merged, lost = merge(weight, together.products, together.length, CANCELLATION)
     merged *= together.unit[:, None, : weight.shape[3]]
-    if bool(lost.any()):
-        value = per_head(value, weight.shape[1])
-        merged[lost] = _formed(weight, value, output_weight, lost).to(merged.dtype)
+    if weight.device.type != "cpu" and holds(lost.sum() <= FEW):
+        worst = lost.flatten().float().topk(min(FEW, lost.numel())).indices
+        places = _unravelled(worst, lost.shape)
+        exact = _formed(weight, value, output_weight, places).to(merged.dtype)
+        merged[places] = exact.where(lost[places], merged[places])
+    elif bool(lost.any()):
+        places = lost.nonzero().unbind(1)
+        merged[places] = _formed(weight, value, output_weight, places).to(merged.dtype)
     return merged
+
+
+FEW = 64
+"""Entries that a device computes again without saying how many have to be."""
+
+
+def _unravelled(places: Tensor, shape: torch.Size) -> tuple[Tensor, ...]:
+    """Return the batch, query and key of places in a flattened matrix."""
+    batch, rest = places // shape[1:].numel(), places % shape[1:].numel()
+    return batch, rest // shape[2], rest % shape[2]
 
 
 PAIRS_AT_ONCE = 1 << 28
@@ -192,7 +208,7 @@ def _inner_products(
     blocks = overlap.view(heads, size, heads * size)
     step = max(1, PAIRS_AT_ONCE // max(1, flat.numel()))
     parts = []
-    for one, block in zip(flat.split(step, 1), blocks.split(step), strict=True):
+    for one, block in zip(torch.split(flat, step, 1), torch.split(blocks, step), strict=True):
         part = one.transpose(0, 1) @ block
         parts.append((part.view(*part.shape[:2], heads, size) * flat).sum(-1))
     return torch.cat(parts).movedim(0, 1).reshape(batch, keys, heads, heads)
@@ -216,14 +232,13 @@ def _formed(
     weight: Weight,
     value: Float[Tensor, "batch head key head_dim"],
     output_weight: OutputWeight,
-    chosen: Tensor,
+    chosen: tuple[Tensor, ...],
     at_once: int = 4096,
 ) -> Float[Tensor, "chosen"]:
     """The definition, for the chosen pairs of positions: Σ_h α_h v_h W_h, then its norm."""
-    blocks = double(output_weight).flatten(0, 1)
+    value, blocks = per_head(value, weight.shape[1]), double(output_weight).flatten(0, 1)
     parts = []
-    for places in torch.split(chosen.nonzero(), at_once):
-        batch, query, key = places.unbind(1)
+    for batch, query, key in zip(*(torch.split(each, at_once) for each in chosen), strict=True):
         scaled = double(weight[batch, :, query, key])[:, :, None] * double(value[batch, :, key])
         parts.append((scaled.flatten(1) @ blocks).norm(dim=-1))
     return back_to(torch.cat(parts), weight.device)
@@ -407,10 +422,6 @@ def _parts(weight: Weight, of_query: int) -> Iterator[tuple[slice, int]]:
         yield part, int(columns[-1]) + 1 if len(columns) else 0
 
 
-SHARP = 0.2
-"""Below this many nats, the difference of logarithms has too few digits of float32 left."""
-
-
 def entropy(score: Score) -> Float[Tensor, "batch head query"]:
     """−Σ_j p_j ln p_j of every row, p being the absolute values divided by their sum.
 
@@ -428,19 +439,13 @@ def entropy(score: Score) -> Float[Tensor, "batch head query"]:
 def entropy_of_sizes(size: Score) -> Float[Tensor, "batch head query"]:
     """Compute the entropy of numbers that are not negative, as weights and norms are."""
     tiny = torch.finfo(size.dtype).tiny
-    total = size.sum(-1).clamp_min(tiny)
-    # A zero adds 0 · ln 0 = 0; the floor keeps its logarithm finite, and from taking ten times as
-    # long as others, which matters where a mask makes half of all weights zeros.
-    weighted = size.clamp_min(tiny).log_().mul_(size).sum(-1)
-    nats = (total.log() - weighted / total).clamp_min_(0)
-    sharp = nats < SHARP
-    if bool(sharp.any()):
-        nats[sharp] = _summed(size[sharp]).to(nats.dtype)
-    return nats
-
-
-def _summed(size: Float[Tensor, "row key"]) -> Float[Tensor, " row"]:
-    """The definition in float64, for rows of numbers that are not negative."""
-    exact = double(size)
-    share = exact / exact.sum(-1, keepdim=True).clamp_min(torch.finfo(exact.dtype).tiny)
-    return back_to(-torch.xlogy(share, share).sum(-1), size.device)
+    total = size.sum(-1, keepdim=True).clamp_min(tiny)
+    largest, place = size.max(-1, keepdim=True)
+    # The largest share may be next to 1: its logarithm is taken from the others.  These have a
+    # floor, so that logarithms of zeros are finite, and take no ten times as long as others.
+    others = size.scatter(-1, place, 0)
+    shares = others / total
+    nats = -shares.clamp_min(tiny).log_().mul_(shares).sum(-1)
+    rest = others.sum(-1, keepdim=True)
+    nats -= (largest / total * torch.log1p(-rest / total))[..., 0]
+    return nats.clamp_min_(0)

@@ -9,6 +9,7 @@ from torch import Tensor
 
 from headlight.analysis.batch_runner import LENGTH_BIN, Positions, array, filled, moments, stacked
 from headlight.capture import Kind, LayerRecord
+from headlight.encode.batch import fetched
 from headlight.measures import Scores, input_norm
 from headlight.measures.effective import correlation, moments_by_row, summed, sums_by_row
 from headlight.measures.norm import double, entropy_of_sizes
@@ -91,8 +92,9 @@ class HeadsObserver:
         self._key_members = membership(keys.category, len(CATEGORIES))
         self._query_members = query_members(queries)
         self._present = self._query_members[..., 0]
-        self._key_lengths = keys.lengths
-        self._begin = (keys.category >= 0).int().argmax(1)
+        self._key_lengths, self._key_mask = keys.lengths, keys.category >= 0
+        self._begin = self._key_mask.int().argmax(1)
+        self._first_category = keys.category.gather(1, self._begin[:, None])
         self._one_pass = _one_pass(queries, self._key_members, self._counter)
         self._seen: dict[int, dict[str, Tensor]] = {}
         self._vectors: Vectors | None = None
@@ -122,7 +124,13 @@ class HeadsObserver:
             part.note_losses(losses)
 
     def tally(self) -> Tally:
-        """The statistics of the batch: documents along the first axis, or tokens for dispersion."""
+        """The statistics of the batch: documents along the first axis, or tokens for dispersion.
+
+        All that was kept is copied to the host at once.
+        """
+        observers = self, *self._parts
+        for each, numbers in zip(observers, fetched([*map(vars, observers)]), strict=True):
+            vars(each).update(numbers)
         layers = [self._seen[layer] for layer in sorted(self._seen)]
         sums_by_name = {name: stacked([layer[name] for layer in layers]) for name in layers[0]}
         sums = sums_by_name.pop("comoments", None)
@@ -131,8 +139,10 @@ class HeadsObserver:
             sums_by_name["class"] = self._beside_first(sums_by_name["total"], first)
         members: dict[str, Accumulator] = {}
         for name, rows in sums_by_name.items():
-            per_token = name in ("vector_norm", "input_norm")
-            members |= {name: moments(rows)} if per_token else means(name, rows, self._units)
+            if name in ("vector_norm", "input_norm"):
+                members[name] = moments(rows[self._key_mask.flatten().numpy()])
+            else:
+                members |= means(name, rows, self._units)
         for name, rows in powers.items():
             counts = np.broadcast_to(rows[..., :1], rows[..., 1:].shape)
             members[f"slots_{name}"] = Slots.of(self._units, rows[..., 1:], counts)
@@ -167,7 +177,7 @@ class HeadsObserver:
 
     def _beside_first(self, total: Array, first: Array) -> Array:
         """Return the sums for the first token of each text, and each category without it."""
-        category = array(self._keys.category.gather(1, self._begin[:, None]))
+        category = array(self._first_category)
         own = (category == np.arange(len(CATEGORIES))).reshape(len(category), *[1] * 4, -1)
         beside = total - np.where(own, first[..., None], 0)
         unsigned = np.array([not measure(name).signed for name in self._measures])[:, None, None]
@@ -293,12 +303,12 @@ class HeadsObserver:
         """Return the statistics of the norms alone; of x only where it was found."""
         statistics = {
             "merged": over_queries(merged, self._members_of("norm"))[:, 0],
-            "vector_norm": self._tokens(scores.vectors.norm.transpose(1, 2)),
+            "vector_norm": scores.vectors.norm.transpose(1, 2).flatten(0, 1),
             "vector_norm_powers": self._powers(scores.vectors.norm),
         }
         inputs = inputs_of(scores.record)
         if inputs is not None:
-            statistics["input_norm"] = self._tokens(input_norm(inputs))
+            statistics["input_norm"] = input_norm(inputs).flatten()
             statistics["input_norm_powers"] = self._powers(input_norm(inputs)[:, None])
         return statistics
 
@@ -308,10 +318,6 @@ class HeadsObserver:
         each = double(length.masked_fill(~key_mask, 0))
         counts = double(key_mask).expand_as(each)
         return torch.stack([counts.sum(-1), each.sum(-1), each.square().sum(-1)], -1)
-
-    def _tokens(self, per_key: Float[Tensor, "batch key *rest"]) -> Float[Tensor, "token *rest"]:
-        """The keys of all documents in one row, padding left out."""
-        return per_key[self._keys.category >= 0]
 
     def _by_length(self, correlation: np.ndarray) -> Grouped:
         grouped = Grouped(Moments())
