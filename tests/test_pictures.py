@@ -22,6 +22,9 @@ from transformers import (
     SwinModel,
 )
 
+from transformers.models.qwen2_vl.configuration_qwen2_vl import Qwen2VLVisionConfig
+from transformers.models.qwen2_vl.modeling_qwen2_vl import Qwen2VisionTransformerPretrainedModel
+
 import headlight
 from headlight.corpora.pictures import decode_picture, picture_address
 from headlight.errors import CorpusError, UnsupportedModelError, UsageError
@@ -175,6 +178,23 @@ def test_models_read_what_they_can(vit: Model, tmp_path: Path) -> None:
     bare = headlight.load(encoder("vit"))
     with pytest.raises(UsageError, match="does not say how pictures become pixels"):
         bare.read(image=image)
+
+
+def test_patches_in_one_row_are_refused(tmp_path: Path) -> None:
+    sizes = {"depth": 1, "embed_dim": 32, "hidden_size": 48, "num_heads": 4, "patch_size": 8}
+    torch.manual_seed(0)
+    tower = Qwen2VisionTransformerPretrainedModel(Qwen2VLVisionConfig(**sizes, mlp_ratio=2)).eval()
+    with pytest.raises(UsageError, match=r"all its pictures as one row \(grid_thw\)"):
+        headlight.load(tower).read(image=picture(tmp_path / "a.png"))
+
+
+def test_no_app_is_opened_for_a_model_of_pictures(
+    vit: Model, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture
+) -> None:
+    monkeypatch.setattr("headlight.serve._Server.run", lambda *_, **__: pytest.fail("it runs"))
+    code, _, complaint = Command(monkeypatch, capsys)("serve", "--model", vit.name)
+    assert code == 2
+    assert "reads pictures: give --image FILE" in " ".join(complaint.split())
 
 
 def test_merged_patches_have_no_names(tmp_path: Path) -> None:
