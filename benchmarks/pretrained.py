@@ -1,7 +1,7 @@
 """The survey of pretrained models as a user runs it: what a batch more costs, and what any does.
 
 python -m benchmarks.pretrained                    all parts, in some five minutes
-python -m benchmarks.pretrained minilm --rounds 3  one part; smollm2, minilm, bert, long, small
+python -m benchmarks.pretrained minilm --rounds 3  one part; smollm2, minilm, bert, long
 """
 
 import argparse
@@ -38,9 +38,9 @@ NOTE = f"""`headlight.survey(FILE, model=model, max_length={LENGTH})` with all e
 models of `make models`, on pieces of the sample text of some {CUT} tokens, {BATCH} to a batch.
 Processor time in one thread, over that of the plain forward pass (sdpa) of the same batch, which is
 taken next to it. *A batch more* is what passes from the end of one batch to that of the next, in a
-a survey of {SIZES[1]} texts; *fixed* is where the line through surveys of {SIZES[0]}, {SIZES[1]} and
-{SIZES[2]} texts begins, for which no batch is read, without the check of the model. SmolLM2 is
-4-bit weights, written as float32."""
+survey of {SIZES[1]} texts; *fixed* is where the line through surveys of {SIZES[0]}, {SIZES[1]} and
+{SIZES[2]} ({SMALL} of SmolLM2) texts begins, for which no batch is read, without the check of the
+model. SmolLM2 is 4-bit weights, written as float32."""
 
 WEIGHTS, NORMS = ("weight",), ("weight", "norm")
 WHOLE = (*NORMS, "effective")
@@ -73,7 +73,7 @@ class Costs:
     @property
     def ratio(self) -> float:
         """Return the median, over batches, of what a batch costs in plain passes of its own."""
-        return statistics.median(np.array(self.more) / np.array(self.forward))
+        return float(np.median(np.array(self.more) / np.array(self.forward)))
 
 
 @contextmanager
@@ -107,8 +107,7 @@ def _metered(costs: Costs) -> Iterator[None]:
 def natural(model: Model, number: int, cut: int = CUT) -> list[str]:
     """Return pieces of the sample text of so many tokens, each without the end of a line."""
     text = (files("headlight") / "assets" / "sample.txt").read_text(encoding="utf-8")
-    tokenizer = model.tokenizer
-    assert tokenizer is not None  # noqa: S101 - the folder has one
+    tokenizer = model.require_tokenizer("a benchmark reads text")
     ids = tokenizer(" ".join(text.split()), add_special_tokens=False, verbose=False).input_ids
     ids = ids * (1 + number * cut // len(ids))
     pieces = [ids[first : first + cut] for first in range(0, number * cut, cut)]
@@ -139,7 +138,7 @@ class Bench:
         return costs
 
     def _run(self, file: Path, measures: Sequence[str]) -> None:
-        options = {"max_length": self.length, "progress": False}
+        options: dict[str, Any] = {"max_length": self.length, "progress": False}
         if tuple(measures) != WHOLE:
             options["measures"] = measures
         headlight.survey(file, model=self.model, **options)
@@ -155,7 +154,8 @@ class Bench:
 
     def check(self) -> float:
         """Return the processor seconds of the check that every run begins with."""
-        examples = [encode_one(self.model.tokenizer, text) for text in self.texts[:BATCH]]
+        tokenizer = self.model.require_tokenizer("a benchmark reads text")
+        examples = [encode_one(tokenizer, text) for text in self.texts[:BATCH]]
         began = time.process_time()
         self.model.verify_on(examples)
         return time.process_time() - began
@@ -167,35 +167,31 @@ def _row(what: str, costs: Costs, aim: str = "", remark: str = "") -> Row:
 
 
 def _pretrained(name: str, rounds: int) -> list[Row]:
-    """A batch more of three surveys, and what is fixed of the default."""
+    """A batch more of three surveys, what is fixed of the default, and a corpus of few texts."""
     bench, title = Bench(_load(name)), TITLES[name]
     rows = []
     for (what, measures), aim in zip(SURVEYS.items(), AIMS[name], strict=True):
         costs = bench.marginal(measures, rounds)
         rows.append(_row(f"{title}, a batch more of {what}", costs, aim))
+        if measures == NORMS:
+            norms = costs.ratio
     forward = statistics.median(costs.forward)
-    wholes = [bench.survey(SIZES[0], WHOLE).whole, costs.whole, bench.survey(SIZES[2], WHOLE).whole]
-    slope, fixed = np.polyfit(np.array(SIZES) / BATCH, np.array(wholes) / forward, 1)
+    sizes = np.array((*SIZES[:2], SMALL if name == "smollm2" else SIZES[2]))
+    ends = [bench.survey(size, WHOLE).whole for size in (sizes[0], sizes[2])]
+    wholes = np.array([ends[0], costs.whole, ends[1]]) / forward
+    slope, fixed = np.polyfit(sizes / BATCH, wholes, 1)
     check = bench.check() / forward
-    times = ", ".join(f"{size}: {each:.1f} s" for size, each in zip(SIZES, wholes, strict=True))
-    remark = f"{times}; slope {slope:.2f}×, the check {check:.2f}×"
+    times = ", ".join(f"{size}: {each:.2f}" for size, each in zip(sizes, wholes, strict=True))
+    remark = f"texts and passes: {times}; slope {slope:.2f}×, the check {check:.2f}×"
     rows.append((f"{title}, fixed, beyond the check", f"{fixed - check:.2f}×", "≤ 0.3×", remark))
     if name == "smollm2":
+        alone = f"{wholes[-1] / (SMALL / BATCH * costs.ratio):.2f}×"
+        rows.append((f"{title}, {SMALL} texts ÷ their batches", alone, "≤ 1.15×", "the check too"))
         layers = bench.marginal(LAYERS, rounds)
-        more = layers.ratio - bench.marginal(NORMS, rounds, SIZES[1]).ratio
         what = f"{title}, `block_norm` and `layer_norm` beside weights and norms"
-        rows.append((what, f"{more:+.2f}×", "≤ +0.10×", f"{layers.ratio:.2f}× with them"))
+        more = f"{layers.ratio - norms:+.2f}×"
+        rows.append((what, more, "≤ +0.10×", f"{layers.ratio:.2f}× with them"))
     return rows
-
-
-def _small(rounds: int) -> list[Row]:
-    """A corpus of few texts, against its batches alone."""
-    bench = Bench(_load("smollm2"))
-    costs = bench.marginal(WHOLE, rounds, SMALL)
-    alone = SMALL / BATCH * costs.ratio * statistics.median(costs.forward)
-    seconds, aim = f"{costs.whole / alone:.2f}×", "≤ 1.15×"
-    remark = f"{costs.whole:.1f} s, over {SMALL / BATCH:.2f} batches of {costs.ratio:.2f}×"
-    return [(f"SmolLM2-135M, {SMALL} texts ÷ their batches", seconds, aim, remark)]
 
 
 def _bert(rounds: int) -> list[Row]:
@@ -233,7 +229,6 @@ PARTS: dict[str, Callable[[int], list[Row]]] = {
     "minilm": lambda rounds: _pretrained("minilm", 3 * rounds),
     "bert": _bert,
     "long": _long,
-    "small": _small,
 }
 
 

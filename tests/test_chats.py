@@ -14,7 +14,7 @@ import headlight
 from encode.small_tokenizers import KINDS
 from headlight.corpora import Chat
 from headlight.errors import UsageError
-from headlight.findings.piece_text import last_word
+from headlight.findings.piece_text import last_word, ways_to
 from headlight.findings.statistics import statistics_of
 from headlight.findings.what_was_read import notes_of_reading, what_was_read
 from headlight.reading.model import Model
@@ -145,6 +145,48 @@ def test_a_chat_opens_on_what_somebody_has_said(model: Model) -> None:
     assert "user" not in data["query_segment"].values[at + 1 :]
     assert pack(data).header["kinds"]["decoder"]["cell"][0] == at
     assert model.routes(chat).dataset.attrs["token"] == at
+
+
+def loops(values: Any, segments: Any) -> dict[str, float]:
+    """Return sums by segment, and that of the first token, as loops."""
+    sums = {"first token": float(values[0])}
+    for at in range(1, len(values)):
+        sums[segments[at]] = sums.get(segments[at], 0.0) + float(values[at])
+    return sums
+
+
+def test_routes_flow_and_predictions_are_summed_by_segment(model: Model, tmp_path: Path) -> None:
+    segments = model.read(CHAT).dataset["query_segment"].values.tolist()
+    routes = model.routes(CHAT)
+    about = routes.dataset.attrs
+    ways = ways_to(routes.dataset, about["token"], about["layer"], least=0.01)
+    written = json.loads(routes.save(tmp_path / "r.json").read_text())
+    for column, values in (("takes", ways.direct), ("input", ways.passing[0])):
+        sums = {row["segment"]: row[column] for row in written["by_segment"]}
+        assert sums == pytest.approx(loops(values, segments))
+        assert sum(sums.values()) == pytest.approx(1)
+    assert written["segments"] == segments
+    assert "By segment: first token " in routes.save(tmp_path / "r.html").read_text()
+
+    flow = model.flow(CHAT, methods=("rollout", "alti"))
+    followed = flow.dataset["share"].isel(layer=-1, query=-1)
+    for row in flow.as_json()["by_segment"]:
+        values = followed.sel(map="alti").values
+        assert row["ALTI"] == pytest.approx(loops(values, segments)[row["segment"]])
+    assert "by segment" in flow.save(tmp_path / "f.html").read_text()
+
+    predicted = model.predict(CHAT)
+    data = predicted.dataset
+    frame = predicted.to_dataframe("segment")
+    sums = dict(zip(frame["segment"], frame["sum"], strict=True))
+    biases = sums.pop("all biases")
+    own = (data["token_total"] + data["position_total"]).values
+    assert sums == pytest.approx(loops(own, data["token_segment"].values))
+    assert sum(sums.values()) + biases == pytest.approx(predicted.logit, abs=1e-5)
+    assert "What each segment adds" in predicted.save(tmp_path / "p.html").read_text()
+    assert predicted.as_json()["segment"]
+    for answer in (model.predict("the sea is"), model.flow("the sea is"), model.routes("the sea")):
+        assert "segment" not in json.dumps(answer.as_json())
 
 
 def test_what_if_reads_the_tokens_of_the_reading(model: Model) -> None:

@@ -32,7 +32,7 @@ TEMPLATE = (
 CONTEXT = ["the sea is old.", "the lake is full.", "the river is near the mill."]
 QUESTION = "is the lake full?"
 ANSWER = "the lake is full."
-QUICK = {"chosen": ["L1H0", "L0H1"], "orders": 1, "masks": 0, "predict": False}
+QUICK: dict[str, Any] = {"chosen": ["L1H0", "L0H1"], "orders": 1, "masks": 0, "predict": False}
 _load = headlight.load  # the fixture has the name of the package
 
 
@@ -271,7 +271,13 @@ def test_one_answer_decides_nothing(model: Model) -> None:
 
 
 def test_heads_are_those_of_circuits(model: Model, monkeypatch: pytest.MonkeyPatch) -> None:
-    settings = {"orders": 1, "masks": 0, "predict": False, "needles": 2, "haystack": 12}
+    settings: dict[str, Any] = {
+        "orders": 1,
+        "masks": 0,
+        "predict": False,
+        "needles": 2,
+        "haystack": 12,
+    }
     result = model.sources(QUESTION, CONTEXT, answer=ANSWER, **settings)  # finds no fact
     assert not result.dataset["chosen"].values.any()
     assert "No heads are chosen" in str(result)
@@ -297,7 +303,10 @@ def test_heads_are_those_of_circuits(model: Model, monkeypatch: pytest.MonkeyPat
         ({"context": None}, "no passage"),
         ({"context": ["a", " "]}, "passage 2 is empty"),
         ({"context": "a text"}, "no list of texts"),
-        ({"context": ["a", 3]}, "no list of texts"),
+        (
+            {"question": [{"question": "x", "context": ["a", 3]}], "context": None, "answer": None},
+            "no list of texts",
+        ),
         ({"question": ""}, "question is empty"),
         ({"answer": " "}, "answer is empty"),
         ({"answer": "the lake " * 400}, "and the answer"),

@@ -172,7 +172,6 @@ def attribution(
     attribution: AttributionSettings | Mapping[str, Any] = ...,
     reach: int = 64,
     tags: Literal['upos', 'xpos'] | None = None,
-    units: Literal['pieces', 'words'] = 'pieces',
     exact: int = 20,
     exact_tokens: int = 40,
 ) -> xarray.Dataset:
@@ -216,11 +215,8 @@ def attribution(
         seed: random seed, of the cuts between segments as well.
         attribution: computation of contributions.
         reach: largest relative position with an embedding of its own, before and after a token.
-        tags: parts of speech by which tokens are grouped: ``upos`` or ``xpos`` of treebank
-            sentences; None for texts without.
-        units: unit with a part of speech: the ``pieces`` of a word separately, or whole
-            ``words``, whose contributions are the mean over the pieces of the hidden word and
-            the sum over those of the input word.
+        tags: parts of speech by which pieces of words are grouped: ``upos`` or ``xpos`` of
+            treebank sentences; None for texts without.
         exact: examples computed exactly as well, to measure the error of the estimate; 0 for
             none.
         exact_tokens: longest example that is computed exactly, in tokens: the time grows with

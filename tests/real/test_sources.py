@@ -13,6 +13,7 @@ import xarray as xr
 
 import headlight
 from headlight.result.estimate import Estimate, estimate_of
+from headlight.views.reading.sources import findings
 from real.models import MODELS, needs_models
 
 pytestmark = needs_models
@@ -81,3 +82,33 @@ def agreement(answers: xr.Dataset, signal: str) -> Estimate:
     estimate = estimate_of(answers, "agreement")
     assert estimate is not None
     return estimate.at(answers["signal"].values.tolist().index(signal))
+
+
+def test_retrieval_heads_agree_with_removal_better_than_all_heads(answers: xr.Dataset) -> None:
+    chosen, every = (agreement(answers, f"{which} heads, weight") for which in ("chosen", "all"))
+    assert float(chosen.value) > 0.35
+    assert float(chosen.low) > 0.2
+    apart = chosen.minus(every)
+    assert float(apart.value) > 0.2
+    assert float(apart.low) > 0
+
+
+def test_norms_of_the_chosen_heads_agree_no_better_than_weights(answers: xr.Dataset) -> None:
+    weight, norm = (agreement(answers, f"chosen heads, {name}") for name in ("weight", "norm"))
+    assert not float(norm.minus(weight).low) > 0
+
+
+def test_removal_and_chosen_heads_name_the_right_sentence(answers: xr.Dataset) -> None:
+    right = []
+    for each in map(example, range(60)):
+        (name,) = {*NAMES} & {*each["question"].split()}
+        right.append([name in text for text in each["context"]].index(True))
+    for signal, least in (("removal", 0.8), ("chosen heads, weight", 0.85)):
+        first = answers["value"].sel(signal=signal).values.argmax(1)
+        assert (first == np.array(right)).mean() > least
+
+
+def test_the_sentences_say_so(answers: xr.Dataset) -> None:
+    said = findings(answers)
+    assert "The ρ of chosen heads, weight is larger than that of all heads, weight" in said[1]
+    assert "The chosen heads are L18H6" in " ".join(said)

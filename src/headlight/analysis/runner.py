@@ -225,7 +225,7 @@ def _run_pass(
         if place:  # nothing to go on from
             (place / CHECKPOINT).unlink(missing_ok=True)
         raise CorpusError(
-            f"{plan.source}: no example could be made of it for {plan.model.name}; {plan.if_empty}"
+            f"{plan.source}: no example could be made of it for {plan.model}; {plan.if_empty}"
         )
     if place and not examples.begun:  # observed by an earlier process
         _check_same_corpus(_digest_of_corpus(plan), state.digest, place)

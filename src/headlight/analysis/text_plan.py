@@ -169,12 +169,12 @@ def refuse_recordings(source: Any, model: CapturedModel) -> None:
     """
     if not isinstance(source, Examples) and holds_pictures(source):
         raise UsageError(
-            f"{source} holds pictures, and {model.name} reads text; name an encoder of pictures, "
+            f"{source} holds pictures, and {model} reads text; name an encoder of pictures, "
             "such as google/vit-base-patch16-224."
         )
     if not isinstance(source, Examples) and holds_recordings(source):
         raise UsageError(
-            f"{source} holds recordings, and {model.name} reads text; name a model of speech, such "
+            f"{source} holds recordings, and {model} reads text; name a model of speech, such "
             "as openai/whisper-tiny.en."
         )
 
@@ -195,7 +195,7 @@ def _check_kind(source: TextSource, model: CapturedModel, settings: TextSettings
             if model.hears
             else "give a folder of PNG or JPEG files"
         )
-        raise UsageError(f"{model.name} reads {what}, for which there is no sample; {cure}.")
+        raise UsageError(f"{model} reads {what}, for which there is no sample; {cure}.")
     if settings.pairs or settings.format is not None:
         what = "recordings" if model.hears else "pictures"
         raise UsageError(f"{what} are no texts; leave out pairs and format.")
@@ -237,10 +237,10 @@ def _part_that_runs(
     if not model.has_decoder_inputs or wants_decoder or translated:
         return model
     if whole:
-        raise UsageError(f"the loss of {model.name} needs two texts per example; use pairs.")
+        raise UsageError(f"the loss of {model} needs two texts per example; use pairs.")
     if settings.kind in ("decoder", "cross", ALL):
         raise UsageError(
-            f"{settings.kind} attention of {model.name} needs two texts per example; use pairs."
+            f"{settings.kind} attention of {model} needs two texts per example; use pairs."
         )
     return model.encoder()
 

@@ -213,17 +213,17 @@ def _checked_kind(model: CapturedModel, batch: Batch, kind: Kind | None) -> Kind
     model.sites_of(chosen)
     if any(module.training for module in model.transformer.modules()):
         raise UsageError(
-            f"{model.name} is in training mode, where dropout changes it at random; call "
+            f"{model} is in training mode, where dropout changes it at random; call "
             "model.eval() first."
         )
     if model.transformer.dtype not in (torch.float32, torch.float64):
         raise UsageError(
             f"{str(model.transformer.dtype).removeprefix('torch.')} is too coarse for the "
-            f"derivatives of {model.name}; load it in float32."
+            f"derivatives of {model}; load it in float32."
         )
     if chosen != "encoder" and model.has_decoder_inputs and batch.target_ids is None:
         raise UsageError(
-            f"the batch has no text for the decoder of {model.name}; encode pairs of a source "
+            f"the batch has no text for the decoder of {model}; encode pairs of a source "
             "and a target, or ask for kind='encoder'."
         )
     return chosen

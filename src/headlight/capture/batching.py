@@ -62,7 +62,7 @@ def check_batching(model: Any, example: Encoded) -> float:
         allowed = TOLERANCE.get(own.weight.dtype, 1e-1)
         if not error <= allowed:
             raise UnsupportedModelError(
-                f"{model.name} reads a text in a batch otherwise than alone: {_place(own.site)} "
+                f"{model} reads a text in a batch otherwise than alone: {_place(own.site)} "
                 f"differs by {error:.1e} (allowed {allowed:.0e}), so results would depend on the "
                 "texts beside it; mend its mask, its positions, or what it computes over a batch."
             )

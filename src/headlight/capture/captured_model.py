@@ -100,8 +100,11 @@ class CapturedModel:
         """Short: a model and its tokenizer would print a hundred lines."""
         kind = type(self.transformer).__name__
         dtype = str(self.transformer.dtype).removeprefix("torch.")
-        name = self.label or base_name(self.name)
-        return f"<{type(self).__name__} {name}: {kind}, {dtype}, {self.transformer.device}>"
+        return f"<{type(self).__name__} {self}: {kind}, {dtype}, {self.transformer.device}>"
+
+    def __str__(self) -> str:
+        """Return the name in sentences: as users named the model, or the end of its path."""
+        return self.label or base_name(self.name)
 
     @property
     def origin(self) -> dict[str, str]:
@@ -135,8 +138,7 @@ class CapturedModel:
             except _TRIAL_FAILURES as problem:
                 first = first or problem
         raise UnsupportedModelError(
-            f"{self.name} does not run on a trial input ({first}); give `trace` an input of your "
-            "own."
+            f"{self} does not run on a trial input ({first}); give `trace` an input of your own."
         ) from first
 
     @property
@@ -256,9 +258,7 @@ class CapturedModel:
         """
         sites = [site for site in self.sites if site.kind == kind]
         if kind not in self.kinds:
-            raise UsageError(
-                f"{self.name} has no {kind} attention; it has: {', '.join(self.kinds)}."
-            )
+            raise UsageError(f"{self} has no {kind} attention; it has: {', '.join(self.kinds)}.")
         if layers is None:
             return sites
         chosen = set(layers)
@@ -269,7 +269,7 @@ class CapturedModel:
             numbers = self.own_numbers(kind)
             own = f" (of the model: {', '.join(map(str, numbers.values()))})" if numbers else ""
             raise UsageError(
-                f"{self.name} has no {kind} layer {missing[0]}: its layers are 0 to "
+                f"{self} has no {kind} layer {missing[0]}: its layers are 0 to "
                 f"{len(sites) - 1}{own}."
             )
         return [site for site in sites if site.layer in chosen]
@@ -348,7 +348,7 @@ class CapturedModel:
         if any(site not in order for site in chosen):
             raise UsageError(
                 f"a site to capture belongs to another model or trace; take it from the sites of "
-                f"{self.name} itself."
+                f"{self} itself."
             )
         return frozenset(order[site] for site in chosen)
 
@@ -399,9 +399,7 @@ class CapturedModel:
             UsageError: it reads something else.
         """
         if not self.hears:
-            raise UsageError(
-                f"{self.name} reads no speech; give a model that does, such as Whisper."
-            )
+            raise UsageError(f"{self} reads no speech; give a model that does, such as Whisper.")
         return Listener.of(self.transformer, self.name)
 
     @cached_property
@@ -418,7 +416,7 @@ class CapturedModel:
             )
         if not self.sees:
             raise UsageError(
-                f"{self.name} reads no pictures; give a model that does, such as "
+                f"{self} reads no pictures; give a model that does, such as "
                 "google/vit-base-patch16-224."
             )
         return Viewer.of(self.transformer, self.sites[0].module, self.name)
@@ -579,7 +577,7 @@ class CapturedModel:
             why = f" ({self.tokenizer_problem})" if self.tokenizer_problem else ""
             reads = self.transformer.main_input_name == "input_ids"  # and not pictures or sound
             cure = f"; name one with {setting('tokenizer=')}" if reads else ""
-            raise UsageError(f"{self.name} has no tokenizer{why}, and {purpose}{cure}.")
+            raise UsageError(f"{self} has no tokenizer{why}, and {purpose}{cure}.")
         if self._fitting is not self.tokenizer:
             require_fitting(self.tokenizer, self.transformer, self.name)
             self._fitting = self.tokenizer
@@ -593,7 +591,7 @@ class CapturedModel:
         """
         if not self.has_decoder_inputs:
             raise UsageError(
-                f"{self.name} has no decoder that attends to a source; name a translation model, "
+                f"{self} has no decoder that attends to a source; name a translation model, "
                 "such as Helsinki-NLP/opus-mt-de-en."
             )
 
@@ -642,7 +640,7 @@ class CapturedModel:
         start = getattr(self.transformer.config, "decoder_start_token_id", None)
         if start is None:
             raise UsageError(
-                f"the configuration of {self.name} has no decoder_start_token_id; set it, so that "
+                f"the configuration of {self} has no decoder_start_token_id; set it, so that "
                 "a text can be given to the decoder."
             )
         return int(start)
@@ -672,6 +670,6 @@ class CapturedModel:
     def _check_evaluation(self) -> None:
         if any(module.training for module in self.transformer.modules()):
             raise UsageError(
-                f"{self.name} is in training mode, where dropout changes attention at random; call "
+                f"{self} is in training mode, where dropout changes attention at random; call "
                 "model.eval() first."
             )

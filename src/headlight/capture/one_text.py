@@ -72,11 +72,10 @@ def one_text(
     if model.has_decoder_inputs and pair is None:
         if predicts:
             raise UsageError(
-                f"{model.name} predicts words of a second text; give what its decoder has read so "
-                "far."
+                f"{model} predicts words of a second text; give what its decoder has read so far."
             )
         if kind in ("decoder", "cross", "all"):
-            raise UsageError(f"{kind} attention of {model.name} needs a second text; give one.")
+            raise UsageError(f"{kind} attention of {model} needs a second text; give one.")
         model = model.encoder()
     start = model.decoder_start
     example = encode_one(tokenizer, subject, pair, max_length=model.longest, decoder_start=start)
@@ -110,18 +109,18 @@ def require_reader(model: CapturedModel) -> None:
     """
     if model.hears:
         raise UsageError(
-            f"{model.name} reads speech: give --audio FILE.wav (audio=) to `headlight read`; the "
+            f"{model} reads speech: give --audio FILE.wav (audio=) to `headlight read`; the "
             "text is its transcript."
         )
     if model.sees:
         raise UsageError(
-            f"{model.name} reads pictures: give --image FILE (image=) to `headlight read`, or a "
+            f"{model} reads pictures: give --image FILE (image=) to `headlight read`, or a "
             "folder of pictures to `headlight survey`."
         )
     needed = model.inputs_beside_text
     if needed:
         raise UsageError(
-            f"{model.name} needs {', '.join(needed)}, which no text gives it; name a model that "
+            f"{model} needs {', '.join(needed)}, which no text gives it; name a model that "
             "reads text alone."
         )
 
@@ -216,7 +215,7 @@ class Classes:
         task = task_of(type(network).__name__)
         if task is None:
             raise MissingHeadError(
-                f"{model.name} is a {type(network).__name__}, which has no classification head; "
+                f"{model} is a {type(network).__name__}, which has no classification head; "
                 "load a classifier with head='classification'."
             )
         own = tuple(str(network.config.id2label[n]) for n in range(network.config.num_labels))
@@ -224,12 +223,12 @@ class Classes:
         if len(own) < 2 or kind not in (None, "single_label_classification"):
             what = "one number" if len(own) < 2 else kind.replace("_", " ")
             raise UsageError(
-                f"{model.name} gives {what} for each text, and does not choose one of several "
+                f"{model} gives {what} for each text, and does not choose one of several "
                 "classes; give a classifier that does."
             )
         if names is not None and len(set(names)) != len(own):
             raise UsageError(
-                f"{model.name} has {len(own)} classes, and {len(set(names))} are named; name each "
+                f"{model} has {len(own)} classes, and {len(set(names))} are named; name each "
                 "of them once."
             )
         return cls(task, own if names is None else tuple(names))
@@ -308,7 +307,7 @@ def default_objective(
     head = head_of(network.config, type(network).__name__)
     if head is None or head == "speech":  # whose loss needs the sound
         raise MissingHeadError(
-            f"{model.name} is a {type(network).__name__}, which has no language-model head and so "
+            f"{model} is a {type(network).__name__}, which has no language-model head and so "
             "no loss; load it with head='language_model', or give an objective of your own."
         )
     if head == "masked":

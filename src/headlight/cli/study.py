@@ -346,7 +346,9 @@ def _run_question(
 
     model = load.load(layers=layers, head=question.head)
     if layer is None and layers is not None:
-        settings = settings.replace(layers=layers_of(model, layers, None))
+        settings = settings.replace(
+            layers=layers_of(model, layers, getattr(settings, "kind", None))
+        )
     answer = question.answer(model, text, pair, settings=settings, command=command_line())
     # Files before the terminal, which may be a pipe that closes early.
     written = [answer.save(path) for path in places if path is not None]

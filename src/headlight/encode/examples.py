@@ -20,6 +20,8 @@ BOUNDARIES = ("", "Ġ", "▁")
 
 ENDINGS = ("", "</w>")
 
+Extended = TypeVar("Extended", bound="Encoded")
+
 
 @dataclass(frozen=True, slots=True)
 class Categories:
@@ -135,7 +137,7 @@ class Encoded:
         """Whether tracing can tell kinds of attention apart by the shapes of their weights."""
         return not self.target or 1 < len(self.target) != len(self.ids)
 
-    def continued(self, ids: Sequence[int]) -> Self:
+    def continued(self: Extended, ids: Sequence[int]) -> Extended:
         """Return the example with more tokens, which are all of its last word."""
         more = len(ids)
         return replace(
@@ -205,7 +207,6 @@ class Marks:
 
 Item = TypeVar("Item")
 Example = TypeVar("Example", covariant=True, bound=Encoded, default=Encoded)
-Extended = TypeVar("Extended", bound=Encoded)
 
 AT_ONCE = 512
 """Elements of a corpus that are tokenised together where nothing else is asked for."""

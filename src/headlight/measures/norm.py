@@ -190,11 +190,11 @@ def _inner_products(
     batch, heads, keys, size = rows.shape
     flat = rows.transpose(1, 2).reshape(batch * keys, heads, size)
     blocks = overlap.view(heads, size, heads * size)
+    step = max(1, PAIRS_AT_ONCE // max(1, flat.numel()))
     parts = []
-    for some in range(0, heads, max(1, PAIRS_AT_ONCE // max(1, flat.numel()))):
-        chosen = slice(some, some + max(1, PAIRS_AT_ONCE // max(1, flat.numel())))
-        part = (flat[:, chosen].transpose(0, 1) @ blocks[chosen]).unflatten(2, (heads, size))
-        parts.append((part * flat).sum(-1))
+    for one, block in zip(torch.split(flat, step, 1), torch.split(blocks, step), strict=True):
+        part = one.transpose(0, 1) @ block
+        parts.append((part.view(*part.shape[:2], heads, size) * flat).sum(-1))
     return torch.cat(parts).movedim(0, 1).reshape(batch, keys, heads, heads)
 
 
@@ -407,10 +407,6 @@ def _parts(weight: Weight, of_query: int) -> Iterator[tuple[slice, int]]:
         yield part, int(columns[-1]) + 1 if len(columns) else 0
 
 
-SHARP = 0.2
-"""Below this many nats, the difference of logarithms has too few digits of float32 left."""
-
-
 def entropy(score: Score) -> Float[Tensor, "batch head query"]:
     """−Σ_j p_j ln p_j of every row, p being the absolute values divided by their sum.
 
@@ -428,19 +424,13 @@ def entropy(score: Score) -> Float[Tensor, "batch head query"]:
 def entropy_of_sizes(size: Score) -> Float[Tensor, "batch head query"]:
     """Compute the entropy of numbers that are not negative, as weights and norms are."""
     tiny = torch.finfo(size.dtype).tiny
-    total = size.sum(-1).clamp_min(tiny)
-    # A zero adds 0 · ln 0 = 0; the floor keeps its logarithm finite, and from taking ten times as
-    # long as others, which matters where a mask makes half of all weights zeros.
-    weighted = size.clamp_min(tiny).log_().mul_(size).sum(-1)
-    nats = (total.log() - weighted / total).clamp_min_(0)
-    sharp = nats < SHARP
-    if bool(sharp.any()):
-        nats[sharp] = _summed(size[sharp]).to(nats.dtype)
-    return nats
-
-
-def _summed(size: Float[Tensor, "row key"]) -> Float[Tensor, " row"]:
-    """The definition in float64, for rows of numbers that are not negative."""
-    exact = double(size)
-    share = exact / exact.sum(-1, keepdim=True).clamp_min(torch.finfo(exact.dtype).tiny)
-    return back_to(-torch.xlogy(share, share).sum(-1), size.device)
+    total = size.sum(-1, keepdim=True).clamp_min(tiny)
+    largest, place = size.max(-1, keepdim=True)
+    # The largest share may be next to 1: its logarithm is taken from the others.  These have a
+    # floor, so that logarithms of zeros are finite, and take no ten times as long as others.
+    others = size.scatter(-1, place, 0)
+    shares = others / total
+    nats = -shares.clamp_min(tiny).log_().mul_(shares).sum(-1)
+    rest = others.sum(-1, keepdim=True)
+    nats -= (largest / total * torch.log1p(-rest / total))[..., 0]
+    return nats.clamp_min_(0)

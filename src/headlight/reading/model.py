@@ -23,6 +23,7 @@ from headlight.reading.alternatives import alternatives
 from headlight.reading.explanation import explain
 from headlight.reading.generation import generate, read_speech
 from headlight.reading.layers import word_map
+from headlight.reading.patching import patch
 from headlight.reading.prediction import predict
 from headlight.reading.reading import FRAME_HEIGHT, Reading, read
 from headlight.reading.routes import routes
@@ -67,7 +68,18 @@ class Flow(TextResult):
             "tokens": self.dataset["query_token"].values.tolist(),
             "layers": self.dataset["layer"].values.tolist(),
             "share": {name: shares[place].values.tolist() for place, name in enumerate(names)},
+            **self._segments(),
         }
+
+    def _segments(self) -> dict[str, Any]:
+        """Return the segments of the tokens, and their sums by method; nothing of other texts."""
+        from headlight.views.reading.flow import by_segment
+
+        sums = by_segment(self.dataset)
+        if not len(sums):
+            return {}
+        names = self.dataset["query_segment"].values.tolist()
+        return {"segments": names, "by_segment": sums.to_dict("records")}
 
 
 @answers("flow")
@@ -142,6 +154,7 @@ class Model(CapturedModel):
     alternatives = alternatives
     generate = generate
     sources = sources
+    patch = patch
 
     def __dir__(self) -> list[str]:
         """Return the questions that a model answers; of how it is captured it tells no name."""

@@ -31,6 +31,7 @@ from headlight.views.provenance import Subject
 from headlight.views.reading import (
     explanation,
     flow,
+    patching,
     picture as alternatives,
     prediction,
     sources,
@@ -59,6 +60,7 @@ _NO_STUDIES: dict[object, Any] = {
     "explanation": explanation,
     "alternatives": alternatives,
     "sources": sources,
+    "patching": patching,
 }
 """Results that are of no study, by their stage, and what shows them."""
 

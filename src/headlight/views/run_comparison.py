@@ -273,9 +273,10 @@ def _largest(result: xr.Dataset) -> list[Drawing]:
             here = result.sel(statistic=statistic, layer=layer, head=head)
             behaviour, measure = str(here["behaviour"].item()), str(here["by"].item())
             label = f"{head_name(layer, head)} to {_target(result, behaviour)}"
-            values = {run: [float(here[f"value{end}"].sel(run=run)) for end in ENDS]
-                      for run in (0, other)}  # fmt: skip
-            marks = [Mark(_names(result)[run], *each) for run, each in values.items()]
+            marks = []
+            for run in (0, other):
+                value, low, high = (float(here[f"value{end}"].sel(run=run)) for end in ENDS)
+                marks.append(Mark(_names(result)[run], value, low, high))
             rows.append(BarRow(label, marks, note="" if measure == "weight" else f"by {measure}"))
         if rows:
             words = (

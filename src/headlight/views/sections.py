@@ -186,6 +186,7 @@ def _pictured(picture: Drawing) -> dict[str, Any]:
 
 def _sheet(table: Table, name: str) -> SortableTable:
     """A table as cells; columns of words are set flush left."""
+    table = table.ranked()
     frame = table.frame.head(table.most) if table.most else table.frame
     cells = frame_cells(frame, table.formats, table.highlight, table.around)
     numeric = numeric_columns(cells, len(table.frame.columns))

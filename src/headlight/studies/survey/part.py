@@ -70,12 +70,19 @@ class OnePass:
     """
 
     def __init__(self, queries: Positions, members: Membership, offsets: tuple[int, ...]) -> None:
-        self._there = (queries.category >= 0).cpu().numpy().astype(np.uint8)
         self._keys = members.shape[1]
-        missing = filled_up(self._keys) - self._keys
-        filled = torch.nn.functional.pad(members.mT.float().cpu(), (0, missing))
-        self._members = filled.contiguous().numpy()
+        self._sides = queries, members
         self._offsets = np.array(offsets, dtype=np.int64)
+
+    @cached_property
+    def _there(self) -> Array:
+        return (self._sides[0].category >= 0).numpy().astype(np.uint8)
+
+    @cached_property
+    def _members(self) -> Array:
+        missing = filled_up(self._keys) - self._keys
+        filled = torch.nn.functional.pad(self._sides[1].mT.float(), (0, missing))
+        return filled.contiguous().numpy()
 
     def look(
         self, score: Score, first: int, cell_queries: Asked | None, *, share: bool, diagonal: bool
@@ -333,6 +340,11 @@ class Subject:
     def sides(self) -> tuple[Positions, Positions]:
         """Positions of queries and keys."""
         return Positions.for_kind(self.batch, self.plan.kind)
+
+    @cached_property
+    def host(self) -> Batch:
+        """Return the batch on the host, for what is made of its tokens once."""
+        return self.batch.on_host()
 
     @cached_property
     def units(self) -> Int64[np.ndarray, " text"]:

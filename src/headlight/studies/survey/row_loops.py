@@ -161,7 +161,7 @@ def compiled() -> tuple[Callable[..., Any], Callable[..., Any]]:
 
 @no_type_check
 def _over_cells(score, texts, rows, along, step, start):
-    """Fill the sums of the rows of every ``step``-th head from ``start`` on; add those `along` axes.
+    """Fill the sums of the rows of every ``step``-th head from ``start`` on, and add `along` axes.
 
     Rows are looked at in blocks that stay in the cache, one sum after the other: to take hold of an
     array costs as much as the cells of a short row.

@@ -51,22 +51,29 @@ class TokenCounter(PartObserver):
         kind: of attention; between two texts no first token is left out.
         measures: that are looked at.
         limit: tokens of the vocabulary that are looked at; see `KeyedSums`.
+        host: the batch on the host, where it is there already.
     """
 
-    def __init__(self, batch: Batch, kind: Kind, measures: Sequence[str], limit: int) -> None:
+    def __init__(
+        self,
+        batch: Batch,
+        kind: Kind,
+        measures: Sequence[str],
+        limit: int,
+        host: Batch | None = None,
+    ) -> None:
         self._measures = measures
         self._limit = limit
-        ids, categories = sides(batch, kind)
+        # On the host, which need not ask a device how many there are.
+        ids, categories = sides(host or batch.on_host(), kind)
         masks = [category >= 0 for category in categories]
         if kind != "cross":
             masks = [each & (each.cumsum(1) > 1) for each in masks]
-        special = [_is_special(category) for category in categories]
-        # On the host, which need not ask a device how many there are.
-        device = ids[0].device
+        device = batch.input_ids.device
         self._types = [
-            _Types(ids[side].cpu(), special[side].cpu(), masks[side].cpu(), device)
-            for side in (1, 0)
+            _Types(ids[side], _is_special(categories[side]), masks[side], device) for side in (1, 0)
         ]
+        categories = sides(batch, kind)[1]
         self._query_there = categories[0] >= 0
         self._key_there = categories[1] >= 0
         self._begin = self._key_there.int().argmax(1)

@@ -71,7 +71,7 @@ def choose_processes(processes: int | None, model: CapturedModel) -> int | None:
         return processes
     if processes not in (None, 1):
         raise UsageError(
-            f"{setting('processes')} is {processes}, and {model.name} is on {device}, which one "
+            f"{setting('processes')} is {processes}, and {model} is on {device}, which one "
             f"process uses; leave {setting('processes')} out."
         )
     return 1

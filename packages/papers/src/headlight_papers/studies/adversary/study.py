@@ -280,7 +280,7 @@ def _check(settings: AdversarySettings, model: CapturedModel, folder: RunFolder 
 def _check_tags(model: CapturedModel, classes: Classes) -> None:
     if classes.task == "token" and not any(name.startswith("B-") for name in classes.names):
         raise UsageError(
-            f"{model.name} has no tag that begins a span, such as B-NP, so that there is no F1 of "
+            f"{model} has no tag that begins a span, such as B-NP, so that there is no F1 of "
             "spans; give a tagger in the scheme IOB2, or its tags with "
             f"{setting('class_names=')}."
         )

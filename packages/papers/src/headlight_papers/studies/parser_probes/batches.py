@@ -208,7 +208,7 @@ def _embedded(index: Index, model: CapturedModel) -> Table:
     network: Any = model.transformer
     embeddings = network.get_input_embeddings()
     if embeddings is None:
-        raise UsageError(f"{model.name} has no input embeddings; give a file of word vectors.")
+        raise UsageError(f"{model} has no input embeddings; give a file of word vectors.")
     with torch.no_grad():
         pieces = embeddings.weight.detach().cpu().float()[torch.from_numpy(index.pieces)]
     counts = torch.from_numpy(index.piece_counts)
@@ -270,7 +270,7 @@ def _fresh(model: CapturedModel, seed: int) -> Any:
             fresh = type(network)(copy.deepcopy(network.config))
     except Exception as problem:  # models raise whatever they like
         raise UnsupportedModelError(
-            f"{model.name} cannot be built from its configuration ({problem}), so there is no "
+            f"{model} cannot be built from its configuration ({problem}), so there is no "
             "random control; leave it out of the probes."
         ) from problem
     # A pooler or head that was left out of the model does no harm.
@@ -286,7 +286,7 @@ def _embeddings(model: CapturedModel) -> tuple[str, ...]:
     except (NotImplementedError, AttributeError):
         words = None
     if words is None:
-        raise UnsupportedModelError(f"{model.name} has no input embeddings that can be kept.")
+        raise UnsupportedModelError(f"{model} has no input embeddings that can be kept.")
     attention = {id(inner) for site in model.sites for inner in site.module.modules()}
     tables = [
         module
@@ -303,7 +303,7 @@ def _attention(model: CapturedModel) -> list[tuple[str, int, int]]:
 
 def _otherwise(model: CapturedModel) -> UnsupportedModelError:
     return UnsupportedModelError(
-        f"{model.name} is built otherwise than its configuration says, so there is no random "
+        f"{model} is built otherwise than its configuration says, so there is no random "
         "control; leave it out of the probes."
     )
 

@@ -221,7 +221,7 @@ def _states(output: Any, model: CapturedModel, batch: Batch) -> tuple[Tensor, ..
     states = getattr(output, "hidden_states", None)
     if not states or any(state.shape[:2] != batch.input_ids.shape for state in states):
         raise UnsupportedModelError(
-            f"{model.name} does not give out one hidden token per layer for each input token; "
+            f"{model} does not give out one hidden token per layer for each input token; "
             "its tokens cannot be identified."
         )
     return tuple(states)
