@@ -21,7 +21,6 @@ from transformers import (
     SwinConfig,
     SwinModel,
 )
-
 from transformers.models.qwen2_vl.configuration_qwen2_vl import Qwen2VLVisionConfig
 from transformers.models.qwen2_vl.modeling_qwen2_vl import Qwen2VisionTransformerPretrainedModel
 
