@@ -13,6 +13,7 @@ import numpy as np
 import pytest
 import torch
 from PIL import Image
+from PIL.PngImagePlugin import PngInfo
 from transformers import (
     AutoModel,
     CLIPConfig,
@@ -146,6 +147,9 @@ def test_the_tower_of_a_model_of_text_and_pictures_reads_pictures(tmp_path: Path
         ("film.gif", "holds several pictures"),
         ("deep.png", "mode I;16; save it with 8 bits"),
         ("bomb.png", "and 50,000,000 at most are read"),
+        ("line.png", "one side may be 50 times the other; cut it"),
+        ("drawing.png", "is no picture that is read here; give a PNG"),
+        ("text-bomb.png", "cannot be read as a picture"),
         (np.zeros((4, 4, 3)), "no ndarray; make one of an array with PIL.Image.fromarray"),
     ],
 )
@@ -159,6 +163,12 @@ def test_what_is_no_picture_is_refused(
     frames[0].save(tmp_path / "film.gif", save_all=True, append_images=frames[1:])
     Image.fromarray(np.full((9, 9), 30000, np.uint16)).save(tmp_path / "deep.png")
     Image.new("1", (20_000, 20_000)).save(tmp_path / "bomb.png")
+    Image.new("1", (20_000, 1)).save(tmp_path / "line.png")
+    svg = '<svg xmlns="http://www.w3.org/2000/svg"><script>alert(1)</script></svg>'
+    (tmp_path / "drawing.png").write_text(svg, encoding="utf-8")
+    notes = PngInfo()
+    notes.add_text("note", "a" * 100_000_000, zip=True)
+    Image.new("L", (9, 9)).save(tmp_path / "text-bomb.png", pnginfo=notes)
     with pytest.raises(UsageError, match=sentence):
         vit.read(image=tmp_path / image if isinstance(image, str) else image)
 
@@ -303,7 +313,10 @@ def test_a_survey_of_pictures(vit: Model, folder: Path, tmp_path: Path) -> None:
     own = result.share.sel(measure="weight", query_category="all", key_category="cls")
     np.testing.assert_allclose(own, np.mean(to_cls, axis=0), atol=1e-6)
     assert "register" not in result.behaviour.values
-    assert "4 pictures, of 17 positions each" in (tmp_path / "run" / "report.html").read_text()
+    report = (tmp_path / "run" / "report.html").read_text(encoding="utf-8")
+    assert "4 pictures, of 17 positions each" in report
+    assert "to patches at the border" in report
+    assert "to other tokens" not in report
     again = headlight.survey(folder, model=vit, out=tmp_path / "run", resume=True)
     assert again.identical(result)
 
