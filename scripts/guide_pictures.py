@@ -310,6 +310,44 @@ def chats() -> Any:
     return bars(rows, x_label="mean share of a row, over all heads", percent=True)
 
 
+PASSAGES = (
+    "Tobias travels to work by night train.",
+    "Ines has a pet tortoise.",
+    "Mara keeps the spare key under the blue pot.",
+    "Ruben was born in Oslo.",
+)
+
+
+def door_sources() -> Any:
+    """What a model's answer used: passages by removal, by chosen heads, and by all."""
+    found = pretrained("smollm2", head="any").sources(
+        "Where does Mara keep the spare key?", PASSAGES, answer="under the blue pot", masks=0
+    )
+    rows = found.dataset["value"].isel(answer=0)
+    names = {"removal": "removal", "chosen heads, weight": "chosen heads"}
+    names["all heads, weight"] = "all heads"
+    shares = {label: rows.sel(signal=name).values for name, label in names.items()}
+    return bars(
+        [
+            BarRow(
+                text, [Mark(label, each[at] / abs(each).sum()) for label, each in shares.items()]
+            )
+            for at, text in enumerate(PASSAGES)
+        ],
+        x_label="share of “under the blue pot”",
+        percent=True,
+    )
+
+
+def sources() -> Any:
+    """How well signals agree with removal, as the page says."""
+    rows = []
+    for signal, mean, interval, *_ in rows_of("sources.md", "<!-- agreement -->"):
+        low, high = interval.split(" to ")
+        rows.append(BarRow(signal, [Mark("", float(mean), float(low), float(high))]))
+    return bars(rows, x_label="Spearman's ρ with removal, mean of 60 answers", dots=True)
+
+
 def embedded_translator() -> Any:
     """Cross-attention of one layer: weight, and the length of what is moved."""
     model = headlight.load(EMBEDDED_TRANSLATOR)
@@ -441,6 +479,7 @@ DRAWN: Mapping[str, Callable[[], Any]] = {
         concepts,
         corpora,
         door_prediction,
+        door_sources,
         door_survey,
         embedded_model,
         embedded_translator,
@@ -450,6 +489,7 @@ DRAWN: Mapping[str, Callable[[], Any]] = {
         prediction,
         questions,
         results,
+        sources,
         tour_faithfulness,
         tour_survey,
     )

@@ -12,7 +12,6 @@ from transformers import LlamaConfig, LlamaForCausalLM
 
 import headlight
 from encode.small_tokenizers import KINDS
-from headlight.catalogue.statistics import SEGMENT_TARGETS
 from headlight.corpora import Chat
 from headlight.errors import UsageError
 from headlight.findings.piece_text import last_word, ways_to
@@ -24,6 +23,7 @@ from headlight.result import load
 from headlight.serve.functions import FUNCTIONS as FUNCTIONS_OF_APP, Workspace
 from headlight.views.reading.format import pack
 from headlight.views.reading.page import parse_page
+from headlight.vocabulary import SEGMENTS
 from studies.command import Command
 
 END = "<|endoftext|>"
@@ -73,12 +73,12 @@ def test_shares_of_segments_are_sums_of_cells(model: Model, messages: Any) -> No
         Chat.of(messages).contents))["input_ids"]  # fmt: skip
     assert [*data["key_token"].values] == model.tokenizer.convert_ids_to_tokens(ids)  # type: ignore[union-attr]
     segments = data["key_segment"].values
-    assert {*segments} == {*SEGMENT_TARGETS}
+    assert {*segments} == {*SEGMENTS}
     for name in ("weight", "norm"):
         cells = data[name].transpose("layer", "head", "query", "key").values.astype(float)
         shares = cells / cells.sum(-1, keepdims=True)
         whole = 0.0
-        for segment in SEGMENT_TARGETS:
+        for segment in SEGMENTS:
             number = data["head_number"].sel(statistic=segment, measure=name).values
             expected = shares[..., segments == segment].sum(-1).mean(-1)
             np.testing.assert_allclose(number, expected, rtol=1e-5)
@@ -88,7 +88,7 @@ def test_shares_of_segments_are_sums_of_cells(model: Model, messages: Any) -> No
 
 def test_texts_without_segments_have_no_such_rows(model: Model) -> None:
     names = {str(row.name) for row, _ in statistics_of(model.read("the sea is old").dataset)}
-    assert not names & {*SEGMENT_TARGETS}
+    assert not names & {*SEGMENTS}
     assert "key_segment" not in model.read("the sea is old").dataset
 
 
@@ -134,7 +134,7 @@ def test_every_question_takes_messages(model: Model) -> None:
     segments = [*generation["key_segment"].values]
     assert segments[-2:] == ["answer", "answer"]
     assert segments.count("answer") == 2
-    assert {*segments} == {*SEGMENT_TARGETS, "answer"}
+    assert {*segments} == {*SEGMENTS, "answer"}
 
 
 def test_a_chat_opens_on_what_somebody_has_said(model: Model) -> None:
@@ -206,7 +206,7 @@ def test_a_survey_has_rows_of_segments(model: Model, tmp_path: Path) -> None:
     path.write_text("".join(json.dumps({"messages": chat}) + "\n" for chat in chats))
     result = _survey(str(path), model=model, measures=("weight",))
     shares = result["behaviour_share"].sel(measure="weight")
-    for name in SEGMENT_TARGETS:
+    for name in SEGMENTS:
         alone = []
         for chat in chats:
             data = model.read(chat).dataset
@@ -224,7 +224,7 @@ def test_a_survey_has_rows_of_segments(model: Model, tmp_path: Path) -> None:
         together.sel(behaviour="user"), shares.sel(behaviour="user"), rtol=1e-6
     )
     plain = _survey(["the sea is old"], model=model, measures=("weight",))
-    assert not {*plain["behaviour"].values} & {*SEGMENT_TARGETS}
+    assert not {*plain["behaviour"].values} & {*SEGMENTS}
 
 
 def test_the_command_reads_a_chat(headlight: Command, folder: Path, tmp_path: Path) -> None:
@@ -233,9 +233,9 @@ def test_the_command_reads_a_chat(headlight: Command, folder: Path, tmp_path: Pa
     options = ("--chat", path, "--model", folder)
     code, said, complained = headlight("read", *options, "--html", page)
     assert code == 0
-    assert [line.split()[0] for line in said.splitlines()[2:6]] == [*SEGMENT_TARGETS]
+    assert [line.split()[0] for line in said.splitlines()[2:6]] == [*SEGMENTS]
     assert "1 special token is written in the messages" in complained
-    assert {*parse_page(page.read_text())["key_segment"].values} == {*SEGMENT_TARGETS}
+    assert {*parse_page(page.read_text())["key_segment"].values} == {*SEGMENTS}
     out = tmp_path / "chat.nc"
     assert headlight("read", *options, "--system", "the old mill", "--out", out)[0] == 0
     assert "the old mill" in load(out, stage="reading").attrs["text"]
@@ -275,7 +275,7 @@ def test_the_app_reads_messages(model: Model, sent: Any) -> None:
     workspace = Workspace(model, longest=100)
     name = FUNCTIONS_OF_APP["read"](workspace, {"text": sent}, lambda *_: None)["reading"]
     data = workspace.readings[name].dataset
-    assert {*data["key_segment"].values} == {*SEGMENT_TARGETS}
+    assert {*data["key_segment"].values} == {*SEGMENTS}
     told = FUNCTIONS_OF_APP["predict"](workspace, {"text": sent}, lambda *_: None)
     assert told["text"].endswith(f"{END}assistant\n")
     with pytest.raises(UsageError, match=r"has \d+ tokens, and this app takes 10"):

@@ -65,6 +65,9 @@ TEMPLATE = "template"
 SEGMENTS = (TEMPLATE, *ROLES)
 """Named segments of a chat."""
 
+PATCH, BORDER, REGISTER = "patch", "border", "register"
+"""Named segments of a picture: patches inside and at its border, and registers."""
+
 PROMPT, ANSWER = "prompt", "answer"
 """Named segments of a text that a model goes on with."""
 
@@ -332,6 +335,12 @@ def head_name(layer: int, head: int) -> str:
     Papers count from 1 and write ``5-8``, which their exhibits add in brackets.
     """
     return f"L{layer}H{head}"
+
+
+def place_of_head(name: str) -> tuple[int, int] | None:
+    """Return layer and head of a name such as ``L4H7``; None of any other word."""
+    match = re.fullmatch(r"L(\d{1,4})H(\d{1,4})", name.strip())
+    return (int(match[1]), int(match[2])) if match else None
 
 
 def measure_table() -> tuple[Measure, ...]:

@@ -30,6 +30,13 @@ def test_paris_is_read_from_france() -> None:
     assert cities.logit == pytest.approx(float(cities["direct"].sum()), rel=1e-5)
 
 
+def test_pieces_are_named_as_people_read_them() -> None:
+    model = headlight.load(Path(str(MODELS)) / "smollm2", head="any")
+    said = str(model.predict("The capital of France is", target=" Rhinoceros"))
+    assert "' Rhinoceros' is 3 pieces (Rh in oceros); what is explained is the first, 'Rh'" in said
+    assert "\u0120" not in said
+
+
 def test_the_row_that_generated_paris_takes_most_from_france() -> None:
     made = headlight.load(Path(str(MODELS)) / "smollm2", head="any")
     generation = made.generate("The capital of France is", max_new_tokens=3)

@@ -288,7 +288,7 @@ def test_a_head_leads_to_the_report_of_a_survey_and_shows_what_it_says(show, tmp
         ]
     )
     low, high = (100 * max(share + by, 0) for by in (-0.0196, 0.0196))
-    assert f"corpus {100 * share:.1f}% {low:.1f}% to {high:.1f}%" in shown.text("#card")
+    assert f"corpus {100 * share:.1f}% ±{(high - low) / 2:.1f}" in shown.text("#card")
     assert "nsubj, found in the corpus" in shown.text("#card")
     shown.page.click("#in-corpus a")
     shown.page.wait_for_selector("#detail h3")

@@ -91,8 +91,7 @@ def attention_replaced(
     changes = _changes(model, replacements, kind or model.kinds[0])
     if has_listener(network):
         raise CaptureError(
-            f"{model.name} is being captured; replace its attention first, and open the capture "
-            "inside."
+            f"{model} is being captured; replace its attention first, and open the capture inside."
         )
     outer = replacer_of(network)
     before = outer.changes_before(changes) if isinstance(outer, Replacer) else changes
@@ -320,7 +319,7 @@ class _Remover:
     ) -> None:
         if site not in model.sites or not 0 <= head < site.heads:
             raise UsageError(
-                f"{site.kind} layer {site.layer} of {model.name} has no head {head} to remove; "
+                f"{site.kind} layer {site.layer} of {model} has no head {head} to remove; "
                 f"take its layers from its sites, and heads from 0 to {site.heads - 1}."
             )
         nothing = torch.zeros(parts, site.heads, dtype=torch.bool)

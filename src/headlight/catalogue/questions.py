@@ -10,9 +10,17 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from importlib import import_module
 from types import ModuleType
-from typing import Annotated, Any
+from typing import Annotated, Any, Literal
 
-from headlight.settings import AtLeast0, AtLeast1, Range, Settings, accepted, default_of
+from headlight.settings import (
+    AtLeast0,
+    AtLeast1,
+    Range,
+    Settings,
+    accepted,
+    default_of,
+    require_distinct,
+)
 from headlight.settings.base import AlternativeSettings
 from headlight.settings.flow import AttributionSettings, Slope
 from headlight.vocabulary import ROUTE, Kind
@@ -133,6 +141,39 @@ class GenerationSettings(Settings):
     max_new_tokens: AtLeast1 = 20
     layers: tuple[int, ...] | None = None
     predict: bool = False
+
+
+@dataclass(frozen=True, kw_only=True)
+class SourceSettings(Settings):
+    """Settings of how passages are compared.
+
+    Attributes:
+        number: heads that are chosen, those that copy most of hidden facts.
+        chosen: names of heads, such as L17H4, in the place of these.
+        measures: measures of attention whose shares are compared.
+        orders: orders of the passages over which numbers are averaged, the first as they are.
+        masks: random sets of passages in each order, to which a linear model is fitted.
+        tokens: tokens of an answer that the model writes.
+        predict: whether direct contributions to the answer are computed.
+        needles: hidden facts by which heads are chosen.
+        haystack: tokens of each text with a hidden fact.
+        seed: random seed of orders and sets.
+    """
+
+    number: AtLeast1 = 10
+    chosen: tuple[str, ...] | None = None
+    measures: tuple[Literal["weight", "norm"], ...] = ("weight",)
+    orders: AtLeast1 = 2
+    masks: AtLeast0 = 16
+    tokens: AtLeast1 = 20
+    predict: bool = True
+    needles: AtLeast1 = 12
+    haystack: AtLeast1 = 200
+    seed: AtLeast0 = 0
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        require_distinct("measures", self.measures)
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -163,6 +163,12 @@ FIRST = (
     ),
     *(_of_question(each) for each in QUESTIONS.values() if each.is_command),
     _entry(
+        "sources",
+        TEXTS,
+        "Compare what passages contribute to an answer: attention, contributions, removal.",
+        "read",
+    ),
+    _entry(
         "check",
         TEXTS,
         "Check that the attention of a model can be captured exactly, module by module.",

@@ -1,19 +1,23 @@
-"""The command `read`."""
+"""The commands `read` and `sources`."""
 
+import os
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
+from headlight.catalogue.questions import SourceSettings
 from headlight.cli.help import examples
 from headlight.cli.options import (
+    LOAD,
     NAMED,
     NO_CHAT,
     ChatOptions,
     CompareModel,
     CompareName,
     CompareRevision,
+    LoadOptions,
     NamedLoadOptions,
     NumbersJson,
     NumbersOut,
@@ -47,9 +51,20 @@ READ_EXAMPLES = examples(
     'headlight read "The cat sat." --compare-text "The dog sat." --html both.html',
     ("headlight read --audio speech.wav --model openai/whisper-tiny.en", "words × frames"),
     'echo "The cat sat." | headlight read -',
+    ("headlight read --image a.png --model google/vit-base-patch16-224", "patches × patches"),
     ("headlight read --chat chat.json --model HuggingFaceTB/SmolLM2-135M-Instruct", "messages"),
 )
 
+SOURCES_EXAMPLES = examples(
+    (
+        'headlight sources "Where is the key?" --context "The key is in the shed." --context '
+        '"The shed is green." --model gpt2',
+        "the model answers",
+    ),
+    'headlight sources "Who won?" --context a.txt --context b.txt --answer "Ada" --model gpt2',
+    ("headlight sources --chat rag.json --context a.txt --model NAME", "passages of a chat"),
+    ("headlight sources --examples questions.jsonl --model NAME --html used.html", "intervals"),
+)
 
 if TYPE_CHECKING:
     from headlight.capture import CapturedModel
@@ -88,6 +103,10 @@ def read(
     audio: Annotated[
         Path | None,
         typer.Option(help="WAV file; the text is its transcript, by default the model's own."),
+    ] = None,
+    image: Annotated[
+        Path | None,
+        typer.Option(help="Picture to read in place of a text, with an encoder of pictures."),
     ] = None,
     measure: Annotated[
         str, typer.Option(help=f"Measure in the terminal: {', '.join(reading_measures())}.")
@@ -145,14 +164,14 @@ def read(
     for path, suffix in ((html, ".html"), (json, ".json"), (out, ".nc")):
         demand_place(path, suffix)
     _demand_runs(html, survey, dependency)
-    _demand_beside(routes, flow, audio)
+    _demand_beside(routes, flow, audio, image)
     compares = any(each is not None for each in (compare_text, compare_model, compare_revision))
     _demand_page(compares, html, settings, compare_name)
     attribution = _attribution(measure, settings)
     residual = bool(measures_that_need("residual", [measure]))
     of_texts = compares or attribution or residual or pair or chat.chat
     subject = chat.subject(text, "read")
-    _demand_words(subject, audio, others=bool(of_texts))
+    _demand_words(subject, audio, image, others=bool(of_texts and not (image and residual)))
     pair = None if pair is None else text_argument(pair, "read", "second text")
     if compare_text is not None:
         compare_text = text_argument(compare_text, "read", "text to compare with")
@@ -162,14 +181,17 @@ def read(
     from headlight.reading.generation import read_speech
 
     def read_by(model: "CapturedModel", subject: "str | Chat | None") -> "Reading":
-        chosen: dict[str, Any] = {name: getattr(settings, name) for name in _CHOSEN}
-        layers = layers_of(model, settings.layers, settings.kind)
-        chosen |= {"layers": layers, "command": command_line()}
-        if audio is not None or subject is None:
+        chosen: dict[str, Any] = {
+            **{name: getattr(settings, name) for name in _CHOSEN},
+            "layers": layers_of(model, settings.layers, settings.kind),
+            "command": command_line(),
+        }
+        if audio is not None:
             return read_speech(model, str(audio), text, **chosen)
-        return read_text(model, subject, pair, attribution=attribution, residual=residual, **chosen)
+        chosen |= {"image": image, "attribution": attribution, "residual": residual}
+        return read_text(model, subject, pair, **chosen)
 
-    head = "language_model" if subject is None else "none"  # which transcribes
+    head = "language_model" if subject is None and image is None else "none"  # which transcribes
     model = load.load(layers=settings.layers, head=head)
     reading, other = read_by(model, subject), None
     beside = _written_beside(model, subject, pair, settings, routes=routes, flow=flow)
@@ -221,8 +243,10 @@ def _demand_page(
         )
 
 
-def _demand_beside(routes: Path | None, flow: Path | None, audio: Path | None) -> None:
-    """Refuse places that are none, and routes of speech or what its tokens come from.
+def _demand_beside(
+    routes: Path | None, flow: Path | None, audio: Path | None, image: Path | None
+) -> None:
+    """Refuse places that are none, and routes of speech or pictures, or what these come from.
 
     Raises:
         UsageError: they are asked for.
@@ -230,8 +254,9 @@ def _demand_beside(routes: Path | None, flow: Path | None, audio: Path | None) -
     demand_place(routes, ".html")
     demand_place(flow, ".html", ".json", ".nc")
     for option, path in (("routes", routes), ("flow", flow)):
-        if path is not None and audio is not None:
-            raise UsageError(f"--{option} is about a text; leave it or --audio out.")
+        for beside, file in (("audio", audio), ("image", image)):
+            if path is not None and file is not None:
+                raise UsageError(f"--{option} is about a text; leave it or --{beside} out.")
 
 
 def _written_beside(
@@ -260,14 +285,21 @@ def _written_beside(
     return [path for path in (routes, flow) if path is not None]
 
 
-def _demand_words(text: "str | Chat | None", audio: Path | None, *, others: bool) -> None:
-    """Refuse a command that says nothing to read, or of speech what is read of texts alone.
+def _demand_words(
+    text: "str | Chat | None", audio: Path | None, image: Path | None, *, others: bool
+) -> None:
+    """Refuse a command that says nothing to read, or of others what is read of texts alone.
 
     Raises:
         UsageError: it is so.
     """
-    if text is None and audio is None:
-        raise UsageError("there is nothing to read; give a text, --chat, or --audio.")
+    if text is None and audio is None and image is None:
+        raise UsageError("there is nothing to read; give a text, --chat, --audio, or --image.")
+    if image is not None and (others or text is not None or audio is not None):
+        raise UsageError(
+            "a picture is read alone, without a text, sound, contributions and comparisons; leave "
+            "the others out."
+        )
     if audio is not None and others:
         raise UsageError(
             "speech is read with one transcript, without contributions, residual, comparisons and "
@@ -306,3 +338,92 @@ def _attribution(measure: str, settings: ReadingSettings) -> AttributionSettings
             "attribution."
         )
     return False
+
+
+@takes_settings(settings=SourceSettings)
+def sources(
+    question: Annotated[str | None, typer.Argument(help="Question; - for standard input.")] = None,
+    context: Annotated[
+        list[str] | None,
+        typer.Option(help="A passage, or a file that is one. May be given more than once."),
+    ] = None,
+    answer: Annotated[
+        str | None, typer.Option(help="The answer; by default what the model writes.")
+    ] = None,
+    examples: Annotated[
+        Path | None,
+        typer.Option(help="JSON lines with question, context (a list) and answer, for intervals."),
+    ] = None,
+    chat: ChatOptions = NO_CHAT,
+    top: Annotated[int, typer.Option(min=1, help="Rows shown of each table.")] = 10,
+    html: Annotated[Path | None, typer.Option(help="Write a page.")] = None,
+    csv: Annotated[Path | None, typer.Option(help="Write a table of passages as CSV.")] = None,
+    json: NumbersJson = None,
+    out: NumbersOut = None,
+    load: LoadOptions = LOAD,
+    *,
+    settings: SourceSettings,
+) -> None:
+    """Compare what passages contribute to an answer: attention, contributions, removal."""
+    places = {".html": html, ".csv": csv, ".json": json, ".nc": out}
+    for suffix, path in places.items():
+        demand_place(path, suffix)
+    subject: Any = chat.subject(question, "sources")
+    if examples is not None:
+        if subject is not None or context or answer is not None:
+            raise UsageError("--examples have questions of their own; leave the others out.")
+        subject = _examples(examples)
+    elif subject is None:
+        raise UsageError("there is no question; give one, or --chat, or --examples.")
+    passages = None if examples is not None else [_passage(each) for each in context or ()]
+    load.check()
+    from headlight.reading.sources import sources as compare
+    from headlight.views.reading import sources as view
+    from headlight.views.result_page import answer_terminal
+
+    model = load.load(head="any")
+    result = compare(
+        model, subject, passages, answer=answer, settings=settings, command=command_line()
+    )
+    # Files before the terminal, which may be a pipe that closes early.
+    written = [result.save(path) for path in places.values() if path is not None]
+    show(answer_terminal(view, result.dataset, top))
+    for path in written:
+        say(f"written: {path}")
+
+
+def _passage(value: str) -> str:
+    """Return a passage: the text of a file of that name, or the value itself.
+
+    Raises:
+        UsageError: the file cannot be read, or is no text.
+    """
+    from headlight.corpora.files import kind_without_text
+    from headlight.files import read as content_of
+
+    if not os.path.exists(value):  # noqa: PTH110 - any string
+        return value
+    content = content_of(Path(value), error=UsageError)
+    try:
+        if kind := kind_without_text(content[:16]):
+            raise UsageError(f"{value} is {kind}, and no passage; name a file of text.")
+        return content.decode().strip()
+    except UnicodeDecodeError as problem:
+        raise UsageError(f"{value} is not UTF-8; convert it first.") from problem
+
+
+def _examples(path: Path) -> list[Any]:
+    """Return the examples of a file of JSON lines.
+
+    Raises:
+        UsageError: the file cannot be read, or a line is no JSON.
+    """
+    from headlight.files import parse_json, read as content_of
+
+    examples = []
+    for number, line in enumerate(content_of(path, error=UsageError).splitlines(), 1):
+        try:
+            examples += [parse_json(line)] if line.strip() else []
+        except ValueError as problem:
+            raise UsageError(f"{path}, line {number}: no JSON ({problem}); mend it.") from problem
+    return examples

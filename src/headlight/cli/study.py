@@ -352,6 +352,6 @@ def _run_question(
     answer = question.answer(model, text, pair, settings=settings, command=command_line())
     # Files before the terminal, which may be a pipe that closes early.
     written = [answer.save(path) for path in places if path is not None]
-    show(answer_terminal(question, answer.dataset, top))
+    show(answer_terminal(question.view, answer.dataset, top))
     for path in written:
         say(f"written: {path}")

@@ -1,12 +1,15 @@
-"""Chats as the template of a tokenizer writes them, and which characters are whose."""
+"""Chats, and prompts with passages, as texts, and which characters are whose."""
 
+import re
 from bisect import bisect_right
-from collections.abc import Sequence
-from dataclasses import dataclass
+from collections.abc import Collection, Iterator, Sequence
+from dataclasses import dataclass, replace
 from itertools import accumulate
 from typing import Any
 
 from headlight.chats import BETWEEN, Chat
+from headlight.encode.assembly import Assembly
+from headlight.encode.examples import Encoded
 from headlight.encode.pieces import Pieces, encodings, pieces_of_encoding, special_ids
 from headlight.errors import UsageError, setting
 from headlight.vocabulary import TEMPLATE
@@ -97,12 +100,16 @@ def chat_pieces(tokenizer: Any, chat: Chat) -> Pieces:
                 f"{_name(tokenizer)} makes other tokens of this chat than of the text that its "
                 "template writes"
             )
-    names = []
-    for start, end in encoding.offsets.tolist():
-        blank = end - start - len(written.text[start:end].lstrip())
-        names.append(written.segment_of(start if blank == end - start else start + blank))
+    names = [written.segment_of(each) for each in _first_characters(written.text, encoding.offsets)]
     words, count = _words_within(pieces.words, names)
     return Pieces(pieces.ids, words, count, tuple(names))
+
+
+def _first_characters(text: str, offsets: Any) -> Iterator[int]:
+    """Yield of each piece its first character that is no blank; of blanks alone the first."""
+    for start, end in offsets.tolist():
+        blank = end - start - len(text[start:end].lstrip())
+        yield start if blank == end - start else start + blank
 
 
 def _words_within(words: Sequence[int], names: Sequence[str]) -> tuple[list[int], int]:
@@ -181,3 +188,128 @@ def _undividable(reason: str) -> UsageError:
         f"{reason}, so it cannot be said which tokens are whose; read it without the template: "
         "headlight read --no-template, or headlight.corpora.Chat.of(messages, template=False)."
     )
+
+
+_PLACE = re.compile(rf"(\s*){OPENS}(\d+){CLOSES}")
+
+
+@dataclass(frozen=True, slots=True)
+class Prompt:
+    """A question with its passages, which may change places or be left out.
+
+    Attributes:
+        passages: Their texts.
+        contents: Of each message, or the one text; a mark stands in the place of each passage.
+        chat: The messages; None of a text.
+    """
+
+    passages: tuple[str, ...]
+    contents: tuple[str, ...]
+    chat: Chat | None
+
+    @classmethod
+    def of(cls, question: str | Chat, passages: Sequence[str]) -> "Prompt":
+        """Return a prompt: passages stay where the question has them, else they stand before it.
+
+        A question that is a text is then written as ``Context: ... Question: ... Answer:``; in a
+        chat the passages begin the last message of the user.
+
+        Raises:
+            UsageError: There is no passage, one is empty, or stands in the question more than once,
+                or not while others do; or no message is the user's.
+        """
+        if not passages:
+            raise UsageError(f"there is no passage to compare; give some as {setting('context')}.")
+        for number, passage in enumerate(passages, 1):
+            if not passage.strip():
+                raise UsageError(f"passage {number} is empty; write something, or leave it out.")
+        chat = question if isinstance(question, Chat) else None
+        contents = [str(question)] if chat is None else chat.contents
+        marks = [f"{OPENS}{number}{CLOSES}" for number in range(len(passages))]
+        if any(passage in content for passage in passages for content in contents):
+            contents = _marked(contents, passages, marks)
+        elif chat is None:
+            # Decoders attend to the first token for want of others: it is of no passage.
+            contents = ["\n".join(["Context:", *marks, f"\nQuestion: {question}\nAnswer:"])]
+        else:
+            of_user = [at for at, each in enumerate(chat.messages) if each["role"] == "user"]
+            if not of_user:
+                raise UsageError("no message of the chat is the user's; write the question as one.")
+            contents[of_user[-1]] = "\n".join([*marks, "", contents[of_user[-1]]])
+        return cls(tuple(passages), tuple(contents), chat)
+
+    def written(
+        self, tokenizer: Any, order: Sequence[int], kept: Collection[int]
+    ) -> tuple[str, dict[int, range]]:
+        """Return the prompt as a text, and the characters of each passage in it.
+
+        Args:
+            tokenizer: By whose template a chat is written.
+            order: The number of the passage in each place.
+            kept: Numbers of passages; the others go, with the blanks before them.
+
+        Raises:
+            UsageError: See `write_chat`.
+        """
+        contents: list[str] = []
+        starts: list[tuple[int, int, int]] = []
+        for content in self.contents:
+            text, at = "", 0
+            for place in _PLACE.finditer(content):
+                text, at, number = text + content[at : place.start()], place.end(), int(place[2])
+                if order[number] in kept:
+                    text += place[1] if text else ""
+                    starts.append((len(contents), order[number], len(text)))
+                    text += self.passages[order[number]]
+            contents.append(text + content[at:] if text or not at else content[at:].lstrip())
+        begins, text = [0], contents[0]
+        if self.chat is not None:
+            messages = tuple(self.chat.with_contents(contents))
+            whole = write_chat(tokenizer, replace(self.chat, messages=messages))
+            text, begins = whole.text, list(whole.ends[:-1:2])
+            for at, content in enumerate(contents):
+                if not text.startswith(content, begins[at]):  # the template takes blanks off
+                    begins[at] -= len(content) - len(content.lstrip())
+        return text, {
+            number: range(begins[at] + start, begins[at] + start + len(self.passages[number]))
+            for at, number, start in starts
+        }
+
+    def encode(
+        self, tokenizer: Any, order: Sequence[int], kept: Collection[int]
+    ) -> tuple[Encoded, list[int]]:
+        """Return the prompt as tokens to go on from, and the number of each one's passage, or -1.
+
+        For the arguments see `written`.
+        """
+        text, passages = self.written(tokenizer, order, kept)
+        (encoding,) = encodings(tokenizer, [text])
+        pieces = pieces_of_encoding(text, encoding, special_ids(tokenizer))
+        assembly = Assembly.of(tokenizer)
+        if self.chat is not None and self.chat.template:
+            assembly = assembly.without_special_tokens()
+        before = len(assembly.single.before)
+        owners = [
+            next((number for number, own in passages.items() if each in own), -1)
+            for each in _first_characters(text, encoding.offsets)
+        ]
+        # Nothing ends a text that is to be gone on with.
+        example = assembly.one("a prompt", pieces).beginning(before + len(pieces))
+        return example, [-1] * before + owners
+
+
+def _marked(contents: list[str], passages: Sequence[str], marks: Sequence[str]) -> list[str]:
+    """Return texts with marks in the place of passages.
+
+    Raises:
+        UsageError: One stands there several times, not at all, or within another.
+    """
+    for number, (passage, mark) in enumerate(zip(passages, marks, strict=True), 1):
+        count = sum(content.count(passage) for content in contents)
+        if count != 1:
+            raise UsageError(
+                f"passage {number} stands {count} times in the question, in which passages are; "
+                "let each stand there once and by itself, or none of them."
+            )
+        contents = [content.replace(passage, mark) for content in contents]
+    return contents

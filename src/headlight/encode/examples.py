@@ -4,7 +4,7 @@ import hashlib
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass, field, fields, replace
 from itertools import islice, product
-from typing import Any, Generic, cast
+from typing import Any, Generic, Self, cast
 
 from typing_extensions import TypeVar
 
@@ -19,6 +19,8 @@ BOUNDARIES = ("", "Ġ", "▁")
 """What vocabularies write before a piece that begins a word; ``##`` marks the opposite."""
 
 ENDINGS = ("", "</w>")
+
+Extended = TypeVar("Extended", bound="Encoded")
 
 
 @dataclass(frozen=True, slots=True)
@@ -135,6 +137,17 @@ class Encoded:
         """Whether tracing can tell kinds of attention apart by the shapes of their weights."""
         return not self.target or 1 < len(self.target) != len(self.ids)
 
+    def continued(self: Extended, ids: Sequence[int]) -> Extended:
+        """Return the example with more tokens, which are all of its last word."""
+        more = len(ids)
+        return replace(
+            self,
+            ids=(*self.ids, *ids),
+            segments=self.segments + self.segments[-1:] * more,
+            categories=self.categories + self.categories[-1:] * more,
+            words=self.words + self.words[-1:] * more,
+        )
+
     def beginning(self, tokens: int) -> "Encoded":
         """The first tokens of a longer example; of its target one less, to tell them apart."""
         if max(len(self.ids), len(self.target)) <= tokens:
@@ -194,7 +207,6 @@ class Marks:
 
 Item = TypeVar("Item")
 Example = TypeVar("Example", covariant=True, bound=Encoded, default=Encoded)
-Extended = TypeVar("Extended", bound=Encoded)
 
 AT_ONCE = 512
 """Elements of a corpus that are tokenised together where nothing else is asked for."""

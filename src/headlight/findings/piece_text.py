@@ -127,9 +127,13 @@ def sums_of(result: xr.Dataset, values: NDArray[np.float64]) -> dict[str, float]
 def last_word(reading: xr.Dataset) -> int:
     """Return the place of the last query that is a word; the last one where none is.
 
-    Of a chat it is the last one that somebody has said, and not the template.
+    Of a picture it is the position for the class, which is made of all of it.  Of a chat it is the
+    last one that somebody has said, and not the template.
     """
-    hidden, names = parked(reading, "query"), map(category_name, reading["query_category"].values)
+    hidden = parked(reading, "query")
+    names = [*map(category_name, reading["query_category"].values)]
+    if "picture" in reading.attrs and "cls" in names:
+        return names.index("cls")
     words = [at for at, name in enumerate(names) if name == "other" and at not in hidden]
     if "query_segment" in reading.coords:
         segments = reading["query_segment"].values

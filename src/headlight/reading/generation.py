@@ -79,7 +79,7 @@ def generate(
     """
     if not generates(model):
         raise MissingHeadError(
-            f"{model.name} is a {type(model.transformer).__name__}, which does not go on "
+            f"{model} is a {type(model.transformer).__name__}, which does not go on "
             "with a text; load a decoder or an encoder-decoder with its head (head='any')."
         )
     if pair is not None:
@@ -148,9 +148,7 @@ def _continued(model: CapturedModel, prompt: Encoded, most: int) -> tuple[Encode
     begun = len(prompt.target or prompt.ids)
     room = most if model.longest is None else min(most, model.longest - begun)
     if room < 1:
-        raise UsageError(
-            f"the text has {begun} tokens, and {model.name} takes no more; shorten it."
-        )
+        raise UsageError(f"the text has {begun} tokens, and {model} takes no more; shorten it.")
     made: Any = network
     settings = copy.deepcopy(made.generation_config)
     settings.update(
@@ -319,7 +317,7 @@ def _transcript(model: CapturedModel, example: EncodedSpeech) -> str:
     network: Any = model.transformer
     if not hasattr(network, "generate"):
         raise UsageError(
-            f"{model.name} is loaded without its head and cannot transcribe; give the text, or "
+            f"{model} is loaded without its head and cannot transcribe; give the text, or "
             "load it with head='language_model'."
         )
     tokenizer: Any = model.tokenizer

@@ -27,6 +27,7 @@ from headlight.reading.patching import patch
 from headlight.reading.prediction import predict
 from headlight.reading.reading import FRAME_HEIGHT, Reading, read
 from headlight.reading.routes import routes
+from headlight.reading.sources import sources
 from headlight.reading.text_result import TextResult, answers, origin, segments_of, sides_of
 from headlight.reading.what_if import FUNCTIONS, Edit, WhatIf, what_if
 from headlight.result import describe
@@ -144,6 +145,7 @@ class Model(CapturedModel):
     explain = explain
     alternatives = alternatives
     generate = generate
+    sources = sources
     patch = patch
 
     def __dir__(self) -> list[str]:
@@ -156,6 +158,7 @@ class Model(CapturedModel):
         pair: str | None = None,
         *,
         audio: str | Path | None = None,
+        image: Any = None,
         kind: Kinds | None = None,
         layers: Iterable[int] | None = None,
         heads: Iterable[int] | None = None,
@@ -167,11 +170,14 @@ class Model(CapturedModel):
         """Every measure of every head on one text, or two; see `headlight.reading.reading.read`.
 
         A list of messages, or `headlight.corpora.Chat`, is a chat.  With
-        ``audio``, a WAV file, on speech; see `headlight.reading.generation.read_speech`.
+        ``audio``, a WAV file, on speech; see `headlight.reading.generation.read_speech`.  With
+        ``image``, a file or a picture of Pillow, on the patches of a picture.
         """
         options: dict[str, Any] = {"kind": kind, "layers": layers, "heads": heads}
         options |= {"queries": queries, "value_bias": value_bias}
         if audio is not None:
+            if image is not None:
+                raise UsageError("a recording and a picture are read one by one; leave one out.")
             if pair is not None or attribution or residual:
                 raise UsageError(
                     "speech is read with one transcript, without contributions and residual; leave "
@@ -180,9 +186,10 @@ class Model(CapturedModel):
             if not isinstance(text, str | None):
                 raise UsageError("a transcript is one text; leave the messages out.")
             return read_speech(self, audio, text, **options)
-        if text is None:
-            raise UsageError("there is nothing to read; give a text, or audio.")
-        return read(self, text, pair, **options, attribution=attribution, residual=residual)
+        if text is None and image is None:
+            raise UsageError("there is nothing to read; give a text, audio, or an image.")
+        options |= {"attribution": attribution, "residual": residual}
+        return read(self, text, pair, image=image, **options)
 
     def explore(
         self,

@@ -19,15 +19,12 @@ from headlight.catalogue.questions import PredictionSettings, TargetSettings
 from headlight.chats import Readable, as_read
 from headlight.encode import Encoded
 from headlight.errors import UnsupportedModelError, UsageError
-from headlight.reading.prediction_targets import Place, Target, place_of, target_of
+from headlight.reading.prediction_targets import SAME, Place, Target, place_of, target_of
 from headlight.reading.text_result import TextResult, answers, as_written, origin
 from headlight.settings import require_choice
 from headlight.settings.flow import Slope
 
 __all__ = ["Prediction", "predict"]
-
-SAME = 1e-3
-"""How far a logit of the linear network may be from the model's own, relative to the largest."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -124,7 +121,7 @@ def predict(
     """
     if model.reads_twice:
         raise UnsupportedModelError(
-            f"{model.name} reads its text in the encoder and again, moved by one place, in the "
+            f"{model} reads its text in the encoder and again, moved by one place, in the "
             "decoder, so what it predicts is no sum over the tokens of one text; take a classifier "
             "that reads once."
         )
@@ -214,7 +211,7 @@ def targets_of(
     second = None if against is None else target_of(model, against, place, ends)
     if second is not None and second.number == first.number:
         raise UsageError(
-            f"{settings.target!r} and {against!r} are the same output of {model.name} "
+            f"{settings.target!r} and {against!r} are the same output of {model} "
             f"({first.name!r}), and differ by nothing; ask for others."
         )
     return first, second
@@ -296,7 +293,7 @@ def _require_same(
     """
     if not abs(parts.value - wanted) <= SAME * float(logits.abs().max()):
         raise UnsupportedModelError(
-            f"{model.name} computes {wanted:.4g} and its linear network {parts.value:.4g}, so its "
+            f"{model} computes {wanted:.4g} and its linear network {parts.value:.4g}, so its "
             "prediction cannot be taken apart."
         )
 

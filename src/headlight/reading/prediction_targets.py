@@ -1,15 +1,30 @@
-"""Targets of predictions: the position, and the output of a word or a class."""
+"""Targets of predictions: the position, and the output of a word, a class, or an answer."""
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
+import numpy as np
+import torch
+from jaxtyping import Float, Float64
+from torch import Tensor, nn
+
 from headlight.capture import CapturedModel
 from headlight.capture.batching import task_of
-from headlight.capture.one_text import head_of
-from headlight.encode import Encoded
+from headlight.capture.decomposition import decompose
+from headlight.capture.one_text import head_of, require_reader
+from headlight.capture.residual_stream import hooked
+from headlight.encode import Encoded, piece_style
 from headlight.encode.examples import OTHER
-from headlight.errors import MissingHeadError, UsageError, setting
+from headlight.errors import MissingHeadError, UnsupportedModelError, UsageError, setting
+from headlight.findings import piece_text
 from headlight.settings import require_place
+
+SAME = 1e-3
+"""How far a logit of the linear network may be from the model's own, relative to the largest."""
+
+BATCH = 4096
+"""Tokens of texts with an answer that a model reads at once, at most, padding included."""
 
 
 @dataclass(frozen=True)
@@ -61,12 +76,12 @@ def place_of(model: CapturedModel, example: Encoded, position: int | None) -> Pl
     task, head = task_of(name), head_of(network.config, name)
     if task is None and head in (None, "speech"):
         raise MissingHeadError(
-            f"{model.name} is a {name}, which predicts nothing; load a language model or a "
+            f"{model} is a {name}, which predicts nothing; load a language model or a "
             "classifier with its head (head='any')."
         )
     if task == "sequence":
         if position is not None:
-            raise UsageError(f"{model.name} classifies whole texts; leave the position out.")
+            raise UsageError(f"{model} classifies whole texts; leave the position out.")
         return Place(None, "text", masked=True, classes=True, at_end=False)
     side = "target" if example.target else "text"
     words = example.target_words if example.target else example.words
@@ -88,7 +103,7 @@ def _default(
 ) -> int:
     if tagged:
         raise UsageError(
-            f"{model.name} puts each token into a class; say which with a position "
+            f"{model} puts each token into a class; say which with a position "
             f"({setting('position=')})."
         )
     if not masked:
@@ -97,7 +112,7 @@ def _default(
     if mask not in ids:
         word = getattr(model.tokenizer, "mask_token", None) or "a mask"
         raise UsageError(
-            f"{model.name} predicts words that are masked, and the text has none; write {word} in "
+            f"{model} predicts words that are masked, and the text has none; write {word} in "
             "the place of the word, or give a position."
         )
     return ids.index(mask)
@@ -126,14 +141,13 @@ def target_of(model: CapturedModel, word: str, place: Place, text: str) -> Targe
     names = tokenizer.convert_ids_to_tokens(pieces)
     unknown = getattr(tokenizer, "unk_token_id", None)
     if not pieces or pieces[0] == unknown:
-        raise UsageError(
-            f"the vocabulary of {model.name} does not have {word!r}; ask for another word."
-        )
+        raise UsageError(f"the vocabulary of {model} does not have {word!r}; ask for another word.")
     note = ""
     if len(pieces) > 1:
+        labels = [piece_text(each, piece_style(tokenizer)).label for each in names]
         note = (
-            f"{word!r} is {len(pieces)} pieces ({' '.join(names)}); what is explained is the "
-            f"first, {names[0]!r}."
+            f"{word!r} is {len(pieces)} pieces ({' '.join(labels)}); what is explained is the "
+            f"first, {labels[0]!r}."
         )
     elif not place.masked and word == word.lstrip() and _starts_words(tokenizer, word):
         note = (
@@ -150,16 +164,13 @@ def _class_of(model: CapturedModel, word: str) -> Target:
         return Target(names.index(word), word)
     if word.isdecimal() and int(word) < len(names):
         return Target(int(word), names[int(word)])
-    raise UsageError(f"{model.name} has no class {word!r}; it has: {', '.join(names)}.")
+    raise UsageError(f"{model} has no class {word!r}; it has: {', '.join(names)}.")
 
 
 def _pieces(tokenizer: Any, word: str, place: Place, text: str) -> list[int]:
     """Return the pieces of the word in place, with the blank that it has there."""
-    if place.at_end and not place.masked:
-        before = tokenizer(text, add_special_tokens=False).input_ids
-        after = tokenizer(text + word, add_special_tokens=False).input_ids
-        if after[: len(before)] == before and len(after) > len(before):
-            return list(after[len(before) :])
+    if place.at_end and not place.masked and (pieces := _pieces_behind(tokenizer, text, word)):
+        return pieces
     mask = getattr(tokenizer, "mask_token", None)
     if place.masked and mask and text.count(mask) == 1:
         start = text.index(mask)
@@ -176,3 +187,139 @@ def _starts_words(tokenizer: Any, word: str) -> bool:
         tokenizer(each, add_special_tokens=False).input_ids for each in (word, f" {word}")
     )
     return len(spaced) == 1 and alone != spaced
+
+
+def _pieces_behind(tokenizer: Any, text: str, words: str) -> list[int]:
+    """Return the pieces of words behind a text; none where its own pieces change by them."""
+    before, after = (
+        tokenizer(each, add_special_tokens=False).input_ids for each in (text, text + words)
+    )
+    return list(after[len(before) :]) if after[: len(before)] == before else []
+
+
+def require_answerer(model: CapturedModel) -> None:
+    """Refuse a model that does not go on with a text.
+
+    Raises:
+        MissingHeadError: it is so.
+        UsageError: it reads something else, or has no tokenizer.
+    """
+    network: Any = model.transformer
+    name = type(network).__name__
+    require_reader(model)
+    if model.has_decoder_inputs or head_of(network.config, name) != "causal":
+        raise MissingHeadError(
+            f"{model} is a {name}, which does not go on with a text, and so answers nothing; "
+            "load a decoder with its head (head='any')."
+        )
+    model.require_tokenizer("a question is read")
+
+
+def own_answer(model: CapturedModel, prompt: Encoded, most: int) -> tuple[int, ...]:
+    """Return the tokens of the model's own answer, without what ends it.
+
+    Raises:
+        UsageError: there are none.
+    """
+    from headlight.studies.circuits.repeated import answer
+
+    tokenizer: Any = model.tokenizer
+    room = most if model.longest is None else min(most, model.longest - len(prompt.ids))
+    ids = answer(model, prompt, room).produced
+    while ids and not tokenizer.decode(ids[-1:], skip_special_tokens=True).strip():
+        ids = ids[:-1]
+    if not ids:
+        raise UsageError(f"{model} writes no answer; give one ({setting('answer=')}).")
+    return ids
+
+
+def answer_ids(tokenizer: Any, text: str, answer: str) -> tuple[int, ...]:
+    """Return the pieces of an answer behind a text, with the blank that separates the two."""
+    blank = "" if answer[:1].isspace() or text[-1:].isspace() else " "
+    pieces = _pieces_behind(tokenizer, text, blank + answer)
+    return tuple(pieces or tokenizer(blank + answer, add_special_tokens=False).input_ids)
+
+
+def answer_scores(
+    model: CapturedModel, examples: Sequence[Encoded], answer: Sequence[int]
+) -> Float64[np.ndarray, "score example"]:
+    """Return the log-probability of the answer that texts end with, and the sum of its logits.
+
+    Args:
+        model: a decoder with its head.
+        examples: texts, each with the answer behind it.
+        answer: its tokens.
+
+    Raises:
+        CaptureError: what the model computes is not finite.
+    """
+    size, scores = max(BATCH // max(len(each.ids) for each in examples), 1), []
+    ids = torch.tensor(answer, device=model.transformer.device)
+    for start in range(0, len(examples), size):
+        batch = model.collate(examples[start : start + size])
+        firsts = [int(length) - len(answer) - 1 for length in batch.lengths]
+        with _answer_rows(model, firsts, len(answer)):
+            logits = model.run(batch).logits.double()
+        own = logits.gather(-1, ids.expand(len(logits), -1)[..., None])[..., 0]
+        scores.append(torch.stack([own - logits.logsumexp(-1), own]).sum(-1).cpu().numpy())
+    return np.concatenate(scores, 1)
+
+
+def _answer_rows(model: CapturedModel, firsts: Sequence[int], size: int) -> Any:
+    """Within the block, the model computes the logits of an answer alone.
+
+    Raises:
+        UnsupportedModelError: the layer that does so is not found.
+    """
+    head: Any = model.transformer.get_output_embeddings()
+    if head is None:
+        raise UnsupportedModelError(f"{model} hides the layer that predicts its tokens.")
+
+    def choose(_: nn.Module, arguments: tuple[Any, ...]) -> tuple[Any, ...]:
+        states = arguments[0]
+        if len(firsts) == 1:  # a slice, which linear networks follow
+            return (states[:, firsts[0] : firsts[0] + size], *arguments[1:])
+        rows = [row[first : first + size] for row, first in zip(states, firsts, strict=True)]
+        return (torch.stack(rows), *arguments[1:])
+
+    return hooked([(head.register_forward_pre_hook, choose)])
+
+
+def direct_parts(
+    model: CapturedModel,
+    example: Encoded,
+    answer: Sequence[int],
+    logits: float,
+) -> Float64[np.ndarray, " token"]:
+    """Return what heads write directly from each token into the logits of the answer at the end.
+
+    Args:
+        model: a decoder with its head.
+        example: a text with the answer behind it.
+        answer: its pieces.
+        logits: the sum of their logits, as the model computes them.
+
+    Raises:
+        UnsupportedModelError: the parts do not add up to the logits.
+        UsageError: the model is in half precision.
+    """
+
+    def score(output: Any) -> Float[Tensor, ""]:
+        rows: Tensor = output.logits[0]
+        total = rows[0, answer[0]]
+        for at, token in enumerate(answer[1:], 1):
+            total = total + rows[at, token]
+        return total
+
+    batch = model.collate([example])
+    with (
+        model.running(batch.names),
+        _answer_rows(model, [len(example.ids) - len(answer) - 1], len(answer)),
+    ):
+        parts = decompose(model, model.inputs(batch), score, {"text": len(example.ids)})
+    if not abs(parts.value - logits) <= SAME * max(abs(logits), 1.0):
+        raise UnsupportedModelError(
+            f"{model} computes {logits:.4g} and its linear network {parts.value:.4g}, so its "
+            "answer cannot be taken apart."
+        )
+    return np.asarray(sum(each.direct.sum(0).numpy() for each in parts.heads))

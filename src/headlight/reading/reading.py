@@ -6,7 +6,7 @@ from collections.abc import Callable, Iterable, Mapping
 from contextlib import nullcontext
 from dataclasses import replace
 from html import escape
-from pathlib import Path
+from pathlib import Path, PurePath
 from textwrap import shorten
 from types import MappingProxyType
 from typing import TYPE_CHECKING, Any, Literal
@@ -19,8 +19,9 @@ from headlight.analysis.folder import REPORT
 from headlight.capture import AttentionSite, CapturedModel, LayerRecord
 from headlight.capture.attribution import attribute
 from headlight.capture.captured_model import VERIFIED
-from headlight.capture.one_text import capture_one, one_text
+from headlight.capture.one_text import capture_one, one_picture, one_text
 from headlight.chats import Readable
+from headlight.corpora.pictures import picture_address
 from headlight.encode import Encoded
 from headlight.encode.assembly import Assembly
 from headlight.errors import UsageError
@@ -391,9 +392,10 @@ def _run(folder: str | Path | None) -> xarray.Dataset | None:
 
 def read(  # noqa: PLR0913 - each is a choice of its own
     model: CapturedModel,
-    text: Readable,
+    text: Readable | None,
     pair: str | None = None,
     *,
+    image: Any = None,
     kind: Kinds | None = None,
     layers: Iterable[int] | None = None,
     heads: Iterable[int] | None = None,
@@ -411,6 +413,8 @@ def read(  # noqa: PLR0913 - each is a choice of its own
         text: what it reads; a list of messages is a chat, which the template of the tokenizer
             writes, and whose tokens are of named segments.
         pair: a second text: the second segment, or the decoder's text in an encoder-decoder model.
+        image: in place of a text a picture, as a file or a picture of Pillow; of a model of text
+            and pictures its encoder of pictures reads it.
         kind: ``encoder``, ``decoder`` or ``cross``; by default the first that the model has.  With
             ``all`` the model runs once, and the reading keeps the kinds that it has apart.
         layers: which layers; by default all.
@@ -426,22 +430,30 @@ def read(  # noqa: PLR0913 - each is a choice of its own
         progress: is given the number of layers that are done, and of all; what it raises ends it.
 
     Raises:
-        UsageError: no tokenizer, an empty or too long text, no such kind, layer, head or position,
-            or contributions of all kinds at once.
+        UsageError: no tokenizer, an empty or too long text, a file that is no picture, a text and
+            a picture, no such kind, layer, head or position, or contributions of all kinds at once.
         UnsupportedModelError: the attention of the model cannot be captured exactly, or a layer
             whose residual is asked for could not be followed.
     """
-    others = "" if kind else listed(model.kinds[1:])
-    model, example = one_text(model, text, pair, kind, purpose="a reading needs text")
+    about: dict[str, Any] = {"pair": pair or "", "command": command or ""}
+    example: Encoded
+    if image is None:
+        others = "" if kind else listed(model.kinds[1:])
+        subject = "" if text is None else text
+        model, example = one_text(model, subject, pair, kind, purpose="a reading needs text")
+        about |= {"other_kinds": others, "text": subject}
+    else:
+        if text is not None or pair is not None or attribution:
+            raise UsageError(
+                "a picture is read alone, without text and contributions; leave the others out."
+            )
+        model, example = one_picture(model, image)
+        about |= {"text": PurePath(example.name).name, "image": example.name}
+        about["picture"] = picture_address(model.viewer.shown(example))
     return read_example(
         model,
         example,
-        attributes={
-            "text": text,
-            "pair": pair or "",
-            "command": command or "",
-            "other_kinds": others,
-        },
+        attributes=about,
         kind=kind,
         layers=layers,
         heads=heads,
@@ -568,6 +580,8 @@ def _counted(layers: int, progress: Callable[[int, int], None] | None) -> Callab
 def _counts(example: Encoded, tokenizer: Any, start: int | None) -> dict[str, Any]:
     """Tokens, those of them that the tokenizer does not know, and special ones in the text."""
     ids = (*example.ids, *example.target)
+    if tokenizer is None:
+        return {"tokens": len(ids)}
     marks = Assembly.of(tokenizer, start).marks
     special, doubled = marks.written(example)
     written = {"special": special, "doubled": int(doubled)} if special else {}

@@ -21,8 +21,8 @@ from headlight.catalogue.questions import RouteSettings
 from headlight.chats import Readable
 from headlight.errors import UsageError
 from headlight.findings.piece_text import last_word
+from headlight.measures.alti import BlockSum, missed_without, missed_without_heads
 from headlight.measures.norm import single
-from headlight.measures.token_parts import BlockSum, missed_without, missed_without_heads
 from headlight.reading.text_result import (
     TextResult,
     answers,

@@ -137,6 +137,8 @@ def origin(model: CapturedModel, text: Readable, pair: str | None, **own: Any) -
     chat = {CHAT: text.as_json()} if isinstance(text, Chat) else {}
     written = as_written(model, text)
     about = {"text": written, "pair": pair or "", **chat, **own, **model.origin}
+    if model.sees:
+        return about | stamp()
     return about | {"pieces": piece_style(model.require_tokenizer("texts are read")), **stamp()}
 
 

@@ -216,7 +216,7 @@ def serve(
             work=work,
         )
         address = _address(host, listener.getsockname()[1], token)
-        say(f"{model.name} reads at {address}")
+        say(f"{model} reads at {address}")
         say("Ctrl-C ends it.")
         config = uvicorn.Config(
             app,

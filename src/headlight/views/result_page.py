@@ -5,20 +5,20 @@ There is one module for each study, with ``sections(result)``, ``summary(result)
 ``findings(result)``; everything else is made of these.
 """
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import replace
 from inspect import signature
+from types import ModuleType
 from typing import Any, TypeVar
 
 import numpy as np
 import pandas as pd
 import xarray as xr
-from markupsafe import Markup, escape
+from markupsafe import Markup
 from rich.console import Group, RenderableType
 from rich.text import Text
 
 from headlight.catalogue import find_study
-from headlight.catalogue.questions import Question
 from headlight.files import printable
 from headlight.findings import equal_to_weight
 from headlight.findings.what_was_read import counted, has_interval, what_was_read
@@ -28,7 +28,14 @@ from headlight.views import run_comparison
 from headlight.views.colour import grouped
 from headlight.views.parts import Drawing, Section, Summary, Table
 from headlight.views.provenance import Subject
-from headlight.views.reading import explanation, flow, patching, picture as alternatives, prediction
+from headlight.views.reading import (
+    explanation,
+    flow,
+    patching,
+    picture as alternatives,
+    prediction,
+    sources,
+)
 from headlight.views.reading.page import reading_page
 from headlight.views.run_comparison import NO_PAGES, PassagePages
 from headlight.views.sections import SectionPage, section_page
@@ -52,12 +59,13 @@ _NO_STUDIES: dict[object, Any] = {
     "flow_of_text": flow,
     "explanation": explanation,
     "alternatives": alternatives,
+    "sources": sources,
     "patching": patching,
 }
 """Results that are of no study, by their stage, and what shows them."""
 
-FIRST = "weight_against_norm"
-"""The picture beside what was found, where a study has it."""
+FIRST = ("weight_against_norm", "largest_changes", "signals")
+"""The picture beside what was found, where a study has one of them."""
 
 Named = TypeVar("Named", Drawing, Table)
 
@@ -101,14 +109,11 @@ def findings(result: xr.Dataset) -> list[str]:
     Raises:
         UnknownNameError: it is the result of no study.
     """
-    return list(_findings(result))
-
-
-def _findings(result: xr.Dataset, html: str = "") -> Iterator[str]:
-    """Yield the findings that the shown elements do not contain."""
-    for part in split_for_display(result):
-        kind = f"{ATTENTION[part.attrs['kind']]}: " if MULTI_KIND in part.attrs else ""
-        yield from (kind + finding for finding in answers(part) if escape(finding) not in html)
+    return [
+        f"{ATTENTION[part.attrs['kind']]}: {finding}" if MULTI_KIND in part.attrs else finding
+        for part in split_for_display(result)
+        for finding in answers(part)
+    ]
 
 
 def answers(result: xr.Dataset) -> list[str]:
@@ -189,8 +194,8 @@ def study_page(
             introduction=_introduced(result),
             read=read.sentence,
             cautions=read.cautions,
-            findings=list(_findings(result, "".join(section.html for section in all_sections))),
-            first="" if len(parts) > 1 else FIRST,
+            findings=findings(result),
+            first=() if len(parts) > 1 else FIRST,
             terms=_terms(result),
             kinds=[str(part.attrs["kind"]) for part in parts] if len(parts) > 1 else [],
             sections=all_sections,
@@ -291,15 +296,15 @@ def _short(result: xr.Dataset) -> RenderableType:
     return Group(*parts)
 
 
-def answer_terminal(question: Question, answer: xr.Dataset, top: int | None) -> RenderableType:
+def answer_terminal(view: ModuleType, answer: xr.Dataset, top: int | None) -> RenderableType:
     """Return the answer to a question of one text: sentences, and its main tables.
 
     Args:
-        question: its row.
+        view: the module that shows it.
         answer: the dataset.
         top: rows of each table; by default ten.
     """
-    lines = [Text(printable(each)) for each in question.view.findings(answer)]
-    main = (section.tables[0] for section in question.view.sections(answer) if section.tables)
+    lines = [Text(printable(each)) for each in view.findings(answer)]
+    main = (section.tables[0] for section in view.sections(answer) if section.tables)
     below = [each for table in main for each in (Text(), terminal(table, top or TOP))]
     return Group(*lines, *below, *[Text(NUMBERING, style="dim")] * bool(below))

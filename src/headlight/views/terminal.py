@@ -34,8 +34,6 @@ NAME, SHORTEST = 40, 12
 column, which names the row, and of others."""
 BETWEEN = 2
 """Blanks between columns."""
-PLACES = frozenset({"layer", "head"})
-"""Columns that say which head a row is of."""
 
 
 def bullet(words: str, mark: str = "•") -> RenderableType:
@@ -58,12 +56,10 @@ def terminal(table: Table, most: int | None = None, *, whole: str = "") -> Rende
         most: rows that are shown; by default `TOP` of single heads, and `ROWS` of others.
         whole: where everything is, such as ``in the files``.
     """
+    if most is None:
+        most = TOP if "head" in table.frame and not table.sums else ROWS
+    table = table.ranked() if len(table.frame) > most else table
     frame = table.frame.reset_index(drop=True)
-    of_heads = set(frame.columns) >= PLACES and not table.sums
-    most = (TOP if of_heads else ROWS) if most is None else most
-    if of_heads and len(frame) > most and (by := _first_number(frame)):
-        up = table.smallest_first
-        frame = frame.sort_values(by, ascending=up, kind="stable", na_position="last")
     hidden, shown_rows = len(frame) - most, frame.head(most)
     around = {name: [ends[at] for at in shown_rows.index] for name, ends in table.around.items()}
     if table.sums:
@@ -78,12 +74,6 @@ def terminal(table: Table, most: int | None = None, *, whole: str = "") -> Rende
     names = [printable(str(name)) for name in shown_rows.columns]
     hidden_rows = f"{hidden:,} more rows" if hidden > 0 and not table.sums else ""
     return _Fitting(names, cells, numeric, printable(table.caption), hidden_rows, whole, table.note)
-
-
-def _first_number(frame: pd.DataFrame) -> str:
-    """Return the first column of fractions, which is what a table of heads is about."""
-    numbers = (str(name) for name in frame if frame[name].dtype.kind == "f")
-    return next((name for name in numbers if name not in PLACES), "")
 
 
 def _totals(frame: pd.DataFrame, most: int, sums: Iterable[str]) -> list[pd.DataFrame]:

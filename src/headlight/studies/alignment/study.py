@@ -1,6 +1,5 @@
 """Word alignment: how well words of a translation are linked by layer, head and measure."""
 
-import re
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
@@ -57,6 +56,7 @@ from headlight.studies.alignment.observer import (
     SpeechAlignmentObserver,
     speech_dataset,
 )
+from headlight.vocabulary import place_of_head
 from headlight.word_alignment import STEPS
 from headlight.word_alignment.aligner import reversed_pairs
 from headlight.word_alignment.directions import encoder_of
@@ -308,8 +308,7 @@ def _chosen_heads(
         return [place for place in map(tuple, named) if place in existing]
     places = []
     for name in names:
-        match = re.fullmatch(r"L(\d+)H(\d+)", name.strip())
-        place = (int(match[1]), int(match[2])) if match else (-1, -1)
+        place = place_of_head(name)
         if place not in existing:
             raise UsageError(
                 f"there is no head {name!r} among those of cross-attention under study; write L2H5 "

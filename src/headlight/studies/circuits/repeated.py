@@ -1,7 +1,7 @@
 """Texts with repeated tokens and with needles, and what heads do with them."""
 
 from collections.abc import Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from typing import Any
 
 import numpy as np
@@ -41,8 +41,13 @@ class Answer:
     first: int
 
 
-def answer(model: CapturedModel, text: Hidden) -> Answer:
-    """Return the answer of a model, up to the end of text or line, or twice the needle's tokens.
+def answer(model: CapturedModel, text: Encoded, most: int) -> Answer:
+    """Return the answer of a model, up to the end of text or line.
+
+    Args:
+        model: with its head.
+        text: what it goes on with.
+        most: tokens of the answer at most.
 
     Raises:
         CaptureError: what it computes is not finite.
@@ -55,7 +60,7 @@ def answer(model: CapturedModel, text: Hidden) -> Answer:
     tokens = torch.tensor([text.ids], device=network.device)
     past = None
     with torch.inference_mode(), model.running((text.name,)):
-        while len(produced) < 2 * (text.stop - text.start):
+        while len(produced) < most:
             output = network(input_ids=tokens, past_key_values=past, use_cache=True)
             past = output.past_key_values
             token = int(output.logits[0, -1].argmax())
@@ -63,14 +68,7 @@ def answer(model: CapturedModel, text: Hidden) -> Answer:
             if token in ends or "\n" in tokenizer.decode([token]):
                 break
             tokens = torch.tensor([[token]], device=network.device)
-    read = produced[:-1]
-    more: dict[str, Any] = {
-        "ids": text.ids + tuple(read),
-        "segments": text.segments + (text.segments[-1],) * len(read),
-        "categories": text.categories + (text.categories[-1],) * len(read),
-        "words": text.words + (text.words[-1],) * len(read),
-    }
-    return Answer(replace(text, **more), tuple(produced), len(text.ids) - 1)
+    return Answer(text.continued(produced[:-1]), tuple(produced), len(text.ids) - 1)
 
 
 @dataclass(eq=False, repr=False)

@@ -13,7 +13,7 @@ from markupsafe import Markup
 from headlight.errors import ResultError
 from headlight.findings.what_was_read import notes_of_reading
 from headlight.views.provenance import provenance, text_title
-from headlight.views.reading.format import Head, View, header_text, pack, unpack
+from headlight.views.reading.format import PICTURE, Head, View, header_text, pack, unpack
 from headlight.views.reading.lazy import InCorpus, LiveView, with_corpus
 from headlight.views.reading.pair import DIFFERENCE, SECOND, read_by_both
 from headlight.views.reading.terminal import generated
@@ -91,6 +91,7 @@ def _page(reading: xr.Dataset, view: View, routes: str = "") -> str:
         generated=_generated(reading),
         second=second and {"sentence": sentence, "same": same},
         routes=routes,
+        picture=PICTURE in view.header,
         numbering=NUMBERING,
         measures=[
             choice

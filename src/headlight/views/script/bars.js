@@ -3,6 +3,7 @@ import { build } from "./head_numbers.js";
 import { header } from "./host.js";
 import { headIndex, isSpecial, isThere, mapOf, measuresOf, need, partOf, textPlace } from "./numbers.js";
 import { headName, state } from "./state.js";
+import { drawOverPicture } from "./over_picture.js";
 import { drawn } from "./svg.js";
 import { isolated } from "./units.js";
 
@@ -60,7 +61,7 @@ function change(query, layer, head) {
 
 function drawChip(sides) {
   const hidden = specialKeys(), chip = byId("parked"), shown = state.special !== "out";
-  chip.hidden = !hidden.length || !sides.weight;
+  chip.hidden = !hidden.length || !sides.weight || Boolean(header.picture && state.view === "bars");
   if (chip.hidden) return;
   const sum = (values) => percent(hidden.reduce((total, at) => total + values[at], 0)), names = hidden.length > 2 ? `${hidden.length} special tokens` : hidden.map((at) => quoted("keys", at)).join(" and ");
   chip.replaceChildren(`${names} ${shown ? "shown" : "hidden"}: `, build("b", { class: "by-weight" }, `${sum(sides.weight)} of the weight`), ...(sides.norm ? [", ", build("b", { class: "by-norm" }, `${sum(sides.norm)} of the norm`)] : []), ` · ${shown ? "hide" : "show"}`);
@@ -74,9 +75,22 @@ function columnsOf(sides, query, room) {
   return all.sort((one, other) => size(other) - size(one)).slice(0, most).sort((one, other) => one - other);
 }
 
+function placePicture(width, height, made, query, layer, head) {
+  for (const [name, value] of Object.entries({ viewBox: `0 0 ${width} ${height}`, width, height })) picture.setAttribute(name, value);
+  picture.replaceChildren(...made);
+  picture.setAttribute("aria-label", `What ${quoted("queries", query)} looks at and takes in ${headName(layer, head)}`);
+}
+
 function drawPicture(query, layer, head) {
   const names = ["weight", "norm", ...(header.second ? [`weight${SECOND}`, `norm${SECOND}`] : [])];
   const sides = Object.fromEntries(names.map((name) => [name, sharesOf(name, query, layer, head)]));
+  if (header.picture) {
+    const { made, width, height } = drawOverPicture(picture.parentElement.clientWidth, query, sides);
+    placePicture(width, height, made, query, layer, head);
+    byId("bars-said").replaceChildren(build("b", {}, `What ${quoted("queries", query)} looks at `), build("span", { class: "by-weight" }, "(weight)"), build("b", {}, " and what it takes "), build("span", { class: "by-norm" }, "(norm)"), ", as shares of its row, in one scale of colour, over the picture that the model saw, in grey. Click a patch, or what stands below, to make it the one that looks.");
+    drawChip(sides);
+    return;
+  }
   const room = picture.parentElement.clientWidth, columns = columnsOf(sides, query, room), tilted = room / columns.length < TILTED, aside = tilted ? ASIDE : 0, wide = (room - aside) / columns.length, small = room < 600;
   const hidden = state.special === "out" ? specialKeys().filter((at) => at !== ownKey(query)) : [], { keys } = partOf(state.kind), own = ownKey(query);
   const unseen = (at) => state.kind === "decoder" && at > own, visible = columns.filter((at) => !hidden.includes(at) && !unseen(at));
@@ -109,9 +123,7 @@ function drawPicture(query, layer, head) {
     if (lines.length > 1) label.append(...lines.map((line, row) => drawn("tspan", { x, y: y - 8 + 17 * row, "data-token": at }, `${line}${row ? "" : " /"}`)));
     made.push(label);
   });
-  for (const [name, value] of Object.entries({ viewBox: `0 0 ${room} ${height}`, width: room, height })) picture.setAttribute(name, value);
-  picture.replaceChildren(...made);
-  picture.setAttribute("aria-label", `What ${quoted("queries", query)} looks at and takes in ${headName(layer, head)}`);
+  placePicture(room, height, made, query, layer, head);
   const who = quoted("queries", query), all = columns.length < keys.tokens.length ? ` The ${columns.length} of ${keys.tokens.length} tokens with most.` : "";
   byId("bars-said").replaceChildren(build("b", {}, `What ${who} looks at `), build("span", { class: "by-weight" }, "(weight, up)"), ...(sides.norm ? [build("b", {}, " and what it takes "), build("span", { class: "by-norm" }, "(norm, down)")] : []), `.${header.second ? " Outlined the first, filled the second." : ""}${all} Click a token to make it the one that looks.`);
   drawChip(sides);

@@ -1,0 +1,447 @@
+"""Sources of an answer: the share of each passage by attention, by contributions, by removal.
+
+The log-probability of an answer falls when a passage that it used is left out.  That is what use
+means here, and what shares of attention weight and contributions to the logits are compared with.
+Passages are moved to other places, since what a passage gets depends on where it stands.
+"""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import Any, ClassVar, NamedTuple
+
+import numpy as np
+import pandas as pd
+import xarray
+from jaxtyping import Bool, Float64
+
+from headlight.analysis.variables import Variable, described, long_names, with_slots
+from headlight.capture import CapturedModel
+from headlight.catalogue.questions import SourceSettings
+from headlight.chats import Chat, Readable, as_read, is_chat
+from headlight.corpora.text import require_text
+from headlight.encode import Encoded, token_names
+from headlight.encode.chats import Prompt
+from headlight.errors import UnsupportedModelError, UsageError
+from headlight.measures.agreement import spearman
+from headlight.reading.layers import answer_shares
+from headlight.reading.prediction_targets import (
+    answer_ids,
+    answer_scores,
+    direct_parts,
+    own_answer,
+    require_answerer,
+)
+from headlight.reading.text_result import TextResult, origin, save_as
+from headlight.reduce import Slots
+from headlight.result import csv_text
+from headlight.result.estimate import average
+from headlight.settings import plain
+from headlight.vocabulary import place_of_head
+
+REMOVAL, SETS, ALL, PREDICT = "removal", "sets", "all heads,", "predict"
+"""Signals: single removals, sets of them, attention of all heads, direct contributions."""
+
+VARIABLES = long_names(
+    {
+        "value": Variable("what a signal gives a passage, mean over orders", ""),
+        "mean": Variable("the same, mean over answers", "", interval="signed"),
+        "rank": Variable("Spearman's ρ of a signal with removal, over the passages of an answer"),
+        "agreement": Variable("the same, mean over answers", interval="correlation"),
+        "head_share": Variable("share of a passage in the rows that predict the answer, by head"),
+        "lookback": Variable("mean weight on the prompt, of that and the mean on the answer"),
+        "retrieval": Variable("share of the tokens of a hidden fact that the head copies"),
+        "log_probability": Variable("log-probability of the answer", "nats"),
+    }
+)
+
+Chosen = Bool[np.ndarray, "layer head"]
+
+EXAMPLE = ("question", "context", "answer")
+"""Names of what an example holds: a text or a chat, its passages, and an answer or nothing."""
+
+
+@dataclass(frozen=True, eq=False)
+class Sources(TextResult):
+    """Sources of one answer, or of several.
+
+    `dataset` has ``value[answer, signal, passage]``: how much a passage was used, by each signal in
+    its own unit; passages are in the order in which they were handed over.  ``rank`` and
+    ``agreement`` say how well signals order passages as removal does; ``head_share`` are the shares
+    of each head, ``lookback`` its ratio at each token of the answer.
+    """
+
+    dataset: xarray.Dataset
+    called: ClassVar[str] = "sources are"
+
+    def save(self, path: str | Path) -> Path:
+        """Write them; the suffix says how: ``.html``, ``.json``, ``.csv`` or ``.nc``.
+
+        Raises:
+            UsageError: another suffix.
+            ResultError: the file cannot be written.
+        """
+        makers = {
+            ".html": self._page,
+            ".json": self._json,
+            ".csv": lambda: csv_text(self.to_dataframe()),
+        }
+        return save_as(path, self.dataset, self.called, makers)
+
+    def to_dataframe(self) -> pd.DataFrame:
+        """Return a row for each passage of each answer, with a column for each signal."""
+        from headlight.views.reading.sources import frame_of
+
+        return frame_of(self.dataset)
+
+    def as_json(self) -> dict[str, Any]:
+        """Return the questions, answers and passages, with the numbers of each signal."""
+        from headlight.views.reading.sources import agreement_frame, chosen_heads
+
+        return super().as_json() | {
+            "passages": self.to_dataframe().to_dict("records"),
+            "agreement": agreement_frame(self.dataset).to_dict("records"),
+            "heads": chosen_heads(self.dataset),
+        }
+
+    def __str__(self) -> str:
+        from headlight.views.reading.sources import findings
+
+        return " ".join(findings(self.dataset))
+
+    __repr__ = __str__
+
+
+def sources(
+    model: CapturedModel,
+    question: Readable | Sequence[Mapping[str, Any]],
+    context: Sequence[str] | None = None,
+    *,
+    answer: str | None = None,
+    settings: SourceSettings | None = None,
+    command: str | None = None,
+    **choices: Any,
+) -> Sources:
+    """Compare what passages contribute to an answer, by several signals.
+
+    *Removal* is the fall of the answer's log-probability without the passage; *sets* are the
+    coefficients of a linear model of the log-probability, fitted to random sets of passages.  Of
+    attention, the shares are those of the rows that predict the answer's tokens: means over the
+    chosen heads, and over all.  *Predict* is what heads write directly from the passage into the
+    logits of the answer's tokens, summed.
+
+    Args:
+        model: a decoder with its head.
+        question: a text, or messages of a chat, which may hold the passages or have them written
+            before the question; or several examples, objects with `EXAMPLE`.
+        context: the passages.
+        answer: the answer; by default the last message of a chat if it is the assistant's, else
+            what the model writes, up to the end of a line.
+        settings: see `headlight.catalogue.questions.SourceSettings`.
+        command: how it was asked for, for the record.
+        choices: fields of the settings, in their place.
+
+    Raises:
+        MissingHeadError: the model does not predict next tokens.
+        UsageError: no passage or an empty one, no question or an empty answer, a prompt that with
+            the answer is longer than the model reads, no such head, or no tokenizer.
+        UnsupportedModelError: attention cannot be captured exactly, or texts are read otherwise in
+            a batch than alone.
+
+    Source: removal and sets: Cohen-Wang et al. (2024), "ContextCite"; heads that copy: Wu et al.
+        (2024), "Retrieval head"; the ratio: Chuang et al. (2024), "Lookback Lens", Eq. 1.
+    """
+    if settings is None:
+        named = {name: plain(each) for name, each in choices.items()}
+        settings = SourceSettings.from_mapping(named)
+    require_answerer(model)
+    examples = _examples(question, context, answer)
+    prompts = [_Prompted.of(model, example, settings) for example in examples]
+    model.verify_batching()
+    scores, chosen = _heads(model, settings)
+    answers = [
+        _measured(model, prompt, chosen, settings, number) for number, prompt in enumerate(prompts)
+    ]
+    dataset = _dataset(model, prompts, answers, scores, chosen)
+    text = str(dataset["question"].values[0])
+    about = origin(
+        model,
+        text,
+        None,
+        title="What the answer used",
+        stage="sources",
+        orders=settings.orders,
+        masks=settings.masks,
+        named=int(settings.chosen is not None),
+        notes=" ".join(dict.fromkeys(each.note for each in answers if each.note)),
+        command=command or "",
+    )
+    return Sources(dataset.assign_attrs(about))
+
+
+def _examples(
+    question: Any, context: Sequence[str] | None, answer: str | None
+) -> list[Mapping[str, Any]]:
+    """Return the examples that are handed over, checked.
+
+    Raises:
+        UsageError: one is none, or passages stand beside examples.
+    """
+    examples: list[Any] = [{"question": question, "context": context or (), "answer": answer}]
+    if isinstance(question, list | tuple) and not is_chat(question):
+        if context is not None or answer is not None or not question:
+            raise UsageError("give either examples, at least one, or a question with passages.")
+        examples = list(question)
+    for number, each in enumerate(examples, 1):
+        if not isinstance(each, Mapping) or not {*EXAMPLE[:2]} <= {*each} <= {*EXAMPLE}:
+            raise UsageError(
+                f"example {number} is no object with question, context and, if known, answer; "
+                'write {"question": ..., "context": [...], "answer": ...}.'
+            )
+        passages = each["context"]
+        if not isinstance(passages, list | tuple) or not all(isinstance(t, str) for t in passages):
+            raise UsageError(f"the context of example {number} is no list of texts; give passages.")
+    return examples
+
+
+@dataclass(frozen=True, eq=False)
+class _Prompted:
+    """A prompt, with its question and answer as texts, and the answer as tokens."""
+
+    prompt: Prompt
+    question: str
+    answer: str
+    ids: tuple[int, ...]
+
+    @classmethod
+    def of(
+        cls, model: CapturedModel, example: Mapping[str, Any], settings: SourceSettings
+    ) -> "_Prompted":
+        """Return an example as tokens; an answer that it lacks is written by the model.
+
+        Raises:
+            UsageError: see `sources`.
+        """
+        tokenizer: Any = model.tokenizer
+        subject, answer = as_read(example["question"], predicts=True), example.get("answer")
+        if isinstance(subject, Chat):
+            *before, last = subject.messages
+            if last["role"] == "assistant":
+                if answer is not None or not before:
+                    raise UsageError(
+                        "the chat ends with an answer; give no other, and write the question, too."
+                    )
+                answer = last["content"]
+                subject = replace(subject, messages=tuple(before), answer=subject.template)
+        else:
+            require_text(subject, "question")
+        prompt = Prompt.of(subject, example["context"])
+        passages = range(len(prompt.passages))
+        text, _ = prompt.written(tokenizer, passages, passages)
+        whole, _ = prompt.encode(tokenizer, passages, passages)
+        _require_room(model, len(whole.ids), 0)
+        if answer is None:
+            ids = own_answer(model, whole, settings.tokens)
+            answer = tokenizer.decode(ids)
+        else:
+            require_text(answer, "answer")
+            ids = answer_ids(tokenizer, text, answer)
+        _require_room(model, len(whole.ids), len(ids))
+        question = subject.contents[-1] if isinstance(subject, Chat) else subject
+        return cls(prompt, question, answer, ids)
+
+    def read(
+        self, tokenizer: Any, order: Sequence[int], kept: Bool[np.ndarray, " passage"]
+    ) -> tuple[Encoded, list[int]]:
+        """Return the prompt with its answer, and the passage of each token of the prompt."""
+        example, owners = self.prompt.encode(tokenizer, order, {*np.flatnonzero(kept).tolist()})
+        return example.continued(self.ids), owners
+
+
+def _require_room(model: CapturedModel, prompt: int, answer: int) -> None:
+    """Refuse a prompt, or an answer behind it, that the model cannot read.
+
+    Raises:
+        UsageError: it is so.
+    """
+    if model.longest is not None and prompt + answer > model.longest:
+        behind = f" and the answer {answer}" if answer else ""
+        raise UsageError(
+            f"the question and its passages have {prompt} tokens{behind}, and {model} reads "
+            f"{model.longest} in all; leave passages out, or shorten them{' or it' * bool(answer)}."
+        )
+
+
+class _Measured(NamedTuple):
+    """Numbers of one answer, with the passages in one order or on average over several."""
+
+    log_probability: float
+    value: dict[str, Float64[np.ndarray, " passage"]]
+    head_share: Float64[np.ndarray, "measure layer head passage"]
+    lookback: Float64[np.ndarray, "layer head token"]
+    note: str
+
+
+def _measured(
+    model: CapturedModel, prompt: _Prompted, chosen: Chosen, settings: SourceSettings, number: int
+) -> _Measured:
+    """Return means over orders; the probability and Lookback's ratios are of the first alone."""
+    count, generator = len(prompt.prompt.passages), np.random.default_rng([settings.seed, number])
+    moved = [generator.permutation(count) for _ in range(settings.orders - 1 if count > 1 else 0)]
+    rows = [
+        _in_order(
+            model, prompt, order.tolist(), generator.random((settings.masks, count)) < 0.5, chosen,
+            settings,
+        )
+        for order in (np.arange(count), *moved)
+    ]  # fmt: skip
+    value = {name: np.mean([row.value[name] for row in rows], 0) for name in rows[0].value}
+    shares = np.mean([row.head_share for row in rows], 0)
+    return rows[0]._replace(value=value, head_share=shares)
+
+
+def _in_order(
+    model: CapturedModel,
+    prompt: _Prompted,
+    order: list[int],
+    masks: Bool[np.ndarray, "mask passage"],
+    chosen: Chosen,
+    settings: SourceSettings,
+) -> _Measured:
+    count, note = len(order), ""
+    kept = np.concatenate([np.ones((1, count), bool), ~np.eye(count, dtype=bool), masks])
+    read = [prompt.read(model.tokenizer, order, each) for each in kept]
+    whole, owners = read[0]
+    log, logits = answer_scores(model, [each for each, _ in read], prompt.ids)
+    shares, ratios = answer_shares(model, whole, owners, settings.measures)
+    values = {REMOVAL: log[0] - log[1 : count + 1], SETS: linear_fit(kept, log)}
+    for measure, each in zip(settings.measures, shares, strict=True):
+        values[f"chosen heads, {measure}"] = average(each[chosen], 0)
+        values[f"{ALL} {measure}"] = average(each, (0, 1))
+    if settings.predict:
+        values[PREDICT] = np.full(count, np.nan)
+        try:
+            parts = direct_parts(model, whole, prompt.ids, float(logits[0]))[: len(owners)]
+            values[PREDICT] = (np.array(owners) == np.arange(count)[:, None]) @ parts
+        except (UnsupportedModelError, UsageError) as problem:
+            note = str(problem)
+    return _Measured(float(log[0]), values, shares, ratios, note)
+
+
+def linear_fit(
+    kept: Bool[np.ndarray, "subset passage"], values: Float64[np.ndarray, " subset"]
+) -> Float64[np.ndarray, " passage"]:
+    """Return what each passage adds, in the linear model that fits numbers of sets best."""
+    design = np.column_stack([np.ones(len(kept)), kept])
+    return np.asarray(np.linalg.lstsq(design, values, rcond=None)[0][1:])
+
+
+def _heads(
+    model: CapturedModel, settings: SourceSettings
+) -> tuple[Float64[np.ndarray, "layer head"], Chosen]:
+    """Return how much heads copy of hidden facts, and which heads are chosen.
+
+    Scores are NaN where heads are named, or the model repeats none of the facts.
+
+    Raises:
+        UsageError: there is no such head.
+    """
+    sites = model.sites_of("decoder")
+    shape = len(sites), max(site.heads for site in sites)
+    scores, chosen = np.full(shape, np.nan), np.zeros(shape, bool)
+    if settings.chosen is not None:
+        for name in settings.chosen:
+            place = place_of_head(name)
+            at = next((n for n, site in enumerate(sites) if place and site.layer == place[0]), None)
+            if place is None or at is None:
+                raise UsageError(
+                    f"there is no head {name!r} in {model}; write L2H5 for head 5 of layer 2, "
+                    "counted from 0."
+                )
+            sites[at].require_head(place[1])
+            chosen[at, place[1]] = True
+        return scores, chosen
+    from headlight.studies.circuits import CircuitsSettings
+    from headlight.studies.circuits.study import run
+
+    probes = CircuitsSettings(
+        kind="decoder", parts=("needle",), measures=("weight",), needles=settings.needles,
+        haystack=settings.haystack, seed=settings.seed,
+    )  # fmt: skip
+    copied = run(None, model, probes, progress=False)["retrieval"]
+    scores = copied.sel(version="paper", measure="weight").values
+    if np.nansum(scores) > 0:
+        order = np.argsort(-np.nan_to_num(scores).ravel(), kind="stable")[: settings.number]
+        chosen.ravel()[order] = True
+    return scores, chosen & (np.nan_to_num(scores) > 0)
+
+
+def _rank(value: Mapping[str, Float64[np.ndarray, " passage"]], signal: str) -> float:
+    """Return Spearman's ρ of a signal with removal; NaN of fewer than three passages."""
+    signals = value[signal], value[REMOVAL]
+    if len(signals[0]) < 3 or not np.isfinite(signals).all():
+        return np.nan
+    return spearman(*signals).value
+
+
+def _dataset(
+    model: CapturedModel,
+    prompts: Sequence[_Prompted],
+    answers: Sequence[_Measured],
+    scores: Float64[np.ndarray, "layer head"],
+    chosen: Chosen,
+) -> xarray.Dataset:
+    signals = list(answers[0].value)
+    values = _padded([np.stack([*each.value.values()]) for each in answers])
+    ranks = np.array([[_rank(each.value, signal) for signal in signals] for each in answers])
+    mean, agreement = (
+        Slots.of(np.arange(len(answers)), each).compute() for each in (values, ranks)
+    )
+    variables: dict[str, Any] = {
+        "value": (("answer", "signal", "passage"), values),
+        **with_slots("mean", ("signal", "passage"), mean["mean"], mean),
+        "rank": (("answer", "signal"), ranks),
+        **with_slots("agreement", ("signal",), agreement["mean"], agreement),
+        "head_share": (
+            ("answer", "measure", "layer", "head", "passage"),
+            _padded([each.head_share for each in answers]),
+        ),
+        "lookback": (
+            ("answer", "layer", "head", "token"), _padded([each.lookback for each in answers])
+        ),
+        "retrieval": (("layer", "head"), scores),
+        "log_probability": ("answer", [each.log_probability for each in answers]),
+    }  # fmt: skip
+    tokenizer = model.tokenizer
+    assert tokenizer is not None  # noqa: S101 - `sources` has required it
+    tokens = [token_names(tokenizer, each.ids) for each in prompts]
+    measures = [each.removeprefix(f"{ALL} ") for each in signals if each.startswith(ALL)]
+    coordinates: dict[str, Any] = {
+        "signal": signals,
+        "measure": measures,
+        "layer": [site.layer for site in model.sites_of("decoder")],
+        "head": range(scores.shape[1]),
+        "passage": range(1, values.shape[-1] + 1),
+        "question": ("answer", [each.question for each in prompts]),
+        "answer_text": ("answer", [each.answer for each in prompts]),
+        "passage_text": (
+            ("answer", "passage"), _filled([each.prompt.passages for each in prompts])
+        ),
+        "token_text": (("answer", "token"), _filled(tokens)),
+        "chosen": (("layer", "head"), chosen),
+    }  # fmt: skip
+    return described(variables, coordinates, VARIABLES)
+
+
+def _padded(arrays: Sequence[np.ndarray]) -> np.ndarray:
+    """Return arrays whose last axes differ as one, with NaN behind the shorter ones."""
+    longest = max(each.shape[-1] for each in arrays)
+    whole = np.full((len(arrays), *arrays[0].shape[:-1], longest), np.nan)
+    for row, each in zip(whole, arrays, strict=True):
+        row[..., : each.shape[-1]] = each
+    return whole
+
+
+def _filled(rows: Sequence[Sequence[str]]) -> list[list[str]]:
+    longest = max(map(len, rows))
+    return [[*row, *[""] * (longest - len(row))] for row in rows]

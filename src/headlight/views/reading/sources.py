@@ -1,0 +1,279 @@
+"""Sources of an answer, as tables, a page and in words."""
+
+import numpy as np
+import pandas as pd
+import xarray as xr
+from markupsafe import Markup
+
+from headlight.files import printable
+from headlight.findings.estimates import interval, listed, number
+from headlight.result.estimate import Estimate, estimate_of
+from headlight.views.colour import MINUS, element, level
+from headlight.views.parts import (
+    By,
+    Columns,
+    Drawing,
+    Figure,
+    Map,
+    Section,
+    Summary,
+    Table,
+    columns,
+    maps,
+)
+from headlight.views.pictures import BarRow, Mark, bars
+from headlight.views.provenance import shortened
+from headlight.vocabulary import head_name
+
+FIRST = "signals"
+"""The picture beside what was found."""
+
+OF_REMOVAL = ("removal", "sets")
+"""Signals that leave passages out; others are held against the first of them."""
+
+ROWS, MARKED = 100, 5
+"""Passages in the table of a page, and answers whose passages it marks."""
+
+SIGNALS = {
+    "removal": "the fall of the answer's log-probability without the passage, in nats",
+    "sets": "its coefficient in a linear model of the log-probability, fitted to sets of passages",
+    "chosen heads": "its mean share of the rows that predict the answer, in heads that copy",
+    "all heads": "the same in all heads",
+    "predict": "what heads write directly from it into the logits of the answer",
+}
+
+
+def frame_of(result: xr.Dataset) -> pd.DataFrame:
+    """Return a row for each passage of each answer, with a column for each signal."""
+    texts = result["passage_text"].values.astype(str)
+    answers, passages = np.nonzero(texts != "")
+    columns = {
+        "answer": answers + 1,
+        "passage": passages + 1,
+        "text": texts[answers, passages],
+        **{
+            str(name): result["value"].sel(signal=name).values[answers, passages]
+            for name in result["signal"].values
+        },
+    }
+    return pd.DataFrame(columns).iloc[:, int(result.sizes["answer"] == 1) :]
+
+
+def agreement_frame(result: xr.Dataset) -> pd.DataFrame:
+    """Return a row for each signal but removal: Spearman's ρ with removal, and its interval."""
+    names, of = _agreement(result)
+    columns = {"signal": names, "ρ with removal": of.value, "low": of.low, "high": of.high}
+    return pd.DataFrame(columns).iloc[1:].reset_index(drop=True)
+
+
+def chosen_heads(result: xr.Dataset) -> list[str]:
+    """Return the names of the chosen heads, those that copy most first."""
+    layers, heads = np.nonzero(result["chosen"].values)
+    order = np.argsort(-np.nan_to_num(result["retrieval"].values[layers, heads]), kind="stable")
+    return [head_name(int(result["layer"][layers[at]]), int(heads[at])) for at in order]
+
+
+def _agreement(result: xr.Dataset) -> tuple[list[str], Estimate]:
+    estimate = estimate_of(result, "agreement")
+    assert estimate is not None  # noqa: S101 - every result has it
+    return result["signal"].values.astype(str).tolist(), estimate
+
+
+def findings(result: xr.Dataset) -> list[str]:
+    """Return what removal says, which signal agrees with it, and which heads were chosen."""
+    one = result.sizes["answer"] == 1
+    heads = chosen_heads(result)
+    how = "named by hand" if result.attrs["named"] else "those that copy most of hidden facts"
+    chosen = f"The chosen heads are {listed(heads)}, {how}."
+    if not heads:
+        chosen = (
+            "No heads are chosen, since the model repeats none of the facts that are hidden for "
+            "it; name some with --chosen (chosen)."
+        )
+    return [
+        *(_of_one(result) if one else _of_several(result)),
+        chosen,
+        *filter(None, [str(result.attrs["notes"])]),
+    ]
+
+
+def _of_one(result: xr.Dataset) -> list[str]:
+    frame = frame_of(result)
+    removal, answer = (
+        frame["removal"].to_numpy(),
+        shortened(str(result["answer_text"][0].values), 60),
+    )
+    first = int(removal.argmax())
+    if not removal[first] > 0:
+        return [f"“{answer}” becomes no less probable without any one of its passages."]
+    text = shortened(str(frame["text"][first]), 60)
+    signals = [str(name) for name in frame.columns[3:] if frame[name].notna().all()]
+    same = [name for name in signals if int(frame[name].to_numpy().argmax()) == first]
+    others = [name for name in signals if name not in same]
+    agree = f"by {listed(same)} it is first as well" if same else "it is first by no other signal"
+    if others and same:
+        agree += f", by {listed(others)} another is"
+    return [
+        f"Without passage {first + 1}, “{text}”, the log-probability of “{answer}” falls by "
+        f"{removal[first]:.2f} nats, most of {len(frame)}; {agree}.",
+        "Of one answer, which signal agrees with removal is inconclusive: give several examples.",
+    ]
+
+
+def _of_several(result: xr.Dataset) -> list[str]:
+    names, of = _agreement(result)
+    use = [at for at, name in enumerate(names) if name not in OF_REMOVAL]
+    use = [at for at in use if np.isfinite(of.value[at])]
+    if not use:
+        return ["Which signal agrees with removal is inconclusive: rows have too few passages."]
+    part = of.at((use,))
+    best, count = use[int(np.argmax(part.value))], result.sizes["answer"]
+    tied = [names[use[at]] for at in np.flatnonzero(part.ties())]
+    sentences = [
+        f"Over {count} answers, {names[best]} agree{'s' * (names[best] == 'predict')} best with "
+        f"removal: Spearman's ρ {_number(of.at(best))}."
+    ]
+    if len(tied) > 1:
+        sentences = [
+            f"Over {count} answers, which of {listed(tied)} agrees best with removal is "
+            f"inconclusive; the largest Spearman's ρ is {_number(of.at(best))}, of {names[best]}."
+        ]
+    pairs = [(f"chosen heads, {each}", f"all heads, {each}") for each in result["measure"].values]
+    pairs += [("chosen heads, norm", "chosen heads, weight"), ("predict", "chosen heads, weight")]
+    for one, other in pairs:
+        if {one, other} <= {*names} and names.index(one) in use and names.index(other) in use:
+            apart = of.at(names.index(one)).minus(of.at(names.index(other)))
+            verdict = {"above": "larger", "below": "smaller"}.get(str(apart.against(0.0)))
+            sentences.append(
+                f"The ρ of {one} is {verdict} than that of {other}, by {_number(apart)}."
+                if verdict
+                else f"Whether the ρ of {one} or of {other} is larger is inconclusive: they differ "
+                f"by {_number(apart)}."
+            )
+    return sentences
+
+
+def _number(of: Estimate) -> str:
+    return number(float(of.value)) + interval(float(of.low), float(of.high), number)
+
+
+def summary(result: xr.Dataset) -> Summary:
+    """Return Spearman's ρ of each signal with removal."""
+    names, of = _agreement(result)
+    return dict(zip(names[1:], of.value[1:].tolist(), strict=True))
+
+
+def sections(result: xr.Dataset) -> list[Section]:
+    """Return signals beside each other, the passages, agreement with removal, and heads."""
+    frame, agreement = frame_of(result), agreement_frame(result)
+    several = result.sizes["answer"] > 1
+    names = result["signal"].values.astype(str)
+    kinds = dict.fromkeys(name.partition(",")[0] for name in names)
+    explained = "; ".join(f"{kind}: {SIGNALS[kind]}" for kind in kinds)
+    formats = dict.fromkeys(names.tolist(), ".3f")
+    digits = dict.fromkeys(agreement.columns[1:], ".2f")
+    draw = (lambda: _agreements(result)) if several else (lambda: _shares(frame, list(names)))
+    caption = (
+        "Spearman's ρ with removal over the passages of an answer, mean over answers"
+        if several
+        else "each signal's share of its sum of absolute values"
+    )
+    return [
+        Section(
+            "passages",
+            "Passages by each signal",
+            f"Numbers are means over {result.attrs['orders']} orders of the passages. "
+            f"{explained[0].upper()}{explained[1:]}.",
+            "Cohen-Wang et al. (2024); Wu et al. (2024)",
+            [Drawing(FIRST, caption, f"Bars: {caption}.", draw)],
+            [Table("passages", "A row for each passage", frame, formats, most=ROWS)],
+        ),
+        Section(
+            "answers",
+            "The answers and their passages" if several else "The answer and its passages",
+            "The stronger the colour of a passage, the more the log-probability of its answer "
+            "falls without it; each answer has a scale of its own.",
+            html=Markup("").join(map(_marked, _answers(result)[:MARKED])),
+        ),
+        Section(
+            "agreement",
+            "Which signal agrees with removal",
+            "The mean over answers of Spearman's ρ over their passages, and its interval of 95%."
+            + ("" if several else " Of one answer there is none."),
+            tables=[Table("agreement", "Signals", agreement, digits), *_means(result)],
+        ),
+        Section(
+            "lookback",
+            "How far heads look back to the prompt",
+            "The mean weight on a token of the prompt, divided by the sum of that and the mean "
+            "weight on a token of the answer; mean over the tokens of the answers but the first.",
+            "Chuang et al. (2024), Eq. 1",
+            [_looking_back(result)] if result["lookback"].notnull().any() else [],
+        ),
+    ]
+
+
+def _means(result: xr.Dataset) -> list[Table]:
+    """Return the mean of each signal over answers with its interval; of one answer nothing."""
+    if result.sizes["answer"] == 1:
+        return []
+    caption = "Mean over answers, by the number of the passage as it was handed over"
+    by = (By("passage"), By("signal"))
+    return [columns("means", caption, result, by, Columns("mean", ".3f", "mean", interval=True))]
+
+
+def _looking_back(result: xr.Dataset) -> Drawing:
+    means = result[["lookback"]].mean(("answer", "token"))
+    title = "Lookback ratio of each head"
+    return Drawing("lookback", "", title, maps(means, Map("lookback", title, limits=(0, 1))))
+
+
+def _answers(result: xr.Dataset) -> list[tuple[str, str, list[str], list[float]]]:
+    """Return question, answer, passages and falls of each answer."""
+    removal = result["value"].sel(signal="removal").values
+    return [
+        (str(question), str(answer), [str(text) for text in texts if text], falls.tolist())
+        for question, answer, texts, falls in zip(
+            result["question"].values, result["answer_text"].values,
+            result["passage_text"].values, removal, strict=True,
+        )
+    ]  # fmt: skip
+
+
+def _marked(answer: tuple[str, str, list[str], list[float]]) -> Markup:
+    """Return passages, coloured by removal, with the question and the answer in a frame."""
+    question, text, passages, falls = answer
+    highest = max(falls[: len(passages)])
+    lines = [
+        element("span", printable(passage), class_=f"q{level(fall, 0.0, highest)}",
+                title=f"removal {fall:.2f} nats".replace("-", MINUS))
+        for passage, fall in zip(passages, falls, strict=False)
+    ]  # fmt: skip
+    asked = element("span", printable(question), class_="q0")
+    lines += [asked, element("span", printable(text), class_="q0 asking")]
+    inner = Markup("<br>").join(lines)
+    return element("p", inner, class_="passage scale-blue", dir="auto")
+
+
+def _shares(frame: pd.DataFrame, names: list[str]) -> Figure:
+    """Return bars of each passage: what each signal gives it, of the sum of absolute values."""
+    whole = {name: float(frame[name].abs().sum()) for name in names}
+    rows = [
+        BarRow(
+            shortened(f"{row['passage']} {row['text']}", 34),
+            [Mark(name, row[name] / whole[name]) for name in names if whole[name] > 0],
+        )
+        for row in frame.to_dict("records")
+    ]
+    return bars(rows, x_label="share of the signal's sum", percent=True)
+
+
+def _agreements(result: xr.Dataset) -> Figure:
+    """Return dots of each signal's mean ρ with removal, with intervals."""
+    names, of = _agreement(result)
+    rows = [
+        BarRow(name, [Mark("", float(of.value[at]), float(of.low[at]), float(of.high[at]))])
+        for at, name in enumerate(names)
+        if at and np.isfinite(of.value[at])
+    ]
+    return bars(rows, x_label="Spearman's ρ with removal", dots=True)

@@ -1,0 +1,368 @@
+"""What an answer used: passages by attention, by contributions and by removal."""
+
+import copy
+import json
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pandas as pd
+import pytest
+import torch
+from transformers import LlamaConfig, LlamaForCausalLM
+
+import headlight
+from encode.small_tokenizers import KINDS
+from headlight.capture.decomposition import decompose
+from headlight.corpora import Chat
+from headlight.encode.chats import Prompt
+from headlight.errors import MissingHeadError, UsageError
+from headlight.reading.layers import lookback
+from headlight.reading.model import Model
+from headlight.reading.prediction_targets import answer_ids, answer_scores
+from headlight.reading.sources import linear_fit
+from headlight.result import load
+from headlight.result.estimate import estimate_of
+from headlight.views.reading.sources import findings
+
+TEMPLATE = (
+    "{% for m in messages %}<|endoftext|>{{ m.role }}\n{{ m.content | trim }}\n{% endfor %}"
+    "{% if add_generation_prompt %}<|endoftext|>assistant\n{% endif %}"
+)
+CONTEXT = ["the sea is old.", "the lake is full.", "the river is near the mill."]
+QUESTION = "is the lake full?"
+ANSWER = "the lake is full."
+QUICK: dict[str, Any] = {"chosen": ["L1H0", "L0H1"], "orders": 1, "masks": 0, "predict": False}
+_load = headlight.load  # the fixture has the name of the package
+
+
+@pytest.fixture(scope="module")
+def tokenizer() -> Any:
+    made = copy.deepcopy(KINDS["gpt2"]())
+    made.chat_template = TEMPLATE
+    return made
+
+
+@pytest.fixture(scope="module")
+def model(tokenizer: Any) -> Model:
+    torch.manual_seed(0)
+    config = LlamaConfig(
+        vocab_size=len(tokenizer), hidden_size=16, intermediate_size=16, num_hidden_layers=2,
+        num_attention_heads=2, num_key_value_heads=2, max_position_embeddings=400,
+        initializer_range=0.4,
+    )  # fmt: skip
+    return _load(LlamaForCausalLM(config).eval(), tokenizer)
+
+
+@pytest.fixture(scope="module")
+def folder(model: Model, tokenizer: Any, tmp_path_factory: pytest.TempPathFactory) -> Path:
+    path = tmp_path_factory.mktemp("decoder")
+    model.transformer.save_pretrained(path)  # type: ignore[operator]
+    tokenizer.save_pretrained(path)
+    return path
+
+
+def text_of(passages: list[str]) -> str:
+    return "\n".join(["Context:", *passages, f"\nQuestion: {QUESTION}\nAnswer:"])
+
+
+def log_probability(model: Model, text: str, answer: str) -> float:
+    """One forward pass over one text, by transformers alone."""
+    tokenizer: Any = model.tokenizer
+    before, ids = (tokenizer(each, add_special_tokens=False).input_ids for each in (text, answer))
+    with torch.inference_mode():
+        logits = model.transformer(torch.tensor([before + ids])).logits[0]
+    logs = logits.log_softmax(-1)
+    return float(sum(logs[len(before) + at - 1, token] for at, token in enumerate(ids)))
+
+
+def test_removal_is_that_of_single_passes(model: Model) -> None:
+    data = model.sources(QUESTION, CONTEXT, answer=ANSWER, **QUICK).dataset
+    whole = log_probability(model, text_of(CONTEXT), f" {ANSWER}")
+    assert float(data["log_probability"][0]) == pytest.approx(whole, abs=1e-5)
+    for at in range(3):
+        rest = CONTEXT[:at] + CONTEXT[at + 1 :]
+        fall = whole - log_probability(model, text_of(rest), f" {ANSWER}")
+        assert float(data["value"].sel(signal="removal")[0, at]) == pytest.approx(fall, abs=1e-5)
+
+
+def test_orders_are_averaged(model: Model) -> None:
+    data = model.sources(QUESTION, CONTEXT, answer=ANSWER, **{**QUICK, "orders": 3}).dataset
+    generator = np.random.default_rng([0, 0])
+    orders = [[0, 1, 2], *(generator.permutation(3).tolist() for _ in range(2))]
+    falls = np.zeros(3)
+    for order in orders:
+        whole = log_probability(model, text_of([CONTEXT[at] for at in order]), f" {ANSWER}")
+        for at in range(3):
+            rest = text_of([CONTEXT[each] for each in order if each != at])
+            falls[at] += (whole - log_probability(model, rest, f" {ANSWER}")) / 3
+    np.testing.assert_allclose(data["value"].sel(signal="removal")[0], falls, atol=1e-5)
+
+
+def test_shares_are_sums_of_cells(model: Model) -> None:
+    result = model.sources(
+        QUESTION, CONTEXT, answer=ANSWER, measures=("weight", "norm"), **QUICK
+    ).dataset
+    tokenizer: Any = model.tokenizer
+    text = text_of(CONTEXT)
+    encoding = tokenizer(text, add_special_tokens=False, return_offsets_mapping=True)
+    prompt = len(encoding.input_ids)
+    reading = model.read(f"{text} {ANSWER}")
+    for number, passage in enumerate(CONTEXT):
+        start = text.index(passage)
+        begins = [
+            first + (len(text[first:last]) - len(text[first:last].lstrip())) % (last - first)
+            for first, last in encoding.offset_mapping
+        ]
+        keys = [at for at, first in enumerate(begins) if 0 <= first - start < len(passage)]
+        for measure in ("weight", "norm"):
+            cells = reading.dataset[measure].values[:, :, prompt - 1 : -1][..., keys]
+            shares = cells.astype(float).sum(-1).mean(-1)
+            own = result["head_share"].sel(measure=measure)[0, :, :, number]
+            np.testing.assert_allclose(own, shares, rtol=1e-5, atol=1e-7)
+            value = result["value"].isel(answer=0, passage=number)
+            of_all = float(value.sel(signal=f"all heads, {measure}"))
+            assert of_all == pytest.approx(shares.mean(), rel=1e-5)
+            of_chosen = float(value.sel(signal=f"chosen heads, {measure}"))
+            assert of_chosen == pytest.approx((shares[1, 0] + shares[0, 1]) / 2, rel=1e-5)
+
+
+def test_contributions_are_those_of_each_token(model: Model) -> None:
+    settings = {**QUICK, "predict": True}
+    result = model.sources(QUESTION, CONTEXT, answer=ANSWER, **settings).dataset
+    prompt = Prompt.of(QUESTION, CONTEXT)
+    tokenizer: Any = model.tokenizer
+    example, owners = prompt.encode(tokenizer, [0, 1, 2], {0, 1, 2})
+    ids = answer_ids(tokenizer, text_of(CONTEXT), ANSWER)
+    sums = np.zeros(3)
+    for at, token in enumerate(ids):
+        read = example.continued(ids)
+        place = len(example.ids) + at - 1
+        parts = decompose(
+            model, model.inputs(model.collate([read])),
+            lambda output, place=place, token=token: output.logits[0, place, token],
+            {"text": len(read.ids)},
+        )  # fmt: skip
+        for head in parts.heads:
+            for key, owner in enumerate(owners):
+                sums[owner] += float(head.direct[:, key].sum()) if owner >= 0 else 0
+    np.testing.assert_allclose(result["value"].sel(signal="predict")[0], sums, atol=1e-4)
+
+
+def test_a_linear_model_is_recovered() -> None:
+    draw = np.random.default_rng(3)
+    coefficients = draw.normal(size=5)
+    kept = np.concatenate(
+        [np.ones((1, 5), bool), ~np.eye(5, dtype=bool), draw.random((9, 5)) < 0.5]
+    )
+    np.testing.assert_allclose(linear_fit(kept, kept @ coefficients - 2), coefficients, atol=1e-12)
+
+
+def test_sets_are_fitted_to_the_passes_of_single_texts(model: Model) -> None:
+    settings = {**QUICK, "masks": 6}
+    data = model.sources(QUESTION, CONTEXT, answer=ANSWER, **settings).dataset
+    masks = np.random.default_rng([0, 0]).random((6, 3)) < 0.5
+    kept = np.concatenate([np.ones((1, 3), bool), ~np.eye(3, dtype=bool), masks])
+    logs = [
+        log_probability(model, text_of([t for t, use in zip(CONTEXT, row, strict=True) if use]),
+                        f" {ANSWER}")
+        for row in kept
+    ]  # fmt: skip
+    wanted = linear_fit(kept, np.array(logs))
+    np.testing.assert_allclose(data["value"].sel(signal="sets")[0], wanted, atol=1e-4)
+
+
+def test_the_ratio_is_of_means() -> None:
+    rows = torch.softmax(torch.randn(2, 3, 7, dtype=torch.float64), -1)
+    rows[:, 0, 4:] = rows[:, 1, 5:] = rows[:, 2, 6:] = 0  # causal
+    ratios = lookback(rows, 4)
+    assert bool(ratios[:, 0].isnan().all())
+    for at in (1, 2):
+        prompt, new = rows[:, at, :4].mean(-1), rows[:, at, 4 : 4 + at].mean(-1)
+        torch.testing.assert_close(ratios[:, at], prompt / (prompt + new))
+
+
+@pytest.mark.parametrize("in_place", [False, True])
+def test_a_chat_has_passages(model: Model, in_place: bool) -> None:
+    asked = (
+        f"Read {CONTEXT[2]}\n\n{CONTEXT[0]}\n\n{CONTEXT[1]} {QUESTION}" if in_place else QUESTION
+    )
+    chat = [{"role": "system", "content": " be brief "}, {"role": "user", "content": f" {asked} "}]
+    prompt = Prompt.of(Chat(tuple(chat), answer=True), CONTEXT)
+    tokenizer: Any = model.tokenizer
+    example, owners = prompt.encode(tokenizer, [0, 1, 2], {0, 1, 2})
+    content = asked if in_place else "\n".join([*CONTEXT, f"\n {asked}"])
+    whole = tokenizer.apply_chat_template(
+        [chat[0], {"role": "user", "content": content}], add_generation_prompt=True,
+        return_dict=True,
+    )  # fmt: skip
+    assert list(example.ids) == list(whole["input_ids"])
+    for number, passage in enumerate(CONTEXT):
+        ids = [token for token, owner in zip(example.ids, owners, strict=True) if owner == number]
+        assert tokenizer.decode(ids).strip() == passage
+    text, _ = prompt.written(tokenizer, [0, 1, 2], {1})
+    assert CONTEXT[1] in text
+    assert CONTEXT[0] not in text
+    assert "\n\n\n" not in text
+    answered = [*chat, {"role": "assistant", "content": ANSWER}]
+    data = model.sources(answered, CONTEXT, **QUICK).dataset
+    assert data["answer_text"].values.tolist() == [ANSWER]
+
+
+def test_passages_change_places(model: Model) -> None:
+    prompt = Prompt.of(f"{CONTEXT[0]} {CONTEXT[1]} {CONTEXT[2]} {QUESTION}", CONTEXT)
+    text, places = prompt.written(model.tokenizer, [2, 0, 1], {0, 2})
+    assert text == f"{CONTEXT[2]} {CONTEXT[0]} {QUESTION}"
+    assert {n: text[each.start : each.stop] for n, each in places.items()} == {
+        0: CONTEXT[0],
+        2: CONTEXT[2],
+    }
+
+
+def test_the_model_answers(model: Model) -> None:
+    data = model.sources(QUESTION, CONTEXT, tokens=4, **QUICK).dataset
+    tokenizer: Any = model.tokenizer
+    ids = torch.tensor([tokenizer(text_of(CONTEXT), add_special_tokens=False).input_ids])
+    with torch.inference_mode():
+        first = int(model.transformer(ids).logits[0, -1].argmax())
+    assert data["token_text"].values[0, 0] == tokenizer.convert_ids_to_tokens(first)
+
+
+def test_batches_change_nothing(model: Model, monkeypatch: pytest.MonkeyPatch) -> None:
+    prompt = Prompt.of(QUESTION, CONTEXT)
+    tokenizer: Any = model.tokenizer
+    ids = answer_ids(tokenizer, text_of(CONTEXT), ANSWER)
+    kept = [{0, 1, 2}, {0}, {1, 2}, set()]
+    read = [prompt.encode(tokenizer, [0, 1, 2], each)[0].continued(ids) for each in kept]
+    together = answer_scores(model, read, ids)
+    monkeypatch.setattr("headlight.reading.prediction_targets.BATCH", 1)
+    np.testing.assert_allclose(answer_scores(model, read, ids), together, atol=1e-5)
+
+
+def test_several_answers_have_intervals_and_files(model: Model, tmp_path: Path) -> None:
+    examples = [
+        {"question": QUESTION, "context": CONTEXT[: 2 + number % 2], "answer": f"the {word}."}
+        for number, word in enumerate(["sea", "lake", "mill", "river"] * 6)
+    ]
+    result = model.sources(examples, **QUICK)
+    agreement = estimate_of(result.dataset, "agreement")
+    assert agreement is not None
+    assert np.isfinite(agreement.low[1:]).all()
+    ranks = result.dataset["rank"].values
+    assert np.isnan(ranks[::2, 2]).all()  # of two passages
+    assert float(agreement.value[2]) == pytest.approx(np.nanmean(ranks[:, 2]))
+    for suffix in ("html", "json", "csv", "nc"):
+        assert result.save(tmp_path / f"used.{suffix}").stat().st_size > 0
+    table = pd.read_csv(tmp_path / "used.csv")
+    assert len(table) == sum(len(each["context"]) for each in examples)
+    told = json.loads((tmp_path / "used.json").read_text(encoding="utf-8"))
+    assert told["heads"] == ["L0H1", "L1H0"]
+    assert load(tmp_path / "used.nc").attrs["stage"] == "sources"
+    page = (tmp_path / "used.html").read_text(encoding="utf-8")
+    assert "Which signal agrees with removal" in page
+    assert "24 answers" in findings(result.dataset)[0]
+
+
+def test_one_answer_decides_nothing(model: Model) -> None:
+    result = model.sources(QUESTION, CONTEXT, answer=ANSWER, **QUICK)
+    assert any("inconclusive" in each for each in findings(result.dataset)) or "no less" in str(
+        result
+    )
+
+
+def test_heads_are_those_of_circuits(model: Model, monkeypatch: pytest.MonkeyPatch) -> None:
+    settings: dict[str, Any] = {
+        "orders": 1,
+        "masks": 0,
+        "predict": False,
+        "needles": 2,
+        "haystack": 12,
+    }
+    result = model.sources(QUESTION, CONTEXT, answer=ANSWER, **settings)  # finds no fact
+    assert not result.dataset["chosen"].values.any()
+    assert "No heads are chosen" in str(result)
+    scores = np.array([[0.0, 0.5], [0.25, 0.75]])
+
+    def run(*_: Any, **__: Any) -> Any:
+        import xarray
+
+        values = np.stack([np.stack([scores])] * 2)
+        axes = ("version", "measure", "layer", "head")
+        coordinates = {"version": ["paper", "code"], "measure": ["weight"]}
+        return xarray.Dataset({"retrieval": (axes, values)}, coordinates)
+
+    monkeypatch.setattr("headlight.studies.circuits.study.run", run)
+    result = model.sources(QUESTION, CONTEXT, answer=ANSWER, number=2, **settings)
+    assert result.as_json()["heads"] == ["L1H1", "L0H1"]
+
+
+@pytest.mark.parametrize(
+    ("arguments", "sentence"),
+    [
+        ({"context": []}, "no passage"),
+        ({"context": None}, "no passage"),
+        ({"context": ["a", " "]}, "passage 2 is empty"),
+        ({"context": "a text"}, "no list of texts"),
+        (
+            {"question": [{"question": "x", "context": ["a", 3]}], "context": None, "answer": None},
+            "no list of texts",
+        ),
+        ({"question": ""}, "question is empty"),
+        ({"answer": " "}, "answer is empty"),
+        ({"answer": "the lake " * 400}, "and the answer"),
+        ({"context": ["the lake is full " * 300]}, "leave passages out"),
+        ({"chosen": ["L9H0"]}, "no head 'L9H0'"),
+        ({"chosen": ["L0H9"]}, "has no head 9"),
+        ({"chosen": ["best"]}, "no head 'best'"),
+        ({"question": f"{CONTEXT[0]} {CONTEXT[0]}?"}, "stands 2 times"),
+        ({"question": f"{CONTEXT[0]} what?"}, "stands 0 times"),
+        ({"question": [{"role": "system", "content": "x"}]}, "no message of the chat"),
+        (
+            {"question": [{"role": "assistant", "content": "x"}], "answer": None},
+            "write the question",
+        ),
+        ({"question": [{"question": "x"}], "context": None, "answer": None}, "example 1 is no"),
+        ({"question": [], "context": None, "answer": None}, "at least one"),
+        ({"question": [{"question": "x", "context": ["y"]}]}, "either examples"),
+    ],
+)
+def test_mistakes_are_refused(model: Model, arguments: dict[str, Any], sentence: str) -> None:
+    whole = {"question": QUESTION, "context": CONTEXT, "answer": ANSWER, **QUICK, **arguments}
+    with pytest.raises(UsageError, match=sentence) as refusal:
+        model.sources(whole.pop("question"), whole.pop("context"), **whole)
+    assert len(str(refusal.value)) < 300
+
+
+def test_encoders_are_refused() -> None:
+    with pytest.raises(MissingHeadError, match="answers nothing"):
+        _load().sources(QUESTION, CONTEXT, answer=ANSWER)
+
+
+def test_the_command(headlight: Any, folder: Path, tmp_path: Path) -> None:
+    (tmp_path / "sea.txt").write_text(f"{CONTEXT[0]}\n", encoding="utf-8")
+    (tmp_path / "picture.png").write_bytes(b"\x89PNG\r\n\x1a\n" + bytes(20))
+    lines = [{"question": QUESTION, "context": CONTEXT, "answer": "the sea."}] * 2
+    (tmp_path / "all.jsonl").write_text("\n".join(map(json.dumps, lines)), encoding="utf-8")
+    common = ("--model", str(folder), "--chosen", "L1H0", "--masks", "2", "--orders", "1")
+    page = tmp_path / "used.html"
+    code, said, _ = headlight(
+        "sources", QUESTION, "--context", str(tmp_path / "sea.txt"), "--context", CONTEXT[1],
+        "--context", CONTEXT[2], "--answer", ANSWER, "--html", str(page), *common,
+    )  # fmt: skip
+    assert code == 0
+    assert "L1H0, named by hand" in " ".join(said.split())
+    assert CONTEXT[0] in page.read_text(encoding="utf-8")
+    code, said, _ = headlight("sources", "--examples", str(tmp_path / "all.jsonl"), *common)
+    assert code == 0
+    assert "Over 2 answers" in " ".join(said.split())
+    for arguments, sentence in (
+        ((), "no question"),
+        ((QUESTION,), "give some as --context"),
+        ((QUESTION, "--context", str(tmp_path / "picture.png")), "picture"),
+        ((QUESTION, "--context", str(tmp_path)), "a folder"),
+        ((QUESTION, "--examples", str(tmp_path / "all.jsonl")), "leave the others out"),
+        (("--examples", str(tmp_path / "sea.txt")), "line 1: no JSON"),
+    ):
+        code, _, complaints = headlight("sources", *arguments, *common)
+        assert code == 2
+        assert sentence in " ".join(complaints.split())
