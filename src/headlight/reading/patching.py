@@ -59,7 +59,8 @@ class Patching(TextResult):
         data = self.dataset
         scores = {name: float(data[name]) for name in ("score", "other_score")}
         known = np.isfinite(data["output"].values)  # layers may have fewer heads than others
-        effects = {name: np.where(known, data[name].values, None).tolist() for name in SWAPS}
+        nothing = np.full(known.shape, None)
+        effects = {name: np.where(known, data[name].values, nothing).tolist() for name in SWAPS}
         return super().as_json() | scores | {"layers": data["layer"].values.tolist()} | effects
 
 
@@ -165,7 +166,9 @@ def _patched(
             rows: dict[int, list[tuple[int, int]]] = {}
             for row, (site, head) in enumerate(heads, 1):
                 rows.setdefault(site.layer, []).append((row, head))
-            changes = {layer: partial(_with_first, rows=each) for layer, each in rows.items()}
+            changes: dict[int | tuple[int, int], Any] = {
+                layer: partial(_with_first, rows=each) for layer, each in rows.items()
+            }
             changed = attention_replaced(model, changes, kind=sites[0].kind)
         with changed:
             values = scores(model.run(batch).logits)[1:].tolist()
