@@ -90,6 +90,7 @@ def test_layers_have_the_numbers_of_the_model_where_a_survey_holds_some_only():
     assert all(f"L{each.layer}H{each.head}" in printed(terminal_table(part)) for each in about)
 
 
+@pytest.mark.slow
 def test_the_accessor_says_what_was_found_and_what_there_is():
     accessor = HeadlightAccessor(survey_sample(6, 8, corpus="<b>a"))
     text = repr(accessor)
