@@ -232,11 +232,10 @@ class ClaimRow:
 
 def judge_rows(rows: Iterable[ClaimRow], numbers: Numbers, condition: Answer = True) -> list[Claim]:
     """Return the claims about numbers that are there; see `ClaimRow.judge`."""
-    measured = {*numbers}
     return [
         row.judge(numbers, condition)
         for row in rows
-        if all({*name.split(MINUS)} <= measured for name in row.bounds)
+        if all({*name.split(MINUS)} <= {*numbers} for name in row.bounds)
     ]
 
 

@@ -117,9 +117,8 @@ def judge_claims(result: xarray.Dataset) -> list[Claim]:
     for name in _of_interest(result):
         weight, norm = mean_shares(result, name)
         rho = _counted(result.sel(key_group=name), "weight_norm_spearman")
-        ratio = norm / weight if weight else float("nan")
-        numbers = {"rho": rho, "weight": weight, "norm": norm, "ratio": ratio}
-        claims.append(_cancelled(name).judge(numbers))
+        shares = {"weight": weight, "norm": norm, "ratio": norm / weight if weight else np.nan}
+        claims.append(_cancelled(name).judge(shares | {"rho": rho}))
     rhos = {
         name: _counted(result.sel(quantity=name), "frequency_spearman")
         for name in ("weight", "norm")

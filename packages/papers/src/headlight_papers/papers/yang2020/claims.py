@@ -111,16 +111,16 @@ def judge_claims(
         large: λ that stands for the paper's 3.
         length: of a row of attention, by which λ is scaled.
     """
-    base, given = _f1(rows, "base"), _f1(guided, "guided", guide="base")
+    base, with_base = _f1(rows, "base"), _f1(guided, "guided", guide="base")
     near = rows[(rows.kind == "adversary") & (rows.weight == small)]
     numbers = {
         "small": _named(small, length),
         "large": _named(large, length),
         "lost_small": difference(base, near.f1),
         "lost_large": difference(base, _f1(rows, "adversary", large)),
-        "misled": difference(given, _f1(guided, "guided", large, "adversary")),
-        "even": difference(given, _f1(guided, "guided", guide="uniform")),
-        "itself": difference(given, _f1(guided, "guided", guide="identity")),
+        "misled": difference(with_base, _f1(guided, "guided", large, "adversary")),
+        "even": difference(with_base, _f1(guided, "guided", guide="uniform")),
+        "itself": difference(with_base, _f1(guided, "guided", guide="identity")),
         "further": difference(near.jsd, rows[rows.kind == "seed"].jsd),
     }
     fair = learnt(rows)
