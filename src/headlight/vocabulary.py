@@ -409,8 +409,8 @@ def remove_measure(name: str) -> None:
     del _TABLE[measure(name).name]
 
 
-_LOCAL = re.compile(r"([A-Za-z]:)?[\\/]|~|\.\.?[\\/]")
-"""How a path begins that is no name of a hub."""
+_LOCAL = re.compile(r"([A-Za-z]:)?[\\/]|~|\.\.?[\\/]|[^/:]+/[^/]+/")
+"""How a path begins that is no name of a hub, which has one slash at most."""
 
 
 def base_name(name: object) -> str:

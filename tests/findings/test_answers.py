@@ -255,6 +255,7 @@ def test_pooled_and_within_heads_are_both_in_the_table(study_runs: StudyRuns) ->
         ("/data/wiki/*.txt", "wiki/*.txt"),
         ("../corpus.txt", "corpus.txt"),
         ("~/corpus.txt", "corpus.txt"),
+        ("build/models/minilm", "minilm"),
         (r"C:\models\my-bert", "my-bert"),
         ("sentence-transformers/all-MiniLM-L6-v2", "sentence-transformers/all-MiniLM-L6-v2"),
         ("hf:imdb::train", "hf:imdb::train"),

@@ -49,7 +49,8 @@ function number(row, three, index) {
   const [value, low, high] = three.map((each) => each[index]);
   if ((low ?? high ?? null) === null) return [said(value, row.unit), ""];
   // Half the interval behind ±, of a share in points, as in the tables of pages.
-  return [said(value, row.unit), ` ±${said((high - low) / 2, row.unit).replace("%", "")}`];
+  const half = (high - low) / 2;
+  return [said(value, row.unit), ` ±${row.unit === "share" ? (100 * half).toFixed(1) : String(Number(half.toPrecision(1)))}`];
 }
 
 function cell(row, measure, index) {
