@@ -109,7 +109,7 @@ def test_the_version(headlight):
     ("arguments", "part"),
     [
         (["--nonsense"], "--nonsense"),
-        (["read"], "give a text, --chat, or --audio"),
+        (["read"], "give a text, --chat, --audio, or --image"),
         (["reed", "the sea"], "read"),
         (["read", "the sea", "--measure", "nrom"], "nrom"),
         (["read", "the sea", "--top", "0"], "--top"),

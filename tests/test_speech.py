@@ -98,7 +98,7 @@ def test_the_command_reads_speech(
     assert "times" not in said["queries"]
     code, _, complained = command("read")
     assert code == 2
-    assert "give a text, --chat, or --audio" in complained
+    assert "give a text, --chat, --audio, or --image" in complained
 
 
 @pytest.mark.parametrize("kind", ["cross", "encoder"])
