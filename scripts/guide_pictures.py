@@ -324,8 +324,8 @@ def door_sources() -> Any:
         "Where does Mara keep the spare key?", PASSAGES, answer="under the blue pot", masks=0
     )
     rows = found.dataset["value"].isel(answer=0)
-    names = {"removal": "removal", "chosen heads, weight": "chosen heads"}
-    names["all heads, weight"] = "all heads"
+    names = {"removal": "removal", "chosen heads by weight": "chosen heads"}
+    names["all heads by weight"] = "all heads"
     shares = {label: rows.sel(signal=name).values for name, label in names.items()}
     return bars(
         [

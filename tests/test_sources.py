@@ -121,9 +121,9 @@ def test_shares_are_sums_of_cells(model: Model) -> None:
             own = result["head_share"].sel(measure=measure)[0, :, :, number]
             np.testing.assert_allclose(own, shares, rtol=1e-5, atol=1e-7)
             value = result["value"].isel(answer=0, passage=number)
-            of_all = float(value.sel(signal=f"all heads, {measure}"))
+            of_all = float(value.sel(signal=f"all heads by {measure}"))
             assert of_all == pytest.approx(shares.mean(), rel=1e-5)
-            of_chosen = float(value.sel(signal=f"chosen heads, {measure}"))
+            of_chosen = float(value.sel(signal=f"chosen heads by {measure}"))
             assert of_chosen == pytest.approx((shares[1, 0] + shares[0, 1]) / 2, rel=1e-5)
 
 
@@ -307,6 +307,10 @@ def test_heads_are_those_of_circuits(model: Model, monkeypatch: pytest.MonkeyPat
             {"question": [{"question": "x", "context": ["a", 3]}], "context": None, "answer": None},
             "no list of texts",
         ),
+        ({"context": ["a", "\ud800"]}, "passage 2 holds half"),
+        ({"question": "what \udcff?"}, "the question holds half"),
+        ({"answer": "the \udcff"}, "the answer holds half"),
+        ({"measures": ["effective"]}, "effective"),
         ({"question": ""}, "question is empty"),
         ({"answer": " "}, "answer is empty"),
         ({"answer": "the lake " * 400}, "and the answer"),

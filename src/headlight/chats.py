@@ -66,7 +66,7 @@ class Chat:
         if system is not None:
             messages = [each for each in messages if each["role"] != "system"]
             messages.insert(
-                0, {"role": "system", "content": _characters(system, "the system message")}
+                0, {"role": "system", "content": require_characters(system, "the system message")}
             )
         if not any(each["content"].strip() for each in messages):
             raise UsageError("all messages of the chat are empty; write at least one word.")
@@ -160,7 +160,7 @@ def _message(item: object, number: int) -> dict[str, Any]:
             f"{place} has the role {role!r}; messages of {', '.join(ROLES)} are read, so leave it "
             "out."
         )
-    return {**item, "content": _characters(_content(item.get("content"), place), place)}
+    return {**item, "content": require_characters(_content(item.get("content"), place), place)}
 
 
 def _content(content: object, place: str) -> str:
@@ -202,7 +202,7 @@ def _refuse_beyond_text(value: Mapping[str, Any], place: str) -> None:
             raise UsageError(f"{place} has {name!r}, and texts alone are read; leave it out.")
 
 
-def _characters(text: str, place: str) -> str:
+def require_characters(text: str, place: str) -> str:
     """Return a text that is valid Unicode.
 
     Raises:

@@ -103,7 +103,7 @@ DISTANCES = (0, *(2**power for power in range(15)))
 MODEL_LABEL, CORPUS_LABEL = "model_label", "corpus_label"
 """Attributes of a result: what titles call its model and its corpus, where users have said it."""
 
-NUMBERING = "L4H7 is head 7 of layer 4; layers and heads are counted from 0, as in transformers."
+NUMBERING = "L4H7 is head 7 of layer 4; both are counted from 0, as in transformers."
 """How heads are named, to be said once wherever they are."""
 
 Colour = Literal["blue", "orange", "purple", "green", "red"]

@@ -329,10 +329,7 @@ def attributed(model: CapturedModel, text: Batch) -> None:
     attribute(model, text, AttributionSettings(method="exact", embeddings="output"))
 
 
-@pytest.mark.parametrize(
-    "work",
-    [traced, captured, replaced, attributed],
-)
+@pytest.mark.parametrize("work", [traced, captured, replaced, attributed])
 @pytest.mark.parametrize("name", ["BERT", "Llama"])
 def test_another_thread_finds_the_model_as_always_whatever_is_done_with_it(
     name: str, work: Callable[[CapturedModel, Batch], None]

@@ -85,7 +85,7 @@ def agreement(answers: xr.Dataset, signal: str) -> Estimate:
 
 
 def test_retrieval_heads_agree_with_removal_better_than_all_heads(answers: xr.Dataset) -> None:
-    chosen, every = (agreement(answers, f"{which} heads, weight") for which in ("chosen", "all"))
+    chosen, every = (agreement(answers, f"{which} heads by weight") for which in ("chosen", "all"))
     assert float(chosen.value) > 0.35
     assert float(chosen.low) > 0.2
     apart = chosen.minus(every)
@@ -94,7 +94,7 @@ def test_retrieval_heads_agree_with_removal_better_than_all_heads(answers: xr.Da
 
 
 def test_norms_of_the_chosen_heads_agree_no_better_than_weights(answers: xr.Dataset) -> None:
-    weight, norm = (agreement(answers, f"chosen heads, {name}") for name in ("weight", "norm"))
+    weight, norm = (agreement(answers, f"chosen heads by {name}") for name in ("weight", "norm"))
     assert not float(norm.minus(weight).low) > 0
 
 
@@ -103,12 +103,12 @@ def test_removal_and_chosen_heads_name_the_right_sentence(answers: xr.Dataset) -
     for each in map(example, range(60)):
         (name,) = {*NAMES} & {*each["question"].split()}
         right.append([name in text for text in each["context"]].index(True))
-    for signal, least in (("removal", 0.8), ("chosen heads, weight", 0.85)):
+    for signal, least in (("removal", 0.8), ("chosen heads by weight", 0.85)):
         first = answers["value"].sel(signal=signal).values.argmax(1)
         assert (first == np.array(right)).mean() > least
 
 
 def test_the_sentences_say_so(answers: xr.Dataset) -> None:
     said = findings(answers)
-    assert "The ρ of chosen heads, weight is larger than that of all heads, weight" in said[1]
+    assert "The ρ of chosen heads by weight is larger than that of all heads by weight" in said[1]
     assert "The chosen heads are L18H6" in " ".join(said)

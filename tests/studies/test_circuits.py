@@ -245,7 +245,7 @@ def test_the_model_goes_on_as_it_does_word_by_word(monkeypatch: pytest.MonkeyPat
             with torch.no_grad():
                 said.append(int(model.transformer(torch.tensor([ids])).logits[0, -1].argmax()))
             ids.append(said[-1])
-        found = answer(model, text)
+        found = answer(model, text, 2 * len(needle))
         assert found.produced == tuple(said)
         assert found.text.ids == tuple(ids[:-1])
         assert found.first == len(text.ids) - 1
@@ -254,7 +254,7 @@ def test_the_model_goes_on_as_it_does_word_by_word(monkeypatch: pytest.MonkeyPat
 def test_retrieval_is_that_of_loops(monkeypatch: pytest.MonkeyPatch) -> None:
     """Of a model that says the needle and then goes on; random weights would find none."""
 
-    def told(model: CapturedModel, text: Any) -> Answer:
+    def told(model: CapturedModel, text: Any, most: int) -> Answer:
         needle = text.ids[text.start : text.stop]
         said = (*needle, needle[0], 7)
         more = {name: getattr(text, name) + (0,) * (len(said) - 1)
@@ -270,7 +270,7 @@ def test_retrieval_is_that_of_loops(monkeypatch: pytest.MonkeyPatch) -> None:
     assert found.recall.values.tolist() == [1, 1, 1]
     wanted: dict[tuple[str, str], list[np.ndarray]] = {}
     for text in probes(model, settings, ("needle",), HAY):
-        said = told(model, text)
+        said = told(model, text, 0)
         needle = list(text.ids[text.start : text.stop])
         start, stop = fuzzy_span(text.ids, needle)
         for measure, rows in shares(model, list(said.text.ids)).items():

@@ -154,7 +154,7 @@ class SourceSettings(Settings):
         orders: orders of the passages over which numbers are averaged, the first as they are.
         masks: random sets of passages in each order, to which a linear model is fitted.
         tokens: tokens of an answer that the model writes.
-        predict: whether direct contributions to the answer are computed.
+        predict: compute direct contributions to the answer.
         needles: hidden facts by which heads are chosen.
         haystack: tokens of each text with a hidden fact.
         seed: random seed of orders and sets.

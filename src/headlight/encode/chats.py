@@ -7,7 +7,7 @@ from dataclasses import dataclass, replace
 from itertools import accumulate
 from typing import Any
 
-from headlight.chats import BETWEEN, Chat
+from headlight.chats import BETWEEN, Chat, require_characters
 from headlight.encode.assembly import Assembly
 from headlight.encode.examples import Encoded
 from headlight.encode.pieces import Pieces, encodings, pieces_of_encoding, special_ids
@@ -221,10 +221,12 @@ class Prompt:
         if not passages:
             raise UsageError(f"there is no passage to compare; give some as {setting('context')}.")
         for number, passage in enumerate(passages, 1):
-            if not passage.strip():
+            if not require_characters(passage, f"passage {number}").strip():
                 raise UsageError(f"passage {number} is empty; write something, or leave it out.")
         chat = question if isinstance(question, Chat) else None
-        contents = [str(question)] if chat is None else chat.contents
+        contents = (
+            [require_characters(str(question), "the question")] if chat is None else chat.contents
+        )
         marks = [f"{OPENS}{number}{CLOSES}" for number in range(len(passages))]
         if any(passage in content for passage in passages for content in contents):
             contents = _marked(contents, passages, marks)

@@ -4,7 +4,7 @@ import hashlib
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass, field, fields, replace
 from itertools import islice, product
-from typing import Any, Generic, Self, cast
+from typing import Any, Generic, cast
 
 from typing_extensions import TypeVar
 

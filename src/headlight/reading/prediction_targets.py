@@ -14,6 +14,7 @@ from headlight.capture.batching import task_of
 from headlight.capture.decomposition import decompose
 from headlight.capture.one_text import head_of, require_reader
 from headlight.capture.residual_stream import hooked
+from headlight.chats import require_characters
 from headlight.encode import Encoded, piece_style
 from headlight.encode.examples import OTHER
 from headlight.errors import MissingHeadError, UnsupportedModelError, UsageError, setting
@@ -234,7 +235,12 @@ def own_answer(model: CapturedModel, prompt: Encoded, most: int) -> tuple[int, .
 
 
 def answer_ids(tokenizer: Any, text: str, answer: str) -> tuple[int, ...]:
-    """Return the pieces of an answer behind a text, with the blank that separates the two."""
+    """Return the pieces of an answer behind a text, with the blank that separates the two.
+
+    Raises:
+        UsageError: it is not valid Unicode.
+    """
+    require_characters(answer, "the answer")
     blank = "" if answer[:1].isspace() or text[-1:].isspace() else " "
     pieces = _pieces_behind(tokenizer, text, blank + answer)
     return tuple(pieces or tokenizer(blank + answer, add_special_tokens=False).input_ids)

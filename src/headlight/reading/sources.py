@@ -39,7 +39,7 @@ from headlight.result.estimate import average
 from headlight.settings import plain
 from headlight.vocabulary import place_of_head
 
-REMOVAL, SETS, ALL, PREDICT = "removal", "sets", "all heads,", "predict"
+REMOVAL, SETS, ALL, PREDICT = "removal", "sets", "all heads by", "predict"
 """Signals: single removals, sets of them, attention of all heads, direct contributions."""
 
 VARIABLES = long_names(
@@ -172,7 +172,7 @@ def sources(
         stage="sources",
         orders=settings.orders,
         masks=settings.masks,
-        named=int(settings.chosen is not None),
+        named=int(bool(settings.chosen)),
         notes=" ".join(dict.fromkeys(each.note for each in answers if each.note)),
         command=command or "",
     )
@@ -314,9 +314,11 @@ def _in_order(
     whole, owners = read[0]
     log, logits = answer_scores(model, [each for each, _ in read], prompt.ids)
     shares, ratios = answer_shares(model, whole, owners, settings.measures)
-    values = {REMOVAL: log[0] - log[1 : count + 1], SETS: linear_fit(kept, log)}
+    values = {REMOVAL: log[0] - log[1 : count + 1]}
+    if settings.masks:  # without which the fit is removal itself
+        values[SETS] = linear_fit(kept, log)
     for measure, each in zip(settings.measures, shares, strict=True):
-        values[f"chosen heads, {measure}"] = average(each[chosen], 0)
+        values[f"chosen heads by {measure}"] = average(each[chosen], 0)
         values[f"{ALL} {measure}"] = average(each, (0, 1))
     if settings.predict:
         values[PREDICT] = np.full(count, np.nan)
@@ -349,7 +351,7 @@ def _heads(
     sites = model.sites_of("decoder")
     shape = len(sites), max(site.heads for site in sites)
     scores, chosen = np.full(shape, np.nan), np.zeros(shape, bool)
-    if settings.chosen is not None:
+    if settings.chosen:
         for name in settings.chosen:
             place = place_of_head(name)
             at = next((n for n, site in enumerate(sites) if place and site.layer == place[0]), None)

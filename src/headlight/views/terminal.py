@@ -18,7 +18,7 @@ from headlight.findings import Highlight, equal_to_weight, highlights, name_of, 
 from headlight.findings.estimates import plural
 from headlight.findings.head_answers import HEAD_ANSWERS as SAID, NOTHING
 from headlight.findings.statistics import measures_of, numbers_of, row_target
-from headlight.views.colour import percent_text
+from headlight.views.colour import percent_text, plus_minus
 from headlight.views.frames import frame_cells, numeric_columns
 from headlight.views.parts import Comparison, Section
 from headlight.views.parts.section import Table
@@ -145,7 +145,7 @@ class _Fitting:
         return max(map(cell_len, self.names[at].split()), default=0)
 
 
-_HEADS = 8
+_HEADS = 6
 """Heads in a table, which with what is said above it fills no more than a screen."""
 
 
@@ -164,7 +164,7 @@ def terminal_table(result: xr.Dataset) -> RenderableType:
     findings_left = sum(each.kind != "inconclusive" for each in every[SAID:])
     more = [f"{plural(findings_left, 'more finding')} in the report."] if findings_left else []
     more += [each.text for each in every[SAID:] if each.kind == "inconclusive"]
-    return Group(*parts, *[Text(), Text(" ".join(more), style="dim")] * bool(more))
+    return Group(*parts, *[Text(" ".join(more), style="dim")] * bool(more))
 
 
 def _heads(result: xr.Dataset, every: Sequence[Highlight]) -> pd.DataFrame:
@@ -176,11 +176,12 @@ def _heads(result: xr.Dataset, every: Sequence[Highlight]) -> pd.DataFrame:
         if row is None or each.layer is None or each.head is None:
             continue
         at = (layers.index(each.layer), each.head)
-        cells = {
-            measure.short: percent_text(float(numbers_of(result, row, measure.name).value[at]))
-            for measure in surveyed(result)
-            if measure.name in measures_of(result, row)
-        }
+        cells = {}
+        for measure in surveyed(result):
+            if measure.name in measures_of(result, row):
+                one = numbers_of(result, row, measure.name).at(at)
+                half = plus_minus(float(one.high - one.low) / 2, share=True)
+                cells[measure.short] = f"{percent_text(float(one.value))}{half}"
         name = name_of(result, each.layer, each.head)
         rows.append({"head": name, "attends": f"to {row_target(result, row)}", **cells})
     return pd.DataFrame(rows[:_HEADS])

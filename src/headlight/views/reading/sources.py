@@ -6,7 +6,7 @@ import xarray as xr
 from markupsafe import Markup
 
 from headlight.files import printable
-from headlight.findings.estimates import interval, listed, number
+from headlight.findings.estimates import interval, listed, number, plural
 from headlight.result.estimate import Estimate, estimate_of
 from headlight.views.colour import MINUS, element, level
 from headlight.views.parts import (
@@ -31,8 +31,8 @@ FIRST = "signals"
 OF_REMOVAL = ("removal", "sets")
 """Signals that leave passages out; others are held against the first of them."""
 
-ROWS, MARKED = 100, 5
-"""Passages in the table of a page, and answers whose passages it marks."""
+MARKED = 5
+"""Answers whose passages a page marks."""
 
 SIGNALS = {
     "removal": "the fall of the answer's log-probability without the passage, in nats",
@@ -115,7 +115,7 @@ def _of_one(result: xr.Dataset) -> list[str]:
         agree += f", by {listed(others)} another is"
     return [
         f"Without passage {first + 1}, “{text}”, the log-probability of “{answer}” falls by "
-        f"{removal[first]:.2f} nats, most of {len(frame)}; {agree}.",
+        f"{removal[first]:.2f} nats, the most of {len(frame)}; {agree}.",
         "Of one answer, which signal agrees with removal is inconclusive: give several examples.",
     ]
 
@@ -138,8 +138,9 @@ def _of_several(result: xr.Dataset) -> list[str]:
             f"Over {count} answers, which of {listed(tied)} agrees best with removal is "
             f"inconclusive; the largest Spearman's ρ is {_number(of.at(best))}, of {names[best]}."
         ]
-    pairs = [(f"chosen heads, {each}", f"all heads, {each}") for each in result["measure"].values]
-    pairs += [("chosen heads, norm", "chosen heads, weight"), ("predict", "chosen heads, weight")]
+    measures = result["measure"].values
+    pairs = [(f"chosen heads by {each}", f"all heads by {each}") for each in measures]
+    pairs.append(("chosen heads by norm", "chosen heads by weight"))
     for one, other in pairs:
         if {one, other} <= {*names} and names.index(one) in use and names.index(other) in use:
             apart = of.at(names.index(one)).minus(of.at(names.index(other)))
@@ -168,7 +169,7 @@ def sections(result: xr.Dataset) -> list[Section]:
     frame, agreement = frame_of(result), agreement_frame(result)
     several = result.sizes["answer"] > 1
     names = result["signal"].values.astype(str)
-    kinds = dict.fromkeys(name.partition(",")[0] for name in names)
+    kinds = dict.fromkeys(name.partition(" by ")[0] for name in names)
     explained = "; ".join(f"{kind}: {SIGNALS[kind]}" for kind in kinds)
     formats = dict.fromkeys(names.tolist(), ".3f")
     digits = dict.fromkeys(agreement.columns[1:], ".2f")
@@ -182,11 +183,11 @@ def sections(result: xr.Dataset) -> list[Section]:
         Section(
             "passages",
             "Passages by each signal",
-            f"Numbers are means over {result.attrs['orders']} orders of the passages. "
+            f"Means over {plural(int(result.attrs['orders']), 'order')} of the passages. "
             f"{explained[0].upper()}{explained[1:]}.",
             "Cohen-Wang et al. (2024); Wu et al. (2024)",
             [Drawing(FIRST, caption, f"Bars: {caption}.", draw)],
-            [Table("passages", "A row for each passage", frame, formats, most=ROWS)],
+            [Table("passages", "A row for each passage", frame, formats)],
         ),
         Section(
             "answers",
@@ -250,9 +251,11 @@ def _marked(answer: tuple[str, str, list[str], list[float]]) -> Markup:
         for passage, fall in zip(passages, falls, strict=False)
     ]  # fmt: skip
     asked = element("span", printable(question), class_="q0")
-    lines += [asked, element("span", printable(text), class_="q0 asking")]
-    inner = Markup("<br>").join(lines)
-    return element("p", inner, class_="passage scale-blue", dir="auto")
+    answered = element("span", printable(text), class_="q0 asking")
+    return Markup("").join(
+        element("p", Markup("<br>").join(part), class_="passage scale-blue", dir="auto")
+        for part in ([asked, answered], lines)
+    )
 
 
 def _shares(frame: pd.DataFrame, names: list[str]) -> Figure:
