@@ -36,7 +36,7 @@ SIDES = {"decoder": "target", "cross": "text"}
 
 
 class Generation(Reading):
-    """What a model generates after a text, and the reading of it.
+    """Text that a model has generated, and the reading of it with its prompt.
 
     `dataset` is that of a reading, with ``query_next``, the token that was
     generated after the token of the row (empty after the last), and ``query_probability``, which
