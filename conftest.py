@@ -27,13 +27,21 @@ if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:
 
 pytest_plugins = ["durations"]
 
+CHECKED = (Path(__file__).parent / "tests" / "checked.txt").read_text("utf-8").split()
+"""Files and folders whose quick tests run with the types of every call checked."""
 WHOLE_RUNS = {"material", "study_runs"}
 """Fixtures that run studies and reproductions as users do."""
+DRAWN = ("drawn", "browser", "real")
+"""Marks of tests whose pages have pictures."""
 
 
 @pytest.hookimpl(tryfirst=True)
-def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
-    """What waits for a whole run is slow, and what asks papers is skipped where there are none."""
+def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
+    """Mark what is slow, what papers are needed for, and whose types are checked.
+
+    What waits for a whole run is slow.  What papers are needed for is skipped where there are none.
+    Types are checked in quick tests on small texts, and in tiny runs of all studies and exhibits.
+    """
     from headlight.catalogue import IN_PAPERS
 
     for item in items:
@@ -44,6 +52,14 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
             item.add_marker(pytest.mark.skip(reason="headlight-papers is not installed"))
         if WHOLE_RUNS & {*getattr(item, "fixturenames", ())}:
             item.add_marker("slow")
+        place = item.path.relative_to(config.rootpath).as_posix()
+        tiny = not item.get_closest_marker("slow") or item.path.name.startswith("test_frozen")
+        if (
+            tiny
+            and not item.get_closest_marker("data")
+            and f"{place}/".startswith(tuple(f"{each}/" for each in CHECKED))
+        ):
+            item.add_marker("checked")
 
 
 @pytest.fixture
@@ -62,14 +78,26 @@ def headlight(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str
     return Command(monkeypatch, capsys)
 
 
-@pytest.fixture
-def undrawn(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Pages that a test makes have frames without pictures, which are most of their cost."""
-    if not WHOLE_RUNS & {*request.fixturenames}:  # what these make, all look at
-        from headlight.views.parts import Drawing
-        from views.pages import BLANK
+@pytest.fixture(autouse=True)
+def _sketched(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Figures of pages are made, but neither laid out nor written, unless the test looks at them.
 
-        monkeypatch.setattr(Drawing, "svg", BLANK)
+    Both are most of what a page costs.  Whole runs, which several tests look at, have theirs.
+    """
+    if not any(map(request.node.get_closest_marker, DRAWN)):
+        from headlight.views.parts import Drawing
+        from views.pages import sketch
+
+        monkeypatch.setattr(Drawing, "svg", property(sketch))
+
+
+@pytest.fixture
+def undrawn(_sketched: None, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Pages that a test makes have frames without pictures: not even figures are made."""
+    from headlight.views.parts import Drawing
+    from views.pages import BLANK
+
+    monkeypatch.setattr(Drawing, "svg", BLANK)
 
 
 @pytest.fixture(scope="module")

@@ -14,6 +14,7 @@ from headlight.result import load
 from shared import Shared
 from speech_material import recordings, tiny_whisper
 from translators import FAMILIES
+from views.pages import with_pictures
 
 LAYERS = (1, 3)
 HEADS = {(1, 0), (1, 1), (3, 0)}
@@ -78,9 +79,10 @@ class StudyRuns:
             head = study.settings.from_mapping(study.smallest).required_head
             model = uneven(self.data, {"none": None, "any": "language_model"}.get(head, head))
         source = self.data / example_data.SOURCES[study.reads]
-        getattr(headlight, name)(
-            source, model=model, out=out, layers=LAYERS, progress=False, **settings
-        )
+        with with_pictures():
+            getattr(headlight, name)(
+                source, model=model, out=out, layers=LAYERS, progress=False, **settings
+            )
 
 
 def uneven(data: Path, head: str | None = None) -> Model:

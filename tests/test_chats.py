@@ -12,16 +12,18 @@ from transformers import LlamaConfig, LlamaForCausalLM
 
 import headlight
 from encode.small_tokenizers import KINDS
-from headlight.catalogue.statistics import SEGMENT_TARGETS
 from headlight.corpora import Chat
 from headlight.errors import UsageError
+from headlight.findings.piece_text import last_word, ways_to
 from headlight.findings.statistics import statistics_of
 from headlight.findings.what_was_read import notes_of_reading, what_was_read
 from headlight.reading.model import Model
 from headlight.reading.what_if import FUNCTIONS
 from headlight.result import load
 from headlight.serve.functions import FUNCTIONS as FUNCTIONS_OF_APP, Workspace
+from headlight.views.reading.format import pack
 from headlight.views.reading.page import parse_page
+from headlight.vocabulary import SEGMENTS
 from studies.command import Command
 
 END = "<|endoftext|>"
@@ -71,12 +73,12 @@ def test_shares_of_segments_are_sums_of_cells(model: Model, messages: Any) -> No
         Chat.of(messages).contents))["input_ids"]  # fmt: skip
     assert [*data["key_token"].values] == model.tokenizer.convert_ids_to_tokens(ids)  # type: ignore[union-attr]
     segments = data["key_segment"].values
-    assert {*segments} == {*SEGMENT_TARGETS}
+    assert {*segments} == {*SEGMENTS}
     for name in ("weight", "norm"):
         cells = data[name].transpose("layer", "head", "query", "key").values.astype(float)
         shares = cells / cells.sum(-1, keepdims=True)
         whole = 0.0
-        for segment in SEGMENT_TARGETS:
+        for segment in SEGMENTS:
             number = data["head_number"].sel(statistic=segment, measure=name).values
             expected = shares[..., segments == segment].sum(-1).mean(-1)
             np.testing.assert_allclose(number, expected, rtol=1e-5)
@@ -86,7 +88,7 @@ def test_shares_of_segments_are_sums_of_cells(model: Model, messages: Any) -> No
 
 def test_texts_without_segments_have_no_such_rows(model: Model) -> None:
     names = {str(row.name) for row, _ in statistics_of(model.read("the sea is old").dataset)}
-    assert not names & {*SEGMENT_TARGETS}
+    assert not names & {*SEGMENTS}
     assert "key_segment" not in model.read("the sea is old").dataset
 
 
@@ -127,8 +129,64 @@ def test_every_question_takes_messages(model: Model) -> None:
     left = Chat(Chat.of(CHAT).messages, answer=False)
     assert not model.predict(left).dataset.attrs["text"].endswith(answer)
     assert not model.predict(CHAT[:3]).dataset.attrs["text"].endswith(answer)
-    first = next(model.generate(CHAT, tokens=2)).reading.dataset
-    assert first.attrs["text"].endswith(answer)
+    generation = model.generate(CHAT, max_new_tokens=2).dataset
+    assert generation.attrs["text"].endswith(answer)
+    segments = [*generation["key_segment"].values]
+    assert segments[-2:] == ["answer", "answer"]
+    assert segments.count("answer") == 2
+    assert {*segments} == {*SEGMENTS, "answer"}
+
+
+def test_a_chat_opens_on_what_somebody_has_said(model: Model) -> None:
+    chat = Chat(Chat.of(CHAT).messages, answer=True)  # whose last words are the template's
+    data = model.read(chat).dataset
+    at = last_word(data)
+    assert data["query_segment"].values[at] == "user"
+    assert "user" not in data["query_segment"].values[at + 1 :]
+    assert pack(data).header["kinds"]["decoder"]["cell"][0] == at
+    assert model.routes(chat).dataset.attrs["token"] == at
+
+
+def loops(values: Any, segments: Any) -> dict[str, float]:
+    """Return sums by segment, and that of the first token, as loops."""
+    sums = {"first token": float(values[0])}
+    for at in range(1, len(values)):
+        sums[segments[at]] = sums.get(segments[at], 0.0) + float(values[at])
+    return sums
+
+
+def test_routes_flow_and_predictions_are_summed_by_segment(model: Model, tmp_path: Path) -> None:
+    segments = model.read(CHAT).dataset["query_segment"].values.tolist()
+    routes = model.routes(CHAT)
+    about = routes.dataset.attrs
+    ways = ways_to(routes.dataset, about["token"], about["layer"], least=0.01)
+    written = json.loads(routes.save(tmp_path / "r.json").read_text())
+    for column, values in (("takes", ways.direct), ("input", ways.passing[0])):
+        sums = {row["segment"]: row[column] for row in written["by_segment"]}
+        assert sums == pytest.approx(loops(values, segments))
+        assert sum(sums.values()) == pytest.approx(1)
+    assert written["segments"] == segments
+    assert "By segment: first token " in routes.save(tmp_path / "r.html").read_text()
+
+    flow = model.flow(CHAT, methods=("rollout", "alti"))
+    followed = flow.dataset["share"].isel(layer=-1, query=-1)
+    for row in flow.as_json()["by_segment"]:
+        values = followed.sel(map="alti").values
+        assert row["ALTI"] == pytest.approx(loops(values, segments)[row["segment"]])
+    assert "by segment" in flow.save(tmp_path / "f.html").read_text()
+
+    predicted = model.predict(CHAT)
+    data = predicted.dataset
+    frame = predicted.to_dataframe("segment")
+    sums = dict(zip(frame["segment"], frame["sum"], strict=True))
+    biases = sums.pop("all biases")
+    own = (data["token_total"] + data["position_total"]).values
+    assert sums == pytest.approx(loops(own, data["token_segment"].values))
+    assert sum(sums.values()) + biases == pytest.approx(predicted.logit, abs=1e-5)
+    assert "What each segment adds" in predicted.save(tmp_path / "p.html").read_text()
+    assert predicted.as_json()["segment"]
+    for answer in (model.predict("the sea is"), model.flow("the sea is"), model.routes("the sea")):
+        assert "segment" not in json.dumps(answer.as_json())
 
 
 def test_what_if_reads_the_tokens_of_the_reading(model: Model) -> None:
@@ -146,7 +204,7 @@ def test_a_survey_has_rows_of_segments(model: Model, tmp_path: Path) -> None:
     path.write_text("".join(json.dumps({"messages": chat}) + "\n" for chat in chats))
     result = _survey(str(path), model=model, measures=("weight",))
     shares = result["behaviour_share"].sel(measure="weight")
-    for name in SEGMENT_TARGETS:
+    for name in SEGMENTS:
         alone = []
         for chat in chats:
             data = model.read(chat).dataset
@@ -164,7 +222,7 @@ def test_a_survey_has_rows_of_segments(model: Model, tmp_path: Path) -> None:
         together.sel(behaviour="user"), shares.sel(behaviour="user"), rtol=1e-6
     )
     plain = _survey(["the sea is old"], model=model, measures=("weight",))
-    assert not {*plain["behaviour"].values} & {*SEGMENT_TARGETS}
+    assert not {*plain["behaviour"].values} & {*SEGMENTS}
 
 
 def test_the_command_reads_a_chat(headlight: Command, folder: Path, tmp_path: Path) -> None:
@@ -173,9 +231,9 @@ def test_the_command_reads_a_chat(headlight: Command, folder: Path, tmp_path: Pa
     options = ("--chat", path, "--model", folder)
     code, said, complained = headlight("read", *options, "--html", page)
     assert code == 0
-    assert [line.split()[0] for line in said.splitlines()[2:6]] == [*SEGMENT_TARGETS]
+    assert [line.split()[0] for line in said.splitlines()[2:6]] == [*SEGMENTS]
     assert "1 special token is written in the messages" in complained
-    assert {*parse_page(page.read_text())["key_segment"].values} == {*SEGMENT_TARGETS}
+    assert {*parse_page(page.read_text())["key_segment"].values} == {*SEGMENTS}
     out = tmp_path / "chat.nc"
     assert headlight("read", *options, "--system", "the old mill", "--out", out)[0] == 0
     assert "the old mill" in load(out, stage="reading").attrs["text"]
@@ -215,7 +273,7 @@ def test_the_app_reads_messages(model: Model, sent: Any) -> None:
     workspace = Workspace(model, longest=100)
     name = FUNCTIONS_OF_APP["read"](workspace, {"text": sent}, lambda *_: None)["reading"]
     data = workspace.readings[name].dataset
-    assert {*data["key_segment"].values} == {*SEGMENT_TARGETS}
+    assert {*data["key_segment"].values} == {*SEGMENTS}
     told = FUNCTIONS_OF_APP["predict"](workspace, {"text": sent}, lambda *_: None)
     assert told["text"].endswith(f"{END}assistant\n")
     with pytest.raises(UsageError, match=r"has \d+ tokens, and this app takes 10"):

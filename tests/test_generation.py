@@ -1,21 +1,29 @@
-"""Tokens that a decoder puts out, each read as it is made, against readings of the whole text."""
+"""Text that models generate, against the most probable tokens, one read of the whole, and eager."""
 
+import json
 from dataclasses import replace
+from pathlib import Path
 from typing import Any
 
 import numpy as np
 import pytest
 import torch
+from transformers import AutoModelForCausalLM
 
 from architectures import GPT2, GROUPED, WIDE
-from headlight.capture import CapturedModel
 from headlight.encode import encode_one
 from headlight.errors import MissingHeadError, UsageError
 from headlight.reading.generation import generate
 from headlight.reading.model import Model
 from headlight.reading.reading import read_example
+from headlight.reading.what_if import FUNCTIONS
+from headlight.result import load
+from headlight.result.kinds import split_kinds
+from headlight.views.reading.page import parse_page
+from studies.command import Command
 from studies.models import VOCABULARY, model, tokenizer
 from tiny_models import build
+from translators import FAMILIES
 
 DECODERS = {
     "llama": {**GROUPED, "attention_bias": True},
@@ -23,12 +31,12 @@ DECODERS = {
     "gemma2": {**GROUPED, "head_dim": 8, "sliding_window": 4},
     "gpt_neox": WIDE,
 }
+TEXT = "the river keeps a bridge near"
+SOURCE = "das Haus ist gross"
 
 
-def decoder(family: str) -> CapturedModel:
+def decoder(family: str = "llama") -> Any:
     """A tiny one with its head."""
-    from transformers import AutoModelForCausalLM
-
     settings = {**DECODERS[family], "vocab_size": len(VOCABULARY)}
     bare = build(family, settings, seed=7)
     torch.manual_seed(5)
@@ -36,61 +44,154 @@ def decoder(family: str) -> CapturedModel:
     return Model(network, tokenizer("llama"), family, "1")
 
 
+def translator(family: str = "marian") -> Any:
+    """A tiny one with its head."""
+    bare = FAMILIES[family].model(head=True)
+    return Model(bare.transformer, bare.tokenizer, family, "1")
+
+
 @pytest.mark.parametrize("family", list(DECODERS))
-def test_each_reading_is_the_row_of_the_whole_text(family: str) -> None:
-    made: Any = decoder(family)
-    text = "the river keeps a bridge near"
-    found = list(made.generate(text, tokens=5))
-    assert len(found) == 5 or found[-1].id == made.tokenizer.eos_token_id
-    example = encode_one(made.tokenizer, text)
-    start = len(example.ids)
-    ids = (*example.ids, *(each.id for each in found[:-1]))
-    more = len(ids) - start
+def test_rows_of_a_decoder_are_those_of_one_read_of_the_whole(family: str) -> None:
+    made = decoder(family)
+    data = made.generate(TEXT, max_new_tokens=5).dataset
+    example = encode_one(made.tokenizer, TEXT)
+    ids = [*example.ids]
+    for _ in range(5):  # each time the most probable, by a pass over the whole
+        with torch.no_grad():
+            logits = made.transformer(torch.tensor([ids])).logits[0]
+        ids.append(int(logits[-1].argmax()))
+        if ids[-1] == made.tokenizer.eos_token_id:
+            break
+    start, more = len(example.ids), len(ids) - len(example.ids)
+    assert [*data["key_token"].values] == made.tokenizer.convert_ids_to_tokens(ids)
+    assert data["query"].values.tolist() == [*range(start - 1, len(ids))]
+    assert [*data["query_next"].values] == [*data["key_token"].values[start:], ""]
+    with torch.no_grad():
+        shares = made.transformer(torch.tensor([ids])).logits[0].softmax(-1)
+    expected = [float(shares[at, ids[at + 1]]) for at in range(start - 1, len(ids) - 1)]
+    np.testing.assert_allclose(data["query_probability"].values[:-1], expected, atol=1e-5)
+    assert [*data["key_segment"].values] == ["prompt"] * start + ["answer"] * more
     whole = replace(
         example,
-        ids=ids,
+        ids=tuple(ids),
         segments=(0,) * len(ids),
         categories=(*example.categories, *(3,) * more),
         words=(*example.words, *range(6, 6 + more)),
     )
-    said = {"text": "", "pair": "", "command": "", "other_kinds": ""}
-    reading = read_example(made, whole, attributes=said).dataset
+    attributes = {"text": "", "pair": "", "command": "", "other_kinds": ""}
+    reading = read_example(made, whole, attributes=attributes).dataset
+    for name in ("weight", "norm", "merged_norm", "effective", "entropy"):
+        row = reading[name].sel(query=data["query"])
+        np.testing.assert_allclose(data[name], row, rtol=1e-5, atol=1e-5, err_msg=name)
+
+
+@pytest.mark.parametrize("family", ["marian", "t5"])
+def test_rows_of_an_encoder_decoder_are_those_of_eager_attention(family: str) -> None:
+    made = translator(family)
+    generation = made.generate(SOURCE, max_new_tokens=6)
+    parts = split_kinds(generation.dataset)
+    assert {*parts} == {"encoder", "decoder", "cross"}
+    cross = parts["cross"]
+    ids = made.tokenizer.convert_tokens_to_ids([*cross["query_token"].values])
+    source = made.tokenizer(SOURCE, return_tensors="pt")
+    made.transformer.set_attn_implementation("eager")
     with torch.no_grad():
-        logits = made.transformer(torch.tensor([ids])).logits[0]
-    for at, each in enumerate(found, start - 1):
-        part = each.reading.dataset
-        assert part["query"].values.tolist() == [at]
-        assert part["query_token"].values[0] == made.tokenizer.convert_ids_to_tokens(ids[at])
-        assert part.sizes["key"] == at + 1
-        assert each.id == int(logits[at].argmax())
-        assert each.probability == pytest.approx(float(logits[at].softmax(-1).max()), abs=1e-6)
-        for name in ("weight", "norm", "merged_norm", "entropy"):
-            row = reading[name].sel(query=[at])
-            row = row.isel(key=slice(at + 1)) if "key" in row.dims else row
-            np.testing.assert_allclose(part[name], row, rtol=1e-4, atol=2e-6, err_msg=name)
-        assert not {"effective", "rank"} & {*part}, "rounding decides what is the same"
-        for name in ("vector_norm", "input_norm"):
-            row = reading[name].isel(key=slice(at + 1))
-            np.testing.assert_allclose(part[name], row, rtol=1e-4, atol=2e-6, err_msg=name)
+        output = made.transformer(
+            **source, decoder_input_ids=torch.tensor([ids]), output_attentions=True
+        )
+    for kind in ("cross", "decoder"):
+        eager = torch.stack(output[f"{kind}_attentions"])[:, 0]
+        np.testing.assert_allclose(parts[kind]["weight"], eager, atol=1e-5)
+        assert [*parts[kind]["query_next"].values] == [*cross["query_token"].values[1:], ""]
+    shares = output.logits[0].softmax(-1)
+    expected = [float(shares[at, number]) for at, number in enumerate(ids[1:])]
+    np.testing.assert_allclose(cross["query_probability"].values[:-1], expected, atol=1e-5)
+    assert "query_next" not in parts["encoder"]
 
 
-def test_a_token_costs_one_row_and_not_the_text(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Of the text all tokens are given to the model once, and then one at a time."""
-    made: Any = decoder("llama")
-    given: list[int] = []
-    made.transformer.register_forward_pre_hook(
-        lambda _, __, options: given.append(options["input_ids"].shape[1]), with_kwargs=True
-    )
-    made.sites  # noqa: B018 - traced before
-    given.clear()
-    list(made.generate("the river keeps", tokens=4, layers=[1], heads=[0, 2]))
-    assert given == [4, 1, 1, 1]
+def test_a_prediction_of_each_token_is_that_of_predict() -> None:
+    made = decoder()
+    data = made.generate(TEXT, max_new_tokens=3, predict=True).dataset
+    first, start = data["query"].values.tolist()[0], len(made.read(TEXT).tokens)
+    alone = made.predict(TEXT, position=first).dataset
+    added = alone["token_total"].values + alone["position_total"].values
+    np.testing.assert_allclose(data["contribution"].values[0, :start], added, rtol=1e-4, atol=1e-5)
+    assert not data["contribution"].values[0, start:].any(), "no token adds to one before it"
+    assert np.isnan(data["contribution"].values[-1]).all()
+    cross = split_kinds(translator().generate(SOURCE, max_new_tokens=2, predict=True).dataset)
+    assert np.isfinite(cross["cross"]["contribution"].values[:-1]).all()
+    assert "contribution" not in cross["encoder"]
+
+
+def test_the_end_of_a_generation_is_no_token_of_its_text() -> None:
+    made = decoder()
+    made.transformer.generation_config.forced_eos_token_id = made.tokenizer.eos_token_id
+    data = made.generate(TEXT, max_new_tokens=2).dataset
+    assert data["key_token"].values[-1] == made.tokenizer.eos_token
+    assert data["key_category"].values[-1] == "sep"
+    assert "special" not in data.attrs
+
+
+def test_its_tokens_are_handed_out_with_their_rows() -> None:
+    generation = decoder().generate(TEXT, max_new_tokens=3)
+    tokens = [*generation]
+    assert len(tokens) == 3
+    assert [each.reading.dataset.sizes["key"] for each in tokens] == [7, 8, 9]
+    assert all(each.reading.dataset.sizes["query"] == 1 for each in tokens)
+    assert generation.answer in repr(generation)
+
+
+def test_files_have_the_generated_tokens(tmp_path: Path) -> None:
+    generation = decoder().generate(TEXT, max_new_tokens=3, predict=True)
+    written = json.loads(generation.save(tmp_path / "x.json").read_text())
+    assert written["text"] == TEXT
+    assert written["answer"] == generation.answer
+    assert [each["token"] for each in written["generated"]] == [
+        *generation.dataset["query_next"].values[:-1]
+    ]
+    assert len(written["generated"][0]["contribution"]) == generation.dataset.sizes["key"]
+    assert load(generation.save(tmp_path / "x.nc")).identical(generation.dataset)
+    page = generation.save(tmp_path / "x.html").read_text()
+    shown = parse_page(page)
+    np.testing.assert_allclose(shown["weight"], generation.dataset["weight"], atol=0.01)
+    assert page.count('small-button" data-row="') == 3
+    both = json.loads(translator().generate(SOURCE).save(tmp_path / "y.json").read_text())
+    assert both["kinds"]["cross"]["generated"][0]["query"] == 0
 
 
 def test_what_cannot_go_on_is_refused() -> None:
     with pytest.raises(MissingHeadError, match="does not go on with a text"):
         generate(model("bert"), "the river")
-    with pytest.raises(UsageError, match="tokens is 0"):
-        generate(decoder("llama"), "the river", tokens=0)
+    with pytest.raises(UsageError, match="max_new_tokens"):
+        generate(decoder(), "the river", max_new_tokens=0)
     with pytest.raises(UsageError, match="no decoder layer 7"):
-        list(generate(decoder("llama"), "the river", layers=[7]))
+        generate(decoder(), "the river", layers=[7])
+    with pytest.raises(UsageError, match="leave the second out"):
+        generate(decoder(), "the river", "the bridge")
+    with pytest.raises(UsageError, match="empty"):
+        generate(translator(), " ")
+    made = decoder()
+    longest = made.longest
+    assert longest is not None
+    with pytest.raises(UsageError, match="takes no more"):
+        generate(made, "the " * (longest - 1))
+    data = made.generate("the river").dataset
+    with pytest.raises(UsageError, match="was generated"):
+        [*FUNCTIONS["each_head"](made, data, {"kind": "decoder"})]
+
+
+def test_the_command(headlight: Command, tmp_path: Path) -> None:
+    made = decoder()
+    made.transformer.save_pretrained(tmp_path / "model")
+    made.tokenizer.save_pretrained(tmp_path / "model")
+    code, out, said = headlight(
+        "generate", TEXT, "--model", str(tmp_path / "model"), "--max-new-tokens", "3",
+        "--layers", "1", "--predict", "--html", str(tmp_path / "x.html"),
+    )  # fmt: skip
+    assert code == 0, said
+    assert f"goes on with “{TEXT}”" in out
+    assert "adds most to" in out
+    assert parse_page((tmp_path / "x.html").read_text())["layer"].values.tolist() == [1]
+    code, _, said = headlight("generate", TEXT)
+    assert code != 0
+    assert "which does not go on with a text" in said

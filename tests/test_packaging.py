@@ -71,6 +71,28 @@ def test_both_distributions_have_one_version_and_know_each_other() -> None:
     assert licences[0] == licences[1]
 
 
+def test_image_and_recipes_have_both_distributions() -> None:
+    image = (ROOT / "Dockerfile").read_text(encoding="utf-8")
+    copied = {
+        word.rstrip("/") for line in re.findall(r"^COPY (.*)", image, re.M) for word in line.split()
+    }
+    installed = re.search(r"pip install --no-cache-dir (/build.*?) &&", image)
+    assert installed is not None
+    assert installed[1].split() == ["/build", "/build/packages/papers"]
+    assert {"pyproject.toml", "src", "packages"} <= copied
+    names = {PROJECT["project"]["name"], PAPERS["project"]["name"]}
+    assert {each.parent.name for each in RECIPES.glob("*/recipe.yaml")} == names
+    for name in names:
+        recipe = yaml.safe_load((RECIPES / name / "recipe.yaml").read_text(encoding="utf-8"))
+        assert recipe["context"]["name"] == name
+        assert f"/{name.replace('-', '_')}-$" in recipe["source"]["url"]
+    package = re.search(r"^package:.*?\n\n", (ROOT / "Makefile").read_text("utf-8"), re.M | re.S)
+    assert package is not None
+    assert "uv build --quiet --all-packages" in package[0]
+    members = PROJECT["tool"]["uv"]["workspace"]["members"]
+    assert [f"{each}/pyproject.toml" for each in members] == [PROJECTS[1]]
+
+
 @pytest.mark.papers
 def test_the_core_names_what_the_other_distribution_has() -> None:
     entries = PAPERS["project"]["entry-points"]

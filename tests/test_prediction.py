@@ -249,3 +249,21 @@ def test_files_and_tables(tmp_path: Path) -> None:
         assert sizes.is_monotonic_decreasing
         assert found.dataset.headlight.tables
     assert "add up to it within" in str(found) == repr(found)
+
+
+@pytest.mark.parametrize("family", ["llama", "gpt2", "bert"])
+def test_two_texts_are_compared_part_by_part(family: str) -> None:
+    made, place = subject(family), {} if family == "gpt2" else {"position": 3}
+    other = TEXT.replace("river", "mill")
+    two = predict(made, TEXT, target="sand", compare_text=other, **place)
+    first, second = (predict(made, each, target="sand", **place) for each in (TEXT, other))
+    for name in ("logit", "token_total", "direct", "total", "head_direct", "head_total"):
+        np.testing.assert_allclose(two[name], first[name].values - second[name].values, atol=1e-12)
+    assert two.logit == pytest.approx(float(two["direct"].sum()), abs=1e-6)
+    names = two.to_dataframe("token")["token"].tolist()
+    assert sum(" / " in name for name in names) == 1
+    assert any("river / " in name and "mill" in name for name in names)
+    assert "All numbers are differences" in str(two)
+    assert two.as_json()["compare_text"] == other
+    with pytest.raises(UsageError, match="of as many tokens"):
+        predict(made, TEXT, target="sand", compare_text="the old river", **place)

@@ -9,6 +9,7 @@ from hypothesis import given, settings, strategies as st
 from headlight.capture import query_blocks
 from headlight.errors import UsageError
 from headlight.reading import read
+from headlight.views.reading.page import parse_page
 from headlight.vocabulary import measure_table
 from studies.models import model, uneven
 
@@ -92,10 +93,22 @@ def test_what_is_not_there_is_refused(asked, said):
 
 def test_a_part_is_written_as_data_and_refused_as_a_page(tmp_path):
     reading = read(model("llama"), TEXT, heads=[2], queries=[3, 4])
+    some, whole = read(model("llama"), TEXT, queries=[3, 4]), read(model("llama"), TEXT)
     written = json.loads(reading.save(tmp_path / "x.json").read_text())
     assert (written["head_numbers"], written["query_numbers"]) == ([2], [3, 4])
     assert np.shape(written["weight"])[1:3] == (1, 2)
-    for page in (lambda: reading.save(tmp_path / "x.html"), reading.explore):
-        with pytest.raises(UsageError, match="all heads and tokens"):
+    x = tmp_path / "x.html"
+    pages = (lambda: reading.save(x), reading.explore, lambda: some.save(x, compare=whole))
+    for page in pages:
+        with pytest.raises(UsageError, match="all heads of a text"):
             page()
-    assert not (tmp_path / "x.html").exists()
+    assert not x.exists()
+
+
+def test_a_page_of_some_queries_has_their_places_and_cells(tmp_path):
+    some, whole = read(model("llama"), TEXT, queries=[3, 4]), read(model("llama"), TEXT)
+    shown = parse_page(some.save(tmp_path / "x.html").read_text())
+    assert shown["query"].values.tolist() == [3, 4]
+    np.testing.assert_allclose(
+        shown["weight"], whole.dataset["weight"].sel(query=[3, 4]), atol=0.01
+    )

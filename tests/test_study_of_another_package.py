@@ -12,6 +12,7 @@ import numpy as np
 import pytest
 
 import example_data
+from forked import Anew
 from headlight.capture import load_model
 from headlight.corpora import open_corpus
 from headlight.encode import texts
@@ -46,17 +47,17 @@ def install(folder: Path, package: str, studies: dict[str, str]) -> None:
     (there / "entry_points.txt").write_text("\n".join(["[headlight.studies]", *lines, ""]))
 
 
-def called(place: Path, *arguments: str) -> subprocess.CompletedProcess[str]:
-    """What a process of its own says, for which the package is installed."""
+def called(
+    place: Path, *arguments: str, popen: type[subprocess.Popen] = Anew
+) -> subprocess.CompletedProcess[str]:
+    """Return what a process of its own says, for which the package is installed."""
     path = os.pathsep.join([str(place), *filter(None, sys.path)])
-    return subprocess.run(
-        [sys.executable, *arguments],
-        cwd=place,
-        env={**os.environ, "PYTHONPATH": path, "COLUMNS": "100"},
-        capture_output=True,
-        text=True,
-        check=False,
-    )
+    command = [sys.executable, *arguments]
+    environment = {**os.environ, "PYTHONPATH": path, "COLUMNS": "100"}
+    pipes = {"stdout": subprocess.PIPE, "stderr": subprocess.PIPE}
+    with popen(command, cwd=place, env=environment, text=True, **pipes) as process:
+        said, complained = process.communicate()
+    return subprocess.CompletedProcess(command, process.returncode, said, complained)
 
 
 def headlight(place: Path, *arguments: str) -> str:
@@ -77,7 +78,8 @@ def test_it_is_a_function_with_its_settings(place: Path) -> None:
         "found = headlight.diagonal('corpus.txt', model='model', offset=-1, progress=False)\n"
         "assert found.weight.dims == ('layer', 'head')\n"
         "assert found.headlight.table().shape == (4, 3)\n"
-        "headlight.diagonal('corpus.txt', ofset=1)")  # fmt: skip
+        "headlight.diagonal('corpus.txt', ofset=1)",
+        popen=subprocess.Popen)  # fmt: skip
     assert "Did you mean 'offset'?" in done.stderr.splitlines()[-1], done.stderr
 
 

@@ -172,7 +172,6 @@ def attribution(
     attribution: AttributionSettings | Mapping[str, Any] = ...,
     reach: int = 64,
     tags: Literal['upos', 'xpos'] | None = None,
-    units: Literal['pieces', 'words'] = 'pieces',
     exact: int = 20,
     exact_tokens: int = 40,
 ) -> xarray.Dataset:
@@ -216,11 +215,8 @@ def attribution(
         seed: random seed, of the cuts between segments as well.
         attribution: computation of contributions.
         reach: largest relative position with an embedding of its own, before and after a token.
-        tags: parts of speech by which tokens are grouped: ``upos`` or ``xpos`` of treebank
-            sentences; None for texts without.
-        units: unit with a part of speech: the ``pieces`` of a word separately, or whole
-            ``words``, whose contributions are the mean over the pieces of the hidden word and
-            the sum over those of the input word.
+        tags: parts of speech by which pieces of words are grouped: ``upos`` or ``xpos`` of
+            treebank sentences; None for texts without.
         exact: examples computed exactly as well, to measure the error of the estimate; 0 for
             none.
         exact_tokens: longest example that is computed exactly, in tokens: the time grows with
@@ -598,9 +594,7 @@ def token_identity(
     folds: int = 10,
     training: MapTrainingSettings | Mapping[str, Any] = ...,
     rate_search: Literal['each', 'shared'] = 'each',
-    embeddings: Literal['sum', 'output'] = 'output',
     memory: int = 1073741824,
-    keep_maps: bool = False,
     cache: Path | None = None,
 ) -> xarray.Dataset:
     """Test how well input tokens can be recovered from hidden tokens.
@@ -654,11 +648,8 @@ def token_identity(
         training: training of the maps.
         rate_search: search of learning rates: for ``each`` map, or one for all (``shared``),
             the best for the highest layer and the first fold, as in the paper.
-        embeddings: input embeddings: ``output``, the input of the first block, or ``sum``, the
-            sum of embeddings before normalization.
         memory: bytes of hidden tokens above which they are kept in files, and bytes that maps
             in training may take together.
-        keep_maps: write every map into ``maps`` of the run's folder.
         cache: folder of hidden tokens and rates, in place of `folder`; studies of the same
             tokens can share one.
 
@@ -1396,7 +1387,6 @@ def adversary(
     learning_rate: float = 5e-05,
     batch_size: int = 32,
     processes: int | None = None,
-    instances: str | Path | None = None,
     keep_models: bool = False,
 ) -> xarray.Dataset:
     """Train models that predict as a classifier does and attend differently.
@@ -1460,8 +1450,6 @@ def adversary(
         batch_size: texts in a step.
         processes: students trained in parallel, each in one thread; by default the number of
             cores, on an accelerator one. Each holds the model twice.
-        instances: folder of a run of headlight instance-adversary on the same model, whose
-            texts are shown beside the students.
         keep_models: save every student in ``models`` of the run's folder, for other studies.
 
     Raises:

@@ -65,6 +65,15 @@ TEMPLATE = "template"
 SEGMENTS = (TEMPLATE, *ROLES)
 """Named segments of a chat."""
 
+PATCH, BORDER, REGISTER = "patch", "border", "register"
+"""Named segments of a picture: patches inside and at its border, and registers."""
+
+PROMPT, ANSWER = "prompt", "answer"
+"""Named segments of a text that a model goes on with."""
+
+CONTRIBUTION = "contribution"
+"""Variable of a generation: what each token adds to the logit of the next one."""
+
 NEIGHBOURS = {"previous": -1, "current": 0, "next": 1}
 """Where a neighbour is, counted from the attending position."""
 
@@ -94,7 +103,7 @@ DISTANCES = (0, *(2**power for power in range(15)))
 MODEL_LABEL, CORPUS_LABEL = "model_label", "corpus_label"
 """Attributes of a result: what titles call its model and its corpus, where users have said it."""
 
-NUMBERING = "L4H7 is head 7 of layer 4; layers and heads are counted from 0, as in transformers."
+NUMBERING = "L4H7 is head 7 of layer 4; both are counted from 0, as in transformers."
 """How heads are named, to be said once wherever they are."""
 
 Colour = Literal["blue", "orange", "purple", "green", "red"]

@@ -329,17 +329,7 @@ def attributed(model: CapturedModel, text: Batch) -> None:
     attribute(model, text, AttributionSettings(method="exact", embeddings="output"))
 
 
-def extracted(model: CapturedModel, text: Batch) -> None:
-    from headlight_papers.studies.token_identity.extraction import watched_sum
-
-    with watched_sum(model.transformer):
-        model.run(text)
-
-
-@pytest.mark.parametrize(
-    "work",
-    [traced, captured, replaced, attributed, pytest.param(extracted, marks=pytest.mark.papers)],
-)
+@pytest.mark.parametrize("work", [traced, captured, replaced, attributed])
 @pytest.mark.parametrize("name", ["BERT", "Llama"])
 def test_another_thread_finds_the_model_as_always_whatever_is_done_with_it(
     name: str, work: Callable[[CapturedModel, Batch], None]

@@ -2,6 +2,7 @@
 
 import copy
 import json
+from html import unescape
 
 import numpy as np
 import pytest
@@ -326,6 +327,7 @@ def test_the_command_shows_keeps_and_prints(first, swapped, tmp_path):
     assert shown.exit_code == 0, shown.output
     assert "b beside a: 2 of 8 heads differ" in " ".join(shown.output.split())
     kept = headlight.open(out)
+    assert kept.attrs["command"] in unescape((out / "report.html").read_text(encoding="utf-8"))
     assert kept.headlight.table().equals(
         headlight.compare(*runs, names=["a", "b"]).headlight.table()
     )

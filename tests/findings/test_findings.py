@@ -29,9 +29,25 @@ def test_weight_without_norm_is_said_with_its_numbers():
     result["share"][:] = 0.25
     set_shares(result, "weight", (4, 7), [0.1, 0.61, 0.09, 0.2])
     set_shares(result, "norm", (4, 7), [0.1, 0.06, 0.14, 0.7])
+    said = "61% of L4H7's weight goes to [SEP], but only 6% of its norm."
+    assert by_kind(result)["sep"] == said
+
+
+def test_means_of_special_tokens_stand_first_where_they_are_apart_with_the_head_that_shows_it():
+    result = survey_sample(6, 8)
+    result["share"][:] = 0.25
+    set_shares(result, "weight", (4, 7), [0.1, 0.61, 0.09, 0.2])
+    set_shares(result, "norm", (4, 7), [0.1, 0.06, 0.14, 0.7])
+    (first,) = [each for each in highlights(result) if each.kind == "special tokens"]
+    assert first.head is None
+    result["share"].loc[{"measure": "norm", "key_category": "sep"}] = 0.05
+    first, *others = highlights(result)
+    assert (first.layer, first.head, first.question, first.measure) == (4, 7, "sep", "weight")
+    assert first.text.startswith("26% of the weight goes to [SEP], but 5% of the norm, at most ")
     assert (
-        by_kind(result)["sep"] == "Head L4H7 gives 61% of its weight to [SEP], but 6% of its norm."
+        "half as much. 61% of L4H7's weight goes to [SEP], but only 5% of its norm." in first.text
     )
+    assert "special tokens" not in [each.kind for each in others]
 
 
 def test_each_special_token_is_judged_by_itself_and_their_layers_named():
@@ -40,12 +56,13 @@ def test_each_special_token_is_judged_by_itself_and_their_layers_named():
     for layer in (1, 3, 4):
         for head in range(2):
             set_shares(result, "weight", (layer, head), [0.2, 0.5, 0.1, 0.2])
-    text = by_kind(result)["special tokens"]
-    assert text.startswith(
+    assert by_kind(result)["sep"] == (
         "34% of the weight goes to [SEP], but 10% of the norm, at most half as much. "
+        "50% of L1H0's weight goes to [SEP], but only 10% of its norm. "
         "16% of the weight goes to [CLS], and 10% of the norm. "
         "Means over all heads of layers 0 to 4; "
-        "the gap is ten points and more in layers 1 and 3 to 4."
+        "the gap is ten points and more in layers 1 and 3 to 4. "
+        "Kobayashi et al. (2020) found much weight and little norm at the special tokens of BERT."
     )
 
 

@@ -31,6 +31,7 @@ from headlight.serve.functions import (
     Workspace,
 )
 from headlight.views.reading.format import unpack
+from test_generation import decoder
 from views.sample_results import reading_sample
 
 TOKEN = "a-token-of-the-tests"
@@ -537,3 +538,20 @@ def test_a_model_without_a_head_predicts_nothing(client):
     reading = read(client)[-1]["result"]["reading"]
     sent = {"request": "two", "reading": reading, "kind": "encoder", "edits": [{"layer": 0}]}
     assert "has no head" in steps(client.post("/functions/what_if", json=sent))[-1]["refused"]
+
+
+def test_generated_text_is_kept_as_a_reading():
+    made = make_app(decoder(), token=TOKEN, longest=16)
+    with TestClient(made, base_url="http://127.0.0.1:8000", headers=OWN) as client:
+        assert 'id="generate"' in client.get("/").text
+        sent = {"request": "one", "text": "the river keeps", "settings": {"max_new_tokens": 3}}
+        *_, last = steps(client.post("/functions/generate", json=sent))
+        page = client.get(f"/readings/{last['result']['reading']}").text
+        assert page.count('small-button" data-row="') == 3
+        sent["settings"] = {"max_new_tokens": 900}
+        *_, last = steps(client.post("/functions/generate", json=sent))
+        assert "this app takes 0; shorten it" in last["refused"]
+
+
+def test_an_encoder_offers_nothing_to_generate(client):
+    assert 'id="generate"' not in client.get("/").text

@@ -11,6 +11,8 @@ from contextlib import ExitStack, contextmanager, suppress
 
 import pytest
 
+from forked import Forked
+
 SERVER = """
 import sys, types
 import headlight.serve as server
@@ -48,7 +50,7 @@ def served(patience):
     """Port of a server that may have 200 files open, and what it said in the end."""
     complaints = []
     limits = (200, resource.getrlimit(resource.RLIMIT_NOFILE)[1])
-    with subprocess.Popen(
+    with Forked(
         [sys.executable, "-c", SERVER, str(patience)],
         stdout=subprocess.PIPE,
         stderr=subprocess.PIPE,

@@ -9,7 +9,10 @@ PROGRAM = "from headlight.cli import main; main()"
 
 
 def start(
-    *arguments: str | Path, program: str = PROGRAM, **options: object
+    *arguments: str | Path,
+    program: str = PROGRAM,
+    popen: type[subprocess.Popen] = subprocess.Popen,
+    **options: object,
 ) -> subprocess.Popen[str]:
     """Begin; nothing waits for the end. Output and errors come as text, through pipes."""
     environment = {
@@ -21,7 +24,7 @@ def start(
     }
     command = [sys.executable, "-c", program, *map(str, arguments)]
     pipes = {"stdout": subprocess.PIPE, "stderr": subprocess.PIPE} | options
-    return subprocess.Popen(command, text=True, env=environment, **pipes)
+    return popen(command, text=True, env=environment, **pipes)
 
 
 def run(*arguments: str | Path, **options: object) -> tuple[int, str, str]:

@@ -72,6 +72,8 @@ def test_rows_are_summed_as_defined(keys, heads, first, signed, causal, seed):
     same(found.rows.size, size.sum(-1), rtol=1e-13)
     same(found.rows.square, (exact**2).sum(-1), rtol=1e-13)
     np.testing.assert_array_equal(found.rows.largest, cells.amax(-1).numpy())
+    factor = found.rows.factor[..., None]
+    same(found.heads.columns, (factor * exact).sum(2), rtol=1e-12, atol=1e-12 * size.max())
     share = size / np.maximum(size.sum(-1, keepdims=True), 1e-300)
     logarithm = np.log(np.where(share > 0, share, 1))
     same(found.rows.entropy, -(share * logarithm).sum(-1), rtol=2e-6, atol=1e-15)

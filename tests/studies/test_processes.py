@@ -9,6 +9,7 @@ from pathlib import Path
 import pytest
 import xarray
 
+from forked import Forked
 from headlight.result import load
 from random_moments import random_moments
 from studies.models import saved, texts
@@ -57,7 +58,7 @@ def test_interrupted_and_killed_at_random_moments_and_resumed_gives_the_same_bit
     checkpoint = out / "checkpoint.safetensors"
     generator = random_moments()
 
-    process = start("survey", corpus, *options, "--out", out)
+    process = start("survey", corpus, *options, "--out", out, popen=Forked)
     wait_for_progress(process, checkpoint)
     process.send_signal(signal.SIGINT)
     _, complained = process.communicate(timeout=60)
@@ -68,7 +69,7 @@ def test_interrupted_and_killed_at_random_moments_and_resumed_gives_the_same_bit
 
     kills = 0
     while kills < KILLS and not (out / "result.nc").exists():  # a quick machine may be done early
-        process = start("survey", corpus, *options, "--out", out, "--resume")
+        process = start("survey", corpus, *options, "--out", out, "--resume", popen=Forked)
         wait_for_progress(process, checkpoint)
         time.sleep(generator.uniform(0, 0.3))
         process.kill()
@@ -77,10 +78,10 @@ def test_interrupted_and_killed_at_random_moments_and_resumed_gives_the_same_bit
         kills += 1
     assert kills
 
-    code, said, _ = run("survey", corpus, *options, "--out", out, "--resume")
+    code, said, _ = run("survey", corpus, *options, "--out", out, "--resume", popen=Forked)
     assert code == 0
     assert f"report: {out / 'report.html'}" in said
-    code, said, _ = run("survey", corpus, *options, "--out", whole)
+    code, said, _ = run("survey", corpus, *options, "--out", whole, popen=Forked)
     assert code == 0
     assert "were cut at the limit of tokens" in " ".join(said.split())
     resumed, at_once = (load(folder / "result.nc", stage="survey") for folder in (out, whole))

@@ -1,10 +1,12 @@
 """Pages as a browser's parser sees them: elements, attributes and texts."""
 
+from contextlib import AbstractContextManager
 from dataclasses import dataclass, field
 from html.parser import HTMLParser
 from unittest.mock import patch
 
 import xarray
+from matplotlib.layout_engine import ConstrainedLayoutEngine
 
 from headlight.views.parts import Drawing
 from headlight.views.result_page import study_page
@@ -59,6 +61,23 @@ class Page(HTMLParser):
 
 
 BLANK = '<svg width="9pt" height="9pt" viewBox="0 0 9 9"></svg>'
+
+
+PICTURE = Drawing.svg
+
+
+def with_pictures() -> AbstractContextManager[object]:
+    """Return a block in which pages have their pictures, whatever a test has in their place."""
+    return patch.object(Drawing, "svg", PICTURE)
+
+
+def sketch(drawing: Drawing) -> str:
+    """Make the figure of a drawing, and return an empty picture in its place."""
+    if drawing.drawn:
+        return drawing.drawn
+    with patch.object(ConstrainedLayoutEngine, "execute"):
+        drawing.draw()
+    return BLANK
 
 
 def undrawn_page(result: xarray.Dataset) -> Page:

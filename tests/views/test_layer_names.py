@@ -13,7 +13,7 @@ from headlight.views import reading_json, reading_page, reading_terminal
 from headlight.views.result_page import pictures, study_terminal, summary, tables
 from headlight.vocabulary import NUMBERING
 from study_runs import HEADS, LAYERS, StudyRuns, uneven
-from views.browsers import CHROMIUM, chromium
+from views.browsers import CHROMIUM
 from views.dark import check_dark_pictures
 
 
@@ -34,7 +34,7 @@ def printed(renderable: object) -> str:
     return capture.get()
 
 
-def with_pictures(page: str) -> str:
+def with_texts_of_pictures(page: str) -> str:
     """The page and the texts of its pictures."""
     drawn = re.findall(r"data:image/svg\+xml;base64,([^\"]+)", page)
     return "\n".join([re.sub(r"base64,[^\"]+", "", page), *(b64decode(d).decode() for d in drawn)])
@@ -49,7 +49,7 @@ def heads_named(text: str) -> set[tuple[int, int]]:
 @pytest.mark.slow
 def test_pages_and_terminal_name_no_other_head(study_runs, name, result):
     page = (study_runs.folder(name) / "report.html").read_text()
-    for text in (with_pictures(page), printed(study_terminal(result))):
+    for text in (with_texts_of_pictures(page), printed(study_terminal(result))):
         # The grid of a survey has a square for each head that any layer has.
         empty = {(3, 1)} if result.attrs["stage"] == "survey" else set()
         assert heads_named(text) <= HEADS | empty
@@ -91,9 +91,8 @@ def test_pictures_have_the_numbers_of_layers_at_their_axes(result):
 @pytest.mark.slow
 @pytest.mark.browser
 @pytest.mark.skipif(CHROMIUM is None, reason="no Chromium")
-def test_figures_follow_a_dark_page(study_runs, name, result):
-    with chromium() as browser:
-        seen = check_dark_pictures(browser, study_runs.folder(name) / "report.html")
+def test_figures_follow_a_dark_page(study_runs, name, result, browser):
+    seen = check_dark_pictures(browser, study_runs.folder(name) / "report.html")
     assert seen == len(pictures(result))
 
 

@@ -1,5 +1,7 @@
 """Tables, maps and curves of variables: every number stands where its labels say."""
 
+from math import nan
+
 import numpy as np
 import pandas as pd
 import pytest
@@ -12,6 +14,8 @@ from headlight.views.parts import (
     Columns,
     Curve,
     Map,
+    Section,
+    Table,
     bars,
     boxes,
     boxes_of,
@@ -19,6 +23,7 @@ from headlight.views.parts import (
     curves,
     maps,
 )
+from headlight.views.sections import SectionPage, section_page
 from views.drawn import dots, line_named, points, texts
 
 CHANGE = By("change", {"uniform": "all alike"}, "attention")
@@ -262,3 +267,29 @@ class TestBarsAndBoxes:
             drawn = [(box.get_y(), box.get_y() + box.get_height()) for box in axes.patches]
             np.testing.assert_allclose(drawn, wanted[:, [1, 3]])
             assert [label.get_text() for label in axes.get_xticklabels()] == ["1", "3", "4"]
+
+
+class TestHeadsFirst:
+    frame = pd.DataFrame(
+        {"layer": [0, 0, 1, 1], "head": [0, 1] * 2, "share": [0.2, nan, 0.9, 0.5], "n": range(1, 5)}
+    )
+
+    def test_the_head_with_most_is_first_and_takes_its_interval_and_its_mark_with_it(self):
+        around = {"share": [0.1, nan, 0.3, 0.4]}
+        strong = [(2, "n"), (0, "share")]
+        table = Table("t", "", self.frame, around=around, highlight=strong).ranked()
+        assert table.frame["n"].tolist() == [3, 4, 1, 2]
+        assert table.around["share"][:3] == [0.3, 0.4, 0.1]
+        assert set(table.highlight) == {(0, "n"), (2, "share")}
+        page = section_page(SectionPage("A", "", [Section("a", "A", "", tables=[table])]))
+        shown = [page.index(f"{value:.3f} ±") for value in (0.9, 0.5, 0.2)]
+        assert shown == sorted(shown)
+
+    def test_where_small_is_near_the_smallest_is_first(self):
+        table = Table("t", "", self.frame, smallest_first=True).ranked()
+        assert table.frame["n"].tolist() == [1, 4, 3, 2]
+
+    @pytest.mark.parametrize("change", [{"sums": ("n",)}, {"frame": frame.drop(columns="head")}])
+    def test_parts_of_a_sum_and_other_rows_stay_as_they_stand(self, change):
+        table = Table(**{"name": "t", "caption": "", "frame": self.frame} | change)
+        assert table.ranked() is table

@@ -14,6 +14,7 @@ from headlight.result.kinds import concat_kinds
 from headlight.views.reading.format import pack
 from headlight.views.reading.lazy import InCorpus
 from headlight.views.result_page import result_page
+from test_generation import decoder
 from views.browsers import needs_browser
 from views.sample_results import counted, reading_sample, survey_sample
 from views.test_in_corpus import relations
@@ -90,6 +91,31 @@ def test_what_few_rows_do_is_shown_and_not_ranked(show):
     options = shown.page.locator("#sort option").all_inner_texts()
     assert "to what followed earlier equal tokens" not in options
     assert "to the first token" in options
+
+
+def test_a_generated_token_leads_to_the_row_that_predicted_it(show):
+    made = decoder().generate("the river keeps", max_new_tokens=3)
+    shown = show(made.dataset, "#v=bars")
+    tokens = [each.token for each in made]
+    assert shown.page.locator("#generated button").all_inner_texts() == tokens
+    assert f"The next token is “\u2068{tokens[0]}\u2069”." in shown.text("#said")
+    assert shown.page.locator("#bars .chosen").text_content() == "\u2068keeps\u2069"
+    shown.page.click('#generated [data-row="2"]')
+    assert f"The next token is “\u2068{tokens[2]}\u2069”." in shown.text("#said")
+    assert shown.page.locator("#bars [data-bar=weight]").count() == 5, "as many as it sees"
+    shown.page.click("input[value=maps]")
+    assert shown.page.locator("#target button").count() == 4, "rows of the prompt are left out"
+
+
+@pytest.mark.parametrize("width", [390, 1440])
+def test_labels_of_tokens_are_not_cut_at_the_left(show, width):
+    tokens = tuple(f"<|im_{at}_start|>" for at in range(40))
+    shown = show(reading_sample(1, 1, tokens).assign_attrs(kind="decoder"), "#v=bars")
+    shown.page.set_viewport_size({"width": width, "height": 800})
+    shown.page.wait_for_timeout(200)
+    left = shown.page.locator("#bars").bounding_box()["x"]
+    labels = shown.page.locator("#bars text[data-token]")
+    assert min(each.bounding_box()["x"] for each in labels.all()) >= left
 
 
 def test_words_are_sums_over_keys_and_means_over_queries(show):
@@ -262,7 +288,7 @@ def test_a_head_leads_to_the_report_of_a_survey_and_shows_what_it_says(show, tmp
         ]
     )
     low, high = (100 * max(share + by, 0) for by in (-0.0196, 0.0196))
-    assert f"corpus {100 * share:.1f}% {low:.1f}% to {high:.1f}%" in shown.text("#card")
+    assert f"corpus {100 * share:.1f}% ±{(high - low) / 2:.1f}" in shown.text("#card")
     assert "nsubj, found in the corpus" in shown.text("#card")
     shown.page.click("#in-corpus a")
     shown.page.wait_for_selector("#detail h3")

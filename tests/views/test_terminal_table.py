@@ -1,12 +1,15 @@
 """A survey in short fits a narrow terminal, and begins with what stands out most."""
 
+from html import escape
+
 import pytest
+import xarray as xr
 from rich.console import Console
 
 from headlight.errors import UnknownNameError
 from headlight.findings import heads, highlights
 from headlight.views import terminal_table
-from headlight.views.accessor import HeadlightAccessor
+from headlight.views.accessor import HeadlightAccessor, show_in_notebook
 from headlight.views.provenance import short_sentence
 from headlight.views.result_page import findings, study_terminal
 from views.sample_results import survey_sample
@@ -88,6 +91,25 @@ def test_layers_have_the_numbers_of_the_model_where_a_survey_holds_some_only():
     about = [each for each in highlights(part) if each.question == "current"]
     assert {each.layer for each in about} <= {1, 4}
     assert all(f"L{each.layer}H{each.head}" in printed(terminal_table(part)) for each in about)
+
+
+def test_a_notebook_shows_what_was_found_and_a_part_as_xarray_does():
+    from IPython.testing.globalipapp import get_ipython
+
+    shell = get_ipython()
+    show_in_notebook()
+    result = survey_sample(6, 8, corpus="<b>a")
+
+    def shown(dataset):
+        return shell.display_formatter.formatters["text/html"](dataset)
+
+    assert escape(findings(result)[0]) in shown(result)
+    assert len(shown(result)) < 20_000 < len(result._repr_html_())
+    assert "<b>a" not in shown(result)
+    part = result.sel(layer=1)
+    plain = xr.Dataset({"a": ("b", [1, 2])})
+    for dataset in (part, plain, plain.assign_attrs(stage="no study")):
+        assert "xr-wrap" in shown(dataset)
 
 
 def test_the_accessor_says_what_was_found_and_what_there_is():

@@ -16,6 +16,7 @@ from frozen_numbers import Numbers, of_dataset, of_reproduction
 from frozen_runs import StudyRun, labelled_run, sharpened, study_result
 from headlight_papers.papers import NAMES, find_paper
 from papers import material
+from views.pages import with_pictures
 
 TRAINED = {"repeats": 2, "epochs": 2, "processes": 1}
 PLACES = ["all", "layer", "head"]
@@ -256,5 +257,5 @@ def reproduce(run: PaperRun, models: PaperMaterial, out: Path) -> None:
     if run.paper == "brunner2020":
         loads += ["--compare", models.compared]
     data = getattr(models, run.data)
-    with redirect_stdout(io.StringIO()):
+    with redirect_stdout(io.StringIO()), with_pictures():
         material.reproduced(run.paper, *loads, "--data", data, "--out", out, *run.options)

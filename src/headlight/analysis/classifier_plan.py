@@ -109,7 +109,7 @@ def _end_of_texts(model: CapturedModel, tokenizer: Any) -> int | None:
     end = config.eos_token_id
     if end is None or end not in tokenizer("").input_ids:
         raise UsageError(
-            f"{model.name} reads its class off the end-of-text token, and its tokenizer does not "
+            f"{model} reads its class off the end-of-text token, and its tokenizer does not "
             f"put it behind a text; give the tokenizer of the model with {setting('tokenizer=')}."
         )
     return int(end)
@@ -196,7 +196,7 @@ def require_finite_predictions(logits: Tensor, model: CapturedModel, batch: Batc
     """
     if not bool(logits.isfinite().all()):
         raise CaptureError(
-            f"{model.name}: what it gives for {batch.names[0]} or a text beside it is not finite; "
+            f"{model}: what it gives for {batch.names[0]} or a text beside it is not finite; "
             f"look at its weights, or load it in a wider precision ({setting('dtype=')})."
         )
 

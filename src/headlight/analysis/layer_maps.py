@@ -26,7 +26,7 @@ from headlight.chats import Readable
 from headlight.encode import Encoded
 from headlight.errors import UnsupportedModelError
 from headlight.measures import Scores
-from headlight.measures.token_parts import BlockSum, token_shares
+from headlight.measures.alti import BlockSum, token_shares
 from headlight.settings import require_choice
 from headlight.settings.flow import METHODS, LayerMapName, Method
 from headlight.vocabulary import Kind

@@ -275,7 +275,7 @@ def encoder_for_one_text(model: CapturedModel, kind: Kind | None) -> CapturedMod
         return model
     if kind in ("decoder", "cross"):
         raise UsageError(
-            f"{kind} attention of {model.name} needs two texts per example, and here is one; "
+            f"{kind} attention of {model} needs two texts per example, and here is one; "
             "choose the encoder."
         )
     return model.encoder()
@@ -303,7 +303,7 @@ def choose_length(model: CapturedModel, asked: int | None, most: int = LONGEST_D
     length = asked if asked is not None else min(most, longest or most)
     if longest is not None and length > longest:
         raise UsageError(
-            f"{setting('max_length')} is {length}, and {model.name} takes at most {longest} "
+            f"{setting('max_length')} is {length}, and {model} takes at most {longest} "
             "tokens; allow fewer."
         )
     return length

@@ -151,7 +151,7 @@ def subject_of(
     chosen = kind or model.kinds[0]
     if chosen == "cross" or (chosen == "decoder" and "cross" in model.kinds):
         raise UsageError(
-            f"tokens are followed through one text; {chosen} attention of {model.name} stands "
+            f"tokens are followed through one text; {chosen} attention of {model} stands "
             "beside another. Take kind encoder."
         )
     if isinstance(text, Encoded):
@@ -220,7 +220,7 @@ def _checked(subject: Subject, maps: Maps) -> Maps:
     """On the CPU, where there is one for each layer of attention."""
     if len(maps) != len(subject.sites):
         raise UnsupportedModelError(
-            f"{subject.model.name} has {len(maps)} blocks and {len(subject.sites)} layers of "
+            f"{subject.model} has {len(maps)} blocks and {len(subject.sites)} layers of "
             f"{subject.kind} attention, so that maps of layers and of hidden tokens are not of the "
             "same places; take methods that multiply maps of layers."
         )

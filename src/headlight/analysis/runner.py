@@ -19,6 +19,7 @@ from headlight.capture.backward import one_thread, own_precision
 from headlight.encode import FRAME_NAMES, Encoded, piece_style, special_tokens
 from headlight.encode.batch import Batch
 from headlight.encode.examples import TEXT_SUM
+from headlight.encode.pictures import PATCH_NAMES
 from headlight.errors import CorpusError, RunError, setting
 from headlight.files import Location
 from headlight.result import RESULT, joined, load, save, stamp
@@ -224,7 +225,7 @@ def _run_pass(
         if place:  # nothing to go on from
             (place / CHECKPOINT).unlink(missing_ok=True)
         raise CorpusError(
-            f"{plan.source}: no example could be made of it for {plan.model.name}; {plan.if_empty}"
+            f"{plan.source}: no example could be made of it for {plan.model}; {plan.if_empty}"
         )
     if place and not examples.begun:  # observed by an earlier process
         _check_same_corpus(_digest_of_corpus(plan), state.digest, place)
@@ -259,6 +260,7 @@ def _attributes_of_corpus(plan: StudyPlan[E], state: State) -> dict[str, Any]:
         **({"text_digest": f"{counts[TEXT_SUM]:x}"} if TEXT_SUM in counts else {}),
         "examples": state.examples,
         **({"recordings": state.examples} if plan.model.hears else {}),
+        **({"pictures": state.examples} if plan.model.sees else {}),
         "tokens": state.tokens,
         **{
             name: value
@@ -287,6 +289,8 @@ def category_names(plan: StudyPlan[E]) -> dict[str, str]:
 
     Cross-attention goes from a text that begins otherwise than the one that it goes to.
     """
+    if plan.model.sees:
+        return {"category_names": json.dumps(PATCH_NAMES)}
     tokenizer: Any = plan.model.tokenizer
     source, target = special_tokens(tokenizer, plan.model.decoder_start)
     if plan.model.hears:

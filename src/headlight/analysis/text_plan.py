@@ -13,6 +13,7 @@ from headlight.analysis.plan import (
     choose_sites,
 )
 from headlight.capture import CapturedModel
+from headlight.capture.one_text import require_reader
 from headlight.corpora import (
     OF_TWO_TEXTS,
     SAMPLE_TEXT,
@@ -21,12 +22,15 @@ from headlight.corpora import (
     Source,
     as_sentence_pairs,
     holds_a_text_a_line,
+    holds_pictures,
     holds_recordings,
     open_corpus,
     open_parallel,
+    open_pictures,
     open_recordings,
 )
 from headlight.encode import Encoded, Examples, adjacent_segments, recordings, sentence_pairs, texts
+from headlight.encode.pictures import pictures
 from headlight.errors import UsageError
 from headlight.result.kinds import ALL
 
@@ -45,7 +49,11 @@ BY_LINE = "read_by_line"
 TextSource = Source | Corpus | Examples | None
 """A path, a glob, ``hf:NAME``, ``-``, texts, an open corpus, or examples made for the very model;
 None is a sample that comes with the package: texts, or for a decoder that reads them,
-translations.  For a model that hears, recordings; see `headlight.corpora.open_recordings`."""
+translations.  For a model that hears, recordings; see `headlight.corpora.open_recordings`; for one
+that sees, pictures; see `headlight.corpora.open_pictures`."""
+
+OF_PICTURES = ("survey",)
+"""Studies of texts that read pictures as well."""
 
 S = TypeVar("S", bound=TextSettings)
 
@@ -79,8 +87,9 @@ def plan_text_study(  # noqa: PLR0913 - each is a choice of its own
         UsageError: something does not fit together: layers, kinds, lengths; or no tokenizer.
         CorpusError: the corpus cannot be opened.
     """
-    check_tokenizer(model)
-    _check_sound(source, model, settings)
+    if not (model.sees and name in OF_PICTURES):
+        check_tokenizer(model)
+    _check_kind(source, model, settings)
     if source is None:
         source, settings = _sample(model, settings)
     if reads_by_line(source, settings):
@@ -153,38 +162,53 @@ def open_texts(source: Source | Corpus, settings: TextSettings) -> Corpus:
 
 
 def refuse_recordings(source: Any, model: CapturedModel) -> None:
-    """Refuse sound that a model of text is given.
+    """Refuse sound, or pictures, that a model of text is given.
 
     Raises:
         UsageError: it is so.
     """
+    if not isinstance(source, Examples) and holds_pictures(source):
+        raise UsageError(
+            f"{source} holds pictures, and {model} reads text; name an encoder of pictures, "
+            "such as google/vit-base-patch16-224."
+        )
     if not isinstance(source, Examples) and holds_recordings(source):
         raise UsageError(
-            f"{source} holds recordings, and {model.name} reads text; name a model of speech, such "
+            f"{source} holds recordings, and {model} reads text; name a model of speech, such "
             "as openai/whisper-tiny.en."
         )
 
 
-def _check_sound(source: TextSource, model: CapturedModel, settings: TextSettings) -> None:
-    """Refuse to hear texts, to read sound, and what is said of texts alone.
+def _check_kind(source: TextSource, model: CapturedModel, settings: TextSettings) -> None:
+    """Refuse to hear or see texts, to read sound or pictures, and what is said of texts alone.
 
     Raises:
         UsageError: it is so.
     """
-    if not model.hears:
+    if not (model.hears or model.sees):
         refuse_recordings(source, model)
         return
     if source is None:
-        raise UsageError(
-            f"{model.name} reads speech, for which there is no sample; give a folder of WAV files, "
-            "each with its transcript in a .txt file of the same name."
+        what = "speech" if model.hears else "pictures"
+        cure = (
+            "give a folder of WAV files, each with its transcript in a .txt file of the same name"
+            if model.hears
+            else "give a folder of PNG or JPEG files"
         )
+        raise UsageError(f"{model} reads {what}, for which there is no sample; {cure}.")
     if settings.pairs or settings.format is not None:
-        raise UsageError("recordings are no texts; leave out pairs and format.")
+        what = "recordings" if model.hears else "pictures"
+        raise UsageError(f"{what} are no texts; leave out pairs and format.")
+    if model.sees and isinstance(source, list | tuple) and isinstance(next(iter(source), ""), str):
+        require_reader(model)
+    if model.sees and (settings.column is not None or settings.max_length is not None):
+        raise UsageError("pictures are read whole, one a file; leave out column and max_length.")
 
 
 def _open(source: Source | Corpus | None, model: CapturedModel, settings: TextSettings) -> Corpus:
-    """Recordings for a model that hears, else texts."""
+    """Recordings for a model that hears, pictures for one that sees, else texts."""
+    if model.sees:
+        return open_pictures(source)  # type: ignore[arg-type]  # refuses
     if model.hears:
         return open_recordings(source, column=settings.column)  # type: ignore[arg-type]  # refuses
     return open_texts(source, settings)  # type: ignore[arg-type]  # a sample is opened already
@@ -213,15 +237,17 @@ def _part_that_runs(
     if not model.has_decoder_inputs or wants_decoder or translated:
         return model
     if whole:
-        raise UsageError(f"the loss of {model.name} needs two texts per example; use pairs.")
+        raise UsageError(f"the loss of {model} needs two texts per example; use pairs.")
     if settings.kind in ("decoder", "cross", ALL):
         raise UsageError(
-            f"{settings.kind} attention of {model.name} needs two texts per example; use pairs."
+            f"{settings.kind} attention of {model} needs two texts per example; use pairs."
         )
     return model.encoder()
 
 
 def _encode(corpus: Corpus, model: CapturedModel, settings: TextSettings) -> Examples:
+    if corpus.kind == "pictures":
+        return pictures(corpus, model.viewer.layout)
     tokenizer: Any = model.tokenizer
     if corpus.kind == "speech":
         return recordings(

@@ -16,7 +16,6 @@ from headlight.capture.attribution_run import (
     prepared,
     refusing,
     squared_moves,
-    token_maps,
 )
 from headlight.capture.backward import matrix_precision, require_finite
 from headlight.capture.captured_model import CapturedModel
@@ -75,11 +74,10 @@ def _all_moves(
 ) -> Iterator[tuple[Int64[Tensor, " change"], Float64[Tensor, "layer change query"]]]:
     """Every token changed in every direction: which tokens, and how far hidden ones then move."""
     tokens, directions = run.embedded.shape[1], len(frame)
-    maps, rest = token_maps(run, tokens * directions, memory)
-    for part in portions(run, tokens * directions, rest):
+    for part in portions(run, tokens * directions, memory):
         change = torch.arange(part.start, min(part.stop, tokens * directions))
         keys = change // directions
-        yield keys, squared_moves(run, frame[change % directions], keys, maps).double()
+        yield keys, squared_moves(run, frame[change % directions], keys).double()
 
 
 def shares(size: Float[Tensor, "layer query key"]) -> Contribution:
@@ -215,17 +213,17 @@ def _checked_kind(model: CapturedModel, batch: Batch, kind: Kind | None) -> Kind
     model.sites_of(chosen)
     if any(module.training for module in model.transformer.modules()):
         raise UsageError(
-            f"{model.name} is in training mode, where dropout changes it at random; call "
+            f"{model} is in training mode, where dropout changes it at random; call "
             "model.eval() first."
         )
     if model.transformer.dtype not in (torch.float32, torch.float64):
         raise UsageError(
             f"{str(model.transformer.dtype).removeprefix('torch.')} is too coarse for the "
-            f"derivatives of {model.name}; load it in float32."
+            f"derivatives of {model}; load it in float32."
         )
     if chosen != "encoder" and model.has_decoder_inputs and batch.target_ids is None:
         raise UsageError(
-            f"the batch has no text for the decoder of {model.name}; encode pairs of a source "
+            f"the batch has no text for the decoder of {model}; encode pairs of a source "
             "and a target, or ask for kind='encoder'."
         )
     return chosen

@@ -22,7 +22,6 @@ from transformers.modeling_outputs import BaseModelOutput
 from transformers.pytorch_utils import Conv1D
 
 from headlight.capture.attention import eager_function
-from headlight.capture.attribution_rules import ShortRules, TokenMaps
 from headlight.capture.backward import check_differentiable
 from headlight.capture.captured_model import CapturedModel
 from headlight.capture.residual_stream import Registration, hooked
@@ -306,7 +305,6 @@ def squared_moves(
     run: Run,
     changes: Float[Tensor, "change dimension"],
     keys: Int64[Tensor, " change"],
-    maps: TokenMaps | None = None,
 ) -> SquaredMoves:
     """Compute the squared change of all hidden tokens per unit of each change.
 
@@ -314,7 +312,6 @@ def squared_moves(
         run: a text in its model.
         changes: directions z.
         keys: the token i that each of them changes.
-        maps: of the text, see `token_maps`; they are kept for its other changes.
     """
     _load_rules()
     still = torch.zeros_like(run.embedded)
@@ -322,27 +319,11 @@ def squared_moves(
     tangents[torch.arange(len(keys)), 0, keys] = changes
 
     def moved(tangent: Tensor) -> Tensor:
-        with ShortRules(maps):
-            moves = jvp(run.hidden, (still,), (tangent,))[1]
+        moves = jvp(run.hidden, (still,), (tangent,))[1]
         return torch.stack([move.square().sum(-1) for move in moves])
 
     squares: Tensor = vmap(moved, out_dims=1)(tangents)
     return squares
-
-
-def token_maps(run: Run, changes: int, memory: int) -> tuple[TokenMaps | None, int]:
-    """Matrices for the feed-forward layers of a text, and the memory that they leave to tangents.
-
-    They take half of the memory at most; where they would take more, there are none.
-
-    Args:
-        run: a text in its model.
-        changes: how many changes of it there will be.
-        memory: bytes for both.
-    """
-    numbers = sum(shape.numel() * shape[-1] for shape in run.shapes[1:])
-    map_memory = numbers * run.embedded.element_size()
-    return (TokenMaps(changes), memory - map_memory) if 2 * map_memory <= memory else (None, memory)
 
 
 @cache

@@ -23,6 +23,7 @@ from headlight.capture.tracer import TOLERANCE
 from headlight.capture.trial_inputs import dummy_inputs
 from headlight.encode.batch import Batch
 from headlight.encode.examples import Encoded
+from headlight.encode.pictures import EncodedPicture
 from headlight.encode.speech import EncodedSpeech
 from headlight.errors import UnsupportedModelError
 
@@ -61,7 +62,7 @@ def check_batching(model: Any, example: Encoded) -> float:
         allowed = TOLERANCE.get(own.weight.dtype, 1e-1)
         if not error <= allowed:
             raise UnsupportedModelError(
-                f"{model.name} reads a text in a batch otherwise than alone: {_place(own.site)} "
+                f"{model} reads a text in a batch otherwise than alone: {_place(own.site)} "
                 f"differs by {error:.1e} (allowed {allowed:.0e}), so results would depend on the "
                 "texts beside it; mend its mask, its positions, or what it computes over a batch."
             )
@@ -86,10 +87,10 @@ def trial_example(model: Any) -> Encoded | None:
 
 
 def _resized(example: Encoded, tokens: int) -> Encoded:
-    """The example cut or repeated to this many tokens; sound is heard as a whole."""
+    """The example cut or repeated to this many tokens; sound and pictures are taken as a whole."""
     names = ["target", "target_categories", "target_words"]
     sizes = dict.fromkeys(names, tokens - 1)
-    if not isinstance(example, EncodedSpeech):
+    if not isinstance(example, EncodedSpeech | EncodedPicture):
         sizes |= dict.fromkeys(["ids", "segments", "categories", "words"], tokens)
     changed = {name: (getattr(example, name) * size)[:size] for name, size in sizes.items()}
     return replace(example, **changed)

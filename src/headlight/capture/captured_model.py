@@ -30,7 +30,7 @@ from headlight.capture.backward import (
     require_fitting,
 )
 from headlight.capture.batching import check_batching, task_of, trial_example
-from headlight.capture.listener import Listener
+from headlight.capture.listener import Listener, Viewer
 from headlight.capture.objectives import Objective, Prepared, only_predicted
 from headlight.capture.record import AttentionSite, require_all_heads
 from headlight.capture.residual_stream import (
@@ -46,6 +46,7 @@ from headlight.capture.sites import trace
 from headlight.capture.trial_inputs import trial_inputs
 from headlight.encode.batch import Batch, collate
 from headlight.encode.examples import Encoded
+from headlight.encode.pictures import EncodedPicture
 from headlight.encode.speech import EncodedSpeech
 from headlight.errors import HeadlightError, UnsupportedModelError, UsageError, setting
 from headlight.vocabulary import MODEL_LABEL, Kind, base_name
@@ -99,8 +100,11 @@ class CapturedModel:
         """Short: a model and its tokenizer would print a hundred lines."""
         kind = type(self.transformer).__name__
         dtype = str(self.transformer.dtype).removeprefix("torch.")
-        name = self.label or base_name(self.name)
-        return f"<{type(self).__name__} {name}: {kind}, {dtype}, {self.transformer.device}>"
+        return f"<{type(self).__name__} {self}: {kind}, {dtype}, {self.transformer.device}>"
+
+    def __str__(self) -> str:
+        """Return the name in sentences: as users named the model, or the end of its path."""
+        return self.label or base_name(self.name)
 
     @property
     def origin(self) -> dict[str, str]:
@@ -134,8 +138,7 @@ class CapturedModel:
             except _TRIAL_FAILURES as problem:
                 first = first or problem
         raise UnsupportedModelError(
-            f"{self.name} does not run on a trial input ({first}); give `trace` an input of your "
-            "own."
+            f"{self} does not run on a trial input ({first}); give `trace` an input of your own."
         ) from first
 
     @property
@@ -255,9 +258,7 @@ class CapturedModel:
         """
         sites = [site for site in self.sites if site.kind == kind]
         if kind not in self.kinds:
-            raise UsageError(
-                f"{self.name} has no {kind} attention; it has: {', '.join(self.kinds)}."
-            )
+            raise UsageError(f"{self} has no {kind} attention; it has: {', '.join(self.kinds)}.")
         if layers is None:
             return sites
         chosen = set(layers)
@@ -268,7 +269,7 @@ class CapturedModel:
             numbers = self.own_numbers(kind)
             own = f" (of the model: {', '.join(map(str, numbers.values()))})" if numbers else ""
             raise UsageError(
-                f"{self.name} has no {kind} layer {missing[0]}: its layers are 0 to "
+                f"{self} has no {kind} layer {missing[0]}: its layers are 0 to "
                 f"{len(sites) - 1}{own}."
             )
         return [site for site in sites if site.layer in chosen]
@@ -347,7 +348,7 @@ class CapturedModel:
         if any(site not in order for site in chosen):
             raise UsageError(
                 f"a site to capture belongs to another model or trace; take it from the sites of "
-                f"{self.name} itself."
+                f"{self} itself."
             )
         return frozenset(order[site] for site in chosen)
 
@@ -355,6 +356,8 @@ class CapturedModel:
         """The examples as one batch, where the model is, with its padding; sound is read now."""
         padding = getattr(self.tokenizer, "pad_token_id", None)
         batch = collate(examples, pad_id=padding or 0, device=self.transformer.device)
+        if visible := [each for each in examples if isinstance(each, EncodedPicture)]:
+            return replace(batch, features=self.viewer.features(visible))
         spoken = [each for each in examples if isinstance(each, EncodedSpeech)]
         if not spoken:
             return batch
@@ -365,6 +368,12 @@ class CapturedModel:
     def hears(self) -> bool:
         """Whether it reads speech: sound goes to its encoder, and a transcript to its decoder."""
         return self.transformer.main_input_name == "input_features" and self.has_decoder_inputs
+
+    @property
+    def sees(self) -> bool:
+        """Whether it reads pictures alone, as an encoder of patches does."""
+        takes_pixels = self.transformer.main_input_name == "pixel_values"
+        return takes_pixels and not (self._accepts("input_ids") or self._is_encoder_decoder())
 
     @property
     def inputs_beside_text(self) -> list[str]:
@@ -390,10 +399,30 @@ class CapturedModel:
             UsageError: it reads something else.
         """
         if not self.hears:
-            raise UsageError(
-                f"{self.name} reads no speech; give a model that does, such as Whisper."
-            )
+            raise UsageError(f"{self} reads no speech; give a model that does, such as Whisper.")
         return Listener.of(self.transformer, self.name)
+
+    @cached_property
+    def viewer(self) -> Viewer:
+        """Return the input for pictures, which turns them into what the model reads.
+
+        Raises:
+            UsageError: it reads something else, or does not say how.
+        """
+        if not self.sees:
+            raise UsageError(
+                f"{self} reads no pictures; give a model that does, such as "
+                "google/vit-base-patch16-224."
+            )
+        return Viewer.of(self.transformer, self.sites[0].module, self.name)
+
+    def vision(self: _Model) -> _Model:
+        """Return the model that reads pictures: itself, or the tower of one of text and pictures.
+
+        What has neither is refused by `viewer`.
+        """
+        tower = self if self.sees else self.transformer.get_encoder(modality="image")
+        return self._part(tower) if isinstance(tower, PreTrainedModel) else self
 
     def inputs(self, batch: Batch, *, side: str = "right") -> dict[str, Any]:
         """Return the arguments of the forward pass, for a batch of texts padded on `side`.
@@ -407,7 +436,7 @@ class CapturedModel:
             "attention_mask": batch.attention_mask,
         }
         if batch.features is not None:
-            arguments = {"input_features": batch.features}
+            arguments = {str(self.transformer.main_input_name): batch.features}
         if (getattr(config, "type_vocab_size", 0) or 0) > 1 and self._accepts("token_type_ids"):
             arguments["token_type_ids"] = batch.token_type_ids
         if side == "left" and self._accepts("position_ids") and not self._counts_positions():
@@ -543,7 +572,7 @@ class CapturedModel:
             why = f" ({self.tokenizer_problem})" if self.tokenizer_problem else ""
             reads = self.transformer.main_input_name == "input_ids"  # and not pictures or sound
             cure = f"; name one with {setting('tokenizer=')}" if reads else ""
-            raise UsageError(f"{self.name} has no tokenizer{why}, and {purpose}{cure}.")
+            raise UsageError(f"{self} has no tokenizer{why}, and {purpose}{cure}.")
         if self._fitting is not self.tokenizer:
             require_fitting(self.tokenizer, self.transformer, self.name)
             self._fitting = self.tokenizer
@@ -557,7 +586,7 @@ class CapturedModel:
         """
         if not self.has_decoder_inputs:
             raise UsageError(
-                f"{self.name} has no decoder that attends to a source; name a translation model, "
+                f"{self} has no decoder that attends to a source; name a translation model, "
                 "such as Helsinki-NLP/opus-mt-de-en."
             )
 
@@ -606,7 +635,7 @@ class CapturedModel:
         start = getattr(self.transformer.config, "decoder_start_token_id", None)
         if start is None:
             raise UsageError(
-                f"the configuration of {self.name} has no decoder_start_token_id; set it, so that "
+                f"the configuration of {self} has no decoder_start_token_id; set it, so that "
                 "a text can be given to the decoder."
             )
         return int(start)
@@ -636,6 +665,6 @@ class CapturedModel:
     def _check_evaluation(self) -> None:
         if any(module.training for module in self.transformer.modules()):
             raise UsageError(
-                f"{self.name} is in training mode, where dropout changes attention at random; call "
+                f"{self} is in training mode, where dropout changes attention at random; call "
                 "model.eval() first."
             )

@@ -363,7 +363,7 @@ def input_times_gradient(
     table = reader.get_input_embeddings()
     if table is None:
         raise UsageError(
-            f"{model.name} has no input embeddings by which its prediction could be "
+            f"{model} has no input embeddings by which its prediction could be "
             "differentiated; "
             "leave gradient_input out of the measures."
         )

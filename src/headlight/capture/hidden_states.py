@@ -61,7 +61,7 @@ def hidden_layers(model: CapturedModel, chosen: Collection[int] | None = None) -
     missing = [layer for layer in layers if not 0 <= layer <= depth]
     if missing:
         raise UsageError(
-            f"{model.name} has no hidden states after {missing[0]} layers: it has {depth} layers."
+            f"{model} has no hidden states after {missing[0]} layers: it has {depth} layers."
         )
     return layers
 
@@ -69,7 +69,7 @@ def hidden_layers(model: CapturedModel, chosen: Collection[int] | None = None) -
 def _trial_ids(model: CapturedModel) -> Int64[Tensor, "batch token"]:
     first: Tensor | None = dummy_inputs(model.transformer).get("input_ids")
     if first is None:
-        raise UnsupportedModelError(f"{model.name} reads no text; take another model.")
+        raise UnsupportedModelError(f"{model} reads no text; take another model.")
     second = first.clone()
     second[:, -1] = first[:, 0]
     return torch.cat([first, second])
@@ -86,7 +86,7 @@ def _demanded(
     states = getattr(output, "hidden_states", None)
     if not states or any(state.shape[:2] != ids.shape for state in states):
         raise UnsupportedModelError(
-            f"{model.name} does not give out one hidden state per layer for each token; take "
+            f"{model} does not give out one hidden state per layer for each token; take "
             "another model."
         )
     return tuple(states)

@@ -91,8 +91,7 @@ def attention_replaced(
     changes = _changes(model, replacements, kind or model.kinds[0])
     if has_listener(network):
         raise CaptureError(
-            f"{model.name} is being captured; replace its attention first, and open the capture "
-            "inside."
+            f"{model} is being captured; replace its attention first, and open the capture inside."
         )
     outer = replacer_of(network)
     before = outer.changes_before(changes) if isinstance(outer, Replacer) else changes
@@ -272,7 +271,9 @@ Heads = Collection[tuple[AttentionSite, int]]
 
 
 @contextmanager
-def heads_removed(model: CapturedModel, removals: Sequence[Heads]) -> Iterator[None]:
+def heads_removed(
+    model: CapturedModel, removals: Sequence[Heads], source: int | None = None
+) -> Iterator[None]:
     """Within the block, each of several equal parts of a batch is read without some heads.
 
     A batch of as many parts as there are removals, one after the other, loses in each part the
@@ -284,22 +285,24 @@ def heads_removed(model: CapturedModel, removals: Sequence[Heads]) -> Iterator[N
     Args:
         model: the model, in evaluation mode.
         removals: the heads that each part does without.
+        source: the part whose heads take the place of removed ones; None for zeros.
 
     Raises:
         UsageError: a head is none of the model's; or a batch cannot be divided, when it runs.
         CaptureError: at the end of the block: a pass did not reach a layer that loses heads.
     """
     require_all_heads(model.transformer, "models without some of their heads")
-    remover = _Remover(model, removals)
+    remover = _Remover(model, removals, source)
     with hooked(remover.hooks(model.transformer)), own_code_seen(model.transformer):
         yield
     remover.check_used(model.name)
 
 
 class _Remover:
-    """Puts zeros in the place of what heads hand to their output projection."""
+    """Puts zeros, or another part, in the place of what heads hand to their output projection."""
 
-    def __init__(self, model: CapturedModel, removals: Sequence[Heads]) -> None:
+    def __init__(self, model: CapturedModel, removals: Sequence[Heads], source: int | None) -> None:
+        self._source = source
         self._removed: dict[AttentionSite, Bool[Tensor, "part head"]] = {}
         for part, heads in enumerate(removals):
             for site, head in heads:
@@ -316,7 +319,7 @@ class _Remover:
     ) -> None:
         if site not in model.sites or not 0 <= head < site.heads:
             raise UsageError(
-                f"{site.kind} layer {site.layer} of {model.name} has no head {head} to remove; "
+                f"{site.kind} layer {site.layer} of {model} has no head {head} to remove; "
                 f"take its layers from its sites, and heads from 0 to {site.heads - 1}."
             )
         nothing = torch.zeros(parts, site.heads, dtype=torch.bool)
@@ -344,7 +347,8 @@ class _Remover:
         self._used.add(site)
         contexts: Tensor = inputs[0]
         parts = _parts(contexts, len(removed), site)
-        remaining = parts.masked_fill(removed.to(contexts.device)[:, None, :, None], 0)
+        others = parts.new_zeros(()) if self._source is None else parts[self._source]
+        remaining = parts.where(~removed.to(contexts.device)[:, None, :, None], others)
         return (remaining.reshape(contexts.shape), *inputs[1:])
 
     def check_used(self, name: str) -> None:

@@ -140,7 +140,7 @@ def load_model(  # noqa: PLR0913 - each is a choice of its own
             )
         return _in_memory(unwrapped(model), tokenizer, head)
     if isinstance(model, CapturedModel):
-        raise UsageError(f"{model.name} is loaded already; use it as it is.")
+        raise UsageError(f"{model} is loaded already; use it as it is.")
     if not isinstance(model, str | Path | None):
         raise UsageError(_wrong_type(model))
     place = None if device == BALANCED else _device(device)
@@ -192,7 +192,7 @@ def load_start(source: str, like: CapturedModel) -> PreTrainedModel:
     """
     place = place_of(source)
     check_place(place)
-    cure = f"give the checkpoint that {like.name} was fine-tuned from, scratch, or base."
+    cure = f"give the checkpoint that {like} was fine-tuned from, scratch, or base."
     with quiet(), torch.inference_mode(mode=False):
         try:
             folder, weight_options = weights_of(place)
@@ -206,7 +206,7 @@ def load_start(source: str, like: CapturedModel) -> PreTrainedModel:
             )
         except Exception as problem:  # damaged folders make every library raise its own
             reason = _first_sentence(problem)
-            raise ModelError(f"{source} is no start of {like.name} ({reason}); {cure}") from problem
+            raise ModelError(f"{source} is no start of {like} ({reason}); {cure}") from problem
     missing = sorted(
         name
         for name in report["missing_keys"]
@@ -214,7 +214,7 @@ def load_start(source: str, like: CapturedModel) -> PreTrainedModel:
     )
     if missing:
         raise ModelError(
-            f"{source} is no start of {like.name}: its weights lack {missing[0]!r} "
+            f"{source} is no start of {like}: its weights lack {missing[0]!r} "
             f"({len(missing)} missing in all); {cure}"
         )
     started: PreTrainedModel = model.to(like.transformer.device)

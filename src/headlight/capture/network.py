@@ -243,7 +243,7 @@ def linear_pass(
     if network.dtype not in (torch.float32, torch.float64):
         raise UsageError(
             f"{str(network.dtype).removeprefix('torch.')} is too coarse for the parts of a "
-            f"prediction of {model.name}; load it in float32."
+            f"prediction of {model}; load it in float32."
         )
     check_differentiable(network, model.name)
     run = LinearPass()

@@ -32,6 +32,7 @@ from headlight.capture.record import AttentionSite, LayerRecord
 from headlight.chats import Chat, Readable, as_read
 from headlight.corpora.text import require_text
 from headlight.encode import Encoded, encode_one
+from headlight.encode.pictures import EncodedPicture, encode_picture
 from headlight.errors import CaptureError, CorpusError, MissingHeadError, UsageError, setting
 from headlight.vocabulary import Kinds
 
@@ -71,15 +72,33 @@ def one_text(
     if model.has_decoder_inputs and pair is None:
         if predicts:
             raise UsageError(
-                f"{model.name} predicts words of a second text; give what its decoder has read so "
-                "far."
+                f"{model} predicts words of a second text; give what its decoder has read so far."
             )
         if kind in ("decoder", "cross", "all"):
-            raise UsageError(f"{kind} attention of {model.name} needs a second text; give one.")
+            raise UsageError(f"{kind} attention of {model} needs a second text; give one.")
         model = model.encoder()
     start = model.decoder_start
     example = encode_one(tokenizer, subject, pair, max_length=model.longest, decoder_start=start)
     return model, example
+
+
+def one_picture(model: CapturedModel, image: Any) -> tuple[CapturedModel, EncodedPicture]:
+    """Return the model, or its part that reads pictures, and the example.
+
+    Args:
+        model: an encoder of pictures, or a model with one.
+        image: a file, or a picture of Pillow.
+
+    Raises:
+        UsageError: the model reads no pictures, or the file is no picture that is read here.
+        UnsupportedModelError: its positions are not those of patches.
+    """
+    model = model.vision()
+    viewer = model.viewer
+    try:
+        return model, encode_picture(image, viewer.layout)
+    except CorpusError as problem:
+        raise UsageError(str(problem)) from problem
 
 
 def require_reader(model: CapturedModel) -> None:
@@ -90,13 +109,18 @@ def require_reader(model: CapturedModel) -> None:
     """
     if model.hears:
         raise UsageError(
-            f"{model.name} reads speech: give --audio FILE.wav (audio=) to `headlight read`; the "
+            f"{model} reads speech: give --audio FILE.wav (audio=) to `headlight read`; the "
             "text is its transcript."
+        )
+    if model.sees:
+        raise UsageError(
+            f"{model} reads pictures: give --image FILE (image=) to `headlight read`, or a "
+            "folder of pictures to `headlight survey`."
         )
     needed = model.inputs_beside_text
     if needed:
         raise UsageError(
-            f"{model.name} needs {', '.join(needed)}, which no text gives it; name a model that "
+            f"{model} needs {', '.join(needed)}, which no text gives it; name a model that "
             "reads text alone."
         )
 
@@ -191,7 +215,7 @@ class Classes:
         task = task_of(type(network).__name__)
         if task is None:
             raise MissingHeadError(
-                f"{model.name} is a {type(network).__name__}, which has no classification head; "
+                f"{model} is a {type(network).__name__}, which has no classification head; "
                 "load a classifier with head='classification'."
             )
         own = tuple(str(network.config.id2label[n]) for n in range(network.config.num_labels))
@@ -199,12 +223,12 @@ class Classes:
         if len(own) < 2 or kind not in (None, "single_label_classification"):
             what = "one number" if len(own) < 2 else kind.replace("_", " ")
             raise UsageError(
-                f"{model.name} gives {what} for each text, and does not choose one of several "
+                f"{model} gives {what} for each text, and does not choose one of several "
                 "classes; give a classifier that does."
             )
         if names is not None and len(set(names)) != len(own):
             raise UsageError(
-                f"{model.name} has {len(own)} classes, and {len(set(names))} are named; name each "
+                f"{model} has {len(own)} classes, and {len(set(names))} are named; name each "
                 "of them once."
             )
         return cls(task, own if names is None else tuple(names))
@@ -283,7 +307,7 @@ def default_objective(
     head = head_of(network.config, type(network).__name__)
     if head is None or head == "speech":  # whose loss needs the sound
         raise MissingHeadError(
-            f"{model.name} is a {type(network).__name__}, which has no language-model head and so "
+            f"{model} is a {type(network).__name__}, which has no language-model head and so "
             "no loss; load it with head='language_model', or give an objective of your own."
         )
     if head == "masked":

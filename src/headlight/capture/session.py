@@ -114,9 +114,6 @@ class Recorder:
         """Queries of a record: this many, 0 for all, None as many as memory is meant for."""
         self.stream: StreamKeeper | None = None
         """Knows what enters blocks, where records should say it."""
-        self.past: dict[AttentionSite, Tensor] | None = None
-        """x of the tokens of passes before, where the model keeps their keys and values in a cache,
-        so that a pass is given what follows them; None where every pass is given whole texts."""
         self._sites = sites
         self._wanted = wanted
         self._own = own
@@ -280,10 +277,8 @@ class Recorder:
         return ((context * whole).reshape(gated_input.shape), *inputs[1:])
 
     def _block_size(self, site: AttentionSite, arguments: tuple[Any, ...]) -> int | None:
-        """Gradients and replaced attention are those of all queries; what is new is one block."""
+        """Gradients and replaced attention are those of all queries."""
         query, key = arguments[:2]
-        if self.past is not None and query.shape[2] != key.shape[2]:
-            return None
         if self._tape is not None or not site.blocks or replacer_of(site.module) is not None:
             return None
         return block_size(self.query_block, site.heads, query, key)
@@ -299,7 +294,7 @@ class Recorder:
         """The context, of which each block is recorded as it is computed."""
         function = self._function_of(site.module)
         query, value = arguments[0], site.all_heads(arguments[2])
-        inputs = self._input_of(site, len(value), self._new_keys(query.shape[2], value.shape[2]))
+        inputs = self._input_of(site, len(value), value.shape[2])
         mask = mask_of(arguments, options)
         real, uniform = real_keys(mask, query.shape[2], value)
         stream = self._stream_before(site, len(value), query.shape[2])
@@ -331,22 +326,13 @@ class Recorder:
         assert whole_context is not None  # noqa: S101 - a text has queries
         return whole_context
 
-    def _new_keys(self, queries: int, keys: int) -> int:
-        """Return the number of keys made in this pass: all, or with a cache the queries."""
-        return keys if self.past is None else min(queries, keys)
-
     def _input_of(self, site: AttentionSite, batch: int, keys: int) -> Tensor | None:
-        """The input x of this many keys, and of those before that are in a cache."""
+        """The input x of this many keys."""
         inputs = self._inputs.pop(site.source, None) if site.source is not None else None
         if inputs is None:
             return None
         # Some models keep an axis for their single latent head.
-        inputs = inputs.reshape(batch, keys, -1)
-        if self.past is not None:
-            before = self.past.get(site)
-            inputs = inputs if before is None else torch.cat([before, inputs], 1)
-            self.past[site] = inputs
-        return inputs
+        return inputs.reshape(batch, keys, -1)
 
     def _visit(self, record: LayerRecord) -> None:
         if self.visit is not None:
@@ -359,14 +345,11 @@ class Recorder:
         arguments: tuple[Any, ...],
         options: dict[str, Any],
     ) -> LayerRecord:
-        queries, keys = weight.shape[2:]
-        new = self._new_keys(queries, keys)
-        inputs = self._input_of(site, weight.shape[0], new)
+        inputs = self._input_of(site, weight.shape[0], weight.shape[3])
         visible = visible_keys(arguments, options, weight)
         weight, value = site.all_heads(weight), site.all_heads(arguments[2])
         stream = self._stream_before(site, *weight.shape[::2])
-        block = None if new == keys else QueryBlock(keys - queries, keys, value, None, inputs)
-        return LayerRecord(site, weight, value, visible, inputs, block=block, stream=stream)
+        return LayerRecord(site, weight, value, visible, inputs, stream=stream)
 
 
 def _projected(site: AttentionSite, context: Tensor, gate: GateValues | None) -> Tensor:

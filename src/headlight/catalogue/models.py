@@ -45,7 +45,7 @@ def why_no_model(place: str) -> str | None:
             return f"{place} {sentence}"
     if (folder / CONFIG).exists():
         return None
-    return f"{place} holds no {CONFIG}; {_instead(folder)}."
+    return f"{place} holds no config.json; {_instead(folder)}."
 
 
 def _adapter(folder: Path) -> str | None:

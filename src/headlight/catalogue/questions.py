@@ -37,6 +37,8 @@ class PredictionSettings(Settings):
         target: word that continues the text, such as " he", or fills the mask; or the name or
             number of a class; by default the prediction of the model.
         against: another word or class, whose logit is subtracted.
+        compare_text: another text of as many tokens, such as one that differs in a word; every
+            number is then that of the text less that of the other.
         position: position of the predicting token, from 0; by default the last of the text, or its
             first mask.
         slope: slope of linearized activations: ``zero_origin`` (act(x)/x), ``chord`` from the bias,
@@ -45,6 +47,7 @@ class PredictionSettings(Settings):
 
     target: str | None = None
     against: str | None = None
+    compare_text: str | None = None
     position: int | None = None
     slope: Slope = "zero_origin"
 
@@ -101,6 +104,44 @@ class TextFlowSettings(Settings):
     kind: Kind | None = None
     layers: tuple[int, ...] | None = None
     attribution: AttributionSettings | None = None
+
+
+@dataclass(frozen=True, kw_only=True)
+class PatchSettings(Settings):
+    """Settings of the heads to patch, one at a time, with those of another text.
+
+    Attributes:
+        compare_text: the other text, of as many tokens, such as one that differs in a word.
+        target: word that continues the text, such as " he", or fills the mask; or the name or
+            number of a class; by default the prediction of the model.
+        against: another word or class, whose logit is subtracted.
+        position: position of the predicting token, from 0; by default the last of the text, or its
+            first mask.
+        kind: kind of attention; by default the first that the model has.
+        layers: layers whose heads are patched, from 0, such as 0,3-5; by default all.
+    """
+
+    compare_text: str | None = None
+    target: str | None = None
+    against: str | None = None
+    position: int | None = None
+    kind: Kind | None = None
+    layers: tuple[int, ...] | None = None
+
+
+@dataclass(frozen=True, kw_only=True)
+class GenerationSettings(Settings):
+    """Settings of the text to generate.
+
+    Attributes:
+        max_new_tokens: tokens to generate at most, each time the most probable one.
+        layers: layers to read, from 0, such as 0,3-5; by default all.
+        predict: decompose the logit of each generated token into what the tokens before it add.
+    """
+
+    max_new_tokens: AtLeast1 = 20
+    layers: tuple[int, ...] | None = None
+    predict: bool = False
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -228,7 +269,40 @@ QUESTIONS: Mapping[str, Question] = {
                 ('"The cat sat on the [MASK]." --target floor', ""),
                 ('"The cat sat on the [MASK]." --target floor --against chair', ""),
                 ('"The doctor said that" --model gpt2 --target " he"', "what comes next"),
+                ('"The nurse said" --model gpt2 --compare-text "The guard said"', "two prompts"),
                 ('"A fine film." --model NAME --target POSITIVE', "a class"),
+            ),
+            head="any",
+        ),
+        Question(
+            name="generate",
+            sentence="Generate text, and read which tokens each generated token attends to.",
+            settings=GenerationSettings,
+            answered="headlight.reading.generation",
+            shown="headlight.views.reading.terminal",
+            papers="Sarti et al. 2023",
+            examples=(
+                ('"The capital of France is" --model gpt2 --html answer.html', ""),
+                ('"Das Haus ist groß." --model NAME --max-new-tokens 30', "a translator"),
+                ('"Mary met John, and" --model gpt2 --predict', "what adds to each logit"),
+                ("--chat chat.json --model NAME --html answer.html", "the answer to a chat"),
+            ),
+            head="any",
+        ),
+        Question(
+            name="patch",
+            sentence="Patch each head with that of another text: which carry the difference.",
+            settings=PatchSettings,
+            answered="headlight.reading.patching",
+            shown="headlight.views.reading.patching",
+            papers="Vig et al. 2020; Wang et al. 2023",
+            examples=(
+                ('"The nurse said" --model gpt2 --compare-text "The guard said"', ""),
+                (
+                    '"Mary met John; John gave" --model gpt2 --compare-text '
+                    '"Mary met John; Mary gave" --target " Mary" --against " John"',
+                    "two candidates",
+                ),
             ),
             head="any",
         ),

@@ -11,7 +11,17 @@ from typing import Any, Literal, NamedTuple
 
 from headlight.catalogue.registry import rows_of_packages
 from headlight.errors import UnknownNameError
-from headlight.vocabulary import CATEGORIES, KINDS, NEIGHBOURS, ROLES, TEMPLATE, Kind
+from headlight.vocabulary import (
+    BORDER,
+    CATEGORIES,
+    KINDS,
+    NEIGHBOURS,
+    PATCH,
+    REGISTER,
+    ROLES,
+    TEMPLATE,
+    Kind,
+)
 
 GROUP = "headlight.statistics"
 """Of entry points whose value is a `Statistic`."""
@@ -136,7 +146,13 @@ FUNCTION_WORDS = frozenset(_WORDS.split())
 FIRST_TOKENS = ("first", "second", "third", "fourth")
 """Those of single tokens, by their place."""
 
-SEGMENT_TARGETS = {TEMPLATE: "the chat template"} | {role: f"{role} messages" for role in ROLES}
+SEGMENT_TARGETS = {
+    TEMPLATE: "the chat template",
+    **{role: f"{role} messages" for role in ROLES},
+    PATCH: "patches inside",
+    BORDER: "patches at the border",
+    REGISTER: "registers",
+}
 """What a share of a row goes to, by named segment."""
 
 KEY_CLASSES = ("first", *CATEGORIES)

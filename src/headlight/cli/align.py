@@ -344,7 +344,7 @@ def _draw(job: Job, path: Path, gold: str | None) -> None:
     page = section_page(
         SectionPage(
             title="Word alignment",
-            introduction=f"{job.model.name}. {ROWS[similar]} The {framed} are framed.{note}",
+            introduction=f"{job.model}. {ROWS[similar]} The {framed} are framed.{note}",
             sections=[each.section(number) for number, each in enumerate(drawn, 1)],
             facts=rates,
             command=command_line(),

@@ -150,7 +150,7 @@ def layers_of(
     for number in layers:
         if number not in here:
             raise UsageError(
-                f"layer {number} of {model.name} has no {chosen} attention that is read; those "
+                f"layer {number} of {model} has no {chosen} attention that is read; those "
                 f"that have are {', '.join(map(str, here))} of the model."
             )
     return tuple(here[number] for number in layers)

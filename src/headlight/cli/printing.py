@@ -267,6 +267,7 @@ def _refuse_file(text: str, command: str) -> None:
     Raises:
         UsageError: it is one.
     """
+    from headlight.corpora.pictures import is_picture
     from headlight.corpora.speech import SOUND
 
     path, quoted = Path(text), shlex.quote(text)
@@ -281,6 +282,11 @@ def _refuse_file(text: str, command: str) -> None:
         raise UsageError(
             f"{text} is a recording here: `headlight read --audio {quoted}`, with a model of "
             f"speech; {name}."
+        )
+    if is_picture(path):
+        raise UsageError(
+            f"{text} is a picture here: `headlight read --image {quoted}`, with an encoder of "
+            f"pictures; {name}."
         )
     if kind := _kind_without_text(path):
         raise UsageError(f"{text} is {kind}; {name}.")

@@ -51,6 +51,7 @@ READ_EXAMPLES = examples(
     'headlight read "The cat sat." --compare-text "The dog sat." --html both.html',
     ("headlight read --audio speech.wav --model openai/whisper-tiny.en", "words × frames"),
     'echo "The cat sat." | headlight read -',
+    ("headlight read --image a.png --model google/vit-base-patch16-224", "patches × patches"),
     ("headlight read --chat chat.json --model HuggingFaceTB/SmolLM2-135M-Instruct", "messages"),
 )
 
@@ -102,6 +103,10 @@ def read(
     audio: Annotated[
         Path | None,
         typer.Option(help="WAV file; the text is its transcript, by default the model's own."),
+    ] = None,
+    image: Annotated[
+        Path | None,
+        typer.Option(help="Picture to read in place of a text, with an encoder of pictures."),
     ] = None,
     measure: Annotated[
         str, typer.Option(help=f"Measure in the terminal: {', '.join(reading_measures())}.")
@@ -159,14 +164,14 @@ def read(
     for path, suffix in ((html, ".html"), (json, ".json"), (out, ".nc")):
         demand_place(path, suffix)
     _demand_runs(html, survey, dependency)
-    _demand_beside(routes, flow, audio)
+    _demand_beside(routes, flow, audio, image)
     compares = any(each is not None for each in (compare_text, compare_model, compare_revision))
     _demand_page(compares, html, settings, compare_name)
     attribution = _attribution(measure, settings)
     residual = bool(measures_that_need("residual", [measure]))
     of_texts = compares or attribution or residual or pair or chat.chat
     subject = chat.subject(text, "read")
-    _demand_words(subject, audio, others=bool(of_texts))
+    _demand_words(subject, audio, image, others=bool(of_texts and not (image and residual)))
     pair = None if pair is None else text_argument(pair, "read", "second text")
     if compare_text is not None:
         compare_text = text_argument(compare_text, "read", "text to compare with")
@@ -176,14 +181,17 @@ def read(
     from headlight.reading.generation import read_speech
 
     def read_by(model: "CapturedModel", subject: "str | Chat | None") -> "Reading":
-        chosen: dict[str, Any] = {name: getattr(settings, name) for name in _CHOSEN}
-        layers = layers_of(model, settings.layers, settings.kind)
-        chosen |= {"layers": layers, "command": command_line()}
-        if audio is not None or subject is None:
+        chosen: dict[str, Any] = {
+            **{name: getattr(settings, name) for name in _CHOSEN},
+            "layers": layers_of(model, settings.layers, settings.kind),
+            "command": command_line(),
+        }
+        if audio is not None:
             return read_speech(model, str(audio), text, **chosen)
-        return read_text(model, subject, pair, attribution=attribution, residual=residual, **chosen)
+        chosen |= {"image": image, "attribution": attribution, "residual": residual}
+        return read_text(model, subject, pair, **chosen)
 
-    head = "language_model" if subject is None else "none"  # which transcribes
+    head = "language_model" if subject is None and image is None else "none"  # which transcribes
     model = load.load(layers=settings.layers, head=head)
     reading, other = read_by(model, subject), None
     beside = _written_beside(model, subject, pair, settings, routes=routes, flow=flow)
@@ -228,15 +236,17 @@ def _demand_page(
         raise UsageError("nothing is compared; leave out --compare-name.")
     if compares and html is None:
         raise UsageError("two readings are compared on the page; say where it goes with --html.")
-    if html is not None and (settings.heads or settings.queries):
+    if html is not None and (settings.heads or (compares and settings.queries)):
         raise UsageError(
-            "--html shows all heads and tokens of a text; leave --heads and --queries out, or "
-            "write what is kept with --json or --out."
+            "--html shows all heads of a text, and of two readings all queries; leave --heads and "
+            "--queries out, or write what is kept with --json or --out."
         )
 
 
-def _demand_beside(routes: Path | None, flow: Path | None, audio: Path | None) -> None:
-    """Refuse places that are none, and routes of speech or what its tokens come from.
+def _demand_beside(
+    routes: Path | None, flow: Path | None, audio: Path | None, image: Path | None
+) -> None:
+    """Refuse places that are none, and routes of speech or pictures, or what these come from.
 
     Raises:
         UsageError: they are asked for.
@@ -244,8 +254,9 @@ def _demand_beside(routes: Path | None, flow: Path | None, audio: Path | None) -
     demand_place(routes, ".html")
     demand_place(flow, ".html", ".json", ".nc")
     for option, path in (("routes", routes), ("flow", flow)):
-        if path is not None and audio is not None:
-            raise UsageError(f"--{option} is about a text; leave it or --audio out.")
+        for beside, file in (("audio", audio), ("image", image)):
+            if path is not None and file is not None:
+                raise UsageError(f"--{option} is about a text; leave it or --{beside} out.")
 
 
 def _written_beside(
@@ -274,14 +285,21 @@ def _written_beside(
     return [path for path in (routes, flow) if path is not None]
 
 
-def _demand_words(text: "str | Chat | None", audio: Path | None, *, others: bool) -> None:
-    """Refuse a command that says nothing to read, or of speech what is read of texts alone.
+def _demand_words(
+    text: "str | Chat | None", audio: Path | None, image: Path | None, *, others: bool
+) -> None:
+    """Refuse a command that says nothing to read, or of others what is read of texts alone.
 
     Raises:
         UsageError: it is so.
     """
-    if text is None and audio is None:
-        raise UsageError("there is nothing to read; give a text, --chat, or --audio.")
+    if text is None and audio is None and image is None:
+        raise UsageError("there is nothing to read; give a text, --chat, --audio, or --image.")
+    if image is not None and (others or text is not None or audio is not None):
+        raise UsageError(
+            "a picture is read alone, without a text, sound, contributions and comparisons; leave "
+            "the others out."
+        )
     if audio is not None and others:
         raise UsageError(
             "speech is read with one transcript, without contributions, residual, comparisons and "

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from headlight.cli.help import examples
-from headlight.cli.printing import say, say_json, show
+from headlight.cli.printing import command_line, say, say_json, show
 from headlight.errors import RunError, UsageError
 
 if TYPE_CHECKING:
@@ -51,6 +51,7 @@ def compare(
     folder.check_free()
     called = names.split(",") if names else []
     result = compared(*runs, match=match, kind=kind, names=called)
+    result.attrs["command"] = command_line()
     if json:
         all_tables = tables(result)
         changes = all_tables["changes"].frame.to_dict("records") if "changes" in all_tables else []
@@ -119,8 +120,8 @@ def heads(
     from headlight.findings.estimates import undecided
     from headlight.findings.head_ranking import VALUE
     from headlight.findings.statistics import numbers_of, row_label
-    from headlight.result.estimate import Estimate
     from headlight.result.kinds import of_kind
+    from headlight.views.colour import percent_text, plus_minus
     from headlight.views.parts import Table
     from headlight.views.terminal import terminal
     from headlight.vocabulary import head_name
@@ -139,12 +140,13 @@ def heads(
         say_json(table.astype(object).where(table.notna(), None).to_dict("records"))
         return
     names = [name for name in table.columns[2:] if not name.endswith(("_low", "_high"))]
+    is_share = statistic(behaviour).unit == "share"
+    written = percent_text if is_share else "{:.3f}".format
     rows = [
         {"head": head_name(row["layer"], row["head"])}
         | {
-            name: format(
-                Estimate.with_ends(row[name], row[f"{name}_low"], row[f"{name}_high"]), ".3f"
-            )
+            name: written(row[name])
+            + plus_minus((row[f"{name}_high"] - row[f"{name}_low"]) / 2, share=is_share)
             for name in names
         }
         for row in table.head(top).to_dict("records")

@@ -340,11 +340,15 @@ def _run_question(
     text, pair = texts
     pair = pair and text_argument(pair, question.name, "second text")
     layer = getattr(settings, "layer", None)
-    layers = None if layer is None else (layer,)
+    layers = getattr(settings, "layers", None) if layer is None else (layer,)
     load.check(layers=layers)
     from headlight.views.result_page import answer_terminal
 
     model = load.load(layers=layers, head=question.head)
+    if layer is None and layers is not None:
+        settings = settings.replace(
+            layers=layers_of(model, layers, getattr(settings, "kind", None))
+        )
     answer = question.answer(model, text, pair, settings=settings, command=command_line())
     # Files before the terminal, which may be a pipe that closes early.
     written = [answer.save(path) for path in places if path is not None]

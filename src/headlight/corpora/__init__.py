@@ -1,10 +1,10 @@
 """Text on disk, or from elsewhere, as a stream of documents; gold annotations as a stream, too.
 
 `open_corpus` opens texts, `open_treebank` gold trees, `open_sentence_pairs` sentences that are
-judged, `open_tagged` sentences whose words have tags, `open_parallel` translations, and
-`open_recordings` speech, each as a `Corpus`; `read_word_vectors` reads vectors.  A corpus streams:
-no file is ever held in memory as a whole, and a line, a sentence or a document that would not fit
-is refused.
+judged, `open_tagged` sentences whose words have tags, `open_parallel` translations,
+`open_recordings` speech and `open_pictures` pictures, each as a `Corpus`; `read_word_vectors` reads
+vectors.  A corpus streams: no file is ever held in memory as a whole, and a line, a sentence or a
+document that would not fit is refused.
 """
 
 from collections.abc import Callable, Mapping
@@ -28,6 +28,7 @@ from headlight.corpora.pair_corpus import open_sentence_pairs, pair_task, task_o
 from headlight.corpora.pairs import PAIR_FORMATS, SentencePair
 from headlight.corpora.parallel import TranslationPair
 from headlight.corpora.parallel_corpus import PARALLEL_FORMATS, as_sentence_pairs, open_parallel
+from headlight.corpora.pictures import Picture, holds_pictures, open_pictures
 from headlight.corpora.speech import Recording, holds_recordings, open_recordings
 from headlight.corpora.tagged import TAGGED_FORMATS, TaggedSentence, open_tagged
 from headlight.corpora.text import Document
@@ -62,6 +63,7 @@ __all__ = [
     "Document",
     "HubSource",
     "Invalid",
+    "Picture",
     "Recording",
     "Sentence",
     "SentencePair",
@@ -71,11 +73,13 @@ __all__ = [
     "WordVectors",
     "as_sentence_pairs",
     "holds_a_text_a_line",
+    "holds_pictures",
     "holds_recordings",
     "hub_splits",
     "is_companion",
     "open_corpus",
     "open_parallel",
+    "open_pictures",
     "open_recordings",
     "open_sentence_pairs",
     "open_tagged",

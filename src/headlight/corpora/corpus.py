@@ -16,10 +16,10 @@ from headlight.files import Location, storable
 from headlight.settings import Range, require_range
 
 CorpusKind = Literal[
-    "text", "treebank", "coreference", "pairs", "tagged", "parallel", "links", "speech"
+    "text", "treebank", "coreference", "pairs", "tagged", "parallel", "links", "speech", "pictures"
 ]
 """What the elements are: documents, sentences, annotated documents, pairs, tagged sentences,
-translations, links, recordings."""
+translations, links, recordings, pictures."""
 
 ELEMENTS: dict[CorpusKind, tuple[str, str]] = {
     "text": ("text", "texts"),
@@ -30,6 +30,7 @@ ELEMENTS: dict[CorpusKind, tuple[str, str]] = {
     "parallel": ("pair", "translation pairs"),
     "links": ("sentence", "word links"),
     "speech": ("recording", "recordings"),
+    "pictures": ("picture", "pictures"),
 }
 """What one element is called in messages, and what several are."""
 

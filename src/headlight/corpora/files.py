@@ -26,7 +26,8 @@ as many, each of which takes its time."""
 READ_AHEAD = 2**17
 """Bytes of a packed file that are read before any of them is needed (gzip; others read fewer)."""
 
-_PICTURE, _SOUND = "a picture, and holds no text; leave it out", "sound, and holds no text"
+_PICTURE = "a picture, and holds no text; leave it out, or name an encoder of pictures"
+_SOUND = "sound, and holds no text"
 _SAVE = "save it as plain text in UTF-8 and give that"
 _TABLE = "save it as JSON lines or CSV and give that"
 NO_TEXT = {

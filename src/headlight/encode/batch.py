@@ -7,6 +7,7 @@ from typing import TypeVar
 import torch
 from jaxtyping import Float, Int64
 from torch import Tensor
+from torch.utils._pytree import tree_flatten, tree_unflatten
 
 from headlight.encode.examples import Encoded
 from headlight.errors import UsageError
@@ -17,6 +18,27 @@ NO_WORD, PADDED_WORD = -1, -2
 SIDES = ("right", "left")
 
 B = TypeVar("B", bound="Batch")
+Tree = TypeVar("Tree")
+
+
+def fetched(tree: Tree) -> Tree:
+    """Return a tree of tensors with all of them on the host, which waits for a device only once.
+
+    Args:
+        tree: dictionaries, lists and tuples; what else is in it stays as it is.
+    """
+    leaves, form = tree_flatten(tree)
+    away: dict[torch.device, dict[int, Tensor]] = {}
+    for place, leaf in enumerate(leaves):
+        if isinstance(leaf, Tensor) and leaf.device.type != "cpu" and leaf.numel():
+            away.setdefault(leaf.device, {})[place] = leaf.detach()
+    for tensors in away.values():
+        rows = [each.contiguous().view(-1).view(torch.uint8) for each in tensors.values()]
+        parts = torch.cat(rows).cpu().split([len(row) for row in rows])
+        for (place, each), part in zip(tensors.items(), parts, strict=True):
+            leaves[place] = part.clone().view(each.dtype).view(each.shape)  # clone: aligned
+    whole: Tree = tree_unflatten(leaves, form)
+    return whole
 
 
 @dataclass(frozen=True, slots=True)
@@ -65,6 +87,12 @@ class Batch:
             if isinstance(each, Tensor)
         }
         return replace(self, **tensors, names=self.names * number)
+
+    def on_host(self: B) -> B:
+        """Return the batch where no device has to be waited for."""
+        return replace(
+            self, **fetched({each.name: getattr(self, each.name) for each in fields(self)})
+        )
 
     def source_alone(self) -> "Batch":
         """Return the batch without the target."""

@@ -11,7 +11,7 @@ from typing_extensions import TypeVar
 from headlight.encode.pieces import Tokenizer
 from headlight.encode.word_boundaries import with_words
 from headlight.settings import Range, require_range
-from headlight.vocabulary import CATEGORIES, TEMPLATE
+from headlight.vocabulary import ANSWER, CATEGORIES, PROMPT, TEMPLATE
 
 CLS, SEP, PUNCTUATION, OTHER = range(len(CATEGORIES))
 
@@ -116,8 +116,8 @@ class Encoded:
             among those of the document, both from 0; None for one that was made alone.
         unit: Number of what is drawn at once when a corpus is: of the document that its sentence
             is of where the file says so, else of its text, from 0.
-        segment_names: For every token its segment, one of `headlight.vocabulary.SEGMENTS`; empty
-            where a text has no named ones.
+        segment_names: For every token its segment, one of `headlight.vocabulary.SEGMENTS`, or of
+            ``prompt`` and ``answer``; empty where a text has no named ones.
     """
 
     name: str
@@ -184,11 +184,12 @@ class Marks:
     def written(self, example: Encoded) -> tuple[int, bool]:
         """Return how many special tokens its texts hold, and whether it begins twice.
 
-        Those that the template of a chat writes are not the texts'.
+        Those that the template of a chat or the model itself writes are not the texts'.
         """
-        if example.segment_names:
+        if example.segment_names and PROMPT not in example.segment_names:
             pairs = zip(example.ids, example.segment_names, strict=True)
-            own = sum(token in self.special and name != TEMPLATE for token, name in pairs)
+            others = (TEMPLATE, ANSWER)
+            own = sum(token in self.special and name not in others for token, name in pairs)
             twice = len(example.ids) > 1 and example.ids[0] == example.ids[1]
             return own, twice and example.ids[0] in self.special
         ids = (*example.ids, *example.target)

@@ -13,6 +13,7 @@ from jaxtyping import Float32
 from headlight.corpora import Recording
 from headlight.encode.assembly import Assembly
 from headlight.encode.examples import OTHER, SEP, Counts, Encoded, Examples, Recipe, annotate
+from headlight.encode.pictures import place_name
 from headlight.encode.pieces import SPECIAL_WORD, Tokenizer, tokenise
 from headlight.errors import CorpusError
 from headlight.files import Location, location, open_file, storable
@@ -147,9 +148,11 @@ def frame_time(number: int) -> float:
 
 
 def token_names(tokenizer: Any, ids: Sequence[int]) -> list[str]:
-    """Return the names of tokens, and of frames by the time at which they begin."""
+    """Return the names of tokens, of frames by the time at which they begin, and of patches."""
     return [
-        str(tokenizer.convert_ids_to_tokens(each)) if each >= 0 else f"{frame_time(each):.2f} s"
+        str(tokenizer.convert_ids_to_tokens(each))
+        if each >= 0
+        else place_name(each) or f"{frame_time(each):.2f} s"
         for each in map(int, ids)
     ]
 

@@ -30,6 +30,7 @@ from headlight.findings.statistics import (
 from headlight.findings.what_was_read import same_texts, which_texts
 from headlight.result import describe, refusing_incomplete
 from headlight.result.estimate import MOVED, UNITS, Estimate
+from headlight.vocabulary import base_name
 
 LEVEL = 0.05
 """The share of false alarms that is allowed among what is said to differ."""
@@ -411,9 +412,10 @@ def _attributes(runs: Sequence[xr.Dataset], names: Sequence[str], match: str) ->
 def _names(runs: Sequence[xr.Dataset]) -> list[str]:
     """Return the names of the runs: models, or corpora, whichever differ; else numbers."""
     for name in ("model", "corpus", "revision"):
-        called = [str(run.attrs.get(f"{name}_label") or run.attrs.get(name, "")) for run in runs]
-        if len(set(called)) == len(called):
-            return called
+        whole = [str(run.attrs.get(f"{name}_label") or run.attrs.get(name, "")) for run in runs]
+        for called in (list(map(base_name, whole)), whole):
+            if len(set(called)) == len(called):
+                return called
     return [f"run {number}" for number in range(1, len(runs) + 1)]
 
 

@@ -81,7 +81,9 @@ def category_label(result: xr.Dataset, category: str, *, attending: bool = False
 
 
 def unit_of_keys(result: xr.Dataset) -> str:
-    """Return the unit of one attended position: a ``token``, or a ``frame`` of sound."""
+    """Return the unit of an attended position: ``token``, ``frame`` of sound, or ``position``."""
+    if "pictures" in result.attrs:
+        return "position"
     is_audio = "recordings" in result.attrs and result.attrs.get("kind") != "decoder"
     return "frame" if is_audio else "token"
 

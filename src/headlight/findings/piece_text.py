@@ -20,7 +20,7 @@ from numpy.typing import NDArray
 from headlight.errors import UsageError
 from headlight.files import printable
 from headlight.findings.estimates import listed, percent
-from headlight.vocabulary import CATEGORIES, head_name
+from headlight.vocabulary import CATEGORIES, TEMPLATE, head_name
 
 BLANK, INSIDE = " ", "##"
 _SPACE = "␣"
@@ -90,13 +90,54 @@ def parked(reading: xr.Dataset, side: str) -> list[int]:
     """
     decoder = reading.attrs.get("kind") == "decoder"
     names = map(category_name, reading[f"{side}_category"].values)
-    return [at for at, name in enumerate(names) if name in ("cls", "sep") or (decoder and at == 0)]
+    places = reading[side].values.tolist()  # some queries may have been left out
+    pairs = enumerate(zip(names, places, strict=True))
+    return [at for at, (name, n) in pairs if name in ("cls", "sep") or (decoder and n == 0)]
+
+
+FIRST_TOKEN = "first token"
+"""That of a decoder, which heads attend to for want of others, is counted apart."""
+
+
+def segment_sums(
+    values: Sequence[float] | NDArray[np.float64], segments: Sequence[str], first: int | None
+) -> dict[str, float]:
+    """Return sums of values of tokens by named segment, in the order of the text.
+
+    Args:
+        values: of each token.
+        segments: the named segment of each token.
+        first: the place of the first token, where that is counted apart.
+    """
+    sums: dict[str, float] = {}
+    for at, (value, name) in enumerate(zip(values, segments, strict=True)):
+        key = FIRST_TOKEN if at == first else str(name)
+        sums[key] = sums.get(key, 0.0) + float(value)
+    return sums
+
+
+def sums_of(result: xr.Dataset, values: NDArray[np.float64]) -> dict[str, float]:
+    """Return the sums of a result of one text by segment; empty where it has no named ones."""
+    if "key_segment" not in result.coords:
+        return {}
+    first = 0 if result.attrs.get("kind") == "decoder" else None
+    return segment_sums(values, result["key_segment"].values.tolist(), first)
 
 
 def last_word(reading: xr.Dataset) -> int:
-    """Return the place of the last query that is a word; the last one where none is."""
-    hidden, names = parked(reading, "query"), map(category_name, reading["query_category"].values)
+    """Return the place of the last query that is a word; the last one where none is.
+
+    Of a picture it is the position for the class, which is made of all of it.  Of a chat it is the
+    last one that somebody has said, and not the template.
+    """
+    hidden = parked(reading, "query")
+    names = [*map(category_name, reading["query_category"].values)]
+    if "picture" in reading.attrs and "cls" in names:
+        return names.index("cls")
     words = [at for at, name in enumerate(names) if name == "other" and at not in hidden]
+    if "query_segment" in reading.coords:
+        segments = reading["query_segment"].values
+        words = [at for at in words if segments[at] != TEMPLATE] or words
     return int((words or [reading.sizes["query"] - 1])[-1])
 
 
@@ -326,10 +367,11 @@ def sentences(routes: xr.Dataset, token: int, layer: int | None, *, least: float
     if ends := [at for at in hidden if at != token]:
         share = percent(float(inputs[ends].sum()))
         inputs_said.append(f"{share} comes from {listed([labels[at] for at in ends])}")
-    return [
-        first,
-        f"After layer {last}, with what those tokens had taken before: {listed(inputs_said)}.",
-    ]
+    ending = f"After layer {last}, with what those tokens had taken before: {listed(inputs_said)}."
+    if by_segment := sums_of(routes, inputs):
+        shares = listed([f"{name} {percent(share)}" for name, share in by_segment.items()])
+        ending += f" By segment: {shares}."
+    return [first, ending]
 
 
 def _by(link: Link) -> str:

@@ -1,6 +1,6 @@
 """The sentences, each with what makes it worth saying."""
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from math import isfinite
 from typing import Any
 
@@ -84,11 +84,13 @@ def highlights(result: xr.Dataset) -> list[Highlight]:
         result: A survey's result, of one kind of attention. What was not observed (NaN), or is not
             there at all, is not spoken of.
     """
+    by_row = {row.name: _of_row(result, row) for row in statistic_table()
+              if row.target and row.prominent}  # fmt: skip
     candidates = [
-        *_first_token(result),
+        *_joined(_first_token(result), by_row),
         _massive(result),
-        _special_tokens(result),
-        *(_of_row(result, row) for row in statistic_table() if row.target and row.prominent),
+        *_joined(_special_tokens(result), by_row),
+        *by_row.values(),
         _particular_tokens(result),
         _broadest(result),
         _breadth_from_cls(result),
@@ -109,6 +111,25 @@ def highlights(result: xr.Dataset) -> list[Highlight]:
     return [*most, *_left_out(result, len(chosen) - len(conclusive))]
 
 
+def _joined(
+    mean: tuple[Highlight, str, str] | None, by_row: dict[str, Highlight | None]
+) -> list[Highlight]:
+    """Return a highlight of means together with that of the head in which it is seen most.
+
+    Args:
+        mean: the highlight, what more there is to say, and the row that it is about.
+        by_row: highlights of heads, which loses the one that is joined.
+    """
+    if mean is None:
+        return []
+    highlight, more, row = mean
+    of_head = by_row.get(row)
+    if of_head is None or of_head.inconclusive or highlight.importance < 1:
+        return [replace(highlight, text=f"{highlight.text} {more}")]
+    del by_row[row]
+    return [replace(of_head, text=f"{highlight.text} {of_head.text} {more}", importance=1.0)]
+
+
 def _left_out(result: xr.Dataset, number: int) -> list[Highlight]:
     """Return a line about findings that intervals leave open; nothing where there are none."""
     if not number:
@@ -120,12 +141,11 @@ def _left_out(result: xr.Dataset, number: int) -> list[Highlight]:
 
 def _of_row(result: xr.Dataset, row: Statistic) -> Highlight | None:
     """Return the highlight of a share of the table, for the head that has most of it."""
-    has_own_sentence = row.name == "first" and result.attrs.get("kind") == "decoder"
-    if has_own_sentence or row.name == "other" or not applies(result, row):
+    if row.name == "other" or not applies(result, row):
         return None
     if rests_on_few(result, row) or (row.name == "subword" and is_of_single_words(result)):
         return None
-    if row.category:
+    if row.category or (row.name == "first" and result.attrs.get("kind") == "decoder"):
         return _category(result, row)
     return _neighbour(result, row) if "offset" in row.labels else _behaviour(result, row)
 
@@ -161,52 +181,40 @@ def _of_most(result: xr.Dataset, numbers: Estimate, what: str) -> str:
     return f" Which head {what} is inconclusive between {between(names)}."
 
 
-def _special_tokens(result: xr.Dataset) -> Highlight | None:
+def _special_tokens(result: xr.Dataset) -> tuple[Highlight, str, str] | None:
     """Whether special tokens get weight but little norm (Kobayashi et al. 2020, Section 4.2)."""
-    pairs = [(mean_shares(result, name)[0], weight_and_norm(result, name)) for name in _SPECIAL]
-    sentences = [sentence for _, sentence in sorted(pairs, reverse=True) if sentence is not None]
+    means = {name: mean_shares(result, name) for name in _SPECIAL}
+    order = sorted(_SPECIAL, key=lambda name: -np.nan_to_num(means[name][0], nan=-1.0))
+    sentences = [each for name in order if (each := weight_and_norm(result, name)) is not None]
     if not sentences:
         return None
+    gap = np.subtract(*means[order[0]])
     layers = [int(layer) for layer in result["layer"].values]
-    scope = f"Means over all heads of {layer_list(layers)}"
-    text = " ".join(sentences) + f" {scope}{_where(result)}."
-    if unit_of_keys(result) == "token":
-        text += f" {_IN_BERT}"
-    return Highlight(text, None, None, 1.0, "special tokens")
+    scope = f"Means over all heads of {layer_list(layers)}{_where(result)}."
+    in_bert = [_IN_BERT] * (unit_of_keys(result) == "token")
+    importance = 1.0 if gap >= rules.APART else 0.6
+    highlight = Highlight(sentences[0], None, None, importance, "special tokens")
+    return highlight, " ".join([*sentences[1:], scope, *in_bert]), order[0]
 
 
-def _first_token(result: xr.Dataset) -> list[Highlight]:
-    """Return highlights of a decoder's first token: its share, and heads that are sinks."""
+def _first_token(result: xr.Dataset) -> tuple[Highlight, str, str] | None:
+    """Return the highlight of a decoder's first token: its share, and heads that are sinks."""
     if result.attrs.get("kind") != "decoder":
-        return []
+        return None
     by = {name: numbers_of(result, statistic("first"), name) for name in TOTALS}
     by = {name: each for name, each in by.items() if np.isfinite(each.value).any()}
     if not by:
-        return []
-    means = [
-        f"{percent(float(mean.value))} of the {name}{around(mean)}"
-        for name, shares in by.items()
-        for mean in [shares.mean()]
-    ]
+        return None
+    shares_by = {name: shares.mean() for name, shares in by.items()}
+    means = [f"{percent(float(mean.value))} of the {name}{around(mean)}"
+             for name, mean in shares_by.items()]  # fmt: skip
+    less = len(by) > 1 and str(by["weight"].minus(by["norm"]).mean().compared(0.0)) == "above"
     sinks = [f"{many(shares.compared(SINK))} by {name}" for name, shares in by.items()]
-    measure, numbers = next(iter(by.items()))
-    heads = int(np.isfinite(numbers.value).sum())
-    text = (
-        f"The first token of a text gets {listed(means)}, means over all heads. It gets more than "
-        f"{percent(SINK)} in {listed(sinks)} of {heads} heads."
-    )
-    place = numbers.first()
-    assert place is not None  # noqa: S101 - some number is known
-    most = numbers.at(place)
-    of_head = (
-        f"Head {_name(result, place)} gives {percent(float(most.value))} of its {measure}"
-        f"{around(most)} to the first token.{_of_most(result, numbers, 'gives it most')}"
-    )
-    where = _numbers(result, place)
-    return [
-        Highlight(text, None, None, 1.0, "first token"),
-        Highlight(of_head, *where, 0.85, "first", "first", measure),
-    ]
+    heads = int(np.isfinite(next(iter(by.values())).value).sum())
+    shares_text = ", but only ".join(means) if less else listed(means)
+    text = f"The first token of a text gets {shares_text}, means over all heads."
+    more = f"It gets more than {percent(SINK)} in {listed(sinks)} of {heads} heads."
+    return Highlight(text, None, None, 1.0, "first token"), more, "first"
 
 
 def _massive(result: xr.Dataset) -> Highlight | None:
@@ -234,7 +242,7 @@ def _massive(result: xr.Dataset) -> Highlight | None:
         f"a text is {number['ratio']:,.0f} times the median on average, and the first token's "
         f"vector {number['length']:,.0f} times as long as the median one."
     )
-    return Highlight(text, None, None, 0.9, "massive activations")
+    return Highlight(text, None, None, 0.6, "massive activations")
 
 
 def _and_open(layers: list[int]) -> str:
@@ -325,18 +333,19 @@ def _category(result: xr.Dataset, row: Statistic) -> Highlight | None:
         return None
     weight, norm = weights.at(place), norms.at(place)
     text = (
-        f"Head {_name(result, place)} gives {percent(float(weight.value))} of its weight"
-        f"{around(weight)} to {row_target(result, row)}"
+        f"{percent(float(weight.value))} of {_name(result, place)}'s weight{around(weight)} goes "
+        f"to {row_target(result, row)}"
     )
     chosen = gap.simultaneous(independent_units(result)).at(place)
     verdict = str(chosen.compared(0.0)) if differs else ""
     if np.isfinite(norm.value):
-        text += f", {'but' if verdict == 'above' else 'and'} {percent(float(norm.value))} of its "
+        only = "but only" if norm.value < weight.value else "but"
+        text += f", {only if verdict == 'above' else 'and'} {percent(float(norm.value))} of its "
         text += f"norm{around(norm)}"
     text += "."
     numbers, what = (gap, "differs most in this") if differs else (weights, "gives most")
     text += _of_most(result, numbers, what)
-    most = float(gap.value[place]) if differs else float(weight.value) / 2
+    most = 2 * float(gap.value[place]) if differs else float(weight.value) / 2
     importance = 0.95 * min(most, 1.0)
     where = _numbers(result, place)
     is_open = verdict == "inconclusive" or _is_open(weight)

@@ -209,6 +209,19 @@ def notes_of_reading(reading: xr.Dataset) -> list[str]:
     return notes
 
 
+def _whole_files(result: xr.Dataset, number: int, tokens: int) -> str:
+    """Return how many recordings or pictures were read; nothing of texts."""
+    if "pictures" in result.attrs:
+        positions = plural(round(tokens / number), "position")
+        return f"{plural(number, 'picture')}, of {positions} each on average"
+    if "recordings" in result.attrs:
+        return (
+            f"{plural(number, 'recording')}, each heard as a whole window with the silence that "
+            "fills it after the end"
+        )
+    return ""
+
+
 def _read(result: xr.Dataset) -> Iterator[str]:
     """Yield sentences on what was read, and how much of it was cut."""
     attributes, settings = result.attrs, _settings(result)
@@ -230,12 +243,9 @@ def _read(result: xr.Dataset) -> Iterator[str]:
     number, tokens = _count(result, "examples"), _count(result, "tokens")
     if not number:
         return
-    if "recordings" in attributes:
+    if whole := _whole_files(result, number, tokens):
         first = "The first " if number == settings.get("max_examples") else ""
-        yield (
-            f"{first}{plural(number, 'recording')}, each heard as a whole window with the silence "
-            "that fills it after the end."
-        )
+        yield f"{first}{whole}."
         return
     whole = plural(number, _noun(result))
     share = _share(result)

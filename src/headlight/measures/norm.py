@@ -17,6 +17,7 @@ import torch
 from jaxtyping import Bool, Float, Int
 from torch import Tensor
 
+from headlight.measures import norm_loops
 from headlight.measures.row_space import AT_ONCE, row_space
 from headlight.shapes import (
     Factor,
@@ -99,7 +100,6 @@ def weighted_norm(weight: Weight, vector_norm: Float[Tensor, "batch head key"]) 
 def merged_norm(
     weight: Weight,
     rows: Float[Tensor, "batch head key head_dim"],
-    norm: Score,
     overlap: Overlap,
     value: Value,
     output_weight: OutputWeight,
@@ -116,7 +116,6 @@ def merged_norm(
     Args:
         weight: α.
         rows: f(x), `compressed`.
-        norm: ‖α f(x)‖ of every head.
         overlap: Q Qᵀ, float32.
         value: v(x), value bias included, for the entries that are recomputed.
         output_weight: W^O, for the same.
@@ -128,7 +127,7 @@ def merged_norm(
     """
     weight = single(weight)
     together = heads_together(rows, overlap, weight.dtype, weight.device)
-    return merged_norm_of(weight, together, norm, value, output_weight)
+    return merged_norm_of(weight, together, value, output_weight)
 
 
 class HeadsTogether(NamedTuple):
@@ -136,8 +135,10 @@ class HeadsTogether(NamedTuple):
 
     unit: Float[Tensor, "batch key"]
     """The length of the longest f(x) of the token; 1 where all are 0."""
-    products: Float[Tensor, "batch key head other"]
-    """K, in squares of that unit."""
+    length: Float[Tensor, "batch head key"]
+    """‖f(x)‖ in that unit."""
+    products: Float[Tensor, "batch key head other"] | norm_loops.Packed
+    """K, in squares of that unit; packed for compiled loops where these serve."""
 
 
 def heads_together(
@@ -154,60 +155,61 @@ def heads_together(
         dtype: in which the products are taken.
         device: where they go.
     """
-    longest = rows.norm(dim=-1).amax(1)
+    length = rows.norm(dim=-1)
+    longest = length.amax(1)
     longest = longest.where(longest > 0, 1)
     units = back_to(rows / longest[:, None, :, None], device).to(dtype)
-    products = _inner_products(units, overlap.to(units))
-    return HeadsTogether(back_to(longest, device).to(dtype), products)
+    products_of = norm_loops.inner_products if norm_loops.serves(units) else _inner_products
+    unit, length = (
+        back_to(each, device).to(dtype) for each in (longest, length / longest[:, None])
+    )
+    return HeadsTogether(unit, length, products_of(units, overlap.to(units)))
 
 
 def merged_norm_of(
-    weight: Weight, together: HeadsTogether, norm: Score, value: Value, output_weight: OutputWeight
+    weight: Weight, together: HeadsTogether, value: Value, output_weight: OutputWeight
 ) -> Float[Tensor, "batch query key"]:
     """`merged_norm` of some queries, where it is known already what all of them share."""
-    keys = weight.shape[3]
-    unit = together.unit[:, None, :keys]
-    square = _quadratic(weight, together.products[:, :keys])
-    lost = square < CANCELLATION * (norm.sum(dim=1) / unit).square()
-    merged = square.clamp_min(0).sqrt() * unit
+    merge = norm_loops.merged if norm_loops.serves(weight) else _merged
+    merged, lost = merge(weight, together.products, together.length, CANCELLATION)
+    merged *= together.unit[:, None, : weight.shape[3]]
     if bool(lost.any()):
         value = per_head(value, weight.shape[1])
         merged[lost] = _formed(weight, value, output_weight, lost).to(merged.dtype)
     return merged
 
 
+PAIRS_AT_ONCE = 1 << 28
+"""Numbers of a product of vectors with all heads: a gigabyte."""
+
+
 def _inner_products(
     rows: Float[Tensor, "batch head key head_dim"], overlap: Overlap
 ) -> Float[Tensor, "batch key head other"]:
-    """K_j[h, g] = ⟨f_h(x_j), f_g(x_j)⟩; half of the symmetric matrix is computed."""
+    """K_j[h, g] = ⟨f_h(x_j), f_g(x_j)⟩, of some heads at a time with all."""
     batch, heads, keys, size = rows.shape
-    flat = rows.transpose(1, 2).reshape(batch * keys, heads * size)
-    products = flat.new_empty(batch * keys, heads, heads)
-    for head in range(heads):
-        start = head * size
-        part = flat[:, start : start + size] @ overlap[start : start + size, start:]
-        row = part.mul_(flat[:, start:]).view(batch * keys, heads - head, size).sum(-1)
-        products[:, head, head:] = row
-        products[:, head:, head] = row
-    return products.view(batch, keys, heads, heads)
+    flat = rows.transpose(1, 2).reshape(batch * keys, heads, size)
+    blocks = overlap.view(heads, size, heads * size)
+    step = max(1, PAIRS_AT_ONCE // max(1, flat.numel()))
+    parts = []
+    for one, block in zip(torch.split(flat, step, 1), torch.split(blocks, step), strict=True):
+        part = one.transpose(0, 1) @ block
+        parts.append((part.view(*part.shape[:2], heads, size) * flat).sum(-1))
+    return torch.cat(parts).movedim(0, 1).reshape(batch, keys, heads, heads)
 
 
-def _quadratic(
-    weight: Weight, products: Float[Tensor, "batch key head other"]
-) -> Float[Tensor, "batch query key"]:
-    """Σ_hg α_h K_hg α_g per pair of positions, one head at a time to stay in the cache."""
-    alphas = weight.unbind(1)
-    # Off the diagonal every pair of heads counts twice.
-    doubled = 2 * products - torch.diag_embed(products.diagonal(dim1=2, dim2=3))
-    factors = doubled.permute(2, 3, 0, 1).contiguous()[:, :, :, None]
-    total = torch.zeros_like(alphas[0])
-    for head, alpha in enumerate(alphas):
-        row = factors[head].unbind(0)
-        inner = alpha * row[head]
-        for other in range(head + 1, len(alphas)):
-            inner.addcmul_(alphas[other], row[other])
-        total.addcmul_(inner, alpha)
-    return total
+def _merged(
+    weight: Weight,
+    products: Float[Tensor, "batch key head other"],
+    length: Float[Tensor, "batch head key"],
+    threshold: float,
+) -> tuple[Float[Tensor, "batch query key"], Bool[Tensor, "batch query key"]]:
+    """As `norm_loops.merged`, on every device and in every precision."""
+    keys = weight.shape[3]
+    alpha = weight.permute(0, 3, 2, 1)
+    square = ((alpha @ products[:, :keys]) * alpha).sum(-1).mT
+    parts = (weight * length[:, :, None, :keys]).sum(1)
+    return square.clamp_min(0).sqrt(), square < threshold * parts.square()
 
 
 def _formed(
@@ -405,10 +407,6 @@ def _parts(weight: Weight, of_query: int) -> Iterator[tuple[slice, int]]:
         yield part, int(columns[-1]) + 1 if len(columns) else 0
 
 
-SHARP = 0.2
-"""Below this many nats, the difference of logarithms has too few digits of float32 left."""
-
-
 def entropy(score: Score) -> Float[Tensor, "batch head query"]:
     """−Σ_j p_j ln p_j of every row, p being the absolute values divided by their sum.
 
@@ -426,19 +424,13 @@ def entropy(score: Score) -> Float[Tensor, "batch head query"]:
 def entropy_of_sizes(size: Score) -> Float[Tensor, "batch head query"]:
     """Compute the entropy of numbers that are not negative, as weights and norms are."""
     tiny = torch.finfo(size.dtype).tiny
-    total = size.sum(-1).clamp_min(tiny)
-    # A zero adds 0 · ln 0 = 0; the floor keeps its logarithm finite, and from taking ten times as
-    # long as others, which matters where a mask makes half of all weights zeros.
-    weighted = size.clamp_min(tiny).log_().mul_(size).sum(-1)
-    nats = (total.log() - weighted / total).clamp_min_(0)
-    sharp = nats < SHARP
-    if bool(sharp.any()):
-        nats[sharp] = _summed(size[sharp]).to(nats.dtype)
-    return nats
-
-
-def _summed(size: Float[Tensor, "row key"]) -> Float[Tensor, " row"]:
-    """The definition in float64, for rows of numbers that are not negative."""
-    exact = double(size)
-    share = exact / exact.sum(-1, keepdim=True).clamp_min(torch.finfo(exact.dtype).tiny)
-    return back_to(-torch.xlogy(share, share).sum(-1), size.device)
+    total = size.sum(-1, keepdim=True).clamp_min(tiny)
+    largest, place = size.max(-1, keepdim=True)
+    # The largest share may be next to 1: its logarithm is taken from the others.  These have a
+    # floor, so that logarithms of zeros are finite, and take no ten times as long as others.
+    others = size.scatter(-1, place, 0)
+    shares = others / total
+    nats = -shares.clamp_min(tiny).log_().mul_(shares).sum(-1)
+    rest = others.sum(-1, keepdim=True)
+    nats -= (largest / total * torch.log1p(-rest / total))[..., 0]
+    return nats.clamp_min_(0)

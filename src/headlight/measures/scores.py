@@ -91,7 +91,6 @@ class Scores:
         return norms.merged_norm_of(
             self.weight,
             self.vectors.together(self.weight.dtype),
-            self.norm,
             record.value,
             record.site.projection.weight,
         )
@@ -162,9 +161,8 @@ class Scores:
                 "norm that follows cannot be folded into W^O; leave this measure out."
             )
         folded = folded_output(record.site, layer.site, behind)
-        together, lengths = self.vectors.behind(folded, self.weight.dtype)
-        parts = norms.weighted_norm(self.weight, lengths[:, :, : self.weight.shape[3]])
-        return norms.merged_norm_of(self.weight, together, parts, record.value, folded.weight)
+        together = self.vectors.behind(folded, self.weight.dtype)
+        return norms.merged_norm_of(self.weight, together, record.value, folded.weight)
 
     @cached_property
     def input_norm(self) -> Float[Tensor, "batch key"]:

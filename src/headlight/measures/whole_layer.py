@@ -16,7 +16,6 @@ Kobayashi et al. (2021); with the feed-forward network Kobayashi et al. (2024).
 from collections.abc import Callable
 from dataclasses import dataclass
 from functools import cached_property
-from typing import NamedTuple
 from weakref import WeakKeyDictionary
 
 import torch
@@ -179,14 +178,6 @@ class WholeLayer:
         return norms
 
 
-class Behind(NamedTuple):
-    """The vectors of all heads behind what follows W^O, but for what that divides by."""
-
-    together: norms.HeadsTogether
-    norm: Float[Tensor, "batch head key"]
-    """Their lengths."""
-
-
 class Vectors:
     """The vectors of one layer; each number is computed once, when asked for.
 
@@ -201,7 +192,7 @@ class Vectors:
         self._value = record.value if record.block is None else record.block.value
         self._real = _real_keys(record)
         self._together: norms.HeadsTogether | None = None
-        self._behind: dict[FoldedOutput, Behind] = {}
+        self._behind: dict[FoldedOutput, norms.HeadsTogether] = {}
 
     @cached_property
     def transformed(self) -> Float[Tensor, "batch head key head_dim"]:
@@ -272,13 +263,17 @@ class Vectors:
             self._together = norms.heads_together(self.transformed, overlap, dtype, device)
         return self._together
 
-    def behind(self, folded: FoldedOutput, dtype: torch.dtype) -> "Behind":
-        """Return the vectors behind the maps that follow W^O, and their lengths."""
+    def behind(self, folded: FoldedOutput, dtype: torch.dtype) -> norms.HeadsTogether:
+        """Return the terms of the merged norms behind the maps that follow W^O.
+
+        Raises:
+            NotFiniteError: see `_lengths`.
+        """
         if folded not in self._behind:
             device = self._value.device
             rows = norms.compressed(self._value, folded.factor)
-            together = norms.heads_together(rows, folded.overlap, dtype, device)
-            self._behind[folded] = Behind(together, self._lengths(rows))
+            self._lengths(rows)
+            self._behind[folded] = norms.heads_together(rows, folded.overlap, dtype, device)
         return self._behind[folded]
 
     def _lengths(self, rows: Float[Tensor, "batch head key head_dim"]) -> Tensor:

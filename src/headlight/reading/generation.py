@@ -1,186 +1,263 @@
-"""Text that a model generates, and transcripts of speech, read while they are made.
+"""Text that a model generates, and transcripts of speech, read as they are.
 
-A decoder that goes on with a text, token by token, and the reading of each as it is made.
-Keys and values of the tokens before stay in the model's cache, so that each new token costs one row
-of attention in each layer, and not the whole text again.
+A decoder, or an encoder-decoder, goes on with a text by the most probable token each time, and the
+whole is then read once.  Of a decoder the rows of the generated tokens are kept, and that of the
+token before them, which predicted the first.
 """
 
-from collections.abc import Callable, Iterable, Iterator, Sequence
+import copy
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import Any
+from typing import Any, ClassVar
 
+import numpy as np
 import torch
-from torch import Tensor
-from transformers import DynamicCache
+from jaxtyping import Float64
 
-from headlight.capture import AttentionSite, CapturedModel, LayerRecord
-from headlight.capture.one_text import head_of, one_text
+from headlight.capture import CapturedModel
+from headlight.capture.one_text import head_of, one_text, require_reader
+from headlight.catalogue.questions import GenerationSettings
 from headlight.chats import Readable, as_read
 from headlight.corpora import Recording
 from headlight.corpora.text import require_text
-from headlight.encode import Encoded, EncodedSpeech, recordings
-from headlight.encode.examples import OTHER, Categories
-from headlight.errors import CorpusError, MissingHeadError, UnsupportedModelError, UsageError
+from headlight.encode import Encoded, EncodedSpeech, encode_one, recordings
+from headlight.encode.examples import CLS, OTHER, SEP, Categories
+from headlight.encode.pieces import SPECIAL_WORD
+from headlight.errors import CorpusError, MissingHeadError, UsageError
 from headlight.findings.piece_text import piece_text
+from headlight.reading.prediction import what_tokens_add
 from headlight.reading.reading import Reading, read_example
-from headlight.reading.text_result import as_written
-from headlight.result.kinds import ALL
-from headlight.vocabulary import Kinds, ValueBias
+from headlight.reading.text_result import answers
+from headlight.result.kinds import ALL, concat_kinds, split_kinds
+from headlight.vocabulary import ANSWER, CONTRIBUTION, PROMPT, Kinds, ValueBias
 
-LEFT_OUT = ("effective", "rank")
-"""These ask which values of tokens are the same, as those of one word in the first layer are; but
-values that were computed in different passes differ by their rounding."""
+SIDES = {"decoder": "target", "cross": "text"}
+"""The side of an encoder-decoder that its decoder attends to, by kind."""
 
 
 @dataclass(frozen=True, eq=False)
 class GeneratedToken:
-    """A token that a decoder has put out.
+    """A token that a model has generated.
 
     Attributes:
         token: as it is shown, without the blank before it.
-        id: its number.
         probability: that the model gave it; the largest.
-        reading: of the token before it, which predicted it: one query, and all keys up to it.
+        reading: of the token before it, which predicted it: one query, and all keys up to it; of an
+            encoder-decoder, what its decoder attends to in the source.
     """
 
     token: str
-    id: int
     probability: float
     reading: Reading
 
 
+class Generation(Reading):
+    """What a model generates after a text, and the reading of it.
+
+    `dataset` is that of a reading, with ``query_next``, the token that was
+    generated after the token of the row (empty after the last), and ``query_probability``, which
+    the model gave it.  Of a decoder ``key_segment`` is ``prompt`` or ``answer``, and of a chat
+    ``answer`` beside the segments of its messages.  On request ``contribution``, over query and
+    key, is what each token adds to the logit of the next one.
+    """
+
+    called: ClassVar[str] = "a generation is"
+
+    @property
+    def answer(self) -> str:
+        """Return the generated text."""
+        return str(self.dataset.attrs["answer"])
+
+    def __iter__(self) -> Iterator[GeneratedToken]:
+        """Yield the generated tokens, each with the row of the one before it."""
+        parts = split_kinds(self.dataset)
+        part = parts.get("cross", next(iter(parts.values())))
+        style = str(part.attrs.get("pieces", ""))
+        for row, token in enumerate(map(str, part["query_next"].values)):
+            if not token:
+                return
+            one = part.isel(query=[row])
+            if part.attrs["kind"] == "decoder":
+                one = one.isel(key=slice(int(part["query"][row]) + 1))
+            probability = float(part["query_probability"][row])
+            yield GeneratedToken(piece_text(token, style).label, probability, Reading(one))
+
+    def __repr__(self) -> str:
+        """Return the text and its answer."""
+        return f"<Generation: {self.dataset.attrs['text']!r} goes on with {self.answer!r}>"
+
+
+@answers("generate")
 def generate(
     model: CapturedModel,
     text: Readable,
+    pair: str | None,
+    settings: GenerationSettings,
     *,
-    tokens: int = 20,
-    layers: Iterable[int] | None = None,
-    heads: Iterable[int] | None = None,
-) -> Iterator[GeneratedToken]:
-    """The most probable next token again and again, each with the reading of where it came from.
+    command: str | None,
+) -> Generation:
+    """Generate text, the most probable token each time, and read it with its prompt.
 
-    The text is read once; then each token costs one row of attention.  What a reading holds is what
-    that of the whole text would hold in that row, without effective attention and ranks.
-
-    Args:
-        model: a decoder with its head.
-        text: that it goes on with.
-        tokens: how many at most; it ends at the end-of-text token, or where the model takes no
-            more.
-        layers: which layers; by default all.
-        heads: which heads of each layer; by default all.
+    A decoder goes on with the text, or answers a chat; an encoder-decoder writes what its decoder
+    makes of it.  It ends at the end-of-text token, or where the model takes no more.  What the
+    model's own generation settings force or forbid stays so.
 
     Raises:
         MissingHeadError: the model does not predict next tokens.
-        UsageError: no tokenizer, an empty or too long text, no such layer or head, or no token is
-            asked for.
-        UnsupportedModelError: the attention of the model cannot be captured exactly, or it keeps no
-            keys and values.
+        UsageError: no tokenizer, a second text, an empty or too long text, or no such layer.
+        UnsupportedModelError: the attention of the model cannot be captured exactly.
     """
-    network: Any = model.transformer
-    name = type(network).__name__
-    if model.has_decoder_inputs or head_of(network.config, name) != "causal":
+    if not generates(model):
         raise MissingHeadError(
-            f"{model.name} is a {name}, which does not go on with a text; load a decoder with its "
-            "head (head='any')."
+            f"{model} is a {type(model.transformer).__name__}, which does not go on "
+            "with a text; load a decoder or an encoder-decoder with its head (head='any')."
         )
-    if tokens < 1:
-        raise UsageError(f"tokens is {tokens}; ask for one at least.")
+    if pair is not None:
+        raise UsageError("a model goes on with one text; leave the second out.")
     text = as_read(text, predicts=True)
-    model, example = one_text(model, text, None, None, purpose="it goes on with a text")
-    text = as_written(model, text)
-    # A generator would refuse only when it is first asked.
-    return _generated(model, example, text, tokens, layers, heads)
+    prompt = _prompt(model, text)
+    whole, answer = _continued(model, prompt, settings.max_new_tokens)
+    first = len(prompt.target or prompt.ids) - 1
+    reading = read_example(
+        model,
+        whole,
+        attributes={
+            "text": text,
+            "pair": answer if whole.target else "",
+            "command": command or "",
+            "other_kinds": "",
+            "answer": answer,
+        },
+        kind=ALL if whole.target else None,
+        layers=settings.layers,
+        queries=None if whole.target else range(first, len(whole.ids)),
+    )
+    parts = split_kinds(reading.dataset)
+    followed = _next_tokens(model, whole, first)
+    added = _added(model, whole, first) if settings.predict else {}
+    for kind, part in parts.items():
+        if kind == "encoder":
+            continue
+        parts[kind] = part.assign({name: ("query", values) for name, values in followed.items()})
+        if added:
+            rows = added[SIDES[kind] if whole.target else "text"]
+            parts[kind][CONTRIBUTION] = (("query", "key"), rows, {"units": "logit"})
+    return Generation(concat_kinds(parts) if len(parts) > 1 else next(iter(parts.values())))
 
 
-def _generated(
-    model: CapturedModel,
-    example: Encoded,
-    text: str,
-    tokens: int,
-    layers: Iterable[int] | None,
-    heads: Iterable[int] | None,
-) -> Iterator[GeneratedToken]:
-    tokenizer: Any = model.tokenizer
-    layers, heads = (None if each is None else list(each) for each in (layers, heads))
-    categories, cache = Categories.of(tokenizer), _Cache()
-    for _ in range(tokens):
-        reading = read_example(
-            model,
-            example,
-            attributes={"text": text, "pair": "", "command": "", "other_kinds": ""},
-            layers=layers,
-            heads=heads,
-            queries=[len(example.ids) - 1],
-            capture=cache.capture,
-            left_out=LEFT_OUT,
-            statistics=False,
-        )
-        assert cache.logits is not None  # noqa: S101 - the model has run
-        number = int(cache.logits.argmax())
-        probability = float(cache.logits.double().softmax(-1)[number])
-        written = str(tokenizer.convert_ids_to_tokens(number))
-        token = piece_text(written, str(reading.dataset.attrs["pieces"])).label
-        yield GeneratedToken(token, number, probability, reading)
-        if number == tokenizer.eos_token_id or len(example.ids) == model.longest:
-            return
-        text = tokenizer.decode([*example.ids, number], skip_special_tokens=True)
-        example = _longer(example, number, tokenizer, categories)
+def generates(model: CapturedModel) -> bool:
+    """Return whether a model goes on with a text."""
+    network: Any = model.transformer
+    head = head_of(network.config, type(network).__name__)
+    return head in ("causal", "sequence_to_sequence")
 
 
-class _Cache:
-    """Runs a model on what it has not seen yet of a text that grows.
+def _prompt(model: CapturedModel, text: Readable) -> Encoded:
+    """Return the text with its segments; of an encoder-decoder, what its decoder begins with."""
+    if not model.has_decoder_inputs:
+        model, example = one_text(model, text, None, None, purpose="it goes on with a text")
+        if not example.segment_names:
+            example = replace(example, segment_names=(PROMPT,) * len(example.ids))
+        return example
+    require_reader(model)
+    tokenizer: Any = model.require_tokenizer("it goes on with a text")
+    if isinstance(text, str):
+        require_text(text, "text")
+    example = encode_one(tokenizer, as_read(text), max_length=model.longest)
+    start = int(model.decoder_start or 0)
+    return replace(example, target=(start,), target_categories=(CLS,), target_words=(SPECIAL_WORD,))
 
-    Attributes:
-        logits: at the last token, of the latest run.
+
+def _continued(model: CapturedModel, prompt: Encoded, most: int) -> tuple[Encoded, str]:
+    """Return a prompt with what the model generates, and the text of that.
+
+    Raises:
+        UsageError: the model takes no more tokens.
     """
-
-    def __init__(self) -> None:
-        self.logits: Tensor | None = None
-        self._kept: Any = DynamicCache()
-        self._seen = 0
-        self._past: dict[AttentionSite, Tensor] = {}
-
-    def capture(
-        self,
-        model: CapturedModel,
-        example: Encoded,
-        sites: Sequence[AttentionSite],
-        visit: Callable[[LayerRecord], object],
-        **_: Any,
-    ) -> None:
-        """As `headlight.capture.one_text.capture_one`, for the tokens that are new."""
-        network: Any = model.transformer
-        arguments = model.inputs(model.collate([example]))
-        arguments["input_ids"] = arguments["input_ids"][:, self._seen :]
-        with model.capture(sites) as recorder, torch.inference_mode(), model.running():
-            recorder.visit, recorder.past, recorder.query_block = visit, self._past, None
-            output = network(**arguments | {"past_key_values": self._kept, "use_cache": True})
-        self._seen = len(example.ids)
-        if self._kept.get_seq_length() != self._seen:
-            raise UnsupportedModelError(
-                f"{model.name} keeps no keys and values of the tokens before, so that each new "
-                "token would cost a whole pass; read the whole text when it is there."
-            )
-        self.logits = output.logits[0, -1].cpu()
+    network, tokenizer = model.transformer, model.tokenizer
+    begun = len(prompt.target or prompt.ids)
+    room = most if model.longest is None else min(most, model.longest - begun)
+    if room < 1:
+        raise UsageError(f"the text has {begun} tokens, and {model} takes no more; shorten it.")
+    made: Any = network
+    settings = copy.deepcopy(made.generation_config)
+    settings.update(
+        **dict.fromkeys(("temperature", "top_k", "top_p", "min_p", "typical_p")),
+        do_sample=False,
+        num_beams=1,
+        repetition_penalty=1.0,
+        no_repeat_ngram_size=0,
+        max_length=None,
+        min_length=0,
+        max_new_tokens=room,
+        return_dict_in_generate=False,
+    )
+    arguments = model.inputs(model.collate([prompt]))
+    for key in ("use_cache", "decoder_attention_mask"):
+        arguments.pop(key, None)
+    with torch.inference_mode(), model.running():
+        (ids,) = made.generate(**arguments, generation_config=settings)
+    generated = ids[begun:].tolist()
+    whole, categories = prompt, Categories.of(tokenizer)  # type: ignore[arg-type]
+    for number in generated:
+        whole = _longer(whole, number, tokenizer, categories)
+    return whole, str(tokenizer.decode(generated, skip_special_tokens=True))  # type: ignore[union-attr]
 
 
 def _longer(example: Encoded, number: int, tokenizer: Any, categories: Categories) -> Encoded:
-    """With one more token, which begins a word where a blank stands before it."""
-    before, after = (tokenizer.decode(ids) for ids in ([*example.ids], [*example.ids, number]))
-    last = max(example.words, default=-1)
+    """Return an example with one more token, which begins a word where a blank is before it."""
+    side = "target" if example.target else "text"
+    ids = example.target if example.target else example.ids
+    words = example.target_words if example.target else example.words
+    before, after = (tokenizer.decode(each) for each in ([*ids], [*ids, number]))
+    last = max(words, default=-1)
     word = last + 1 if last < 0 or after[len(before) : len(before) + 1].isspace() else last
     if number in tokenizer.all_special_ids:
-        word = -1
+        word = SPECIAL_WORD
+    category = categories.of_ids([0, number], [OTHER, OTHER if word >= 0 else SEP])[1]
+    if side == "target":
+        return replace(
+            example,
+            target=(*ids, number),
+            target_categories=(*example.target_categories, category),
+            target_words=(*words, word),
+        )
     return replace(
         example,
-        ids=(*example.ids, number),
+        ids=(*ids, number),
         segments=(*example.segments, example.segments[-1]),
-        categories=(*example.categories, categories.of_ids([0, number], [OTHER, OTHER])[1]),
-        words=(*example.words, word),
-        segment_names=example.segment_names and (*example.segment_names, "assistant"),
+        categories=(*example.categories, category),
+        words=(*words, word),
+        segment_names=(*example.segment_names, ANSWER),
     )
+
+
+def _next_tokens(model: CapturedModel, whole: Encoded, first: int) -> dict[str, list[Any]]:
+    """Return the token that each row was followed by, and its probability; of the last, none."""
+    ids = whole.target or whole.ids
+    logits = model.run(model.collate([whole])).logits[0].detach()
+    tokens: list[Any] = list(model.tokenizer.convert_ids_to_tokens(list(ids[first + 1 :])))  # type: ignore[union-attr]
+    shares = [
+        float(logits[place].cpu().double().softmax(-1)[number])
+        for place, number in enumerate(ids[first + 1 :], first)
+    ]
+    return {"query_next": [*map(str, tokens), ""], "query_probability": [*shares, np.nan]}
+
+
+def _added(
+    model: CapturedModel, whole: Encoded, first: int
+) -> dict[str, Float64[np.ndarray, "query key"]]:
+    """Return by side what each token adds to the logits of the generated ones; NaN in the last."""
+    ids = whole.target or whole.ids
+    rows = [
+        what_tokens_add(model, whole, place, number)
+        for place, number in enumerate(ids[first + 1 :], first)
+    ]
+    return {
+        str(side): np.stack([*(row[side] for row in rows), np.full(len(rows[0][side]), np.nan)])
+        for side in rows[0]
+    }
 
 
 def read_speech(  # noqa: PLR0913 - each is a choice of its own
@@ -271,7 +348,7 @@ def _transcript(model: CapturedModel, example: EncodedSpeech) -> str:
     network: Any = model.transformer
     if not hasattr(network, "generate"):
         raise UsageError(
-            f"{model.name} is loaded without its head and cannot transcribe; give the text, or "
+            f"{model} is loaded without its head and cannot transcribe; give the text, or "
             "load it with head='language_model'."
         )
     tokenizer: Any = model.tokenizer

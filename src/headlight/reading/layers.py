@@ -1,6 +1,6 @@
 """Layers of one text as arrays, between tokens and between words."""
 
-from collections.abc import Callable, Collection, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any, NamedTuple
 
@@ -74,14 +74,12 @@ class ReadLayers:
         value_bias: value bias in T of effective attention.
         contributions: of input tokens, by layer, where they are computed.
         done: is told after each layer.
-        left_out: measures that are not computed.
     """
 
     parts: Mapping[Kind, Part]
     value_bias: ValueBias
     contributions: Float[Tensor, "layer batch query key"] | None
     done: Callable[[], None]
-    left_out: Collection[str] = ()
     seen: dict[AttentionSite, Measured] = field(default_factory=dict, init=False)
     _vectors: Vectors | None = field(default=None, init=False)
 
@@ -96,7 +94,7 @@ class ReadLayers:
         measured = self.seen.setdefault(record.site, {})
         for row in measure_table():
             is_available = row.needs is None or getattr(record, row.needs) is not None
-            if is_available and row.name not in self.left_out:
+            if is_available:
                 self._keep(measured, row, scores)
         if record.ends:
             self._vectors = None

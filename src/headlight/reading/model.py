@@ -21,13 +21,14 @@ from headlight.corpora import TranslationPair
 from headlight.errors import UsageError
 from headlight.reading.alternatives import alternatives
 from headlight.reading.explanation import explain
-from headlight.reading.generation import GeneratedToken, generate, read_speech
+from headlight.reading.generation import generate, read_speech
 from headlight.reading.layers import word_map
+from headlight.reading.patching import patch
 from headlight.reading.prediction import predict
 from headlight.reading.reading import FRAME_HEIGHT, Reading, read
 from headlight.reading.routes import routes
 from headlight.reading.sources import sources
-from headlight.reading.text_result import TextResult, answers, origin, sides_of
+from headlight.reading.text_result import TextResult, answers, origin, segments_of, sides_of
 from headlight.reading.what_if import FUNCTIONS, Edit, WhatIf, what_if
 from headlight.result import describe
 from headlight.settings.flow import AttributionSettings
@@ -67,7 +68,18 @@ class Flow(TextResult):
             "tokens": self.dataset["query_token"].values.tolist(),
             "layers": self.dataset["layer"].values.tolist(),
             "share": {name: shares[place].values.tolist() for place, name in enumerate(names)},
+            **self._segments(),
         }
+
+    def _segments(self) -> dict[str, Any]:
+        """Return the segments of the tokens, and their sums by method; nothing of other texts."""
+        from headlight.views.reading.flow import by_segment
+
+        sums = by_segment(self.dataset)
+        if not len(sums):
+            return {}
+        names = self.dataset["query_segment"].values.tolist()
+        return {"segments": names, "by_segment": sums.to_dict("records")}
 
 
 @answers("flow")
@@ -114,6 +126,7 @@ def flow(
             "query_token": ("query", tokens["token"]),
             "key_token": ("key", tokens["token"]),
             "query_category": ("query", tokens["category"]),
+            **segments_of(tokens),
         },
         attrs=origin(
             model,
@@ -139,7 +152,9 @@ class Model(CapturedModel):
     flow = flow
     explain = explain
     alternatives = alternatives
+    generate = generate
     sources = sources
+    patch = patch
 
     def __dir__(self) -> list[str]:
         """Return the questions that a model answers; of how it is captured it tells no name."""
@@ -151,6 +166,7 @@ class Model(CapturedModel):
         pair: str | None = None,
         *,
         audio: str | Path | None = None,
+        image: Any = None,
         kind: Kinds | None = None,
         layers: Iterable[int] | None = None,
         heads: Iterable[int] | None = None,
@@ -162,11 +178,14 @@ class Model(CapturedModel):
         """Every measure of every head on one text, or two; see `headlight.reading.reading.read`.
 
         A list of messages, or `headlight.corpora.Chat`, is a chat.  With
-        ``audio``, a WAV file, on speech; see `headlight.reading.generation.read_speech`.
+        ``audio``, a WAV file, on speech; see `headlight.reading.generation.read_speech`.  With
+        ``image``, a file or a picture of Pillow, on the patches of a picture.
         """
         options: dict[str, Any] = {"kind": kind, "layers": layers, "heads": heads}
         options |= {"queries": queries, "value_bias": value_bias}
         if audio is not None:
+            if image is not None:
+                raise UsageError("a recording and a picture are read one by one; leave one out.")
             if pair is not None or attribution or residual:
                 raise UsageError(
                     "speech is read with one transcript, without contributions and residual; leave "
@@ -175,9 +194,10 @@ class Model(CapturedModel):
             if not isinstance(text, str | None):
                 raise UsageError("a transcript is one text; leave the messages out.")
             return read_speech(self, audio, text, **options)
-        if text is None:
-            raise UsageError("there is nothing to read; give a text, or audio.")
-        return read(self, text, pair, **options, attribution=attribution, residual=residual)
+        if text is None and image is None:
+            raise UsageError("there is nothing to read; give a text, audio, or an image.")
+        options |= {"attribution": attribution, "residual": residual}
+        return read(self, text, pair, image=image, **options)
 
     def explore(
         self,
@@ -221,22 +241,6 @@ class Model(CapturedModel):
         """
         with attention_replaced(self, replacements, kind=kind):
             yield
-
-    def generate(
-        self,
-        text: Readable,
-        *,
-        tokens: int = 20,
-        layers: Iterable[int] | None = None,
-        heads: Iterable[int] | None = None,
-    ) -> Iterator[GeneratedToken]:
-        """Generate text with a decoder, token by token, each with its reading.
-
-        ``for each in model.generate("The capital of France is"): each.token, each.reading.norm``
-        wants a model that was loaded with ``head="any"``; see
-        `headlight.reading.generation.generate`.
-        """
-        return generate(self, text, tokens=tokens, layers=layers, heads=heads)
 
     def word_map(
         self,

@@ -1,5 +1,6 @@
 """Predictions taken apart into tokens, heads, layers and biases."""
 
+from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any, ClassVar
 
@@ -7,20 +8,21 @@ import numpy as np
 import pandas as pd
 import torch
 import xarray
-from jaxtyping import Float
+from jaxtyping import Float, Float64
 from torch import Tensor, nn
 
 from headlight.capture import CapturedModel
 from headlight.capture.decomposition import Decomposition, Side, decompose
 from headlight.capture.one_text import one_text
 from headlight.capture.residual_stream import hooked
-from headlight.catalogue.questions import PredictionSettings
+from headlight.catalogue.questions import PatchSettings, PredictionSettings
 from headlight.chats import Readable, as_read
 from headlight.encode import Encoded
 from headlight.errors import UnsupportedModelError, UsageError
 from headlight.reading.prediction_targets import SAME, Place, Target, place_of, target_of
 from headlight.reading.text_result import TextResult, answers, as_written, origin
 from headlight.settings import require_choice
+from headlight.settings.flow import Slope
 
 __all__ = ["Prediction", "predict"]
 
@@ -60,12 +62,13 @@ class Prediction(TextResult):
         """A table, the largest first.
 
         Args:
-            name: ``component``, ``token`` or ``head``: which parts.
+            name: ``component``, ``token`` or ``head``: which parts; or ``segment``, the sums of
+                tokens by named segment, where a text has them.
 
         Raises:
             UsageError: it is none of these.
         """
-        require_choice("table", name, ("component", "token", "head"))
+        require_choice("table", name, ("component", "token", "head", "segment"))
         from headlight.views.reading.prediction import frame_of
 
         return frame_of(self.dataset, name)
@@ -76,6 +79,8 @@ class Prediction(TextResult):
             name: self.to_dataframe(name).to_dict("records")
             for name in ("token", "component", "head")
         }
+        if "token_segment" in self.dataset.coords:
+            tables["segment"] = self.to_dataframe("segment").to_dict("records")
         numbers = ("logit", "remainder_direct", "remainder_total")
         return super().as_json() | {name: float(self.dataset[name]) for name in numbers} | tables
 
@@ -104,19 +109,42 @@ def predict(
     its head, in float32 or float64.  Behind a chat whose last message is not the assistant's, the
     template begins an answer.
 
+    With another text of as many tokens every number is that of the text less that of the other.
+    What a parameter adds, such as a bias, differs as well: the constants are those of each text.
+
     Raises:
         MissingHeadError: the model predicts nothing.
         UsageError: no tokenizer, an empty or too long text, an unknown word or class, no such
-            position, or the model is in half precision.
+            position, the model is in half precision, or the other text has other numbers of tokens.
         UnsupportedModelError: the parts do not add up, attention cannot be captured exactly, or the
             model reads its text twice.
     """
     if model.reads_twice:
         raise UnsupportedModelError(
-            f"{model.name} reads its text in the encoder and again, moved by one place, in the "
+            f"{model} reads its text in the encoder and again, moved by one place, in the "
             "decoder, so what it predicts is no sum over the tokens of one text; take a classifier "
             "that reads once."
         )
+    first, targets = _predicted(model, text, pair, settings, command)
+    if settings.compare_text is None:
+        return Prediction(first)
+    other, _ = _predicted(model, settings.compare_text, pair, settings, command, targets)
+    return Prediction(_less(first, other))
+
+
+Targets = tuple[Target, Target | None]
+"""A target, and the one that is subtracted, if any."""
+
+
+def _predicted(
+    model: CapturedModel,
+    text: Readable,
+    pair: str | None,
+    settings: PredictionSettings,
+    command: str | None,
+    targets: Targets | None = None,
+) -> tuple[xarray.Dataset, Targets]:
+    """Return the parts of the prediction for one text, and its targets, where none are known."""
     text = as_read(text, predicts=True)
     model, example = one_text(
         model, text, pair, None, purpose="a prediction needs text", predicts=True
@@ -125,15 +153,7 @@ def predict(
     batch = model.collate([example])
     own = model.run(batch).logits[0].detach()
     logits = (own if place.index is None else own[place.index]).cpu().double()
-    ends = as_written(model, text) if pair is None else pair
-    first = _target(model, settings.target, place, ends, logits)
-    against = settings.against
-    second = None if against is None else target_of(model, against, place, ends)
-    if second is not None and second.number == first.number:
-        raise UsageError(
-            f"{settings.target!r} and {against!r} are the same output of {model.name} "
-            f"({first.name!r}), and differ by nothing; ask for others."
-        )
+    first, second = targets or targets_of(model, text, pair, place, logits, settings)
 
     def score(output: Any) -> Float[Tensor, ""]:
         logits = output.logits[0]
@@ -142,41 +162,140 @@ def predict(
         chosen: Tensor = logits[first.number]
         return chosen if second is None else chosen - logits[second.number]
 
+    parts = _decomposed(model, example, place, score, settings.slope)
+    wanted = float(logits[first.number] - (0 if second is None else logits[second.number]))
+    _require_same(model, parts, wanted, logits)
+    dataset = _dataset(
+        parts,
+        _tokens(model, example),
+        origin(
+            model,
+            text,
+            pair,
+            title="What a prediction is made of",
+            stage="prediction",
+            target=first.name,
+            against="" if second is None else second.name,
+            predicted=_name(model, place, int(logits.argmax())),
+            probability=float(logits.softmax(-1)[first.number]),
+            position=-1 if place.index is None else place.index,
+            position_side=place.side,
+            classes=int(place.classes),
+            slope=settings.slope,
+            notes=" ".join(each.note for each in (first, second) if each and each.note),
+            command=command or "",
+            tokens=len(example.ids) + len(example.target),
+        ),
+    )
+    if example.segment_names and not example.target:
+        dataset = dataset.assign_coords(token_segment=("token", list(example.segment_names)))
+    return dataset, (first, second)
+
+
+def targets_of(
+    model: CapturedModel,
+    text: Readable,
+    pair: str | None,
+    place: Place,
+    logits: Float64[Tensor, " output"],
+    settings: PredictionSettings | PatchSettings,
+) -> Targets:
+    """Return the outputs that settings name; without a target, the one that is predicted.
+
+    Raises:
+        UsageError: an unknown word or class, or both are the same output.
+    """
+    ends = as_written(model, text) if pair is None else pair
+    first = _target(model, settings.target, place, ends, logits)
+    against = settings.against
+    second = None if against is None else target_of(model, against, place, ends)
+    if second is not None and second.number == first.number:
+        raise UsageError(
+            f"{settings.target!r} and {against!r} are the same output of {model} "
+            f"({first.name!r}), and differ by nothing; ask for others."
+        )
+    return first, second
+
+
+def _less(first: xarray.Dataset, other: xarray.Dataset) -> xarray.Dataset:
+    """Return the parts of one text less those of another, place by place.
+
+    Raises:
+        UsageError: their tokens are not as many, or the predictions are at two places.
+    """
+    same = first["token_side"].values.tolist() == other["token_side"].values.tolist()
+    if not same or first.attrs["position"] != other.attrs["position"]:
+        raise UsageError(
+            f"the texts have {first.sizes['token']} and {other.sizes['token']} tokens, or predict "
+            "at other places; compare texts of as many tokens, such as those that differ in a word."
+        )
+    names = [*map(str, first.data_vars)]
+    less = first.assign({name: (first[name].dims, first[name].values - other[name].values)
+                         for name in names})  # fmt: skip
+    for name in names:
+        less[name].attrs = first[name].attrs
+    about = {f"compare_{name}": other.attrs[name] for name in ("text", "predicted", "probability")}
+    both = less.assign_coords(token_other=("token", other["token_text"].values))
+    return both.assign_attrs(about)
+
+
+def what_tokens_add(
+    model: CapturedModel, example: Encoded, index: int, number: int
+) -> dict[Side, Float64[np.ndarray, " token"]]:
+    """Return what each token, its position included, adds to one logit, by side of the model.
+
+    Args:
+        model: with its head of a language model.
+        example: what it reads.
+        index: position of the predicting token.
+        number: of the logit, which is that of a token of the vocabulary.
+
+    Raises:
+        UsageError: the model is in half precision.
+        UnsupportedModelError: the parts do not add up.
+    """
+    logits = model.run(model.collate([example])).logits[0, index].detach().cpu().double()
+    place = Place(index, "", masked=False, classes=False, at_end=False)
+    length = len(example.target or example.ids)
+
+    def score(output: Any) -> Float[Tensor, ""]:
+        rows = output.logits[0]
+        chosen: Tensor = rows[index if len(rows) == length else 0][number]
+        return chosen
+
+    parts = _decomposed(model, example, place, score, "zero_origin")
+    _require_same(model, parts, float(logits[number]), logits)
+    return {side: (parts.token[side] + parts.position[side]).numpy() for side in parts.token}
+
+
+def _decomposed(
+    model: CapturedModel,
+    example: Encoded,
+    place: Place,
+    score: Callable[[Any], Float[Tensor, ""]],
+    slope: Slope,
+) -> Decomposition:
     lengths: dict[Side, int] = {"text": len(example.ids)}
     if example.target:
         lengths["target"] = len(example.target)
+    batch = model.collate([example])
     with model.running(batch.names), _one_position(model.transformer, place, lengths):
-        parts = decompose(model, model.inputs(batch), score, lengths, settings.slope)
-    wanted = float(logits[first.number] - (0 if second is None else logits[second.number]))
+        return decompose(model, model.inputs(batch), score, lengths, slope)
+
+
+def _require_same(
+    model: CapturedModel, parts: Decomposition, wanted: float, logits: Float64[Tensor, " output"]
+) -> None:
+    """Refuse a linear network that does not compute what the model does.
+
+    Raises:
+        UnsupportedModelError: it does not.
+    """
     if not abs(parts.value - wanted) <= SAME * float(logits.abs().max()):
         raise UnsupportedModelError(
-            f"{model.name} computes {wanted:.4g} and its linear network {parts.value:.4g}, so its "
+            f"{model} computes {wanted:.4g} and its linear network {parts.value:.4g}, so its "
             "prediction cannot be taken apart."
         )
-    return Prediction(
-        _dataset(
-            parts,
-            _tokens(model, example),
-            origin(
-                model,
-                text,
-                pair,
-                title="What a prediction is made of",
-                stage="prediction",
-                target=first.name,
-                against="" if second is None else second.name,
-                predicted=_name(model, place, int(logits.argmax())),
-                probability=float(logits.softmax(-1)[first.number]),
-                position=-1 if place.index is None else place.index,
-                position_side=place.side,
-                classes=int(place.classes),
-                slope=settings.slope,
-                notes=" ".join(each.note for each in (first, second) if each and each.note),
-                command=command or "",
-                tokens=len(example.ids) + len(example.target),
-            ),
-        )
-    )
 
 
 def _target(

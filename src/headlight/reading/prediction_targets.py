@@ -15,9 +15,10 @@ from headlight.capture.decomposition import decompose
 from headlight.capture.one_text import head_of, require_reader
 from headlight.capture.residual_stream import hooked
 from headlight.chats import require_characters
-from headlight.encode import Encoded
+from headlight.encode import Encoded, piece_style
 from headlight.encode.examples import OTHER
 from headlight.errors import MissingHeadError, UnsupportedModelError, UsageError, setting
+from headlight.findings import piece_text
 from headlight.settings import require_place
 
 SAME = 1e-3
@@ -76,12 +77,12 @@ def place_of(model: CapturedModel, example: Encoded, position: int | None) -> Pl
     task, head = task_of(name), head_of(network.config, name)
     if task is None and head in (None, "speech"):
         raise MissingHeadError(
-            f"{model.name} is a {name}, which predicts nothing; load a language model or a "
+            f"{model} is a {name}, which predicts nothing; load a language model or a "
             "classifier with its head (head='any')."
         )
     if task == "sequence":
         if position is not None:
-            raise UsageError(f"{model.name} classifies whole texts; leave the position out.")
+            raise UsageError(f"{model} classifies whole texts; leave the position out.")
         return Place(None, "text", masked=True, classes=True, at_end=False)
     side = "target" if example.target else "text"
     words = example.target_words if example.target else example.words
@@ -103,7 +104,7 @@ def _default(
 ) -> int:
     if tagged:
         raise UsageError(
-            f"{model.name} puts each token into a class; say which with a position "
+            f"{model} puts each token into a class; say which with a position "
             f"({setting('position=')})."
         )
     if not masked:
@@ -112,7 +113,7 @@ def _default(
     if mask not in ids:
         word = getattr(model.tokenizer, "mask_token", None) or "a mask"
         raise UsageError(
-            f"{model.name} predicts words that are masked, and the text has none; write {word} in "
+            f"{model} predicts words that are masked, and the text has none; write {word} in "
             "the place of the word, or give a position."
         )
     return ids.index(mask)
@@ -141,14 +142,13 @@ def target_of(model: CapturedModel, word: str, place: Place, text: str) -> Targe
     names = tokenizer.convert_ids_to_tokens(pieces)
     unknown = getattr(tokenizer, "unk_token_id", None)
     if not pieces or pieces[0] == unknown:
-        raise UsageError(
-            f"the vocabulary of {model.name} does not have {word!r}; ask for another word."
-        )
+        raise UsageError(f"the vocabulary of {model} does not have {word!r}; ask for another word.")
     note = ""
     if len(pieces) > 1:
+        labels = [piece_text(each, piece_style(tokenizer)).label for each in names]
         note = (
-            f"{word!r} is {len(pieces)} pieces ({' '.join(names)}); what is explained is the "
-            f"first, {names[0]!r}."
+            f"{word!r} is {len(pieces)} pieces ({' '.join(labels)}); what is explained is the "
+            f"first, {labels[0]!r}."
         )
     elif not place.masked and word == word.lstrip() and _starts_words(tokenizer, word):
         note = (
@@ -165,7 +165,7 @@ def _class_of(model: CapturedModel, word: str) -> Target:
         return Target(names.index(word), word)
     if word.isdecimal() and int(word) < len(names):
         return Target(int(word), names[int(word)])
-    raise UsageError(f"{model.name} has no class {word!r}; it has: {', '.join(names)}.")
+    raise UsageError(f"{model} has no class {word!r}; it has: {', '.join(names)}.")
 
 
 def _pieces(tokenizer: Any, word: str, place: Place, text: str) -> list[int]:
@@ -210,7 +210,7 @@ def require_answerer(model: CapturedModel) -> None:
     require_reader(model)
     if model.has_decoder_inputs or head_of(network.config, name) != "causal":
         raise MissingHeadError(
-            f"{model.name} is a {name}, which does not go on with a text, and so answers nothing; "
+            f"{model} is a {name}, which does not go on with a text, and so answers nothing; "
             "load a decoder with its head (head='any')."
         )
     model.require_tokenizer("a question is read")
@@ -230,7 +230,7 @@ def own_answer(model: CapturedModel, prompt: Encoded, most: int) -> tuple[int, .
     while ids and not tokenizer.decode(ids[-1:], skip_special_tokens=True).strip():
         ids = ids[:-1]
     if not ids:
-        raise UsageError(f"{model.name} writes no answer; give one ({setting('answer=')}).")
+        raise UsageError(f"{model} writes no answer; give one ({setting('answer=')}).")
     return ids
 
 
@@ -279,7 +279,7 @@ def _answer_rows(model: CapturedModel, firsts: Sequence[int], size: int) -> Any:
     """
     head: Any = model.transformer.get_output_embeddings()
     if head is None:
-        raise UnsupportedModelError(f"{model.name} hides the layer that predicts its tokens.")
+        raise UnsupportedModelError(f"{model} hides the layer that predicts its tokens.")
 
     def choose(_: nn.Module, arguments: tuple[Any, ...]) -> tuple[Any, ...]:
         states = arguments[0]
@@ -325,7 +325,7 @@ def direct_parts(
         parts = decompose(model, model.inputs(batch), score, {"text": len(example.ids)})
     if not abs(parts.value - logits) <= SAME * max(abs(logits), 1.0):
         raise UnsupportedModelError(
-            f"{model.name} computes {logits:.4g} and its linear network {parts.value:.4g}, so its "
+            f"{model} computes {logits:.4g} and its linear network {parts.value:.4g}, so its "
             "answer cannot be taken apart."
         )
     return np.asarray(sum(each.direct.sum(0).numpy() for each in parts.heads))

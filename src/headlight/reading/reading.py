@@ -2,11 +2,11 @@
 
 import json
 import os
-from collections.abc import Callable, Collection, Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from contextlib import nullcontext
 from dataclasses import replace
 from html import escape
-from pathlib import Path
+from pathlib import Path, PurePath
 from textwrap import shorten
 from types import MappingProxyType
 from typing import TYPE_CHECKING, Any, Literal
@@ -19,8 +19,9 @@ from headlight.analysis.folder import REPORT
 from headlight.capture import AttentionSite, CapturedModel, LayerRecord
 from headlight.capture.attribution import attribute
 from headlight.capture.captured_model import VERIFIED
-from headlight.capture.one_text import capture_one, one_text
+from headlight.capture.one_text import capture_one, one_picture, one_text
 from headlight.chats import Readable
+from headlight.corpora.pictures import picture_address
 from headlight.encode import Encoded
 from headlight.encode.assembly import Assembly
 from headlight.errors import UsageError
@@ -256,9 +257,7 @@ class Reading:
             UsageError: the library anywidget is not installed, only some heads or queries were
                 kept, or the other reading is of other kinds of attention.
         """
-        for each in (self, compare):
-            if each is not None:
-                each._require_whole()
+        self._require_shown(compare)
         try:
             from headlight.views.reading.widget import ReadingWidget
         except ImportError as problem:
@@ -329,9 +328,7 @@ class Reading:
     ) -> str:
         from headlight.views import reading_page
 
-        for each in (self, compare):
-            if each is not None:
-                each._require_whole()
+        self._require_shown(compare)
         return reading_page(
             self.dataset,
             second=None if compare is None else compare.dataset,
@@ -351,22 +348,21 @@ class Reading:
                 "one with of_kind."
             )
 
-    def _require_whole(self) -> None:
-        """The view numbers heads and tokens from 0.
+    def _require_shown(self, compare: "Reading | None") -> None:
+        """Refuse a view of some heads, or of some queries of two readings.
 
         Raises:
-            UsageError: some were left out.
+            UsageError: heads were left out, or queries of one of two.
         """
-        for kind, part in split_kinds(self.dataset).items():
-            gaps = any(
-                part[side].values.tolist() != list(range(part.sizes[side]))
-                for side in ("head", "query")
-            )
-            if gaps or (kind != "cross" and part.sizes["query"] != part.sizes["key"]):
-                raise UsageError(
-                    "the view shows all heads and tokens of a text, and this reading keeps some of "
-                    "them; read the text without heads and queries, or save it as .json or .nc."
-                )
+        sides = ("head",) if compare is None else ("head", "query")
+        for each in filter(None, (self, compare)):
+            for part in split_kinds(each.dataset).values():
+                if any(part[side].values.tolist() != [*range(part.sizes[side])] for side in sides):
+                    raise UsageError(
+                        "the view shows all heads of a text, and of two readings all queries, and "
+                        "this one keeps some of them; read the text without heads and queries, or "
+                        "save it as .json or .nc."
+                    )
 
 
 def _in_corpus(page: Path, survey: str | Path | None, dependency: str | Path | None) -> Any:
@@ -396,9 +392,10 @@ def _run(folder: str | Path | None) -> xarray.Dataset | None:
 
 def read(  # noqa: PLR0913 - each is a choice of its own
     model: CapturedModel,
-    text: Readable,
+    text: Readable | None,
     pair: str | None = None,
     *,
+    image: Any = None,
     kind: Kinds | None = None,
     layers: Iterable[int] | None = None,
     heads: Iterable[int] | None = None,
@@ -416,6 +413,8 @@ def read(  # noqa: PLR0913 - each is a choice of its own
         text: what it reads; a list of messages is a chat, which the template of the tokenizer
             writes, and whose tokens are of named segments.
         pair: a second text: the second segment, or the decoder's text in an encoder-decoder model.
+        image: in place of a text a picture, as a file or a picture of Pillow; of a model of text
+            and pictures its encoder of pictures reads it.
         kind: ``encoder``, ``decoder`` or ``cross``; by default the first that the model has.  With
             ``all`` the model runs once, and the reading keeps the kinds that it has apart.
         layers: which layers; by default all.
@@ -431,22 +430,30 @@ def read(  # noqa: PLR0913 - each is a choice of its own
         progress: is given the number of layers that are done, and of all; what it raises ends it.
 
     Raises:
-        UsageError: no tokenizer, an empty or too long text, no such kind, layer, head or position,
-            or contributions of all kinds at once.
+        UsageError: no tokenizer, an empty or too long text, a file that is no picture, a text and
+            a picture, no such kind, layer, head or position, or contributions of all kinds at once.
         UnsupportedModelError: the attention of the model cannot be captured exactly, or a layer
             whose residual is asked for could not be followed.
     """
-    others = "" if kind else listed(model.kinds[1:])
-    model, example = one_text(model, text, pair, kind, purpose="a reading needs text")
+    about: dict[str, Any] = {"pair": pair or "", "command": command or ""}
+    example: Encoded
+    if image is None:
+        others = "" if kind else listed(model.kinds[1:])
+        subject = "" if text is None else text
+        model, example = one_text(model, subject, pair, kind, purpose="a reading needs text")
+        about |= {"other_kinds": others, "text": subject}
+    else:
+        if text is not None or pair is not None or attribution:
+            raise UsageError(
+                "a picture is read alone, without text and contributions; leave the others out."
+            )
+        model, example = one_picture(model, image)
+        about |= {"text": PurePath(example.name).name, "image": example.name}
+        about["picture"] = picture_address(model.viewer.shown(example))
     return read_example(
         model,
         example,
-        attributes={
-            "text": text,
-            "pair": pair or "",
-            "command": command or "",
-            "other_kinds": others,
-        },
+        attributes=about,
         kind=kind,
         layers=layers,
         heads=heads,
@@ -471,16 +478,11 @@ def read_example(  # noqa: PLR0913 - each is a choice of its own
     attribution: bool | AttributionSettings = False,
     residual: bool = False,
     progress: Callable[[int, int], None] | None = None,
-    capture: Callable[..., object] = capture_one,
-    left_out: Collection[str] = (),
-    statistics: bool = True,
 ) -> Reading:
     """Read an example that is made already, with the part of the model that reads it.
 
     What the reading says of its origin is in ``attributes``: ``text``, ``pair`` and ``command``.
-    The model is run by ``capture``, as `capture_one` does, and measures that are ``left_out`` are
-    not computed; neither are the ``statistics`` of heads, where ``capture`` does not see all
-    queries.  For the rest see `read`.
+    For the rest see `read`.
     """
     kinds = model.kinds if kind == ALL else (kind or model.kinds[0],)
     layers = None if layers is None else list(layers)
@@ -499,7 +501,7 @@ def read_example(  # noqa: PLR0913 - each is a choice of its own
     }
     contributions = _contributions(model, example, kind, settings)
     counted = _counted(len(sites), progress)
-    layers_read = ReadLayers(parts, value_bias, contributions, counted, left_out)
+    layers_read = ReadLayers(parts, value_bias, contributions, counted)
     if residual:
         model.verify_residuals(model.collate([example.beginning(VERIFIED)]), sites)
     of_text = {
@@ -509,18 +511,15 @@ def read_example(  # noqa: PLR0913 - each is a choice of its own
             each,
             [site for site in sites if site.kind == each],
             value_bias,
-            left_out,
         )
         for each in kinds
-        if statistics
     }
 
     def visit(record: LayerRecord) -> None:
-        if statistics:
-            of_text[record.site.kind].visit(record)
+        of_text[record.site.kind].visit(record)
         layers_read.visit(record)
 
-    capture(model, example, sites, visit, query_block=None, residual=residual)
+    capture_one(model, example, sites, visit, query_block=None, residual=residual)
     attributes_of_all = origin(
         model,
         **attributes,
@@ -536,7 +535,7 @@ def read_example(  # noqa: PLR0913 - each is a choice of its own
                 parts[each],
                 *sides[each],
                 {**attributes_of_all, "kind": each, "head_dim": _head_dim(sites, each)},
-                of_text.get(each),
+                of_text[each],
             ),
             each,
         )
@@ -581,6 +580,8 @@ def _counted(layers: int, progress: Callable[[int, int], None] | None) -> Callab
 def _counts(example: Encoded, tokenizer: Any, start: int | None) -> dict[str, Any]:
     """Tokens, those of them that the tokenizer does not know, and special ones in the text."""
     ids = (*example.ids, *example.target)
+    if tokenizer is None:
+        return {"tokens": len(ids)}
     marks = Assembly.of(tokenizer, start).marks
     special, doubled = marks.written(example)
     written = {"special": special, "doubled": int(doubled)} if special else {}
@@ -593,7 +594,7 @@ def _dataset(
     queries: Positions,
     keys: Positions,
     attributes: dict[str, Any],
-    statistics: TextStatistics | None,
+    statistics: TextStatistics,
 ) -> xarray.Dataset:
     layers, measured = list(by_layer), list(by_layer.values())
     variables = {
@@ -605,7 +606,7 @@ def _dataset(
         for row in measure_table()
         if all(row.name in each for each in measured)
     }
-    numbers, axes = statistics.variables(part.heads) if statistics else ({}, {})
+    numbers, axes = statistics.variables(part.heads)
     coordinates: dict[str, Any] = {"layer": layers, "head": part.heads, **axes}
     everything = range(len(keys["token"]))
     for side, positions, places in (("query", queries, part.queries), ("key", keys, everything)):

@@ -21,9 +21,16 @@ from headlight.catalogue.questions import RouteSettings
 from headlight.chats import Readable
 from headlight.errors import UsageError
 from headlight.findings.piece_text import last_word
+from headlight.measures.alti import BlockSum, missed_without, missed_without_heads
 from headlight.measures.norm import single
-from headlight.measures.token_parts import BlockSum, missed_without, missed_without_heads
-from headlight.reading.text_result import TextResult, answers, origin, save_as, sides_of
+from headlight.reading.text_result import (
+    TextResult,
+    answers,
+    origin,
+    save_as,
+    segments_of,
+    sides_of,
+)
 from headlight.result import describe
 from headlight.settings import require_place
 from headlight.views.provenance import model_name
@@ -284,6 +291,7 @@ def _dataset(subject: Subject, layers: _Layers, attributes: dict[str, Any]) -> x
             "key": range(len(tokens["token"])),
             "query_token": ("query", tokens["token"]),
             "query_category": ("query", tokens["category"]),
+            **segments_of(tokens),
         },
         attrs=attributes,
     )

@@ -267,7 +267,7 @@ def _require_room(model: CapturedModel, prompt: int, answer: int) -> None:
     if model.longest is not None and prompt + answer > model.longest:
         behind = f" and the answer {answer}" if answer else ""
         raise UsageError(
-            f"the question and its passages have {prompt} tokens{behind}, and {model.name} reads "
+            f"the question and its passages have {prompt} tokens{behind}, and {model} reads "
             f"{model.longest} in all; leave passages out, or shorten them{' or it' * bool(answer)}."
         )
 
@@ -357,7 +357,7 @@ def _heads(
             at = next((n for n, site in enumerate(sites) if place and site.layer == place[0]), None)
             if place is None or at is None:
                 raise UsageError(
-                    f"there is no head {name!r} in {model.name}; write L2H5 for head 5 of layer 2, "
+                    f"there is no head {name!r} in {model}; write L2H5 for head 5 of layer 2, "
                     "counted from 0."
                 )
             sites[at].require_head(place[1])

@@ -60,7 +60,7 @@ class TextResult:
         return result_page(self.dataset)
 
 
-T = TypeVar("T", bound=TextResult)
+T = TypeVar("T")
 
 
 def answers(name: str) -> Callable[[Callable[..., T]], Callable[..., T]]:
@@ -137,6 +137,8 @@ def origin(model: CapturedModel, text: Readable, pair: str | None, **own: Any) -
     chat = {CHAT: text.as_json()} if isinstance(text, Chat) else {}
     written = as_written(model, text)
     about = {"text": written, "pair": pair or "", **chat, **own, **model.origin}
+    if model.sees:
+        return about | stamp()
     return about | {"pieces": piece_style(model.require_tokenizer("texts are read")), **stamp()}
 
 
@@ -153,6 +155,13 @@ def text_of(attributes: Mapping[Any, Any]) -> str | Chat:
     if CHAT in attributes:
         return Chat.of_json(str(attributes[CHAT]))
     return str(attributes["text"])
+
+
+def segments_of(tokens: Positions) -> dict[str, tuple[str, list[str]]]:
+    """Return the named segments of tokens as coordinates of both sides; none of other texts."""
+    if "segment" not in tokens:
+        return {}
+    return {f"{side}_segment": (side, tokens["segment"]) for side in ("query", "key")}
 
 
 def sides_of(example: Encoded, kind: Kind, tokenizer: Any) -> tuple[Positions, Positions]:

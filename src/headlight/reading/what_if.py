@@ -30,6 +30,7 @@ from headlight.capture import (
 from headlight.capture.one_text import one_text
 from headlight.chats import Chat, Readable, as_read
 from headlight.encode import piece_style
+from headlight.errors import UsageError
 from headlight.findings import piece_text, pieces_of
 from headlight.measures import kullback_leibler_of_logarithms, total_variation
 from headlight.reading.text_result import text_of
@@ -345,9 +346,15 @@ def _read_before(reading: xarray.Dataset, params: Params) -> tuple[str | Chat, s
 
     Raises:
         UnknownNameError: there is no such kind.
+        UsageError: the text was generated.
     """
     kind: Any = params.get("kind")
     require_choice("kind", kind if isinstance(kind, str) else "none", Kind)
+    if "answer" in reading.attrs:
+        raise UsageError(
+            "this text was generated, and its answer is no part of the prompt that would be read; "
+            "read the prompt and the answer as one text."
+        )
     return text_of(reading.attrs), reading.attrs.get("pair") or None, kind
 
 

@@ -60,7 +60,7 @@ class Predictor:
         logits = getattr(output, "logits", None)
         if not isinstance(logits, Tensor):
             raise MissingHeadError(
-                f"{self.model.name} has no head, and so predicts nothing; load it with head='any'."
+                f"{self.model} has no head, and so predicts nothing; load it with head='any'."
             )
         return [
             torch.log_softmax(copy[0].reshape(-1, copy.shape[-1]).cpu().double(), -1)

@@ -33,6 +33,7 @@ from starlette.routing import Route
 from headlight.capture import CapturedModel
 from headlight.errors import HeadlightError, UnknownNameError, UsageError
 from headlight.files import reason
+from headlight.reading.generation import generates
 from headlight.serve.functions import (
     FUNCTIONS,
     OnProgress,
@@ -76,6 +77,7 @@ def make_app(
         other=None if other is None else other.name,
         can=functions_of_view(),
         decoder=model.has_decoder_inputs,
+        generates=generates(model),
     )
     workspace = Workspace(model, longest, other)
     addresses = _Addresses(page, workspace, work or Work())
@@ -214,7 +216,7 @@ def serve(
             work=work,
         )
         address = _address(host, listener.getsockname()[1], token)
-        say(f"{model.name} reads at {address}")
+        say(f"{model} reads at {address}")
         say("Ctrl-C ends it.")
         config = uvicorn.Config(
             app,

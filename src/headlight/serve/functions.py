@@ -156,6 +156,16 @@ def read_text(workspace: Workspace, params: Params, on_progress: OnProgress) -> 
     return {"reading": workspace.readings.keep(CachedReading.of(first, on_progress, second))}
 
 
+def generate_text(workspace: Workspace, params: Params, on_progress: OnProgress) -> dict[str, Any]:
+    """Generate text after ``text``; gives the name of the ``reading`` of both.
+
+    Raises:
+        UsageError: the text is too long, or a setting is wrong.
+    """
+    generation = _ask(QUESTIONS["generate"], workspace, params, on_progress)
+    return {"reading": workspace.readings.keep(CachedReading.of(generation.dataset, on_progress))}
+
+
 def _other_of(workspace: Workspace) -> CapturedModel:
     """The model to compare with; the browser cannot say which.
 
@@ -242,26 +252,37 @@ def _answer(
     Raises:
         UsageError: the text is too long, or a setting is wrong.
     """
+    answer = _ask(question, workspace, params, on_progress)
+    # JSON has no word for a number that is missing.
+    data: dict[str, Any] = json.loads(json.dumps(answer.as_json()), parse_constant=lambda _: None)
+    return data
+
+
+def _ask(question: Question, workspace: Workspace, params: Params, on_progress: OnProgress) -> Any:
+    """Return the answer to a question.
+
+    Raises:
+        UsageError: the text is too long, or a setting is wrong.
+    """
     text = subject_of(params, "text")
     pair = text_of(params, "pair") if params.get("pair") else None
-    require_short(workspace.model, workspace.longest, text, pair, None)
     chosen = params.get("settings") or {}
     if not isinstance(chosen, Mapping):
         raise UsageError("settings must be an object.")
     settings = question.settings.from_mapping(chosen)
+    room = max(0, workspace.longest - getattr(settings, "max_new_tokens", 0))
+    require_short(workspace.model, room, text, pair, None)
     on_progress(question.name)
-    answer = question.answer(
+    return question.answer(
         workspace.model, text, pair, settings=settings, command="headlight serve"
     )
-    # JSON has no word for a number that is missing.
-    data: dict[str, Any] = json.loads(json.dumps(answer.as_json()), parse_constant=lambda _: None)
-    return data
 
 
 FUNCTIONS: Mapping[str, Function] = {
     "read": read_text,
     **{name: partial(_answer, each) for name, each in QUESTIONS.items()},
     **{name: partial(_about_reading, each) for name, each in what_if.FUNCTIONS.items()},
+    "generate": generate_text,
 }
 
 

@@ -4,7 +4,9 @@ xarray finds the accessor once this module has been imported, which whatever of 
 a result has done.
 """
 
+import sys
 from collections.abc import Callable
+from contextlib import suppress
 from html import escape
 from pathlib import Path
 from typing import Any, TypeVar
@@ -14,7 +16,7 @@ import pandas as pd
 import xarray as xr
 
 from headlight import files
-from headlight.errors import ResultError, UnknownNameError, UsageError
+from headlight.errors import HeadlightError, ResultError, UnknownNameError, UsageError
 from headlight.findings import heads
 from headlight.findings.what_was_read import same_texts
 from headlight.result import refusing_incomplete
@@ -42,8 +44,8 @@ class HeadlightAccessor:
     def _repr_html_(self) -> str:
         """Return what was found and the main table, for a notebook."""
         *sentences, names = map(escape, self._shown())
-        main = next(iter(self._whole(tables).values()), None)
-        table = "" if main is None else main.frame.head(ROWS).to_html(index=False, border=0)
+        main = next(iter(self.tables), None)
+        table = "" if main is None else self.table(main).head(ROWS).to_html(index=False, border=0)
         return f"<p>{'<br>'.join(sentences)}</p>{table}<p>{names}</p>"
 
     def _shown(self) -> list[str]:
@@ -200,6 +202,29 @@ class HeadlightAccessor:
                 f"one {chosen[0]} was chosen of this result, and tables and pictures are those of "
                 f"all; make them of the whole result, or keep the axis: sel({chosen[0]}=[...])."
             ) from problem
+
+
+def result_html(result: xr.Dataset) -> str:
+    """Return what a notebook shows of a dataset: of a whole result of ours what was found.
+
+    Args:
+        result: any dataset; others, and parts of a result, are shown as xarray shows them.
+    """
+    if "stage" in result.attrs:
+        with suppress(HeadlightError):
+            return HeadlightAccessor(result)._repr_html_()
+    return str(result._repr_html_())
+
+
+def show_in_notebook() -> None:
+    """Let the notebook that runs this show results by `result_html`; elsewhere do nothing."""
+    ipython = sys.modules.get("IPython")
+    shell = None if ipython is None else ipython.get_ipython()
+    if shell is not None:
+        shell.display_formatter.formatters["text/html"].for_type(xr.Dataset, result_html)
+
+
+show_in_notebook()
 
 
 def _chosen(kind: str, name: str | None, names: list[str]) -> str:

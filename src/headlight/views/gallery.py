@@ -29,7 +29,7 @@ from headlight.findings.estimates import observed, surveyed
 from headlight.findings.what_was_read import what_was_read
 from headlight.result.kinds import MULTI_KIND, split_for_display
 from headlight.views.head_numbers import HeadDetails, all_heads, head_places, texts_of
-from headlight.views.provenance import Subject, model_name
+from headlight.views.provenance import Subject, model_name, provenance
 from headlight.views.result_page import answers
 from headlight.views.template import GALLERY, GALLERY_MODEL, embedded, joined_script, render
 from headlight.vocabulary import ATTENTION, DISTANCES, head_name
@@ -285,6 +285,7 @@ def gallery_files(runs: Sequence[Shown], *, headvis: bool = False) -> Iterator[t
         heads=sum(len(head_places(entry.part)) for entry in everything),
         examples=_EXAMPLES,
         models=embedded([{"slug": each.slug, "title": each.title} for each in everything]),
+        provenance=provenance({"stage": "survey"}, "headlight gallery RUN... --out FOLDER"),
         script=Markup(joined_script(GALLERY)),
     )
     yield "index.html", page.encode()
@@ -318,6 +319,7 @@ def _of_entry(entry: _Entry, report: str) -> Iterator[tuple[str, bytes]]:
         about=f"{ATTENTION[kind]}. {what_was_read(entry.part).sentence}",
         slug=entry.slug,
         report=report,
+        provenance=provenance(entry.part.attrs),
         script=Markup(joined_script(GALLERY_MODEL)),
     )
     yield f"{entry.slug}/index.html", page.encode()

@@ -1,6 +1,7 @@
 """The head grid: one square per head, coloured by the answer to a question."""
 
 import math
+from collections.abc import Iterable
 from dataclasses import dataclass
 from typing import NamedTuple, TypedDict
 
@@ -9,11 +10,10 @@ import xarray as xr
 from markupsafe import Markup
 from numpy.typing import NDArray
 
-from headlight.catalogue import Statistic, statistic
-from headlight.catalogue.statistics import KEY_CLASSES
-from headlight.findings import name_of, observed, surveyed
+from headlight.catalogue import Statistic
+from headlight.findings import Highlight, name_of, observed, surveyed
 from headlight.findings.estimates import Estimate
-from headlight.findings.statistics import numbers_of, rests_on_few, row_label, statistics_of
+from headlight.findings.statistics import rests_on_few, row_label, statistics_of
 from headlight.views.colour import (
     Format,
     Number,
@@ -91,8 +91,13 @@ class HeadGrid:
     drawing: Markup
 
 
-def head_grid(result: xr.Dataset) -> HeadGrid | None:
-    """The grid of a survey, or None when no head was observed at all."""
+def head_grid(result: xr.Dataset, every: Iterable[Highlight] = ()) -> HeadGrid | None:
+    """Return the grid of a survey, or None when no head was observed at all.
+
+    Args:
+        result: Of one kind of attention.
+        every: Findings, of which the first about a head says what the grid shows at first.
+    """
     views: dict[str, View] = {}
     questions = []
     for row, by_measure in statistics_of(result, prominent=True):
@@ -116,23 +121,9 @@ def head_grid(result: xr.Dataset) -> HeadGrid | None:
         *((f"{row.name}-weight", f"{row.short} − weight") for row in rows),
     ]
     shown_measures = [m for m in measures if any(key.endswith(f".{m[0]}") for key in views)]
-    first = _most_telling(result, views)
+    of_findings = (f"{each.question}.{each.measure}" for each in every)
+    first = next((name for name in of_findings if name in views), next(iter(views)))
     return HeadGrid(questions, shown_measures, views, first, draw_grid(result, views[first]))
-
-
-def _most_telling(result: xr.Dataset, views: dict[str, View]) -> str:
-    """The kind of token, other tokens apart, that gets most of the weight of a layer.
-
-    Of a decoder it is the first token.  Without weights, the first view there is.
-    """
-    if result.attrs.get("kind") == "decoder" and "first.weight" in views:
-        return "first.weight"
-    highest: dict[str, float] = {}
-    for name in KEY_CLASSES:
-        if name != "other" and f"{name}.weight" in views:
-            weights = numbers_of(result, statistic(name), "weight").mean(axis=1)
-            highest[f"{name}.weight"] = float(np.nanmax(weights.value))
-    return max(highest, key=highest.__getitem__, default=next(iter(views)))
 
 
 def draw_grid(result: xr.Dataset, view: View) -> Markup:

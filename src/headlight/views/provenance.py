@@ -39,6 +39,7 @@ _SILENT = (
     "category_names",
     "pieces",
     "passages",
+    "picture",
     MODEL_LABEL,
     CORPUS_LABEL,
     "query_category_names",
@@ -188,7 +189,9 @@ LEAD = 2
 SHORT = 150
 """Letters of a finding where there is room for the strongest alone."""
 
-_INTERVAL = re.compile(r" \(95%: [^)]*\)")
+INTERVAL = re.compile(r" \(95%: [^()]*\)")
+"""An interval in a sentence."""
+
 _END = re.compile(r"(?<=[.?!])(?<!al\.)(?<!e\.g\.)(?<!i\.e\.)(?<!Eq\.)(?<!cf\.) (?=\S)")
 """Where a sentence ends, and not an abbreviation."""
 
@@ -200,7 +203,7 @@ def sentences_of(text: str) -> list[str]:
 
 def short_sentence(text: str) -> str:
     """Return the first sentence of a finding without its intervals, and of a long one the claim."""
-    first = _INTERVAL.sub("", (sentences_of(text) or [""])[0])
+    first = INTERVAL.sub("", (sentences_of(text) or [""])[0])
     claim = re.split(r": | \(", first, maxsplit=1)[0]
     return first if len(first) <= SHORT or claim == first else f"{claim}."
 

@@ -5,7 +5,7 @@ There is one module for each study, with ``sections(result)``, ``summary(result)
 ``findings(result)``; everything else is made of these.
 """
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import replace
 from inspect import signature
 from types import ModuleType
@@ -14,7 +14,7 @@ from typing import Any, TypeVar
 import numpy as np
 import pandas as pd
 import xarray as xr
-from markupsafe import Markup, escape
+from markupsafe import Markup
 from rich.console import Group, RenderableType
 from rich.text import Text
 
@@ -31,6 +31,7 @@ from headlight.views.provenance import Subject
 from headlight.views.reading import (
     explanation,
     flow,
+    patching,
     picture as alternatives,
     prediction,
     sources,
@@ -59,11 +60,12 @@ _NO_STUDIES: dict[object, Any] = {
     "explanation": explanation,
     "alternatives": alternatives,
     "sources": sources,
+    "patching": patching,
 }
 """Results that are of no study, by their stage, and what shows them."""
 
-FIRST = "weight_against_norm"
-"""The picture beside what was found, where a study has it."""
+FIRST = ("weight_against_norm", "largest_changes", "signals")
+"""The picture beside what was found, where a study has one of them."""
 
 Named = TypeVar("Named", Drawing, Table)
 
@@ -107,14 +109,11 @@ def findings(result: xr.Dataset) -> list[str]:
     Raises:
         UnknownNameError: it is the result of no study.
     """
-    return list(_findings(result))
-
-
-def _findings(result: xr.Dataset, html: str = "") -> Iterator[str]:
-    """Yield the findings that the shown elements do not contain."""
-    for part in split_for_display(result):
-        kind = f"{ATTENTION[part.attrs['kind']]}: " if MULTI_KIND in part.attrs else ""
-        yield from (kind + finding for finding in answers(part) if escape(finding) not in html)
+    return [
+        f"{ATTENTION[part.attrs['kind']]}: {finding}" if MULTI_KIND in part.attrs else finding
+        for part in split_for_display(result)
+        for finding in answers(part)
+    ]
 
 
 def answers(result: xr.Dataset) -> list[str]:
@@ -195,8 +194,8 @@ def study_page(
             introduction=_introduced(result),
             read=read.sentence,
             cautions=read.cautions,
-            findings=list(_findings(result, "".join(section.html for section in all_sections))),
-            first="" if len(parts) > 1 else getattr(_module(result), "FIRST", FIRST),
+            findings=findings(result),
+            first=() if len(parts) > 1 else FIRST,
             terms=_terms(result),
             kinds=[str(part.attrs["kind"]) for part in parts] if len(parts) > 1 else [],
             sections=all_sections,

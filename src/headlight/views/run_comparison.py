@@ -3,6 +3,7 @@
 import json
 import math
 from collections.abc import Mapping
+from functools import partial
 from itertools import groupby
 from types import MappingProxyType
 
@@ -15,12 +16,13 @@ from headlight.catalogue import statistic as row_of
 from headlight.files import printable
 from headlight.findings import Attended, Passage, PieceText
 from headlight.findings.differences import LEVEL, largest_changes, passages_kept, shares
-from headlight.findings.estimates import interval, listed, percent, plural
+from headlight.findings.estimates import ENDS, interval, listed, percent, plural
 from headlight.findings.head_ranking import WORTH_SAYING
 from headlight.findings.statistics import row_target
 from headlight.result.estimate import FEWEST_FILLED, FEWEST_TESTED
 from headlight.views.colour import element, joined, level, percent_text, points_text
 from headlight.views.parts import By, Curve, Drawing, Map, Section, Summary, Table, curves, maps
+from headlight.views.pictures import BarRow, Mark, bars
 from headlight.vocabulary import NUMBERING, base_name, head_name
 
 Shown = tuple[str, float]
@@ -93,6 +95,9 @@ COLUMNS = ["head", "number", "run", "beside", "distance", "first", "other", "dif
            "high", "false alarms"]  # fmt: skip
 """Of the table of all that differs."""
 
+LARGEST = 10
+"""Heads that are drawn."""
+
 SAID = 3
 """Heads that are spoken of above the page; of several other runs one of each."""
 
@@ -119,6 +124,9 @@ def findings(result: xr.Dataset) -> list[str]:
     for other in result["other"].values.tolist():
         differ, valid = _differ(result, other), result["p_value"].sel(other=other).notnull()
         heads = int(valid.any("statistic").sum())
+        sentences += [
+            _change(result, other, *each) for each in _of_heads(result, other)[:spoken_of]
+        ]
         if valid.any() and result["false_discovery"].sel(other=other).isnull().all():
             sentences.append(
                 f"{names[other]} beside {names[0]}: no number is tested, since that takes "
@@ -132,9 +140,6 @@ def findings(result: xr.Dataset) -> list[str]:
             f"{int(valid.sum()):,} numbers, with {percent(LEVEL)} of false alarms among these; all "
             "others are inconclusive."
         )
-        sentences += [
-            _change(result, other, *each) for each in _of_heads(result, other)[:spoken_of]
-        ]
         if result.attrs["match"] == "behaviour":
             moved = int(_moved(result, other).sum())
             sentences.append(f"{plural(moved, 'head')} of {heads} stand at another place.")
@@ -254,8 +259,34 @@ def _heads(result: xr.Dataset) -> Section:
         "that it gives differs. Empty ones are inconclusive. "
         f"{NUMBERING} {result.attrs['texts_read']}"
     )
-    drawings = [Drawing("heads", "", words, drawn)] if data["largest"].notnull().any() else []
-    return Section("heads", "Which heads differ?", explanation, drawings=drawings)
+    drawings = [*_largest(result), Drawing("heads", "", words, drawn)]
+    is_known = bool(data["largest"].notnull().any())
+    return Section("heads", "Which heads differ?", explanation, drawings=drawings * is_known)
+
+
+def _largest(result: xr.Dataset) -> list[Drawing]:
+    """Return the heads that differ most in a share, each once, the first run beside the others."""
+    drawings = []
+    for other in result["other"].values.tolist():
+        rows = []
+        for statistic, layer, head in _of_heads(result, other)[:LARGEST]:
+            here = result.sel(statistic=statistic, layer=layer, head=head)
+            behaviour, measure = str(here["behaviour"].item()), str(here["by"].item())
+            label = f"{head_name(layer, head)} to {_target(result, behaviour)}"
+            marks = []
+            for run in (0, other):
+                value, low, high = (float(here[f"value{end}"].sel(run=run)) for end in ENDS)
+                marks.append(Mark(_names(result)[run], value, low, high))
+            rows.append(BarRow(label, marks, note="" if measure == "weight" else f"by {measure}"))
+        if rows:
+            words = (
+                f"The {plural(len(rows), 'head')} of which a share differs most: what "
+                f"{_names(result)[0]} and {_names(result)[other]} give, with intervals of 95%."
+            )
+            drawn = partial(bars, rows, x_label="share", percent=True, dots=True)
+            name = "largest_changes" if result.sizes["other"] == 1 else f"largest_changes_{other}"
+            drawings.append(Drawing(name, words, words, drawn))
+    return drawings
 
 
 def _equal_numbers(result: xr.Dataset) -> str:

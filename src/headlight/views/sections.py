@@ -50,6 +50,10 @@ _ABOUT = {
     "columns": re.compile(r'data-columns="([\d. ]+)"'),
     "wide": re.compile(r' width="([\d.]+)pt"'),
 }
+_BARS = "data-bars"
+_GROW = 1.65, 1.35
+"""How much larger than in files a picture of one panel may be, and one of several; of bars none, so
+that each is 28 pixels high."""
 STANDS = 4
 """A table of one row and more columns than these is shown with a row for each column."""
 _NAME = re.compile(r"[A-Za-z][A-Za-z0-9_-]*")
@@ -65,7 +69,8 @@ class SectionPage:
         read: How much was read, and why not all.
         cautions: What this cannot carry.
         findings: What was found, a sentence each.
-        first: The name of the picture beside them, which its section then does without.
+        first: Names of pictures; the first that there is stands beside the findings, and not in its
+            section.
         terms: What is measured: its name, what a number says, and where it is defined.
         sections: In the order of the page.
         facts: Label and value of the few numbers that say what was read.
@@ -89,7 +94,7 @@ class SectionPage:
     read: str = ""
     cautions: Sequence[str] = ()
     findings: Sequence[str] = ()
-    first: str = ""
+    first: Sequence[str] = ()
 
     def __post_init__(self) -> None:
         names = [section.name for section in self.sections]
@@ -113,7 +118,7 @@ def section_page(page: SectionPage) -> str:
     outside is escaped, and pictures are images, in which nothing runs.
     """
     pictures = [each for section in page.sections for each in section.drawings]
-    first = next((each for each in pictures if page.first and each.name == page.first), None)
+    first = next((each for each in pictures if each.name in page.first), None)
     return render(
         "exhibits.html",
         first=first and _pictured(first),
@@ -173,6 +178,7 @@ def _pictured(picture: Drawing) -> dict[str, Any]:
         "choice": picture.choice,
         "drawing": b64encode(svg.encode()).decode(),
         "panels": int(panels[1]) if panels else 1,
+        "grow": 1 if _BARS in tag else _GROW[bool(panels and int(panels[1]) > 1)],
         "columns": columns[1] if columns else "",
         "wide": round(float(wide[1]) * 4 / 3) if wide else 480,
     }
@@ -180,6 +186,7 @@ def _pictured(picture: Drawing) -> dict[str, Any]:
 
 def _sheet(table: Table, name: str) -> SortableTable:
     """A table as cells; columns of words are set flush left."""
+    table = table.ranked()
     frame = table.frame.head(table.most) if table.most else table.frame
     cells = frame_cells(frame, table.formats, table.highlight, table.around)
     numeric = numeric_columns(cells, len(table.frame.columns))

@@ -18,7 +18,7 @@ from headlight.views.colour import (
     series_rules,
     series_variables,
 )
-from headlight.views.provenance import model_name
+from headlight.views.provenance import INTERVAL, model_name, sentences_of, short_sentence
 
 # What could end a script element or start a comment in it, and the two line ends that JSON allows
 # in strings and older scripts do not.
@@ -30,7 +30,7 @@ _UNSAFE = str.maketrans(
 # A script that runs, of which only those that stand in the page when it is made may run.
 _SCRIPT = re.compile(r"<script>(.*?)</script>", re.DOTALL)
 _HASHES = "{script-hashes}"
-_INTERVAL = re.compile(r" \(95%: [^()]*\)")
+_HEAD = re.compile(r"\b(?:(?:encoder|decoder|cross) )?L\d+H\d+\b")
 
 
 def render(template: str, **values: object) -> str:
@@ -50,12 +50,28 @@ def script_hashes(text: str) -> str:
     return " ".join(f"'sha256-{b64encode(digest).decode()}'" for digest in digests)
 
 
-def brief(text: str) -> Markup:
-    """A sentence without its intervals, which stand in its title."""
-    short = _INTERVAL.sub("", text)
-    if short == text:
-        return escape(text)
-    return Markup('<span title="{}">{}</span>').format(text, short)
+def brief(text: str, *, linked: bool = False) -> Markup:
+    """Return a finding without its intervals; the whole stands in its title.
+
+    Args:
+        text: one or more sentences.
+        linked: keep the first sentence, and a second one about a head, whose names lead to them.
+    """
+    if not linked:
+        short = INTERVAL.sub("", text)
+        return (
+            escape(text)
+            if short == text
+            else Markup('<span title="{}">{}</span>').format(text, short)
+        )
+    claim, *more = (INTERVAL.sub("", each) for each in sentences_of(text))
+    parts = [Markup("<b>{}</b>").format(short_sentence(claim)), *filter(_HEAD.search, more[:1])]
+    shown = _HEAD.sub(_link, Markup(" ").join(parts))
+    return Markup('<span title="{}">{}</span>').format(text, Markup(shown))
+
+
+def _link(name: re.Match[str]) -> str:
+    return f'<a href="#{name[0].replace(" ", "-")}">{name[0]}</a>'
 
 
 def embedded(value: object) -> Markup:
@@ -86,6 +102,7 @@ def _environment() -> Environment:
     environment.filters["model_name"] = model_name
     environment.filters["isolated"] = isolated
     environment.filters["brief"] = brief
+    environment.filters["short"] = short_sentence
     environment.globals.update(
         source=source,
         series_variables=lambda theme: Markup(series_variables(theme)),
@@ -104,6 +121,7 @@ MODULES = (
         "layer_lines",
         "svg",
         "head_numbers",
+        "over_picture",
         "bars",
         "layers",
         "export",
@@ -150,7 +168,14 @@ def _as_function(name: str) -> str:
 APP_MODULES = ("frame", "app")
 
 
-def app_page(model: str, *, other: str | None = None, can: Iterable[str], decoder: bool) -> str:
+def app_page(
+    model: str,
+    *,
+    other: str | None = None,
+    can: Iterable[str],
+    decoder: bool,
+    generates: bool,
+) -> str:
     """The page on which a text is typed; it holds nothing that is secret.
 
     Args:
@@ -158,6 +183,7 @@ def app_page(model: str, *, other: str | None = None, can: Iterable[str], decode
         other: the name of the model that it can be compared with, if there is one.
         can: functions that the view may ask for.
         decoder: whether the second text is that of a decoder.
+        generates: whether the model can go on with a text.
     """
     script = Markup(joined_script(APP_MODULES))
     title = "Read a text"
@@ -168,6 +194,7 @@ def app_page(model: str, *, other: str | None = None, can: Iterable[str], decode
         other=other,
         can=can,
         decoder=decoder,
+        generates=generates,
         script=script,
     )
 

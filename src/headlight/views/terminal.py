@@ -18,7 +18,7 @@ from headlight.findings import Highlight, equal_to_weight, highlights, name_of, 
 from headlight.findings.estimates import plural
 from headlight.findings.head_answers import HEAD_ANSWERS as SAID, NOTHING
 from headlight.findings.statistics import measures_of, numbers_of, row_target
-from headlight.views.colour import percent_text
+from headlight.views.colour import percent_text, plus_minus
 from headlight.views.frames import frame_cells, numeric_columns
 from headlight.views.parts import Comparison, Section
 from headlight.views.parts.section import Table
@@ -34,8 +34,6 @@ NAME, SHORTEST = 40, 12
 column, which names the row, and of others."""
 BETWEEN = 2
 """Blanks between columns."""
-PLACES = frozenset({"layer", "head"})
-"""Columns that say which head a row is of."""
 
 
 def bullet(words: str, mark: str = "•") -> RenderableType:
@@ -58,12 +56,10 @@ def terminal(table: Table, most: int | None = None, *, whole: str = "") -> Rende
         most: rows that are shown; by default `TOP` of single heads, and `ROWS` of others.
         whole: where everything is, such as ``in the files``.
     """
+    if most is None:
+        most = TOP if "head" in table.frame and not table.sums else ROWS
+    table = table.ranked() if len(table.frame) > most else table
     frame = table.frame.reset_index(drop=True)
-    of_heads = set(frame.columns) >= PLACES and not table.sums
-    most = (TOP if of_heads else ROWS) if most is None else most
-    if of_heads and len(frame) > most and (by := _first_number(frame)):
-        up = table.smallest_first
-        frame = frame.sort_values(by, ascending=up, kind="stable", na_position="last")
     hidden, shown_rows = len(frame) - most, frame.head(most)
     around = {name: [ends[at] for at in shown_rows.index] for name, ends in table.around.items()}
     if table.sums:
@@ -78,12 +74,6 @@ def terminal(table: Table, most: int | None = None, *, whole: str = "") -> Rende
     names = [printable(str(name)) for name in shown_rows.columns]
     hidden_rows = f"{hidden:,} more rows" if hidden > 0 and not table.sums else ""
     return _Fitting(names, cells, numeric, printable(table.caption), hidden_rows, whole, table.note)
-
-
-def _first_number(frame: pd.DataFrame) -> str:
-    """Return the first column of fractions, which is what a table of heads is about."""
-    numbers = (str(name) for name in frame if frame[name].dtype.kind == "f")
-    return next((name for name in numbers if name not in PLACES), "")
 
 
 def _totals(frame: pd.DataFrame, most: int, sums: Iterable[str]) -> list[pd.DataFrame]:
@@ -155,7 +145,7 @@ class _Fitting:
         return max(map(cell_len, self.names[at].split()), default=0)
 
 
-_HEADS = 8
+_HEADS = 6
 """Heads in a table, which with what is said above it fills no more than a screen."""
 
 
@@ -174,7 +164,7 @@ def terminal_table(result: xr.Dataset) -> RenderableType:
     findings_left = sum(each.kind != "inconclusive" for each in every[SAID:])
     more = [f"{plural(findings_left, 'more finding')} in the report."] if findings_left else []
     more += [each.text for each in every[SAID:] if each.kind == "inconclusive"]
-    return Group(*parts, *[Text(), Text(" ".join(more), style="dim")] * bool(more))
+    return Group(*parts, *[Text(" ".join(more), style="dim")] * bool(more))
 
 
 def _heads(result: xr.Dataset, every: Sequence[Highlight]) -> pd.DataFrame:
@@ -186,11 +176,12 @@ def _heads(result: xr.Dataset, every: Sequence[Highlight]) -> pd.DataFrame:
         if row is None or each.layer is None or each.head is None:
             continue
         at = (layers.index(each.layer), each.head)
-        cells = {
-            measure.short: percent_text(float(numbers_of(result, row, measure.name).value[at]))
-            for measure in surveyed(result)
-            if measure.name in measures_of(result, row)
-        }
+        cells = {}
+        for measure in surveyed(result):
+            if measure.name in measures_of(result, row):
+                one = numbers_of(result, row, measure.name).at(at)
+                half = plus_minus(float(one.high - one.low) / 2, share=True)
+                cells[measure.short] = f"{percent_text(float(one.value))}{half}"
         name = name_of(result, each.layer, each.head)
         rows.append({"head": name, "attends": f"to {row_target(result, row)}", **cells})
     return pd.DataFrame(rows[:_HEADS])

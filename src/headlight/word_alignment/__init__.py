@@ -64,7 +64,7 @@ class InputMeasureSettings(Settings):
     """
 
     form: Annotated[GradientForm, UNLISTED] = "input"
-    samples: AtLeast1 = 30
+    samples: Annotated[AtLeast1, UNLISTED] = 30
     seed: Annotated[AtLeast0, UNLISTED] = 0
 
 

@@ -71,7 +71,7 @@ def choose_layer(
         return _predicting(model, settings, sample[:JUDGED])
     if settings.step == "output":
         raise UsageError(
-            f"{model.name} has no language-model head and there is no model for the other "
+            f"{model} has no language-model head and there is no model for the other "
             "direction, so that no layer can be chosen for the step output; name a layer, a "
             "reverse model, or take the step input."
         )

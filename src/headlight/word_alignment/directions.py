@@ -41,7 +41,7 @@ def encoder_of(model: CapturedModel) -> CapturedModel:
     last = trial_hidden_states(encoder)[-1]
     if torch.allclose(last[0, 0], last[1, 0]):
         raise UsageError(
-            f"{model.name} reads from left to right, so that the hidden state of a word does not "
+            f"{model} reads from left to right, so that the hidden state of a word does not "
             "encode the right context; name an encoder, such as bert-base-multilingual-cased, or "
             "a translation model."
         )

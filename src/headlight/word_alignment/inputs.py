@@ -38,7 +38,7 @@ def check_predicts(model: CapturedModel, measure: str) -> None:
     """
     if not model.has_decoder_inputs or model.transformer.get_output_embeddings() is None:
         raise UsageError(
-            f"{measure} looks at the probability of the translation, and {model.name} was loaded "
+            f"{measure} looks at the probability of the translation, and {model} was loaded "
             "without a head that gives one; take an encoder-decoder model with its language-model "
             "head."
         )

@@ -6,9 +6,14 @@ from hypothesis import given, settings, strategies as st
 from headlight.corpora import Sentence
 from headlight.errors import CorpusError, UnknownNameError, UsageError
 from headlight_papers.corpora import CoreferenceDocument
-from headlight_papers.corpora.encoded_spans import EncodedSpan, documents, windows
+from headlight_papers.corpora.encoded_spans import EncodedSpan, documents
 
 LONG = 10_000
+
+
+def windows(document, tokenizer, **limits):
+    """The examples of one document."""
+    return list(documents([document], tokenizer, **limits))
 
 
 def document(*sentences, name="novel.conll:wind"):

@@ -432,6 +432,7 @@ def maps_beside() -> xarray.Dataset:
 
 
 LENGTH = 28.9
+SMALL = 6.92e-3
 ARGUMENTS: dict[str, Callable[[], tuple[Any, ...]]] = {
     "brunner2020.not_identifiable": lambda: (
         xarray.Dataset({"difference": 9e-6, "rounding": 1e-6, "most": 0.9}),
@@ -478,13 +479,9 @@ ARGUMENTS: dict[str, Callable[[], tuple[Any, ...]]] = {
         for name in ("needs_attention", "carries_over", "adversaries_do_not", "adversaries_exist")
     },
     "wiegreffe2019.harder_than_single_texts": lambda: (wiegreffe(), instances()),
-    "yang2020.costs_nothing": lambda: (yang(), 6.92e-3, LENGTH),
-    "yang2020.costs_much": lambda: (yang(), 0.104, LENGTH),
+    "yang2020.judge_claims": lambda: (yang(), yang_guided(), SMALL, 0.104, LENGTH),
     "yang2020.safe_point": lambda: (yang(),),
-    "yang2020.guides_as_well": lambda: (yang(), yang_guided(), 0.104, LENGTH),
-    "yang2020.carries_over": lambda: (yang(), yang_guided()),
     "yang2020.more_exclusive": lambda: (yang(), yang_classifiers()),
-    "yang2020.beyond_seeds": lambda: (yang(), 6.92e-3, LENGTH),
 }  # fmt: skip
 """Of every rule, what it is given, of which it holds."""
 
@@ -678,8 +675,7 @@ def contrary(frame: pandas.DataFrame) -> pandas.DataFrame:
 
 @pytest.mark.parametrize(
     "rule", ["wiegreffe2019.needs_attention", "wiegreffe2019.carries_over",
-             "wiegreffe2019.adversaries_do_not", "yang2020.costs_nothing",
-             "yang2020.carries_over"],
+             "wiegreffe2019.adversaries_do_not"],
 )  # fmt: skip
 def test_the_contrary_does_not_hold(rule):
     arguments = ARGUMENTS[rule]()
@@ -687,11 +683,23 @@ def test_the_contrary_does_not_hold(rule):
     assert {one.verdict for one in judged(rule, tuple(turned))} == {"does not hold"}
 
 
+def yang_verdict(
+    claim: str, rows: pandas.DataFrame, guided: pandas.DataFrame | None = None, small: float = SMALL
+) -> str:
+    guided = yang_guided() if guided is None else guided
+    every = MODULES["yang2020"].judge_claims(rows, guided, small, 0.104, LENGTH)
+    return next(one.verdict for one in every if one.claim.startswith(claim))
+
+
+@pytest.mark.parametrize("claim", ["1.", "5."])
+def test_the_contrary_of_a_tagger_does_not_hold(claim):
+    assert yang_verdict(claim, contrary(yang()), contrary(yang_guided())) == "does not hold"
+
+
 def test_attention_that_guides_worse_does_not_guide_as_well():
     guided = yang_guided()
     guided.loc[guided.guide == "adversary", "f1"] -= 0.1
-    found = verdict("yang2020", "guides_as_well", yang(), guided, 0.104, LENGTH)
-    assert found == "does not hold"
+    assert yang_verdict("4.", yang(), guided) == "does not hold"
 
 
 def test_tagging_that_is_moved_as_far_is_not_more_exclusive():
@@ -735,7 +743,7 @@ def test_one_of_many_layers_is_the_best_by_chance():
 def test_models_that_have_not_learnt_say_nothing():
     rows = yang()
     guessing = rows.assign(f1=rows.f1 / 10)
-    assert verdict("yang2020", "costs_nothing", guessing, 6.92e-3, LENGTH) == "inconclusive"
+    assert yang_verdict("1.", guessing) == "inconclusive"
     rows = wiegreffe()
     guessing = rows.assign(accuracy=rows.accuracy - 0.3)
     assert verdict("wiegreffe2019", "needs_attention", guessing) == "inconclusive"
@@ -796,9 +804,9 @@ def test_a_safe_point_within_the_noise_is_not_decided():
 
 def test_only_the_lambda_of_the_paper_decides():
     rows = yang()
-    assert verdict("yang2020", "costs_nothing", rows, 6.92e-3, LENGTH) == "holds"
+    assert yang_verdict("1.", rows) == "holds"
     rows.loc[rows.weight == 6.92e-3, "weight"] = 0.01
-    assert verdict("yang2020", "costs_nothing", rows, 0.01, LENGTH) == "inconclusive"
+    assert yang_verdict("1.", rows, small=0.01) == "inconclusive"
     for paper in (0.2, 3.0):
         assert min(abs(np.log(one * LENGTH / paper)) for one in Yang2020.lambdas if one) < 0.01
 

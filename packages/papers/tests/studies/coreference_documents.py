@@ -1,9 +1,12 @@
 """A document of our own, whose answers were worked out by hand, and random ones."""
 
+from typing import Any
+
 import numpy as np
 
 from headlight.corpora import Sentence
 from headlight_papers.corpora import CoreferenceDocument, Mention
+from headlight_papers.corpora.encoded_spans import EncodedSpan, documents
 from headlight_papers.studies.coreference import TaskSettings
 from headlight_papers.studies.coreference.task import MentionTable
 
@@ -94,3 +97,8 @@ def antecedent_tasks(document, windows, choices=None):
         table.task(first, stop, done=done)
         for (first, stop), done in zip(windows, ends[:-1], strict=True)
     ]
+
+
+def windows(document: CoreferenceDocument, tokenizer: Any, **limits: Any) -> list[EncodedSpan]:
+    """The examples of one document."""
+    return list(documents([document], tokenizer, **limits))

@@ -8,9 +8,7 @@ from studies.victims import Victim
 TRAINING = {"epochs": 2, "learning_rate": 0.02}
 VICTIMS = {
     "attribution": Victim(),
-    "token_identity": Victim(
-        {"maps": ["naive", "linear"], "losses": ["l2"], "solver": "ridge", "keep_maps": True}
-    ),
+    "token_identity": Victim({"maps": ["naive", "linear"], "losses": ["l2"], "solver": "ridge"}),
     "coreference": Victim({"measures": ["weight"], "max_length": 40}, documents),
     "permutation": Victim({}, lambda: labelled(14), classifies=True),
     "adversary": Victim({"repeats": 2, "keep_models": True}, lambda: labelled(14), classifies=True),

@@ -364,32 +364,6 @@ def test_the_command_and_its_report(tmp_path: Path) -> None:
     assert sorted(result["weight"].values[1:4]) == [0.0, 0.1, 1.0]
 
 
-@pytest.mark.slow
-def test_adversaries_of_single_texts_stand_beside_the_models(tmp_path: Path) -> None:
-    made, data = classifier(), labelled(10)
-    options: dict[str, Any] = {"model": made, "steps": 2, "exact": "none", "progress": False}
-    found = headlight.instance_adversary(data, out=tmp_path / "all", by=("all", "layer"), **options)
-    result = headlight.adversary(data, model=made, instances=str(tmp_path / "all"), **QUICK)
-    points = found.points.sel(place="all")
-    np.testing.assert_array_equal(result.instance_jsd, points.sel(quantity="jsd"))
-    np.testing.assert_array_equal(result.instance_tvd, points.sel(quantity="moved"))
-    assert float(result.instance_tvd.mean()) == pytest.approx(float(found.moved))
-    result.headlight.report(tmp_path / "page.html")
-    page = (tmp_path / "page.html").read_text(encoding="utf-8")
-    assert "Beside the models stand 10 texts of" in page
-    headlight.instance_adversary(data, out=tmp_path / "layer", by=("layer",), **options)
-    with pytest.raises(UsageError, match=r"again, with --by all\."):
-        headlight.adversary(data, model=made, instances=str(tmp_path / "layer"), **QUICK)
-    with pytest.raises(UsageError, match="the students about \\[1\\]"):
-        headlight.adversary(data, model=made, layers=[1], instances=str(tmp_path / "all"), **QUICK)
-    with torch.no_grad():
-        made.transformer.bert.embeddings.word_embeddings.weight[3] += 1  # type: ignore[union-attr]
-    with pytest.raises(UsageError, match="is not the model classifier or has other weights"):
-        headlight.adversary(data, model=made, instances=str(tmp_path / "all"), **QUICK)
-    with pytest.raises(HeadlightError, match="nowhere"):
-        headlight.adversary(data, model=made, instances=str(tmp_path / "nowhere"), **QUICK)
-
-
 @pytest.mark.parametrize(
     ("kl", "says"),
     [
@@ -408,11 +382,9 @@ def test_whether_kl_levels_off_is_said_by_its_rule(kl: Any, says: str) -> None:
     found, alone = (
         growth(rows) for rows in (xarray.concat(seeds, "run", data_vars="minimal"), one)
     )
-    assert found is not None
-    assert alone is not None
-    assert says in found.said
-    assert "it is inconclusive whether KL moves" in alone.said
-    assert growth(one.isel(run=[0, 1])) is None
+    assert says in found
+    assert "it is inconclusive whether KL moves" in alone
+    assert "nothing is said" in growth(one.isel(run=[0, 1]))
 
 
 # What is refused

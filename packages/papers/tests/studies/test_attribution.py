@@ -271,23 +271,18 @@ TAGGED = [
 ]  # fmt: skip
 
 
-@pytest.mark.parametrize("units", ["pieces", "words"])
 @pytest.mark.parametrize("tags", ["upos", "xpos"])
-def test_parts_of_speech(injected, tags, units):
+def test_parts_of_speech(injected, tags):
     found = model("bert")
     encoded = list(sentences(TAGGED, found.tokenizer, max_length=32))
     assert any(encoded[0].words.count(word) == 3 for word in set(encoded[0].words))  # the - sea
-    result = study(encoded, found, SETTINGS.replace(tags=tags, units=units))
+    result = study(encoded, found, SETTINGS.replace(tags=tags))
     wanted = {}
     for one in encoded:
         c = given(one)
         for word, tag in enumerate(getattr(one.sentence, tags)):
             pieces = [place for place, number in enumerate(one.words) if number == word]
-            if units == "pieces":
-                wanted.setdefault(tag, []).extend(c[:, place, place] for place in pieces)
-            else:
-                block = c[:, pieces][:, :, pieces].sum(2).mean(1)
-                wanted.setdefault(tag, []).append(block)
+            wanted.setdefault(tag, []).extend(c[:, place, place] for place in pieces)
     assert result.group.values.tolist()[5:] == sorted(wanted)
     for tag, rows in wanted.items():
         assert int(result.own_count.sel(group=tag)) == len(rows)
@@ -331,7 +326,6 @@ def test_refusals(injected, unchecked):
     encoded = pairs_of(found, 2)
     for options, kind, part in (
         ({"tags": "pos"}, UnknownNameError, "no tags is called 'pos'"),
-        ({"units": "letters"}, UnknownNameError, "no units is called 'letters'"),
         ({"reach": 0}, UsageError, "at least 1"),
         ({"exact": -1}, UsageError, "at least 0"),
     ):

@@ -8,9 +8,9 @@ from hypothesis import given, strategies as st
 from headlight.analysis.variables import LONGEST
 from headlight.result import load, save
 from headlight.views.result_page import pictures
-from headlight_papers.corpora.encoded_spans import windows
 from headlight_papers.findings import best_heads
 from headlight_papers.studies.coreference.study import AROUND, best_stretch
+from studies.coreference_documents import windows
 from studies.models import model
 from studies.test_coreference_heads import documents, found, word_maps
 

@@ -11,7 +11,8 @@ import xarray
 import headlight
 from headlight.analysis.classifier_plan import plan_classifier_study
 from headlight.errors import CorpusError, MissingHeadError, UsageError
-from headlight_papers.studies.guided import GuidedSettings
+from headlight.result.estimate import with_ends
+from headlight_papers.studies.guided import GuidedSettings, page
 from headlight_papers.studies.guided.models import (
     GuidedText,
     GuidedTrainer,
@@ -21,7 +22,7 @@ from headlight_papers.studies.guided.models import (
     share,
     token_classifier,
 )
-from headlight_papers.studies.guided.study import Evaluation
+from headlight_papers.studies.guided.study import Evaluation, dataset
 from studies.classifiers import classifier, labelled, tagged
 from studies.models import model
 
@@ -255,3 +256,21 @@ def test_spans_of_tags_are_counted_by_sentence() -> None:
     assert numbers["accuracy"]["mean"] == pytest.approx(5 / 6)
     assert numbers["f1"]["without"][1] == pytest.approx(1 / 2)  # the first two are of one document
     assert numbers["accuracy"]["without"][1] == pytest.approx(4 / 5)
+
+
+def test_the_page_has_the_intervals_of_all_models() -> None:
+    """Those of the model that reads whole texts are computed from its own sums."""
+    generator = np.random.default_rng(0)
+    labels = np.arange(40) % 2
+    evaluation = Evaluation(
+        labels, np.arange(40), np.arange(40), GuidedSettings(repeats=1, epochs=1), ("uniform",)
+    )
+    chances = generator.dirichlet([2, 2], (2, 40))
+    result = dataset([[(chances[0], [0.5])]], chances[1], evaluation)
+    (section,) = page.sections(result)
+    for at, name in enumerate(("nll", "own_nll")):
+        ends = with_ends(result, name)
+        for end in ("low", "high"):
+            expected = float(ends[f"{name}_{end}"].squeeze())
+            assert float(section.tables[0].frame[f"NLL {end}"][at]) == expected
+            assert np.isfinite(expected)

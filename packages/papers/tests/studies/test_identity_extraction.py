@@ -19,7 +19,7 @@ from headlight_papers.studies.token_identity import (
     outcomes,
 )
 from headlight_papers.studies.token_identity.extraction import extract_vectors
-from headlight_papers.studies.token_identity.study import load_map, run
+from headlight_papers.studies.token_identity.study import run
 from headlight_papers.studies.token_identity.training import fit
 from studies import models
 from studies.models import texts
@@ -28,7 +28,6 @@ LENGTHS = (7, 1, 12, 4, 9, 9, 3, 5)
 QUICK = TokenIdentitySettings(
     folds=2, training=MapTrainingSettings(epochs=2, hidden=8, rates=(1e-2, 1e-3))
 )
-KEPT = QUICK.replace(keep_maps=True)
 
 
 def examples(lengths=LENGTHS, seed: int = 0) -> list[Encoded]:
@@ -81,26 +80,6 @@ def test_finished_vectors_are_used_again_and_others_refused(tmp_path, monkeypatc
         extract_vectors(texts, model, folder=tmp_path, progress=False)
 
 
-def test_the_sum_of_embeddings_is_what_is_normalised():
-    model, texts = models.model("bert"), examples()
-    found = extract_vectors(texts, model, embeddings="sum", progress=False)
-    parts = model.transformer.embeddings
-    for text, first, length in zip(texts, np.cumsum(LENGTHS) - LENGTHS, LENGTHS, strict=True):
-        expected = (
-            parts.word_embeddings.weight[list(text.ids)]
-            + parts.position_embeddings.weight[:length]
-            + parts.token_type_embeddings.weight[0]
-        )
-        np.testing.assert_allclose(
-            found.inputs[first : first + length], expected.detach(), atol=1e-6
-        )
-
-
-def test_a_model_that_normalises_no_embeddings_has_no_other_sum():
-    with pytest.raises(UsageError, match="does not normalise its embeddings"):
-        extract_vectors(examples(), models.model("llama"), embeddings="sum", progress=False)
-
-
 def test_a_decoder_of_an_encoder_decoder_is_refused():
     with pytest.raises(UsageError, match="give the encoder of the model alone"):
         extract_vectors(examples(), models.model("bart"), progress=False)
@@ -112,7 +91,7 @@ def test_from_texts_to_a_result_and_files(tmp_path):
     found = run(
         listed(examples()),
         models.model("bert"),
-        KEPT,
+        QUICK,
         folder=RunFolder(path=tmp_path),
         progress=False,
     )
@@ -126,20 +105,10 @@ def test_from_texts_to_a_result_and_files(tmp_path):
     one = found.sel(map="linear", loss="l2", layer=1).squeeze(drop=True)
     assert float(one["rate_mean"]) == pytest.approx(values.mean())
     assert float(one["rate_standard_error"]) == pytest.approx(values.std(ddof=1) / np.sqrt(2))
-    files = sorted((tmp_path / "maps").glob("*.safetensors"))
-    assert len(files) == 2 * 2 * 2 * 2
-    made = load_map(tmp_path / "maps" / next(f for f in files if "mlp" in f.name))
-    assert made.kind == "mlp"
-    assert made.weights[0].shape == (8, 32)
-    assert made.notes["layer"] in (0, 1)
-    first, first_bias, second, second_bias = made.weights
-    hidden = torch.randn(3, 32)
-    inner = torch.nn.functional.gelu(hidden @ first.mT + first_bias)
-    torch.testing.assert_close(made(hidden), inner @ second.mT + second_bias)
 
 
 @pytest.mark.slow
-def test_interrupted_training_goes_on_and_lost_maps_are_made_again(tmp_path, monkeypatch):
+def test_interrupted_training_goes_on(tmp_path, monkeypatch):
     whole = run(listed(examples()), models.model("bert"), QUICK, progress=False)
     fitted = []
 
@@ -152,33 +121,23 @@ def test_interrupted_training_goes_on_and_lost_maps_are_made_again(tmp_path, mon
     monkeypatch.setattr(outcomes, "fit", fit_some)
     given = {"folder": RunFolder(path=tmp_path, resume=True), "progress": False}
     with pytest.raises(KeyboardInterrupt):
-        run(listed(examples()), models.model("bert"), KEPT, **given)
+        run(listed(examples()), models.model("bert"), QUICK, **given)
     before, fitted = list(fitted), []
     monkeypatch.setattr(outcomes, "fit", lambda *given: fitted.append(given[1]) or fit(*given))
-    resumed = run(listed(examples()), models.model("bert"), KEPT, **given)
+    resumed = run(listed(examples()), models.model("bert"), QUICK, **given)
     assert before
     assert not set(before) & set(fitted)
     assert resumed.drop_attrs().identical(whole.drop_attrs())
 
-    lost = sorted((tmp_path / "maps").glob("*.safetensors"))[3]
-    lost.unlink()
-    fitted.clear()
-    assert run(listed(examples()), models.model("bert"), KEPT, **given).equals(whole)
-    assert not fitted  # the result is finished
-    (tmp_path / RESULT).unlink()
-    run(listed(examples()), models.model("bert"), KEPT, **given)
-    assert len(fitted) == 1
-    assert lost.exists()
-
-    other = replace(KEPT, seed=1)
+    other = replace(QUICK, seed=1)
     with pytest.raises(RunError, match="other settings \\(seed\\)"):
         run(listed(examples()), models.model("bert"), other, **given)
     (tmp_path / RESULT).unlink()
     run(listed(examples()), models.model("bert"), other, **given)  # in the place of the same files
     (tmp_path / RESULT).unlink()
     fitted.clear()
-    run(listed(examples()), models.model("bert"), KEPT, **given)
-    assert len(fitted) == len(list((tmp_path / "maps").glob("*.safetensors")))
+    run(listed(examples()), models.model("bert"), QUICK, **given)
+    assert not fitted  # what is known of each map is kept by what it depends on
 
 
 @pytest.mark.slow
@@ -216,8 +175,6 @@ def test_texts_are_read_as_in_every_study(tmp_path):
     )
     assert found.attrs["examples"] == 5
     assert all(each.attrs["long_name"] for each in found.data_vars.values())
-    with pytest.raises(UsageError, match="maps are kept in a folder"):
-        run(["one"], models.model("bert"), settings.replace(keep_maps=True))
 
 
 def test_a_large_study_is_kept_in_files_and_is_the_same(tmp_path):

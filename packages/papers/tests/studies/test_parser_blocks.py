@@ -1,4 +1,4 @@
-"""What probes compute by few sentences at a time: the same as all at once, derivatives included."""
+"""Sums of probes over all pairs of words are what their definitions say, with derivatives."""
 
 import pytest
 import torch
@@ -6,13 +6,6 @@ import torch
 from headlight_papers.studies.parser_probes import batches
 
 SENTENCES, WORDS, FEATURES, HIDDEN, HEADS = 5, 3, 2, 4, 3
-
-
-@pytest.fixture(params=[1, 2 * (WORDS + 1) * (WORDS + 1) * HIDDEN, 1 << 20])
-def block(request, monkeypatch):
-    """One sentence at a time, a few and the rest, and all of them."""
-    monkeypatch.setattr(batches, "IN_CACHE", request.param)
-    monkeypatch.setattr(batches, "AT_ONCE", request.param)
 
 
 def drawn(*shape: int, learned: bool = True) -> torch.Tensor:
@@ -41,14 +34,12 @@ def sums():
     )
 
 
-@pytest.mark.usefixtures("block")
 def test_a_hidden_layer_over_pairs_by_its_definition(layer):
     features, weight, dependent, candidate, out = layer
     hidden = features @ weight + dependent[:, :, None] + candidate[:, None]
     torch.testing.assert_close(batches.pair_scores(*layer), hidden.tanh() @ out)
 
 
-@pytest.mark.usefixtures("block")
 def test_sums_over_heads_by_their_definition(sums):
     maps, of_query, of_key = sums
     weights = of_query[:, :, None] + of_key[:, None]
@@ -56,7 +47,6 @@ def test_sums_over_heads_by_their_definition(sums):
     torch.testing.assert_close(batches.weighted_maps(*sums), expected)
 
 
-@pytest.mark.usefixtures("block")
 def test_derivatives_are_differences(layer, sums):
     assert torch.autograd.gradcheck(batches.pair_scores, layer)
     assert torch.autograd.gradcheck(batches.weighted_maps, sums)

@@ -36,13 +36,6 @@ def test_what_all_results_depend_on_tells_them_apart(tmp_path):
     assert JsonCache(tmp_path, {"model": "b"}).get_or_compute({"fold": 0}, make)["calls"] == 2
 
 
-def test_recomputing_replaces_what_is_there(tmp_path):
-    make, memo = counted(), JsonCache(tmp_path)
-    memo.get_or_compute({}, make)
-    assert memo.get_or_compute({}, make, recompute=True)["calls"] == 2
-    assert memo.get_or_compute({}, make)["calls"] == 2
-
-
 @pytest.mark.parametrize("content", [b"", b"{", b"[]", b'{"result": 1}', b"\xff"])
 def test_a_damaged_file_is_made_again(tmp_path, content):
     make, memo = counted(), JsonCache(tmp_path)

@@ -176,10 +176,10 @@ class AblationStudy(PassStudy[AblationSettings], GradientStudy[AblationSettings]
         self, source: Any, model: CapturedModel, objective: Objective | None
     ) -> StudyPlan[Any]:
         if source is None:
-            raise UsageError(f"{model.name} is a classifier; name a corpus of labelled texts.")
+            raise UsageError(f"{model} is a classifier; name a corpus of labelled texts.")
         if objective is not None:
             raise UsageError(
-                f"{model.name} is a classifier, which predicts labels; leave out the objective."
+                f"{model} is a classifier, which predicts labels; leave out the objective."
             )
         settings = self.settings.of_classifier()
         plan, _ = plan_classifier_study(self.name, self.title, source, model, settings)
@@ -309,6 +309,6 @@ class AblationObserver:
         predicts = np.unique(self.outputs.owners)  # not a text of special tokens alone
         if np.isinf(changes).any() or np.isnan(changes[predicts, 0]).any():
             raise CaptureError(
-                f"{self.model.name}: what it gives {where} for {self.batch.names[0]} or a text "
+                f"{self.model}: what it gives {where} for {self.batch.names[0]} or a text "
                 f"beside it is not finite; load it in a wider precision ({setting('dtype=')})."
             )

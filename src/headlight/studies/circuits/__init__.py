@@ -1,11 +1,11 @@
 """Circuits of heads: copying, induction, retrieval."""
 
 from dataclasses import dataclass
-from typing import Literal, NamedTuple
+from typing import Annotated, Literal, NamedTuple
 
 from headlight.analysis import ModelSettings
 from headlight.catalogue import Study
-from headlight.settings import AtLeast0, AtLeast1, require_distinct
+from headlight.settings import UNLISTED, AtLeast0, AtLeast1, require_distinct
 from headlight.vocabulary import Kind
 
 Part = Literal["copying", "matching", "composition", "repeated", "needle"]
@@ -41,10 +41,10 @@ class CircuitsSettings(ModelSettings):
     kind: Kind | None = None
     parts: tuple[Part, ...] | None = None
     measures: tuple[OfAttention, ...] = ("weight", "norm")
-    sequences: AtLeast1 = 8
-    tokens: AtLeast1 = 100
+    sequences: Annotated[AtLeast1, UNLISTED] = 8
+    tokens: Annotated[AtLeast1, UNLISTED] = 100
     needles: AtLeast1 = 12
-    haystack: AtLeast1 = 400
+    haystack: Annotated[AtLeast1, UNLISTED] = 400
     format: str | None = None
     column: str | None = None
     seed: AtLeast0 = 0

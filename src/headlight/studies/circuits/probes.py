@@ -143,7 +143,7 @@ def _drawable(model: CapturedModel, settings: CircuitsSettings) -> Int64[np.ndar
     ids = np.setdiff1d(np.arange(min(len(tokenizer), rows)), np.array([*special], dtype=np.int64))
     if len(ids) < settings.tokens:
         raise UsageError(
-            f"tokens is {settings.tokens}, and {len(ids)} of the vocabulary of {model.name} "
+            f"tokens is {settings.tokens}, and {len(ids)} of the vocabulary of {model} "
             "can be drawn; ask for fewer."
         )
     return ids
@@ -169,7 +169,7 @@ def _check_lengths(
                 else f"leave {part} out of {setting('parts')}"
             )
             raise UsageError(
-                f"{setting(name)} is {getattr(settings, name)}, and {model.name} takes texts of at "
+                f"{setting(name)} is {getattr(settings, name)}, and {model} takes texts of at "
                 f"most {longest} tokens; {cure}."
             )
 

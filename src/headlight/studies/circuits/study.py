@@ -98,7 +98,7 @@ class CircuitsStudy(PassStudy[CircuitsSettings]):
         if source is not None and "needle" not in self.parts:
             raise UsageError(
                 "texts are read to hide needles in them, and none are hidden here; leave the "
-                f"corpus out (asked of {model.name}: {', '.join(self.parts)})."
+                f"corpus out (asked of {model}: {', '.join(self.parts)})."
             )
         if not self.texts:
             return
@@ -169,12 +169,12 @@ class CircuitsStudy(PassStudy[CircuitsSettings]):
             if part in OF_TEXTS and not causal:
                 raise UsageError(
                     f"{part} needs a decoder, which sees what came before alone, and the attention "
-                    f"of {self.model.name} is that of an encoder; ask for "
+                    f"of {self.model} is that of an encoder; ask for "
                     f"{', '.join(OF_WEIGHTS[0 if unembeds else 1 :])}."
                 )
             if part in ("copying", "needle") and not unembeds:
                 raise UsageError(
-                    f"{part} needs a language-model head, and {self.model.name} has none; leave it "
+                    f"{part} needs a language-model head, and {self.model} has none; leave it "
                     'out, or load the model with head="language_model".'
                 )
         return chosen_parts

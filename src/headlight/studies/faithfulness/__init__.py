@@ -1,11 +1,11 @@
 """Faithfulness of maps: which names the tokens that a prediction rests on."""
 
 from dataclasses import dataclass
-from typing import Literal
+from typing import Annotated, Literal
 
 from headlight.analysis import RANDOM, Removal, RowsOfText, TextSettings
 from headlight.catalogue import Study
-from headlight.settings import AtLeast1, require_distinct
+from headlight.settings import UNLISTED, AtLeast1, require_distinct
 from headlight.settings.flow import FollowedMap
 
 LayerMeasure = Literal["weight", "norm", "effective", "merged_norm"]
@@ -79,7 +79,7 @@ class FaithfulnessSettings(TextSettings):
     rows: RowsOfText | None = None
     coefficient: Literal["spearman", "kendall"] = "spearman"
     signed: bool = False
-    random_orders: AtLeast1 = 5
+    random_orders: Annotated[AtLeast1, UNLISTED] = 5
 
     def __post_init__(self) -> None:
         super().__post_init__()

@@ -57,12 +57,12 @@ def predicted_kind(model: CapturedModel) -> Predicts:
     task, head = task_of(name), head_of(network.config, name)
     if model.has_decoder_inputs:
         raise UsageError(
-            f"{model.name} has an encoder and a decoder, and what it predicts rests on two texts; "
+            f"{model} has an encoder and a decoder, and what it predicts rests on two texts; "
             "give a classifier or a language model that reads one."
         )
     if task == "token":
         raise UsageError(
-            f"{model.name} predicts a class for every word, and maps are compared for one "
+            f"{model} predicts a class for every word, and maps are compared for one "
             "prediction; give a classifier of texts or a language model."
         )
     if task == "sequence":
@@ -70,7 +70,7 @@ def predicted_kind(model: CapturedModel) -> Predicts:
     if head in ("masked", "causal"):
         return "masked" if head == "masked" else "next"
     raise MissingHeadError(
-        f"{model.name} is a {name}, which predicts nothing; load a language model or a classifier "
+        f"{model} is a {name}, which predicts nothing; load a language model or a classifier "
         "with its head (head='any')."
     )
 
@@ -88,7 +88,7 @@ def removal_of(model: CapturedModel, predicts: Predicts, removal: Removal | None
     chosen: Removal = removal or ("delete" if tokenizer.mask_token_id is None else "mask")
     if chosen != "mask" and predicts == "class" and not Assembly.of(tokenizer).single.size:
         raise UsageError(
-            f"the tokenizer of {model.name} adds no special tokens, so that without its tokens "
+            f"the tokenizer of {model} adds no special tokens, so that without its tokens "
             "nothing is left of a text; they can be removed by mask."
         )
     return chosen
@@ -103,7 +103,7 @@ def mask_id(model: CapturedModel) -> int:
     token = getattr(model.tokenizer, "mask_token_id", None)
     if token is None:
         raise UsageError(
-            f"the tokenizer of {model.name} has no mask token; words can be removed by "
+            f"the tokenizer of {model} has no mask token; words can be removed by "
             "delete or attention."
         )
     return int(token)

@@ -6,7 +6,15 @@ from typing import Annotated, Literal
 from headlight.analysis import MeasureSettings, QueryBlockSettings, TextSettings
 from headlight.catalogue import Study
 from headlight.errors import UsageError, setting
-from headlight.settings import NO_EFFECT, AtLeast0, AtLeast1, Range, StudySettings, require_distinct
+from headlight.settings import (
+    NO_EFFECT,
+    UNLISTED,
+    AtLeast0,
+    AtLeast1,
+    Range,
+    StudySettings,
+    require_distinct,
+)
 from headlight.vocabulary import RANKS_WITHOUT_FILE
 
 Numbers = Literal["ranks", "importance", "null_space"]
@@ -31,10 +39,10 @@ class RankSettings(StudySettings):
     """
 
     frequency_ranks: str = "corpus"
-    frequency_exclusions: Literal["none", "paper"] | None = None
+    frequency_exclusions: Annotated[Literal["none", "paper"] | None, UNLISTED] = None
     sinks: Literal["auto", "on", "off"] = "auto"
-    sink_multiple: Annotated[float, Range(above=1)] = 5.0
-    sink_share: Annotated[float, Range(above=0, maximum=1)] = 0.25
+    sink_multiple: Annotated[float, Range(above=1), UNLISTED] = 5.0
+    sink_share: Annotated[float, Range(above=0, maximum=1), UNLISTED] = 0.25
 
     def check_other_files(self) -> None:
         """The file of ranks is there."""
@@ -74,7 +82,7 @@ class SurveySettings(RankSettings, MeasureSettings, QueryBlockSettings, TextSett
     sample: AtLeast1 = 2_000
     passages: bool = True
     token_types: AtLeast0 = 2000
-    gated_queries: AtLeast0 = 32
+    gated_queries: Annotated[AtLeast0, UNLISTED] = 32
     pages: Annotated[AtLeast0, NO_EFFECT] = 0
 
     def __post_init__(self) -> None:

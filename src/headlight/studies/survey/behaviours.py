@@ -124,6 +124,7 @@ class BehaviourCounter(PartObserver):
         words: by row of the table of statistics, ids of tokens that belong to its class where they
             are a whole word.
         tokenizer: of the model, for rows that say which keys are meant; None leaves them out.
+        host: the batch on the host, where it is there already.
     """
 
     def __init__(
@@ -134,6 +135,7 @@ class BehaviourCounter(PartObserver):
         measures: Sequence[str],
         words: Mapping[str, Sequence[int]] = MappingProxyType({}),
         tokenizer: Any = None,
+        host: Batch | None = None,
     ) -> None:
         queries, keys = Positions.for_kind(batch, kind)
         self._measures = measures
@@ -146,8 +148,9 @@ class BehaviourCounter(PartObserver):
         self._firsts, self._asked = _first_tokens(queries, keys, own=self._own)
         if self._own:
             # Pairs are made on the host, so that it need not ask a device how many there are.
-            ids, word = _text(batch, kind)
-            device, ids, word, category = ids.device, ids.cpu(), word.cpu(), queries.category.cpu()
+            host, device = host or batch.on_host(), batch.input_ids.device
+            ids, word = _text(host, kind)
+            category = Positions.for_kind(host, kind)[0].category
             special = [CATEGORIES.index(name) for name in ("cls", "sep")]
             usual = (category >= 0) & ~torch.isin(category, torch.tensor(special))
             pieces = (category == CATEGORIES.index("other")) & (word >= 0)

@@ -75,6 +75,7 @@ class DrawnTexts(PartObserver):
         plan: StudyPlan[Encoded],
         measures: Sequence[str],
         highest: float = np.inf,
+        host: Batch | None = None,
     ) -> None:
         hashes = np.array([hash_of(example, plan.kind) for example in examples])
         chosen = np.flatnonzero(hashes <= highest)
@@ -83,12 +84,13 @@ class DrawnTexts(PartObserver):
         self._cells: dict[str, list[Tensor]] = {name: [] for name in with_links(measures)}
         self._links: dict[int, list[Tensor]] = {}
         self._texts = torch.as_tensor(chosen, device=batch.input_ids.device)
-        self._ids, self._categories = (
-            [each[self._texts] for each in parts] for parts in sides(batch, plan.kind)
-        )
-        places = [token_places(each) for each in self._categories]
-        self._places = [each.masked_fill(each >= LONGEST, -1) for each in places]
-        self._spans = [_span(each) for each in self._places]
+        ids, categories = sides(host or batch.on_host(), plan.kind)
+        self._ids = [each[chosen] for each in ids]
+        places = [token_places(each[chosen]) for each in categories]
+        places = [each.masked_fill(each >= LONGEST, -1) for each in places]
+        self._spans = [_span(each) for each in places]
+        self._places = [each.to(batch.input_ids.device) for each in places]
+        self._categories = [each[self._texts] for each in sides(batch, plan.kind)[1]]
         self._causal = plan.kind == "decoder"
 
     def note_measure(self, seen: SeenMeasure) -> None:
@@ -98,11 +100,17 @@ class DrawnTexts(PartObserver):
         record, cells = seen.record, self._cells[seen.name]
         queries, keys = self._spans
         begin, end = (max(0, at - record.first) for at in (queries.start, queries.stop))
-        rows = seen.score.detach()[:, :, begin:end, keys][self._texts]
-        cells.append(pad(rows, (0, keys.stop - keys.start - rows.shape[3])))
+        rows = seen.score.detach()[:, :, begin:end, keys]
+        if len(self._texts) < len(rows):
+            rows = rows[self._texts]
+        elif not record.ends:  # a part of it would keep the whole block
+            rows = rows.clone()
+        missing = keys.stop - keys.start - rows.shape[3]
+        cells.append(pad(rows, (0, missing)) if missing else rows)
         if record.ends:
             links = self._links.setdefault(record.site.layer, [])
-            links.append(_strongest(torch.cat(cells, 2), *self._masks))
+            whole = torch.cat(cells, 2) if len(cells) > 1 else cells[0]
+            links.append(_strongest(whole, *self._masks))
             cells.clear()
 
     def members(self) -> dict[str, Accumulator]:

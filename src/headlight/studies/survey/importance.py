@@ -14,7 +14,7 @@ from headlight.analysis.variables import Variable, with_slots
 from headlight.capture import Kind, LayerRecord, Prepared, Reduction
 from headlight.errors import CaptureError, CorpusError
 from headlight.measures import Scores
-from headlight.measures.effective_correlation import comoments, correlation
+from headlight.measures.effective import comoments, correlation
 from headlight.measures.norm import double
 from headlight.pool import Membership, membership, over_keys
 from headlight.reduce import Accumulator, Count, Grouped, Moments, Sample
@@ -284,7 +284,9 @@ class NullSpaceObserver(PartObserver):
         """The numbers of these queries."""
         first = scores.record.first
         present = self._present[:, first : first + scores.weight.shape[2]]
-        statistics = {"comoments": comoments(scores, present, self._key_counts)}
+        visible, lengths = scores.record.visible, self._key_counts
+        sums = comoments(scores.weight, scores.effective, visible, present, lengths)
+        statistics = {"comoments": sums}
         spaces = scores.null_spaces
         for name in RANKS:
             statistics[name] = double(getattr(spaces, name).amax(-1))

@@ -9,8 +9,9 @@ from torch import Tensor
 
 from headlight.analysis.batch_runner import LENGTH_BIN, Positions, array, filled, moments, stacked
 from headlight.capture import Kind, LayerRecord
+from headlight.encode.batch import fetched
 from headlight.measures import Scores, input_norm
-from headlight.measures.effective_correlation import correlation, moments_by_row, summed
+from headlight.measures.effective import correlation, moments_by_row, summed, sums_by_row
 from headlight.measures.norm import double, entropy_of_sizes
 from headlight.measures.whole_layer import Vectors
 from headlight.pool import (
@@ -122,7 +123,13 @@ class HeadsObserver:
             part.note_losses(losses)
 
     def tally(self) -> Tally:
-        """The statistics of the batch: documents along the first axis, or tokens for dispersion."""
+        """The statistics of the batch: documents along the first axis, or tokens for dispersion.
+
+        All that was kept is copied to the host at once.
+        """
+        observers = self, *self._parts
+        for each, numbers in zip(observers, fetched([*map(vars, observers)]), strict=True):
+            vars(each).update(numbers)
         layers = [self._seen[layer] for layer in sorted(self._seen)]
         sums_by_name = {name: stacked([layer[name] for layer in layers]) for name in layers[0]}
         sums = sums_by_name.pop("comoments", None)
@@ -131,8 +138,10 @@ class HeadsObserver:
             sums_by_name["class"] = self._beside_first(sums_by_name["total"], first)
         members: dict[str, Accumulator] = {}
         for name, rows in sums_by_name.items():
-            per_token = name in ("vector_norm", "input_norm")
-            members |= {name: moments(rows)} if per_token else means(name, rows, self._units)
+            if name in ("vector_norm", "input_norm"):
+                members[name] = moments(rows[array(self._keys.category).flatten() >= 0])
+            else:
+                members |= means(name, rows, self._units)
         for name, rows in powers.items():
             counts = np.broadcast_to(rows[..., :1], rows[..., 1:].shape)
             members[f"slots_{name}"] = Slots.of(self._units, rows[..., 1:], counts)
@@ -178,10 +187,13 @@ class HeadsObserver:
     def _look(self, scores: Scores) -> dict[str, Tensor]:
         """Return the statistics of each row."""
         statistics: dict[str, Tensor] = {}
+        totals = {}
         for name in self._measures:
             score = scores.of(name).float()
             sums = self._sums(score, scores.record, measure(name))
             rows = self._by_row(score, scores.record, measure(name), sums)
+            if sums is not None:
+                totals[name] = sums.row("total"), sums.row("square")
             for part in self._parts:
                 part.note_measure(SeenMeasure(name, score, scores.record, sums, rows))
             statistics |= {f"{name} {kind}": each for kind, each in rows.items()}
@@ -192,7 +204,11 @@ class HeadsObserver:
         if "effective" in self._measures:
             # One for all queries where they see the same keys.
             statistics["rank"] = scores.rank.expand(-1, -1, scores.weight.shape[2])
-            statistics["comoments"] = moments_by_row(scores, self._key_lengths)
+            raw, effective = (
+                totals.get(name) or sums_by_row(scores.of(name)) for name in ("weight", "effective")
+            )
+            visible = scores.record.visible
+            statistics["comoments"] = moments_by_row(raw, effective, visible, self._key_lengths)
         return statistics
 
     def _sums(self, score: Score, record: LayerRecord, row: Measure) -> Sums | None:
@@ -286,12 +302,12 @@ class HeadsObserver:
         """Return the statistics of the norms alone; of x only where it was found."""
         statistics = {
             "merged": over_queries(merged, self._members_of("norm"))[:, 0],
-            "vector_norm": self._tokens(scores.vectors.norm.transpose(1, 2)),
+            "vector_norm": scores.vectors.norm.transpose(1, 2).flatten(0, 1),
             "vector_norm_powers": self._powers(scores.vectors.norm),
         }
         inputs = inputs_of(scores.record)
         if inputs is not None:
-            statistics["input_norm"] = self._tokens(input_norm(inputs))
+            statistics["input_norm"] = input_norm(inputs).flatten()
             statistics["input_norm_powers"] = self._powers(input_norm(inputs)[:, None])
         return statistics
 
@@ -301,10 +317,6 @@ class HeadsObserver:
         each = double(length.masked_fill(~key_mask, 0))
         counts = double(key_mask).expand_as(each)
         return torch.stack([counts.sum(-1), each.sum(-1), each.square().sum(-1)], -1)
-
-    def _tokens(self, per_key: Float[Tensor, "batch key *rest"]) -> Float[Tensor, "token *rest"]:
-        """The keys of all documents in one row, padding left out."""
-        return per_key[self._keys.category >= 0]
 
     def _by_length(self, correlation: np.ndarray) -> Grouped:
         grouped = Grouped(Moments())

@@ -1,6 +1,6 @@
 """The survey: what weights, norms and effective attention say about every head."""
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -73,7 +73,10 @@ MANY_HEADS = 100
 """Above this many heads, shares of one kind of attending token are shown as means over heads."""
 EVEN: dict[str, Any] = {"colour": "#8a929c", "dashed": True}
 NAMED = 3
-"""Heads whose weight and norm are farthest apart, which are named where all are drawn."""
+"""Heads whose weight and norm are farthest apart; they are named where all are drawn, beside those
+of the first findings."""
+FEWEST_LENGTHS = 4
+"""Lengths of texts that make a curve."""
 STANDS_OUT = 0.1
 """A head whose share changes by so much is named; a kind of token that gets less is left out."""
 
@@ -97,12 +100,13 @@ def summary(result: xr.Dataset) -> Summary:
 
 def sections(result: xr.Dataset, pages: PassagePages = NO_PAGES) -> list[Section]:
     """Return the sections: highlights, grid, shares by category, and differences of measures."""
+    every = highlights(result)
     parts = [
-        _highlights(result, pages),
-        _grid(result),
+        _highlights(result, every, pages),
+        _grid(result, every),
         heads_section(result),
         _shares(result),
-        _from_weight_to_norm(result),
+        _from_weight_to_norm(result, every),
         _matrices(result),
         _neighbours(result),
         _entropy(result),
@@ -133,14 +137,8 @@ def _seen(result: xr.Dataset, *names: str) -> bool:
     return any(name in result and bool(result[name].notnull().any()) for name in names)
 
 
-def _highlights(result: xr.Dataset, pages: PassagePages) -> Section:
-    # What is said of no head stands above the page already, if it is among the first.
-    chosen = [
-        each
-        for place, each in enumerate(highlights(result))
-        if each.head is not None or place >= SAID
-    ]
-    pairs = [(each, _passage(result, each, pages)) for each in chosen]
+def _highlights(result: xr.Dataset, every: Sequence[Highlight], pages: PassagePages) -> Section:
+    pairs = [(each, _passage(result, each, pages)) for each in every]
     passages = (
         " Where a head does something of its own, a row of the text of the corpus shows it in "
         "which it does that most: the framed token attends, and the stronger the colour of a "
@@ -176,8 +174,8 @@ def _passage(
     return drawn, strongest(passage), page and page + state
 
 
-def _grid(result: xr.Dataset) -> Section:
-    grid = head_grid(result)
+def _grid(result: xr.Dataset, every: Sequence[Highlight]) -> Section:
+    grid = head_grid(result, every)
     kind = str(result.attrs.get("kind", ""))
     prefix = f"{kind}-" if MULTI_KIND in result.attrs else ""
     html = Markup()
@@ -219,6 +217,11 @@ class _Keys(NamedTuple):
     def shares(self, result: xr.Dataset, name: str) -> xr.DataArray:
         return result[self.variable].sel({self.dim: name}, drop=True)
 
+    def prominent(self, result: xr.Dataset) -> dict[str, str]:
+        """Return those that some head attends to; the panels of others would show a line at 0."""
+        most = {name: float(self.shares(result, name).max()) for name in self.labels}
+        return {name: label for name, label in self.labels.items() if most[name] >= STANDS_OUT}
+
 
 def _any_number(result: xr.Dataset, row: Statistic) -> bool:
     return any(
@@ -245,7 +248,8 @@ def _shares(result: xr.Dataset) -> Section:
         label = f"from {_attending(result)[query]}"
         if query != "all" and result.sizes["layer"] * result.sizes["head"] > MANY_HEADS:
             selected = selected[[keys.variable]].mean("head")
-        by_category = {f"to_{name}": keys.shares(selected, name) for name in keys.labels}
+        labels = keys.prominent(selected)
+        by_category = {f"to_{name}": keys.shares(selected, name) for name in labels}
         share_curves = [
             Curve(
                 f"to_{name}",
@@ -256,7 +260,7 @@ def _shares(result: xr.Dataset) -> Section:
                 if query == "all" and name in of_tokens
                 else [],
             )
-            for name, called in keys.labels.items()
+            for name, called in labels.items()
         ]
         drawings.append(
             Drawing(
@@ -289,7 +293,7 @@ def _shares(result: xr.Dataset) -> Section:
     )
 
 
-def _from_weight_to_norm(result: xr.Dataset) -> Section:
+def _from_weight_to_norm(result: xr.Dataset, every: Sequence[Highlight]) -> Section:
     rows = surveyed(result)
     layers, sizes = result["layer"].values.tolist(), range(result.sizes["head"])
     heads = [head_name(layer, head) for layer in layers for head in sizes]
@@ -329,11 +333,11 @@ def _from_weight_to_norm(result: xr.Dataset) -> Section:
         "are looked at, but little is moved from them, or little of it counts. The heads that "
         "change most are named.",
         "Kobayashi et al. (2020), Section 4",
-        [*_weight_against_norm(result), drawing] if panels and len(rows) > 1 else [],
+        [*_weight_against_norm(result, every), drawing] if panels and len(rows) > 1 else [],
     )
 
 
-def _weight_against_norm(result: xr.Dataset) -> list[Drawing]:
+def _weight_against_norm(result: xr.Dataset, every: Sequence[Highlight]) -> list[Drawing]:
     """Return all heads by what they look at and what they take from there, where these differ.
 
     Of the kinds of attended token that one which loses or gains most; none without both measures.
@@ -356,7 +360,10 @@ def _weight_against_norm(result: xr.Dataset) -> list[Drawing]:
         for head in range(result.sizes["head"])
     ]
     apart = np.nan_to_num(np.abs(weight - norm))
-    named = {int(at): names[at] for at in np.argsort(-apart, kind="stable")[:NAMED]}
+    spoken_of = [names.index(head_name(each.layer, each.head)) for each in every[:SAID]
+                 if each.layer is not None and each.head is not None]  # fmt: skip
+    farthest = np.argsort(-apart, kind="stable")[:NAMED]
+    named = {int(at): names[at] for at in (*spoken_of, *farthest)}
     what = row_target(result, row)
     most = float(np.nanmax([weight, norm]))
     panel = LinePanel(
@@ -434,7 +441,9 @@ def _neighbours(result: xr.Dataset) -> Section:
     unit = unit_of_keys(result)
     rows = [statistic(name) for name in NEIGHBOURS]
     offsets = {row.labels["offset"]: f"Share of {row_target(result, row)}"
-               for row in rows if applies(result, row)}  # fmt: skip
+               for row in rows if applies(result, row)
+               and float(result["neighbour"].sel(offset=row.labels["offset"]).max()) >= STANDS_OUT
+               }  # fmt: skip
     by = (By("offset", offsets), _measures(result))
     draw = curves(
         result.sel(offset=list(offsets)), Curve("neighbour", panel="{offset}", by=by, percent=True)
@@ -447,7 +456,7 @@ def _neighbours(result: xr.Dataset) -> Section:
         f"{f' and to the {unit} after' if 1 in offsets else ''}; a dot near 100% is a head that "
         "does nothing else.",
         "Clark et al. (2019), Section 3.1",
-        [Drawing("neighbours", "", words, draw)] if _seen(result, "neighbour") else [],
+        [Drawing("neighbours", "", words, draw)] if offsets else [],
     )
 
 
@@ -497,9 +506,9 @@ def _dispersion(result: xr.Dataset) -> Section:
 def _correlation(result: xr.Dataset) -> Section:
     drawings = []
     counts = observed(result, "effective_correlation_count", ("length",))
-    # One or two texts say nothing about their length, and one length nothing about others.
+    # One or two texts say nothing about their length, and few lengths are no curve.
     enough = np.flatnonzero(counts >= FEWEST_TEXTS)
-    if len(enough) > 1:
+    if len(enough) >= FEWEST_LENGTHS:
         drawn = result.isel(length=enough)
         by_length = curves(
             drawn,

@@ -309,6 +309,7 @@ def residual_section(result: xr.Dataset) -> Section:
     """Return the section on the size of the residual stream; empty where that is not known."""
     if not np.isfinite(observed(result, "residual_max", ("layer",))).any():
         return Section("residual", "", "")
+    any_massive = bool((observed(result, "residual_massive", ("layer",)) > 0).any())
     residual_curves = (
         Curve("residual_max", panel="Largest entry of a text, mean"),
         Curve("residual_length", panel="First token, times the median length"),
@@ -328,7 +329,8 @@ def residual_section(result: xr.Dataset) -> Section:
         f"{MASSIVE} in size and at least {MASSIVE_RATIO:,} times the median entry of the text: few "
         "dimensions of few tokens, mostly the first, which heads then attend to.",
         "Sun et al. (2024), Section 2",
-        [Drawing("residual", "", "Sizes by layer.", curves(result, *residual_curves))],
+        [Drawing("residual", "", "Sizes by layer.", curves(result, *residual_curves))]
+        * any_massive,
         [Table("residual", "Largest entries, by layer", pd.DataFrame(columns), formats)],
     )
 

@@ -70,12 +70,19 @@ class OnePass:
     """
 
     def __init__(self, queries: Positions, members: Membership, offsets: tuple[int, ...]) -> None:
-        self._there = (queries.category >= 0).cpu().numpy().astype(np.uint8)
         self._keys = members.shape[1]
-        missing = filled_up(self._keys) - self._keys
-        filled = torch.nn.functional.pad(members.mT.float().cpu(), (0, missing))
-        self._members = filled.contiguous().numpy()
+        self._sides = queries, members
         self._offsets = np.array(offsets, dtype=np.int64)
+
+    @cached_property
+    def _there(self) -> Array:
+        return (self._sides[0].category >= 0).numpy().astype(np.uint8)
+
+    @cached_property
+    def _members(self) -> Array:
+        missing = filled_up(self._keys) - self._keys
+        filled = torch.nn.functional.pad(self._sides[1].mT.float(), (0, missing))
+        return filled.contiguous().numpy()
 
     def look(
         self, score: Score, first: int, cell_queries: Asked | None, *, share: bool, diagonal: bool
@@ -98,8 +105,10 @@ class OnePass:
         query_mask = np.ascontiguousarray(self._there[:, queries])
         texts = Texts(self._members, self._offsets, query_mask, place)
         rows = _rows(cells.shape[:3], self._members.shape[1], len(self._offsets))
-        heads = _heads(cells.shape[:3], 2 * self._keys - 1 + STEP if diagonal else 0, cell_queries)
-        _in_threads(loops[0], cells.size, cells, texts, rows, heads.diagonal)
+        offsets = 2 * self._keys - 1 + STEP if diagonal else 0
+        heads = _heads(cells.shape, offsets, cell_queries)
+        along = heads.diagonal, heads.columns
+        _in_threads(loops[0], cells.size, cells, texts, rows, along)
         if cell_queries is not None:
             _in_threads(loops[1], cells.size, cells, rows, cell_queries, heads)
         return Sums(rows, heads._replace(diagonal=heads.diagonal[..., : 2 * self._keys - 1]))
@@ -147,7 +156,8 @@ def _heads(shape: tuple[int, ...], offsets: int, cells: Asked | None) -> HeadSum
     heads = shape[:2]
     return HeadSums(
         diagonal=np.zeros((*heads, offsets)),
-        first=np.zeros(shape if cells is not None else (*heads, 0)),
+        columns=np.zeros((*heads, shape[3])),
+        first=np.zeros(shape[:3] if cells is not None else (*heads, 0)),
         firsts=np.zeros((*heads, firsts)),
         groups=np.zeros((*heads, len(GROUPS), 2)),
         listed=np.zeros((*heads, len(GROUPS), shape[2] if cells is not None else 0)),
@@ -330,6 +340,11 @@ class Subject:
     def sides(self) -> tuple[Positions, Positions]:
         """Positions of queries and keys."""
         return Positions.for_kind(self.batch, self.plan.kind)
+
+    @cached_property
+    def host(self) -> Batch:
+        """Return the batch on the host, for what is made of its tokens once."""
+        return self.batch.on_host()
 
     @cached_property
     def units(self) -> Int64[np.ndarray, " text"]:

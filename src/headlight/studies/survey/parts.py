@@ -53,7 +53,8 @@ def observe_behaviours(subject: Subject) -> PartObserver:
     """Return what counts the behaviours of a batch."""
     model, words = subject.plan.model, {} if subject.reads_sound else subject.words
     tokenizer = model.tokenizer if words else None
-    return BehaviourCounter(*subject.texts, subject.one.measures, words, tokenizer)
+    measures = subject.one.measures
+    return BehaviourCounter(*subject.texts, measures, words, tokenizer, host=subject.host)
 
 
 def _observe_residual(subject: Subject) -> PartObserver:
@@ -63,7 +64,9 @@ def _observe_residual(subject: Subject) -> PartObserver:
 def _observe_tokens(subject: Subject) -> PartObserver | None:
     plan, measures = subject.plan, subject.one.measures
     limit = _types(plan, subject.settings.token_types, len(measures))
-    return TokenCounter(subject.batch, plan.kind, measures, limit) if limit else None
+    if not limit:
+        return None
+    return TokenCounter(subject.batch, plan.kind, measures, limit, subject.host)
 
 
 def _token_attributes(outcome: Outcome) -> dict[str, Any]:
@@ -99,7 +102,8 @@ def _observe_deciles(subject: Subject) -> PartObserver | None:
     if not _shows_texts(subject) or subject.plan.model.hears:
         return None
     highest = subject.known.get("drawn", inf)
-    return DrawnTexts(subject.batch, subject.examples, subject.plan, subject.one.measures, highest)
+    one, sides = subject.one, (subject.batch, subject.examples)
+    return DrawnTexts(*sides, subject.plan, one.measures, highest, subject.host)
 
 
 def _observe_passages(subject: Subject) -> PartObserver | None:
@@ -109,7 +113,9 @@ def _observe_passages(subject: Subject) -> PartObserver | None:
 
 
 def _shows_texts(subject: Subject) -> bool:
-    return subject.settings.passages and "weight" in subject.one.measures
+    """Return whether passages of texts are shown; patches have no words to show."""
+    passages = subject.settings.passages and not subject.plan.model.sees
+    return passages and "weight" in subject.one.measures
 
 
 PARTS = (

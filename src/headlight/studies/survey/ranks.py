@@ -294,6 +294,11 @@ def _occurrences(plan: StudyPlan[Encoded], settings: SurveySettings) -> Occurren
     Raises:
         UsageError: frames of sound are attended to, which are no types.
     """
+    if plan.model.sees:
+        raise UsageError(
+            "ranks are compared with how often a token occurs, and patches of pictures are no "
+            "tokens; leave ranks out of the numbers."
+        )
     if plan.model.hears and plan.kind != "decoder":
         raise UsageError(
             "ranks are compared with how often a token occurs, and frames of sound are no tokens; "

@@ -113,6 +113,7 @@ class HeadSums(NamedTuple):
 
     Attributes:
         diagonal: what goes to keys at each offset, from ``1 - keys``, and room for `STEP` numbers.
+        columns: what goes to each key, as a share; its axis is ``key``.
         first: what each query gives to the first token, as a share; its axis is ``query``.
         firsts: what goes to each of the first tokens from the queries that are asked.
         groups: what goes to the same token before, to the token after that, and to the same word
@@ -124,6 +125,7 @@ class HeadSums(NamedTuple):
     """
 
     diagonal: Array
+    columns: Array
     first: Array
     firsts: Array
     groups: Array
@@ -149,6 +151,7 @@ def compiled() -> tuple[Callable[..., Any], Callable[..., Any]]:
         _take_entropies,
         _add_by_category,
         _take_neighbours,
+        _add_columns,
         _add_diagonals,
     )
     cells = compile_loop(_over_cells, helpers)
@@ -157,13 +160,14 @@ def compiled() -> tuple[Callable[..., Any], Callable[..., Any]]:
 
 
 @no_type_check
-def _over_cells(score, texts, rows, diagonal, step, start):
-    """Fill the sums of the rows of every ``step``-th head from ``start`` on, and add diagonals.
+def _over_cells(score, texts, rows, along, step, start):
+    """Fill the sums of the rows of every ``step``-th head from ``start`` on, and add `along` axes.
 
     Rows are looked at in blocks that stay in the cache, one sum after the other: to take hold of an
     array costs as much as the cells of a short row.
     """
     heads, queries, columns = score.shape[1:]
+    diagonal, column = along
     first, keys, share = texts.place
     width = filled_up(columns)
     height = max(1, BLOCK // width)
@@ -189,6 +193,7 @@ def _over_cells(score, texts, rows, diagonal, step, start):
                 factor[row] = 0.0
                 if texts.there[text, query + row]:
                     factor[row] = 1.0 if share else (1 / total[row] if total[row] > 0 else 0.0)
+            _add_columns(block, ends, factor, column[text, head])
             if diagonal.shape[2]:
                 _add_diagonals(block, ends, factor, diagonal[text, head], keys - 1 - first - query)
 
@@ -287,6 +292,14 @@ def _take_neighbours(block, first, keys, offsets, neighbours):
             key = first + row + offsets[number]
             default = np.float32(0) if 0 <= key < keys else np.float32(np.nan)
             neighbours[row, number] = block[row, key] if 0 <= key < block.shape[1] else default
+
+
+@no_type_check
+def _add_columns(block, ends, factors, column):
+    for row in range(len(block)):
+        factor = factors[row]
+        for key in range(min(ends[row], len(column))):
+            column[key] += factor * block[row, key]
 
 
 @no_type_check

@@ -149,7 +149,6 @@ class TextStatistics:
         kind: of attention.
         sites: its modules.
         value_bias: value bias in T of effective attention.
-        left_out: measures that are not computed.
     """
 
     def __init__(
@@ -159,12 +158,9 @@ class TextStatistics:
         kind: Kind,
         sites: Sequence[AttentionSite],
         value_bias: ValueBias,
-        left_out: Collection[str] = (),
     ) -> None:
         measures = tuple(
-            row.name
-            for row in measure_table()
-            if row.axes == PER_HEAD and row.needs is None and row.name not in left_out
+            row.name for row in measure_table() if row.axes == PER_HEAD and row.needs is None
         )
         self._measures = measures
         self._settings = SurveySettings(value_bias=value_bias, measures=measures)

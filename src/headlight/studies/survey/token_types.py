@@ -20,7 +20,7 @@ from headlight.measures.norm import double
 from headlight.reduce import Accumulator, KeyedSums
 from headlight.reduce.base import Array
 from headlight.shapes import Score
-from headlight.studies.survey.part import PartObserver, SeenLayer, SeenMeasure
+from headlight.studies.survey.part import PartObserver, SeenLayer, SeenMeasure, Sums
 from headlight.studies.survey.passages import sides
 from headlight.vocabulary import CATEGORIES, Kind, measure
 
@@ -51,22 +51,29 @@ class TokenCounter(PartObserver):
         kind: of attention; between two texts no first token is left out.
         measures: that are looked at.
         limit: tokens of the vocabulary that are looked at; see `KeyedSums`.
+        host: the batch on the host, where it is there already.
     """
 
-    def __init__(self, batch: Batch, kind: Kind, measures: Sequence[str], limit: int) -> None:
+    def __init__(
+        self,
+        batch: Batch,
+        kind: Kind,
+        measures: Sequence[str],
+        limit: int,
+        host: Batch | None = None,
+    ) -> None:
         self._measures = measures
         self._limit = limit
-        ids, categories = sides(batch, kind)
+        # On the host, which need not ask a device how many there are.
+        ids, categories = sides(host or batch.on_host(), kind)
         masks = [category >= 0 for category in categories]
         if kind != "cross":
             masks = [each & (each.cumsum(1) > 1) for each in masks]
-        special = [_is_special(category) for category in categories]
-        # On the host, which need not ask a device how many there are.
-        device = ids[0].device
+        device = batch.input_ids.device
         self._types = [
-            _Types(ids[side].cpu(), special[side].cpu(), masks[side].cpu(), device)
-            for side in (1, 0)
+            _Types(ids[side], _is_special(categories[side]), masks[side], device) for side in (1, 0)
         ]
+        categories = sides(batch, kind)[1]
         self._query_there = categories[0] >= 0
         self._key_there = categories[1] >= 0
         self._begin = self._key_there.int().argmax(1)
@@ -78,7 +85,8 @@ class TokenCounter(PartObserver):
 
     def note_measure(self, measured: SeenMeasure) -> None:
         """Observe what each query gives to which tokens."""
-        self.look(measured.name, measured.score, measured.rows["rows"], measured.record.first)
+        first, rows = measured.record.first, measured.rows["rows"]
+        self.look(measured.name, measured.score, rows, first, measured.sums)
 
     def note_layer(self, layer: SeenLayer) -> None:
         """Add up what tokens of each type get and give."""
@@ -90,6 +98,7 @@ class TokenCounter(PartObserver):
         score: Score,
         rows: Float[Tensor, "batch head query category"],
         first: int,
+        sums: Sums | None = None,
     ) -> None:
         """See a measure of some queries of a layer; blocks of queries come in their order.
 
@@ -98,13 +107,17 @@ class TokenCounter(PartObserver):
             score: of these queries.
             rows: what each gives to tokens of each category.
             first: the number of the first query.
+            sums: over the cells, where one pass over them was possible.
         """
         queries = slice(first, first + score.shape[2])
         factor = self._query_there[:, None, queries].to(score.dtype).expand(score.shape[:3])
         if not measure(name).share:
             whole = rows.sum(-1)
             factor = torch.where(whole > 0, factor / whole.where(whole > 0, 1), 0)
-        gets = (factor[:, :, None] @ score)[:, :, 0]
+        if sums is None:
+            gets = (factor[:, :, None] @ score)[:, :, 0]
+        else:
+            gets = sums.head("columns").to(score)
         # Of a text whose padding is before it, a block may end before the first token.
         begin = self._begin.clamp_max(score.shape[3] - 1)[:, None, None, None]
         to_first = score.gather(3, begin.expand(*score.shape[:3], 1))[..., 0]

@@ -79,6 +79,10 @@ class Comparison:
         return f"{text}{self.unit}" if self.unit in ("", "%") else f"{text}\u00a0{self.unit}"
 
 
+PLACES = frozenset({"layer", "head"})
+"""Columns that say which head a row is of."""
+
+
 @dataclass(frozen=True, slots=True)
 class Table:
     """A table of numbers; its first column names the rows, and its index is not shown.
@@ -119,6 +123,27 @@ class Table:
                 f"the table {self.name!r} has several columns called {twice}; give each a label of "
                 "its own."
             )
+
+    def ranked(self) -> "Table":
+        """Return the table with single heads by their first number; others as they stand.
+
+        The largest is first, so that no head is shown for its place alone; parts of a sum stay.
+        """
+        frame = self.frame.reset_index(drop=True)
+        numbers = (name for name in frame if frame[name].dtype.kind == "f" and name not in PLACES)
+        by = next(numbers, None)
+        if by is None or self.sums or not set(frame.columns) >= PLACES:
+            return self
+        frame = frame.sort_values(
+            by, ascending=self.smallest_first, kind="stable", na_position="last"
+        )
+        order = frame.index.tolist()
+        return replace(
+            self,
+            frame=frame.reset_index(drop=True),
+            around={name: [ends[at] for at in order] for name, ends in self.around.items()},
+            highlight={(order.index(row), name) for row, name in self.highlight},
+        )
 
 
 @dataclass(frozen=True, slots=True)

@@ -12,6 +12,7 @@ from numpy.typing import NDArray
 from headlight.errors import UsageError
 from headlight.views.colour import Number
 from headlight.views.pictures.canvas import (
+    BARS,
     WIDEST,
     Reference,
     entitle,
@@ -171,6 +172,7 @@ def bars(
     lane = max(len(series), 1) * _BAR
     height = len(rows) * (lane + _BETWEEN) + 0.75 + (0.3 if title else 0)
     figure = Sheet(figsize=(_WIDTH, height), layout="constrained")
+    figure.set_gid(BARS)
     axes = figure.subplots()
     handles: dict[str, Any] = {}
     for place, row in enumerate(rows):

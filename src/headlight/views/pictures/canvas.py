@@ -24,6 +24,9 @@ from headlight.views.pictures.theme import (
 )
 from headlight.views.provenance import shortened
 
+BARS = "bars"
+"""The id of figures of bars, whose height says how many there are."""
+
 WIDEST = 11.5
 """Inches; a picture is as wide as the column of a page."""
 

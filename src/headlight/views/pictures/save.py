@@ -16,6 +16,7 @@ from headlight.files import write
 from headlight.findings.piece_text import Link, Ways, parked, pieces_of, ways_to
 from headlight.views.colour import isolated, series_styles
 from headlight.views.pictures.canvas import (
+    BARS,
     WIDEST,
     blank,
     entitle,
@@ -80,6 +81,7 @@ def svg_text(figure: Figure, crop: Any = None) -> str:
     text = _NAME.sub(lambda name: names.setdefault(name.group(), f"m{len(names)}"), text)
     columns = " ".join(f"{start:.2f}" for start in _columns(figure, crop))
     about = f'data-panels="{panels_across(figure)}" data-columns="{columns}"'
+    about += ' data-bars=""' * (figure.get_gid() == BARS)
     return text.replace("<svg ", f"<svg {about} ", 1)
 
 

@@ -3,12 +3,14 @@
 from collections.abc import Callable
 
 import numpy as np
+import pandas as pd
 import xarray as xr
 
 from headlight.findings import labels_of
+from headlight.findings.piece_text import sums_of
 from headlight.settings.flow import METHODS
 from headlight.views.colour import percent_text
-from headlight.views.parts import Drawing, Figure, Section, Summary
+from headlight.views.parts import Drawing, Figure, Section, Summary, Table
 from headlight.views.pictures import HeadMap, head_map
 from headlight.views.provenance import model_name, shortened, text_title
 
@@ -19,6 +21,7 @@ NAMED = 3
 def sections(result: xr.Dataset) -> list[Section]:
     """One token layer by layer, and all tokens after the last layer; methods are shown in turn."""
     names, labels = _methods(result), labels_of(result, "query_token")
+    segments = by_segment(result)
     place, layers = followed(result), [str(layer) for layer in result["layer"].values]
     token, last = labels[place], layers[-1]
 
@@ -58,7 +61,35 @@ def sections(result: xr.Dataset) -> list[Section]:
                 for name in names
             ],
         ),
+        *(
+            [
+                Section(
+                    "segments",
+                    f"What “{token}” comes from, by segment",
+                    tables=[
+                        Table(
+                            "segments",
+                            f"Shares of segments in “{token}” after layer {last}",
+                            segments,
+                            dict.fromkeys(segments.columns[1:], ".1%"),
+                        )
+                    ],
+                )
+            ]
+            if len(segments)
+            else []
+        ),
     ]
+
+
+def by_segment(result: xr.Dataset) -> pd.DataFrame:
+    """Return the shares of the followed token by segment; without rows where a text has none."""
+    shares = result["share"].isel(layer=-1, query=followed(result))
+    sums = {
+        METHODS[name].label: sums_of(result, shares.sel(map=name).values)
+        for name in _methods(result)
+    }
+    return pd.DataFrame(sums).rename_axis("segment").reset_index()
 
 
 def _drawn(

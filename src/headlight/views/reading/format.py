@@ -4,6 +4,7 @@ The **header** is JSON::
 
     format        "headlight-view/2"; a reader refuses a larger major number
     model, revision, text, pair, created, command      strings
+    picture       of a picture alone: what the model saw of it, as the address of a PNG or JPEG
     versions      object: name -> version
     live          true where a host gives blobs when they are asked for; absent in a file
     kinds         object: kind of attention -> object:
@@ -14,7 +15,9 @@ The **header** is JSON::
             texts, marks  what they stand for, and before it a blank, "##" or nothing
             categories    list of "cls", "sep", "punctuation" or "other"
             words         list of word numbers; -1 for special tokens
-            segments      of chats alone: list of the names of their segments
+            segments      of chats, pictures and generated text alone: list of the names of their
+                          segments
+            places        where some queries are left out: the places of the others in the text
             times         of frames of sound alone: when each begins, in seconds
         measures      object: name -> object:
             per           "head" or "layer"
@@ -62,6 +65,7 @@ Heads among ``dense`` have a blob ``KIND/MEASURE/LAYER/HEAD`` with all codes bes
 import base64
 import gzip
 import json
+import re
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
@@ -106,6 +110,10 @@ _OF_TOKENS = {
     "segment": "segments",
 }
 """Coordinates of tokens, and what a header calls the list of each."""
+
+PICTURE = "picture"
+_IS_PICTURE = re.compile(r"data:image/(png|jpeg);base64,[A-Za-z0-9+/=]{1,1000000}").fullmatch
+"""Nothing else is put into a page as an address, whatever the file of a reading holds."""
 
 _ATTRIBUTES = ("model", "revision", "text", "pair", "created", "command")
 
@@ -182,7 +190,9 @@ def header_of(
 def _origin(reading: xr.Dataset) -> dict[str, str]:
     origin = {name: str(reading.attrs.get(name, "")) for name in _ATTRIBUTES}
     label = str(reading.attrs.get(MODEL_LABEL, ""))
-    return origin | ({MODEL_LABEL: label} if label else {})
+    picture = str(reading.attrs.get(PICTURE, ""))
+    more = {MODEL_LABEL: label, PICTURE: picture if _IS_PICTURE(picture) else ""}
+    return origin | {name: value for name, value in more.items() if value}
 
 
 def header_of_kind(
@@ -252,7 +262,11 @@ def unpack(
     parts = {
         kind: _unpacked(kind, part, get, SECOND if second else "").assign_attrs(
             {
-                **{name: origin[name] for name in (*_ATTRIBUTES, MODEL_LABEL) if name in origin},
+                **{
+                    name: origin[name]
+                    for name in (*_ATTRIBUTES, MODEL_LABEL, PICTURE)
+                    if name in origin
+                },
                 "stage": "reading",
                 "kind": kind,
             }
@@ -624,6 +638,8 @@ def _unpacked(
         if many in positions
     }
     coordinates["layer"] = part["layers"]
+    if "places" in part["queries"]:
+        coordinates["query"] = part["queries"]["places"]
     whole = xr.Dataset(variables, coords=coordinates)
     return _one_of_two(whole, part, end) if "of" in part["queries"] else whole
 

@@ -13,9 +13,10 @@ from markupsafe import Markup
 from headlight.errors import ResultError
 from headlight.findings.what_was_read import notes_of_reading
 from headlight.views.provenance import provenance, text_title
-from headlight.views.reading.format import Head, View, header_text, pack, unpack
+from headlight.views.reading.format import PICTURE, Head, View, header_text, pack, unpack
 from headlight.views.reading.lazy import InCorpus, LiveView, with_corpus
 from headlight.views.reading.pair import DIFFERENCE, SECOND, read_by_both
+from headlight.views.reading.terminal import generated
 from headlight.views.template import embedded_text, joined_script, render
 from headlight.vocabulary import ATTENTION, NUMBERING, Measure, measure_table
 
@@ -77,7 +78,7 @@ def _page(reading: xr.Dataset, view: View, routes: str = "") -> str:
     attributes = reading.attrs
     kinds = view.header["kinds"]
     second = view.header.get("second", {})
-    texts = [text_title(attributes, " / ")]
+    texts = [text_title(attributes, " / "), str(attributes.get("answer", ""))]
     own = [attributes.get("text", ""), attributes.get("pair") or ""]
     texts += [second[name] for name in ("text", "pair") if second and second[name] not in own]
     pairwise = [row for row in measure_table() if row.pairwise]
@@ -87,8 +88,10 @@ def _page(reading: xr.Dataset, view: View, routes: str = "") -> str:
         title=" / ".join(part for part in texts if part) or "A reading",
         attributes=attributes,
         notes=notes_of_reading(reading),
+        generated=_generated(reading),
         second=second and {"sentence": sentence, "same": same},
         routes=routes,
+        picture=PICTURE in view.header,
         numbering=NUMBERING,
         measures=[
             choice
@@ -101,6 +104,15 @@ def _page(reading: xr.Dataset, view: View, routes: str = "") -> str:
         blobs=view.texts(),
         script=Markup(joined_script()),
     )
+
+
+def _generated(reading: xr.Dataset) -> dict[str, Any] | None:
+    """Return the table of generated tokens: names of columns, and rows; None of other readings."""
+    frame = generated(reading)
+    if frame.empty:
+        return None
+    frame["probability"] = [f"{share:.0%}" for share in frame["probability"]]
+    return {"columns": list(frame), "rows": frame.to_numpy().tolist()}
 
 
 @dataclass(frozen=True)

@@ -8,6 +8,7 @@ import pandas as pd
 import xarray as xr
 
 from headlight.findings import labels_of, piece_text
+from headlight.findings.piece_text import segment_sums
 from headlight.views.colour import MINUS
 from headlight.views.parts import Drawing, Figure, Section, Summary, Table
 from headlight.views.pictures import BarRow, Mark, bars
@@ -37,9 +38,14 @@ def frame_of(prediction: xr.Dataset, name: str) -> pd.DataFrame:
 
     Args:
         prediction: what a logit is made of.
-        name: ``token``, ``component`` or ``head``.
+        name: ``token``, ``component``, ``head`` or, of a text with named ones, ``segment``.
     """
-    frame, order = {"token": _tokens, "component": _components, "head": _heads}[name](prediction)
+    frame, order = {
+        "token": _tokens,
+        "component": _components,
+        "head": _heads,
+        "segment": _segments,
+    }[name](prediction)
     sizes = -frame[order].abs()
     return frame.loc[sizes.sort_values(kind="stable").index].reset_index(drop=True)
 
@@ -47,7 +53,7 @@ def frame_of(prediction: xr.Dataset, name: str) -> pd.DataFrame:
 def _tokens(prediction: xr.Dataset) -> tuple[pd.DataFrame, str]:
     own, position = (prediction[f"{name}_total"].values for name in ("token", "position"))
     columns = {
-        "token": labels_of(prediction, "token_text"),
+        "token": _labels(prediction),
         "side": prediction["token_side"].values.astype(str),
         "embedding": own,
         "position": position,
@@ -72,7 +78,7 @@ def _components(prediction: xr.Dataset) -> tuple[pd.DataFrame, str]:
 def _heads(prediction: xr.Dataset) -> tuple[pd.DataFrame, str]:
     direct, total = (prediction[f"head_{name}"].values for name in ("direct", "total"))
     sites, heads, tokens = np.nonzero(np.isfinite(direct))
-    labels = np.array(labels_of(prediction, "token_text"))
+    labels = np.array(_labels(prediction))
     layers = prediction["layer"].values
     columns: dict[str, Any] = {
         "kind": prediction["kind"].values.astype(str)[sites],
@@ -83,6 +89,35 @@ def _heads(prediction: xr.Dataset) -> tuple[pd.DataFrame, str]:
         "total": total[sites, heads, tokens],
     }
     return pd.DataFrame(columns), "direct"
+
+
+def _segments(prediction: xr.Dataset) -> tuple[pd.DataFrame, str]:
+    """Return the sums of tokens by segment, and that of biases, which belong to none."""
+    rows = []
+    if "token_segment" in prediction.coords:
+        names = prediction["token_segment"].values.tolist()
+        own = prediction["token_total"].values + prediction["position_total"].values
+        first = first_of_decoder(prediction)
+        sums, counts = (segment_sums(each, names, first) for each in (own, np.ones(len(own))))
+        rows = [{"segment": name, "tokens": int(counts[name]), "sum": sums[name]} for name in sums]
+        rows.append({"segment": "all biases", "tokens": 0, "sum": _biases(prediction)})
+    return pd.DataFrame(rows, columns=["segment", "tokens", "sum"]), "sum"
+
+
+def _labels(prediction: xr.Dataset) -> list[str]:
+    """Return the labels of tokens: of two texts both where they differ."""
+    labels = labels_of(prediction, "token_text")
+    if "token_other" not in prediction.coords:
+        return labels
+    others = labels_of(prediction, "token_other")
+    pairs = zip(labels, others, prediction["token_text"].values, prediction["token_other"].values,
+                strict=True)  # fmt: skip
+    return [one if raw == second else f"{one} / {two}" for one, two, raw, second in pairs]
+
+
+def _of_two(prediction: xr.Dataset) -> str:
+    """Return the other text, whose numbers are subtracted; empty where there is none."""
+    return str(prediction.attrs.get("compare_text", ""))
 
 
 def _biases(prediction: xr.Dataset) -> float:
@@ -135,11 +170,19 @@ def findings(prediction: xr.Dataset) -> list[str]:
     logit = float(prediction["logit"])
     what = "the difference of the logits" if attributes["against"] else "the logit"
     text = text_title(attributes)
-    sentences = [
-        f"{model_name(attributes)} reads “{shortened(text, 60)}”.",
-        f"{asked(prediction)}: {what} is {_number(logit)}; the probability of "
-        f"“{_target(prediction)}” is {float(attributes['probability']):.3g}.",
-    ]
+    sentences = [f"{model_name(attributes)} reads “{shortened(text, 60)}”."]
+    if other := _of_two(prediction):
+        sentences.append(
+            f"{asked(prediction)}: {what} is {_number(logit)} beside that after "
+            f"“{shortened(other, 60)}”; the probability of “{_target(prediction)}” is "
+            f"{float(attributes['probability']):.3g} against "
+            f"{float(attributes['compare_probability']):.3g}. All numbers are differences."
+        )
+    else:
+        sentences.append(
+            f"{asked(prediction)}: {what} is {_number(logit)}; the probability of "
+            f"“{_target(prediction)}” is {float(attributes['probability']):.3g}."
+        )
     sentences += _largest_token(prediction)
     heads = frame_of(prediction, "head")
     if len(heads):
@@ -208,7 +251,8 @@ def summary(prediction: xr.Dataset) -> Summary:
 
 def sections(prediction: xr.Dataset) -> list[Section]:
     """Tokens, components and heads."""
-    unit = "difference of logits" if prediction.attrs["against"] else "logit"
+    both = prediction.attrs["against"] or _of_two(prediction)
+    unit = "difference of logits" if both else "logit"
     tokens, components, heads = (
         frame_of(prediction, name) for name in ("token", "component", "head")
     )
@@ -230,7 +274,16 @@ def sections(prediction: xr.Dataset) -> list[Section]:
         f"{head_name(row['layer'], row['head'])} from {row['token']}"
         for row in heads.head(SHOWN).to_dict("records")
     ]
+    segments = frame_of(prediction, "segment")
+    by_segment = Section(
+        "segments",
+        "What each segment adds",
+        "Sums over the tokens of a segment; the first token of a decoder is counted apart. With "
+        "the biases they add up to the logit.",
+        tables=[Table("segments", "Tokens by segment", segments, {"sum": "+.3f"}, sums=("sum",))],
+    )
     return [
+        *([by_segment] if len(segments) else []),
         Section(
             "tokens",
             "What each token adds",

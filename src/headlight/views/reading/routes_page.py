@@ -10,7 +10,7 @@ import xarray as xr
 from markupsafe import Markup
 
 from headlight.findings import token_labels
-from headlight.findings.piece_text import INSIDE, parked, pieces_of, sentences, ways_to
+from headlight.findings.piece_text import INSIDE, parked, pieces_of, sentences, sums_of, ways_to
 from headlight.findings.what_was_read import notes_of_reading
 from headlight.views.parts import Section, Table
 from headlight.views.provenance import provenance, text_title
@@ -59,6 +59,14 @@ def findings(routes: xr.Dataset) -> list[str]:
     return sentences(routes, **shown(routes))
 
 
+def by_segment(routes: xr.Dataset) -> pd.DataFrame:
+    """Return the shares of the shown token by segment; without rows where a text has none."""
+    ways = ways_to(routes, **shown(routes))
+    takes, inputs = (sums_of(routes, each) for each in (ways.direct, ways.passing[0]))
+    rows = [{"segment": name, "takes": takes[name], "input": inputs[name]} for name in takes]
+    return pd.DataFrame(rows, columns=["segment", "takes", "input"])
+
+
 def sections(routes: xr.Dataset) -> list[Section]:
     """Return the links between tokens on the way to the one that is shown, the largest first."""
     labels = token_labels(routes, "query")
@@ -79,7 +87,12 @@ def sections(routes: xr.Dataset) -> list[Section]:
         columns=["layer", "token", "takes from", "share", "by"],
     )
     title = f"{len(links)} links of at least {shown(routes)['least']:.1%} of the token"
-    return [Section("links", title, tables=[Table("links", title, frame, {"share": ".1%"})])]
+    parts = [Section("links", title, tables=[Table("links", title, frame, {"share": ".1%"})])]
+    if len(segments := by_segment(routes)):
+        caption = "The token by segment: what it takes in any layer, and traced to the input"
+        table = Table("segments", caption, segments, {"takes": ".1%", "input": ".1%"})
+        parts.append(Section("segments", caption, tables=[table]))
+    return parts
 
 
 def routes_json(routes: xr.Dataset) -> str:
@@ -93,7 +106,10 @@ def routes_json(routes: xr.Dataset) -> str:
     about = ("model", "revision", "kind", "text", "pair", "created", "command")
     attributes = {name: str(routes.attrs.get(name, "")) for name in about}
     data = {"stage": "routes", **attributes, "versions": versions_of(routes)}
-    return json.dumps(data | _data(routes, float(routes.attrs["least"])), ensure_ascii=False)
+    data |= _data(routes, float(routes.attrs["least"]))
+    if len(sums := by_segment(routes)):
+        data |= {"by_segment": sums.to_dict("records"), **shown(routes)}
+    return json.dumps(data, ensure_ascii=False)
 
 
 def largest_parts(routes: xr.Dataset, most: int) -> xr.Dataset:
@@ -133,10 +149,16 @@ def _data(routes: xr.Dataset, least: float) -> dict[str, Any]:
         "joined": [piece.mark == (INSIDE, "")[blanks] for piece in pieces],
         "parked": parked(routes, "query"),
         "causal": routes.attrs.get("kind") == "decoder",
+        **({"segments": routes["query_segment"].values.tolist()} if has_segments(routes) else {}),
         "layers": routes["layer"].values.tolist(),
         "least": least,
         "sums": [_sums(routes, place) for place in range(routes.sizes["layer"])],
     }
+
+
+def has_segments(routes: xr.Dataset) -> bool:
+    """Return whether the text has named segments."""
+    return "query_segment" in routes.coords
 
 
 def _sums(routes: xr.Dataset, place: int) -> dict[str, list[float | None] | list[int]]:

@@ -41,7 +41,7 @@ from numpy.typing import NDArray
 from headlight.findings.estimates import observed
 from headlight.findings.piece_text import category_name, last_word, parked
 from headlight.result.kinds import KINDS, split_kinds
-from headlight.vocabulary import PER_HEAD, measure_table
+from headlight.vocabulary import CONTRIBUTION, PER_HEAD, measure_table
 
 _ATTRIBUTES = ("model", "revision", "kind", "text", "pair", "created", "command")
 
@@ -67,6 +67,7 @@ def _of_one_kind(reading: xr.Dataset) -> str:
         "head_numbers": reading["head"].values.tolist(),
         "query_numbers": reading["query"].values.tolist(),
         **token_sides(reading),
+        **_generated(reading),
     }
     parts = [json.dumps(head, ensure_ascii=False, separators=(",", ":"))[:-1]]
     parts += [
@@ -75,6 +76,23 @@ def _of_one_kind(reading: xr.Dataset) -> str:
         if row.name in reading
     ]
     return ",".join(parts) + "}"
+
+
+def _generated(reading: xr.Dataset) -> dict[str, Any]:
+    """Return the text that a model has generated, token by token; of other readings nothing."""
+    if "query_next" not in reading:
+        return {}
+    shares = reading["query_probability"].values.tolist()
+    rows: list[dict[str, Any]] = [
+        {"query": place, "token": str(token), "probability": share}
+        for place, token, share in zip(
+            reading["query"].values.tolist(), reading["query_next"].values, shares, strict=True
+        )
+    ][:-1]
+    for at, row in enumerate(rows):
+        if CONTRIBUTION in reading:
+            row[CONTRIBUTION] = reading[CONTRIBUTION].values[at].tolist()
+    return {"answer": str(reading.attrs["answer"]), "generated": rows}
 
 
 Side = dict[str, list[str] | list[int] | list[float]]
@@ -90,9 +108,12 @@ def _tokens(reading: xr.Dataset, side: str) -> Side:
     timed: Side = {} if times is None else {"times": [round(float(each), 4) for each in times]}
     names = reading.coords.get(f"{side}_segment")
     segments: Side = {} if names is None else {"segments": [str(name) for name in names.values]}
+    places = reading[side].values.tolist()
+    some: Side = {} if places == [*range(len(places))] else {"places": places}
     return (
         timed
         | segments
+        | some
         | {
             "tokens": [str(token) for token in reading[f"{side}_token"].values],
             "categories": [category_name(c) for c in reading[f"{side}_category"].values],
@@ -146,6 +167,7 @@ Place = tuple[int, int]
 def most_misleading(part: xr.Dataset) -> tuple[Place, Place]:
     """Return the head and cell where the norm of the last word differs most from its weight.
 
+    Of generated text it is the row that predicted the first token.
     The head is that of the largest sum of differences of shares; the key that of its largest
     difference but for keys that are hidden at first.  The first head, and its largest cell, where
     a reading has one of both alone.
@@ -154,7 +176,7 @@ def most_misleading(part: xr.Dataset) -> tuple[Place, Place]:
         row = next(row for row in measure_table() if row.name in part and row.pairwise)
         first = part[row.name].isel(dict.fromkeys(row.axes[:-2], 0))
         return (0, 0), largest_cell(first.transpose("query", "key").values)
-    query = last_word(part)
+    query = 0 if "query_next" in part else last_word(part)
     gaps = np.stack([_gap(part, layer)[:, query] for layer in range(part.sizes["layer"])])
     far = np.nansum(np.abs(gaps), -1)
     layer, head = (int(at) for at in np.unravel_index(int(np.argmax(far)), far.shape))
@@ -173,9 +195,8 @@ def apart_numbers(part: xr.Dataset, heads: Sequence[int]) -> list[dict[str, Any]
     """
     if not {"weight", "norm"} <= set(part):
         return []
-    choice = slice(
-        1 if part.attrs.get("kind") == "decoder" and part.sizes["query"] > 1 else 0, None
-    )
+    alone = part.attrs.get("kind") == "decoder" and int(part["query"].values[0]) == 0
+    choice = slice(1 if alone and part.sizes["query"] > 1 else 0, None)
     numbers: list[float | None] = []
     for layer, number in enumerate(heads):
         rows = np.abs(_gap(part, layer)[:number, choice]).sum(-1) / 2

@@ -12,16 +12,23 @@ from rich.text import Text
 
 from headlight.catalogue.statistics import MIN_ROWS
 from headlight.errors import UnknownNameError
-from headlight.findings import equal_to_weight, name_of, observed, token_labels
+from headlight.findings import equal_to_weight, name_of, observed, pieces_of, token_labels
 from headlight.findings.estimates import plural
 from headlight.findings.piece_text import parked
 from headlight.findings.statistics import rests_on_few, row_label, say_rows, statistics_of
-from headlight.result.kinds import MULTI_KIND, split_for_display
+from headlight.result.kinds import MULTI_KIND, split_for_display, split_kinds
 from headlight.views.colour import MISSING, decimal, whole_percent
-from headlight.views.parts import Table
+from headlight.views.parts import Section, Table
+from headlight.views.provenance import model_name, shortened, text_title
 from headlight.views.reading.serial import shares_of_layer
 from headlight.views.terminal import terminal
-from headlight.vocabulary import ATTENTION, NUMBERING, measure as row_of, measure_names
+from headlight.vocabulary import (
+    ATTENTION,
+    CONTRIBUTION,
+    NUMBERING,
+    measure as row_of,
+    measure_names,
+)
 
 SHOWN = 20
 """Heads that are shown if nothing else is asked for."""
@@ -128,6 +135,73 @@ def _strongest(part: xr.Dataset, measure: str, top: int, *, all_heads: bool) -> 
     if links.places:
         notes.append("In brackets: the place of a token that is there twice, from 0.")
     return Group(table, *(Text(note, style="dim") for note in notes))
+
+
+NAMED = 3
+"""Tokens that a row of a generated text names."""
+
+
+def generated(reading: xr.Dataset) -> pd.DataFrame:
+    """Return a row for each generated token; without any where a text was given.
+
+    It names the query that predicted it, and what all heads together give most of the norm to,
+    beside special tokens and the first of a decoder.
+    """
+    part = _generating(reading)
+    if part is None:
+        return pd.DataFrame()
+    measure = "norm" if "norm" in part else "weight"
+    shares = np.mean(
+        [np.nanmean(shares_of_layer(part, measure, at), 0) for at in range(part.sizes["layer"])], 0
+    )
+    keys, hidden = token_labels(part, "key"), parked(part, "key")
+    added = part[CONTRIBUTION].values if CONTRIBUTION in part else None
+    rows = []
+    for at, (piece, query) in enumerate(
+        zip(pieces_of(part, "query_next")[:-1], token_labels(part, "query"), strict=False)
+    ):
+        most = [f"{keys[key]} {shares[at, key]:.0%}" for key in _largest(shares[at], hidden)]
+        row = {"token": piece.label, "probability": float(part["query_probability"][at])}
+        row |= {"predicted at": query, f"takes most from ({measure})": ", ".join(most)}
+        if added is not None:
+            parts = _largest(np.abs(added[at]), hidden)
+            row["adds most to its logit"] = ", ".join(
+                f"{keys[k]} {added[at, k]:+.2f}" for k in parts
+            )
+        rows.append(row)
+    return pd.DataFrame(rows)
+
+
+def _generating(reading: xr.Dataset) -> xr.Dataset | None:
+    """Return the kind of attention of a generated text that is shown first; None of other texts."""
+    parts = {kind: part for kind, part in split_kinds(reading).items() if "query_next" in part}
+    return parts.get("cross", next(iter(parts.values()), None))
+
+
+def _largest(values: NDArray[np.float64], hidden: list[int]) -> list[int]:
+    order = np.argsort(-np.nan_to_num(values), kind="stable").tolist()
+    return [at for at in order if at not in hidden and values[at] > 0][:NAMED]
+
+
+def sections(reading: xr.Dataset) -> list[Section]:
+    """Return the generated tokens as a table."""
+    table = Table(
+        "generated", "Generated, token by token", generated(reading), {"probability": ".0%"}
+    )
+    return [Section("generated", table.caption, tables=[table])]
+
+
+def findings(reading: xr.Dataset) -> list[str]:
+    """Return the generated text, and the token that was least certain."""
+    frame, attributes = generated(reading), reading.attrs
+    least = frame.iloc[int(frame["probability"].to_numpy().argmin())]
+    prompt = shortened(text_title({**attributes, "pair": ""}), 60)
+    answer = str(attributes["answer"]).replace("\n", "↵")
+    return [
+        f"{model_name(attributes)} goes on with “{prompt}”: “{answer}”.",
+        f"Least certain of {plural(len(frame), 'token')}: “{least['token']}”, with a probability "
+        f"of {least['probability']:.0%}.",
+    ]
 
 
 @dataclass(frozen=True)

@@ -72,7 +72,7 @@ let running = "";
 function show(step) {
   byId("progress").hidden = !step;
   byId("cancel").hidden = !step;
-  byId("read").disabled = Boolean(step);
+  byId("ask").querySelectorAll("#read, #generate").forEach((each) => { each.disabled = Boolean(step); });
   if (!step) return;
   if (step.of) byId("progress").value = step.done / step.of; else byId("progress").removeAttribute("value");
   said.textContent = step.of ? `${step.what}: ${step.done} of ${step.of}` : step.what;
@@ -83,16 +83,17 @@ async function attempt(act) {
   try { await act(); } catch (trouble) { said.textContent = trouble.message; } finally { show(null); }
 }
 
-const read = () => attempt(async () => {
+const read = (name) => attempt(async () => {
   running = newName();
   show({ what: "waiting" });
-  const { reading } = await ask("read", { text: byId("text").value, pair: byId("pair").value || null, compare: byId("compare").value || null, compare_model: byId("compare-model")?.checked ?? false }, show, running);
+  const { reading } = await ask(name, { text: byId("text").value, pair: byId("pair").value || null, compare: byId("compare").value || null, compare_model: byId("compare-model")?.checked ?? false }, show, running);
   history.replaceState(null, "", `#reading=${reading}`);
   await open(reading);
   said.textContent = "";
 });
 
-byId("ask").addEventListener("submit", (event) => { event.preventDefault(); read(); });
+byId("ask").addEventListener("submit", (event) => { event.preventDefault(); read("read"); });
+byId("generate")?.addEventListener("click", () => { if (byId("ask").reportValidity()) read("generate"); });
 byId("ask").addEventListener("keydown", (event) => { if (event.key === "Enter" && (event.ctrlKey || event.metaKey)) byId("ask").requestSubmit(); });
 byId("cancel").addEventListener("click", () => attempt(() => asked("/cancel", { request: running })));
 // The view within chooses light or dark, and remembers it for both.

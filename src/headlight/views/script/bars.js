@@ -1,13 +1,14 @@
 // What a chosen token looks at and takes in one head: weight above the tokens, norm below; and one number per head.
 import { build } from "./head_numbers.js";
 import { header } from "./host.js";
-import { headIndex, isSpecial, isThere, mapOf, measuresOf, need, partOf } from "./numbers.js";
+import { headIndex, isSpecial, isThere, mapOf, measuresOf, need, partOf, textPlace } from "./numbers.js";
 import { headName, state } from "./state.js";
+import { drawOverPicture } from "./over_picture.js";
 import { drawn } from "./svg.js";
 import { isolated } from "./units.js";
 
 const SECOND = "-second";
-const NAMED = 0.03, TILTED = 58, NARROWEST = 26, OTHERS = 6, ALSO = 0.1, NEAR = 0.05;
+const NAMED = 0.03, TILTED = 58, ASIDE = 26, NARROWEST = 26, OTHERS = 6, ALSO = 0.1, NEAR = 0.05;
 const byId = (id) => document.getElementById(id);
 const grid = byId("apart"), picture = byId("bars");
 const percent = (share) => `${Math.round(100 * share)}%`;
@@ -23,20 +24,20 @@ function sharesOf(measure, query, layer, head) {
 /** A token in quotes, with its place where another reads alike; `##` of what goes on with a word. */
 export function quoted(side, place) {
   const { texts, marks } = partOf(state.kind)[side], text = texts[place], alike = texts.indexOf(text) !== texts.lastIndexOf(text);
-  return `“${isolated(`${marks[place] === "##" ? "##" : ""}${text}`)}${alike ? ` (${place})` : ""}”`;
+  return `“${isolated(`${marks[place] === "##" ? "##" : ""}${text}`)}${alike ? ` (${textPlace(partOf(state.kind)[side], place)})` : ""}”`;
 }
 
 const largest = (values, without) => values.reduce((best, value, at) => (without.includes(at) || (best >= 0 && value <= values[best]) ? best : at), -1);
 const specialKeys = () => { const { keys } = partOf(state.kind); return Array.from(keys.tokens.keys()).filter((at) => isSpecial(state.kind, keys, at)); };
 /** The place of the chosen token among those that are attended to, where both are the same. */
-const ownKey = (query) => (state.kind === "cross" ? -1 : query);
+const ownKey = (query) => (state.kind === "cross" ? -1 : textPlace(partOf(state.kind).queries, query));
 
 /** What a token looks at and takes, as parts of a sentence: text, and the class of its colour. */
 function sentence(query, layer, head) {
   const weight = sharesOf("weight", query, layer, head), norm = sharesOf("norm", query, layer, head), own = ownKey(query), name = (at) => (at === own ? "itself" : quoted("keys", at));
   const who = quoted("queries", query);
   if (!weight) return [[`In ${headName(layer, head)}, ${who}`]];
-  if (state.kind === "decoder" && query === 0) return [[`${who} is the first token: it sees nothing but itself.`]];
+  if (state.kind === "decoder" && own === 0) return [[`${who} is the first token: it sees nothing but itself.`]];
   const top = largest(weight, []), parts = [[`In ${headName(layer, head)}, ${who} looks at ${name(top)} (`], [`${percent(weight[top])} of the weight`, "by-weight"]];
   if (!norm) return [...parts, [")."]];
   const gap = norm[top] - weight[top], takes = gap > NEAR ? "and takes even more" : gap < -NEAR ? "but takes only" : "and takes as much";
@@ -45,6 +46,8 @@ function sentence(query, layer, head) {
   return [...parts, [`${gap < -NEAR ? " from it" : ""}${more.map((at, place) => `${place ? " and" : ";"} ${percent(norm[at])} ${place ? "" : "comes "}from ${name(at)}`).join("")}.`]];
 }
 
+/** Of generated text, the token that a row was followed by. */
+const goesOn = (query) => { const next = document.querySelector(`#generated [data-row="${query}"]`); return next ? [[` The next token is “${isolated(next.textContent)}”.`]] : []; };
 const spans = (parts) => parts.map(([text, name]) => build("span", name ? { class: name } : {}, text));
 
 /** Of two readings: how much of a chosen row has moved, and the key where most of it has. */
@@ -58,7 +61,7 @@ function change(query, layer, head) {
 
 function drawChip(sides) {
   const hidden = specialKeys(), chip = byId("parked"), shown = state.special !== "out";
-  chip.hidden = !hidden.length || !sides.weight;
+  chip.hidden = !hidden.length || !sides.weight || Boolean(header.picture && state.view === "bars");
   if (chip.hidden) return;
   const sum = (values) => percent(hidden.reduce((total, at) => total + values[at], 0)), names = hidden.length > 2 ? `${hidden.length} special tokens` : hidden.map((at) => quoted("keys", at)).join(" and ");
   chip.replaceChildren(`${names} ${shown ? "shown" : "hidden"}: `, build("b", { class: "by-weight" }, `${sum(sides.weight)} of the weight`), ...(sides.norm ? [", ", build("b", { class: "by-norm" }, `${sum(sides.norm)} of the norm`)] : []), ` · ${shown ? "hide" : "show"}`);
@@ -72,12 +75,25 @@ function columnsOf(sides, query, room) {
   return all.sort((one, other) => size(other) - size(one)).slice(0, most).sort((one, other) => one - other);
 }
 
+function placePicture(width, height, made, query, layer, head) {
+  for (const [name, value] of Object.entries({ viewBox: `0 0 ${width} ${height}`, width, height })) picture.setAttribute(name, value);
+  picture.replaceChildren(...made);
+  picture.setAttribute("aria-label", `What ${quoted("queries", query)} looks at and takes in ${headName(layer, head)}`);
+}
+
 function drawPicture(query, layer, head) {
   const names = ["weight", "norm", ...(header.second ? [`weight${SECOND}`, `norm${SECOND}`] : [])];
   const sides = Object.fromEntries(names.map((name) => [name, sharesOf(name, query, layer, head)]));
-  const room = picture.parentElement.clientWidth, columns = columnsOf(sides, query, room), wide = room / columns.length, tilted = wide < TILTED, small = room < 600;
+  if (header.picture) {
+    const { made, width, height } = drawOverPicture(picture.parentElement.clientWidth, query, sides);
+    placePicture(width, height, made, query, layer, head);
+    byId("bars-said").replaceChildren(build("b", {}, `What ${quoted("queries", query)} looks at `), build("span", { class: "by-weight" }, "(weight)"), build("b", {}, " and what it takes "), build("span", { class: "by-norm" }, "(norm)"), ", as shares of its row, in one scale of colour, over the picture that the model saw, in grey. Click a patch, or what stands below, to make it the one that looks.");
+    drawChip(sides);
+    return;
+  }
+  const room = picture.parentElement.clientWidth, columns = columnsOf(sides, query, room), tilted = room / columns.length < TILTED, aside = tilted ? ASIDE : 0, wide = (room - aside) / columns.length, small = room < 600;
   const hidden = state.special === "out" ? specialKeys().filter((at) => at !== ownKey(query)) : [], { keys } = partOf(state.kind), own = ownKey(query);
-  const unseen = (at) => state.kind === "decoder" && at > query, visible = columns.filter((at) => !hidden.includes(at) && !unseen(at));
+  const unseen = (at) => state.kind === "decoder" && at > own, visible = columns.filter((at) => !hidden.includes(at) && !unseen(at));
   const most = (name) => Math.max(0, ...visible.map((at) => Math.max(sides[name]?.[at] ?? 0, sides[`${name}${SECOND}`]?.[at] ?? 0)));
   const top = Math.max(0.02, most("weight"), most("norm")), unit = (small ? 120 : 168) / top, middle = tilted ? 66 : keys.texts.some((text) => text.includes(" / ")) ? 54 : 36, broad = Math.min(0.62 * wide, 44);
   const above = Math.max(58, most("weight") * unit + 26), below = above + middle, height = below + Math.max(58, most("norm") * unit + 24);
@@ -92,7 +108,7 @@ function drawPicture(query, layer, head) {
     if (share >= NAMED && width >= 14) made.push(drawn("text", { x: x + width / 2, y: up ? above - long - 5 : below + long + 14, "text-anchor": "middle", class: "value" }, percent(share)));
   };
   columns.forEach((at, place) => {
-    const x = wide * (place + 0.5), half = header.second ? broad / 2 : broad;
+    const x = aside + wide * (place + 0.5), half = header.second ? broad / 2 : broad;
     if (hidden.includes(at) && !unseen(at)) {
       for (const [name, y, label] of [["weight", above - 26, above - 31], ["norm", below, below + 40]]) if (sides[name]) {
         made.push(drawn("rect", { x: x - broad / 2, y, width: broad, height: 26, fill: "url(#hatched)", stroke: "var(--quiet)", "stroke-dasharray": "3 2", "data-hidden": at }), drawn("text", { x, y: label, "text-anchor": "middle", class: "value quiet" }, percent(sides[name][at])));
@@ -101,15 +117,13 @@ function drawPicture(query, layer, head) {
       bar(x - broad / 2, name, at, up, half, Boolean(header.second));
       if (header.second) bar(x, `${name}${SECOND}`, at, up, half, false);
     }
-    if (at === own) made.push(drawn("rect", { x: wide * place + 1, y: above + 4, width: wide - 2, height: middle - 8, rx: 6, fill: "none", stroke: "var(--link)", "stroke-width": 1.5 }));
+    if (at === own) made.push(drawn("rect", { x: aside + wide * place + 1, y: above + 4, width: wide - 2, height: middle - 8, rx: 6, fill: "none", stroke: "var(--link)", "stroke-width": 1.5 }));
     const text = `${keys.marks[at] === "##" ? "##" : ""}${keys.texts[at]}`, y = above + middle / 2 + 5, lines = (tilted ? [text] : text.split(" / ")).map((line) => (line.length > 12 ? `${line.slice(0, 11)}…` : line));
     const label = drawn("text", { ...(tilted ? { transform: `translate(${x + 4} ${y - 3}) rotate(-52)` } : { x, y }), "text-anchor": "middle", class: `token${at === own ? " chosen" : hidden.includes(at) || unseen(at) ? " quiet" : ""}`, "data-token": at }, lines.length > 1 ? "" : isolated(lines[0]), lines.join(" / ") === text ? "" : text.slice(0, 80));
     if (lines.length > 1) label.append(...lines.map((line, row) => drawn("tspan", { x, y: y - 8 + 17 * row, "data-token": at }, `${line}${row ? "" : " /"}`)));
     made.push(label);
   });
-  for (const [name, value] of Object.entries({ viewBox: `0 0 ${room} ${height}`, width: room, height })) picture.setAttribute(name, value);
-  picture.replaceChildren(...made);
-  picture.setAttribute("aria-label", `What ${quoted("queries", query)} looks at and takes in ${headName(layer, head)}`);
+  placePicture(room, height, made, query, layer, head);
   const who = quoted("queries", query), all = columns.length < keys.tokens.length ? ` The ${columns.length} of ${keys.tokens.length} tokens with most.` : "";
   byId("bars-said").replaceChildren(build("b", {}, `What ${who} looks at `), build("span", { class: "by-weight" }, "(weight, up)"), ...(sides.norm ? [build("b", {}, " and what it takes "), build("span", { class: "by-norm" }, "(norm, down)")] : []), `.${header.second ? " Outlined the first, filled the second." : ""}${all} Click a token to make it the one that looks.`);
   drawChip(sides);
@@ -167,7 +181,8 @@ export function drawGrid() {
 export function drawBars() {
   const [query] = state.queries, { layer, head, kind } = state;
   if (!isThere(kind, layer, "weight" in measuresOf(kind) ? "weight" : Object.keys(measuresOf(kind))[0])) return;
-  byId("said").replaceChildren(...spans((header.second ? change : sentence)(query, layer, head)));
+  byId("said").replaceChildren(...spans([...(header.second ? change : sentence)(query, layer, head), ...goesOn(query)]));
+  document.querySelectorAll("#generated [data-row]").forEach((each) => each.setAttribute("aria-pressed", Number(each.dataset.row) === query));
   if (state.view !== "bars") {
     drawChip({ weight: sharesOf("weight", query, layer, head), norm: sharesOf("norm", query, layer, head) });
     return;
@@ -181,5 +196,10 @@ export function offerBars({ look, keep }) {
   const chosen = ({ target }) => { if (target.dataset.layer) look({ layer: Number(target.dataset.layer), head: Number(target.dataset.head) }); };
   grid.addEventListener("click", chosen);
   byId("others").addEventListener("click", chosen);
-  picture.addEventListener("click", ({ target }) => { if (target.dataset.token && state.kind !== "cross") keep(Number(target.dataset.token)); });
+  picture.addEventListener("click", ({ target }) => {
+    if (!target.dataset.token || state.kind === "cross") return;
+    const { places } = partOf(state.kind).queries, place = Number(target.dataset.token), query = places ? places.indexOf(place) : place;
+    if (query >= 0) keep(query);
+  });
+  byId("generated")?.addEventListener("click", ({ target }) => { if (target.dataset.row) keep(Number(target.dataset.row)); });
 }

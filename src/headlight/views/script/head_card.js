@@ -6,7 +6,7 @@ import { build, said, statisticsTable, table } from "./head_numbers.js";
 const textOf = (all) => (all.unit === "frame" ? "recording" : "text");
 
 const behaviours = (all, index) => statisticsTable(
-  `What it does: mean over ${textOf(all)}s, interval of 95%, and rank among ${all.names.length} heads, #1–3 where intervals do not decide it`,
+  `What it does: mean over ${textOf(all)}s, half an interval of 95% behind ±, and rank among ${all.names.length} heads, #1–3 where intervals do not decide it`,
   all.statistics, all.measures, index, all.unit,
 );
 

@@ -47,8 +47,9 @@ function ranksOf([values, low, high], index) {
 
 function number(row, three, index) {
   const [value, low, high] = three.map((each) => each[index]);
-  const ends = (low ?? high ?? null) === null ? "" : ` ${said(low, row.unit)} to ${said(high, row.unit)}`;
-  return [said(value, row.unit), ends];
+  if ((low ?? high ?? null) === null) return [said(value, row.unit), ""];
+  // Half the interval behind ±, of a share in points, as in the tables of pages.
+  return [said(value, row.unit), ` ±${said((high - low) / 2, row.unit).replace("%", "")}`];
 }
 
 function cell(row, measure, index) {

@@ -25,6 +25,13 @@ function range(values) {
   return low === high ? [low - 0.5, high + 0.5] : [low, high];
 }
 
+// Five at most; of whole numbers, whole ones.
+function ticks(values, [low, high]) {
+  const even = [0, 1, 2, 3, 4].map((step) => low + (step / 4) * (high - low));
+  const whole = values.every((value) => value === null || Number.isInteger(value));
+  return whole && Number.isInteger(low) ? [...new Set(even.map(Math.round))] : even;
+}
+
 export function scatter(root, all, choose) {
   const known = axes(all);
   const select = (name, first) => {
@@ -45,11 +52,8 @@ export function scatter(root, all, choose) {
     const right = (value) => LEFT + ((value - xs[0]) / (xs[1] - xs[0])) * (WIDE - LEFT - EDGE);
     const top = (value) => HIGH - BELOW - ((value - ys[0]) / (ys[1] - ys[0])) * (HIGH - BELOW - EDGE);
     const parts = [drawn("path", { class: "axis", d: `M${LEFT - 8} ${EDGE}V${HIGH - BELOW + 8}H${WIDE - EDGE}` })];
-    for (let step = 0; step <= 4; step += 1) {
-      const [atX, atY] = [xs[0] + (step / 4) * (xs[1] - xs[0]), ys[0] + (step / 4) * (ys[1] - ys[0])];
-      parts.push(drawn("text", { x: right(atX), y: HIGH - BELOW + 22, "text-anchor": "middle" }, said(atX, x.unit)));
-      parts.push(drawn("text", { x: LEFT - 12, y: top(atY) + 4, "text-anchor": "end" }, said(atY, y.unit)));
-    }
+    ticks(x.values, xs).forEach((at) => parts.push(drawn("text", { x: right(at), y: HIGH - BELOW + 22, "text-anchor": "middle" }, said(at, x.unit))));
+    ticks(y.values, ys).forEach((at) => parts.push(drawn("text", { x: LEFT - 12, y: top(at) + 4, "text-anchor": "end" }, said(at, y.unit))));
     parts.push(drawn("text", { x: WIDE - EDGE, y: HIGH - 4, "text-anchor": "end" }, x.label));
     all.names.forEach((name, index) => {
       if (x.values[index] === null || y.values[index] === null) return;

@@ -1,7 +1,7 @@
 // The lines of all heads of a layer over one another, a colour for each head: a tab of the page.
 import { headColour, variable } from "./colours.js";
 import { isTwoSided, shortOf, shown } from "./measures.js";
-import { headsOf, isPerLayer, isThere, measuresOf } from "./numbers.js";
+import { headsOf, isPerLayer, isThere, measuresOf, partOf, textPlace } from "./numbers.js";
 import { headName, layerNumber, mapName, state } from "./state.js";
 import { ABOVE, columnsIn, ofAll, ofColumn, ofRow, penFor, strokeLinks, strongest, told, writeColumns } from "./links.js";
 import { isolated, topOf, units, viewOf } from "./units.js";
@@ -55,7 +55,7 @@ const linkSaid = ({ head, row, column, value }) => {
 };
 
 /** The first token of a decoder sees itself alone, by any head. */
-const hasNoChoice = (row) => state.kind === "decoder" && units().rows[row].places[0] === 0;
+const hasNoChoice = (row) => state.kind === "decoder" && textPlace(partOf(state.kind).queries, units().rows[row].places[0]) === 0;
 
 /** What is drawn, in words: of how many lines, and which part of all that heads give. */
 function say({ links, of, part }, unit, first) {

@@ -10,7 +10,9 @@ const LEVELS = {
 for (const levels of Object.values(LEVELS)) levels[ABSENT] = NaN;
 
 /** Whether a token is hidden with the special ones: of a decoder the first one is, which heads attend to for want of others. */
-export const isSpecial = (kind, side, place) => ["cls", "sep"].includes(side.categories[place]) || (kind === "decoder" && place === 0);
+export const isSpecial = (kind, side, place) => ["cls", "sep"].includes(side.categories[place]) || (kind === "decoder" && textPlace(side, place) === 0);
+/** The place of a token in its text, of which some queries may be left out. */
+export const textPlace = (side, at) => side.places?.[at] ?? at;
 export const partOf = (kind) => header.kinds[kind];
 export const measuresOf = (kind) => partOf(kind).measures;
 export const isPerLayer = (kind, measure) => measuresOf(kind)[measure].per === "layer";

@@ -15,6 +15,13 @@ const listed = (parts) => (parts.length > 1 ? `${parts.slice(0, -1).join(", ")} 
 const largest = (values) => Array.from(values, (_, at) => at).sort((one, other) => values[other] - values[one]);
 let shares = [];
 
+/** Sums by segment, the first token of a decoder apart; nothing of texts without segments. */
+function bySegment(values) {
+  const sums = new Map();
+  (data.segments ?? []).forEach((name, at) => { const key = data.causal && !at ? "first token" : name; sums.set(key, (sums.get(key) ?? 0) + values[at]); });
+  return sums.size ? ` By segment: ${listed([...sums].map(([name, share]) => `${name} ${percent(share)}`))}.` : "";
+}
+
 /** The sentences of `headlight.findings.piece_text`, of what is chosen. */
 function tell({ links, passing, direct, most }) {
   const { token, layer } = state, others = (values, least) => largest(values).filter((at) => at !== token && !parked.includes(at) && values[at] >= least);
@@ -24,7 +31,7 @@ function tell({ links, passing, direct, most }) {
   const ends = parked.filter((at) => at !== token), sum = (values, places) => places.reduce((total, at) => total + values[at], 0);
   const inputs = others(passing[0], 1e-12).slice(0, 2).map((at) => `${percent(passing[0][at])} is the input ${quoted(at)}`);
   if (ends.length) inputs.push(`${percent(sum(passing[0], ends))} comes from ${listed(ends.map(quoted))}`);
-  element("traced").textContent = layer ? `After layer ${layers[layer - 1]}, with what those tokens had taken before: ${listed(inputs)}.` : "";
+  element("traced").textContent = layer ? `After layer ${layers[layer - 1]}, with what those tokens had taken before: ${listed(inputs)}.${bySegment(passing[0])}` : "";
   element("hidden").hidden = !ends.length;
   element("hidden").textContent = `${listed(ends.map(quoted))} ${state.parked ? "shown" : "hidden"}: ${percent(sum(direct, ends))} directly, ${percent(sum(passing[0], ends))} in all · ${state.parked ? "hide" : "show"}`;
   const shown = links.filter((link) => link.to === token).reduce((total, { share }) => total + share, 0), hidden = state.parked ? 0 : sum(direct, ends);

@@ -18,6 +18,7 @@ const firstMeasure = (kind) => {
 const SCALES = header.second ? ["common", "own"] : ["own", "common"];
 /** What is made of special tokens at first: they, and the first token of a decoder, which most attend to, are left out. */
 function specialOf(kind) {
+  if (header.picture) return "shown"; // they have a place of their own beside it
   const plain = (side) => side.tokens.filter((_, place) => !isSpecial(kind, side, place)).length > 1;
   return plain(partOf(kind).queries) && plain(partOf(kind).keys) ? "out" : "shown";
 }

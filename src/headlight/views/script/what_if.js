@@ -1,6 +1,6 @@
 // What the model would predict with other attention. Shown where there is a model to be asked.
 import { header, host } from "./host.js";
-import { partOf } from "./numbers.js";
+import { partOf, textPlace } from "./numbers.js";
 import { headName, layerNumber, state } from "./state.js";
 import { isolated } from "./units.js";
 
@@ -22,7 +22,7 @@ const rowsOf = (id, rows) => {
 function edit() {
   const change = byId("what-change").value, of = byId("what-place").value, found = { layer: layerNumber(), change };
   if (of !== "layer") found.head = state.head;
-  if (of === "row") found.query = state.queries.at(-1);
+  if (of === "row") found.query = textPlace(partOf(state.kind).queries, state.queries.at(-1));
   if (change === "weights") found.weights = byId("what-weights").value.split(/[\s,;]+/).filter(Boolean).map(Number);
   return found;
 }

@@ -74,7 +74,7 @@ function showDetail() {
   const measures = data.measures.filter((m) => Object.keys(data.views).some((name) => name.endsWith(`.${m}`)));
   const table = build("table");
   const top = table.createTHead().insertRow();
-  top.append(build("th"), ...measures.map((measure) => build("th", measure, { scope: "col" })));
+  top.append(build("td"), ...measures.map((measure) => build("th", measure, { scope: "col" })));
   const body = table.createTBody();
   inputs("question").forEach((input) => {
     const row = body.insertRow();

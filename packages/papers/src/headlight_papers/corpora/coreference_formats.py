@@ -2,9 +2,9 @@
 
 import re
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, replace
 from functools import partial
-from itertools import chain
+from itertools import chain, takewhile
 
 from headlight.corpora.corpus import (
     Corpus,
@@ -38,7 +38,6 @@ from headlight_papers.corpora.coreference import (
     Annotated,
     Brackets,
     CoreferenceDocument,
-    Limit,
     Part,
     RawDocument,
     annotate_mentions,
@@ -63,53 +62,27 @@ NO_MENTION = frozenset({"-", "_", "*", ""})
 NO_TAG = frozenset({"-", "_", ""})
 
 
-@dataclass(slots=True)
-class _Gathering:
-    """A document of which the end has not been seen."""
-
-    place: str
-    title: str
-    blocks: list[Block] = field(default_factory=list)
-    limit: Limit = field(default_factory=Limit)
-
-    def add(self, block: Block) -> None:
-        self.limit.add(block, self.place)
-        self.blocks.append(block)
-
-    def finish(self, fault: CorpusError | None = None) -> RawDocument:
-        return RawDocument(self.place, tuple(self.blocks), self.title, fault)
-
-    def cut_short(self) -> RawDocument:
-        return self.finish(
-            CorpusError(f"{self.place}: the document that begins here has no '{END}'; add it.")
-        )
-
-
 def conll2012_documents(stream: Iterator[Block]) -> Iterator[RawDocument]:
     """The documents of a file: from ``#begin document`` to ``#end document``.
 
     Raises:
         CorpusError: There is something outside the documents.
     """
-    current: _Gathering | None = None
-    for block in stream:
-        for piece in _pieces(block):
-            if piece.lines[0].startswith(BEGIN):
-                if current:
-                    yield current.cut_short()
-                current = _Gathering(piece.place(0), _title(piece.lines[0]))
-            elif current is None:
-                raise CorpusError(
-                    f"{piece.place(0)}: the line is outside '{BEGIN} ...' and '{END}'; "
-                    "correct the file, or name its format."
-                )
-            elif piece.lines[0].startswith(END):
-                yield current.finish()
-                current = None
-            else:
-                current.add(piece)
-    if current:
-        yield current.cut_short()
+    pieces = (piece for block in stream for piece in _pieces(block))
+    for raw in gather(pieces, lambda piece: piece.lines[0].startswith(BEGIN)):
+        begin, *rest = raw.blocks
+        inside = list(takewhile(lambda piece: not piece.lines[0].startswith(END), rest))
+        outside = rest[len(inside) + 1 :] if begin.lines[0].startswith(BEGIN) else [begin]
+        if outside:
+            raise CorpusError(
+                f"{outside[0].place(0)}: the line is outside '{BEGIN} ...' and '{END}'; "
+                "correct the file, or name its format."
+            )
+        fault = None
+        if len(inside) == len(rest):
+            message = f"{raw.place}: the document that begins here has no '{END}'; add it."
+            fault = CorpusError(message)
+        yield RawDocument(raw.place, tuple(inside), _title(begin.lines[0]), fault)
 
 
 def parse_conll2012(raw: RawDocument) -> Annotated:

@@ -28,22 +28,6 @@ class EncodedSpan(Encoded):
     kept: int = field(kw_only=True)
 
 
-def windows(
-    document: CoreferenceDocument,
-    tokenizer: Tokenizer,
-    *,
-    max_length: int,
-    overlap: int | None = None,
-) -> list[EncodedSpan]:
-    """The examples of one document; see `documents`.
-
-    Raises:
-        UsageError: As for `documents`.
-        CorpusError: A word gets no token, shares one with the next word, or does not fit alone.
-    """
-    return list(documents([document], tokenizer, max_length=max_length, overlap=overlap))
-
-
 def documents(
     documents: Iterable[CoreferenceDocument],
     tokenizer: Tokenizer,

@@ -1,10 +1,10 @@
 """Claims of a paper, the verdicts on them from intervals of numbers, and the table of both."""
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import partial
 from math import inf, isclose, isnan, nan
-from typing import Literal
+from typing import Any, Literal
 
 import numpy as np
 import pandas
@@ -186,6 +186,68 @@ class Claim:
         """Return the verdict beside the numbers of an exhibit."""
         ours = {True: "yes", False: "no", None: "inconclusive"}[self.answer]
         return Comparison(self.rule, "yes", ours, note=self.ours)
+
+
+Numbers = Mapping[str, Any]
+"""By name: estimates, plain numbers, and words of a sentence."""
+Bounds = Mapping[str, int | float]
+
+
+@dataclass(frozen=True)
+class ClaimRow:
+    """Conclusion of a paper as a row: what is printed of its numbers, and where they have to lie.
+
+    Attributes:
+        claim: see `Claim`, as of the next two.
+        rule: in words.
+        published: the number there.
+        ours: template of the numbers here, such as ``{norm:.1%}; weights {weight:.1%}``.
+        bounds: of a number, or of a difference (``norm - weight``), see `within`; all have to hold.
+        extension: see `Claim`.
+        contrary: whether the claim is that a number does not lie there.
+    """
+
+    claim: str
+    rule: str
+    published: str
+    ours: str
+    bounds: Mapping[str, Bounds]
+    extension: bool = False
+    contrary: bool = False
+
+    def judge(self, numbers: Numbers, condition: Answer = True) -> Claim:
+        """Return the claim about these numbers; inconclusive where a condition does not hold."""
+        answer = all_of(
+            *(within(_number(numbers, name), **each) for name, each in self.bounds.items())
+        )
+        return Claim(
+            self.claim,
+            self.rule,
+            self.published,
+            self.ours.format(**numbers),
+            provided(condition, negate(answer) if self.contrary else answer),
+            self.extension,
+        )
+
+
+def judge_rows(rows: Iterable[ClaimRow], numbers: Numbers, condition: Answer = True) -> list[Claim]:
+    """Return the claims about numbers that are there; see `ClaimRow.judge`."""
+    measured = {*numbers}
+    return [
+        row.judge(numbers, condition)
+        for row in rows
+        if all({*name.split(MINUS)} <= measured for name in row.bounds)
+    ]
+
+
+MINUS = " - "
+
+
+def _number(numbers: Numbers, name: str) -> Estimate | float:
+    """Return a number, or the difference of two on the same texts."""
+    first, *others = (numbers[each] for each in name.split(MINUS))
+    number: Estimate | float = first.minus(others[0]) if others else first
+    return number
 
 
 def claims_content(

@@ -62,11 +62,16 @@ class TrainingPaperSettings(PaperSettings):
         selection: split on which the best epoch is selected: ``dev``, or ``test``, as in the
             released code.
         processes: models trained in parallel; by default the number of cores.
+        max_texts: texts of each part of a labelled set, drawn.
+        max_words: longest labelled text, in words; longer ones are left out, besides those that the
+            papers leave out.
     """
 
     epochs: AtLeast1 = 12
     selection: Literal["dev", "test"] = "dev"
     processes: Annotated[AtLeast1 | None, NO_EFFECT] = None
+    max_texts: AtLeast1 | None = 1500
+    max_words: AtLeast1 | None = 120
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -71,7 +71,7 @@ def choose_processes(processes: int | None, model: CapturedModel) -> int | None:
         return processes
     if processes not in (None, 1):
         raise UsageError(
-            f"{setting('processes')} is {processes}, and {model.name} is on {device}, which one "
+            f"{setting('processes')} is {processes}, and {model} is on {device}, which one "
             f"process uses; leave {setting('processes')} out."
         )
     return 1
@@ -271,15 +271,12 @@ class JsonCache:
     folder: Location | None = None
     about: Mapping[str, Any] | None = None
 
-    def get_or_compute(
-        self, key: Mapping[str, Any], compute: Callable[[], Any], *, recompute: bool = False
-    ) -> Any:
+    def get_or_compute(self, key: Mapping[str, Any], compute: Callable[[], Any]) -> Any:
         """The cached result for this key, or else a new one, which is then cached.
 
         Args:
             key: what the result depends on besides `about`, as JSON.
             compute: returns the result, which JSON can hold; NaN is allowed.
-            recompute: replace what is cached.
 
         Raises:
             RunError: the folder cannot be written.
@@ -288,7 +285,7 @@ class JsonCache:
             return compute()
         text = json.dumps({"about": self.about, "key": key}, sort_keys=True)
         path = self.folder / f"{sha256(text.encode()).hexdigest()[:24]}.json"
-        entry = None if recompute else _read(path)
+        entry = _read(path)
         if entry is not None and json.dumps(entry.get("of"), sort_keys=True) == text:
             return entry["result"]
         result = compute()

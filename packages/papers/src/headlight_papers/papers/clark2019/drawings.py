@@ -9,10 +9,10 @@ from typing import Any, TypeVar
 import numpy as np
 import pandas
 import xarray
-from jaxtyping import Float, Float64
+from jaxtyping import Float
 
 from headlight.corpora import Sentence, open_treebank
-from headlight.errors import CorpusError, UsageError
+from headlight.errors import CorpusError
 from headlight.findings import observed, share
 from headlight.findings.estimates import percent
 from headlight.findings.head_ranking import BROAD, MOST
@@ -32,8 +32,6 @@ from headlight_papers.papers.reproduction import Reproduction, model_note, text_
 
 exhibit = exhibits_of(published.SOURCE)
 
-Values = Float64[np.ndarray, "layer head"]
-
 
 @dataclass(frozen=True, slots=True)
 class ExampleHead:
@@ -43,74 +41,44 @@ class ExampleHead:
         layer: from zero.
         head: from zero.
         value: the share of its attention, or its entropy in nats.
-        note: empty, or why it is no clear example.
+        clear: whether it is a clear example, or no head is.
     """
 
     layer: int
     head: int
     value: float
-    note: str = ""
+    clear: bool = True
 
 
-def example_heads(result: xarray.Dataset, measure: str | None = None) -> dict[str, ExampleHead]:
-    """One head for each pattern of Figure 1, picked by the numbers of a survey.
+def example_heads(result: xarray.Dataset) -> dict[str, ExampleHead]:
+    """Return one head for each pattern of Figure 1, picked by the first measure of a survey.
 
     ``broad`` has the largest entropy, ``next`` gives most to the next token, ``sep`` to separators,
     ``punctuation`` to periods and commas.  Of equals the first in the model is taken.
 
     Args:
         result: of a survey.
-        measure: by which measure of it; by default its first.
 
     Returns:
         by pattern, in the order of the figure; a pattern that the survey does not know of (no
         separators, no neighbours in cross-attention) is not there.
-
-    Raises:
-        UsageError: the survey has no such measure.
     """
-    measures = [str(name) for name in result["measure"].values]
-    chosen = measures[0] if measure is None else measure
-    if chosen not in measures:
-        raise UsageError(f"the survey has no measure {chosen!r}; it has: {', '.join(measures)}.")
-    examples = {
-        "broad": _broadest(result, chosen),
-        "next": _most(result, observed(result, "neighbour", measure=chosen, offset=1)),
-        "sep": _most(result, share(result, chosen, "sep")),
-        "punctuation": _most(result, share(result, chosen, "punctuation")),
+    measure = str(result["measure"].values[0])
+    numbers = {
+        "broad": observed(result, "entropy", measure=measure, query_category="all"),
+        "next": observed(result, "neighbour", measure=measure, offset=1),
+        "sep": share(result, measure, "sep"),
+        "punctuation": share(result, measure, "punctuation"),
     }
-    return {pattern: example for pattern, example in examples.items() if example is not None}
-
-
-def _broadest(result: xarray.Dataset, measure: str) -> ExampleHead | None:
-    entropy = observed(result, "entropy", measure=measure, query_category="all")
-    uniform = float(result["entropy_uniform"])
-    note = (
-        f"no head is really broad: this one comes nearest to uniform attention, which has "
-        f"{uniform:.2f} nats"
-    )
-    return _largest(result, entropy, BROAD * uniform, note)
-
-
-def _most(result: xarray.Dataset, shares: Values) -> ExampleHead | None:
-    note = "no head gives half of its attention there: this one gives most"
-    return _largest(result, shares, MOST, note)
-
-
-def _largest(
-    result: xarray.Dataset, values: Values, enough: float, note: str
-) -> ExampleHead | None:
-    """The head with the largest value, with the note if it is not enough; None if none has any."""
-    if not (values > 0).any():
-        return None
-    layer, head = np.unravel_index(np.nanargmax(values), values.shape)
-    value = float(values[layer, head])
-    return ExampleHead(
-        int(result["layer"].values[layer]),
-        int(result["head"].values[head]),
-        value,
-        note if value < enough else "",
-    )
+    enough = dict.fromkeys(numbers, MOST) | {"broad": BROAD * float(result["entropy_uniform"])}
+    examples = {}
+    for pattern, values in numbers.items():
+        if (values > 0).any():
+            layer, head = np.unravel_index(np.nanargmax(values), values.shape)
+            place = int(result["layer"].values[layer]), int(result["head"].values[head])
+            value = float(values[layer, head])
+            examples[pattern] = ExampleHead(*place, value, value >= enough[pattern])
+    return examples
 
 
 FIRST = "The old mill by the river was built in 1802, and it still grinds grain."
@@ -237,7 +205,7 @@ def figure_5(reproduction: Reproduction, writer: ExhibitWriter) -> Section:
 def what_it_does(pattern: str, one: ExampleHead) -> str:
     """Return a head's mean behaviour in absolute terms: ``most to [SEP] of all heads: 7%``."""
     value = f"{one.value:.2f} nats" if pattern == "broad" else percent(one.value)
-    return f"{(LEADS if one.note else TITLES)[pattern]}: {value}"
+    return f"{(TITLES if one.clear else LEADS)[pattern]}: {value}"
 
 
 def _piece_map(reproduction: Reproduction, head: Head) -> tuple[list[str], Map]:

@@ -14,8 +14,6 @@ class Settings(TrainingPaperSettings):
     Attributes:
         epochs: epochs of training, at most.
         max_texts: texts of each part of a labelled set, drawn; by default all.
-        max_words: longest labelled text, in words; longer ones are left out, besides those that the
-            papers leave out.
         max_explained: texts of each test set that are explained one by one.
         max_adversaries: texts among these with a search for other attention.
     """

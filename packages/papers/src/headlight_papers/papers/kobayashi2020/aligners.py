@@ -226,7 +226,8 @@ def trained_on_the_spot(
         except UsageError as missing:
             notes.append(f"{aligner} is missing: {missing}")
             continue
-        rates = estimates(result, "error_rate", ("direction",))
+        ends = (result[f"error_rate{end}"].values for end in ("", "_low", "_high"))
+        rates = Estimate.with_ends(*ends)
         aligners += [
             OtherAligner(aligner + HERE, direction, rates.at(at))
             for at, direction in enumerate(DIRECTIONS)

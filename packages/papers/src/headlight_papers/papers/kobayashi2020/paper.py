@@ -13,10 +13,12 @@ from headlight.views.parts import Section
 from headlight_papers.papers.claims import (
     Answer,
     Claim,
+    ClaimRow,
     all_of,
     around,
     claims_content,
     correlation,
+    judge_rows,
     within,
 )
 from headlight_papers.papers.exhibit import ExhibitWriter, Paper, arrange, exhibits_of
@@ -63,84 +65,71 @@ def findings(reproduction: Reproduction, writer: ExhibitWriter) -> Section:
     return claims_content(writer, judge_claims(result), notes)
 
 
-def judge_claims(result: xarray.Dataset) -> list[Claim]:
-    """Every claim about a survey that has ranks."""
-    return [_lengths_vary(result), *_cancelled(result), _frequency(result), _more_frequency(result)]
+PUBLISHED_FREQUENCY = f"ρ {published.FIGURE_6['norm']:.2f}; of α {published.FIGURE_6['weight']:.2f}"
+LENGTHS_VARY = ClaimRow(
+    "1. ‖f(x)‖ differs from token to token",
+    f"average CV of at least {VARIES}",
+    f"CV {published.TABLE_1['average'][1].variation:.2f} (Table 1)",
+    "CV {variation:.3f}",
+    {"variation": {"least": VARIES}},
+)
+"""Section 4.1: weights alone do not tell what is moved."""
+FREQUENCY = (
+    ClaimRow(
+        "3. Frequency shows in ‖f(x)‖, not in α",
+        f"ρ(rank, ‖f(x)‖) at least {RELATED}, and |ρ(rank, α)| below {RELATED}",
+        f"{PUBLISHED_FREQUENCY} (Figure 6)",
+        "ρ {norm:.3f}; of α {weight:.3f}",
+        {"norm": {"least": RELATED}, "weight": {"above": -RELATED, "below": RELATED}},
+    ),
+    ClaimRow(
+        "4. Frequency shows more in ‖f(x)‖ than in α",
+        f"ρ(rank, ‖f(x)‖) at least {RELATED}, and above |ρ(rank, α)|",
+        f"{PUBLISHED_FREQUENCY} (Figure 6)",
+        "ρ {norm:.3f}; of α {weight:.3f}",
+        {
+            "norm": {"least": RELATED},
+            "norm - weight": {"above": 0},
+            "norm - against": {"above": 0},
+        },
+    ),
+)
+"""Section 4.3: it is by ‖f(x)‖, not by α, that frequent tokens count for less."""
 
 
-def _lengths_vary(result: xarray.Dataset) -> Claim:
-    """Section 4.1: weights alone do not tell what is moved, because ‖f(x)‖ differs."""
-    variation = float(result["vector_norm_cv"].mean())
-    return Claim(
-        "1. ‖f(x)‖ differs from token to token",
-        f"average CV of at least {VARIES}",
-        f"CV {published.TABLE_1['average'][1].variation:.2f} (Table 1)",
-        f"CV {variation:.3f}",
-        within(variation, least=VARIES),
+def _cancelled(name: str) -> ClaimRow:
+    """Section 4.2: tokens that say little get much weight, and short vectors cancel it."""
+    row = published.TABLE_2.get(name)
+    return ClaimRow(
+        f"2. {LABELS[name]}: weight is cancelled",
+        f"ρ(α, ‖f(x)‖) at most {-RELATED}, and a share of ‖αf(x)‖ at most {FAR_BELOW} times that "
+        "of α",
+        "not asked" if row is None else f"ρ {row[1]:.2f} (Table 2)",
+        "ρ {rho:.3f}; {weight:.1%} of α, {norm:.1%} of ‖αf(x)‖",
+        {"rho": {"most": -RELATED}, "ratio": {"most": FAR_BELOW}},
+        extension=row is None,
     )
 
 
-def _cancelled(result: xarray.Dataset) -> list[Claim]:
-    """Section 4.2: tokens that say little get much weight, and short vectors cancel it."""
-    claims = []
+def judge_claims(result: xarray.Dataset) -> list[Claim]:
+    """Return every claim about a survey that has ranks."""
+    claims = [LENGTHS_VARY.judge({"variation": float(result["vector_norm_cv"].mean())})]
     for name in _of_interest(result):
         weight, norm = mean_shares(result, name)
         rho = _counted(result.sel(key_group=name), "weight_norm_spearman")
         ratio = norm / weight if weight else float("nan")
-        published_row = published.TABLE_2.get(name)
-        claims.append(
-            Claim(
-                f"2. {LABELS[name]}: weight is cancelled",
-                f"ρ(α, ‖f(x)‖) at most {-RELATED}, and a share of ‖αf(x)‖ at most "
-                f"{FAR_BELOW} times that of α",
-                "not asked" if published_row is None else f"ρ {published_row[1]:.2f} (Table 2)",
-                f"ρ {rho:.3f}; {weight:.1%} of α, {norm:.1%} of ‖αf(x)‖",
-                all_of(within(rho, most=-RELATED), within(ratio, most=FAR_BELOW)),
-                extension=published_row is None,
-            )
-        )
-    return claims
+        numbers = {"rho": rho, "weight": weight, "norm": norm, "ratio": ratio}
+        claims.append(_cancelled(name).judge(numbers))
+    rhos = {
+        name: _counted(result.sel(quantity=name), "frequency_spearman")
+        for name in ("weight", "norm")
+    }
+    return [*claims, *judge_rows(FREQUENCY, rhos | {"against": rhos["weight"].times(-1)})]
 
 
 def _of_interest(result: xarray.Dataset) -> list[str]:
     """The categories of tokens that say little by themselves."""
     return [name for name in categories(result) if name != "other"]
-
-
-def _frequency(result: xarray.Dataset) -> Claim:
-    """Section 4.3: it is by ‖f(x)‖, not by α, that frequent tokens count for less."""
-    weight, norm = _of_frequency(result)
-    return Claim(
-        "3. Frequency shows in ‖f(x)‖, not in α",
-        f"ρ(rank, ‖f(x)‖) at least {RELATED}, and |ρ(rank, α)| below {RELATED}",
-        f"{PUBLISHED_FREQUENCY} (Figure 6)",
-        f"ρ {norm:.3f}; of α {weight:.3f}",
-        all_of(within(norm, least=RELATED), within(weight, above=-RELATED, below=RELATED)),
-    )
-
-
-def _more_frequency(result: xarray.Dataset) -> Claim:
-    """Return the claim on frequency that remains where α is related to frequency as well."""
-    weight, norm = _of_frequency(result)
-    return Claim(
-        "4. Frequency shows more in ‖f(x)‖ than in α",
-        f"ρ(rank, ‖f(x)‖) at least {RELATED}, and above |ρ(rank, α)|",
-        f"{PUBLISHED_FREQUENCY} (Figure 6)",
-        f"ρ {norm:.3f}; of α {weight:.3f}",
-        all_of(
-            within(norm, least=RELATED),
-            *(within(norm.minus(weight.times(sign)), above=0) for sign in (1, -1)),
-        ),
-    )
-
-
-PUBLISHED_FREQUENCY = f"ρ {published.FIGURE_6['norm']:.2f}; of α {published.FIGURE_6['weight']:.2f}"
-
-
-def _of_frequency(result: xarray.Dataset) -> list[Estimate]:
-    """ρ of the frequency rank and α, and ‖f(x)‖."""
-    names = ("weight", "norm")
-    return [_counted(result.sel(quantity=name), "frequency_spearman") for name in names]
 
 
 def _counted(result: xarray.Dataset, name: str) -> Estimate:

@@ -11,7 +11,7 @@ import xarray
 from headlight.findings.estimates import Estimate, estimates
 from headlight.views.parts import By, Comparison, Curve, Section
 from headlight_papers.papers import kobayashi2021 as published
-from headlight_papers.papers.claims import Answer, Claim, claims_content, negate, within
+from headlight_papers.papers.claims import Claim, ClaimRow, claims_content, judge_rows
 from headlight_papers.papers.exhibit import ExhibitSpec, ExhibitWriter, Paper, exhibits_of, frame_of
 from headlight_papers.papers.kobayashi2021 import Settings
 from headlight_papers.papers.reproduction import (
@@ -223,92 +223,81 @@ def findings(reproduction: Reproduction, writer: ExhibitWriter) -> Section:
     return claims_content(writer, judge_claims(result), [*notes, *notes_of(reproduction, result)])
 
 
-def judge_claims(result: xarray.Dataset) -> list[Claim]:
-    """Every claim about a result of the study of flow."""
-    ratios = {scope: over_layers(result, scope=scope) for scope in METHODS}
-    return [
-        Claim(
-            "1. Attention alone replaces a token by its context",
-            f"ATTN-N above {HALF:.0%}, mean over layers",
-            _there("norm"),
-            f"{ratios['norm']:.1%}",
-            within(ratios["norm"], above=HALF),
-        ),
-        Claim(
-            "2. With the residual connection and the norm, a token keeps more than it gets",
-            f"ATTNRESLN-N below {HALF:.0%}, mean over layers",
-            _there(WHOLE),
-            f"{ratios[WHOLE]:.1%}",
-            within(ratios[WHOLE], below=HALF),
-        ),
-        _less(ratios, "3. Norms show less mixing than weights", "norm_residual", "weight_residual"),
-        _less(ratios, "4. The norm behind the sum takes a little more", WHOLE, "norm_residual"),
-        *_by_frequency(result),
-        *_of_masks(result),
-    ]
-
-
 def _there(*scopes: str) -> str:
     numbers = " and ".join(f"{published.TABLE_2[scope].mean}%" for scope in scopes)
     return f"{numbers} (Table 2)"
 
 
-def _less(ratios: dict[str, Estimate], claim: str, less: str, more: str) -> Claim:
+def _less(claim: str, less: str, more: str) -> ClaimRow:
     """Return the claim that one method finds less mixing than another."""
-    return Claim(
+    return ClaimRow(
         claim,
         f"{METHODS[less]} below {METHODS[more]}, means over layers",
         _there(less, more),
-        f"{ratios[less]:.1%} and {ratios[more]:.1%}",
-        within(ratios[less].minus(ratios[more]), below=0),
+        f"{{{less}:.1%}} and {{{more}:.1%}}",
+        {f"{less} - {more}": {"below": 0}},
     )
 
 
-def _by_frequency(result: xarray.Dataset) -> list[Claim]:
-    """Rare types beside the most frequent ones that there are."""
-    whole_block = result.sel(scope=WHOLE)
-    bands = list(present(whole_block, GROUPS["frequency"]))
-    if len(bands) < 2:
-        return []
-    rare, frequent = (
-        over_layers(whole_block, "mixing_by_frequency", frequency=bands[at]) for at in (0, -1)
+def _differ(claim: str, ours: str, first: str, second: str) -> ClaimRow:
+    """Return the question whether two are apart; that they are equal no interval can show."""
+    return ClaimRow(
+        claim,
+        "the interval of the difference is on one side of 0",
+        NOT_READ,
+        ours,
+        {f"{first} - {second}": {"least": 0, "most": 0}},
+        extension=True,
+        contrary=True,
     )
-    return [
-        Claim(
-            "5. Rare types mix otherwise than frequent ones",
-            "the interval of the difference is on one side of 0",
-            NOT_READ,
-            f"{rare:.1%} of those that occur {bands[0]} to 9 times, {frequent:.1%} of those that "
-            f"occur {bands[-1]:,} times and more",
-            _differ(rare, frequent),
-            extension=True,
+
+
+RULES = (
+    ClaimRow(
+        "1. Attention alone replaces a token by its context",
+        f"ATTN-N above {HALF:.0%}, mean over layers",
+        _there("norm"),
+        "{norm:.1%}",
+        {"norm": {"above": HALF}},
+    ),
+    ClaimRow(
+        "2. With the residual connection and the norm, a token keeps more than it gets",
+        f"ATTNRESLN-N below {HALF:.0%}, mean over layers",
+        _there(WHOLE),
+        f"{{{WHOLE}:.1%}}",
+        {WHOLE: {"below": HALF}},
+    ),
+    _less("3. Norms show less mixing than weights", "norm_residual", "weight_residual"),
+    _less("4. The norm behind the sum takes a little more", WHOLE, "norm_residual"),
+    _differ(
+        "5. Rare types mix otherwise than frequent ones",
+        "{rare:.1%} of those that occur {lowest} to 9 times, {frequent:.1%} of those that occur "
+        "{highest:,} times and more",
+        "rare",
+        "frequent",
+    ),
+    _differ(
+        "6. Masked tokens mix otherwise than the rest",
+        "{masked:.1%}, and {given:.1%} of the rest",
+        "masked",
+        "given",
+    ),
+)
+
+
+def judge_claims(result: xarray.Dataset) -> list[Claim]:
+    """Return every claim about a result of the study of flow."""
+    numbers: dict[str, Any] = {scope: over_layers(result, scope=scope) for scope in METHODS}
+    whole = result.sel(scope=WHOLE)
+    bands = list(present(whole, GROUPS["frequency"]))
+    if len(bands) > 1:
+        rare, frequent = (
+            over_layers(whole, "mixing_by_frequency", frequency=bands[at]) for at in (0, -1)
         )
-    ]
-
-
-def _of_masks(result: xarray.Dataset) -> list[Claim]:
-    """Mask tokens beside all others that are not special."""
-    whole_block = result.sel(scope=WHOLE)
-    if len(present(whole_block, GROUPS["masks"])) < 2:
-        return []
-    masked, unmasked = (
-        over_layers(whole_block, "mixing_by_state", state=state) for state in ("masked", "given")
-    )
-    return [
-        Claim(
-            "6. Masked tokens mix otherwise than the rest",
-            "the interval of the difference is on one side of 0",
-            NOT_READ,
-            f"{masked:.1%}, and {unmasked:.1%} of the rest",
-            _differ(masked, unmasked),
-            extension=True,
-        )
-    ]
-
-
-def _differ(first: Estimate, second: Estimate) -> Answer:
-    """Whether two numbers are apart; that they are equal no interval can show."""
-    return negate(within(first.minus(second), least=0, most=0))
+        numbers |= {"rare": rare, "frequent": frequent, "lowest": bands[0], "highest": bands[-1]}
+    if len(states := present(whole, GROUPS["masks"])) > 1:
+        numbers |= {state: over_layers(whole, "mixing_by_state", state=state) for state in states}
+    return judge_rows(RULES, numbers)
 
 
 PAPER = Paper(

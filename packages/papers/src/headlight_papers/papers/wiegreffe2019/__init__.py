@@ -15,9 +15,6 @@ class Settings(AdversaryPaperSettings):
 
     Attributes:
         epochs: epochs of training, at most.
-        max_texts: texts of each part of a labelled set, drawn.
-        max_words: longest labelled text, in words; longer ones are left out, besides those that the
-            papers leave out.
         max_adversaries: texts of each test set with a search for other attention, text by text.
     """
 
@@ -31,8 +28,6 @@ class Settings(AdversaryPaperSettings):
     predictions: Literal["labels", "tvd"] = "tvd"
     repeats: AtLeast1 = 5
     """Of three seeds the intervals are so wide that hardly a finding is decided."""
-    max_texts: AtLeast1 | None = 1500
-    max_words: AtLeast1 | None = 120
     max_adversaries: AtLeast1 = 60
 
 

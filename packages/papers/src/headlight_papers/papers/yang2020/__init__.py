@@ -15,9 +15,6 @@ class Settings(AdversaryPaperSettings):
 
     Attributes:
         max_sentences: sentences with tags; by default all.
-        max_texts: texts of each part of a labelled set, drawn, for the classifiers beside the
-            tagger.
-        max_words: longest labelled text, in words; longer ones are left out.
     """
 
     title: ClassVar[str] = "Is Attention Points Out the Only “Path”? (Yang 2020)"
@@ -28,8 +25,6 @@ class Settings(AdversaryPaperSettings):
     )  # fmt: skip
     """The paper's 0.2 and 3 over 28.9, the mean length of a row of CoNLL-2000, are among them."""
     max_sentences: AtLeast1 | None = None
-    max_texts: AtLeast1 | None = 1500
-    max_words: AtLeast1 | None = 120
 
 
 ORIGINAL_F1 = 0.90

@@ -13,10 +13,12 @@ from headlight_papers.papers import yang2020 as published
 from headlight_papers.papers.claims import (
     Answer,
     Claim,
+    ClaimRow,
     all_of,
     any_of,
     claims_content,
     difference,
+    judge_rows,
     mean_of,
     provided,
     within,
@@ -52,28 +54,83 @@ NEAR = 1.1
 """The factor within which a λ of the sweep stands for one of the paper."""
 
 
-def costs_nothing(rows: pandas.DataFrame, small: float, length: float) -> Claim:
-    """Table 1: at λ = 0.2 the adversary is as good as the original."""
-    lost = difference(_f1(rows, "base"), _f1(rows, "adversary", small))
-    return Claim(
+AT_SMALL = (
+    ClaimRow(
         "1. Nothing is lost at a small λ",
         f"F1 at most {AS_GOOD} below the base's at the paper's λ = 0.2",
         f"{published.ADVERSARY_F1[0.2]:.2f} against {published.ORIGINAL_F1:.2f} (Table 1)",
-        f"below by {lost:.3f} ({_named(small, length)})",
-        provided(all_of(learnt(rows), _stands_for(small, length, 0.2)), within(lost, most=AS_GOOD)),
-    )
-
-
-def costs_much(rows: pandas.DataFrame, large: float, length: float) -> Claim:
-    """Table 1: at λ = 3 it is not."""
-    lost = difference(_f1(rows, "base"), _f1(rows, "adversary", large))
-    return Claim(
+        "below by {lost_small:.3f} ({small})",
+        {"lost_small": {"most": AS_GOOD}},
+    ),
+    ClaimRow(
+        "6. Further away than seeds",
+        "the JSD at the paper's λ = 0.2 is above that of two bases",
+        "no control",
+        "above by {further:.3f} ({small})",
+        {"further": {"above": 0}},
+        extension=True,
+    ),
+)
+AT_LARGE = (
+    ClaimRow(
         "2. Performance drops at a large λ",
         f"F1 at least {MUCH} below the base's at the paper's λ = 3",
         f"{published.ADVERSARY_F1[3.0]:.2f} against {published.ORIGINAL_F1:.2f} (Table 1)",
-        f"below by {lost:.3f} ({_named(large, length)})",
-        provided(all_of(learnt(rows), _stands_for(large, length, 3.0)), within(lost, least=MUCH)),
-    )
+        "below by {lost_large:.3f} ({large})",
+        {"lost_large": {"least": MUCH}},
+    ),
+    ClaimRow(
+        "4. Adversaries' attention guides as well",
+        f"F1 within {AS_GOOD} of that with the base's attention, at the paper's λ = 3",
+        f"{published.GUIDED_F1[3.0]:.2f} against {published.GUIDED_F1['base']:.2f}, not frozen "
+        "(Table 2)",
+        "below by {misled:.3f} ({large})",
+        {"misled": {"least": -AS_GOOD, "most": AS_GOOD}},
+    ),
+)
+CARRIES_OVER = ClaimRow(
+    "5. Attention carries over",
+    f"F1 with it at least {AS_GOOD} above that with uniform attention, and each word itself",
+    "no control",
+    "above uniform by {even:.3f}, each word itself by {itself:.3f}",
+    {"even": {"least": AS_GOOD}, "itself": {"least": AS_GOOD}},
+    extension=True,
+)
+"""Not in the paper, which has no such control: attention is worth more than none."""
+
+
+def judge_claims(
+    rows: pandas.DataFrame, guided: pandas.DataFrame, small: float, large: float, length: float
+) -> list[Claim]:
+    """Return every claim about taggers and about models with the attention of others.
+
+    Args:
+        rows: of the sweep.
+        guided: of models whose attention is given.
+        small: λ that stands for the paper's 0.2.
+        large: λ that stands for the paper's 3.
+        length: of a row of attention, by which λ is scaled.
+    """
+    base, given = _f1(rows, "base"), _f1(guided, "guided", guide="base")
+    near = rows[(rows.kind == "adversary") & (rows.weight == small)]
+    numbers = {
+        "small": _named(small, length),
+        "large": _named(large, length),
+        "lost_small": difference(base, near.f1),
+        "lost_large": difference(base, _f1(rows, "adversary", large)),
+        "misled": difference(given, _f1(guided, "guided", large, "adversary")),
+        "even": difference(given, _f1(guided, "guided", guide="uniform")),
+        "itself": difference(given, _f1(guided, "guided", guide="identity")),
+        "further": difference(near.jsd, rows[rows.kind == "seed"].jsd),
+    }
+    fair = learnt(rows)
+    claims = [
+        *judge_rows(AT_SMALL, numbers, all_of(fair, _stands_for(small, length, 0.2))),
+        *judge_rows(AT_LARGE, numbers, all_of(fair, _stands_for(large, length, 3.0))),
+        CARRIES_OVER.judge(numbers, fair),
+        safe_point(rows),
+    ]
+    return sorted(claims, key=lambda each: each.claim)
 
 
 def safe_point(rows: pandas.DataFrame) -> Claim:
@@ -111,56 +168,6 @@ def safe_point(rows: pandas.DataFrame) -> Claim:
         f"at a KL of {published.SAFE_POINT} per entry (Section 5)",
         measured,
         provided(learnt(rows), answer),
-    )
-
-
-def guides_as_well(
-    rows: pandas.DataFrame, guided: pandas.DataFrame, large: float, length: float
-) -> Claim:
-    """Table 2: the adversary's attention guides another model as well as the base's."""
-    lost = difference(
-        _f1(guided, "guided", guide="base"), _f1(guided, "guided", large, "adversary")
-    )
-    return Claim(
-        "4. Adversaries' attention guides as well",
-        f"F1 within {AS_GOOD} of that with the base's attention, at the paper's λ = 3",
-        f"{published.GUIDED_F1[3.0]:.2f} against {published.GUIDED_F1['base']:.2f}, not frozen "
-        "(Table 2)",
-        f"below by {lost:.3f} ({_named(large, length)})",
-        provided(
-            all_of(learnt(rows), _stands_for(large, length, 3.0)),
-            within(lost, least=-AS_GOOD, most=AS_GOOD),
-        ),
-    )
-
-
-def carries_over(rows: pandas.DataFrame, guided: pandas.DataFrame) -> Claim:
-    """Not in the paper, which has no such control: attention is worth more than none."""
-    base = _f1(guided, "guided", guide="base")
-    even, itself = (
-        difference(base, _f1(guided, "guided", guide=guide)) for guide in ("uniform", "identity")
-    )
-    return Claim(
-        "5. Attention carries over",
-        f"F1 with it at least {AS_GOOD} above that with uniform attention, and each word itself",
-        "no control",
-        f"above uniform by {even:.3f}, each word itself by {itself:.3f}",
-        provided(learnt(rows), all_of(within(even, least=AS_GOOD), within(itself, least=AS_GOOD))),
-        extension=True,
-    )
-
-
-def beyond_seeds(rows: pandas.DataFrame, small: float, length: float) -> Claim:
-    """Not in the paper: the adversary moves attention further than a seed does."""
-    taught = rows[(rows.kind == "adversary") & (rows.weight == small)]
-    gap = difference(taught.jsd, rows[rows.kind == "seed"].jsd)
-    return Claim(
-        "6. Further away than seeds",
-        "the JSD at the paper's λ = 0.2 is above that of two bases",
-        "no control",
-        f"above by {gap:.3f} ({_named(small, length)})",
-        provided(all_of(learnt(rows), _stands_for(small, length, 0.2)), within(gap, above=0)),
-        extension=True,
     )
 
 
@@ -237,12 +244,5 @@ def findings(reproduction: Reproduction, writer: ExhibitWriter) -> Section:
     rows, guided = frame_of(sweep), frame_of(load_guided(reproduction))
     small, large = chosen_lambdas(reproduction)
     length = float(sweep.attrs["row_length"])
-    judged = [
-        costs_nothing(rows, small, length),
-        costs_much(rows, large, length),
-        safe_point(rows),
-        guides_as_well(rows, guided, large, length),
-        carries_over(rows, guided),
-        beyond_seeds(rows, small, length),
-    ]
+    judged = judge_claims(rows, guided, small, large, length)
     return claims_content(writer, judged, notes_of(reproduction), "its tagger")

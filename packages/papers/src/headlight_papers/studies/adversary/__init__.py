@@ -40,8 +40,6 @@ class AdversarySettings(ClassifierSettings):
         batch_size: texts in a step.
         processes: students trained in parallel, each in one thread; by default the number of cores,
             on an accelerator one. Each holds the model twice.
-        instances: folder of a run of headlight instance-adversary on the same model, whose texts
-            are shown beside the students.
         keep_models: save every student in ``models`` of the run's folder, for other studies.
     """
 
@@ -58,7 +56,6 @@ class AdversarySettings(ClassifierSettings):
     learning_rate: Annotated[float, Range(above=0)] = 5e-5
     batch_size: Annotated[AtLeast1, UNLISTED] = 32
     processes: Annotated[AtLeast1 | None, NO_EFFECT] = None
-    instances: str | None = None
     keep_models: bool = False
 
     def __post_init__(self) -> None:

@@ -1,7 +1,7 @@
 """The study of adversaries: models with a classifier's predictions and other attention."""
 
 import math
-from dataclasses import dataclass, replace
+from dataclasses import replace
 
 import numpy as np
 import pandas as pd
@@ -35,7 +35,6 @@ NAMES = {
     "seed": "other seeds, gold labels",
     "uniform": "uniform attention, not trained",
 }
-SINGLE = "single texts, searched"
 COLUMNS = {
     "accuracy": "accuracy",
     "f1": "F1",
@@ -160,9 +159,6 @@ def _plane(result: xr.Dataset) -> Section:
     def draw() -> Figure:
         series = [_dots(frame, "adversary", "tvd", "jsd"), _curve(frame, "tvd", "jsd")]
         series += [_dots(frame, kind, "tvd", "jsd") for kind in ("seed", "uniform")]
-        if "instance_jsd" in result:
-            tvd, jsd = result["instance_tvd"].values, result["instance_jsd"].values
-            series.append(Line(SINGLE, tvd, jsd, marked=True, joined=False))
         panel = LinePanel(
             "",
             series,
@@ -180,78 +176,41 @@ def _plane(result: xr.Dataset) -> Section:
         "model's attention is then not the only one that goes with its predictions. A curve that "
         "leaves the seeds only to the right says that moving attention changes predictions. JSD "
         "is at "
-        f"most ln 2 = 0.693.{_said_of_instances(result)}",
+        "most ln 2 = 0.693.",
         WIEGREFFE.format("Figure 5"),
         [Drawing("plane", "", "JSD of attention over TVD of predictions.", draw)],
     )
 
 
-def _said_of_instances(result: xr.Dataset) -> str:
-    if "instance_jsd" not in result:
-        return ""
-    return (
-        f" Beside the models stand {result.sizes['instance']} texts of "
-        f"{result.attrs.get('instance_corpus')}: for each of them alone other attention was "
-        "searched, which no model has learnt (headlight instance-adversary); their means are a "
-        f"JSD of {float(result['instance_jsd'].mean()):.3f} at a TVD of "
-        f"{float(result['instance_tvd'].mean()):.3f}."
-    )
-
-
-@dataclass(frozen=True)
-class Growth:
-    """KL by λ: at 0, and in the last step; and what `compared` says of both."""
-
-    at_zero: float
-    before: float
-    last: float
-    weights: tuple[float, float]
-    moves: str
-    grows: str
-
-    @property
-    def said(self) -> str:
-        """Whether it levels off, by the rule, as far as seeds decide it."""
-        small, large = self.weights
-        if self.moves != "above":
-            moves = "KL hardly moves"
-            if self.moves != "below":
-                moves = "it is inconclusive whether KL moves"
-            return (
-                f"Here {moves}: {self.last:.2f} nats at λ = {large:g}, and "
-                f"{self.at_zero:.2f} at λ = 0. A larger λ would tell more."
-            )
-        share = self.last / self.before - 1
-        verbs = {"below": "it levels off", "above": "it does not level off"}
-        return (
-            f"Here {verbs.get(self.grows, 'it is inconclusive whether it levels off')}: "
-            f"{self.before:.2f} nats at λ = {small:g}, {self.last:.2f} at λ = "
-            f"{large:g} ({share:+.0%})."
-        )
-
-
-def growth(result: xr.Dataset) -> Growth | None:
-    """KL by λ as means over seeds; None with fewer than two λ above 0."""
+def growth(result: xr.Dataset) -> str:
+    """Return whether KL levels off with λ, by the rule, as far as seeds decide it."""
     frame = _frame(result)
     means = frame[frame.kind == "adversary"].groupby("weight").kl.mean().sort_index()
     if len(means) < 3:
-        return None
-    weights = means.index.to_numpy(dtype=np.float64)
-    values = means.to_numpy(dtype=np.float64)
-    zero, before, last = (trained(result, weights[at]) for at in (0, -2, -1))
-    return Growth(
-        values[0],
-        values[-2],
-        values[-1],
-        (weights[-2], weights[-1]),
-        compared(result, "kl", last, zero, MOVED),
-        compared(result, "kl", last, before, 1 + GROWTH),
+        return "With fewer than two λ above 0 nothing is said."
+    at_zero, before, last = (float(means.iloc[at]) for at in (0, -2, -1))
+    small, large = (float(means.index[at]) for at in (-2, -1))
+    rows, of_zero, of_before = (trained(result, means.index[at]) for at in (-1, 0, -2))
+    moves = compared(result, "kl", rows, of_zero, MOVED)
+    if moves != "above":
+        hardly = "KL hardly moves" if moves == "below" else "it is inconclusive whether KL moves"
+        return (
+            f"Here {hardly}: {last:.2f} nats at λ = {large:g}, and {at_zero:.2f} at λ = 0. "
+            "A larger λ would tell more."
+        )
+    verbs = {"below": "it levels off", "above": "it does not level off"}
+    grows = verbs.get(
+        compared(result, "kl", rows, of_before, 1 + GROWTH),
+        "it is inconclusive whether it levels off",
+    )
+    return (
+        f"Here {grows}: {before:.2f} nats at λ = {small:g}, {last:.2f} at λ = {large:g} "
+        f"({last / before - 1:+.0%})."
     )
 
 
 def _divergence(result: xr.Dataset) -> Section:
     frame = _frame(result)
-    rise = growth(result)
     base = float(frame[frame.kind == "base"].nll.iloc[0])
 
     def draw() -> Figure:
@@ -275,13 +234,12 @@ def _divergence(result: xr.Dataset) -> Section:
         f"the last, and is above {MOVED:g} times that at λ = 0, where Student's t over seeds "
         "decides both. "
     )
-    sentence = "With fewer than two λ above 0 nothing is said." if rise is None else rise.said
     return Section(
         "divergence",
         "Do predictions suffer at a certain divergence, or does KL end there?",
         "KL has an end in practice: once every row attends to a key to which the model gives "
         "hardly any weight, it cannot grow much more, and what a larger λ costs shows as a "
-        f"vertical line. {rule}{sentence}",
+        f"vertical line. {rule}{growth(result)}",
         "Yang, Figures 1 to 3",
         [Drawing("divergence", "", "NLL and TVD over KL of attention.", draw)],
     )

@@ -1,6 +1,5 @@
 """Study of models with the predictions of a classifier and other attention, and its result."""
 
-import json
 from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
@@ -34,7 +33,6 @@ from headlight.capture import CapturedModel, Classes
 from headlight.errors import UsageError, setting
 from headlight.files import Location
 from headlight.reduce import Slots
-from headlight.result import load, refusing_incomplete
 from headlight_papers.studies.adversary import AdversarySettings
 from headlight_papers.studies.adversary.students import (
     MEANS,
@@ -46,57 +44,6 @@ from headlight_papers.studies.adversary.students import (
 )
 from headlight_papers.training import begin_folder, choose_processes, run_stages
 from headlight_papers.training.text_predictor import digest_of, split_texts
-
-ALL = "all"
-"""The place of attention that was changed in all layers at once."""
-SAME = ("weights", "configuration")
-"""What two runs on the same model have in common."""
-
-
-@dataclass(frozen=True, eq=False)
-class Instances:
-    """The most different attention of single texts.
-
-    Attributes:
-        jsd: how far it is from the model's own.
-        tvd: how far the prediction moves by it.
-        corpus: of the texts.
-    """
-
-    jsd: Float64[np.ndarray, " instance"]
-    tvd: Float64[np.ndarray, " instance"]
-    corpus: str
-
-
-@refusing_incomplete()
-def read_instances(path: str, model: CapturedModel, layers: Sequence[int]) -> Instances:
-    """The texts of a run, in which all layers were changed at once.
-
-    Raises:
-        ResultError: there is no such result.
-        UsageError: it is of another model, of other layers, or not of all of them at once.
-    """
-    result = load(path, stage="instance_adversary")
-    theirs, own = json.loads(result.attrs.get("settings", "{}")), model.identity()
-    if any(theirs.get(name) != own[name] for name in SAME):
-        raise UsageError(
-            f"{path} is of {result.attrs.get('model')}, which is not the model {model.name} or has "
-            "other weights; give a run of headlight instance-adversary on this model."
-        )
-    if theirs.get("layers") != list(layers):
-        raise UsageError(
-            f"{path} is about the layers {theirs.get('layers')}, and the students about "
-            f"{list(layers)}; give a run with the same layers."
-        )
-    if ALL not in result["place"].values or "moved" not in result["quantity"].values:
-        raise UsageError(
-            f"{path} does not hold how far the predictions to single texts move as all layers are "
-            "changed at once; run headlight instance-adversary again, with --by all."
-        )
-    points = result["points"].sel(place=ALL)
-    jsd, tvd = (points.sel(quantity=name).values for name in ("jsd", "moved"))
-    return Instances(jsd, tvd, str(result.attrs.get("corpus", "")))
-
 
 OF_HEADS = {
     "head_kl": Variable(
@@ -127,8 +74,6 @@ VARIABLES: LongNames = {
     **long_names(OF_MODELS | OF_HEADS),
     MAJORITY: SCORES[MAJORITY],
     "loss": ("mean loss of an epoch of training", "nats"),
-    "instance_jsd": ("JSD of attention that was searched for one text and the base's", "nats"),
-    "instance_tvd": ("total variation distance by which it moves the prediction", "1"),
 }
 """Long name and unit of every variable."""
 
@@ -157,9 +102,8 @@ def dataset(
     classes: Classes,
     selection: AttentionSelection,
     labels: Sequence[Sequence[int]],
-    instances: Instances | None = None,
 ) -> xarray.Dataset:
-    """Named arrays of all runs, and single texts beside."""
+    """Named arrays of all runs."""
     settings = selection.settings
     numbers = [_numbers(run.tables, classes) for run in runs]
     variables: dict[str, Any] = {}
@@ -175,9 +119,6 @@ def dataset(
         row[: len(run.losses)] = run.losses
     variables[MAJORITY] = ((), majority_accuracy(labels, len(classes.names)))
     variables["loss"] = (("run", "epoch"), losses)
-    if instances is not None:
-        variables["instance_jsd"] = ("instance", instances.jsd)
-        variables["instance_tvd"] = ("instance", instances.tvd)
     coordinates = {
         "kind": ("run", [run.kind for run in runs]),
         "weight": ("run", [np.nan if run.weight is None else run.weight for run in runs]),
@@ -186,9 +127,8 @@ def dataset(
         "head": sorted({head for _, head in selection.places}),
         "epoch": list(range(1, settings.epochs + 1)),
     }
-    about = {} if instances is None else {"instance_corpus": instances.corpus}
     result = described(variables, coordinates, VARIABLES)
-    return result.assign_attrs(task=classes.task, **about)
+    return result.assign_attrs(task=classes.task)
 
 
 def _numbers(tables: Tables, classes: Classes) -> dict[str, dict[str, np.ndarray]]:
@@ -249,12 +189,10 @@ def run(
         Over ``run``, each with its ``kind`` (``base``, ``adversary``, ``seed``, ``uniform``),
         ``weight`` λ and ``seed``, on the held-out texts: ``accuracy``, ``f1``, ``nll``,
         ``taught_nll``, ``agreement``, ``tvd``, ``kl`` and ``jsd`` with their intervals, and the
-        last two by layer and head; ``loss`` by epoch.  With ``instances`` also ``instance_jsd`` and
-        ``instance_tvd``, of single texts.
+        last two by layer and head; ``loss`` by epoch.
 
     Raises:
         ModelError: no student can begin with what ``start`` names.
-        ResultError: there is no result of ``instances``.
         CorpusError: the corpus holds too few texts or one class, or a label is none of the classes.
         CaptureError: training diverged.
 
@@ -267,7 +205,6 @@ def run(
     title = "Other attention with the same predictions"
     plan, classes = plan_classifier_study("adversary", title, source, model, settings)
     _check_tags(model, classes)
-    instances = settings.instances and read_instances(settings.instances, model, plan.layers)
     training, held_out, read = split_texts(plan, classes, settings, settings.held_out)
     digest = digest_of(training, held_out)
     selection = AttentionSelection.of(plan.sites, settings)
@@ -292,7 +229,7 @@ def run(
                 trainer.begin(Job("seed", 0))  # refuses what does not fit before the work
             runs = _runs(trainer, settings, progress)
             labels = [text.labels for text in held_out]
-            result = dataset(runs, classes, selection, labels, instances or None)
+            result = dataset(runs, classes, selection, labels)
         return result.assign_attrs(corpus_digest=digest, **read)
 
     origin = Origin.of(plan)
@@ -343,7 +280,7 @@ def _check(settings: AdversarySettings, model: CapturedModel, folder: RunFolder 
 def _check_tags(model: CapturedModel, classes: Classes) -> None:
     if classes.task == "token" and not any(name.startswith("B-") for name in classes.names):
         raise UsageError(
-            f"{model.name} has no tag that begins a span, such as B-NP, so that there is no F1 of "
+            f"{model} has no tag that begins a span, such as B-NP, so that there is no F1 of "
             "spans; give a tagger in the scheme IOB2, or its tags with "
             f"{setting('class_names=')}."
         )
@@ -353,5 +290,5 @@ def _about(plan: StudyPlan[Classified], digest: str) -> dict[str, Any]:
     """Return the dependencies of a student besides seed and λ, so that longer sweeps reuse it."""
     settings = plan.settings
     assert isinstance(settings, AdversarySettings)  # noqa: S101
-    alike = settings.replace(lambdas=(), repeats=1, instances=None, keep_models=False)
+    alike = settings.replace(lambdas=(), repeats=1, keep_models=False)
     return replace(plan, settings=alike).signature() | {"texts": digest}

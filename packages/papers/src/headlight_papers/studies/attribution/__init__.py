@@ -19,11 +19,8 @@ class AttributionStudySettings(TextSettings):
         kind: stack whose hidden tokens are analysed; by default the first that the model has.
         attribution: computation of contributions.
         reach: largest relative position with an embedding of its own, before and after a token.
-        tags: parts of speech by which tokens are grouped: ``upos`` or ``xpos`` of treebank
-            sentences; None for texts without.
-        units: unit with a part of speech: the ``pieces`` of a word separately, or whole ``words``,
-            whose contributions are the mean over the pieces of the hidden word and the sum over
-            those of the input word.
+        tags: parts of speech by which pieces of words are grouped: ``upos`` or ``xpos`` of
+            treebank sentences; None for texts without.
         exact: examples computed exactly as well, to measure the error of the estimate; 0 for none.
         exact_tokens: longest example that is computed exactly, in tokens: the time grows with the
             square of the length.
@@ -33,7 +30,6 @@ class AttributionStudySettings(TextSettings):
     attribution: AttributionSettings = field(default_factory=AttributionSettings)
     reach: Annotated[AtLeast1, UNLISTED] = 64
     tags: Annotated[Literal["upos", "xpos"] | None, UNLISTED] = None
-    units: Annotated[Literal["pieces", "words"], UNLISTED] = "pieces"
     exact: AtLeast0 = 20
     exact_tokens: Annotated[AtLeast1, UNLISTED] = 40
 

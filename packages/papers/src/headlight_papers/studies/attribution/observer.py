@@ -15,7 +15,6 @@ from headlight.encode import Encoded, EncodedSentence
 from headlight.encode.batch import Batch
 from headlight.encode.examples import CLS, SEP
 from headlight.errors import UsageError
-from headlight.pool import Words
 from headlight.reduce import Accumulator, Grouped, Histogram, Moments, Slots, Tally
 from headlight.vocabulary import CATEGORIES
 from headlight_papers.studies.attribution import AttributionStudySettings
@@ -203,23 +202,17 @@ def tag_names(examples: Iterable[Encoded], tags: str | None) -> tuple[str, ...]:
     return tuple(sorted(names))
 
 
-def word_codes(
-    examples: Sequence[Encoded], tags: str, names: Sequence[str], device: torch.device
-) -> Int64[Tensor, "batch word"]:
-    """The number of the tag of each word; −1 beyond the last."""
-    codes = {name: code for code, name in enumerate(names)}
-    rows = [[codes[tag] for tag in _of_words(example, tags)] for example in examples]
-    width = max(map(len, rows))
-    padded = [row + [NO_TAG] * (width - len(row)) for row in rows]
-    return torch.tensor(padded, dtype=torch.int64, device=device)
-
-
 def piece_codes(
-    words: Int64[Tensor, "batch word"], word: Int64[Tensor, "batch token"]
+    examples: Sequence[Encoded], tags: str, names: Sequence[str], word: Int64[Tensor, "batch token"]
 ) -> Int64[Tensor, "batch token"]:
     """The number of the tag of the word of each piece; −1 for special tokens and padding."""
-    codes = words.gather(1, word.clamp(0, words.shape[1] - 1))
-    return codes.where(word >= 0, NO_TAG)
+    numbers = {name: number for number, name in enumerate(names)}
+    codes = torch.full_like(word, NO_TAG)
+    for row, example in enumerate(examples):
+        of_words = [numbers[tag] for tag in _of_words(example, tags)]
+        real = word[row] >= 0
+        codes[row, real] = word.new_tensor(of_words)[word[row, real]]
+    return codes
 
 
 def _of_words(example: Encoded, tags: str) -> tuple[str, ...]:
@@ -334,18 +327,13 @@ class AttributionObserver:
     def _tagged(
         self, contribution: Contribution
     ) -> tuple[Int64[np.ndarray, " token"], Rows, Int64[np.ndarray, " token"]]:
-        """Groups, own contributions and texts of pieces or words that have a part of speech."""
+        """Groups, own contributions and texts of pieces that have a part of speech."""
         settings, word = self._spec.settings, self._batch.word
         assert settings.tags is not None  # noqa: S101 - there are names of tags
-        codes = word_codes(self._examples, settings.tags, self._spec.tags, word.device)
-        if settings.units == "pieces":
-            codes, values = piece_codes(codes, word), own(contribution)
-        else:
-            pooled = Words.of(word).pool(contribution.movedim(0, 1)).movedim(1, 0)
-            values = own(pooled)[..., : codes.shape[1]]
+        codes = piece_codes(self._examples, settings.tags, self._spec.tags, word)
         tagged_mask = codes >= 0
-        text = tagged_mask.nonzero()[:, 0].cpu().numpy()
-        return len(GROUPS) + codes[tagged_mask].cpu().numpy(), _rows(values, tagged_mask), text
+        rows, text = _rows(own(contribution), tagged_mask), tagged_mask.nonzero()[:, 0]
+        return len(GROUPS) + codes[tagged_mask].cpu().numpy(), rows, text.cpu().numpy()
 
     def _note_neighbours(self, contribution: Contribution) -> None:
         """Add contributions of other tokens: by distance, by offset, and to the class token."""

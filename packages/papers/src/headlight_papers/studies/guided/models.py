@@ -411,7 +411,7 @@ def _also(name: str, model: CapturedModel) -> CapturedModel:
     theirs: Any = classifier.tokenizer
     if theirs is None or theirs.get_vocab() != own.get_vocab():
         raise UsageError(
-            f"{name} has not the tokenizer of {model.name}, so that its attention goes to other "
+            f"{name} has not the tokenizer of {model}, so that its attention goes to other "
             f"tokens; leave it out of {setting('also')}."
         )
     return classifier

@@ -2,7 +2,7 @@
 
 import xarray as xr
 
-from headlight.result.estimate import with_ends
+from headlight.result.estimate import MOVED, UNITS, WEIGHTS
 from headlight.views.parts import By, Columns, Drawing, Section, Summary, bars, columns, rounded
 from headlight_papers import findings as classifiers
 
@@ -40,11 +40,16 @@ def sections(result: xr.Dataset) -> list[Section]:
 
 def _with_the_model(result: xr.Dataset) -> xr.Dataset:
     """The numbers by guide, and after them those of the model that reads whole texts."""
-    names = [f"{name}{end}" for name in COLUMNS for end in ("", "_low", "_high")]
-    for name in COLUMNS:
-        result = with_ends(with_ends(result, name), f"own_{name}")
-    own = result[[f"own_{name}" for name in names]].rename({f"own_{name}": name for name in names})
-    return xr.concat([result[names], own.expand_dims(guide=[WHOLE])], "guide")
+    names = [f"{name}{part}" for name in COLUMNS for part in ("", MOVED, WEIGHTS)]
+    every = result.reset_coords([*(result.coords.keys() - result.dims)])
+    own = every[[f"own_{name}" for name in names]].rename({f"own_{name}": name for name in names})
+    both = xr.concat(
+        [every[names], own.expand_dims(guide=[WHOLE])],
+        "guide",
+        data_vars="different",
+        compat="equals",
+    )
+    return both.assign({UNITS: every[UNITS]})
 
 
 def _guides(result: xr.Dataset) -> Section:

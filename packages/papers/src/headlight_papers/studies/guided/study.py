@@ -201,7 +201,7 @@ def run(
     plan, classes = plan_classifier_study("guided", title, source, model, settings)
     if classes.task == "token" and settings.rows != "mean":
         raise UsageError(
-            f"{model.name} predicts a class for every word, which has a row of its own; leave out "
+            f"{model} predicts a class for every word, which has a row of its own; leave out "
             f"{setting('rows')}."
         )
     training, held_out, read = split_texts(plan, classes, settings, settings.held_out)

@@ -37,7 +37,6 @@ RANDOM = PROBES[2]
 NO_MEASURE = ""
 
 Alignment = Literal["fixed", "as_released"]
-Symmetry = Literal["max", "mean"]
 
 
 @dataclass(frozen=True, kw_only=True)

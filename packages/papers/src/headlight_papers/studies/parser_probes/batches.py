@@ -9,7 +9,6 @@ import numpy as np
 import torch
 from jaxtyping import Bool, Float, Int64
 from torch import Tensor, nn
-from torch.autograd.function import once_differentiable
 
 from headlight.capture import CapturedModel
 from headlight.corpora import WordVectors
@@ -22,12 +21,6 @@ OfCandidates = Float[Tensor, "sentence candidate hidden"]
 OfFeatures = Float[Tensor, "feature hidden"]
 Output = Float[Tensor, " hidden"]
 Scores = Float[Tensor, "sentence dependent candidate"]
-Hidden = Float[Tensor, "pair hidden"]
-
-IN_CACHE = 1 << 17
-"""Hidden numbers at a time on a CPU: half a megabyte, at least those of one sentence."""
-ELSEWHERE = 1 << 26
-"""As many on other devices, where what counts is how few calls there are."""
 
 
 def pair_scores(
@@ -39,139 +32,36 @@ def pair_scores(
 ) -> Scores:
     """Σ_h out_h tanh(features_ij · weight_h + dependent_ih + candidate_jh).
 
-    As tanh x = 2 σ(2x) - 1, whose exponential is several times as quick as that of tanh.
-
     Args:
-        features: of each pair; nothing is derived by them.
+        features: of each pair.
         weight: of the features.
         dependent: what each word adds as dependent.
         candidate: what each candidate adds.
         out: of the hidden layer.
     """
-    scores: Scores = _SigmoidScores.apply(  # type: ignore[no-untyped-call]
-        features, 2 * weight, 2 * dependent, 2 * candidate, 2 * out
-    )
-    return scores - out.sum()
-
-
-class _SigmoidScores(torch.autograd.Function):
-    """Σ_h out_h σ(features_ij · weight_h + dependent_ih + candidate_jh), by few sentences.
-
-    The way back recomputes the hidden layer, which takes less time than to fetch what was kept.
-    """
-
-    @staticmethod
-    def forward(
-        ctx: Any,
-        features: Features,
-        weight: OfFeatures,
-        dependent: OfDependents,
-        candidate: OfCandidates,
-        out: Output,
-    ) -> Scores:
-        ctx.save_for_backward(features, weight, dependent, candidate, out)
-        scores = features.new_empty(features.shape[:3])
-        for some, layer, _ in _layers(features, weight, dependent, candidate):
-            torch.mv(layer, out, out=scores[some].view(-1))
-        return scores
-
-    @staticmethod
-    @once_differentiable
-    def backward(ctx: Any, of_scores: Scores) -> tuple[Tensor | None, ...]:
-        features, weight, dependent, candidate, out = ctx.saved_tensors
-        of_weight, of_dependent, of_candidate, of_out = (
-            torch.zeros_like(each) for each in (weight, dependent, candidate, out)
-        )
-        for some, layer, inner in _layers(features, weight, dependent, candidate):
-            gradient = of_scores[some].reshape(-1)
-            of_out.addmv_(layer.T, gradient)
-            torch.outer(gradient, out, out=inner)
-            torch.ops.aten.sigmoid_backward.grad_input(inner, layer, grad_input=inner)
-            of_weight.addmm_(features[some].flatten(0, 2).T, inner)
-            pairs = inner.view(*features[some].shape[:3], -1)
-            torch.sum(pairs, 2, out=of_dependent[some])
-            torch.sum(pairs, 1, out=of_candidate[some])
-        return None, of_weight, of_dependent, of_candidate, of_out
-
-
-def _layers(
-    features: Features, weight: OfFeatures, dependent: OfDependents, candidate: OfCandidates
-) -> Iterator[tuple[slice, Hidden, Hidden]]:
-    """The hidden layer of a few sentences at a time, and as much room, both used again."""
-    sentences, pairs = len(features), features.shape[1] * features.shape[2]
-    largest = IN_CACHE if features.device.type == "cpu" else ELSEWHERE
-    step = max(1, largest // max(1, pairs * weight.shape[1]))
-    room = features.new_empty(2, min(step, sentences) * pairs, weight.shape[1])
-    for first in range(0, sentences, step):
-        some = slice(first, min(first + step, sentences))
-        layer, other = room[:, : (some.stop - first) * pairs]
-        torch.mm(features[some].flatten(0, 2), weight, out=layer)
-        cells = layer.view(*features[some].shape[:3], -1)
-        cells.add_(dependent[some, :, None]).add_(candidate[some, None]).sigmoid_()
-        yield some, layer, other
+    # tanh x = 2 σ(2x) - 1, and a sentence at a time, which stays in the cache: three times as fast.
+    sides = zip(features, 2 * dependent, 2 * candidate, strict=True)
+    sums = [(pairs @ (2 * weight) + one[:, None] + other).sigmoid() @ (2 * out)
+            for pairs, one, other in sides]  # fmt: skip
+    scores: Scores = torch.stack(sums) - out.sum()
+    return scores
 
 
 HeadMaps = Float[Tensor, "sentence query key head"]
 OfPositions = Float[Tensor, "sentence position direction=2 head"]
 Sums = Float[Tensor, "direction=2 sentence query key"]
 
-AT_ONCE = 1 << 18
-"""Numbers of the maps looked at together on a CPU: a megabyte, at least those of one sentence."""
-
 
 def weighted_maps(maps: HeadMaps, of_query: OfPositions, of_key: OfPositions) -> Sums:
     """Σ_k α^k_xy (q^k_x + r^k_y), for both directions.
 
-    As products of matrices these would be very many and very small ones.
-
     Args:
-        maps: α; nothing is derived by them.
+        maps: α.
         of_query: q.
         of_key: r.
     """
-    sums: Sums = _WeightedMaps.apply(maps, of_query, of_key)  # type: ignore[no-untyped-call]
-    return sums
-
-
-class _WeightedMaps(torch.autograd.Function):
-    """Element by element, a few sentences at a time, in memory that is used again."""
-
-    @staticmethod
-    def forward(ctx: Any, maps: HeadMaps, of_query: OfPositions, of_key: OfPositions) -> Sums:
-        ctx.save_for_backward(maps, of_query, of_key)
-        sums, ones = maps.new_empty(2, *maps.shape[:3]), maps.new_ones(maps.shape[3])
-        for some, room in _blocks(maps):
-            for direction in range(2):
-                query, key = (each[some, :, direction] for each in (of_query, of_key))
-                torch.add(query[:, :, None], key[:, None], out=room).mul_(maps[some])
-                # A product with ones is several times as fast as a sum over the last axis.
-                torch.mv(room.flatten(0, 2), ones, out=sums[direction, some].view(-1))
-        return sums
-
-    @staticmethod
-    @once_differentiable
-    def backward(ctx: Any, of_sums: Sums) -> tuple[Tensor | None, ...]:
-        maps, *weights = ctx.saved_tensors
-        of_query, of_key = (
-            torch.empty_like(each, memory_format=torch.contiguous_format) for each in weights
-        )
-        for some, room in _blocks(maps):
-            for direction in range(2):
-                torch.mul(maps[some], of_sums[direction, some, ..., None], out=room)
-                torch.sum(room, 2, out=of_query[some, :, direction])
-                torch.sum(room, 1, out=of_key[some, :, direction])
-        return None, of_query, of_key
-
-
-def _blocks(maps: HeadMaps) -> Iterator[tuple[slice, HeadMaps]]:
-    """A few sentences at a time, and room for numbers of as many cells."""
-    sentences, cells = len(maps), max(1, maps[0].numel())
-    largest = AT_ONCE if maps.device.type == "cpu" else ELSEWHERE
-    step = max(1, largest // cells)
-    room = maps.new_empty(min(step, sentences), *maps.shape[1:])
-    for first in range(0, sentences, step):
-        some = slice(first, min(first + step, sentences))
-        yield some, room[: some.stop - first]
+    sums: Sums = torch.einsum("sxyk,sxdk->dsxy", maps, of_query)
+    return sums + torch.einsum("sxyk,sydk->dsxy", maps, of_key)
 
 
 Maps = Float[Tensor, "sentence position position head"]
@@ -179,7 +69,9 @@ Vectors = Float[Tensor, "sentence word dimension"]
 Table = Float[Tensor, "entry dimension"]
 
 LARGEST = 1 << 26
-"""Numbers in the maps of one batch at most: 256 MB in float32."""
+"""Numbers of one batch at most, in its maps or between its words: 256 MB in float32."""
+HIDDEN = 256
+"""Numbers between two words in the hidden layer of a probe that sees no attention."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -286,8 +178,8 @@ class ParserData:
         return list(self.in_order(order, sentences))
 
     def _size(self, sentences: int, longest: int) -> int:
-        heads = 1 if self.word_maps is None else self.word_maps.heads
-        return sentences * (longest + SPECIALS) ** 2 * heads
+        numbers = HIDDEN if self.word_maps is None else self.word_maps.heads
+        return sentences * (longest + SPECIALS) ** 2 * numbers
 
 
 def vector_table(index: Index, source: WordVectors | CapturedModel) -> Table:
@@ -316,7 +208,7 @@ def _embedded(index: Index, model: CapturedModel) -> Table:
     network: Any = model.transformer
     embeddings = network.get_input_embeddings()
     if embeddings is None:
-        raise UsageError(f"{model.name} has no input embeddings; give a file of word vectors.")
+        raise UsageError(f"{model} has no input embeddings; give a file of word vectors.")
     with torch.no_grad():
         pieces = embeddings.weight.detach().cpu().float()[torch.from_numpy(index.pieces)]
     counts = torch.from_numpy(index.piece_counts)
@@ -378,7 +270,7 @@ def _fresh(model: CapturedModel, seed: int) -> Any:
             fresh = type(network)(copy.deepcopy(network.config))
     except Exception as problem:  # models raise whatever they like
         raise UnsupportedModelError(
-            f"{model.name} cannot be built from its configuration ({problem}), so there is no "
+            f"{model} cannot be built from its configuration ({problem}), so there is no "
             "random control; leave it out of the probes."
         ) from problem
     # A pooler or head that was left out of the model does no harm.
@@ -394,7 +286,7 @@ def _embeddings(model: CapturedModel) -> tuple[str, ...]:
     except (NotImplementedError, AttributeError):
         words = None
     if words is None:
-        raise UnsupportedModelError(f"{model.name} has no input embeddings that can be kept.")
+        raise UnsupportedModelError(f"{model} has no input embeddings that can be kept.")
     attention = {id(inner) for site in model.sites for inner in site.module.modules()}
     tables = [
         module
@@ -411,7 +303,7 @@ def _attention(model: CapturedModel) -> list[tuple[str, int, int]]:
 
 def _otherwise(model: CapturedModel) -> UnsupportedModelError:
     return UnsupportedModelError(
-        f"{model.name} is built otherwise than its configuration says, so there is no random "
+        f"{model} is built otherwise than its configuration says, so there is no random "
         "control; leave it out of the probes."
     )
 

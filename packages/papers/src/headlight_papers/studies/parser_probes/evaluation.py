@@ -14,15 +14,13 @@ from headlight.analysis.variables import described, with_slots
 from headlight.errors import UnknownNameError, UsageError
 from headlight.reduce import Slots
 from headlight.result import Description
-from headlight.settings import require_choice
-from headlight_papers.studies.parser_probes import RANDOM, ParserProbeSettings, Symmetry
+from headlight_papers.studies.parser_probes import RANDOM, ParserProbeSettings
 from headlight_papers.studies.parser_probes.batches import ParserBatch, ParserData, Table
 from headlight_papers.studies.parser_probes.models import (
     EVALUATED,
     Parser,
     TrainingHistory,
     build,
-    save_probe,
     train,
 )
 from headlight_papers.studies.parser_probes.word_map_store import NO_HEAD, Index, WordMaps
@@ -58,29 +56,27 @@ def arborescence(score: Float[np.ndarray, "word candidate"]) -> Int64[np.ndarray
 
 
 def spanning_edges(
-    score: Float[np.ndarray, "word word"], symmetry: Symmetry = "max"
+    score: Float[np.ndarray, "word word"],
 ) -> Int64[np.ndarray, "edge 2"]:
     """The undirected tree over all words of highest total score.
 
     Args:
         score: of each candidate (second axis) as the head of each word; finite.
-        symmetry: what stands for a pair: the better of its two directions (``max``) or their mean.
+            The better of the two directions of a pair counts.
 
     Returns:
         One edge per row, the earlier word first, in order; words are counted from 0.
 
     Raises:
         UsageError: scipy is not installed.
-        UnknownNameError: there is no such symmetry.
     """
-    require_choice("symmetry", symmetry, Symmetry)
     try:
         from scipy.sparse.csgraph import minimum_spanning_tree
     except ImportError as problem:
         raise UsageError(INSTALL) from problem
     if len(score) < 2:
         return np.zeros((0, 2), dtype=np.int64)
-    both = np.maximum(score, score.T) if symmetry == "max" else (score + score.T) / 2
+    both = np.maximum(score, score.T)
     # A cost of 0 would mean "no edge" to scipy, so the cheapest edge costs 1.
     cost = both.max() - both + 1.0
     tree = minimum_spanning_tree(np.triu(cost, k=1)).tocoo()
@@ -177,13 +173,12 @@ class Counts:
 
 
 @torch.inference_mode()
-def evaluate(model: Parser, data: ParserData, *, symmetry: Symmetry = "max") -> Counts:
+def evaluate(model: Parser, data: ParserData) -> Counts:
     """Parse every sentence.
 
     Args:
         model: the probe.
         data: the sentences; gold heads that truncation has lost are not counted.
-        symmetry: how UUAS joins log p(i | j) and log p(j | i), see `spanning_edges`.
 
     Raises:
         UsageError: the packages that find trees are not installed.
@@ -193,7 +188,7 @@ def evaluate(model: Parser, data: ParserData, *, symmetry: Symmetry = "max") -> 
         batch = data.batch(numbers)
         scores = model(batch).double().log_softmax(-1).cpu().numpy()
         for place, number in enumerate(numbers):
-            counts_by_name = _one(batch, place, scores[place], symmetry)
+            counts_by_name = _one(batch, place, scores[place])
             for name, count in counts_by_name.items():
                 counts[name][number] = count
     return Counts(**counts)
@@ -205,7 +200,7 @@ def share(correct: PerSentence, total: PerSentence) -> float:
 
 
 def _one(
-    batch: ParserBatch, place: int, scores: Float[np.ndarray, "word candidate"], symmetry: Symmetry
+    batch: ParserBatch, place: int, scores: Float[np.ndarray, "word candidate"]
 ) -> dict[str, int]:
     length = int(batch.lengths[place])
     gold = batch.heads[place, :length].cpu().numpy()
@@ -218,7 +213,7 @@ def _one(
     }
     edges = gold_edges(gold, plain)
     words = np.flatnonzero(plain)
-    predicted_edges = words[spanning_edges(scores[:, 1:][np.ix_(words, words)], symmetry)]
+    predicted_edges = words[spanning_edges(scores[:, 1:][np.ix_(words, words)])]
     return {
         "words": int(counted.sum()),
         **{name: int((hit & counted).sum()) for name, hit in right.items()},
@@ -354,23 +349,12 @@ class ProbeTrainer(ModelStore[ProbeJob]):
         testing: the one that is parsed.
         settings: see `ParserProbeSettings`.
         folder: of the files of rows.
-        weights: where the probes themselves are kept.
-        notes: what is written down with them.
     """
 
     learning: TrainingData
     testing: TrainingData
     settings: ParserProbeSettings
     folder: Path
-    weights: Path
-    notes: Mapping[str, Any]
-
-    def is_done(self, job: ProbeJob) -> bool:
-        """Whether its row is there, and the probes themselves where anything was learned."""
-        if not super().is_done(job):
-            return False
-        seeds = self.settings.seeds if self.measured(job)["parameters"] else ()
-        return all(self._weights(job, seed).exists() for seed in seeds)
 
     def run(self, job: ProbeJob) -> None:
         """Train a probe once for each seed, and parse the other treebank."""
@@ -386,9 +370,6 @@ class ProbeTrainer(ModelStore[ProbeJob]):
                 train(model, learning, self.settings.training, seed) if model.size else untrained
             )
             row.counts.append(evaluate(model, testing))
-            if model.size:
-                notes = {**self.notes, "row": row.label, "seed": seed}
-                save_probe(model, self._weights(job, seed), options=options, notes=notes)
         self._keep(job, row)
 
     def row(self, job: ProbeJob) -> Row:
@@ -406,9 +387,6 @@ class ProbeTrainer(ModelStore[ProbeJob]):
             ],
             [TrainingHistory(tuple(losses), best) for losses, best in measured["histories"]],
         )
-
-    def _weights(self, job: ProbeJob, seed: int) -> Path:
-        return self.weights / f"{job.name}-{seed}.safetensors"
 
     def _keep(self, job: ProbeJob, row: Row) -> None:
         counts = {

@@ -4,7 +4,6 @@ import math
 from abc import ABC, abstractmethod
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -12,12 +11,11 @@ import torch
 from jaxtyping import Float
 from torch import Tensor, nn
 
-from headlight.errors import ResultError, UsageError
-from headlight.files import Location
+from headlight.errors import UsageError
 from headlight.settings import require_choice
-from headlight.tensor_files import load_tensors, save_tensors
 from headlight_papers.studies.parser_probes import Alignment, TrainingSettings
 from headlight_papers.studies.parser_probes.batches import (
+    HIDDEN,
     Maps,
     OfPositions,
     ParserBatch,
@@ -31,7 +29,6 @@ from headlight_papers.studies.parser_probes.word_map_store import NO_HEAD, SPECI
 Logits = Float[Tensor, "sentence dependent candidate"]
 PositionLogits = Float[Tensor, "sentence position position"]
 
-HIDDEN = 256
 NEAR = (0, -1, 1, -2, 2)
 
 
@@ -243,63 +240,6 @@ def build(kind: str, options: Mapping[str, Any], seed: int) -> Parser:
     with torch.random.fork_rng():
         torch.manual_seed(seed)
         return MODELS[kind](**options)
-
-
-def save_probe(
-    model: Parser, path: Path, *, options: Mapping[str, Any], notes: Mapping[str, Any]
-) -> None:
-    """Write a probe to one file, whole or not at all.
-
-    Args:
-        model: the probe.
-        path: the file; its folder must exist.
-        options: what it was built with.
-        notes: what it was trained on, as JSON.
-
-    Raises:
-        ResultError: the file cannot be written.
-    """
-    kind = next(name for name, model_class in MODELS.items() if type(model) is model_class)
-    header = {"kind": kind, "options": dict(options), "notes": dict(notes)}
-    save_tensors(
-        path, {name: each.cpu().numpy() for name, each in model.state_dict().items()}, header
-    )
-
-
-@dataclass(frozen=True, eq=False)
-class TrainedProbe:
-    """A probe from a file, with which `evaluate` of `evaluation` parses.
-
-    Attributes:
-        model: the probe.
-        notes: what it was trained on.
-    """
-
-    model: Parser
-    notes: Mapping[str, Any]
-
-    def __call__(self, batch: ParserBatch) -> Logits:
-        """Log p(head | word) for every candidate of each word."""
-        with torch.inference_mode():
-            logits: Logits = self.model(batch).log_softmax(-1)
-        return logits
-
-
-def load_probe(path: str | Location) -> TrainedProbe:
-    """A probe that `save_probe` wrote.
-
-    Raises:
-        ResultError: the file cannot be read, or is no probe.
-    """
-    tensors, header = load_tensors(path, what="probe", own=False)
-    try:
-        with torch.device("meta"):  # where sizes that the file says and does not hold take nothing
-            model = MODELS[header["kind"]](**header["options"])
-        weights = {name: torch.from_numpy(each) for name, each in tensors.items()}
-        model.load_state_dict(weights, assign=True)
-        return TrainedProbe(model, dict(header["notes"]))
-    except (KeyError, TypeError, ValueError, RuntimeError) as problem:
-        raise ResultError(f"{path} is not a probe that Headlight wrote; give another.") from problem
 
 
 EVALUATED = 64

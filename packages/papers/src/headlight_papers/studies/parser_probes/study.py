@@ -49,8 +49,8 @@ CONTROL_SEED = 0
 EVERY = 10
 """Without a training treebank every tenth sentence is parsed, and the others are learned from."""
 
-TRAIN, EVALUATION, WEIGHTS, ROWS = "train", "evaluation", "weights", "rows"
-"""Folders of the maps of both treebanks, of trained probes, and of what they got right."""
+TRAIN, EVALUATION, ROWS = "train", "evaluation", "rows"
+"""Folders of the maps of both treebanks, and of what trained probes got right."""
 
 QUICK = ("right_branching", "attention")
 """Probes of a few weights."""
@@ -78,7 +78,7 @@ def run(  # noqa: PLR0913 - the arguments of every study, and two objects
         settings: see `ParserProbeSettings`.
         train: what is learned from, in place of the path in the settings; some of it is held out.
         vectors: word vectors, in place of the path in the settings.
-        folder: where to keep attention maps, trained probes and the result; maps that are there
+        folder: where to keep attention maps, rows of the table and the result; maps that are there
             already are used, if they were made from the same.  Without one nothing is kept.
         command: how it was asked for, for the record.
         progress: show bars on standard error.
@@ -111,7 +111,7 @@ def run(  # noqa: PLR0913 - the arguments of every study, and two objects
 
     def compute(place: Location | None) -> xarray.Dataset:
         with work_place(
-            place, (TRAIN, EVALUATION, WEIGHTS, ROWS), overwrite=bool(folder and folder.overwrite)
+            place, (TRAIN, EVALUATION, ROWS), overwrite=bool(folder and folder.overwrite)
         ) as own:
             word_vectors = _vectors(vectors or settings.word_vectors, (learning, testing))
             result = _probe(learning, testing, settings, word_vectors, own, signature, progress)
@@ -203,15 +203,8 @@ def _probe(
             ]
         ),
     }
-    notes = {**testing.model.origin, **about}
-    trainer = ProbeTrainer(
-        data[0],
-        data[1],
-        settings,
-        begin_folder(place / ROWS, {**signature, **about}),
-        place / WEIGHTS,
-        notes,
-    )
+    rows = begin_folder(place / ROWS, {**signature, **about})
+    trainer = ProbeTrainer(data[0], data[1], settings, rows)
     jobs = [ProbeJob(probe, measure) for probe, measure in settings.rows()]
     # Those that train longest begin first, so that no process ends with one alone.
     slow_first = sorted(jobs, key=lambda job: job.probe in QUICK)

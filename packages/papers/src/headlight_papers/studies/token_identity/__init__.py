@@ -7,7 +7,7 @@ from headlight.analysis import TextSettings
 from headlight.catalogue import Study
 from headlight.errors import UsageError, setting
 from headlight.settings import NO_EFFECT, UNLISTED, AtLeast1, Range, Settings, choices
-from headlight.settings.flow import Embeddings, MatrixPrecision
+from headlight.settings.flow import MatrixPrecision
 from headlight.vocabulary import Kind
 
 MapKind = Literal["naive", "linear", "mlp"]
@@ -77,11 +77,8 @@ class TokenIdentitySettings(TextSettings):
         training: training of the maps.
         rate_search: search of learning rates: for ``each`` map, or one for all (``shared``), the
             best for the highest layer and the first fold, as in the paper.
-        embeddings: input embeddings: ``output``, the input of the first block, or ``sum``, the sum
-            of embeddings before normalization.
         memory: bytes of hidden tokens above which they are kept in files, and bytes that maps in
             training may take together.
-        keep_maps: write every map into ``maps`` of the run's folder.
     """
 
     kind: Kind | None = None
@@ -95,9 +92,7 @@ class TokenIdentitySettings(TextSettings):
     folds: AtLeast1 = 10
     training: Annotated[MapTrainingSettings, UNLISTED] = field(default_factory=MapTrainingSettings)
     rate_search: Annotated[RateSearch, UNLISTED] = "each"
-    embeddings: Annotated[Embeddings, UNLISTED] = "output"
     memory: Annotated[AtLeast1, NO_EFFECT, UNLISTED] = 2**30
-    keep_maps: Annotated[bool, UNLISTED] = False
 
     def __post_init__(self) -> None:
         super().__post_init__()

@@ -2,8 +2,8 @@
 
 import json
 import sys
-from collections.abc import Iterable, Iterator, Mapping, Sequence
-from contextlib import contextmanager, nullcontext
+from collections.abc import Iterable, Mapping, Sequence
+from contextlib import nullcontext
 from dataclasses import dataclass
 from hashlib import sha256
 from pathlib import Path
@@ -11,14 +11,13 @@ from typing import Any
 
 import numpy as np
 import torch
-from jaxtyping import Float, Float32, Int64
-from torch import Tensor, nn
+from jaxtyping import Float32, Int64
+from torch import Tensor
 
 from headlight import files
 from headlight.analysis.folder import check_disk_space, require_disk_space
 from headlight.capture import CapturedModel
 from headlight.capture.backward import require_finite
-from headlight.capture.residual_stream import hooked
 from headlight.encode import Encoded, length_batches
 from headlight.encode.batch import Batch
 from headlight.errors import CorpusError, ResultError, RunError, UnsupportedModelError, UsageError
@@ -111,7 +110,6 @@ def extract_vectors(
     examples: Iterable[Encoded],
     model: CapturedModel,
     *,
-    embeddings: str = "output",
     folder: Path | None = None,
     batch_tokens: int = 2048,
     progress: bool = True,
@@ -124,8 +122,6 @@ def extract_vectors(
     Args:
         examples: without texts for a decoder.
         model: the model.
-        embeddings: what x_i is: ``output``, what the first block is given, or ``sum``, the sum of
-            the embeddings before it is normalised.
         folder: where to keep them, memory-mapped; finished ones are used again.  Without a folder
             they are in memory.
         batch_tokens: tokens in a forward pass at most, padding included; changes nothing.
@@ -133,7 +129,7 @@ def extract_vectors(
 
     Raises:
         CorpusError: there are no examples.
-        UsageError: the examples have a decoder's text, or the model has no such sum.
+        UsageError: the examples have a decoder's text.
         UnsupportedModelError: the model does not give out one hidden token for each input token.
         RunError: the folder holds something else, cannot be written, or its disk is too small.
     """
@@ -142,7 +138,7 @@ def extract_vectors(
         raise CorpusError("there are no examples to extract tokens from.")
     if model.has_decoder_inputs or any(example.target for example in listed):
         raise UsageError("tokens are identified in one text; give the encoder of the model alone.")
-    signature = vectors_signature(listed, model, embeddings)
+    signature = vectors_signature(listed, model)
     bar = (
         show_progress(len(listed), sys.stderr, title="hidden tokens of the model")
         if progress
@@ -150,14 +146,14 @@ def extract_vectors(
     )
     if folder is None:
         with bar as display:
-            return _filled(listed, model, embeddings, batch_tokens, None, display)
+            return _filled(listed, model, batch_tokens, None, display)
     with locked(folder):
         results = open_vectors(folder)
         if results is None:
             size = vectors_size(listed, model)
             check_disk_space(folder, size, HIDDEN_TOKENS, progress=progress)
             with bar as display:
-                vectors = _filled(listed, model, embeddings, batch_tokens, folder, display)
+                vectors = _filled(listed, model, batch_tokens, folder, display)
             _finish(folder, vectors, signature)
             results = open_vectors(folder)
         if results is None or results[1] != signature:
@@ -168,14 +164,12 @@ def extract_vectors(
     return results[0]
 
 
-def vectors_signature(
-    examples: Sequence[Encoded], model: CapturedModel, embeddings: str
-) -> dict[str, Any]:
+def vectors_signature(examples: Sequence[Encoded], model: CapturedModel) -> dict[str, Any]:
     """Return the signature of hidden tokens: of this model and of these examples."""
     digest = sha256()
     for example in examples:
         digest.update(json.dumps([example.ids, example.segments]).encode())
-    return {**model.identity(), "embeddings": embeddings, "examples": digest.hexdigest()}
+    return {**model.identity(), "examples": digest.hexdigest()}
 
 
 def vectors_size(examples: Sequence[Encoded], model: CapturedModel) -> int:
@@ -188,7 +182,6 @@ def vectors_size(examples: Sequence[Encoded], model: CapturedModel) -> int:
 def _filled(
     examples: Sequence[Encoded],
     model: CapturedModel,
-    embeddings: str,
     batch_tokens: int,
     folder: Path | None,
     bar: Any,
@@ -199,7 +192,7 @@ def _filled(
     stores: list[np.ndarray] = []
     for numbers in length_batches(examples, batch_tokens):
         some = [examples[number] for number in numbers]
-        outputs = _run(model, some, embeddings)
+        outputs = _run(model, some)
         stores = stores or _stores(outputs[0], int(lengths.sum()), folder)
         for number, layers in zip(numbers, outputs, strict=True):
             for store, rows in zip(stores, layers, strict=True):
@@ -209,18 +202,15 @@ def _filled(
     return TokenVectors(stores[0], stores[1:], lengths)
 
 
-def _run(model: CapturedModel, examples: Sequence[Encoded], embeddings: str) -> list[Layers]:
+def _run(model: CapturedModel, examples: Sequence[Encoded]) -> list[Layers]:
     """The layers of each of the examples, without padding."""
     batch = model.collate(examples)
-    with watched_sum(model.transformer) as watch:
-        output = model.run(batch, output_hidden_states=True)
+    output = model.run(batch, output_hidden_states=True)
     states = _states(output, model, batch)
     real = batch.attention_mask.bool()[..., None]
     with model.running(batch.names):
         for layer, state in enumerate(states):
             require_finite(f"a hidden token after {layer} layers", state.where(real, 0))
-    if embeddings == "sum":
-        states = (watch.found(states[0], model.name), *states[1:])
     return [
         [state[row, :length].float() for state in states]
         for row, length in enumerate(batch.lengths.tolist())
@@ -231,7 +221,7 @@ def _states(output: Any, model: CapturedModel, batch: Batch) -> tuple[Tensor, ..
     states = getattr(output, "hidden_states", None)
     if not states or any(state.shape[:2] != batch.input_ids.shape for state in states):
         raise UnsupportedModelError(
-            f"{model.name} does not give out one hidden token per layer for each input token; "
+            f"{model} does not give out one hidden token per layer for each input token; "
             "its tokens cannot be identified."
         )
     return tuple(states)
@@ -262,44 +252,3 @@ def _finish(folder: Path, vectors: TokenVectors, signature: Mapping[str, Any]) -
         "signature": signature,
     }
     files.write(folder / HEADER, json.dumps(header).encode(), error=RunError)
-
-
-class Watch:
-    """Remembers what the first normalisation of a forward pass was given."""
-
-    def __init__(self) -> None:
-        self._given: Tensor | None = None
-
-    def see(self, _: nn.Module, arguments: tuple[Any, ...]) -> None:
-        """Called before every normalisation; the first one counts."""
-        if self._given is None and arguments and isinstance(arguments[0], Tensor):
-            self._given = arguments[0]
-
-    def found(
-        self, given: Float[Tensor, "batch token model"], name: str
-    ) -> Float[Tensor, "batch token input"]:
-        """The sum, which must be another than what the first block is given.
-
-        Raises:
-            UsageError: the first normalisation is one within a block, so that embeddings are not
-                normalised and the first block is given their sum itself.
-        """
-        total = self._given
-        if total is None or total.ndim != given.ndim or total.shape[:2] != given.shape[:2]:
-            raise UsageError(f"{name} normalises no embeddings; use embeddings='output'.")
-        if total.shape == given.shape and torch.equal(total, given):
-            raise UsageError(
-                f"{name} does not normalise its embeddings, so their sum is what the first block "
-                "is given; use embeddings='output'."
-            )
-        return total
-
-
-@contextmanager
-def watched_sum(model: nn.Module) -> Iterator[Watch]:
-    """Watch the normalisations of a model for the time of the block."""
-    watch = Watch()
-    # Every architecture has a class of its own; all of them are called ...Norm.
-    norms = [module for module in model.modules() if "norm" in type(module).__name__.lower()]
-    with hooked((module.register_forward_pre_hook, watch.see) for module in norms):
-        yield watch

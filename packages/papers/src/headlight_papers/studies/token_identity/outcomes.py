@@ -2,13 +2,13 @@
 
 import math
 import sys
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Sequence
 from concurrent.futures import Executor, ThreadPoolExecutor
 from contextlib import ExitStack, contextmanager, nullcontext
 from dataclasses import asdict, dataclass, field, replace
 from itertools import product
 from time import perf_counter
-from typing import Any, Protocol, runtime_checkable
+from typing import Any
 
 import torch
 
@@ -23,17 +23,6 @@ from headlight_papers.studies.token_identity import (
 from headlight_papers.studies.token_identity.cases import Case, Tokens
 from headlight_papers.studies.token_identity.training import Fitted, fit, predicted
 from headlight_papers.training import JsonCache
-
-
-@runtime_checkable
-class Keep(Protocol):
-    """Store of maps."""
-
-    def has(self, case: Case, key: Mapping[str, Any]) -> bool:
-        """Whether all maps of a case are there, trained as the key says."""
-
-    def put(self, case: Case, key: Mapping[str, Any], fitted: Sequence[Fitted]) -> None:
-        """Keep the maps of a case, one for each of its layers."""
 
 
 @dataclass(frozen=True)
@@ -68,7 +57,6 @@ def evaluate_maps(
     device: torch.device,
     *,
     cache: JsonCache | None = None,
-    keep: Keep | None = None,
     progress: bool = False,
 ) -> list[Outcome]:
     """Train and test every map.
@@ -81,7 +69,6 @@ def evaluate_maps(
         settings: which maps, and how.
         device: where they are trained.
         cache: outcomes that are there already are not made again.
-        keep: where maps are kept.
         progress: show a bar on standard error.
     """
     cache = cache or JsonCache()
@@ -98,7 +85,7 @@ def evaluate_maps(
             if shared and _is_trained(kind, settings):
                 training = _with_best_rate(tokens, kind, loss, settings, cache)
             cases = list(_cases(kind, loss, tokens, settings, training, device))
-            jobs.append(_Job(tokens, settings, training, cache, keep, cases))
+            jobs.append(_Job(tokens, settings, training, cache, cases))
         seconds = _seconds(jobs) if progress else [0.0] * len(jobs)
         if (minutes := sum(seconds) / _threads(device) / 60) >= 1:
             sys.stderr.write(f"about {minutes:.0f} minutes, by the first map of each kind\n")
@@ -220,7 +207,6 @@ class _Job:
     settings: TokenIdentitySettings
     training: MapTrainingSettings
     cache: JsonCache
-    keep: Keep | None
     cases: Sequence[Case]
     first: dict[Case, list[Outcome]] = field(default_factory=dict)
     """What was made to see how long it takes."""
@@ -234,21 +220,17 @@ class _Job:
             "tested": self.tokens.layers if self.settings.across else None,
             **_dependencies(self.settings, self.training),
         }
-        trained = case.map != "naive"
-        lost = trained and self.keep is not None and not self.keep.has(case, key)
-        rows = self.cache.get_or_compute(key, lambda: self._made(case, key), recompute=lost)
+        rows = self.cache.get_or_compute(key, lambda: self._made(case))
         return [
             Outcome(replace(case, layers=(layer,)), **numbers)
             for layer, numbers in zip(case.layers, rows, strict=True)
         ]
 
-    def _made(self, case: Case, key: Mapping[str, Any]) -> list[dict[str, Any]]:
+    def _made(self, case: Case) -> list[dict[str, Any]]:
         """Fit the maps of a case and see how often they find a token."""
         if case.map == "naive":
             return [self._rates(case, layer, None) for layer in case.layers]
         fitted = fit(self.tokens, case, self.settings, self.training)
-        if self.keep is not None:
-            self.keep.put(case, key, fitted)
         return [
             self._rates(case, layer, one)
             | {name: float(getattr(one, name)) for name in ("parameter", "loss", "best", "epochs")}

@@ -3,42 +3,33 @@
 Source: Brunner et al. (2020), Section 4 and Appendix B.
 """
 
-import json
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import ExitStack
-from dataclasses import dataclass
 from itertools import islice
 from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import Any
 
 import numpy as np
-import torch
 import xarray
-from jaxtyping import Float
-from torch import Tensor
 
 from headlight.analysis.folder import RunFolder, prepare_work_folders
 from headlight.analysis.plan import share_read
 from headlight.analysis.runner import Origin, keep_result
 from headlight.analysis.text_plan import TextSource, plan_text_study
 from headlight.capture import CapturedModel
-from headlight.errors import ResultError, RunError, UsageError, setting
-from headlight.files import Location, make_folder
+from headlight.files import Location
 from headlight.reduce.intervals import student
 from headlight.result import Description, calculated_with, describe
-from headlight.tensor_files import load_tensors, save_tensors
-from headlight_papers.studies.token_identity import MapKind, TokenIdentitySettings
-from headlight_papers.studies.token_identity.cases import Case, Tokens, split
+from headlight_papers.studies.token_identity import TokenIdentitySettings
+from headlight_papers.studies.token_identity.cases import Tokens, split
 from headlight_papers.studies.token_identity.extraction import (
     TokenVectors,
     extract_vectors,
     vectors_signature,
     vectors_size,
 )
-from headlight_papers.studies.token_identity.models import family_of
 from headlight_papers.studies.token_identity.outcomes import Outcome, evaluate_maps
-from headlight_papers.studies.token_identity.training import Fitted
 from headlight_papers.training import JsonCache
 
 _RATES = {
@@ -138,67 +129,8 @@ def _solver(name: str, settings: TokenIdentitySettings) -> str:
     return settings.solver if name == "linear" else "adam"
 
 
-_NAMES: dict[str, tuple[str, ...]] = {
-    "linear": ("weight",),
-    "mlp": ("in.weight", "in.bias", "out.weight", "out.bias"),
-}
-
-
-@dataclass(frozen=True, eq=False)
-class TrainedMap:
-    """A map from a file.
-
-    Attributes:
-        kind: ``linear`` or ``mlp``.
-        weights: its parameters, in the order of their use; matrices are [out, in].
-        notes: what it was trained on: model, layer, fold and so on.
-    """
-
-    kind: MapKind
-    weights: list[Float[Tensor, "..."]]
-    notes: Mapping[str, Any]
-
-    def __call__(self, hidden: Float[Tensor, "token model"]) -> Float[Tensor, "token input"]:
-        """Return the predictions of the map for hidden tokens."""
-        (out, width), units = self.weights[0].shape, self.weights[-1].shape[0]
-        family = family_of(self.kind, (width, units), out, exact=True)
-        return family.predict([each[None, None] for each in self.weights], hidden[None])[0, 0]
-
-
-def save_map(
-    path: Location, kind: MapKind, weights: list[Float[Tensor, "..."]], notes: Mapping[str, Any]
-) -> None:
-    """Write a map to one file, whole or not at all; matrices are [out, in], as in ``nn.Linear``.
-
-    Args:
-        path: the file; its folder must exist.
-        kind: ``linear`` or ``mlp``.
-        weights: its parameters, in the order of their use.
-        notes: what it was trained on, as JSON.
-
-    Raises:
-        ResultError: the file cannot be written.
-    """
-    tensors = {name: each.cpu().numpy() for name, each in zip(_NAMES[kind], weights, strict=True)}
-    save_tensors(path, tensors, {"kind": kind, "notes": dict(notes)})
-
-
-def load_map(path: str | Location) -> TrainedMap:
-    """A map that `save_map` wrote.
-
-    Raises:
-        ResultError: the file cannot be read, or holds no map.
-    """
-    tensors, header = load_tensors(path, what="map", own=False)
-    try:
-        weights = [torch.from_numpy(tensors[name]) for name in _NAMES[header["kind"]]]
-        return TrainedMap(header["kind"], weights, dict(header["notes"]))
-    except (KeyError, TypeError, ValueError) as problem:
-        raise ResultError(f"{path} is not a map that Headlight wrote; give another.") from problem
-
-
-TOKENS, RATES, MAPS = "tokens", "rates", "maps"
-"""Folders of hidden tokens, of what is known of each map, and of the maps themselves."""
+TOKENS, RATES = "tokens", "rates"
+"""Folders of hidden tokens, and of what is known of each map."""
 
 
 def run(
@@ -221,7 +153,7 @@ def run(
         source: see `headlight.analysis.text_plan.TextSource`; each example is a sequence.
         model: the model.
         settings: see `TokenIdentitySettings`.
-        folder: where to keep hidden tokens, rates, maps and the result; what is finished is used
+        folder: where to keep hidden tokens, rates and the result; what is finished is used
             again.  Without one large hidden tokens are in temporary files.
         cache: folder of hidden tokens and rates, in place of `folder`; studies of the same tokens
             can share one.
@@ -242,8 +174,6 @@ def run(
         RunError: the folder holds something else or cannot be used, or training diverged.
     """
     settings = settings or TokenIdentitySettings()
-    if settings.keep_maps and (folder is None or folder.path is None):
-        raise UsageError(f"maps are kept in a folder; name one with {setting('out=')}.")
     plan = plan_text_study("token_identity", "Token identity", source, model, settings)
     all_examples = list(islice(plan.examples, plan.max_examples))
     counts = plan.examples.counts
@@ -251,18 +181,16 @@ def run(
     cut = counts.not_read() | share_read(plan.corpus, counts.documents if ended else None)
     if all_examples:
         split(len(all_examples), 0, settings.seed)  # refuses too few before the model runs
-    about = vectors_signature(all_examples, plan.model, settings.embeddings)
+    about = vectors_signature(all_examples, plan.model)
 
     def compute(place: Location | None) -> xarray.Dataset:
         local = place if isinstance(place, Path) else None  # a store cannot be memory-mapped
         if local:
-            names = (TOKENS, RATES, MAPS) if settings.keep_maps else (TOKENS, RATES)
             overwrite = folder is not None and folder.overwrite
-            prepare_work_folders(local, names, others=[MAPS], overwrite=overwrite)
+            prepare_work_folders(local, (TOKENS, RATES), overwrite=overwrite)
         known_rates = cache or place
         depend = {**about, **calculated_with()}
         rates = JsonCache(known_rates / RATES, depend) if known_rates else JsonCache()
-        maps = _Maps(place / MAPS, depend) if place and settings.keep_maps else None
         vector_cache = cache or local
         with ExitStack() as stack:
             if vector_cache is None and vectors_size(all_examples, plan.model) > settings.memory:
@@ -270,16 +198,13 @@ def run(
             vectors = extract_vectors(
                 all_examples,
                 plan.model,
-                embeddings=settings.embeddings,
                 folder=vector_cache and vector_cache / TOKENS,
                 batch_tokens=settings.batch_tokens,
                 progress=progress,
             )
             device = plan.model.transformer.device
             tokens = Tokens(vectors, settings, device)
-            outcomes = evaluate_maps(
-                tokens, settings, device, cache=rates, keep=maps, progress=progress
-            )
+            outcomes = evaluate_maps(tokens, settings, device, cache=rates, progress=progress)
             result = identity_dataset(outcomes, tokens.layers, settings)
             return result.assign_attrs(
                 corpus_digest=about["examples"], **_attributes(vectors), **cut
@@ -287,55 +212,6 @@ def run(
 
     origin, digest = Origin.of(plan), str(about["examples"])
     return keep_result(origin, compute, folder=folder, command=command, digest=lambda: digest)
-
-
-@dataclass(frozen=True)
-class _Maps:
-    """The folder where maps are kept, a file each, and what all of them depend on."""
-
-    folder: Location
-    about: Mapping[str, Any]
-
-    def has(self, case: Case, key: Mapping[str, Any]) -> bool:
-        """See `headlight_papers.studies.token_identity.outcomes.Keep`."""
-        of = self._of(key)
-        return all(_notes(self._path(case, layer)).get("of") == of for layer in case.layers)
-
-    def put(self, case: Case, key: Mapping[str, Any], fitted: Sequence[Fitted]) -> None:
-        """See `headlight_papers.studies.token_identity.outcomes.Keep`."""
-        make_folder(self.folder, error=RunError)
-        for layer, one in zip(case.layers, fitted, strict=True):
-            notes = {
-                "model": self.about["model"],
-                "revision": self.about["revision"],
-                "loss": case.loss,
-                "offset": case.offset,
-                "fraction": case.fraction,
-                "fold": case.fold,
-                "layer": layer,
-                "parameter": one.parameter,
-                "validation_loss": one.loss,
-                "of": self._of(key),
-            }
-            save_map(self._path(case, layer), case.map, one.weights, notes)
-
-    def _of(self, key: Mapping[str, Any]) -> Any:
-        """As it comes back from a file."""
-        return json.loads(json.dumps({"about": self.about, "key": key}))
-
-    def _path(self, case: Case, layer: int) -> Location:
-        return self.folder / (
-            f"{case.map}-{case.loss}-offset{case.offset:+}-of-{case.fraction:g}-layer-{layer}"
-            f"-fold-{case.fold}.safetensors"
-        )
-
-
-def _notes(path: Location) -> dict[str, Any]:
-    """Return the notes stored with a map; empty if there is none that can be read."""
-    try:
-        return dict(load_map(path).notes)
-    except ResultError:
-        return {}
 
 
 def _attributes(vectors: TokenVectors) -> dict[str, Any]:

@@ -1,4 +1,4 @@
-"""Shares of a sum by what is missed without each of its parts.
+"""Shares of a sum by what is missed without each of its parts (ALTI).
 
 Share of each token in the output of an attention block, by what is missed without it.
 The part z of a token is formed only where it can count.  With y the sum of all parts,

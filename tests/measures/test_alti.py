@@ -7,8 +7,8 @@ import pytest
 import torch
 from hypothesis import given, settings, strategies as st
 
-from headlight.measures import token_parts, token_parts as measures
-from headlight.measures.token_parts import BlockSum, missed_without, missed_without_heads
+from headlight.measures import alti
+from headlight.measures.alti import BlockSum, missed_without, missed_without_heads
 
 
 def norm_1(vector):
@@ -80,8 +80,8 @@ def test_what_is_missed_without_tokens_is_as_defined(seed, heads, tokens, size):
         wanted[i, j] = max(0.0, float(total[i].abs().sum() - (total[i] - part).abs().sum()))
     with pytest.MonkeyPatch.context() as patch:
         for least in (0, 1 << 40):
-            patch.setattr(token_parts, "WORTH_IT", least)
-            found = token_parts.missed_without_tokens(block)
+            patch.setattr(alti, "WORTH_IT", least)
+            found = alti.missed_without_tokens(block)
             torch.testing.assert_close(found, wanted, rtol=1e-9, atol=1e-9)
 
 
@@ -94,5 +94,5 @@ def test_three_tokens_by_hand():
     nothing = torch.zeros(3, 4)
     weight = torch.ones(1, 3, 3)
     block = BlockSum(found, own.expand(3, 4), nothing, weight, values, torch.eye(4)[None], nothing)
-    assert token_parts.missed_without_tokens(block)[2].tolist() == [0.5, 0.5, 3]
-    assert token_parts.token_shares(block)[2].tolist() == [0.125, 0.125, 0.75]
+    assert alti.missed_without_tokens(block)[2].tolist() == [0.5, 0.5, 3]
+    assert alti.token_shares(block)[2].tolist() == [0.125, 0.125, 0.75]

@@ -1,0 +1,186 @@
+"""Pictures: files that are decoded here, and folders of them as a corpus."""
+
+import warnings
+from base64 import b64encode
+from collections.abc import Iterator
+from dataclasses import dataclass
+from io import BytesIO
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from headlight.corpora.corpus import Corpus, CorpusCounts, corpus_in_memory
+from headlight.corpora.files import files
+from headlight.errors import CorpusError
+from headlight.files import Location, location, open_file, storable
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable
+
+    from PIL.Image import Image
+
+SUFFIXES = (".png", ".jpg", ".jpeg", ".webp", ".bmp", ".gif", ".tif", ".tiff")
+_FORMATS = ("PNG", "JPEG", "WEBP", "BMP", "GIF", "TIFF")
+"""Others are never handed to a decoder, whatever a file says that it is."""
+_MODES = ("1", "L", "LA", "P", "PA", "RGB", "RGBA", "CMYK", "YCbCr")
+"""Modes of 8 bits a channel, of which RGB is made without a choice of brightness."""
+MOST_PIXELS = 50_000_000
+"""Pixels that are decoded: 150 MB as RGB."""
+LARGEST, MOST_BYTES = 768, 150_000
+"""Pixels of a side in a page, and bytes from which on its picture is a JPEG, and no PNG."""
+
+
+@dataclass(frozen=True, slots=True)
+class Picture:
+    """A picture in a file.
+
+    Attributes:
+        name: Where it is from, for messages.
+        image: Its file, which is decoded when a model sees it.
+    """
+
+    name: str
+    image: Location
+
+
+def open_pictures(source: "str | Location | Iterable[Picture]") -> Corpus[Picture]:
+    """Return the pictures of a folder, a pattern or a file, in the order of their names.
+
+    Nothing is decoded yet.
+
+    Args:
+        source: A path, a pattern, a folder, or pictures; an open corpus of them stays as it is.
+
+    Raises:
+        CorpusError: There is no such file, or none of them is a picture.
+    """
+    if not isinstance(source, str | Location):
+        return corpus_in_memory(source, "pictures", "pictures", element=Picture)
+    paths = [file for file in files(source) if is_picture(file)]
+    if not paths:
+        raise CorpusError(
+            f"{storable(source)} holds no pictures; give a folder of files such as "
+            f"{', '.join(SUFFIXES[:3])}."
+        )
+
+    def read(_: CorpusCounts) -> Iterator[Picture]:
+        for path in paths:
+            yield Picture(storable(path), path)
+
+    return Corpus(storable(source), read, "pictures", share_of=lambda n: min(n / len(paths), 1.0))
+
+
+def is_picture(file: Location) -> bool:
+    """Return whether a file has the suffix of a picture that is decoded here."""
+    return file.suffix.lower() in SUFFIXES
+
+
+def holds_pictures(source: object) -> bool:
+    """Return whether a source is a picture, or a folder or pattern with pictures and no texts.
+
+    Args:
+        source: See `open_pictures`.
+    """
+    if isinstance(source, Corpus):
+        return source.kind == "pictures"
+    if not isinstance(source, str | Path) or source == "-" or ":" in str(source):
+        return False
+    try:
+        return all(map(is_picture, files(source)))
+    except CorpusError:
+        return False
+
+
+def decode_picture(image: Location | str) -> "Image":
+    """Return a picture as RGB, turned as its camera was held, transparent parts on white.
+
+    Args:
+        image: A file of PNG, JPEG, WebP, BMP, GIF or TIFF.
+
+    Raises:
+        CorpusError: There is no such file, it is no picture, damaged, of several pictures, of
+            more than 8 bits a channel, or too large.
+    """
+    from PIL import Image, UnidentifiedImageError
+
+    place, name = location(image, error=CorpusError), storable(image)
+    if not place.is_file():
+        raise CorpusError(f"there is no picture {name!r}; correct its path.")
+    cure = f"give a {', '.join(_FORMATS[:-1])} or {_FORMATS[-1]} file"
+    try:
+        with warnings.catch_warnings(), open_file(place, error=CorpusError) as raw:
+            warnings.simplefilter("ignore")  # of what is refused below, or is metadata
+            opened = Image.open(raw, formats=_FORMATS)
+            _check_form(opened, name)
+            return _upright(opened)
+    except CorpusError:
+        raise
+    except Image.DecompressionBombError as problem:
+        raise _too_large(name, "has too many pixels") from problem
+    except UnidentifiedImageError as problem:
+        raise CorpusError(f"{name} is no picture that is read here; {cure}.") from problem
+    except Exception as problem:  # each decoder fails in its own way on damaged files
+        raise CorpusError(f"{name} cannot be read as a picture ({problem}); {cure}.") from problem
+
+
+def _check_form(opened: "Image", name: str) -> None:
+    """Refuse a picture by what its header says, before it is decoded.
+
+    Raises:
+        CorpusError: It is too large, one of several, or of more than 8 bits a channel.
+    """
+    width, height = opened.size
+    if width * height > MOST_PIXELS:
+        raise _too_large(name, f"has {width} × {height} pixels")
+    if getattr(opened, "n_frames", 1) > 1:
+        raise CorpusError(f"{name} holds several pictures; save the one that is meant.")
+    if opened.mode not in _MODES:
+        raise CorpusError(
+            f"{name} has pixels of the mode {opened.mode}; save it with 8 bits a channel."
+        )
+
+
+def _upright(opened: "Image") -> "Image":
+    from PIL import Image, ImageOps
+
+    upright = ImageOps.exif_transpose(opened)
+    if upright.has_transparency_data:
+        upright = upright.convert("RGBA")
+        upright = Image.alpha_composite(Image.new("RGBA", upright.size, "white"), upright)
+    return upright.convert("RGB")
+
+
+def as_picture(image: "Location | str | Image") -> "Image":
+    """Return a file or a picture of Pillow as RGB.
+
+    Raises:
+        CorpusError: See `decode_picture`; or it is neither.
+    """
+    from PIL import Image
+
+    if isinstance(image, str | Location):
+        return decode_picture(image)
+    if not isinstance(image, Image.Image):
+        raise CorpusError(
+            f"a picture is a file, or an image of Pillow, and no {type(image).__name__}; make one "
+            "of an array with PIL.Image.fromarray."
+        )
+    return image.convert("RGB")
+
+
+def picture_address(picture: "Image") -> str:
+    """Return a picture as an address that a page can hold, of at most `LARGEST` pixels a side.
+
+    It is encoded anew, so that nothing else that was in its file is carried along.
+    """
+    small = picture.convert("RGB")
+    small.thumbnail((LARGEST, LARGEST))
+    for suffix, options in (("png", {"optimize": True}), ("jpeg", {"quality": 85})):
+        written = BytesIO()
+        small.save(written, suffix, **options)
+        if written.tell() <= MOST_BYTES:
+            break
+    return f"data:image/{suffix};base64,{b64encode(written.getvalue()).decode()}"
+
+
+def _too_large(name: str, size: str) -> CorpusError:
+    return CorpusError(f"{name} {size}, and {MOST_PIXELS:,} at most are read; make it smaller.")

@@ -1,0 +1,133 @@
+"""Effects of patched heads, as tables, a page and in a terminal."""
+
+import numpy as np
+import pandas as pd
+import xarray as xr
+
+from headlight.views.colour import MINUS
+from headlight.views.parts import Drawing, Figure, Section, Summary, Table
+from headlight.views.pictures import HeadMap, head_map
+from headlight.views.provenance import model_name, shortened, text_title
+from headlight.views.reading.prediction import asked
+from headlight.vocabulary import head_name
+
+MOST_HEADS = 100
+"""Heads in the table of a page."""
+SAME = 1e-5
+"""Logits that are no further apart are one number."""
+LEAST = 0.05
+"""Less than this share of the difference is named by no sentence."""
+
+
+def frame_of(result: xr.Dataset) -> pd.DataFrame:
+    """Return the heads by the effect of their output, the largest first."""
+    output, pattern = result["output"].values, result["pattern"].values
+    layers, heads = np.nonzero(np.isfinite(output))
+    frame = pd.DataFrame(
+        {
+            "layer": result["layer"].values[layers],
+            "head": result["head"].values[heads],
+            "output": output[layers, heads],
+            "of the difference": output[layers, heads] / _difference(result),
+            "pattern alone": pattern[layers, heads],
+        }
+    )
+    order = (-frame["output"].abs()).sort_values(kind="stable").index
+    return frame.loc[order].reset_index(drop=True)
+
+
+def _difference(result: xr.Dataset) -> float:
+    """Return the difference of the two texts; NaN where it is rounding."""
+    difference = float(result["score"] - result["other_score"])
+    return difference if abs(difference) > SAME else float("nan")
+
+
+def findings(result: xr.Dataset) -> list[str]:
+    """Return the difference of the texts, and the heads that carry most of it."""
+    attributes, frame = result.attrs, frame_of(result)
+    text, other = (shortened(each, 60) for each in (text_title(attributes), _other(result)))
+    what = "difference of the logits" if attributes["against"] else "logit"
+    difference = _difference(result)
+    sentences = [
+        f"{model_name(attributes)} reads “{text}” and “{other}”.",
+        f"{asked(result)}: the {what} is {_number(float(result['score']))} against "
+        f"{_number(float(result['other_score']))}.",
+    ]
+    named = frame[frame["of the difference"].abs() >= LEAST].head(3)
+    parts = [
+        f"{head_name(int(row['layer']), int(row['head']))} {_number(row['output'])} "
+        f"({100 * row['of the difference']:+.0f}%; with its pattern alone "
+        f"{_number(row['pattern alone'])})".replace("-", MINUS)
+        for row in named.to_dict("records")
+    ]
+    if not np.isfinite(difference):
+        sentences.append("The two texts do not differ, so that no head carries a difference.")
+    elif parts:
+        sentences.append(
+            f"A head with its output from the other text lowers it by {', '.join(parts)}."
+        )
+    else:
+        sentences.append(f"No head alone carries {LEAST:.0%} of the difference.")
+    return [*sentences, *([str(attributes["notes"])] if attributes["notes"] else [])]
+
+
+def _other(result: xr.Dataset) -> str:
+    return str(result.attrs["compare_text"])
+
+
+def _number(value: float) -> str:
+    return f"{value:+.3f}".replace("-", MINUS)
+
+
+def summary(result: xr.Dataset) -> Summary:
+    """Return the logits of the two texts."""
+    return {name: float(result[name]) for name in ("score", "other_score")}
+
+
+def sections(result: xr.Dataset) -> list[Section]:
+    """Return the effects of all heads, as maps and as a table."""
+    frame = frame_of(result)
+    return [
+        Section(
+            "heads",
+            "Which heads carry the difference",
+            "One head at a time is that of the other text, at all tokens, and everything behind it "
+            "is computed anew: by how much the logit falls. Heads work together, so that these "
+            "numbers do not add up to the difference.",
+            "Wang et al. (2023); Vig et al. (2020)",
+            [Drawing("heads", "", "The fall of the logit by head.", lambda: _drawn(result))],
+            [
+                Table(
+                    "heads",
+                    "Heads by the effect of their output",
+                    frame,
+                    {
+                        "output": "+.3f",
+                        "of the difference": "+.0%",
+                        "pattern alone": "+.3f",
+                    },
+                    most=MOST_HEADS,
+                )
+            ],
+        )
+    ]
+
+
+def _drawn(result: xr.Dataset) -> Figure:
+    titles = {"output": "output", "pattern": "weights alone"}
+    largest = max(float(np.nanmax(np.abs(result[name]), initial=0.0)) for name in titles) or 1.0
+    maps = [
+        HeadMap(
+            title,
+            result[name].values,
+            rows=[str(layer) for layer in result["layer"].values],
+            columns=[str(head) for head in result["head"].values],
+            row_label="layer",
+            column_label="head",
+            scale="change",
+            limits=(-largest, largest),
+            format="+.2f",
+        )
+        for name, title in titles.items()
+    ]
+    return head_map(maps, annotate=False)
