@@ -27,6 +27,7 @@ from benchmarks import (
     attribution,
     cluster,
     dependency,
+    device,
     distances,
     encoders,
     exclusivity,
@@ -50,6 +51,7 @@ PAGE = Path(__file__).parents[1] / "docs" / "benchmarks.md"
 PARTS: dict[str, tuple[str, ModuleType]] = {
     "survey": ("A survey and its measures", survey),
     "pretrained": ("A survey of pretrained models", pretrained),
+    "device": ("A survey on a GPU", device),
     "readers": ("The same by other libraries", readers),
     "gradient": ("Gradient importance", gradient),
     "ablation": ("Heads removed", ablation),
@@ -117,6 +119,7 @@ NEEDED = {
     "encoders": f"{encoders.OTHERS} and {encoders.DATA}",
     "readers": readers.OTHERS,
     "view": "Chromium",
+    "device": "a GPU",
 }
 """Other programs to compare with, or a browser: parts that are left out where these are missing."""
 

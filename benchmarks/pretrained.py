@@ -5,7 +5,6 @@ python -m benchmarks.pretrained minilm --rounds 3  one part; smollm2, minilm, be
 """
 
 import argparse
-import json
 import os
 import statistics
 import tempfile
@@ -23,6 +22,7 @@ import torch
 from transformers import BertConfig, BertModel
 
 import headlight
+from benchmarks.timing import Row, show, with_json
 from headlight.analysis.batch_runner import BatchRunner
 from headlight.capture import CapturedModel
 from headlight.encode import encode_one
@@ -52,8 +52,6 @@ SURVEYS = {
 }
 AIMS = {"smollm2": ("≤ 1.10×", "≤ 1.20×", "≤ 1.40×"), "minilm": ("≤ 1.15×", "≤ 1.35×", "≤ 1.6×")}
 TITLES = {"smollm2": "SmolLM2-135M", "minilm": "MiniLM", "bert": "BERT-base's shape"}
-
-Row = tuple[str, str, str, str]
 
 
 @dataclass(eq=False)
@@ -251,11 +249,7 @@ if __name__ == "__main__":
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("part", nargs="*", choices=[*PARTS, []], default=[])
     parser.add_argument("--rounds", type=int, default=1, help="surveys of each kind; default 1")
-    parser.add_argument("--json", type=Path, default=Path("build/benchmarks/pretrained.json"))
+    with_json(parser, "pretrained")
     options = parser.parse_args()
     table = main(options.rounds, options.part or tuple(PARTS))
-    print("| what | measured | aim | remark |\n|---|---|---|---|")
-    for row in table:
-        print(f"| {' | '.join(row)} |")
-    options.json.parent.mkdir(parents=True, exist_ok=True)
-    options.json.write_text(json.dumps(table, ensure_ascii=False, indent=1), encoding="utf-8")
+    show(table, options.json)

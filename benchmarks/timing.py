@@ -1,8 +1,14 @@
 """Times of several functions, taken in turn, so that a drifting machine drifts for all of them."""
 
+import json
 import statistics
 import time
-from collections.abc import Callable, Mapping
+from argparse import ArgumentParser
+from collections.abc import Callable, Mapping, Sequence
+from pathlib import Path
+
+Row = tuple[str, str, str, str]
+"""Of a table: what, measured, aim, remark."""
 
 
 def rounds(
@@ -26,3 +32,18 @@ def ratio(times: Mapping[str, list[float]], name: str, base: str) -> float:
     return statistics.median(
         one / other for one, other in zip(times[name], times[base], strict=True)
     )
+
+
+def with_json(parser: ArgumentParser, name: str) -> None:
+    """Add the option that says where the numbers of a table go."""
+    place = Path("build/benchmarks") / f"{name}.json"
+    parser.add_argument("--json", type=Path, default=place, help=f"default {place}")
+
+
+def show(rows: Sequence[Row], file: Path) -> None:
+    """Print a table as docs/benchmarks.md has it, and write it to a file of JSON."""
+    print("| what | measured | aim | remark |\n|---|---|---|---|")
+    for row in rows:
+        print(f"| {' | '.join(row)} |")
+    file.parent.mkdir(parents=True, exist_ok=True)
+    file.write_text(json.dumps(rows, ensure_ascii=False, indent=1), encoding="utf-8")

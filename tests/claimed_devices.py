@@ -100,6 +100,8 @@ class Devices(TorchDispatchMode):
     def __init__(self) -> None:
         super().__init__()
         self.waits: Counter[str] = Counter()
+        self.kernels = 0
+        """Operations of a device that are no views."""
 
     def __torch_dispatch__(
         self, function: Any, types: Any, args: tuple[Any, ...] = (), kwargs: Any = None
@@ -110,6 +112,7 @@ class Devices(TorchDispatchMode):
         name = str(function)
         if place.type != "cpu":
             self._count(name, flat, args)
+            self.kernels += not function.is_view
         asked = kwargs.get("device")
         goes = place if asked is None or (asked == META and flat) else _named(torch.device(asked))
         if asked is not None:

@@ -20,6 +20,8 @@ from typing import Any
 
 import torch
 
+import headlight.sessions.session  # noqa: F401 - and with it all that most programs import
+
 ENDS = ("read", "write")
 OURS = ("headlight", "headlight_papers")
 

@@ -142,6 +142,7 @@ def test_a_survey_of_contributions_and_gradients():
     np.testing.assert_allclose(found_own, np.mean(own, axis=0), rtol=1e-4)
 
 
+@pytest.mark.slow
 def test_heads_as_parsers():
     found, given = subject("bert"), trees(6, 7)
     result = evaluate(given, found, measures=(ATTRIBUTION, "weight"), **QUIET)

@@ -30,7 +30,12 @@ FEW: dict[str, dict[str, Any]] = {
 """Of each sample only the beginning, so that this takes a moment."""
 UNSEEN = (HeadlightWarning, DeprecationWarning, PendingDeprecationWarning, ResourceWarning)
 """Warnings that are a sentence to the user, or that Python keeps to itself."""
-NARROW = {"permutation": {"by": ["all"]}, "instance_adversary": {"by": ["all"]}}
+NARROW: dict[str, dict[str, Any]] = {
+    "permutation": {"by": ["all"]},
+    "instance_adversary": {"by": ["all"]},
+    # What is compared exactly costs the square of its tokens.
+    "attribution": {"exact": 1, "max_length": 8},
+}
 
 
 @pytest.mark.slow

@@ -34,6 +34,7 @@ def counting(monkeypatch: pytest.MonkeyPatch, **tables: Mapping[str, int]) -> No
     monkeypatch.setattr(budget, "modules", dict)
 
 
+@pytest.mark.slow
 def test_the_source_is_within_the_budget() -> None:
     assert budget.problems(budget.load()) == []
 

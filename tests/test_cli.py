@@ -196,6 +196,7 @@ def test_a_corpus_that_cannot_be_read_is_refused_before_a_model_is_loaded(
     assert not out.exists()
 
 
+@pytest.mark.slow
 def test_a_missing_file_is_reported_without_importing_a_model_library(tmp_path):
     script = (
         "import sys\nfrom headlight.cli import main\n"
@@ -238,6 +239,7 @@ def test_a_model_outside_the_attention_interface(
     assert not (tmp_path / "sea.html").exists()
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", ["gpt_neo", "xlnet"])
 def test_a_model_with_attention_in_code_of_its_own(headlight, tmp_path, corpus, name):
     folder, page = tmp_path / "model", tmp_path / "sea.html"
@@ -281,6 +283,7 @@ def test_layers_are_looked_up_before_weights_are_read(headlight, tmp_path, bert,
     assert "without has no layer 9: its layers are 0 to 1" in sentence
 
 
+@pytest.mark.slow
 def test_a_text_beside_another_on_one_page(headlight, tmp_path, bert):
     page = tmp_path / "both.html"
     compared = ("--compare-text", "the sun", "--compare-model", bert)

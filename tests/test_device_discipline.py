@@ -13,10 +13,14 @@ import torch
 import xarray
 
 from claimed_devices import Claimed, DeviceError, Devices, claimed_devices, place
+from headlight.analysis.batch_runner import BatchRunner
 from headlight.analysis.folder import RunFolder
 from headlight.capture import CapturedModel
 from headlight.capture.session import Recorder
 from headlight.catalogue import studies
+from headlight.errors import HeadlightError
+from headlight.measures import norm
+from studies.models import model, texts
 from studies.victims import VICTIMS, translations
 
 HIDDEN = ("attribution", "token_identity", "adversary", "guided", "parser_probes")
@@ -66,13 +70,12 @@ def test_a_study_gives_the_same_numbers_on_a_device_and_never_leaves_it_by_accid
             xarray.testing.assert_equal(found[variable], expected[variable])
 
 
-WAITS = {"survey": 5, "distances": 3, "coreference": 5}
+WAITS = {"survey": 2, "distances": 2, "coreference": 4}
 NARROW = {"survey": {"measures": ["weight", "gradient"], "numbers": ["importance"]}}
 """How often the host may wait within one layer's visit, at most.
 
-Three times to check what was captured (two masks, finite numbers), once more for a gradient and
-for its importance, twice for the pairs that `coreference` asks for.  Ranks are the host's, and
-effective attention asks after every repair of a basis: a survey is measured without either.
+Once in a pass for a mask that all layers share, once for a gradient and its importance, twice for
+the pairs that `coreference` asks for.  Ranks are the host's.
 """
 
 
@@ -100,6 +103,94 @@ def _counting(method: str, devices: Devices, most: list[int]) -> Any:
         return found
 
     return counted
+
+
+WEIGHT, NORM = ("weight",), ("weight", "norm")
+WHOLE = (*NORM, "effective")
+BUDGET = {
+    ("bert", WEIGHT): (5, 175),
+    ("bert", NORM): (5, 328),
+    ("bert", WHOLE): (5, 452),
+    ("llama", WEIGHT): (6, 179),
+    ("llama", NORM): (6, 337),
+    ("llama", WHOLE): (52, 607),
+}
+"""Waits for a batch, and kernels for each layer, of a survey with these measures, at most.
+
+Numbers only fall.  A batch waits for its ids on the host, for masks (transformers' own and ours, or
+the place of the stream, which texts of a new form are asked for), once for all checks of its layers
+together, and for its sums; none is for each layer, but for the effective attention of a decoder.
+The aims are one wait and 40 kernels for weights and norms, 90 for all.
+"""
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize(("family", "measures"), BUDGET)
+def test_a_batch_of_a_survey_keeps_to_its_budget_of_waits_and_kernels(
+    family: str, measures: tuple[str, ...], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    network, study = model(family), studies()["survey"]
+    batch, visit = BatchRunner.__call__, Recorder._visit
+    waits, kernels, layers = [0], [0], [0]
+    with claimed_devices() as devices:
+
+        def of_batch(runner: Any, examples: Any) -> Any:
+            if not runner._verified:
+                runner._verify(examples)
+            before = devices.waits.total()
+            tally = batch(runner, examples)
+            waits[0] = max(waits[0], devices.waits.total() - before)
+            return tally
+
+        def of_layer(recorder: Any, record: Any) -> None:
+            before = devices.kernels
+            visit(recorder, record)
+            kernels[0] += devices.kernels - before
+            layers[0] += 1
+
+        monkeypatch.setattr(BatchRunner, "__call__", of_batch)
+        monkeypatch.setattr(Recorder, "_visit", of_layer)
+        place(network.transformer, "cuda")
+        settings = study.settings(measures=measures)
+        source = texts(14, longest=30)[:FEW]
+        study.run(source, again(network), settings, folder=RunFolder(), progress=False)
+    assert (waits[0], kernels[0] // layers[0]) <= BUDGET[family, measures]
+    assert kernels[0] // layers[0] <= BUDGET[family, measures][1]
+
+
+@pytest.mark.slow
+def test_a_batch_is_measured_again_where_an_answer_that_came_late_is_no(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    network, study, own = model("bert"), studies()["survey"], BatchRunner.__call__
+    calls = []
+    monkeypatch.setattr(norm, "CANCELLATION", 1e9)  # all entries are computed again, too many
+    monkeypatch.setattr(
+        BatchRunner, "__call__", lambda *given: calls.append(given[0]._later) or own(*given)
+    )
+    settings = study.settings(measures=NORM, passages=False)
+    source, options = texts(14, longest=30)[:FEW], {"folder": RunFolder(), "progress": False}
+    expected = study.run(source, network, settings, **options)
+    assert calls == [True]
+    with claimed_devices():
+        place(network.transformer, "cuda")
+        result = study.run(source, again(network), settings, **options)
+    assert calls == [True, True, False]
+    np.testing.assert_allclose(result["merged_share"], expected["merged_share"], rtol=1e-4)
+
+
+@pytest.mark.slow
+def test_numbers_that_are_not_finite_are_refused_on_a_device_as_well() -> None:
+    network, study = model("bert"), studies()["survey"]
+    settings = study.settings(measures=NORM, passages=False)
+    with claimed_devices():
+        place(network.transformer, "cuda")
+        changed = again(network)
+        assert changed.sites
+        values = changed.transformer.encoder.layer[1].attention.self.value.bias
+        values[:] = torch.inf
+        with pytest.raises(HeadlightError, match="finite"):
+            study.run(texts(14, longest=30)[:FEW], changed, settings, folder=RunFolder())
 
 
 # The mode itself

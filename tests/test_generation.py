@@ -132,15 +132,6 @@ def test_the_end_of_a_generation_is_no_token_of_its_text() -> None:
     assert "special" not in data.attrs
 
 
-def test_its_tokens_are_handed_out_with_their_rows() -> None:
-    generation = decoder().generate(TEXT, max_new_tokens=3)
-    tokens = [*generation]
-    assert len(tokens) == 3
-    assert [each.reading.dataset.sizes["key"] for each in tokens] == [7, 8, 9]
-    assert all(each.reading.dataset.sizes["query"] == 1 for each in tokens)
-    assert generation.answer in repr(generation)
-
-
 def test_files_have_the_generated_tokens(tmp_path: Path) -> None:
     generation = decoder().generate(TEXT, max_new_tokens=3, predict=True)
     written = json.loads(generation.save(tmp_path / "x.json").read_text())

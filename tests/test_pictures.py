@@ -13,6 +13,7 @@ import numpy as np
 import pytest
 import torch
 from PIL import Image
+from PIL.PngImagePlugin import PngInfo
 from transformers import (
     AutoModel,
     CLIPConfig,
@@ -21,6 +22,8 @@ from transformers import (
     SwinConfig,
     SwinModel,
 )
+from transformers.models.qwen2_vl.configuration_qwen2_vl import Qwen2VLVisionConfig
+from transformers.models.qwen2_vl.modeling_qwen2_vl import Qwen2VisionTransformerPretrainedModel
 
 import headlight
 from headlight.corpora.pictures import decode_picture, picture_address
@@ -144,6 +147,9 @@ def test_the_tower_of_a_model_of_text_and_pictures_reads_pictures(tmp_path: Path
         ("film.gif", "holds several pictures"),
         ("deep.png", "mode I;16; save it with 8 bits"),
         ("bomb.png", "and 50,000,000 at most are read"),
+        ("line.png", "one side may be 50 times the other; cut it"),
+        ("drawing.png", "is no picture that is read here; give a PNG"),
+        ("text-bomb.png", "cannot be read as a picture"),
         (np.zeros((4, 4, 3)), "no ndarray; make one of an array with PIL.Image.fromarray"),
     ],
 )
@@ -157,6 +163,12 @@ def test_what_is_no_picture_is_refused(
     frames[0].save(tmp_path / "film.gif", save_all=True, append_images=frames[1:])
     Image.fromarray(np.full((9, 9), 30000, np.uint16)).save(tmp_path / "deep.png")
     Image.new("1", (20_000, 20_000)).save(tmp_path / "bomb.png")
+    Image.new("1", (20_000, 1)).save(tmp_path / "line.png")
+    svg = '<svg xmlns="http://www.w3.org/2000/svg"><script>alert(1)</script></svg>'
+    (tmp_path / "drawing.png").write_text(svg, encoding="utf-8")
+    notes = PngInfo()
+    notes.add_text("note", "a" * 100_000_000, zip=True)
+    Image.new("L", (9, 9)).save(tmp_path / "text-bomb.png", pnginfo=notes)
     with pytest.raises(UsageError, match=sentence):
         vit.read(image=tmp_path / image if isinstance(image, str) else image)
 
@@ -175,6 +187,23 @@ def test_models_read_what_they_can(vit: Model, tmp_path: Path) -> None:
     bare = headlight.load(encoder("vit"))
     with pytest.raises(UsageError, match="does not say how pictures become pixels"):
         bare.read(image=image)
+
+
+def test_patches_in_one_row_are_refused(tmp_path: Path) -> None:
+    sizes = {"depth": 1, "embed_dim": 32, "hidden_size": 48, "num_heads": 4, "patch_size": 8}
+    torch.manual_seed(0)
+    tower = Qwen2VisionTransformerPretrainedModel(Qwen2VLVisionConfig(**sizes, mlp_ratio=2)).eval()
+    with pytest.raises(UsageError, match=r"all its pictures as one row \(grid_thw\)"):
+        headlight.load(tower).read(image=picture(tmp_path / "a.png"))
+
+
+def test_no_app_is_opened_for_a_model_of_pictures(
+    vit: Model, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture
+) -> None:
+    monkeypatch.setattr("headlight.serve._Server.run", lambda *_, **__: pytest.fail("it runs"))
+    code, _, complaint = Command(monkeypatch, capsys)("serve", "--model", vit.name)
+    assert code == 2
+    assert "reads pictures: give --image FILE" in " ".join(complaint.split())
 
 
 def test_merged_patches_have_no_names(tmp_path: Path) -> None:
@@ -284,7 +313,10 @@ def test_a_survey_of_pictures(vit: Model, folder: Path, tmp_path: Path) -> None:
     own = result.share.sel(measure="weight", query_category="all", key_category="cls")
     np.testing.assert_allclose(own, np.mean(to_cls, axis=0), atol=1e-6)
     assert "register" not in result.behaviour.values
-    assert "4 pictures, of 17 positions each" in (tmp_path / "run" / "report.html").read_text()
+    report = (tmp_path / "run" / "report.html").read_text(encoding="utf-8")
+    assert "4 pictures, of 17 positions each" in report
+    assert "to patches at the border" in report
+    assert "to other tokens" not in report
     again = headlight.survey(folder, model=vit, out=tmp_path / "run", resume=True)
     assert again.identical(result)
 

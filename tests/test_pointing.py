@@ -37,7 +37,7 @@ def test_heads_of_a_trained_model_point_at_the_blob(
 ) -> None:
     """What the class is read off must come from the blob, so that some head looks there."""
     folder = quadrants["write"](tmp_path / "model", steps=150, examples=2)
-    new = range(quadrants["SEEN_BY_NONE"], quadrants["SEEN_BY_NONE"] + 60)
+    new = range(quadrants["SEEN_BY_NONE"], quadrants["SEEN_BY_NONE"] + 30)
     classifier = ViTForImageClassification.from_pretrained(folder).eval()
     pixels, labels = quadrants["batch"](new)
     with torch.no_grad():
@@ -47,8 +47,8 @@ def test_heads_of_a_trained_model_point_at_the_blob(
     assert 0.03 < chance < 0.2
     for measure in ("weight", "norm"):
         assert hits[measure].max() > 0.9
-        assert hits[measure].max() > 4 * chance
     torch.manual_seed(0)
     ViTForImageClassification(classifier.config).save_pretrained(folder)
     before, _ = quadrants["pointing_game"](headlight.load(folder), new)
-    assert before["weight"].max() < hits["weight"].max() - 0.2
+    # Some head of any model points at what is bright, so that the best one says nothing.
+    assert before["weight"].mean() < hits["weight"].mean() - 0.15

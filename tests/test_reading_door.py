@@ -133,6 +133,7 @@ def test_a_result_does_not_lead_to_other_files(way: str, tmp_path: Path) -> None
         load(tmp_path)
 
 
+@pytest.mark.slow
 def test_results_of_other_programs_may_be_compressed(tmp_path: Path) -> None:
     result = survey_sample(2, 2).assign_attrs(format="2")
     packed = {name: {"zlib": True} for name, each in result.data_vars.items() if each.ndim}

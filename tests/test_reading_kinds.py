@@ -75,6 +75,7 @@ def test_cross_attention_alone_says_from_where_it_goes():
     assert str(reading.dataset["key_token"].values[-1]) == "</s>"
 
 
+@pytest.mark.slow
 def test_refusals():
     model = FAMILIES["marian"].model()
     with pytest.raises(UsageError, match="all attention of marian needs a second text; give one"):

@@ -51,6 +51,7 @@ def test_some_heads_and_queries_by_blocks_of_any_size(family, kind, pair, data):
     assert_part(found, whole, sorted(heads), sorted(queries))
 
 
+@pytest.mark.slow
 def test_contributions_are_cut_alike(monkeypatch):
     whole = read(model("llama"), TEXT, attribution=True)
     monkeypatch.setattr(query_blocks, "CELLS", {"cpu": 64})

@@ -28,6 +28,7 @@ def model(folder: Path) -> Model:
     return headlight.load(folder)
 
 
+@pytest.mark.slow
 def test_words_and_frames_are_those_of_the_model(folder: Path, tmp_path: Path) -> None:
     model = headlight.load(folder)
     audio = wav(tmp_path / "a.wav")

@@ -204,6 +204,7 @@ def test_the_name_of_a_file_is_no_text(
     )
 
 
+@pytest.mark.slow
 def test_what_only_looks_like_a_name_is_a_text(
     headlight: Command, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
 ) -> None:

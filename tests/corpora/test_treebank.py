@@ -524,6 +524,7 @@ def check_that_only_our_errors_escape(path, format, invalid):
         assert all(text.strip() for text in sentence.words)
 
 
+@pytest.mark.slow
 @settings(max_examples=400, deadline=None)
 @given(
     content=junk,

@@ -58,6 +58,7 @@ def test_only_the_vocabulary_is_kept(tmp_path):
     assert vectors.matrix.tolist() == [[1, 2, 3], [4, 5, 6]]
 
 
+@pytest.mark.slow
 def test_what_is_not_kept_takes_no_memory(tmp_path):
     line = " ".join(["0.12345"] * 50)
     text = "".join(f"w{number} {line}\n" for number in range(4000))

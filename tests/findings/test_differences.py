@@ -291,6 +291,7 @@ def test_a_comparison_of_few_texts_says_that_nothing_is_tested(first):
     assert result_page(found)
 
 
+@pytest.mark.slow
 def test_checkpoints_say_when_a_behaviour_arises(first):
     later = [first.copy(deep=True) for _ in range(2)]
     for run, share in zip(later, (0.35, 0.8), strict=True):
@@ -337,6 +338,7 @@ def test_the_command_shows_keeps_and_prints(first, swapped, tmp_path):
     assert {row["head"] for row in told["changes"]} == {"L1H0", "L1H2"}
 
 
+@pytest.mark.slow
 def test_a_comparison_is_kept_like_a_run(first, tmp_path):
     run = tmp_path / "run"
     with RunFolder(path=run).opened():

@@ -48,6 +48,7 @@ def test_no_two_rows_have_one_name_or_one_label():
     assert {row.follows for row in rows} - {""} <= {row.name for row in rows}
 
 
+@pytest.mark.slow
 def test_the_first_token_is_a_kind_of_key_of_a_decoder_and_others_are_without_it():
     model, result = of_text("llama", SENTENCE, "A river keeps sand, sand, sand. Mud is old.")
     share = result["class_share"]

@@ -125,6 +125,7 @@ def test_questions_that_cannot_be_answered_are_refused(client, name, sent, sente
     assert "Traceback" not in answer.text
 
 
+@pytest.mark.slow
 def test_only_the_last_readings_are_kept(client):
     names = [read(client)[-1]["result"]["reading"] for _ in range(KEPT + 1)]
     answer = client.get(f"/readings/{names[0]}")
@@ -356,6 +357,7 @@ def test_a_cancelled_reading_leaves_the_model_as_it_was(client, model, monkeypat
     work.close()
 
 
+@pytest.mark.slow
 def test_a_second_model_is_compared_where_the_app_was_started_with_one(client, model, tmp_path):
     refused = steps(client.post("/functions/read", json={"request": "a", **BY_BOTH}))[-1]
     assert "start it with --compare-model" in refused["refused"]

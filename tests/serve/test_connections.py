@@ -11,6 +11,7 @@ from contextlib import ExitStack, contextmanager, suppress
 
 import pytest
 
+import headlight.serve  # noqa: F401 - so that copies of this process have it
 from forked import Forked
 
 SERVER = """

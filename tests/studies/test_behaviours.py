@@ -282,6 +282,7 @@ def test_between_two_texts_only_the_first_tokens_are_known():
     np.testing.assert_allclose(shares, first, rtol=1e-5)
 
 
+@pytest.mark.slow
 def test_blocks_of_queries_change_nothing():
     found, corpus = subject("llama"), texts(4, longest=30, seed=3)
     whole, parts = (

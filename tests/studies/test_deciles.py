@@ -157,6 +157,7 @@ def test_nothing_is_kept_of_texts_where_passages_are_not_wanted():
         assert "drawn_key" not in result
 
 
+@pytest.mark.slow
 def test_batches_change_nothing():
     corpus = texts(50, longest=12, seed=5)
     results = [

@@ -541,6 +541,7 @@ def test_verdicts_are_those_of_differences_on_the_same_texts() -> None:
     ]
 
 
+@pytest.mark.slow
 def test_maps_of_equal_numbers_are_shown_once() -> None:
     """Weights and effective attention of texts shorter than a head are the same."""
     made, data = classifier(), corpus(6, longest=5)
@@ -741,6 +742,7 @@ def test_each_question_alone_has_a_page(questions: tuple[str, ...]) -> None:
         assert all(drawing.draw() for drawing in section.drawings)
 
 
+@pytest.mark.slow
 def test_a_classifier_reads_the_sample_reviews() -> None:
     result = headlight.faithfulness(
         model="headlight-classifier", maps=["weight"], questions=["correlation"], max_examples=2,

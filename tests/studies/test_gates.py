@@ -110,6 +110,7 @@ def test_norms_of_some_queries_where_f_depends_on_the_query(block: int) -> None:
     assert_equal(alone, result, rtol=1e-4, atol=1e-5)
 
 
+@pytest.mark.slow
 def test_a_head_wise_gate_leaves_no_query_out() -> None:
     made, corpus = subject("lfm3"), texts(3, longest=12, seed=3)
     some, whole = (

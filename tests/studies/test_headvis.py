@@ -57,6 +57,7 @@ NAMES = {
 """As its files call them."""
 
 
+@pytest.mark.slow
 def test_they_are_in_a_survey_and_in_the_files_of_headvis():
     generator = np.random.default_rng(4)
     corpus = [" ".join(generator.choice(WORDS, 24)) for _ in range(5)]  # of one length, as there

@@ -196,6 +196,7 @@ def test_a_causal_model_in_which_weights_that_cannot_be_are_not_counted() -> Non
     assert np.isnan(result["importance"].sel(importance_key="masked")).all()
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("kind", ["encoder", "decoder", "cross"])
 @pytest.mark.parametrize("family", ["bart", "t5"])
 def test_an_encoder_decoder(family: str, kind: Any) -> None:
@@ -219,6 +220,7 @@ def test_an_encoder_decoder(family: str, kind: Any) -> None:
     agrees(result, naive(found, examples, SequenceToSequence(), kind))
 
 
+@pytest.mark.slow
 def test_texts_of_which_nothing_is_predicted_are_left_out_and_counted() -> None:
     found = with_head("bert")
     never = VOCABULARY.index("sea")
@@ -232,6 +234,7 @@ def test_texts_of_which_nothing_is_predicted_are_left_out_and_counted() -> None:
         gradient_importance(["sea", "sea sea"], found, objective=objective)
 
 
+@pytest.mark.slow
 def test_a_loss_of_your_own_is_reported_as_it_is() -> None:
     found, corpus = with_head("bert"), texts(4, longest=8)
 
@@ -244,6 +247,7 @@ def test_a_loss_of_your_own_is_reported_as_it_is() -> None:
     assert json.loads(result.attrs["objective"]) == {"objective": "own", "name": "squares"}
 
 
+@pytest.mark.slow
 def test_layers_with_different_numbers_of_heads_and_layers_left_out() -> None:
     found, corpus = with_head("bert"), texts(3, longest=8)
     attention = found.transformer.bert.encoder.layer[1].attention.self
@@ -270,6 +274,7 @@ def assert_equal(one: xarray.Dataset, other: xarray.Dataset, rtol: float = 1e-5)
         np.testing.assert_allclose(one[name], other[name], rtol=rtol, atol=1e-9, err_msg=str(name))
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("family", ["bert", "llama"])
 def test_neither_batches_nor_the_order_of_documents_change_the_result(family: str) -> None:
     found, corpus, objective = with_head(family), texts(6, longest=14), OBJECTIVES[family]
@@ -329,6 +334,7 @@ def test_an_interrupted_run_goes_on_to_the_same_bits(
         gradient_importance(corpus, found, objective=other, folder=again)
 
 
+@pytest.mark.slow
 def test_it_shares_the_pass_of_gradients_and_looks_at_all_words_beside_other_measures() -> None:
     """Words are hidden from the measures of a survey where one of them is the gradient alone."""
     found, corpus = with_head("bert"), texts(6, longest=12)

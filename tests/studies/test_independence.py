@@ -58,6 +58,7 @@ def test_batches_of_two_texts_do_not_change_the_result():
         assert_equal(together, alone, **CLOSE)
 
 
+@pytest.mark.slow
 def test_the_size_of_shards_does_not_change_the_result(monkeypatch):
     found, corpus = model("bert"), texts(10, seed=4)
     whole = survey(corpus, found, progress=False)

@@ -33,6 +33,7 @@ def values(runs: Sequence[xr.Dataset], name: str) -> np.ndarray:
     return np.stack([run[name].values for run in runs])
 
 
+@pytest.mark.slow
 def test_means_of_gradients_are_those_of_texts():
     found, corpus = with_head("llama"), texts(TEXTS, seed=11)
     whole = importance(corpus, found, objective=OBJECTIVES["llama"])
@@ -43,6 +44,7 @@ def test_means_of_gradients_are_those_of_texts():
             agrees(whole, name, rows, np.ones_like(rows))
 
 
+@pytest.mark.slow
 def test_correlations_are_one_number_of_a_text():
     found, corpus = model("bert"), texts(TEXTS, seed=12, longest=24)
     whole, runs = null_space(corpus, found), singles(null_space, corpus, found)
@@ -69,6 +71,7 @@ def test_distances_count_texts_by_their_queries():
     agrees(whole, "distance", values(runs, "distance") * queries, queries)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("family", ["bert", "llama"])
 def test_numbers_of_a_survey_are_moved_by_what_they_are_without_a_text(family):
     found, corpus = model(family), texts(TEXTS, seed=15)

@@ -139,6 +139,7 @@ def test_layers_may_have_different_numbers_of_heads() -> None:
     assert not result["equal_count"].sel(layer=1, head=[2, 3]).any()
 
 
+@pytest.mark.slow
 def test_batches_change_nothing() -> None:
     alone = study(model("bert"), settings=settings_for("null_space", batch_tokens=1))
     together = study(model("bert"), settings=settings_for("null_space", batch_tokens=4096))

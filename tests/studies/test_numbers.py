@@ -152,6 +152,7 @@ def test_layers_with_different_numbers_of_heads_are_filled_up_with_nan():
     ]
 
 
+@pytest.mark.slow
 def test_some_layers_have_the_numbers_that_they_have_among_all():
     found, corpus = subject("bert"), texts(5, seed=3)
     everything = survey(corpus, found, progress=False)

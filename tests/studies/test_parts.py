@@ -2,6 +2,8 @@
 
 from collections import Counter
 
+import pytest
+
 from headlight.studies.survey import page
 from headlight.studies.survey.observer import HeadsObserver
 from headlight.studies.survey.part import PartObserver
@@ -19,6 +21,7 @@ def test_no_two_parts_share_a_name_a_variable_or_a_section() -> None:
         assert max(Counter(names).values()) == 1
 
 
+@pytest.mark.slow
 def test_every_variable_and_section_of_a_result_is_that_of_a_part() -> None:
     result = run(texts(6), model("llama"), progress=False)
     assert set(result.data_vars) <= set(VARIABLES)

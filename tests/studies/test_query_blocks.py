@@ -79,6 +79,7 @@ def assert_alike(one: Tally, other: Tally, tolerance: float) -> None:
             )
 
 
+@pytest.mark.slow
 @settings(max_examples=6, deadline=None)
 @given(
     name=st.sampled_from(NAMES),

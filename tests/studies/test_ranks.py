@@ -328,6 +328,7 @@ def test_types_without_a_rank_are_left_out_and_counted():
     assert result.attrs["frequency_exclusions"] == "paper"
 
 
+@pytest.mark.slow
 def test_sinks_are_named_in_the_result_and_taken_out_of_their_category():
     found, corpus = model("llama"), texts(12)
     result = study(found, corpus, SINKS)

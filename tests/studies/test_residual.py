@@ -67,6 +67,7 @@ def test_a_survey_says_what_enters_blocks(family, block, monkeypatch):
         assert here["residual_token"].item() == token
 
 
+@pytest.mark.slow
 def test_a_massive_activation_is_found_and_spoken_of():
     found, corpus = subject("llama"), texts(4, longest=14, seed=1)
     embedding = found.transformer.embed_tokens.weight
@@ -85,6 +86,7 @@ def test_a_massive_activation_is_found_and_spoken_of():
     ]
 
 
+@pytest.mark.slow
 def test_a_model_that_gives_out_no_hidden_states_is_surveyed_without():
     found = subject("bert")
     vars(found)["stream"] = {}

@@ -140,6 +140,7 @@ def test_only_the_first_documents_and_types_that_are_frequent_enough_are_judged(
     assert found(subject("bert"), ALL, max_examples=2) == few
 
 
+@pytest.mark.slow
 @pytest.mark.usefixtures("every_type")
 def test_the_result_does_not_depend_on_the_batches():
     one, other = (found(subject("llama"), ALL, batch_tokens=size) for size in (24, 4096))

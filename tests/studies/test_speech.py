@@ -187,6 +187,7 @@ def test_what_is_too_long_is_left_out_and_counted(
             study(own, model=model, progress=False, **options)
 
 
+@pytest.mark.slow
 def test_mistakes_are_one_sentence(model: Model, folder: Path, tmp_path: Path) -> None:
     for study, source, options, sentence in (
         (headlight.survey, None, {}, "reads speech, for which there is no sample"),
@@ -237,6 +238,7 @@ def test_the_command_says_it(
     assert "holds recordings" in complained
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("study", "kind", "more"),
     [

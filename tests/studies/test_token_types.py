@@ -59,6 +59,7 @@ def _keys(example) -> list[int]:
     return [-1 - number if category in SPECIAL else number for number, category in both]
 
 
+@pytest.mark.slow
 @settings(max_examples=40, deadline=None)
 @given(
     encoded=examples(),
@@ -163,6 +164,7 @@ def test_the_shares_of_two_tokens_by_hand():
     np.testing.assert_allclose(made["token_divergence"][1], divergence)
 
 
+@pytest.mark.slow
 def test_tokens_beyond_the_limit_are_left_out_of_the_names_and_not_of_the_whole():
     found, corpus = subject("bert"), texts(4, longest=14, seed=1)
     every = survey(corpus, found, progress=False)

@@ -62,6 +62,7 @@ def test_only_what_stands_there_is_named(family):
     assert f"from {target['cls']}".replace("<", "&lt;").replace(">", "&gt;") in page
 
 
+@pytest.mark.slow
 def test_ranks_of_the_source_alone():
     model = FAMILIES["marian"].model()
     settings = settings_for("ranks", kind="cross")
@@ -189,6 +190,7 @@ def test_translations_are_read_from_any_of_their_files(tmp_path):
         agrees(found, survey(given, model, SurveySettings(kind=kind), progress=False))
 
 
+@pytest.mark.slow
 def test_the_sample_of_a_translator_is_translations():
     model = FAMILIES["marian"].model()
     found = survey(None, model, SurveySettings(kind="cross"), progress=False)

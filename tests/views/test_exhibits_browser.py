@@ -35,7 +35,7 @@ from headlight.views.pictures import (
     svg_text,
 )
 from headlight.views.sections import SectionPage, section_page
-from views.browsers import chromium, needs_browser
+from views.browsers import needs_browser
 from views.dark import check_dark_pictures
 
 pytestmark = needs_browser
@@ -44,7 +44,7 @@ VALUES = np.array([[0.1, 0.9, 0.3], [0.5, np.nan, 0.7]])
 
 
 @pytest.fixture
-def shown(tmp_path):
+def shown(tmp_path, browser):
     """A map and a chart of the same heads, and a map of other heads of the same names."""
     cells = svg_text(head_map([HeadMap("Share", VALUES, named=True)]))
     dots = svg_text(points_by_layer([LayerPanel("Share", [LayerSeries("a", VALUES)], named=True)]))
@@ -61,14 +61,13 @@ def shown(tmp_path):
     ]
     path = tmp_path / "page.html"
     path.write_text(section_page(SectionPage("Heads", "Ours.", exhibits)), encoding="utf-8")
-    with chromium() as browser:
-        page = browser.new_page(viewport={"width": 1200, "height": 1000})
-        complaints: list[str] = []
-        page.on("console", lambda message: complaints.append(message.text))
-        page.on("pageerror", lambda error: complaints.append(str(error)))
-        page.goto(path.as_uri())
-        yield page, cells
-        assert complaints == []
+    page = browser.new_page(viewport={"width": 1200, "height": 1000})
+    complaints: list[str] = []
+    page.on("console", lambda message: complaints.append(message.text))
+    page.on("pageerror", lambda error: complaints.append(str(error)))
+    page.goto(path.as_uri())
+    yield page, cells
+    assert complaints == []
 
 
 def test_a_head_is_ringed_in_all_pictures_of_its_kind_and_a_picture_is_a_file(shown) -> None:
@@ -122,19 +121,18 @@ def drawings() -> list[object]:
     ]
 
 
-def test_pictures_follow_a_dark_page(tmp_path) -> None:
+def test_pictures_follow_a_dark_page(tmp_path, browser) -> None:
     drawn = [
         Drawing(f"p{n}", "", f"p{n}", lambda each=each: each) for n, each in enumerate(drawings())
     ]
     page = section_page(SectionPage("All", "Ours.", [Section("all", "All", "", "", drawn)]))
     path = tmp_path / "page.html"
     path.write_text(page, encoding="utf-8")
-    with chromium() as browser:
-        assert check_dark_pictures(browser, path) == len(drawn)
+    assert check_dark_pictures(browser, path) == len(drawn)
 
 
 @pytest.mark.parametrize("case", ["pale", "covered", "as its bar"])
-def test_a_text_that_cannot_be_read_on_a_dark_page_is_noticed(tmp_path, case) -> None:
+def test_a_text_that_cannot_be_read_on_a_dark_page_is_noticed(tmp_path, case, browser) -> None:
     def draw() -> object:
         figure = lines([LinePanel("A", [Line("a", np.arange(3), np.arange(3))], "x", "y")])
         axes = figure.axes[0]
@@ -150,80 +148,79 @@ def test_a_text_that_cannot_be_read_on_a_dark_page_is_noticed(tmp_path, case) ->
     page = section_page(SectionPage("All", "Ours.", [Section("all", "All", "", "", drawn)]))
     path = tmp_path / "page.html"
     path.write_text(page, encoding="utf-8")
-    with chromium() as browser, pytest.raises(AssertionError, match="'hidden' has a contrast"):
+    with pytest.raises(AssertionError, match="'hidden' has a contrast"):
         check_dark_pictures(browser, path)
 
 
-def test_on_a_phone_panels_stand_one_below_the_other(tmp_path) -> None:
+def test_on_a_phone_panels_stand_one_below_the_other(tmp_path, browser) -> None:
     x, names = np.arange(3), ["one line", "another line", "a third line", "and a fourth"]
     panels = [LinePanel(name, [Line(each, x, x) for each in names]) for name in "ABC"]
     drawn = [Drawing("three", "", "Three.", lambda: lines(panels))]
     page = section_page(SectionPage("All", "Ours.", [Section("all", "All", "", "", drawn)]))
     path = tmp_path / "page.html"
     path.write_text(page, encoding="utf-8")
-    with chromium() as browser:
-        for scripts in (True, False):
-            phone = browser.new_context(
-                viewport={"width": 390, "height": 800}, java_script_enabled=scripts
-            ).new_page()
-            phone.goto(path.as_uri())
-            room = phone.locator(".paper").evaluate("(each) => each.clientWidth")
-            columns = [each.bounding_box() for each in phone.locator(".column").all()]
-            if scripts:
-                assert len(columns) == 3
-                assert all(0.85 * room < each["width"] <= room for each in columns)
-                assert all(one["y"] + one["height"] < two["y"] for one, two in pairwise(columns))
-                pictures = phone.locator(".column .drawing").all()
-                for column, shown in zip(columns, pictures, strict=True):
-                    wide = shown.bounding_box()
-                    place = (column["x"] - wide["x"]) / wide["width"]
-                    assert place == pytest.approx(columns.index(column) / 3, abs=0.02)
-                phone.set_viewport_size({"width": 1440, "height": 800})
-                phone.wait_for_selector(".column", state="detached")
-                assert phone.locator(".drawing").is_visible()
-            else:
-                assert not columns
-                wide = phone.locator(".drawing").bounding_box()["width"]
-                assert 0.85 * room < wide / 3 <= room
-                assert phone.evaluate("document.documentElement.scrollWidth") == 390
+    for scripts in (True, False):
+        phone = browser.new_context(
+            viewport={"width": 390, "height": 800}, java_script_enabled=scripts
+        ).new_page()
+        phone.goto(path.as_uri())
+        room = phone.locator(".paper").evaluate("(each) => each.clientWidth")
+        columns = [each.bounding_box() for each in phone.locator(".column").all()]
+        if scripts:
+            assert len(columns) == 3
+            assert all(0.85 * room < each["width"] <= room for each in columns)
+            assert all(one["y"] + one["height"] < two["y"] for one, two in pairwise(columns))
+            pictures = phone.locator(".column .drawing").all()
+            for column, shown in zip(columns, pictures, strict=True):
+                wide = shown.bounding_box()
+                place = (column["x"] - wide["x"]) / wide["width"]
+                assert place == pytest.approx(columns.index(column) / 3, abs=0.02)
+            phone.set_viewport_size({"width": 1440, "height": 800})
+            phone.wait_for_selector(".column", state="detached")
+            assert phone.locator(".drawing").is_visible()
+        else:
+            assert not columns
+            wide = phone.locator(".drawing").bounding_box()["width"]
+            assert 0.85 * room < wide / 3 <= room
+            assert phone.evaluate("document.documentElement.scrollWidth") == 390
 
 
-def test_on_a_phone_drawings_of_links_stand_one_below_the_other(tmp_path) -> None:
+def test_on_a_phone_drawings_of_links_stand_one_below_the_other(tmp_path, browser) -> None:
     words = ["the", "old", "bridge", "was", "closed"]
     drawings = [LinkDrawing(f"L1H{head}", words, words, np.eye(5)) for head in range(3)]
     drawn = [Drawing("links", "", "Links.", lambda: attention_lines(drawings))]
     page = section_page(SectionPage("All", "Ours.", [Section("all", "All", "", "", drawn)]))
     path = tmp_path / "page.html"
     path.write_text(page, encoding="utf-8")
-    with chromium() as browser:
-        phone = browser.new_page(viewport={"width": 390, "height": 800})
-        phone.goto(path.as_uri())
-        columns = [each.bounding_box() for each in phone.locator(".column").all()]
-        assert len(columns) == 3
-        assert all(one["y"] + one["height"] < two["y"] for one, two in pairwise(columns))
+    phone = browser.new_page(viewport={"width": 390, "height": 800})
+    phone.goto(path.as_uri())
+    columns = [each.bounding_box() for each in phone.locator(".column").all()]
+    assert len(columns) == 3
+    assert all(one["y"] + one["height"] < two["y"] for one, two in pairwise(columns))
 
 
 @pytest.mark.parametrize("scheme", ["light", "dark"])
-def test_on_a_phone_a_wide_table_is_stacked_and_a_narrow_one_stays(tmp_path, scheme) -> None:
+def test_on_a_phone_a_wide_table_is_stacked_and_a_narrow_one_stays(
+    tmp_path, scheme, browser
+) -> None:
     wide = pd.DataFrame({f"column {n}": [n, n + 0.5] for n in range(12)})
     tables = [Table("wide", "Wide", wide), Table("narrow", "Narrow", wide.iloc[:, :2])]
     folded = Table("folded", "Folded", pd.concat([wide] * 9))
     exhibit = Section("all", "All", "", "", tables=[*tables, folded])
     path = tmp_path / "page.html"
     path.write_text(section_page(SectionPage("All", "Ours.", [exhibit])), encoding="utf-8")
-    with chromium() as browser:
-        phone = browser.new_page(viewport={"width": 390, "height": 800}, color_scheme=scheme)
-        phone.goto(path.as_uri())
-        first, second, third = (phone.locator(".sheet").nth(n) for n in range(3))
-        phone.locator("main details summary").last.click()
-        for sheet in (first, third):
-            sheet.locator("th[data-name]").first.wait_for()
-            assert sheet.evaluate("(each) => each.scrollWidth <= each.clientWidth")
-        cell = first.locator("td").nth(4)
-        name = "(each) => getComputedStyle(each, '::before').content"
-        assert (cell.inner_text(), cell.evaluate(name)) == ("5.00", '"column 5"')
-        assert second.locator("thead").is_visible()
-        assert phone.evaluate("document.documentElement.scrollWidth") == 390
-        phone.set_viewport_size({"width": 1440, "height": 800})
-        first.locator("thead").wait_for()
-        assert not first.evaluate("(each) => each.classList.contains('stacked')")
+    phone = browser.new_page(viewport={"width": 390, "height": 800}, color_scheme=scheme)
+    phone.goto(path.as_uri())
+    first, second, third = (phone.locator(".sheet").nth(n) for n in range(3))
+    phone.locator("main details summary").last.click()
+    for sheet in (first, third):
+        sheet.locator("th[data-name]").first.wait_for()
+        assert sheet.evaluate("(each) => each.scrollWidth <= each.clientWidth")
+    cell = first.locator("td").nth(4)
+    name = "(each) => getComputedStyle(each, '::before').content"
+    assert (cell.inner_text(), cell.evaluate(name)) == ("5.00", '"column 5"')
+    assert second.locator("thead").is_visible()
+    assert phone.evaluate("document.documentElement.scrollWidth") == 390
+    phone.set_viewport_size({"width": 1440, "height": 800})
+    first.locator("thead").wait_for()
+    assert not first.evaluate("(each) => each.classList.contains('stacked')")

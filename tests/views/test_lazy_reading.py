@@ -19,6 +19,7 @@ def opened(view):
     return unpack(header, view.blob)
 
 
+@pytest.mark.slow
 @settings(max_examples=15, deadline=None)
 @given(st.integers(1, 2), st.integers(1, 3), st.integers(2, 60), st.integers(0, 99))
 def test_every_measure_comes_back_within_its_bound(layers, heads, length, seed):

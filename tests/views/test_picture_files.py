@@ -50,6 +50,7 @@ class TestFiles:
         assert first == second
         assert b"dc:date" not in first[0]
 
+    @pytest.mark.slow
     def test_a_figure_can_be_written_again_and_again(self, tmp_path):
         series = [LayerSeries("a", np.eye(4)), LayerSeries("b", np.eye(4))]
         panels = [LayerPanel("A", series, percent=True), LayerPanel("B", series)]

@@ -325,6 +325,7 @@ class TestHeadMap:
         frames = [p for p in axes.patches if isinstance(p, Rectangle) and not p.get_fill()]
         assert [frame.get_xy() for frame in frames] == [(1.5, 0.5)]
 
+    @pytest.mark.slow
     def test_labels_are_thinned_where_they_do_not_fit(self):
         names = [f"{index // 12}-{index % 12}" for index in range(144)]
         axes = head_map([HeadMap("A", np.full((3, 144), 0.123), columns=names)]).axes[0]
@@ -336,6 +337,7 @@ class TestHeadMap:
         axes = head_map([HeadMap("A", np.full((3, 144), 0.123), columns=chosen)]).axes[0]
         assert [label.get_text() for label in axes.get_xticklabels()] == chosen
 
+    @pytest.mark.slow
     def test_many_cells_are_one_image(self):
         values = np.arange(2500.0).reshape(50, 50)
         figure = head_map([HeadMap("A", values)])

@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 from PIL import Image
 
-from headlight.findings import highlights
+from headlight.findings import highlights, pieces_of
 from headlight.result.kinds import concat_kinds
 from headlight.views.reading.format import pack
 from headlight.views.reading.lazy import InCorpus
@@ -96,7 +96,7 @@ def test_what_few_rows_do_is_shown_and_not_ranked(show):
 def test_a_generated_token_leads_to_the_row_that_predicted_it(show):
     made = decoder().generate("the river keeps", max_new_tokens=3)
     shown = show(made.dataset, "#v=bars")
-    tokens = [each.token for each in made]
+    tokens = [each.label for each in pieces_of(made.dataset, "query_next")][:-1]
     assert shown.page.locator("#generated button").all_inner_texts() == tokens
     assert f"The next token is “\u2068{tokens[0]}\u2069”." in shown.text("#said")
     assert shown.page.locator("#bars .chosen").text_content() == "\u2068keeps\u2069"

@@ -96,6 +96,7 @@ def test_what_cannot_be_drawn_is_refused_in_a_sentence(reading, asked, said):
         reading.plot(*asked)
 
 
+@pytest.mark.slow
 def test_an_unknown_measure_another_suffix_and_several_kinds_are_refused(reading, tmp_path):
     with pytest.raises(UnknownNameError, match="measure"):
         reading.plot(0, 0, "wieght")
@@ -113,6 +114,7 @@ def test_a_head_that_one_layer_does_not_have():
         read(uneven(), TEXT).plot(1, 3)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("text", "isolated"), [("שלום! the sea", True), ("مرحبا", True), ("the sea", False)]
 )
@@ -126,6 +128,7 @@ def test_titles_from_right_to_left_are_isolated(tmp_path, text, isolated):
     assert ("\u2068" in title) == isolated
 
 
+@pytest.mark.slow
 def test_cells_that_a_decoder_cannot_see_are_blank():
     text = read(model("llama"), TEXT)
     axes = text.plot(1, 2, "norm").figure.axes[0]
@@ -139,6 +142,7 @@ def bar_heights(picture):
     return [[bar.get_height() for bar in axes.patches] for axes in picture.figure.axes]
 
 
+@pytest.mark.slow
 def test_a_row_is_bars_over_the_tokens_weight_above_norm(reading):
     place = reading.index("mill")
     picture = reading.plot_row("mill", layer=1, head=2)
@@ -173,6 +177,7 @@ def test_a_row_that_is_not_there_is_refused(reading, asked, said):
         reading.plot_row(*asked)
 
 
+@pytest.mark.slow
 def test_a_row_of_several_kinds_and_one_of_a_very_long_text():
     kinds = read(model("t5"), TEXT, "a river", kind="all")
     with pytest.raises(UsageError, match="several kinds of attention"):

@@ -162,6 +162,7 @@ def test_every_head_is_drawn_from_measure_to_measure():
     assert points(line_named(axes, "mean"))[:, 1] == pytest.approx(share.mean(axis=1))
 
 
+@pytest.mark.slow
 def test_the_heads_that_stand_out_are_named():
     result = survey_sample(3, 4)
     result["neighbour"][:] = 0.05
@@ -204,6 +205,7 @@ def test_every_figure_says_how_to_read_it_and_where_it_is_from():
     assert all(e.attributes["alt"] for e in page.all("img"))
 
 
+@pytest.mark.slow
 def test_dots_and_lines_stand_where_their_values_are():
     result = survey_sample(4, 3)
     drawn = pictures(result)["shares"].draw()
@@ -215,6 +217,7 @@ def test_dots_and_lines_stand_where_their_values_are():
         assert line[:, 1] == pytest.approx(values.sel(measure=name).mean("head").values)
 
 
+@pytest.mark.slow
 def test_maps_hold_the_means_of_the_shares():
     result = survey_sample(4, 3)
     drawn = pictures(result)["matrices"].draw()
@@ -324,6 +327,7 @@ def test_layers_have_the_numbers_of_the_model_where_a_survey_holds_some_only():
     assert all(each.split(".") == names for each in heads)
 
 
+@pytest.mark.slow
 def test_the_first_screen_has_what_was_found_beside_all_heads_by_weight_and_norm():
     page = report(survey_sample(6, 8))
     start, end = page.index('aria-label="What was found"'), page.index('aria-label="Contents"')

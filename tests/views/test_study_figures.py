@@ -103,6 +103,7 @@ class TestDrawing:
         starts = re.search(r'data-columns="([^"]+)"', svg_text(figure))[1].split()
         assert list(map(float, starts)) == pytest.approx([0, 100 / 3, 200 / 3], abs=2)
 
+    @pytest.mark.slow
     def test_four_panels_are_two_rows_of_two(self):
         x = np.arange(3)
         figure = lines([LinePanel(name, [Line("a", x, x)]) for name in "ABCD"])

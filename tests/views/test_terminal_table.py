@@ -112,6 +112,7 @@ def test_a_notebook_shows_what_was_found_and_a_part_as_xarray_does():
         assert "xr-wrap" in shown(dataset)
 
 
+@pytest.mark.slow
 def test_the_accessor_says_what_was_found_and_what_there_is():
     accessor = HeadlightAccessor(survey_sample(6, 8, corpus="<b>a"))
     text = repr(accessor)

@@ -32,6 +32,7 @@ def test_the_sample_is_aligned_without_arguments(
     assert score_links(gold, found).error_rate < 0.25
 
 
+@pytest.mark.slow
 def test_norms_align_better_than_weights_where_the_word_is_read() -> None:
     result = root.alignment(SAMPLE, gold=str(GOLD), progress=False)
     best = result["error_rate"].sel(step="input").min("layer")

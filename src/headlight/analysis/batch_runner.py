@@ -3,7 +3,7 @@
 import hashlib
 import json
 from collections.abc import Callable, Sequence
-from contextlib import ExitStack
+from contextlib import AbstractContextManager, ExitStack, nullcontext
 from dataclasses import dataclass, field, replace
 from types import TracebackType
 from typing import Generic, Protocol, TypeVar, runtime_checkable
@@ -16,6 +16,7 @@ from torch import Tensor
 from headlight.analysis import BATCH_TOKENS, Rows, RowsOfText
 from headlight.capture import AttentionSite, CapturedModel, Kind, LayerRecord, Objective, Recorder
 from headlight.capture.attribution import Attribution, attribute
+from headlight.capture.backward import answered_later
 from headlight.capture.one_text import out_of_memory
 from headlight.capture.record import processes_of
 from headlight.encode import Encoded, length_batches
@@ -110,7 +111,7 @@ class BatchRunner(Generic[E]):
 
     def __post_init__(self) -> None:
         self._query_block = self.query_block if self.attribution is None else 0
-        self._verified = False
+        self._verified, self._later = False, True
         self._open = ExitStack()
 
     @property
@@ -162,7 +163,14 @@ class BatchRunner(Generic[E]):
         if attribution is not None and isinstance(observer, AttributionObserver):
             observer.note_attribution(attribution)
         if isinstance(observer, AttentionObserver):
-            self._observe_attention(batch, observer, attribution)
+            late: AbstractContextManager[list[Tensor]] = (
+                answered_later() if self._later else nullcontext([])
+            )
+            with late as answers:
+                self._observe_attention(batch, observer, attribution)
+            if answers and not bool(torch.stack([each.to(self.device) for each in answers]).all()):
+                self._later = False  # from here on, what a device says is waited for
+                return self(examples)
         return observer.tally()
 
     def _observe_attention(

@@ -11,12 +11,13 @@ A sum leaves out what is missing, and would leave such an example out without a 
 
 from collections.abc import Callable, Iterator
 from contextlib import ExitStack, contextmanager
+from contextvars import ContextVar
 from dataclasses import replace
 from functools import partial
 from typing import Any
 
 import torch
-from jaxtyping import Float
+from jaxtyping import Bool, Float
 from torch import Tensor, nn
 
 from headlight.capture.record import LayerRecord, require_all_heads, whole_weight
@@ -59,13 +60,39 @@ class NotFiniteError(CaptureError):
         )
 
 
+_LATER: ContextVar[list[Tensor] | None] = ContextVar("later", default=None)
+
+
+@contextmanager
+def answered_later() -> Iterator[list[Tensor]]:
+    """Within the block, do not wait for what a device answers to `holds`; yields the answers."""
+    answers: list[Tensor] = []
+    token = _LATER.set(answers)
+    try:
+        yield answers
+    finally:
+        _LATER.reset(token)
+
+
+def holds(answer: Bool[Tensor, ""]) -> bool:
+    """Return whether something holds; within `answered_later`, yes where a device is asked.
+
+    Who opens such a block does all of it again where one of the answers is no.
+    """
+    later = _LATER.get()
+    if later is None or answer.device.type == "cpu":
+        return bool(answer)
+    later.append(answer)
+    return True
+
+
 def require_finite(what: str, values: Tensor) -> None:
     """Refuse numbers that are not finite; the first axis is the batch.
 
     Raises:
         NotFiniteError: some are not.
     """
-    if not bool(values.isfinite().all()):
+    if not holds(values.isfinite().all()):
         raise NotFiniteError(what, values.dtype, _first_row(~values.isfinite()))
 
 
@@ -86,7 +113,7 @@ def require_finite_attention(
     Raises:
         NotFiniteError: some attention is not.
     """
-    if bool(context.isfinite().all()):
+    if holds(context.isfinite().all()):
         return
     queries = ~weight.isfinite().all(-1).all(1)
     keys = ~value.isfinite().all(-1).all(1)

@@ -409,6 +409,11 @@ class CapturedModel:
         Raises:
             UsageError: it reads something else, or does not say how.
         """
+        if self._accepts("grid_thw") or self._accepts("image_grid_thw"):
+            raise UsageError(
+                f"{self.name} takes the patches of all its pictures as one row (grid_thw), which "
+                "is not read here; give an encoder such as google/vit-base-patch16-224."
+            )
         if not self.sees:
             raise UsageError(
                 f"{self} reads no pictures; give a model that does, such as "

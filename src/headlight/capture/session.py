@@ -126,6 +126,7 @@ class Recorder:
         self._residuals = residuals
         self._added_to: dict[Place, Tensor] = {}
         self._waiting: tuple[int, LayerRecord] | None = None
+        self._masked: tuple[Tensor | None, torch.Size, Visible | None] | None = None
 
     @contextmanager
     def taped(self) -> Iterator[GradientTape]:
@@ -142,7 +143,7 @@ class Recorder:
     def begin(self, *_: Any) -> None:
         """A forward pass starts: count from the first site."""
         self._next = 0
-        self._gated = self._waiting = None
+        self._gated = self._waiting = self._masked = None
         self._added_to.clear()
         self._inputs.clear()
         self._forget_stream()
@@ -155,6 +156,7 @@ class Recorder:
         """
         self._inputs.clear()
         self._added_to.clear()
+        self._masked = None
         self._forget_stream()
         if self._next != len(self._sites):
             raise CaptureError(
@@ -338,6 +340,17 @@ class Recorder:
         if self.visit is not None:
             self.visit(record.on(self._home))
 
+    def _visible(
+        self, arguments: tuple[Any, ...], options: dict[str, Any], weight: Tensor
+    ) -> Visible | None:
+        """Return what queries may attend to, which layers with one mask share."""
+        mask = mask_of(arguments, options)
+        known = self._masked
+        if known is None or known[0] is not mask or known[1] != weight.shape:
+            known = mask, weight.shape, visible_keys(arguments, options, weight)
+            self._masked = known
+        return known[2]
+
     def _record(
         self,
         site: AttentionSite,
@@ -346,7 +359,7 @@ class Recorder:
         options: dict[str, Any],
     ) -> LayerRecord:
         inputs = self._input_of(site, weight.shape[0], weight.shape[3])
-        visible = visible_keys(arguments, options, weight)
+        visible = self._visible(arguments, options, weight)
         weight, value = site.all_heads(weight), site.all_heads(arguments[2])
         stream = self._stream_before(site, *weight.shape[::2])
         return LayerRecord(site, weight, value, visible, inputs, stream=stream)

@@ -30,25 +30,34 @@ USUAL_METHODS = ("rollout", "globenc", "alti")
 
 
 @dataclass(frozen=True, kw_only=True)
-class PredictionSettings(Settings):
-    """Settings of the prediction to explain.
+class TargetSettings(Settings):
+    """Settings of the logit, or difference of logits, that is looked at.
 
     Attributes:
         target: word that continues the text, such as " he", or fills the mask; or the name or
             number of a class; by default the prediction of the model.
         against: another word or class, whose logit is subtracted.
-        compare_text: another text of as many tokens, such as one that differs in a word; every
-            number is then that of the text less that of the other.
         position: position of the predicting token, from 0; by default the last of the text, or its
             first mask.
-        slope: slope of linearized activations: ``zero_origin`` (act(x)/x), ``chord`` from the bias,
-            or ``derivative``.
+        compare_text: another text of as many tokens, such as one that differs in a word: what the
+            text has beside it.
     """
 
     target: str | None = None
     against: str | None = None
-    compare_text: str | None = None
     position: int | None = None
+    compare_text: str | None = None
+
+
+@dataclass(frozen=True, kw_only=True)
+class PredictionSettings(TargetSettings):
+    """Settings of the prediction to explain.
+
+    Attributes:
+        slope: slope of linearized activations: ``zero_origin`` (act(x)/x), ``chord`` from the bias,
+            or ``derivative``.
+    """
+
     slope: Slope = "zero_origin"
 
 
@@ -107,24 +116,14 @@ class TextFlowSettings(Settings):
 
 
 @dataclass(frozen=True, kw_only=True)
-class PatchSettings(Settings):
-    """Settings of the heads to patch, one at a time, with those of another text.
+class PatchSettings(TargetSettings):
+    """Settings of the heads to patch, one at a time, with those of the other text.
 
     Attributes:
-        compare_text: the other text, of as many tokens, such as one that differs in a word.
-        target: word that continues the text, such as " he", or fills the mask; or the name or
-            number of a class; by default the prediction of the model.
-        against: another word or class, whose logit is subtracted.
-        position: position of the predicting token, from 0; by default the last of the text, or its
-            first mask.
         kind: kind of attention; by default the first that the model has.
         layers: layers whose heads are patched, from 0, such as 0,3-5; by default all.
     """
 
-    compare_text: str | None = None
-    target: str | None = None
-    against: str | None = None
-    position: int | None = None
     kind: Kind | None = None
     layers: tuple[int, ...] | None = None
 

@@ -194,7 +194,7 @@ _TABLE = (
     _to_category("cls", "{category}", "{category}"),
     _to_category("sep", "{category}", "{category}"),
     _to_category("punctuation", "punct.", "punctuation"),
-    _to_category("other", "other", "other tokens"),
+    _to_category("other", "other", "{category}"),
     _to_neighbour("previous", "prev.", "the previous {unit}"),
     _to_neighbour("current", "itself", "the {unit} itself"),
     _to_neighbour("next", "next", "the next {unit}", ("encoder",)),

@@ -25,6 +25,8 @@ _MODES = ("1", "L", "LA", "P", "PA", "RGB", "RGBA", "CMYK", "YCbCr")
 """Modes of 8 bits a channel, of which RGB is made without a choice of brightness."""
 MOST_PIXELS = 50_000_000
 """Pixels that are decoded: 150 MB as RGB."""
+LONGEST = 50
+"""How many times as long as wide a picture may be: processors enlarge its shorter side."""
 LARGEST, MOST_BYTES = 768, 150_000
 """Pixels of a side in a page, and bytes from which on its picture is a JPEG, and no PNG."""
 
@@ -126,11 +128,16 @@ def _check_form(opened: "Image", name: str) -> None:
     """Refuse a picture by what its header says, before it is decoded.
 
     Raises:
-        CorpusError: It is too large, one of several, or of more than 8 bits a channel.
+        CorpusError: It is too large or long, one of several, or of more than 8 bits a channel.
     """
     width, height = opened.size
     if width * height > MOST_PIXELS:
         raise _too_large(name, f"has {width} × {height} pixels")
+    if max(width, height) > LONGEST * min(width, height):
+        raise CorpusError(
+            f"{name} has {width} × {height} pixels, and one side may be {LONGEST} times the other; "
+            "cut it."
+        )
     if getattr(opened, "n_frames", 1) > 1:
         raise CorpusError(f"{name} holds several pictures; save the one that is meant.")
     if opened.mode not in _MODES:

@@ -34,7 +34,7 @@ def fetched(tree: Tree) -> Tree:
             away.setdefault(leaf.device, {})[place] = leaf.detach()
     for tensors in away.values():
         rows = [each.contiguous().view(-1).view(torch.uint8) for each in tensors.values()]
-        parts = torch.cat(rows).cpu().split([len(row) for row in rows])
+        parts = torch.split(torch.cat(rows).cpu(), [len(row) for row in rows])
         for (place, each), part in zip(tensors.items(), parts, strict=True):
             leaves[place] = part.clone().view(each.dtype).view(each.shape)  # clone: aligned
     whole: Tree = tree_unflatten(leaves, form)

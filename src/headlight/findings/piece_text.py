@@ -138,6 +138,8 @@ def last_word(reading: xr.Dataset) -> int:
     if "query_segment" in reading.coords:
         segments = reading["query_segment"].values
         words = [at for at in words if segments[at] != TEMPLATE] or words
+    texts = [each.text for each in pieces_of(reading, "query_token")]
+    words = [at for at in words if any(map(str.isalnum, texts[at]))] or words
     return int((words or [reading.sizes["query"] - 1])[-1])
 
 

@@ -50,7 +50,7 @@ def row_target(result: xr.Dataset, row: Statistic) -> str:
 
 def _filled(result: xr.Dataset, row: Statistic, text: str) -> str:
     unit = unit_of_keys(result)
-    texts = "recordings" if unit == "frame" else "texts"
+    texts = {"frame": "recordings", "position": "pictures"}.get(unit, "texts")
     category = category_label(result, row.category) if row.category else ""
     return text.format(unit=unit, texts=texts, category=category)
 

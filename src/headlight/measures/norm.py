@@ -17,6 +17,7 @@ import torch
 from jaxtyping import Bool, Float, Int
 from torch import Tensor
 
+from headlight.capture.backward import holds
 from headlight.measures import norm_loops
 from headlight.measures.row_space import AT_ONCE, row_space
 from headlight.shapes import (
@@ -173,10 +174,25 @@ def merged_norm_of(
     merge = norm_loops.merged if norm_loops.serves(weight) else _merged
     merged, lost = merge(weight, together.products, together.length, CANCELLATION)
     merged *= together.unit[:, None, : weight.shape[3]]
-    if bool(lost.any()):
-        value = per_head(value, weight.shape[1])
-        merged[lost] = _formed(weight, value, output_weight, lost).to(merged.dtype)
+    if weight.device.type != "cpu" and holds(lost.sum() <= FEW):
+        worst = lost.flatten().float().topk(min(FEW, lost.numel())).indices
+        places = _unravelled(worst, lost.shape)
+        exact = _formed(weight, value, output_weight, places).to(merged.dtype)
+        merged[places] = exact.where(lost[places], merged[places])
+    elif bool(lost.any()):
+        places = lost.nonzero().unbind(1)
+        merged[places] = _formed(weight, value, output_weight, places).to(merged.dtype)
     return merged
+
+
+FEW = 64
+"""Entries that a device computes again without saying how many have to be."""
+
+
+def _unravelled(places: Tensor, shape: torch.Size) -> tuple[Tensor, ...]:
+    """Return the batch, query and key of places in a flattened matrix."""
+    batch, rest = places // shape[1:].numel(), places % shape[1:].numel()
+    return batch, rest // shape[2], rest % shape[2]
 
 
 PAIRS_AT_ONCE = 1 << 28
@@ -216,14 +232,13 @@ def _formed(
     weight: Weight,
     value: Float[Tensor, "batch head key head_dim"],
     output_weight: OutputWeight,
-    chosen: Tensor,
+    chosen: tuple[Tensor, ...],
     at_once: int = 4096,
 ) -> Float[Tensor, "chosen"]:
     """The definition, for the chosen pairs of positions: Σ_h α_h v_h W_h, then its norm."""
-    blocks = double(output_weight).flatten(0, 1)
+    value, blocks = per_head(value, weight.shape[1]), double(output_weight).flatten(0, 1)
     parts = []
-    for places in torch.split(chosen.nonzero(), at_once):
-        batch, query, key = places.unbind(1)
+    for batch, query, key in zip(*(torch.split(each, at_once) for each in chosen), strict=True):
         scaled = double(weight[batch, :, query, key])[:, :, None] * double(value[batch, :, key])
         parts.append((scaled.flatten(1) @ blocks).norm(dim=-1))
     return back_to(torch.cat(parts), weight.device)

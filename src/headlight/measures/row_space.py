@@ -11,6 +11,8 @@ import torch
 from jaxtyping import Bool, Float, Int
 from torch import Tensor
 
+from headlight.capture.backward import holds
+
 ONE_PASS, TWO_PASSES = 1e3, 1e7
 """Condition numbers up to which one or two Cholesky factorisations are exact enough (κ² ε)."""
 
@@ -38,9 +40,9 @@ def row_space(
     matrices, present_rows = rows.flatten(0, -3), present_rows.flatten(0, -2)
     count, size = present_rows.sum(-1), rows.shape[-1]
     rank = count.clamp(max=size)
-    if bool((count > size).all()):  # long texts of well-behaved heads: the usual, quick case
+    if holds((count > size).all()):  # long texts of well-behaved heads: the usual, quick case
         quick, certain = orthonormalised(matrices)
-        if bool(certain.all()):
+        if holds(certain.all()):
             return quick.view(rows.shape), rank.view(shape)
     basis = torch.zeros_like(matrices)
     tall = _cholesky_basis(matrices, count > size, basis)
@@ -72,7 +74,7 @@ def orthonormalised(matrices: Rows) -> tuple[Rows, Bool[Tensor, "matrix"]]:
     """
     result, condition = _one_pass(matrices)
     again = (condition >= ONE_PASS) & (condition < TWO_PASSES)
-    if bool(again.any()):
+    if not holds(~again.any()):
         result[again] = _one_pass(result[again])[0]
     return result, condition < TWO_PASSES
 

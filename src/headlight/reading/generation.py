@@ -6,8 +6,8 @@ token before them, which predicted the first.
 """
 
 import copy
-from collections.abc import Iterable, Iterator
-from dataclasses import dataclass, replace
+from collections.abc import Iterable
+from dataclasses import replace
 from pathlib import Path
 from typing import Any, ClassVar
 
@@ -25,7 +25,6 @@ from headlight.encode import Encoded, EncodedSpeech, encode_one, recordings
 from headlight.encode.examples import CLS, OTHER, SEP, Categories
 from headlight.encode.pieces import SPECIAL_WORD
 from headlight.errors import CorpusError, MissingHeadError, UsageError
-from headlight.findings.piece_text import piece_text
 from headlight.reading.prediction import what_tokens_add
 from headlight.reading.reading import Reading, read_example
 from headlight.reading.text_result import answers
@@ -34,22 +33,6 @@ from headlight.vocabulary import ANSWER, CONTRIBUTION, PROMPT, Kinds, ValueBias
 
 SIDES = {"decoder": "target", "cross": "text"}
 """The side of an encoder-decoder that its decoder attends to, by kind."""
-
-
-@dataclass(frozen=True, eq=False)
-class GeneratedToken:
-    """A token that a model has generated.
-
-    Attributes:
-        token: as it is shown, without the blank before it.
-        probability: that the model gave it; the largest.
-        reading: of the token before it, which predicted it: one query, and all keys up to it; of an
-            encoder-decoder, what its decoder attends to in the source.
-    """
-
-    token: str
-    probability: float
-    reading: Reading
 
 
 class Generation(Reading):
@@ -68,20 +51,6 @@ class Generation(Reading):
     def answer(self) -> str:
         """Return the generated text."""
         return str(self.dataset.attrs["answer"])
-
-    def __iter__(self) -> Iterator[GeneratedToken]:
-        """Yield the generated tokens, each with the row of the one before it."""
-        parts = split_kinds(self.dataset)
-        part = parts.get("cross", next(iter(parts.values())))
-        style = str(part.attrs.get("pieces", ""))
-        for row, token in enumerate(map(str, part["query_next"].values)):
-            if not token:
-                return
-            one = part.isel(query=[row])
-            if part.attrs["kind"] == "decoder":
-                one = one.isel(key=slice(int(part["query"][row]) + 1))
-            probability = float(part["query_probability"][row])
-            yield GeneratedToken(piece_text(token, style).label, probability, Reading(one))
 
     def __repr__(self) -> str:
         """Return the text and its answer."""

@@ -62,24 +62,16 @@ class Flow(TextResult):
 
     def as_json(self) -> dict[str, Any]:
         """Return the text, the tokens and layers, and by each method rows of shares."""
+        from headlight.views.reading.flow import by_segment
+
         shares = self.dataset["share"]
         names = [str(name) for name in self.dataset["map"].values]
         return super().as_json() | {
             "tokens": self.dataset["query_token"].values.tolist(),
             "layers": self.dataset["layer"].values.tolist(),
             "share": {name: shares[place].values.tolist() for place, name in enumerate(names)},
-            **self._segments(),
+            "by_segment": by_segment(self.dataset).to_dict("records"),
         }
-
-    def _segments(self) -> dict[str, Any]:
-        """Return the segments of the tokens, and their sums by method; nothing of other texts."""
-        from headlight.views.reading.flow import by_segment
-
-        sums = by_segment(self.dataset)
-        if not len(sums):
-            return {}
-        names = self.dataset["query_segment"].values.tolist()
-        return {"segments": names, "by_segment": sums.to_dict("records")}
 
 
 @answers("flow")

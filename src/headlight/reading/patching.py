@@ -1,6 +1,6 @@
 """Heads of one text patched with those of another, one at a time, and what becomes of a logit."""
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator
 from dataclasses import dataclass
 from functools import partial
 from typing import Any, ClassVar, Literal
@@ -58,12 +58,10 @@ class Patching(TextResult):
         """Return all numbers, as JSON can hold them."""
         data = self.dataset
         scores = {name: float(data[name]) for name in ("score", "other_score")}
-        effects = {name: _plain(data[name].values) for name in SWAPS}
+        known = np.isfinite(data["output"].values)  # layers may have fewer heads than others
+        nothing = np.full(known.shape, None)
+        effects = {name: np.where(known, data[name].values, nothing).tolist() for name in SWAPS}
         return super().as_json() | scores | {"layers": data["layer"].values.tolist()} | effects
-
-
-def _plain(values: Float64[np.ndarray, "layer head"]) -> list[list[float | None]]:
-    return [[float(each) if np.isfinite(each) else None for each in row] for row in values]
 
 
 @answers("patch")
@@ -168,15 +166,13 @@ def _patched(
             rows: dict[int, list[tuple[int, int]]] = {}
             for row, (site, head) in enumerate(heads, 1):
                 rows.setdefault(site.layer, []).append((row, head))
-            changed = attention_replaced(model, _patterns(rows), kind=sites[0].kind)
+            changes: dict[int | tuple[int, int], Any] = {
+                layer: partial(_with_first, rows=each) for layer, each in rows.items()
+            }
+            changed = attention_replaced(model, changes, kind=sites[0].kind)
         with changed:
             values = scores(model.run(batch).logits)[1:].tolist()
         yield from ((at, head, value) for (at, head), value in zip(some, values, strict=True))
-
-
-def _patterns(rows: Mapping[int, list[tuple[int, int]]]) -> Mapping[int | tuple[int, int], Any]:
-    """Return replacements by layer: in some rows of a batch one head is that of the first row."""
-    return {layer: partial(_with_first, rows=each) for layer, each in rows.items()}
 
 
 def _with_first(weight: Tensor, _: AttentionSite, *, rows: list[tuple[int, int]]) -> Tensor:

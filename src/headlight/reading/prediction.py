@@ -15,7 +15,7 @@ from headlight.capture import CapturedModel
 from headlight.capture.decomposition import Decomposition, Side, decompose
 from headlight.capture.one_text import one_text
 from headlight.capture.residual_stream import hooked
-from headlight.catalogue.questions import PatchSettings, PredictionSettings
+from headlight.catalogue.questions import PredictionSettings, TargetSettings
 from headlight.chats import Readable, as_read
 from headlight.encode import Encoded
 from headlight.errors import UnsupportedModelError, UsageError
@@ -198,7 +198,7 @@ def targets_of(
     pair: str | None,
     place: Place,
     logits: Float64[Tensor, " output"],
-    settings: PredictionSettings | PatchSettings,
+    settings: TargetSettings,
 ) -> Targets:
     """Return the outputs that settings name; without a target, the one that is predicted.
 

@@ -31,6 +31,7 @@ from starlette.responses import (
 from starlette.routing import Route
 
 from headlight.capture import CapturedModel
+from headlight.capture.one_text import require_reader
 from headlight.errors import HeadlightError, UnknownNameError, UsageError
 from headlight.files import reason
 from headlight.reading.generation import generates
@@ -195,7 +196,8 @@ def serve(
         say: prints a line.
 
     Raises:
-        UsageError: other machines could reach it and that was not allowed, or the port is taken.
+        UsageError: other machines could reach it and that was not allowed, the port is taken, or
+            a model reads sound or pictures.
     """
     if not allow_remote and not is_loopback(host):
         raise UsageError(
@@ -205,6 +207,9 @@ def serve(
         )
     with listening(host, port) as listener:
         model, other = load()
+        for each in (model, other):
+            if each is not None and (each.sees or each.hears):
+                require_reader(each)  # refuses at once, and not each text that is typed
         token, work = secrets.token_urlsafe(24), Work()
         app = make_app(
             model,

@@ -147,6 +147,7 @@ def test_maps_of_the_same_layer_are_not_trained_again_for_all_layers(reproductio
     xarray.testing.assert_equal(across["rate"], same["rate"].sel(loss=["l2"]).isel(fold=[0]))
 
 
+@pytest.mark.slow
 def test_only_maps_of_the_first_set_are_tested_on_all_layers(reproduction):
     reproduction.settings = reproduction.settings.replace(folds=1, solver="ridge")
     found = load_same_layer(reproduction, find_pair_set(reproduction, "cola"), "linear")

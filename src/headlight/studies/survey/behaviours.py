@@ -149,8 +149,7 @@ class BehaviourCounter(PartObserver):
         if self._own:
             # Pairs are made on the host, so that it need not ask a device how many there are.
             host, device = host or batch.on_host(), batch.input_ids.device
-            ids, word = _text(host, kind)
-            category = Positions.for_kind(host, kind)[0].category
+            (ids, word), category = _text(host, kind), Positions.for_kind(host, kind)[0].category
             special = [CATEGORIES.index(name) for name in ("cls", "sep")]
             usual = (category >= 0) & ~torch.isin(category, torch.tensor(special))
             pieces = (category == CATEGORIES.index("other")) & (word >= 0)
@@ -327,7 +326,10 @@ class BehaviourCounter(PartObserver):
     def _parts(self, name: str, score: Score, record: LayerRecord) -> Parts:
         """By the definition of each number, one pass over the cells after the other."""
         block = self._block(name, score, record)
-        sums = double(self._by_offset(block, record)) if self._own else None
+        sums = None
+        if self._own:
+            first, keys = block.queries.start, self._there.shape[1]
+            sums = double(over_offsets(block.score, block.factor, first=first, keys=keys))
         counts = double(block.counted.sum(2)), double(block.rest.sum(2))
         return self._joined(
             self._behaviours(block, name), sums, double(block.first), counts, block.queries
@@ -583,13 +585,6 @@ class BehaviourCounter(PartObserver):
             described = _Described(*(pairs.on(self._begin.device) for pairs in pairs_of_kinds))
             self._described = bounds, described
         return self._described[1]
-
-    def _by_offset(self, block: _Block, record: LayerRecord) -> Tensor:
-        first, keys = block.queries.start, self._there.shape[1]
-        visible, causal = record.visible, False
-        if visible is not None and visible.device.type == "cpu":  # else the host would wait
-            causal = not bool(visible.triu(first + 1).any())
-        return over_offsets(block.score, block.factor, first=first, keys=keys, causal=causal)
 
     def _places_of_first(self, block: slice) -> Int64[Tensor, "batch query"]:
         """Return the index, among all offsets, of the offset from each query to the first token."""

@@ -92,8 +92,9 @@ class HeadsObserver:
         self._key_members = membership(keys.category, len(CATEGORIES))
         self._query_members = query_members(queries)
         self._present = self._query_members[..., 0]
-        self._key_lengths = keys.lengths
-        self._begin = (keys.category >= 0).int().argmax(1)
+        self._key_lengths, self._key_mask = keys.lengths, keys.category >= 0
+        self._begin = self._key_mask.int().argmax(1)
+        self._first_category = keys.category.gather(1, self._begin[:, None])
         self._one_pass = _one_pass(queries, self._key_members, self._counter)
         self._seen: dict[int, dict[str, Tensor]] = {}
         self._vectors: Vectors | None = None
@@ -139,7 +140,7 @@ class HeadsObserver:
         members: dict[str, Accumulator] = {}
         for name, rows in sums_by_name.items():
             if name in ("vector_norm", "input_norm"):
-                members[name] = moments(rows[array(self._keys.category).flatten() >= 0])
+                members[name] = moments(rows[self._key_mask.flatten().numpy()])
             else:
                 members |= means(name, rows, self._units)
         for name, rows in powers.items():
@@ -176,7 +177,7 @@ class HeadsObserver:
 
     def _beside_first(self, total: Array, first: Array) -> Array:
         """Return the sums for the first token of each text, and each category without it."""
-        category = array(self._keys.category.gather(1, self._begin[:, None]))
+        category = array(self._first_category)
         own = (category == np.arange(len(CATEGORIES))).reshape(len(category), *[1] * 4, -1)
         beside = total - np.where(own, first[..., None], 0)
         unsigned = np.array([not measure(name).signed for name in self._measures])[:, None, None]

@@ -135,7 +135,7 @@ class Table:
         if by is None or self.sums or not set(frame.columns) >= PLACES:
             return self
         frame = frame.sort_values(
-            by, ascending=self.smallest_first, kind="stable", na_position="last"
+            str(by), ascending=self.smallest_first, kind="stable", na_position="last"
         )
         order = frame.index.tolist()
         return replace(

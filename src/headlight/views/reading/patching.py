@@ -8,7 +8,7 @@ from headlight.views.colour import MINUS
 from headlight.views.parts import Drawing, Figure, Section, Summary, Table
 from headlight.views.pictures import HeadMap, head_map
 from headlight.views.provenance import model_name, shortened, text_title
-from headlight.views.reading.prediction import asked
+from headlight.views.reading.prediction import asked, signed
 from headlight.vocabulary import head_name
 
 MOST_HEADS = 100
@@ -45,19 +45,20 @@ def _difference(result: xr.Dataset) -> float:
 def findings(result: xr.Dataset) -> list[str]:
     """Return the difference of the texts, and the heads that carry most of it."""
     attributes, frame = result.attrs, frame_of(result)
-    text, other = (shortened(each, 60) for each in (text_title(attributes), _other(result)))
+    texts = text_title(attributes), str(attributes["compare_text"])
+    text, other = (shortened(each, 60) for each in texts)
     what = "difference of the logits" if attributes["against"] else "logit"
     difference = _difference(result)
     sentences = [
         f"{model_name(attributes)} reads “{text}” and “{other}”.",
-        f"{asked(result)}: the {what} is {_number(float(result['score']))} against "
-        f"{_number(float(result['other_score']))}.",
+        f"{asked(result)}: the {what} is {signed(float(result['score']))} against "
+        f"{signed(float(result['other_score']))}.",
     ]
     named = frame[frame["of the difference"].abs() >= LEAST].head(3)
     parts = [
-        f"{head_name(int(row['layer']), int(row['head']))} {_number(row['output'])} "
+        f"{head_name(int(row['layer']), int(row['head']))} {signed(row['output'])} "
         f"({100 * row['of the difference']:+.0f}%; with its pattern alone "
-        f"{_number(row['pattern alone'])})".replace("-", MINUS)
+        f"{signed(row['pattern alone'])})".replace("-", MINUS)
         for row in named.to_dict("records")
     ]
     if not np.isfinite(difference):
@@ -69,14 +70,6 @@ def findings(result: xr.Dataset) -> list[str]:
     else:
         sentences.append(f"No head alone carries {LEAST:.0%} of the difference.")
     return [*sentences, *([str(attributes["notes"])] if attributes["notes"] else [])]
-
-
-def _other(result: xr.Dataset) -> str:
-    return str(result.attrs["compare_text"])
-
-
-def _number(value: float) -> str:
-    return f"{value:+.3f}".replace("-", MINUS)
 
 
 def summary(result: xr.Dataset) -> Summary:

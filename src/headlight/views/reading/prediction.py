@@ -173,14 +173,14 @@ def findings(prediction: xr.Dataset) -> list[str]:
     sentences = [f"{model_name(attributes)} reads “{shortened(text, 60)}”."]
     if other := _of_two(prediction):
         sentences.append(
-            f"{asked(prediction)}: {what} is {_number(logit)} beside that after "
+            f"{asked(prediction)}: {what} is {signed(logit)} beside that after "
             f"“{shortened(other, 60)}”; the probability of “{_target(prediction)}” is "
             f"{float(attributes['probability']):.3g} against "
             f"{float(attributes['compare_probability']):.3g}. All numbers are differences."
         )
     else:
         sentences.append(
-            f"{asked(prediction)}: {what} is {_number(logit)}; the probability of "
+            f"{asked(prediction)}: {what} is {signed(logit)}; the probability of "
             f"“{_target(prediction)}” is {float(attributes['probability']):.3g}."
         )
     sentences += _largest_token(prediction)
@@ -189,7 +189,7 @@ def findings(prediction: xr.Dataset) -> list[str]:
         row = heads.iloc[0]
         sentences.append(
             f"Of the heads, {head_name(int(row['layer']), int(row['head']))} writes most into it "
-            f"directly, from “{row['token']}” ({_number(row['direct'])})."
+            f"directly, from “{row['token']}” ({signed(row['direct'])})."
         )
     remainder = max(abs(float(prediction[f"remainder_{name}"])) for name in ("direct", "total"))
     sentences.append(f"The parts add up to it within {remainder:.1e}.")
@@ -218,13 +218,13 @@ def _largest_token(prediction: xr.Dataset) -> list[str]:
     first = first_of_decoder(prediction)
     others = tokens if first is None else tokens.drop(index=first)
     row = others.iloc[int(np.abs(others["sum"].to_numpy()).argmax())]
-    added = f"“{row['token']}” adds most ({_number(row['sum'])})"
+    added = f"“{row['token']}” adds most ({signed(row['sum'])})"
     if first is None:
         return [f"Of the text, {added}."]
     sink = tokens.iloc[first]
     return [
         f"Beside the first token, {added}; the first, “{sink['token']}”, which heads attend to for "
-        f"want of others, adds {_number(sink['sum'])}."
+        f"want of others, adds {signed(sink['sum'])}."
     ]
 
 
@@ -234,7 +234,8 @@ def _target(prediction: xr.Dataset) -> str:
     return piece_text(str(attributes["target"]), style).label
 
 
-def _number(value: float) -> str:
+def signed(value: float) -> str:
+    """Return a number with its sign and three digits."""
     return f"{value:+.3f}".replace("-", MINUS)
 
 
@@ -262,7 +263,7 @@ def sections(prediction: xr.Dataset) -> list[Section]:
     if first is not None:
         sink = _tokens(prediction)[0].iloc[first]
         apart = (
-            f" The first token, “{sink['token']}”, adds {_number(sink['sum'])}, as heads attend to "
+            f" The first token, “{sink['token']}”, adds {signed(sink['sum'])}, as heads attend to "
             "it for want of others; it stands in the table, and not among the bars."
         )
         order = order.drop(index=first, errors="ignore")

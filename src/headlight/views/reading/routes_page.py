@@ -108,7 +108,7 @@ def routes_json(routes: xr.Dataset) -> str:
     data = {"stage": "routes", **attributes, "versions": versions_of(routes)}
     data |= _data(routes, float(routes.attrs["least"]))
     if len(sums := by_segment(routes)):
-        data |= {"by_segment": sums.to_dict("records"), **shown(routes)}
+        data["by_segment"] = sums.to_dict("records")
     return json.dumps(data, ensure_ascii=False)
 
 
@@ -149,16 +149,11 @@ def _data(routes: xr.Dataset, least: float) -> dict[str, Any]:
         "joined": [piece.mark == (INSIDE, "")[blanks] for piece in pieces],
         "parked": parked(routes, "query"),
         "causal": routes.attrs.get("kind") == "decoder",
-        **({"segments": routes["query_segment"].values.tolist()} if has_segments(routes) else {}),
+        "segments": routes["query_segment"].values.tolist() if "query_segment" in routes else [],
         "layers": routes["layer"].values.tolist(),
         "least": least,
         "sums": [_sums(routes, place) for place in range(routes.sizes["layer"])],
     }
-
-
-def has_segments(routes: xr.Dataset) -> bool:
-    """Return whether the text has named segments."""
-    return "query_segment" in routes.coords
 
 
 def _sums(routes: xr.Dataset, place: int) -> dict[str, list[float | None] | list[int]]:

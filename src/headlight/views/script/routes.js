@@ -18,7 +18,7 @@ let shares = [];
 /** Sums by segment, the first token of a decoder apart; nothing of texts without segments. */
 function bySegment(values) {
   const sums = new Map();
-  (data.segments ?? []).forEach((name, at) => { const key = data.causal && !at ? "first token" : name; sums.set(key, (sums.get(key) ?? 0) + values[at]); });
+  data.segments.forEach((name, at) => { const key = data.causal && !at ? "first token" : name; sums.set(key, (sums.get(key) ?? 0) + values[at]); });
   return sums.size ? ` By segment: ${listed([...sums].map(([name, share]) => `${name} ${percent(share)}`))}.` : "";
 }
 

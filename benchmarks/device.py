@@ -1,0 +1,249 @@
+"""A survey on a GPU, over the forward pass alone: time, memory, the CPU's numbers, no waiting.
+
+python -m benchmarks.device          some five minutes on one card
+python -m benchmarks.device --tiny   all of it on small shapes, wherever this is
+"""
+
+import argparse
+import statistics
+import time
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass
+from functools import partial
+from typing import Any
+
+import numpy as np
+import torch
+from transformers import BertConfig, BertModel, LlamaConfig, LlamaModel
+
+from benchmarks.timing import Row, show, with_json
+from headlight.analysis.batch_runner import Positions
+from headlight.capture import CapturedModel, Kind
+from headlight.capture.backward import answered_later
+from headlight.encode.batch import Batch
+from headlight.studies.survey.observer import HeadsObserver
+
+NOTE = """Models of these shapes with random weights on one card, pieces drawn at random. Ratios are
+to the plain forward pass (sdpa) of the same batch, which is as large as a layer's scores fill one
+gigabyte at; medians of rounds, each waited for. Behaviours, tokens and passages are not in it. The
+last rows of a shape compare with the CPU, and say whether the host waited within a layer."""
+
+NORM, WHOLE = ("weight", "norm"), ("weight", "norm", "effective")
+SURVEYS = {
+    "weights": (("weight",), ""),
+    "weights and norms": (NORM, "≤ 1.2×"),
+    "all": (WHOLE, "≤ 1.5×"),
+}
+LENGTHS, TINY_LENGTHS = (128, 512, 2048), (16, 32)
+TYPES = (torch.float32, torch.bfloat16)
+SCORES = 1 << 30
+"""Bytes of the weights of a layer."""
+
+
+@dataclass(frozen=True)
+class Shape:
+    """A model that is made on the card."""
+
+    title: str
+    kind: Kind
+    make: Callable[[], torch.nn.Module]
+
+    def model(self, device: torch.device, dtype: torch.dtype) -> CapturedModel:
+        """Return it, the same on every device."""
+        torch.manual_seed(0)
+        return CapturedModel(self.make().eval().to(device, dtype), name=self.title)
+
+
+def _llama(size: int, inner: int, layers: int, heads: int, shared: int) -> LlamaModel:
+    config = LlamaConfig(
+        vocab_size=1000,
+        hidden_size=size,
+        intermediate_size=inner,
+        num_hidden_layers=layers,
+        num_attention_heads=heads,
+        num_key_value_heads=shared,
+        max_position_embeddings=max(LENGTHS),
+    )
+    return LlamaModel(config)
+
+
+def _bert(**changes: int) -> BertModel:
+    return BertModel(BertConfig(vocab_size=1000, max_position_embeddings=max(LENGTHS), **changes))
+
+
+SHAPES = (
+    Shape("SmolLM2-135M's shape", "decoder", partial(_llama, 576, 1536, 30, 9, 3)),
+    Shape("BERT-base's shape", "encoder", _bert),
+    Shape("Llama-3.2-1B's shape", "decoder", partial(_llama, 2048, 8192, 16, 32, 8)),
+)
+TINY = (
+    Shape("a small Llama", "decoder", partial(_llama, 32, 64, 2, 4, 2)),
+    Shape(
+        "a small BERT",
+        "encoder",
+        partial(_bert, hidden_size=32, num_hidden_layers=2, num_attention_heads=4),
+    ),
+)
+
+
+def texts(tokens: int, number: int, device: torch.device) -> Batch:
+    """Return texts of random pieces, the first and last of each special, without padding."""
+    generator = torch.Generator().manual_seed(0)
+    ids = torch.randint(10, 1000, (number, tokens), generator=generator)
+    category = torch.full_like(ids, 3)
+    category[:, 0], category[:, -1], category[:, 10::20] = 0, 1, 2
+    batch: dict[str, Any] = {
+        "input_ids": ids,
+        "attention_mask": torch.ones_like(ids),
+        "token_type_ids": torch.zeros_like(ids),
+        "category": category,
+        "word": torch.arange(tokens).expand(number, -1),
+        "lengths": torch.full((number,), tokens),
+    }
+    return Batch(**{name: each.to(device) for name, each in batch.items()})
+
+
+def number_of_texts(model: CapturedModel, tokens: int) -> int:
+    """Return the texts of a batch in which the weights of a layer are of some `SCORES` bytes."""
+    heads = max(site.heads for site in model.sites)
+    return max(1, SCORES // (4 * heads * tokens**2))
+
+
+def survey(model: CapturedModel, batch: Batch, kind: Kind, measures: Sequence[str]) -> Any:
+    """Return the statistics of a batch, with all that a survey sees of every head."""
+    observer = HeadsObserver(*Positions.for_kind(batch, kind), kind, measures=measures)
+    with model.capture() as recorder, answered_later():
+        recorder.query_block = None
+        recorder.visit = observer.visit
+        model.run(batch)
+    return observer.tally()
+
+
+def _finish(device: torch.device) -> None:
+    if device.type == "cuda":
+        torch.cuda.synchronize(device)
+
+
+def _seconds(function: Callable[[], object], device: torch.device) -> float:
+    _finish(device)
+    began = time.perf_counter()
+    function()
+    _finish(device)
+    return time.perf_counter() - began
+
+
+def _peak(function: Callable[[], object], device: torch.device) -> str:
+    if device.type != "cuda":
+        return "no card"
+    torch.cuda.reset_peak_memory_stats(device)
+    function()
+    return f"peak {torch.cuda.max_memory_allocated(device) / 1e9:.1f} GB"
+
+
+def rows_of(
+    shape: Shape, dtype: torch.dtype, tokens: int, device: torch.device, count: int, most: int
+) -> list[Row]:
+    """Return the rows of one shape at one length."""
+    model = shape.model(device, dtype)
+    batch = texts(tokens, min(most, number_of_texts(model, tokens)), device)
+    functions: dict[str, Callable[[], object]] = {"forward": partial(model.run, batch)}
+    for name, (measures, _) in SURVEYS.items():
+        functions[name] = partial(survey, model, batch, shape.kind, measures)
+    times: dict[str, list[float]] = {name: [] for name in functions}
+    for number in range(count + 1):  # in turn; the first round warms up
+        for name, function in functions.items():
+            seconds = _seconds(function, device)
+            if number:
+                times[name].append(seconds)
+    forward = np.array(times["forward"])
+    what = f"{shape.title}, {str(dtype).removeprefix('torch.')}, {tokens:,} tokens"
+    speed = f"{batch.input_ids.numel() / statistics.median(forward):,.0f} tokens/s"
+    rows = [(f"{what}, plain pass", speed, "", f"{len(batch.input_ids)} texts")]
+    for name, (_, aim) in SURVEYS.items():
+        ratio = f"{np.median(np.array(times[name]) / forward):.2f}×"
+        rows.append((f"the same, {name}", ratio, aim, _peak(functions[name], device)))
+    return rows
+
+
+@contextmanager
+def _no_waits(device: torch.device) -> Iterator[None]:
+    """Refuse, within the block, whatever makes the host wait for the card."""
+    if device.type != "cuda":
+        yield
+        return
+    torch.cuda.set_sync_debug_mode("error")
+    try:
+        yield
+    finally:
+        torch.cuda.set_sync_debug_mode("default")
+
+
+def runs() -> bool:
+    """Return whether there is a card."""
+    return torch.cuda.is_available()
+
+
+def comparison(shape: Shape, device: torch.device) -> list[Row]:
+    """Return how far the numbers are from the CPU's, and whether a visited layer waits."""
+    results = []
+    for place in (torch.device("cpu"), device):
+        model, batch = shape.model(place, torch.float32), texts(32, 2, place)
+        results.append(survey(model, batch, shape.kind, WHOLE))
+    numbers = [
+        {name: each.compute() for name, each in tally.items() if not name.startswith("slots_")}
+        for tally in results
+    ]
+    furthest = 0.0
+    for name in ("total", "entropy", "vector_norm", "merged"):
+        one, other = (each[name]["mean"] for each in numbers)
+        furthest = max(furthest, float(np.nanmax(np.abs(one - other) / (np.abs(one) + 1e-3))))
+    waits = "none"
+    try:
+        with model.capture() as recorder:
+            observer = HeadsObserver(
+                *Positions.for_kind(batch, shape.kind), shape.kind, measures=NORM
+            )
+
+            def visit(record: Any) -> None:
+                with _no_waits(device):
+                    observer.visit(record)
+
+            recorder.visit = visit
+            model.run(batch)
+    except RuntimeError as error:
+        waits = str(error).splitlines()[0]
+    return [
+        (f"{shape.title}, largest difference to the CPU", f"{furthest:.0e}", "≤ 1e-04", "float32"),
+        (f"{shape.title}, waits while a layer is looked at", waits, "none", "weights and norms"),
+    ]
+
+
+def main(count: int = 3, *, tiny: bool = False, device: str | None = None) -> list[Row]:
+    """Return the rows of the table: what, measured, aim, remark."""
+    home = torch.device(device or ("cuda" if torch.cuda.is_available() else "cpu"))
+    if home.type == "cpu" and not tiny:
+        return [("a survey on a GPU", "not measured", "", "no card is here")]
+    card = torch.cuda.get_device_name(home) if home.type == "cuda" else "the CPU"
+    rows: list[Row] = [("card", card, "", f"torch {torch.__version__}")]
+    for shape in TINY if tiny else SHAPES:
+        for dtype in TYPES:
+            for tokens in TINY_LENGTHS if tiny else LENGTHS:
+                began = time.perf_counter()
+                try:
+                    rows += rows_of(shape, dtype, tokens, home, count, 2 if tiny else 1 << 20)
+                except torch.OutOfMemoryError:
+                    rows.append((f"{shape.title}, {tokens:,} tokens", "out of memory", "", ""))
+                print(f"{rows[-4][0]}: {time.perf_counter() - began:.1f} s", flush=True)
+        rows += comparison(shape, home)
+    return rows
+
+
+if __name__ == "__main__":
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("--tiny", action="store_true", help="small shapes, on the CPU as well")
+    parser.add_argument("--rounds", type=int, default=3)
+    with_json(parser, "device")
+    options = parser.parse_args()
+    table = main(options.rounds, tiny=options.tiny)
+    show(table, options.json)
