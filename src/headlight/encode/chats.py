@@ -285,9 +285,9 @@ class Prompt:
         For the arguments see `written`.
         """
         text, passages = self.written(tokenizer, order, kept)
+        assembly = Assembly.of(tokenizer)
         (encoding,) = encodings(tokenizer, [text])
         pieces = pieces_of_encoding(text, encoding, special_ids(tokenizer))
-        assembly = Assembly.of(tokenizer)
         if self.chat is not None and self.chat.template:
             assembly = assembly.without_special_tokens()
         before = len(assembly.single.before)
