@@ -325,6 +325,7 @@ def test_heads_are_those_of_circuits(model: Model, monkeypatch: pytest.MonkeyPat
         ({"context": ["a", "\ud800"]}, "passage 2 holds half"),
         ({"question": "what \udcff?"}, "the question holds half"),
         ({"answer": "the \udcff"}, "the answer holds half"),
+        ({"question": "what \ue0009\ue001?"}, "private use"),
         ({"measures": ["effective"]}, "effective"),
         ({"question": ""}, "question is empty"),
         ({"answer": " "}, "answer is empty"),
