@@ -83,7 +83,8 @@ def test_a_page_says_what_was_found_before_it_shows_anything(
 def test_a_page_says_each_finding_once(name: str, study_runs: StudyRuns) -> None:
     result = study_runs.result(name)
     texts = list(map(whole_sentence, undrawn_page(result).elements))
-    assert [texts.count(each) for each in findings(result)] == [1] * len(findings(result))
+    most = 2 if name == "survey" else 1  # where the first stand above, and among all
+    assert all(1 <= texts.count(each) <= most for each in findings(result))
 
 
 @pytest.mark.parametrize("name", sorted(set(studies()) - {"survey"}))

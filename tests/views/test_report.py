@@ -106,7 +106,7 @@ def test_what_effective_attention_lacks_is_said_and_shown():
     drawn = texts(pictures(result)["matrices"].draw())
     assert f"{100 * lost.mean():.1f}%" in drawn, "the map of effective attention adds up to 100%"
     layer, head = np.unravel_index(lost.argmax(), lost.shape)
-    said = next(e.text for e in page.all("li") if "cannot reach the output" in e.text)
+    said = next(e.text for e in page.all("details") if "cannot reach the output" in e.text)
     assert f"adds up to {100 * (1 - lost.mean()):.0f}%" in said
     assert f"head L{layer}H{head}: {100 * lost.max():.0f}%" in said
 

@@ -101,7 +101,7 @@ def test_a_notebook_shows_what_was_found_and_a_part_as_xarray_does():
     result = survey_sample(6, 8, corpus="<b>a")
 
     def shown(dataset):
-        return shell.display_formatter.formatters["text/html"](dataset)
+        return shell.display_formatter.formatters["text/html"].lookup_by_type(xr.Dataset)(dataset)
 
     assert escape(findings(result)[0]) in shown(result)
     assert len(shown(result)) < 20_000 < len(result._repr_html_())

@@ -55,19 +55,17 @@ def brief(text: str, *, linked: bool = False) -> Markup:
 
     Args:
         text: one or more sentences.
-        linked: keep the first sentence, and a second one about a head, whose names lead to them.
+        linked: keep the `claim` alone.
     """
-    if not linked:
-        short = INTERVAL.sub("", text)
-        return (
-            escape(text)
-            if short == text
-            else Markup('<span title="{}">{}</span>').format(text, short)
-        )
-    claim, *more = (INTERVAL.sub("", each) for each in sentences_of(text))
-    parts = [Markup("<b>{}</b>").format(short_sentence(claim)), *filter(_HEAD.search, more[:1])]
-    shown = _HEAD.sub(_link, Markup(" ").join(parts))
-    return Markup('<span title="{}">{}</span>').format(text, Markup(shown))
+    short = claim(text) if linked else escape(INTERVAL.sub("", text))
+    return short if short == text else Markup('<span title="{}">{}</span>').format(text, short)
+
+
+def claim(text: str) -> Markup:
+    """Return the first sentence of a finding, and a second about a head; names lead to heads."""
+    first, *more = (INTERVAL.sub("", each) for each in sentences_of(text))
+    parts = [Markup("<b>{}</b>").format(short_sentence(first)), *filter(_HEAD.search, more[:1])]
+    return Markup(_HEAD.sub(_link, Markup(" ").join(parts)))
 
 
 def _link(name: re.Match[str]) -> str:
@@ -103,6 +101,7 @@ def _environment() -> Environment:
     environment.filters["isolated"] = isolated
     environment.filters["brief"] = brief
     environment.filters["short"] = short_sentence
+    environment.filters["claim"] = claim
     environment.globals.update(
         source=source,
         series_variables=lambda theme: Markup(series_variables(theme)),
