@@ -263,6 +263,21 @@ def test_several_answers_have_intervals_and_files(model: Model, tmp_path: Path) 
     assert "24 answers" in findings(result.dataset)[0]
 
 
+@pytest.mark.parametrize("precision", [torch.float32, torch.bfloat16])
+def test_one_passage_and_one_token_have_a_page(
+    model: Model, tokenizer: Any, precision: torch.dtype, tmp_path: Path
+) -> None:
+    network = copy.deepcopy(model.transformer).to(precision)
+    settings = QUICK | {"predict": True, "masks": 2, "orders": 2}
+    result = _load(network, tokenizer).sources(QUESTION, CONTEXT[:1], answer=".", **settings)
+    page = result.save(tmp_path / "used.html").read_text(encoding="utf-8")
+    assert CONTEXT[0] in page
+    halved = precision == torch.bfloat16
+    assert bool(result.dataset["value"].sel(signal="predict").isnull().any()) == halved
+    assert bool(result.dataset.attrs["notes"]) == halved
+    assert result.as_json()["passages"][0]["text"] == CONTEXT[0]
+
+
 def test_one_answer_decides_nothing(model: Model) -> None:
     result = model.sources(QUESTION, CONTEXT, answer=ANSWER, **QUICK)
     assert any("inconclusive" in each for each in findings(result.dataset)) or "no less" in str(
@@ -310,6 +325,7 @@ def test_heads_are_those_of_circuits(model: Model, monkeypatch: pytest.MonkeyPat
         ({"context": ["a", "\ud800"]}, "passage 2 holds half"),
         ({"question": "what \udcff?"}, "the question holds half"),
         ({"answer": "the \udcff"}, "the answer holds half"),
+        ({"question": "what \ue0009\ue001?"}, "private use"),
         ({"measures": ["effective"]}, "effective"),
         ({"question": ""}, "question is empty"),
         ({"answer": " "}, "answer is empty"),

@@ -224,9 +224,7 @@ class Prompt:
             if not require_characters(passage, f"passage {number}").strip():
                 raise UsageError(f"passage {number} is empty; write something, or leave it out.")
         chat = question if isinstance(question, Chat) else None
-        contents = (
-            [require_characters(str(question), "the question")] if chat is None else chat.contents
-        )
+        contents = _without_marks([str(question)] if chat is None else chat.contents)
         marks = [f"{OPENS}{number}{CLOSES}" for number in range(len(passages))]
         if any(passage in content for passage in passages for content in contents):
             contents = _marked(contents, passages, marks)
@@ -285,9 +283,9 @@ class Prompt:
         For the arguments see `written`.
         """
         text, passages = self.written(tokenizer, order, kept)
+        assembly = Assembly.of(tokenizer)
         (encoding,) = encodings(tokenizer, [text])
         pieces = pieces_of_encoding(text, encoding, special_ids(tokenizer))
-        assembly = Assembly.of(tokenizer)
         if self.chat is not None and self.chat.template:
             assembly = assembly.without_special_tokens()
         before = len(assembly.single.before)
@@ -298,6 +296,19 @@ class Prompt:
         # Nothing ends a text that is to be gone on with.
         example = assembly.one("a prompt", pieces).beginning(before + len(pieces))
         return example, [-1] * before + owners
+
+
+def _without_marks(texts: list[str]) -> list[str]:
+    """Return texts that hold no mark of ours.
+
+    Raises:
+        UsageError: One holds it, or is not valid Unicode.
+    """
+    if any(OPENS in require_characters(text, "the question") for text in texts):
+        raise UsageError(
+            f"the question holds U+{ord(OPENS):X}, a character for private use; leave it out."
+        )
+    return texts
 
 
 def _marked(contents: list[str], passages: Sequence[str], marks: Sequence[str]) -> list[str]:

@@ -250,11 +250,11 @@ def _marked(answer: tuple[str, str, list[str], list[float]]) -> Markup:
                 title=f"removal {fall:.2f} nats".replace("-", MINUS))
         for passage, fall in zip(passages, falls, strict=False)
     ]  # fmt: skip
-    asked = element("span", printable(question), class_="q0")
+    posed = element("span", printable(question), class_="q0")
     answered = element("span", printable(text), class_="q0 asking")
     return Markup("").join(
         element("p", Markup("<br>").join(part), class_="passage scale-blue", dir="auto")
-        for part in ([asked, answered], lines)
+        for part in ([posed, answered], lines)
     )
 
 
