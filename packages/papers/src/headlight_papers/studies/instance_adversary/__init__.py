@@ -45,7 +45,7 @@ class InstanceAdversarySettings(KeepSettings):
     epsilon: Annotated[Distance, UNLISTED] = 0.05
     margin: Annotated[Distance, UNLISTED] = 0.01
     candidates: AtLeast1 = 5
-    steps: AtLeast1 = 60
+    steps: Annotated[AtLeast1, UNLISTED] = 60
     learning_rate: Annotated[Positive, UNLISTED] = 0.5
     patience: Annotated[AtLeast1 | None, CHOSEN, UNLISTED] = 25
     take: Annotated[Literal["best", "last"], UNLISTED] = "best"

@@ -1,11 +1,11 @@
 """The effect of permuted, uniform or concentrated attention on a classifier's predictions."""
 
 from dataclasses import dataclass
-from typing import Literal
+from typing import Annotated, Literal
 
 from headlight.analysis import KeepSettings, Rows, Scope
 from headlight.catalogue import Study
-from headlight.settings import AtLeast1, require_distinct
+from headlight.settings import UNLISTED, AtLeast1, require_distinct
 
 Change = Literal["permuted", "uniform", "largest", "random"]
 """What attention becomes; see `headlight_papers.other_attention`."""
@@ -37,7 +37,7 @@ class PermutationSettings(KeepSettings):
     by: tuple[Scope, ...] = ("all", "layer")
     rows: Rows = "all"
     keep_special: bool = False
-    shuffles: AtLeast1 = 10
+    shuffles: Annotated[AtLeast1, UNLISTED] = 10
     sample: AtLeast1 = 2_000
 
     def __post_init__(self) -> None:

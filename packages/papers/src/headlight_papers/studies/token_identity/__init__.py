@@ -88,7 +88,7 @@ class TokenIdentitySettings(TextSettings):
     target: Target = "input"
     offsets: tuple[int, ...] = (0,)
     fractions: Annotated[tuple[Annotated[float, Range(above=0, maximum=1)], ...], UNLISTED] = (1.0,)
-    across: bool = False
+    across: Annotated[bool, UNLISTED] = False
     folds: AtLeast1 = 10
     training: Annotated[MapTrainingSettings, UNLISTED] = field(default_factory=MapTrainingSettings)
     rate_search: Annotated[RateSearch, UNLISTED] = "each"
