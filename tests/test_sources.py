@@ -220,7 +220,7 @@ def test_passages_change_places(model: Model) -> None:
 
 
 def test_the_model_answers(model: Model) -> None:
-    data = model.sources(QUESTION, CONTEXT, tokens=4, **QUICK).dataset
+    data = model.sources(QUESTION, CONTEXT, max_new_tokens=4, **QUICK).dataset
     tokenizer: Any = model.tokenizer
     ids = torch.tensor([tokenizer(text_of(CONTEXT), add_special_tokens=False).input_ids])
     with torch.inference_mode():

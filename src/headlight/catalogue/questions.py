@@ -13,6 +13,7 @@ from types import ModuleType
 from typing import Annotated, Any, Literal
 
 from headlight.settings import (
+    UNLISTED,
     AtLeast0,
     AtLeast1,
     Range,
@@ -153,7 +154,7 @@ class SourceSettings(Settings):
         measures: measures of attention whose shares are compared.
         orders: orders of the passages over which numbers are averaged, the first as they are.
         masks: random sets of passages in each order, to which a linear model is fitted.
-        tokens: tokens of an answer that the model writes.
+        max_new_tokens: tokens of an answer that the model writes, at most.
         predict: compute direct contributions to the answer.
         needles: hidden facts by which heads are chosen.
         haystack: tokens of each text with a hidden fact.
@@ -163,12 +164,12 @@ class SourceSettings(Settings):
     number: AtLeast1 = 10
     chosen: tuple[str, ...] | None = None
     measures: tuple[Literal["weight", "norm"], ...] = ("weight",)
-    orders: AtLeast1 = 2
+    orders: Annotated[AtLeast1, UNLISTED] = 2
     masks: AtLeast0 = 16
-    tokens: AtLeast1 = 20
+    max_new_tokens: AtLeast1 = 20
     predict: bool = True
-    needles: AtLeast1 = 12
-    haystack: AtLeast1 = 200
+    needles: Annotated[AtLeast1, UNLISTED] = 12
+    haystack: Annotated[AtLeast1, UNLISTED] = 200
     seed: AtLeast0 = 0
 
     def __post_init__(self) -> None:

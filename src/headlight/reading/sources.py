@@ -241,7 +241,7 @@ class _Prompted:
         whole, _ = prompt.encode(tokenizer, passages, passages)
         _require_room(model, len(whole.ids), 0)
         if answer is None:
-            ids = own_answer(model, whole, settings.tokens)
+            ids = own_answer(model, whole, settings.max_new_tokens)
             answer = tokenizer.decode(ids)
         else:
             require_text(answer, "answer")

@@ -43,7 +43,7 @@ class CircuitsSettings(ModelSettings):
     measures: tuple[OfAttention, ...] = ("weight", "norm")
     sequences: Annotated[AtLeast1, UNLISTED] = 8
     tokens: Annotated[AtLeast1, UNLISTED] = 100
-    needles: AtLeast1 = 12
+    needles: Annotated[AtLeast1, UNLISTED] = 12
     haystack: Annotated[AtLeast1, UNLISTED] = 400
     format: str | None = None
     column: str | None = None

@@ -77,8 +77,8 @@ class FaithfulnessSettings(TextSettings):
     removal: Removal | None = None
     shares: Shares = "tenths"
     rows: RowsOfText | None = None
-    coefficient: Literal["spearman", "kendall"] = "spearman"
-    signed: bool = False
+    coefficient: Annotated[Literal["spearman", "kendall"], UNLISTED] = "spearman"
+    signed: Annotated[bool, UNLISTED] = False
     random_orders: Annotated[AtLeast1, UNLISTED] = 5
 
     def __post_init__(self) -> None:

@@ -81,7 +81,7 @@ class SurveySettings(RankSettings, MeasureSettings, QueryBlockSettings, TextSett
     numbers: tuple[Numbers, ...] = ()
     sample: AtLeast1 = 2_000
     passages: bool = True
-    token_types: AtLeast0 = 2000
+    token_types: Annotated[AtLeast0, UNLISTED] = 2000
     gated_queries: Annotated[AtLeast0, UNLISTED] = 32
     pages: Annotated[AtLeast0, NO_EFFECT] = 0
 

@@ -53,7 +53,7 @@ class AdversarySettings(ClassifierSettings):
     lambdas: tuple[Annotated[float, Range(minimum=0)], ...] = LAMBDAS
     repeats: AtLeast1 = 3
     epochs: AtLeast1 = 3
-    learning_rate: Annotated[float, Range(above=0)] = 5e-5
+    learning_rate: Annotated[float, Range(above=0), UNLISTED] = 5e-5
     batch_size: Annotated[AtLeast1, UNLISTED] = 32
     processes: Annotated[AtLeast1 | None, NO_EFFECT] = None
     keep_models: bool = False

@@ -45,7 +45,7 @@ class GuidedSettings(KeepSettings):
     width: Annotated[AtLeast1, UNLISTED] = 128
     repeats: AtLeast1 = 3
     epochs: AtLeast1 = 10
-    learning_rate: Annotated[float, Range(above=0)] = 1e-3
+    learning_rate: Annotated[float, Range(above=0), UNLISTED] = 1e-3
     processes: Annotated[AtLeast1 | None, NO_EFFECT] = None
 
     def __post_init__(self) -> None:
