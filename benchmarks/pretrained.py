@@ -234,15 +234,17 @@ def main(rounds: int = 1, parts: Sequence[str] = tuple(PARTS)) -> list[Row]:
     """Return the rows of the table: what, measured, aim, remark."""
     torch.set_num_threads(1)
     keep_freed_memory()  # as the command line does
-    rows: list[Row] = []
+    table: list[Row] = []
     for part in parts:
         began = time.perf_counter()
         try:
-            rows += PARTS[part](rounds)
+            fresh = PARTS[part](rounds)
         except headlight.HeadlightError as error:
-            rows.append((part, "", "", f"left out: {error}"))
-        print(f"{part}: {time.perf_counter() - began:.0f} s", flush=True)
-    return rows
+            fresh = [(part, "", "", f"left out: {error}")]
+        print(*(" | ".join(row) for row in fresh), sep="\n")
+        print(f"({part}: {time.perf_counter() - began:.0f} s)", flush=True)
+        table += fresh
+    return table
 
 
 if __name__ == "__main__":
