@@ -180,17 +180,13 @@ def merged_norm_of(
     merged *= together.unit[:, None, : weight.shape[3]]
     if weight.device.type != "cpu" and holds(lost.sum() <= FEW):
         worst = lost.flatten().float().topk(min(FEW, lost.numel())).indices
-        queries, keys = lost.shape[1:]
-        places: tuple[Tensor, ...] = (
-            worst // (queries * keys),
-            worst // keys % queries,
-            worst % keys,
-        )
+        rest, keys = worst % lost[0].numel(), lost.shape[2]
+        places = worst // lost[0].numel(), rest // keys, rest % keys
         exact = _formed(weight, value, output_weight, places).to(merged.dtype)
         merged[places] = exact.where(lost[places], merged[places])
     elif bool(lost.any()):
-        places = lost.nonzero().unbind(1)
-        merged[places] = _formed(weight, value, output_weight, places).to(merged.dtype)
+        chosen = lost.nonzero().unbind(1)
+        merged[chosen] = _formed(weight, value, output_weight, chosen).to(merged.dtype)
     return merged
 
 
