@@ -139,7 +139,7 @@ class HeadsTogether(NamedTuple):
     length: Float[Tensor, "batch head key"]
     """‖f(x)‖ in that unit."""
     products: Float[Tensor, "batch key head other"] | norm_loops.Packed
-    """K, in squares of that unit; packed for compiled loops where these serve."""
+    """K, in squares of that unit; packed for compiled loops."""
 
 
 def heads_together(
@@ -147,6 +147,8 @@ def heads_together(
     overlap: Overlap,
     dtype: torch.dtype,
     device: torch.device,
+    *,
+    compiled: bool = False,
 ) -> HeadsTogether:
     """Return the terms that the merged norms of all queries share.
 
@@ -155,12 +157,14 @@ def heads_together(
         overlap: Q Qᵀ.
         dtype: in which the products are taken.
         device: where they go.
+        compiled: whether many texts follow, for which loading compiled loops is worth a second.
     """
     length = rows.norm(dim=-1)
     longest = length.amax(1)
     longest = longest.where(longest > 0, 1)
     units = back_to(rows / longest[:, None, :, None], device).to(dtype)
-    products_of = norm_loops.inner_products if norm_loops.serves(units) else _inner_products
+    in_loops = compiled and norm_loops.serves(units)
+    products_of = norm_loops.inner_products if in_loops else _inner_products
     unit, length = (
         back_to(each, device).to(dtype) for each in (longest, length / longest[:, None])
     )
@@ -171,28 +175,23 @@ def merged_norm_of(
     weight: Weight, together: HeadsTogether, value: Value, output_weight: OutputWeight
 ) -> Float[Tensor, "batch query key"]:
     """`merged_norm` of some queries, where it is known already what all of them share."""
-    merge = norm_loops.merged if norm_loops.serves(weight) else _merged
+    merge = norm_loops.merged if together.products.ndim == 3 else _merged
     merged, lost = merge(weight, together.products, together.length, CANCELLATION)
     merged *= together.unit[:, None, : weight.shape[3]]
     if weight.device.type != "cpu" and holds(lost.sum() <= FEW):
         worst = lost.flatten().float().topk(min(FEW, lost.numel())).indices
-        places = _unravelled(worst, lost.shape)
+        rest, keys = worst % lost[0].numel(), lost.shape[2]
+        places = worst // lost[0].numel(), rest // keys, rest % keys
         exact = _formed(weight, value, output_weight, places).to(merged.dtype)
         merged[places] = exact.where(lost[places], merged[places])
     elif bool(lost.any()):
-        places = lost.nonzero().unbind(1)
-        merged[places] = _formed(weight, value, output_weight, places).to(merged.dtype)
+        chosen = lost.nonzero().unbind(1)
+        merged[chosen] = _formed(weight, value, output_weight, chosen).to(merged.dtype)
     return merged
 
 
 FEW = 64
 """Entries that a device computes again without saying how many have to be."""
-
-
-def _unravelled(places: Tensor, shape: torch.Size) -> tuple[Tensor, ...]:
-    """Return the batch, query and key of places in a flattened matrix."""
-    batch, rest = places // shape[1:].numel(), places % shape[1:].numel()
-    return batch, rest // shape[2], rest % shape[2]
 
 
 PAIRS_AT_ONCE = 1 << 28

@@ -55,6 +55,11 @@ class Scores:
         self._sample = None if sample is None else sample[:, queries]
         self.vectors = vectors or Vectors(record, value_bias)
 
+    @property
+    def _of_many(self) -> bool:
+        """Whether it is for statistics of many texts."""
+        return self._precision == torch.float32
+
     @cached_property
     def weight(self) -> Weight:
         """α, times the gate where it is a number for each query and head; float32 or better."""
@@ -90,7 +95,7 @@ class Scores:
             )
         return norms.merged_norm_of(
             self.weight,
-            self.vectors.together(self.weight.dtype),
+            self.vectors.together(self.weight.dtype, compiled=self._of_many),
             record.value,
             record.site.projection.weight,
         )
@@ -161,7 +166,7 @@ class Scores:
                 "norm that follows cannot be folded into W^O; leave this measure out."
             )
         folded = folded_output(record.site, layer.site, behind)
-        together = self.vectors.behind(folded, self.weight.dtype)
+        together = self.vectors.behind(folded, self.weight.dtype, compiled=self._of_many)
         return norms.merged_norm_of(self.weight, together, record.value, folded.weight)
 
     @cached_property

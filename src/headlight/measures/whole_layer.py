@@ -255,15 +255,19 @@ class Vectors:
             return None
         return double(values)
 
-    def together(self, dtype: torch.dtype) -> norms.HeadsTogether:
+    def together(self, dtype: torch.dtype, *, compiled: bool) -> norms.HeadsTogether:
         """The inner products of the vectors of all heads, for the merged norms."""
         if self._together is None:
             overlap = self._site.projection.overlap
             device = self._value.device
-            self._together = norms.heads_together(self.transformed, overlap, dtype, device)
+            self._together = norms.heads_together(
+                self.transformed, overlap, dtype, device, compiled=compiled
+            )
         return self._together
 
-    def behind(self, folded: FoldedOutput, dtype: torch.dtype) -> norms.HeadsTogether:
+    def behind(
+        self, folded: FoldedOutput, dtype: torch.dtype, *, compiled: bool
+    ) -> norms.HeadsTogether:
         """Return the terms of the merged norms behind the maps that follow W^O.
 
         Raises:
@@ -273,7 +277,9 @@ class Vectors:
             device = self._value.device
             rows = norms.compressed(self._value, folded.factor)
             self._lengths(rows)
-            self._behind[folded] = norms.heads_together(rows, folded.overlap, dtype, device)
+            self._behind[folded] = norms.heads_together(
+                rows, folded.overlap, dtype, device, compiled=compiled
+            )
         return self._behind[folded]
 
     def _lengths(self, rows: Float[Tensor, "batch head key head_dim"]) -> Tensor:
