@@ -150,7 +150,8 @@ class Model(CapturedModel):
 
     def __dir__(self) -> list[str]:
         """Return the questions that a model answers; of how it is captured it tells no name."""
-        return [name for name in vars(Model) if not name.startswith("_")]
+        rare = ("with_attention", "word_map")
+        return [name for name in vars(Model) if not name.startswith("_") and name not in rare]
 
     def read(  # noqa: PLR0913 - each is a choice of its own
         self,

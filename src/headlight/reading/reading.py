@@ -439,7 +439,7 @@ def read(  # noqa: PLR0913 - each is a choice of its own
     example: Encoded
     if image is None:
         others = "" if kind else listed(model.kinds[1:])
-        subject = "" if text is None else text
+        subject: Any = text  # None is refused there
         model, example = one_text(model, subject, pair, kind, purpose="a reading needs text")
         about |= {"other_kinds": others, "text": subject}
     else:
