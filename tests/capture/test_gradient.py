@@ -36,7 +36,7 @@ from headlight.encode import Encoded
 from headlight.encode.batch import Batch, collate
 from headlight.errors import CaptureError, UsageError
 from headlight.measures import Scores
-from headlight.shapes import Score
+from headlight.tensors import Score
 from tiny_models import randomise
 
 MASK = 4

@@ -31,7 +31,7 @@ from headlight.encode import Encoded
 from headlight.encode.batch import Batch
 from headlight.measures import Scores, total_variation
 from headlight.measures.alternatives import Adversaries, AdversarySearch, Candidates, most_different
-from headlight.shapes import Weight
+from headlight.tensors import Weight
 
 Component = tuple[int | None, int | None]
 """A layer and a head; None for all of them."""

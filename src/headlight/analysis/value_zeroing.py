@@ -24,8 +24,8 @@ from headlight.capture.network import blocks_of
 from headlight.capture.residual_stream import Registration, first_tensor, hooked
 from headlight.capture.session import interface_hook
 from headlight.errors import UnsupportedModelError
-from headlight.measures.norm import per_head, single
-from headlight.shapes import Value, Weight
+from headlight.measures.norm import per_head
+from headlight.tensors import Value, Weight, single
 
 MEMORY = 2**28
 """Bytes of the widest tensor of the copies that run at once."""

@@ -23,7 +23,7 @@ from torch import Tensor, nn
 from headlight.capture.record import LayerRecord, require_all_heads, whole_weight
 from headlight.errors import CaptureError, HeadlightError, ModelError, UsageError, setting
 from headlight.settings.flow import MatrixPrecision
-from headlight.shapes import Visible
+from headlight.tensors import Visible
 from headlight.vocabulary import Kind
 
 _ADVICE = {

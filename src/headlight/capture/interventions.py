@@ -46,7 +46,7 @@ from headlight.capture.record import AttentionSite, LayerRecord, require_all_hea
 from headlight.capture.residual_stream import Registration, hooked
 from headlight.capture.session import configurations, recording
 from headlight.errors import CaptureError, UsageError
-from headlight.shapes import Weight
+from headlight.tensors import Weight
 from headlight.vocabulary import Kind
 
 Replacement = Tensor | np.ndarray | Callable[[Tensor, AttentionSite], Tensor]

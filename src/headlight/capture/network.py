@@ -22,7 +22,7 @@ from headlight.capture.residual_stream import Registration, hooked
 from headlight.capture.session import interface_hook
 from headlight.errors import UnsupportedModelError, UsageError
 from headlight.settings.flow import Slope
-from headlight.shapes import Value, Weight
+from headlight.tensors import Value, Weight
 
 
 @dataclass(frozen=True, eq=False)

@@ -15,7 +15,7 @@ from typing import Any, Literal, NamedTuple
 import torch
 from torch import Tensor
 
-from headlight.shapes import Value, Weight
+from headlight.tensors import Value, Weight
 
 Context = Tensor
 """``batch query head head_dim``"""

@@ -10,7 +10,7 @@ import torch
 from torch import Tensor, nn
 
 from headlight.capture.own_layout import Context, Layout, Notation, Step, derive
-from headlight.shapes import Value, Weight
+from headlight.tensors import Value, Weight
 
 Call = tuple[Tensor, Tensor, Tensor, Tensor | None]
 """What an attention function is given: queries, keys, values and a mask."""

@@ -18,7 +18,7 @@ from torch import Tensor, distributed, nn
 
 from headlight.capture.residual_stream import Residual
 from headlight.errors import UnsupportedModelError, UsageError
-from headlight.shapes import Factor, GateValues, OutputWeight, Overlap, Value, Visible, Weight
+from headlight.tensors import Factor, GateValues, OutputWeight, Overlap, Value, Visible, Weight
 from headlight.vocabulary import Kind
 
 if TYPE_CHECKING:

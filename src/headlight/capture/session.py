@@ -45,7 +45,7 @@ from headlight.capture.residual_stream import (
     stream_hooks,
 )
 from headlight.errors import CaptureError, UnsupportedModelError, UsageError
-from headlight.shapes import GateValues, Value, Visible
+from headlight.tensors import GateValues, Value, Visible
 
 
 @contextmanager

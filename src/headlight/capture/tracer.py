@@ -16,7 +16,7 @@ from headlight.capture.record import AttentionSite, agreed, as_context, gathered
 from headlight.capture.residual_stream import hooked
 from headlight.capture.session import interface_hook, visible_keys
 from headlight.errors import UnsupportedModelError
-from headlight.shapes import Visible, Weight
+from headlight.tensors import Visible, Weight
 from headlight.vocabulary import Kind
 
 if TYPE_CHECKING:

@@ -40,7 +40,7 @@ class TargetSettings(Settings):
         against: another word or class, whose logit is subtracted.
         position: position of the predicting token, from 0; by default the last of the text, or its
             first mask.
-        compare_text: text of as many tokens to compare with, such as one that differs in a
+        compare_text: second text with the same number of tokens, such as one that differs in a
             word.
     """
 

@@ -4,13 +4,14 @@ from headlight.measures.agreement import kendall
 from headlight.measures.divergence import (
     distributions,
     divergence,
+    entropy,
     jensen_shannon,
     kullback_leibler,
     kullback_leibler_of_logarithms,
     total_variation,
 )
 from headlight.measures.effective import Effective, NullSpaces, effective, null_spaces
-from headlight.measures.norm import entropy, input_norm, merged_norm, vector_norm, weighted_norm
+from headlight.measures.norm import input_norm, merged_norm, vector_norm, weighted_norm
 from headlight.measures.scores import Scores, register_measure, unregister_measure
 from headlight.measures.words import singular_values_of, word_score
 

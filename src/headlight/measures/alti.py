@@ -22,8 +22,9 @@ from torch import Tensor
 
 from headlight.capture import LayerRecord, Residual
 from headlight.errors import UnsupportedModelError
-from headlight.measures.norm import gated_weight, per_head, single
+from headlight.measures.norm import gated_weight, per_head
 from headlight.reduce.compiling import compile_loop
+from headlight.tensors import single
 
 CELLS = 1 << 22
 """Numbers of parts of heads that are formed at a time."""

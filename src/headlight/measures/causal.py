@@ -24,7 +24,7 @@ from headlight.measures.row_space import (
     orthonormalised,
     row_space,
 )
-from headlight.shapes import Score, Visible, Weight
+from headlight.tensors import Score, Visible, Weight
 
 BLOCK = 16
 """Queries that share a factor."""

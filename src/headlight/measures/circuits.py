@@ -12,7 +12,7 @@ from jaxtyping import Float64
 from torch import Tensor
 
 from headlight.capture.head_weights import HeadWeights
-from headlight.measures.norm import double
+from headlight.tensors import double
 
 ROWS = 8192
 """Of the vocabulary, of which products are summed at a time."""

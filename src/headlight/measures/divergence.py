@@ -1,4 +1,4 @@
-"""Divergence of distributions, and of heads (Clark et al. 2019, Section 6).
+"""Entropy, and divergence of distributions and of heads (Clark et al. 2019, Section 6).
 
 `total_variation`, `kullback_leibler` and `jensen_shannon` compare rows with rows, and can be
 differentiated; `divergence` compares all pairs of heads, and is made for many.
@@ -16,8 +16,8 @@ from jaxtyping import Bool, Float, Float64
 from torch import Tensor
 
 from headlight.errors import UsageError
-from headlight.measures.norm import single
 from headlight.reduce.compiling import compile_loop
+from headlight.tensors import Score, single
 
 CELLS = 1024
 """Cells that are looked at together: of all heads they stay in the cache, and sums over this many
@@ -306,3 +306,32 @@ def _differences(total: Float64[Tensor, "head head"]) -> Float64[Tensor, "head h
     alone = total.diagonal()
     divergences = ((alone[:, None] + alone) / 4 - total / 2).clamp_min_(0).triu_(1)
     return divergences + divergences.mT
+
+
+def entropy(score: Score) -> Float[Tensor, "batch head query"]:
+    """−Σ_j p_j ln p_j of every row, p being the absolute values divided by their sum.
+
+    For attention weights that is their entropy; the same question can be asked of norms and of
+    effective attention.  A row of zeros (a padding query) has entropy 0.
+
+    Returns:
+        nats, between 0 and ln(keys).
+
+    Source: Clark et al. (2019), Section 3.3, without the smoothing of the released code.
+    """
+    return entropy_of_sizes(single(score).abs())
+
+
+def entropy_of_sizes(size: Score) -> Float[Tensor, "batch head query"]:
+    """Compute the entropy of numbers that are not negative, as weights and norms are."""
+    tiny = torch.finfo(size.dtype).tiny
+    total = size.sum(-1, keepdim=True).clamp_min(tiny)
+    largest, place = size.max(-1, keepdim=True)
+    # The largest share may be next to 1: its logarithm is taken from the others.  These have a
+    # floor, so that logarithms of zeros are finite, and take no ten times as long as others.
+    others = size.scatter(-1, place, 0)
+    shares = others / total
+    nats = -shares.clamp_min(tiny).log_().mul_(shares).sum(-1)
+    rest = others.sum(-1, keepdim=True)
+    nats -= (largest / total * torch.log1p(-rest / total))[..., 0]
+    return nats.clamp_min_(0)

@@ -28,9 +28,9 @@ from jaxtyping import Bool, Float, Int
 from torch import Tensor
 
 from headlight.measures.causal import CausalSpaces, is_causal
-from headlight.measures.norm import back_to, compressed, double, single
+from headlight.measures.norm import compressed
 from headlight.measures.row_space import AT_ONCE, row_space
-from headlight.shapes import Factor, Score, Value, Visible, Weight
+from headlight.tensors import Factor, Score, Value, Visible, Weight, back_to, double, single
 
 IN_CACHE = 1 << 19
 """Attention weights that are multiplied at once, so that their float64 copies stay in the cache."""

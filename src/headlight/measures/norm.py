@@ -1,6 +1,5 @@
-"""Norms of weighted transformed vectors (Kobayashi et al. 2020), and entropy.
+"""Norms of weighted transformed vectors (Kobayashi et al. 2020).
 
-Norms of transformed vectors (Kobayashi et al. 2020).
 f_h(x_j) = v_h(x_j) W_h: the value bias is inside f, the output bias b^O is not, because it belongs
 to no position.  The vectors themselves (``batch head key d_model``, and times ``query`` once
 weighted) are never formed.
@@ -20,7 +19,7 @@ from torch import Tensor
 from headlight.capture.backward import holds
 from headlight.measures import norm_loops
 from headlight.measures.row_space import AT_ONCE, row_space
-from headlight.shapes import (
+from headlight.tensors import (
     Factor,
     GateValues,
     OutputWeight,
@@ -29,23 +28,10 @@ from headlight.shapes import (
     Value,
     Visible,
     Weight,
+    back_to,
+    double,
+    single,
 )
-
-
-def single(tensor: Tensor) -> Tensor:
-    """At least float32."""
-    return tensor if tensor.dtype == torch.float64 else tensor.float()
-
-
-def double(tensor: Tensor) -> Tensor:
-    """float64; moved to the CPU from a device that has none (MPS)."""
-    return tensor.cpu().double() if tensor.device.type == "mps" else tensor.double()
-
-
-def back_to(tensor: Tensor, device: torch.device) -> Tensor:
-    """On the device that it came from, in the best precision that the device has."""
-    return tensor.float().to(device) if device.type == "mps" else tensor.to(device)
-
 
 CANCELLATION = 2e-3
 """Below this share of what its parts could add up to, a squared sum is recomputed in float64."""
@@ -419,32 +405,3 @@ def _parts(weight: Weight, of_query: int) -> Iterator[tuple[slice, int]]:
         part = slice(first, first + step)
         columns = attended[part].any(0).nonzero()
         yield part, int(columns[-1]) + 1 if len(columns) else 0
-
-
-def entropy(score: Score) -> Float[Tensor, "batch head query"]:
-    """−Σ_j p_j ln p_j of every row, p being the absolute values divided by their sum.
-
-    For attention weights that is their entropy; the same question can be asked of norms and of
-    effective attention.  A row of zeros (a padding query) has entropy 0.
-
-    Returns:
-        nats, between 0 and ln(keys).
-
-    Source: Clark et al. (2019), Section 3.3, without the smoothing of the released code.
-    """
-    return entropy_of_sizes(single(score).abs())
-
-
-def entropy_of_sizes(size: Score) -> Float[Tensor, "batch head query"]:
-    """Compute the entropy of numbers that are not negative, as weights and norms are."""
-    tiny = torch.finfo(size.dtype).tiny
-    total = size.sum(-1, keepdim=True).clamp_min(tiny)
-    largest, place = size.max(-1, keepdim=True)
-    # The largest share may be next to 1: its logarithm is taken from the others.  These have a
-    # floor, so that logarithms of zeros are finite, and take no ten times as long as others.
-    others = size.scatter(-1, place, 0)
-    shares = others / total
-    nats = -shares.clamp_min(tiny).log_().mul_(shares).sum(-1)
-    rest = others.sum(-1, keepdim=True)
-    nats -= (largest / total * torch.log1p(-rest / total))[..., 0]
-    return nats.clamp_min_(0)

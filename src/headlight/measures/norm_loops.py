@@ -15,7 +15,7 @@ from jaxtyping import Bool, Float
 from torch import Tensor
 
 from headlight.reduce.compiling import compile_loop
-from headlight.shapes import Overlap, Weight
+from headlight.tensors import Overlap, Weight
 
 FEW = 1 << 16
 """Cells for which another thread is not worth it."""

@@ -11,19 +11,17 @@ from torch import Tensor
 from headlight.capture import FrozenMap, LayerRecord
 from headlight.errors import CaptureError, UnknownNameError, setting
 from headlight.measures import norm as norms
+from headlight.measures.divergence import entropy
 from headlight.measures.effective import Effective, NullSpaces, null_spaces_of
 from headlight.measures.norm import (
-    back_to,
     effective_of_gated,
-    entropy,
     gated_merged_norm,
     gated_norm,
     gated_weight,
     of_their_own,
-    single,
 )
 from headlight.measures.whole_layer import Maps, Vectors, WholeLayer, folded_output
-from headlight.shapes import GateValues, Score, Weight
+from headlight.tensors import GateValues, Score, Weight, back_to, single
 from headlight.vocabulary import Measure, ValueBias, add_measure, remove_measure
 
 

@@ -28,9 +28,9 @@ from headlight.capture.record import on_double, overlap_of
 from headlight.errors import CaptureError
 from headlight.measures import norm as norms
 from headlight.measures.effective import RowSpaces, real_keys, with_ones
-from headlight.measures.norm import back_to, double, gated_weight, per_head
+from headlight.measures.norm import gated_weight, per_head
 from headlight.measures.row_space import ONE_PASS
-from headlight.shapes import Factor, OutputWeight, Overlap, Value, Weight
+from headlight.tensors import Factor, OutputWeight, Overlap, Value, Weight, back_to, double
 from headlight.vocabulary import ValueBias
 
 Pairs = Float[Tensor, "batch query key"]

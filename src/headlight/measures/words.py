@@ -8,10 +8,10 @@ from torch import Tensor
 
 from headlight.capture import AttentionSite, CapturedModel, LayerRecord
 from headlight.capture.head_weights import value_map
-from headlight.measures.norm import back_to, double, per_head
+from headlight.measures.norm import per_head
 from headlight.measures.scores import Scores
 from headlight.settings import require_choice
-from headlight.shapes import OutputWeight, Score
+from headlight.tensors import OutputWeight, Score, back_to, double
 from headlight.vocabulary import NormPooling
 
 _LENGTHS = ("norm", "merged_norm")

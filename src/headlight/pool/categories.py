@@ -11,7 +11,7 @@ import torch
 from jaxtyping import Bool, Float, Int, Int64
 from torch import Tensor
 
-from headlight.shapes import Score
+from headlight.tensors import Score
 
 Membership = Float[Tensor, "batch position category"]
 

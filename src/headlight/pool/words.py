@@ -10,7 +10,7 @@ from torch import Tensor
 from headlight.encode.batch import NO_WORD, PADDED_WORD
 from headlight.errors import UsageError
 from headlight.settings import require_choice
-from headlight.shapes import Score
+from headlight.tensors import Score
 from headlight.vocabulary import QueryPooling
 
 NO_UNIT = -1

@@ -22,7 +22,6 @@ from headlight.chats import Readable
 from headlight.errors import UsageError
 from headlight.findings.piece_text import last_word
 from headlight.measures.alti import BlockSum, missed_without, missed_without_heads
-from headlight.measures.norm import single
 from headlight.reading.text_result import (
     TextResult,
     answers,
@@ -33,6 +32,7 @@ from headlight.reading.text_result import (
 )
 from headlight.result import describe
 from headlight.settings import require_place
+from headlight.tensors import single
 from headlight.views.provenance import model_name
 
 LEAST = 0.005

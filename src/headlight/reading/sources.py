@@ -242,7 +242,7 @@ class _Prompted:
         _require_room(model, len(whole.ids), 0)
         if answer is None:
             ids = own_answer(model, whole, settings.max_new_tokens)
-            answer = tokenizer.decode(ids)
+            answer = tokenizer.decode(ids).strip()
         else:
             require_text(answer, "answer")
             ids = answer_ids(tokenizer, text, answer)

@@ -18,7 +18,7 @@ from headlight.capture import CapturedModel
 from headlight.capture.backward import frozen
 from headlight.encode.batch import Batch
 from headlight.errors import UsageError
-from headlight.measures.norm import single
+from headlight.tensors import single
 from headlight.word_alignment import GradientForm, InputMeasureSettings
 
 Embeddings = Float[Tensor, "row source size"]

@@ -16,8 +16,8 @@ from torch import Tensor
 
 from headlight.capture.hidden_states import States
 from headlight.encode.batch import Batch
-from headlight.measures.norm import double, single
 from headlight.pool import Words
+from headlight.tensors import double, single
 from headlight.word_alignment import Extraction, SimilaritySettings
 
 Similarity = Float[Tensor, "batch target source"]

@@ -8,7 +8,7 @@ import torch
 from jaxtyping import Bool, Float
 from torch import Tensor
 
-from headlight.shapes import Weight
+from headlight.tensors import Weight
 
 Keys = Bool[Tensor, "batch #head query key"]
 """Which keys take part in each row."""

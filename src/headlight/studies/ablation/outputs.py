@@ -24,9 +24,9 @@ from headlight.capture import NOTHING, Prepared
 from headlight.encode import Encoded
 from headlight.errors import UsageError
 from headlight.measures import kullback_leibler_of_logarithms
-from headlight.measures.norm import single
 from headlight.reduce import Strongest
 from headlight.result import describe
+from headlight.tensors import single
 from headlight.vocabulary import Kind
 
 STATISTICS = ("kl", "changed", "loss", "accuracy")

@@ -33,7 +33,6 @@ from headlight.encode import Encoded
 from headlight.encode.batch import Batch
 from headlight.errors import CaptureError, UsageError, setting
 from headlight.measures import vector_norm
-from headlight.measures.norm import double
 from headlight.reduce import Accumulator, Count, Slots, Strongest, Tally
 from headlight.run import State
 from headlight.studies.ablation import AblationSettings
@@ -46,6 +45,7 @@ from headlight.studies.ablation.outputs import (
     logits_of,
     most_changed,
 )
+from headlight.tensors import double
 
 CHANGES = (*STATISTICS, "norm")
 """Of each text and removal: how far predictions move, and how long what is removed was."""

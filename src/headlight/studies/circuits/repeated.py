@@ -14,8 +14,8 @@ from headlight.capture import CapturedModel, LayerRecord
 from headlight.encode import Encoded
 from headlight.findings.head_answers import FOUND
 from headlight.measures import Scores
-from headlight.shapes import Score
 from headlight.studies.circuits.probes import Hidden, Repeated
+from headlight.tensors import Score
 from headlight.vocabulary import measure
 
 VERSIONS = ("paper", "code")

@@ -19,10 +19,9 @@ from headlight.encode.batch import Batch
 from headlight.errors import CaptureError
 from headlight.measures import Scores
 from headlight.measures.divergence import distributions, divergence
-from headlight.measures.norm import single
 from headlight.reduce import Moments, Slots, Tally
-from headlight.shapes import Score
 from headlight.studies.distances import DistanceSettings
+from headlight.tensors import Score, single
 from headlight.vocabulary import ValueBias
 
 VARIABLES = long_names(

@@ -28,11 +28,9 @@ from headlight.catalogue.statistics import (
 from headlight.encode import Encoded, token_names
 from headlight.encode.batch import Batch
 from headlight.errors import UsageError
-from headlight.measures.norm import double, single
 from headlight.pool import Groups, Pairs, at_pairs, over_offsets, over_pairs
 from headlight.reduce import Accumulator, Count, Ratio, Slots, Strongest
 from headlight.reduce.base import Array
-from headlight.shapes import Score
 from headlight.studies.survey.part import (
     GROUPS,
     PartObserver,
@@ -45,6 +43,7 @@ from headlight.studies.survey.part import (
     ratios,
 )
 from headlight.studies.survey.row_loops import Asked
+from headlight.tensors import Score, double, single
 from headlight.vocabulary import CATEGORIES, DISTANCES, FAR, RELATIVE, SINK, Kind, measure
 
 

@@ -24,10 +24,10 @@ from headlight.analysis.variables import hash_of
 from headlight.capture import AttentionSite
 from headlight.encode import Encoded
 from headlight.encode.batch import Batch
-from headlight.measures.norm import double
 from headlight.reduce import Accumulator, RankCorrelation, Sample, Strongest
 from headlight.studies.survey.part import PartObserver, SeenMeasure
 from headlight.studies.survey.passages import sides, token_places
+from headlight.tensors import double
 from headlight.vocabulary import CATEGORIES, Kind, measure
 
 SAMPLED = 32

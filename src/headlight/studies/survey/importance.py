@@ -15,10 +15,10 @@ from headlight.capture import Kind, LayerRecord, Prepared, Reduction
 from headlight.errors import CaptureError, CorpusError
 from headlight.measures import Scores
 from headlight.measures.effective import comoments, correlation
-from headlight.measures.norm import double
 from headlight.pool import Membership, membership, over_keys
 from headlight.reduce import Accumulator, Count, Grouped, Moments, Sample
 from headlight.studies.survey.part import Outcome, PartObserver, SeenLayer, Variables, means, number
+from headlight.tensors import double
 from headlight.vocabulary import CATEGORIES
 
 IMPORTANCE_VARIABLES = {

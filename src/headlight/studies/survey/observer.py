@@ -11,8 +11,8 @@ from headlight.analysis.batch_runner import LENGTH_BIN, Positions, array, filled
 from headlight.capture import Kind, LayerRecord
 from headlight.encode.batch import fetched
 from headlight.measures import Scores, input_norm
+from headlight.measures.divergence import entropy_of_sizes
 from headlight.measures.effective import correlation, moments_by_row, summed, sums_by_row
-from headlight.measures.norm import double, entropy_of_sizes
 from headlight.measures.whole_layer import Vectors
 from headlight.pool import (
     Membership,
@@ -25,7 +25,6 @@ from headlight.pool import (
 )
 from headlight.reduce import Accumulator, Grouped, Moments, Ratio, Slots, Tally
 from headlight.reduce.base import Array
-from headlight.shapes import Score
 from headlight.studies.survey.behaviours import BehaviourCounter
 from headlight.studies.survey.part import (
     BlockRows,
@@ -38,6 +37,7 @@ from headlight.studies.survey.part import (
     means,
     ratios,
 )
+from headlight.tensors import Score, double
 from headlight.vocabulary import CATEGORIES, MEASURES, NEIGHBOURS, Measure, ValueBias, measure
 
 OF_ALL_QUERIES = ("weight", "effective", "gradient", "attribution")

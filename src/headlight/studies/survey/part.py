@@ -26,7 +26,6 @@ from headlight.measures import Scores
 from headlight.pool import Membership, Pairs
 from headlight.reduce import Accumulator, Ratio, Slots, Tally
 from headlight.reduce.base import Array
-from headlight.shapes import Score
 from headlight.studies.survey import SurveySettings
 from headlight.studies.survey.row_loops import (
     STEP,
@@ -37,6 +36,7 @@ from headlight.studies.survey.row_loops import (
     compiled,
     filled_up,
 )
+from headlight.tensors import Score
 
 GROUPS = ("duplicate", "induction", "subword")
 """Whose keys are listed; along the axis of `HeadSums.groups`."""

@@ -20,12 +20,11 @@ from headlight.encode import Encoded
 from headlight.encode.batch import Batch
 from headlight.encode.speech import without_mark
 from headlight.measures import Scores
-from headlight.measures.norm import back_to, double, single
 from headlight.reduce import Accumulator, Strongest
 from headlight.reduce.base import Array
-from headlight.shapes import Score
 from headlight.studies.survey.behaviours import SHOWN, BehaviourCounter
 from headlight.studies.survey.part import PartObserver, SeenLayer, SeenMeasure
+from headlight.tensors import Score, back_to, double, single
 from headlight.vocabulary import CATEGORIES, NEIGHBOURS, Kind
 
 TO_CATEGORY = tuple(name for name in CATEGORIES if name != "other")

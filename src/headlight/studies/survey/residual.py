@@ -28,11 +28,12 @@ from headlight.capture import CapturedModel, LayerRecord
 from headlight.encode import Encoded, token_names
 from headlight.encode.batch import Batch
 from headlight.encode.examples import CLS, SEP
-from headlight.measures.norm import double, gated_weight, single
+from headlight.measures.norm import gated_weight
 from headlight.reduce import Accumulator, Grouped, Moments, Strongest, Tally
 from headlight.studies.survey import RankSettings
 from headlight.studies.survey.part import Outcome, PartObserver, SeenLayer, Variables, means, number
 from headlight.studies.survey.passages import sides
+from headlight.tensors import double, single
 from headlight.vocabulary import CATEGORIES, MASSIVE, MASSIVE_RATIO, Kind
 
 SAMPLED = 16

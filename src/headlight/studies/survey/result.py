@@ -22,7 +22,6 @@ from headlight.catalogue import behaviours as names_of_behaviours
 from headlight.catalogue.statistics import KEY_CLASSES, segment_rows
 from headlight.encode import token_names
 from headlight.measures import Scores
-from headlight.measures.norm import single
 from headlight.pool import over_queries
 from headlight.reduce import Accumulator, Strongest
 from headlight.reduce.base import Array
@@ -40,6 +39,7 @@ from headlight.studies.survey.part import (
 )
 from headlight.studies.survey.passages import BEFORE, STATISTICS
 from headlight.studies.survey.token_types import SIDES, of_token_types
+from headlight.tensors import single
 from headlight.vocabulary import CATEGORIES, DISTANCES, RELATIVE, measure
 
 GROUP = ("layer", "head", "measure")

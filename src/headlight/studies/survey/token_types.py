@@ -16,12 +16,11 @@ from torch import Tensor
 
 from headlight.analysis.batch_runner import filled, stacked
 from headlight.encode.batch import Batch
-from headlight.measures.norm import double
 from headlight.reduce import Accumulator, KeyedSums
 from headlight.reduce.base import Array
-from headlight.shapes import Score
 from headlight.studies.survey.part import PartObserver, SeenLayer, SeenMeasure, Sums
 from headlight.studies.survey.passages import sides
+from headlight.tensors import Score, double
 from headlight.vocabulary import CATEGORIES, Kind, measure
 
 SIDES = ("key", "query")

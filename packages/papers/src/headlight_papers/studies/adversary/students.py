@@ -24,7 +24,7 @@ from headlight.capture.loading import load_start, quiet
 from headlight.encode import length_batches
 from headlight.encode.batch import Batch
 from headlight.errors import CaptureError, UsageError, setting
-from headlight.shapes import Visible
+from headlight.tensors import Visible
 from headlight.vocabulary import Kind
 from headlight_papers.other_attention import uniform
 from headlight_papers.spans import span_score

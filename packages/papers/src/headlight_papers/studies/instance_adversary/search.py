@@ -28,7 +28,7 @@ from headlight.measures.alternatives import (
     column_basis,
 )
 from headlight.measures.effective import with_ones
-from headlight.shapes import Weight
+from headlight.tensors import Weight
 from headlight_papers.studies.instance_adversary import Exact
 
 

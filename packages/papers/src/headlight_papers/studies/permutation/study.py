@@ -29,7 +29,7 @@ from headlight.analysis.variables import Variable, described, long_names, slots_
 from headlight.capture import LayerRecord
 from headlight.encode.batch import Batch
 from headlight.reduce import Sample, Tally
-from headlight.shapes import Weight
+from headlight.tensors import Weight
 from headlight_papers.other_attention import on_one, permuted, uniform
 from headlight_papers.studies.permutation import Change, PermutationSettings
 

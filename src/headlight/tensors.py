@@ -1,8 +1,9 @@
-"""The axes of every tensor, named once.
+"""Shapes of tensors, whose axes are named once, and precisions.
 
 ``query`` is the attending position and ``key`` the attended one, also where both have one length.
 """
 
+import torch
 from jaxtyping import Bool, Float
 from torch import Tensor
 
@@ -30,3 +31,18 @@ Score = Float[Tensor, "batch head query key"]
 
 Visible = Bool[Tensor, "batch #query key"]
 """Whether a query may attend to a key; one row where all queries see the same."""
+
+
+def single(tensor: Tensor) -> Tensor:
+    """At least float32."""
+    return tensor if tensor.dtype == torch.float64 else tensor.float()
+
+
+def double(tensor: Tensor) -> Tensor:
+    """float64; moved to the CPU from a device that has none (MPS)."""
+    return tensor.cpu().double() if tensor.device.type == "mps" else tensor.double()
+
+
+def back_to(tensor: Tensor, device: torch.device) -> Tensor:
+    """On the device that it came from, in the best precision that the device has."""
+    return tensor.float().to(device) if device.type == "mps" else tensor.to(device)
