@@ -8,6 +8,7 @@ Passages are moved to other places, since what a passage gets depends on where i
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
+from textwrap import shorten
 from typing import Any, ClassVar, NamedTuple
 
 import numpy as np
@@ -168,7 +169,11 @@ def sources(
         model,
         text,
         None,
-        title="What the answer used",
+        title=(
+            f"“{shorten(text, 60, placeholder=' …')}”: what the answer used"
+            if len(answers) == 1
+            else f"What {len(answers)} answers used"
+        ),
         stage="sources",
         orders=settings.orders,
         masks=settings.masks,

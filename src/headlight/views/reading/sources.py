@@ -110,9 +110,11 @@ def _of_one(result: xr.Dataset) -> list[str]:
     signals = [str(name) for name in frame.columns[3:] if frame[name].notna().all()]
     same = [name for name in signals if int(frame[name].to_numpy().argmax()) == first]
     others = [name for name in signals if name not in same]
-    agree = f"by {listed(same)} it is first as well" if same else "it is first by no other signal"
+    agree = "it is first by no other signal"
+    if same:
+        agree = f"it is first by {listed([*map(_label, same)])} as well"
     if others and same:
-        agree += f", by {listed(others)} another is"
+        agree += f", and not by {listed([*map(_label, others)])}"
     return [
         f"Without passage {first + 1}, “{text}”, the log-probability of “{answer}” falls by "
         f"{removal[first]:.2f} nats, the most of {len(frame)}; {agree}.",
@@ -128,15 +130,16 @@ def _of_several(result: xr.Dataset) -> list[str]:
         return ["Which signal agrees with removal is inconclusive: rows have too few passages."]
     part = of.at((use,))
     best, count = use[int(np.argmax(part.value))], result.sizes["answer"]
-    tied = [names[use[at]] for at in np.flatnonzero(part.ties())]
+    tied = [_label(names[use[at]]) for at in np.flatnonzero(part.ties())]
+    name, agree = _label(names[best]), "agrees" if names[best] == "predict" else "agree"
     sentences = [
-        f"Over {count} answers, {names[best]} agree{'s' * (names[best] == 'predict')} best with "
-        f"removal: Spearman's ρ {_number(of.at(best))}."
+        f"Over {count} answers, {name} {agree} best with removal: "
+        f"Spearman's ρ {_number(of.at(best))}."
     ]
     if len(tied) > 1:
         sentences = [
             f"Over {count} answers, which of {listed(tied)} agrees best with removal is "
-            f"inconclusive; the largest Spearman's ρ is {_number(of.at(best))}, of {names[best]}."
+            f"inconclusive; the largest Spearman's ρ is {_number(of.at(best))}, of {name}."
         ]
     measures = result["measure"].values
     pairs = [(f"chosen heads by {each}", f"all heads by {each}") for each in measures]
@@ -145,6 +148,7 @@ def _of_several(result: xr.Dataset) -> list[str]:
         if {one, other} <= {*names} and names.index(one) in use and names.index(other) in use:
             apart = of.at(names.index(one)).minus(of.at(names.index(other)))
             verdict = {"above": "larger", "below": "smaller"}.get(str(apart.against(0.0)))
+            one, other = _label(one), _label(other)
             sentences.append(
                 f"The ρ of {one} is {verdict} than that of {other}, by {_number(apart)}."
                 if verdict
@@ -152,6 +156,11 @@ def _of_several(result: xr.Dataset) -> list[str]:
                 f"by {_number(apart)}."
             )
     return sentences
+
+
+def _label(signal: str) -> str:
+    """Return the name of a signal as it stands in a sentence."""
+    return signal.replace(", ", " by ")
 
 
 def _number(of: Estimate) -> str:
