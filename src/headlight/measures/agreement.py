@@ -1,10 +1,10 @@
-"""Agreement of two measures on which words matter (Jain and Wallace 2019, Section 4.1)."""
+"""Agreement of measures on which words, or passages, matter (Jain and Wallace 2019, Section 4.1)."""
 
 import math
 from dataclasses import dataclass
 
 import numpy as np
-from jaxtyping import Float
+from jaxtyping import Bool, Float, Float64
 
 from headlight.errors import UsageError
 
@@ -133,3 +133,11 @@ def _check_lengths(first: Importance, second: Importance) -> None:
             f"measures of {len(first)} and of {len(second)} words cannot be compared; give both of "
             "the same words."
         )
+
+
+def linear_fit(
+    kept: Bool[np.ndarray, "subset passage"], values: Float64[np.ndarray, " subset"]
+) -> Float64[np.ndarray, " passage"]:
+    """Return what each passage adds, in the linear model that fits numbers of sets best."""
+    design = np.column_stack([np.ones(len(kept)), kept])
+    return np.asarray(np.linalg.lstsq(design, values, rcond=None)[0][1:])

@@ -24,7 +24,7 @@ from headlight.corpora.text import require_text
 from headlight.encode import Encoded, token_names
 from headlight.encode.chats import Prompt
 from headlight.errors import UnsupportedModelError, UsageError
-from headlight.measures.agreement import spearman
+from headlight.measures.agreement import linear_fit, spearman
 from headlight.reading.layers import answer_shares
 from headlight.reading.prediction_targets import (
     answer_ids,
@@ -333,14 +333,6 @@ def _in_order(
         except (UnsupportedModelError, UsageError) as problem:
             note = str(problem)
     return _Measured(float(log[0]), values, shares, ratios, note)
-
-
-def linear_fit(
-    kept: Bool[np.ndarray, "subset passage"], values: Float64[np.ndarray, " subset"]
-) -> Float64[np.ndarray, " passage"]:
-    """Return what each passage adds, in the linear model that fits numbers of sets best."""
-    design = np.column_stack([np.ones(len(kept)), kept])
-    return np.asarray(np.linalg.lstsq(design, values, rcond=None)[0][1:])
 
 
 def _heads(
