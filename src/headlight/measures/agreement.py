@@ -1,4 +1,4 @@
-"""Agreement of measures on which words, or passages, matter (Jain and Wallace 2019, Section 4.1)."""
+"""Agreement of measures on what matters: words (Jain and Wallace 2019, Section 4.1), or passages."""
 
 import math
 from dataclasses import dataclass
