@@ -1,4 +1,4 @@
-"""Agreement of measures on what matters: words (Jain and Wallace 2019, Section 4.1), or passages."""
+"""Agreement of measures on what matters (Jain and Wallace 2019, Section 4.1)."""
 
 import math
 from dataclasses import dataclass
