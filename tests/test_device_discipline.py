@@ -189,7 +189,7 @@ def test_numbers_that_are_not_finite_are_refused_on_a_device_as_well() -> None:
         assert changed.sites
         values = changed.transformer.encoder.layer[1].attention.self.value.bias
         values[:] = torch.inf
-        with pytest.raises(HeadlightError, match="finite"):
+        with pytest.raises(HeadlightError, match="NaN or infinity"):
             study.run(texts(14, longest=30)[:FEW], changed, settings, folder=RunFolder())
 
 

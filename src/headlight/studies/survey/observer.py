@@ -66,6 +66,7 @@ class HeadsObserver:
         parts: other observers, which are handed measures, blocks and layers as they are seen.
         units: the unit of the corpus that each text is of; by default each is one.
         sampled: queries at which norms are taken where a gate is a vector; None for all.
+        compiled: whether sums over cells may come from compiled loops, as pays for many texts.
     """
 
     def __init__(  # noqa: PLR0913 - each is known of the batch
@@ -79,6 +80,7 @@ class HeadsObserver:
         *,
         units: Int64[np.ndarray, " text"] | None = None,
         sampled: Bool[Tensor, "batch query"] | None = None,
+        compiled: bool = True,
     ) -> None:
         self._kind = kind
         self._value_bias = value_bias
@@ -95,6 +97,7 @@ class HeadsObserver:
         self._key_lengths, self._key_mask = keys.lengths, keys.category >= 0
         self._begin = self._key_mask.int().argmax(1)
         self._first_category = keys.category.gather(1, self._begin[:, None])
+        self._compiled = compiled
         self._one_pass = _one_pass(queries, self._key_members, self._counter)
         self._seen: dict[int, dict[str, Tensor]] = {}
         self._vectors: Vectors | None = None
@@ -110,7 +113,8 @@ class HeadsObserver:
         if not record.first:
             self._vectors = None
         self._sample = self._sampled if record.site.gate == "element" else None
-        scores = Scores(record, self._value_bias, torch.float32, self._vectors, self._sample)
+        precision = torch.float32 if self._compiled else torch.float64
+        scores = Scores(record, self._value_bias, precision, self._vectors, self._sample)
         self._vectors = scores.vectors
         self._blocks.keep(record, self._look(scores))
         if record.ends:
@@ -214,7 +218,8 @@ class HeadsObserver:
 
     def _sums(self, score: Score, record: LayerRecord, row: Measure) -> Sums | None:
         """All sums over the cells in one pass, where that is possible."""
-        if len(score) != len(self._present) or (row.signed and row.needs == "gradient"):
+        of_gradient = row.signed and row.needs == "gradient"
+        if not self._compiled or len(score) != len(self._present) or of_gradient:
             return None
         behaviours, queries = self._counter, score.shape[2]
         cell_queries = None

@@ -38,6 +38,9 @@ from headlight.studies.survey.part import Outcome, Subject
 from headlight.studies.survey.ranks import Known
 from headlight.vocabulary import PER_HEAD, ValueBias, measure_table, measures_that_need
 
+LONG_TEXT = 512
+"""Tokens of a text from which on its sums come from compiled loops, as those of a corpus do."""
+
 
 class SurveyStudy(LossStudy[SurveySettings]):
     """Statistics of every head on a corpus, by raw weights, vector norms and effective attention.
@@ -177,7 +180,10 @@ class TextStatistics:
         subject = Subject(plan, one, self._settings, batch, [example], words)
         behaviours = parts.observe_behaviours(subject)
         bias = self._settings.value_bias
-        return HeadsObserver(*subject.sides, plan.kind, bias, self._measures, (behaviours,))
+        # Of a short text, loading what compiles loops takes longer than all sums.
+        compiled = batch.input_ids.shape[1] >= LONG_TEXT
+        seen, of_one = self._measures, (behaviours,)
+        return HeadsObserver(*subject.sides, plan.kind, bias, seen, of_one, compiled=compiled)
 
     def visit(self, record: LayerRecord) -> None:
         """Look at some queries of a layer."""
