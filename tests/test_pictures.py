@@ -177,7 +177,7 @@ def test_models_read_what_they_can(vit: Model, tmp_path: Path) -> None:
     image = picture(tmp_path / "a.png")
     with pytest.raises(UsageError, match="reads no pictures; give a model that does"):
         headlight.load().read(image=image)
-    with pytest.raises(UsageError, match=r"reads pictures: give --image FILE \(image=\)"):
+    with pytest.raises(UsageError, match="reads pictures: give image="):
         vit.read("The cat sat.")
     for options in ({"text": "a"}, {"pair": "a"}, {"attribution": True}):
         with pytest.raises(UsageError, match="a picture is read alone"):
@@ -203,7 +203,7 @@ def test_no_app_is_opened_for_a_model_of_pictures(
     monkeypatch.setattr("headlight.serve._Server.run", lambda *_, **__: pytest.fail("it runs"))
     code, _, complaint = Command(monkeypatch, capsys)("serve", "--model", vit.name)
     assert code == 2
-    assert "reads pictures: give --image FILE" in " ".join(complaint.split())
+    assert "reads pictures: give image=" in " ".join(complaint.split())
 
 
 def test_merged_patches_have_no_names(tmp_path: Path) -> None:

@@ -77,7 +77,7 @@ def listener() -> PreTrainedModel:
 
 
 OTHERS: dict[str, tuple[Callable[[], PreTrainedModel], str]] = {
-    "pictures": (lambda: ViTModel(ViTConfig(**SMALL, **PICTURE)), "reads pictures: give --image"),
+    "pictures": (lambda: ViTModel(ViTConfig(**SMALL, **PICTURE)), "reads pictures: give image="),
     "sound": (listener, "needs input_values"),
     "descriptions": (describer, "needs pixel_values"),
 }

@@ -19,7 +19,7 @@ from headlight.studies.survey import SurveySettings, behaviours
 from headlight.studies.survey.behaviours import BehaviourCounter, numbers
 from headlight.studies.survey.part import OnePass
 from headlight.studies.survey.study import run as survey
-from headlight.vocabulary import CATEGORIES, DISTANCES, RELATIVE, SEGMENTS, measure
+from headlight.vocabulary import CATEGORIES, DISTANCES, RELATIVE, measure
 from studies import behaviours_naive as naive
 from studies.intervals import agrees
 from studies.models import documents, subject, texts
@@ -29,7 +29,7 @@ from studies.test_numbers import _corpus, examples_of
 MEASURES = ("weight", "norm", "effective")
 FUNCTION = (3, 4)
 HEADS = 2
-PLAIN = [name for name in names_of_behaviours() if name not in SEGMENTS]
+PLAIN = [name for name in names_of_behaviours() if name not in naive.SEGMENTS]
 """Of texts without named segments."""
 NAIVE_NAMES = [
     *names_of_behaviours(),
@@ -51,7 +51,7 @@ def examples(draw: st.DrawFn) -> list[Encoded]:
         words = [-1 if kind < 2 else word for kind, word in zip(kinds, words, strict=True)]
         example = Encoded(str(number), ids, (0,) * size, tuple(kinds), tuple(words))
         if size > 1 and draw(st.booleans()):  # of one token nothing is left without the first
-            names = draw(st.lists(st.sampled_from(SEGMENTS), min_size=size, max_size=size))
+            names = draw(st.lists(st.sampled_from(naive.SEGMENTS), min_size=size, max_size=size))
             example = replace(example, segment_names=tuple(names))
         made.append(example)
     return made

@@ -31,7 +31,7 @@ from headlight.corpora import (
 )
 from headlight.encode import Encoded, Examples, adjacent_segments, recordings, sentence_pairs, texts
 from headlight.encode.pictures import pictures
-from headlight.errors import UsageError
+from headlight.errors import UsageError, setting
 from headlight.result.kinds import ALL
 
 SAMPLE_LENGTH = 256
@@ -202,7 +202,10 @@ def _check_kind(source: TextSource, model: CapturedModel, settings: TextSettings
     if model.sees and isinstance(source, list | tuple) and isinstance(next(iter(source), ""), str):
         require_reader(model)
     if model.sees and (settings.column is not None or settings.max_length is not None):
-        raise UsageError("pictures are read whole, one a file; leave out column and max_length.")
+        raise UsageError(
+            f"pictures are read whole, one a file; leave out {setting('column')} and "
+            f"{setting('max_length')}."
+        )
 
 
 def _open(source: Source | Corpus | None, model: CapturedModel, settings: TextSettings) -> Corpus:

@@ -114,7 +114,7 @@ def require_reader(model: CapturedModel) -> None:
         )
     if model.sees:
         raise UsageError(
-            f"{model} reads pictures: give --image FILE (image=) to `headlight read`, or a "
+            f"{model} reads pictures: give {setting('image=')} to `headlight read`, or a "
             "folder of pictures to `headlight survey`."
         )
     needed = model.inputs_beside_text
