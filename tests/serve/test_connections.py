@@ -38,7 +38,7 @@ server.make_app = lambda *_, **__: Starlette(
     routes=[Route("/", page), Route("/health", health), Route("/sent", sent, methods=["POST"])]
 )
 server.LimitedConnection.patience = float(sys.argv[1])
-model = types.SimpleNamespace(name="a model")
+model = types.SimpleNamespace(name="a model", sees=False, hears=False)
 server.serve(lambda: (model, None), say=lambda line: print(line, flush=True))
 """
 
