@@ -158,7 +158,7 @@ def test_all_kinds_are_kept_resumed_and_shown(tmp_path):
     assert "L0H0" not in names
     ids = [e.attributes["id"] for e in page.elements if "id" in e.attributes]
     assert len(ids) == len(set(ids))
-    said = " ".join(e.text for e in page.all("li"))
+    said = " ".join(e.text for tag in ("li", "a") for e in page.all(tag))
     assert "cross L1H1" in said
     assert "Head L" not in said
     assert {"encoder-heads", "cross-layers"} <= set(tables(opened))
