@@ -109,9 +109,14 @@ def work_of(command: str, data: Path, runs: Path) -> list[str]:
     translator = ["--model", str(data / f"translator{HOSTILE}")]
     if command == "align":
         return ["align", str(data / f"pairs{HOSTILE}.txt"), *translator, "--layer", "1"]
+    decoder = ["--model", str(data / f"decoder{HOSTILE}")]
+    passages = ["--context", "a dog", "--context", "the sea", "--answer", "a dog"]
     of_texts = {
         "read": ["the cat sees", *model],
-        "predict": ["the cat sees", "--model", str(data / f"decoder{HOSTILE}")],
+        "predict": ["the cat sees", *decoder],
+        "generate": ["the cat sees", "--max-new-tokens", "2", *decoder],
+        "patch": ["the cat sees", "--compare-text", "the dog sees", *decoder],
+        "sources": ["the cat sees", *passages, "--chosen", "L0H0", *decoder],
         "routes": ["the cat sees", *model],
         "explain": ["the cat sees", "--layer", "1", *model],
         "alternatives": ["the cat sees a dog " * 5, *model],
@@ -127,7 +132,7 @@ def work_of(command: str, data: Path, runs: Path) -> list[str]:
     own = {
         "parallel": [*translator, "--gold", str(data / "gold.talp")],
         "labelled": ["--model", str(data / f"classifier{HOSTILE}")],
-        "haystack": ["--model", str(data / f"decoder{HOSTILE}")],
+        "haystack": decoder,
     }
     model = own.get(study.reads, model)
     return [command, str(source), *model, "--out", str(out), *as_options(study.smallest)]
@@ -333,6 +338,9 @@ def test_names_of_anything(called, tmp_path, command):
     given = {
         "read": ["read", "the sea", "--model", f"{tmp_path}/{HOSTILE}"],
         "predict": ["predict", "the sea", "--model", f"{tmp_path}/{HOSTILE}"],
+        "generate": ["generate", "the sea", "--model", f"{tmp_path}/{HOSTILE}"],
+        "patch": ["patch", "the sea", "--model", f"{tmp_path}/{HOSTILE}"],
+        "sources": ["sources", "the sea", "--model", f"{tmp_path}/{HOSTILE}"],
         "routes": ["routes", "the sea", "--model", f"{tmp_path}/{HOSTILE}"],
         "explain": ["explain", "the sea", "--model", f"{tmp_path}/{HOSTILE}"],
         "alternatives": ["alternatives", "the sea", "--model", f"{tmp_path}/{HOSTILE}"],

@@ -177,7 +177,7 @@ def as_picture(image: "Location | str | Image") -> "Image":
 def picture_address(picture: "Image") -> str:
     """Return a picture as an address that a page can hold, of at most `LARGEST` pixels a side.
 
-    It is encoded anew, so that nothing else that was in its file is carried along.
+    It is encoded again, so that nothing else that was in its file is carried along.
     """
     small = picture.convert("RGB")
     small.thumbnail((LARGEST, LARGEST))

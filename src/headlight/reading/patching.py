@@ -76,7 +76,7 @@ def patch(
     """Patch each head with the same head of another text, and measure the fall of a logit.
 
     One head at a time is given its output, or its attention weights, of the other text, while the
-    model reads the text; everything behind it is computed anew.
+    model reads the text; everything behind it is recomputed.
 
     Raises:
         MissingHeadError: the model predicts nothing.

@@ -85,7 +85,7 @@ def sections(result: xr.Dataset) -> list[Section]:
             "heads",
             "Which heads carry the difference",
             "One head at a time is that of the other text, at all tokens, and everything behind it "
-            "is computed anew: by how much the logit falls. Heads work together, so that these "
+            "is recomputed: by how much the logit falls. Heads work together, so that these "
             "numbers do not add up to the difference.",
             "Wang et al. (2023); Vig et al. (2020)",
             [Drawing("heads", "", "The fall of the logit by head.", lambda: _drawn(result))],
