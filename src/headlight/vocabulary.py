@@ -409,7 +409,7 @@ def remove_measure(name: str) -> None:
     del _TABLE[measure(name).name]
 
 
-_LOCAL = re.compile(r"([A-Za-z]:)?[\\/]|~|\.\.?[\\/]|[^/:]+/[^/]+/")
+_LOCAL = re.compile(r"([A-Za-z]:)?[\\/]|~|\.\.?[\\/]|[\w.-]+/[\w.-]+/")
 """How a path begins that is no name of a hub, which has one slash at most."""
 
 

@@ -12,8 +12,6 @@ from headlight.sessions.session import check_pages
 from studies.victims import VICTIMS
 
 KEPT = [
-    ("parser_probes", "weights"),
-    ("token_identity", "maps"),
     ("guided", "runs"),
     ("adversary", "models"),
 ]

@@ -108,7 +108,7 @@ def test_a_model_without_a_tokenizer_is_loaded(folder: Path) -> None:
     model = load_model(folder, device="cpu")
     assert model.tokenizer is None
     assert len(model.sites) == 2
-    wanted = f"{folder} has no tokenizer, and probes read text; name one with tokenizer=."
+    wanted = f"{folder.name} has no tokenizer, and probes read text; name one with tokenizer=."
     with pytest.raises(UsageError, match=f"^{re.escape(wanted)}"):
         model.require_tokenizer("probes read text")
 
@@ -120,7 +120,9 @@ def test_a_damaged_tokenizer_is_none_and_the_refusal_says_why(folder: Path, cont
     assert model.tokenizer is None
     assert model.tokenizer_problem
     assert "its tokenizer.json cannot be read: " in model.tokenizer_problem
-    why = re.escape(f"{folder} has no tokenizer ({model.tokenizer_problem}), and text is read; ")
+    why = re.escape(
+        f"{folder.name} has no tokenizer ({model.tokenizer_problem}), and text is read; "
+    )
     for part in (model, model.base()):
         with pytest.raises(UsageError, match=f"^{why}name one"):
             part.require_tokenizer("text is read")

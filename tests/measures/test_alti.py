@@ -52,7 +52,7 @@ def test_few_cells_at_a_time(monkeypatch):
     weight = torch.rand(2, 5, 7, generator=generator)
     vectors, total = torch.randn(2, 7, 4, generator=generator), torch.randn(5, 4)
     whole = missed_without_heads(total, weight, vectors)
-    monkeypatch.setattr(measures, "CELLS", 1)
+    monkeypatch.setattr(alti, "CELLS", 1)
     np.testing.assert_array_equal(missed_without_heads(total, weight, vectors), whole)
 
 
