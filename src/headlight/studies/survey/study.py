@@ -182,8 +182,8 @@ class TextStatistics:
         bias = self._settings.value_bias
         # Of a short text, loading what compiles loops takes longer than all sums.
         compiled = batch.input_ids.shape[1] >= LONG_TEXT
-        seen, of_one = self._measures, (behaviours,)
-        return HeadsObserver(*subject.sides, plan.kind, bias, seen, of_one, compiled=compiled)
+        about = self._measures, (behaviours,)
+        return HeadsObserver(*subject.sides, plan.kind, bias, *about, compiled=compiled)
 
     def visit(self, record: LayerRecord) -> None:
         """Look at some queries of a layer."""
