@@ -319,7 +319,7 @@ PASSAGES = (
 
 
 def door_sources() -> Any:
-    """What a model's answer used: passages by removal, by chosen heads, and by all."""
+    """Bars of the passages of an answer: removal, chosen heads, and all heads."""
     found = pretrained("smollm2", head="any").sources(
         "Where does Mara keep the spare key?", PASSAGES, answer="under the blue pot", masks=0
     )

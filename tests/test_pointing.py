@@ -35,7 +35,7 @@ def test_a_picture_says_where_its_blob_is(quadrants: dict[str, Any]) -> None:
 def test_heads_of_a_trained_model_point_at_the_blob(
     quadrants: dict[str, Any], tmp_path: Path
 ) -> None:
-    """What the class is read off must come from the blob, so that some head looks there."""
+    """The class is read off the blob, so that some head must look there."""
     folder = quadrants["write"](tmp_path / "model", steps=150, examples=2)
     new = range(quadrants["SEEN_BY_NONE"], quadrants["SEEN_BY_NONE"] + 30)
     classifier = ViTForImageClassification.from_pretrained(folder).eval()

@@ -1,4 +1,4 @@
-"""What an answer used: passages by attention, by contributions and by removal."""
+"""Sources of an answer: passages by attention, by contributions and by removal."""
 
 import copy
 import json

@@ -15,7 +15,7 @@ if TYPE_CHECKING:
     from PIL.Image import Image
 
 PATCH_NAMES = {"all": "all positions", "cls": "cls", "sep": "registers", "other": "patches"}
-"""What positions of each category are called."""
+"""Names of the positions of each category."""
 
 _PLACES, _MARKED = 1 << 23, 1 << 60
 """More than a picture has positions; ids of frames of sound are above the second, negated."""

@@ -24,7 +24,7 @@ CHAT = "chat"
 """Attribute of what was read as a chat: its messages, as JSON."""
 
 Positions = dict[str, list[Any]]
-"""What is known of each position of a text, by name."""
+"""Numbers and names of each position of a text, by name."""
 
 
 class TextResult:
