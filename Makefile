@@ -114,7 +114,8 @@ site: $(VENV)/.installed-dev ## build the documentation with pages to click into
 	OMP_NUM_THREADS=$(WORKERS) $(bin)/python scripts/example_pages.py build/examples
 	HEADLIGHT_EXAMPLES=build/examples $(bin)/mkdocs build --strict
 
-fuzz: $(VENV)/.installed-dev ## feed damaged inputs to all readers, and kill all studies: make fuzz N=100000 SEED=7
+fuzz: $(VENV)/.installed-dev ## look for new examples, feed damaged inputs to all readers, kill all studies: make fuzz N=100000 SEED=7
+	OMP_NUM_THREADS=1 $(bin)/$(pytest) $(checker) --hypothesis-profile search tests/measures tests/capture tests/reduce
 	FUZZ_N=$(or $(N),50000) FUZZ_SEED=$(or $(SEED),$$(date +%s)) \
 	  $(bin)/$(pytest) tests/test_reader_fuzz.py
 	OMP_NUM_THREADS=1 HEADLIGHT_KILLS=40 $(bin)/$(pytest) tests/studies/test_deaths.py

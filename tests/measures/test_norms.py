@@ -80,10 +80,14 @@ def test_heads_that_cancel_one_another(left_over: float, heads: int) -> None:
     norms_keep_promise(replace(layer, weight=weight, value=value, output=output))
 
 
-def test_heads_that_cancel_exactly_leave_nothing() -> None:
+@pytest.mark.parametrize("grouped", [False, True])
+def test_heads_that_cancel_exactly_leave_nothing(grouped: bool) -> None:
     layer = random_layer(Sizes(heads=2))
-    value = torch.cat([layer.value[:, :1], -layer.value[:, :1]], dim=1)
-    output = layer.output[:1].repeat(2, 1, 1)
+    value, output = layer.value[:, :1], layer.output[:1]
+    if grouped:
+        output = torch.cat([output, -output])
+    else:
+        value, output = torch.cat([value, -value], dim=1), output.repeat(2, 1, 1)
     weight = layer.weight[:, :1].repeat(1, 2, 1, 1)
     scores = replace(layer, weight=weight, value=value, output=output).scores()
     assert (scores.merged_norm < 1e-14 * scores.norm.sum(dim=1)).all()

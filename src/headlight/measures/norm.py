@@ -215,7 +215,7 @@ def _merged(
 
 def _formed(
     weight: Weight,
-    value: Float[Tensor, "batch head key head_dim"],
+    value: Value,
     output_weight: OutputWeight,
     chosen: tuple[Tensor, ...],
     at_once: int = 4096,
