@@ -24,6 +24,7 @@ from headlight.capture import (
     attention_replaced,
 )
 from headlight.capture.one_text import capture_one, one_text
+from headlight.catalogue.questions import AlternativeSettings
 from headlight.chats import Readable
 from headlight.encode import Encoded
 from headlight.encode.batch import Batch
@@ -36,7 +37,6 @@ from headlight.measures.alternatives import (
 )
 from headlight.measures.effective import with_ones
 from headlight.reading.text_result import TextResult, answers, origin, sides_of
-from headlight.settings.base import AlternativeSettings
 
 Map = Float64[np.ndarray, "query key"]
 

@@ -5,7 +5,7 @@ from dataclasses import dataclass
 from types import MappingProxyType
 from typing import Annotated, Literal
 
-from headlight.settings.base import UNLISTED, AtLeast1, Range, Settings
+from headlight.settings import UNLISTED, AtLeast1, Range, Settings
 
 LayerMapName = Literal[
     "weight",
