@@ -23,9 +23,9 @@ from headlight.result import load
 from headlight.studies.survey.frequency import FrequencyRanks, Occurrences
 from headlight.studies.survey.observer import HeadsObserver
 from headlight.studies.survey.part import Outcome
-from headlight.studies.survey.parts import dataset
 from headlight.studies.survey.ranks import Known, RankObserver
 from headlight.studies.survey.residual import find_sinks
+from headlight.studies.survey.study import dataset
 from headlight.vocabulary import CATEGORIES
 from studies.chosen_numbers import only, settings_for, survey_with
 from studies.models import VOCABULARY, documents, model, texts, uneven

@@ -16,7 +16,7 @@ import torch
 from jaxtyping import Float64
 
 from headlight.capture import CapturedModel
-from headlight.capture.one_text import head_of, one_text, require_reader
+from headlight.capture.one_text import one_text, require_reader
 from headlight.catalogue.questions import GenerationSettings
 from headlight.chats import Readable, as_read
 from headlight.corpora import Recording
@@ -24,8 +24,9 @@ from headlight.corpora.text import require_text
 from headlight.encode import Encoded, EncodedSpeech, encode_one, recordings
 from headlight.encode.examples import CLS, OTHER, SEP, Categories
 from headlight.encode.pieces import SPECIAL_WORD
-from headlight.errors import CorpusError, MissingHeadError, UsageError
+from headlight.errors import CorpusError, UsageError
 from headlight.reading.prediction import what_tokens_add
+from headlight.reading.prediction_targets import require_generation
 from headlight.reading.reading import Reading, read_example
 from headlight.reading.text_result import answers
 from headlight.result.kinds import ALL, concat_kinds, split_kinds
@@ -77,11 +78,7 @@ def generate(
         UsageError: no tokenizer, a second text, an empty or too long text, or no such layer.
         UnsupportedModelError: the attention of the model cannot be captured exactly.
     """
-    if not generates(model):
-        raise MissingHeadError(
-            f"{model} is a {type(model.transformer).__name__}, which does not go on "
-            "with a text; load a decoder or an encoder-decoder with its head (head='any')."
-        )
+    require_generation(model)
     if pair is not None:
         raise UsageError("a model goes on with one text; leave the second out.")
     text = as_read(text, predicts=True)
@@ -113,13 +110,6 @@ def generate(
             rows = added[SIDES[kind] if whole.target else "text"]
             parts[kind][CONTRIBUTION] = (("query", "key"), rows, {"units": "logit"})
     return Generation(concat_kinds(parts) if len(parts) > 1 else next(iter(parts.values())))
-
-
-def generates(model: CapturedModel) -> bool:
-    """Return whether a model goes on with a text."""
-    network: Any = model.transformer
-    head = head_of(network.config, type(network).__name__)
-    return head in ("causal", "sequence_to_sequence")
 
 
 def _prompt(model: CapturedModel, text: Readable) -> Encoded:

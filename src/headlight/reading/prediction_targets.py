@@ -12,7 +12,7 @@ from torch import Tensor, nn
 from headlight.capture import CapturedModel
 from headlight.capture.batching import task_of
 from headlight.capture.decomposition import decompose
-from headlight.capture.one_text import head_of, require_reader
+from headlight.capture.one_text import head_of
 from headlight.capture.residual_stream import hooked
 from headlight.chats import require_characters
 from headlight.encode import Encoded, piece_style
@@ -198,22 +198,29 @@ def _pieces_behind(tokenizer: Any, text: str, words: str) -> list[int]:
     return list(after[len(before) :]) if after[: len(before)] == before else []
 
 
-def require_answerer(model: CapturedModel) -> None:
+def generates(model: CapturedModel, *, decoder: bool = False) -> bool:
+    """Return whether a model goes on with a text, and is a decoder where one is needed."""
+    network: Any = model.transformer
+    head = head_of(network.config, type(network).__name__)
+    return head == "causal" or (head == "sequence_to_sequence" and not decoder)
+
+
+def require_generation(model: CapturedModel, *, decoder: bool = False) -> None:
     """Refuse a model that does not go on with a text.
+
+    Args:
+        model: of any kind.
+        decoder: whether an encoder-decoder is refused as well.
 
     Raises:
         MissingHeadError: it is so.
-        UsageError: it reads something else, or has no tokenizer.
     """
-    network: Any = model.transformer
-    name = type(network).__name__
-    require_reader(model)
-    if model.has_decoder_inputs or head_of(network.config, name) != "causal":
+    if not generates(model, decoder=decoder):
         raise MissingHeadError(
-            f"{model} is a {name}, which does not go on with a text, and so answers nothing; "
-            "load a decoder with its head (head='any')."
+            f"{model} is a {type(model.transformer).__name__}, which does not go on with a text; "
+            f"load a decoder{'' if decoder else ' or an encoder-decoder'} with its head "
+            "(head='any')."
         )
-    model.require_tokenizer("a question is read")
 
 
 def own_answer(model: CapturedModel, prompt: Encoded, most: int) -> tuple[int, ...]:
@@ -222,7 +229,7 @@ def own_answer(model: CapturedModel, prompt: Encoded, most: int) -> tuple[int, .
     Raises:
         UsageError: there are none.
     """
-    from headlight.studies.circuits.repeated import answer
+    from headlight.studies.circuits.probes import answer
 
     tokenizer: Any = model.tokenizer
     room = most if model.longest is None else min(most, model.longest - len(prompt.ids))

@@ -30,7 +30,7 @@ from headlight.findings.estimates import listed
 from headlight.reading.layers import Measured, Part, ReadLayers, part_of
 from headlight.reading.text_result import Positions, origin, save_as, sides_of
 from headlight.result import load, refusing_incomplete
-from headlight.result.kinds import ALL, KINDS, concat_kinds, of_kind, split_kinds
+from headlight.result.kinds import ALL, KINDS, concat_kinds, of_kind, require_one_kind, split_kinds
 from headlight.settings.flow import AttributionSettings
 from headlight.studies.survey.study import TextStatistics
 from headlight.views.provenance import model_name, text_title
@@ -127,7 +127,7 @@ class Reading:
         Raises:
             UsageError: it is of several kinds, of which each has its own.
         """
-        self._require_one_kind()
+        require_one_kind(self.dataset)
         return [str(token) for token in self.dataset["query_token"].values]
 
     @property
@@ -137,7 +137,7 @@ class Reading:
         Raises:
             UsageError: it is of several kinds, of which each has its own.
         """
-        self._require_one_kind()
+        require_one_kind(self.dataset)
         return [each.label for each in pieces_of(self.dataset, "query_token")]
 
     def index(self, word: str, *, side: Literal["query", "key"] = "query") -> int:
@@ -151,7 +151,7 @@ class Reading:
             UsageError: no token reads so, or several do, or the word is of several tokens; or the
                 reading is of several kinds of attention.
         """
-        self._require_one_kind()
+        require_one_kind(self.dataset)
         return token_place(self.dataset, word, side)
 
     def __repr__(self) -> str:
@@ -340,13 +340,6 @@ class Reading:
 
     def _escaped_page(self) -> str:
         return escape(self._page(IN_NOTEBOOK))
-
-    def _require_one_kind(self) -> None:
-        if KINDS in self.dataset.attrs:
-            raise UsageError(
-                f"this reading is of several kinds of attention ({', '.join(self.kinds)}); choose "
-                "one with of_kind."
-            )
 
     def _require_shown(self, compare: "Reading | None") -> None:
         """Refuse a view of some heads, or of some queries of two readings.

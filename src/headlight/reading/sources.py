@@ -18,6 +18,7 @@ from jaxtyping import Bool, Float64
 
 from headlight.analysis.variables import Variable, described, long_names, with_slots
 from headlight.capture import CapturedModel
+from headlight.capture.one_text import require_reader
 from headlight.catalogue.questions import SourceSettings
 from headlight.chats import Chat, Readable, as_read, is_chat
 from headlight.corpora.text import require_text
@@ -31,7 +32,7 @@ from headlight.reading.prediction_targets import (
     answer_scores,
     direct_parts,
     own_answer,
-    require_answerer,
+    require_generation,
 )
 from headlight.reading.text_result import TextResult, origin, save_as
 from headlight.reduce import Slots
@@ -155,7 +156,9 @@ def sources(
     if settings is None:
         named = {name: plain(each) for name, each in choices.items()}
         settings = SourceSettings.from_mapping(named)
-    require_answerer(model)
+    require_reader(model)
+    require_generation(model, decoder=True)
+    model.require_tokenizer("a question is read")
     examples = _examples(question, context, answer)
     prompts = [_Prompted.of(model, example, settings) for example in examples]
     model.verify_batching()

@@ -33,13 +33,15 @@ from headlight.measures.whole_layer import Vectors
 from headlight.reduce import Slots, Tally
 from headlight.run import State
 from headlight.studies.circuits import FACTS, OF_TEXTS, OF_WEIGHTS, CircuitsSettings
-from headlight.studies.circuits.probes import Hidden, Repeated, probes
-from headlight.studies.circuits.repeated import (
+from headlight.studies.circuits.probes import (
     BEHAVIOURS,
     VERSIONS,
+    Hidden,
+    Repeated,
     RepeatedCounter,
     RetrievalCounter,
     answer,
+    probes,
 )
 
 VARIABLES = long_names(
