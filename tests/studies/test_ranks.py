@@ -176,7 +176,7 @@ def test_parts_merge_to_the_whole_in_any_order():
     plan = plan_text_study("survey", "", texts(6), found, settings_for("ranks"))
     examples = list(plan.examples)
     counts = count_types(examples, len(VOCABULARY))
-    occurrences = Occurrences(FrequencyRanks.of_counts(counts, found.tokenizer), counts)
+    occurrences = Occurrences(FrequencyRanks.of_counts(counts), counts)
     parts = [observed(found, [example], occurrences) for example in examples]
     forwards = reduce(Tally.merge, parts)
     backwards = reduce(Tally.merge, parts[::-1])
@@ -223,7 +223,7 @@ def test_padding_on_either_side_changes_nothing(family):
     found = model(family)
     examples = list(plan_text_study("survey", "", texts(5), found, settings_for("ranks")).examples)
     counts = count_types(examples, len(VOCABULARY))
-    occurrences = Occurrences(FrequencyRanks.of_counts(counts, found.tokenizer), counts)
+    occurrences = Occurrences(FrequencyRanks.of_counts(counts), counts)
     settings, known = settings_for("ranks", sample=40), {"ranks": Known(None, occurrences)}
     plan, one = plan_text_study("survey", "", texts(5), found, settings), Pass(MEASURES)
     left, right = (

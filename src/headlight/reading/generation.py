@@ -129,11 +129,7 @@ def _prompt(model: CapturedModel, text: Readable) -> Encoded:
 
 
 def _continued(model: CapturedModel, prompt: Encoded, most: int) -> tuple[Encoded, str]:
-    """Return a prompt with what the model generates, and the text of that.
-
-    Raises:
-        UsageError: the model takes no more tokens.
-    """
+    """Return a prompt with what the model generates, and the text of that."""
     network, tokenizer = model.transformer, model.tokenizer
     begun = len(prompt.target or prompt.ids)
     room = most if model.longest is None else min(most, model.longest - begun)
@@ -299,11 +295,7 @@ def read_speech(  # noqa: PLR0913 - each is a choice of its own
 
 
 def _transcript(model: CapturedModel, example: EncodedSpeech) -> str:
-    """Return the transcript of the model.
-
-    Raises:
-        UsageError: it was loaded without its head, or hears nothing.
-    """
+    """Return the transcript of the model; refuse one without its head, or that hears nothing."""
     network: Any = model.transformer
     if not hasattr(network, "generate"):
         raise UsageError(

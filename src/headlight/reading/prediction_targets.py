@@ -279,11 +279,7 @@ def answer_scores(
 
 
 def _answer_rows(model: CapturedModel, firsts: Sequence[int], size: int) -> Any:
-    """Within the block, the model computes the logits of an answer alone.
-
-    Raises:
-        UnsupportedModelError: the layer that does so is not found.
-    """
+    """Within the block, the model computes the logits of an answer alone."""
     head: Any = model.transformer.get_output_embeddings()
     if head is None:
         raise UnsupportedModelError(f"{model} hides the layer that predicts its tokens.")

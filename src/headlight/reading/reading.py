@@ -342,11 +342,7 @@ class Reading:
         return escape(self._page(IN_NOTEBOOK))
 
     def _require_shown(self, compare: "Reading | None") -> None:
-        """Refuse a view of some heads, or of some queries of two readings.
-
-        Raises:
-            UsageError: heads were left out, or queries of one of two.
-        """
+        """Refuse a view of some heads, or of some queries of two readings."""
         sides = ("head",) if compare is None else ("head", "query")
         for each in filter(None, (self, compare)):
             for part in split_kinds(each.dataset).values():

@@ -190,11 +190,7 @@ def sources(
 def _examples(
     question: Any, context: Sequence[str] | None, answer: str | None
 ) -> list[Mapping[str, Any]]:
-    """Return the examples that are handed over, checked.
-
-    Raises:
-        UsageError: one is none, or passages stand beside examples.
-    """
+    """Return the examples that are handed over, checked."""
     examples: list[Any] = [{"question": question, "context": context or (), "answer": answer}]
     if isinstance(question, list | tuple) and not is_chat(question):
         if context is not None or answer is not None or not question:
@@ -267,11 +263,7 @@ class _Prompted:
 
 
 def _require_room(model: CapturedModel, prompt: int, answer: int) -> None:
-    """Refuse a prompt, or an answer behind it, that the model cannot read.
-
-    Raises:
-        UsageError: it is so.
-    """
+    """Refuse a prompt, or an answer behind it, that the model cannot read."""
     if model.longest is not None and prompt + answer > model.longest:
         behind = f" and the answer {answer}" if answer else ""
         raise UsageError(
@@ -341,13 +333,7 @@ def _in_order(
 def _heads(
     model: CapturedModel, settings: SourceSettings
 ) -> tuple[Float64[np.ndarray, "layer head"], Chosen]:
-    """Return how much heads copy of hidden facts, and which heads are chosen.
-
-    Scores are NaN where heads are named, or the model repeats none of the facts.
-
-    Raises:
-        UsageError: there is no such head.
-    """
+    """Return how much heads copy of hidden facts (NaN where unknown), and the chosen heads."""
     sites = model.sites_of("decoder")
     shape = len(sites), max(site.heads for site in sites)
     scores, chosen = np.full(shape, np.nan), np.zeros(shape, bool)

@@ -296,11 +296,7 @@ run = AlignmentStudy.run
 def _chosen_heads(
     model: CapturedModel, sites: Sequence[AttentionSite], names: Sequence[str] | None
 ) -> list[tuple[int, int]]:
-    """Layer and head of those that are put together, of the layers that are looked at.
-
-    Raises:
-        UsageError: a name is none of a head, or the model has no such head.
-    """
+    """Return layer and head of those that are put together; refuse one that the layers lack."""
     existing = {(site.layer, head) for site in sites for head in range(site.heads)}
     if names is None:
         listed = getattr(getattr(model.transformer, "generation_config", None), LISTED, None)
@@ -360,11 +356,7 @@ class _Swapped:
 def _gold_of(
     corpus: Iterable[TranslationPair], path: str, settings: AlignmentSettings
 ) -> list[Gold]:
-    """The gold links, from source to target as the model has them.
-
-    Raises:
-        CorpusError: there are more or fewer of them than pairs, or a link is out of its sentences.
-    """
+    """Return the gold links, one for each pair, from source to target as the model has them."""
     lengths = [(len(pair.source.split()), len(pair.target.split())) for pair in corpus]
     gold_links = list(open_links(path, format=settings.gold_format, sentences=len(lengths)))
     demand_words(gold_links, lengths)

@@ -157,11 +157,7 @@ class CircuitsStudy(PassStudy[CircuitsSettings]):
         return self._dataset(variables).assign_attrs(random_sequences=sequences, needles=needles)
 
     def _choose_parts(self) -> tuple[str, ...]:
-        """Return the requested parts, or all that are possible.
-
-        Raises:
-            UsageError: one of them cannot be asked of this model.
-        """
+        """Return the requested parts, or all that are possible; refuse one that the model lacks."""
         chosen_parts, causal = self.settings.parts, self.kind == "decoder"
         unembeds = self.model.transformer.get_output_embeddings() is not None
         if chosen_parts is None:

@@ -403,15 +403,7 @@ class BehaviourCounter(PartObserver):
         counts: tuple[Tensor, Tensor],
         queries: slice,
     ) -> Parts:
-        """With the sums over offsets, where there are some.
-
-        Args:
-            behaviours: the first four fields of `Parts`, of `behaviours`.
-            by_offset: what goes to keys at each offset.
-            first: what each query gives to the first token.
-            counts: how many queries give something, and what goes to others than the first token.
-            queries: which these are.
-        """
+        """Return the parts of some queries, with the sums over offsets where there are some."""
         received, counts_of_queries, given_rest, rest = behaviours
         if by_offset is not None:
             of_first = first @ self._basis[self._places_of_first(queries)]
@@ -658,11 +650,7 @@ def _chosen_keys(
     tokenizer: Any,
     token_mask: Bool[Tensor, "batch token"],
 ) -> dict[str, Bool[Tensor, "batch query token"]]:
-    """Return by row of another package which keys are meant, from each query of each text.
-
-    Raises:
-        UsageError: the function of a row does not give a boolean for each query and key.
-    """
+    """Return by row of another package which keys are meant, from each query of each text."""
     masks: dict[str, Tensor] = {}
     for row in statistic_table():
         if row.keys is None:

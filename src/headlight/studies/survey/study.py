@@ -141,17 +141,7 @@ PARTS = (
         name="rows",
         variables=result.OF_ROWS,
         compute=result.rows,
-        sections=(
-            "highlights",
-            "grid",
-            "shares",
-            "from-weight-to-norm",
-            "matrices",
-            "neighbours",
-            "entropy",
-            "tables",
-        ),
-    ),  # fmt: skip
+    ),
     Part(
         name="gates",
         variables=result.VARIABLES,
@@ -164,7 +154,6 @@ PARTS = (
         name="effective",
         variables=result.OF_EFFECTIVE,
         compute=result.effective,
-        sections=("correlation",),
     ),
     Part(
         name="behaviours",
@@ -177,7 +166,6 @@ PARTS = (
         variables=residual.VARIABLES,
         observe=lambda subject: ResidualObserver(*subject.texts),
         compute=residual.residual,
-        sections=("residual",),
     ),
     Part(
         name="token_types",
@@ -185,13 +173,11 @@ PARTS = (
         observe=_observe_tokens,
         compute=result.token_types,
         attributes=_token_attributes,
-        sections=("tokens",),
     ),
     Part(
         name="lengths",
         variables=result.OF_LENGTHS,
         compute=result.lengths,
-        sections=("dispersion",),
     ),
     Part(
         name="ranks",
@@ -199,7 +185,6 @@ PARTS = (
         observe=ranks.observe,
         compute=ranks.ranks,
         attributes=ranks.attributes,
-        sections=("ranks", "frequency"),
         chosen=True,
     ),
     Part(
@@ -207,7 +192,6 @@ PARTS = (
         variables=importance.NULL_SPACE_VARIABLES,
         observe=_observe_null_space,
         compute=importance.null_space,
-        sections=("null-spaces",),
         chosen=True,
     ),
     Part(
@@ -216,7 +200,6 @@ PARTS = (
         observe=_observe_importance,
         compute=importance.importance,
         attributes=importance.attributes,
-        sections=("importance",),
         chosen=True,
         of_loss=True,
     ),
@@ -226,7 +209,6 @@ PARTS = (
         observe=_observe_deciles,
         compute=result.deciles,
         compressed=("decile_place", "decile_value", "drawn_key", "drawn_query"),
-        sections=("each-head",),
     ),
     Part(
         name="passages",
