@@ -25,9 +25,10 @@ from headlight.encode import Encoded, EncodedSpeech, encode_one, recordings
 from headlight.encode.examples import CLS, OTHER, SEP, Categories
 from headlight.encode.pieces import SPECIAL_WORD
 from headlight.errors import CorpusError, UsageError
+from headlight.reading.layers import read_example
 from headlight.reading.prediction import what_tokens_add
 from headlight.reading.prediction_targets import require_generation
-from headlight.reading.reading import Reading, read_example
+from headlight.reading.reading import Reading
 from headlight.reading.text_result import answers
 from headlight.result.kinds import ALL, concat_kinds, split_kinds
 from headlight.vocabulary import ANSWER, CONTRIBUTION, PROMPT, Kinds, ValueBias

@@ -9,16 +9,17 @@ import torch
 from jaxtyping import Float, Float64
 from torch import Tensor, nn
 
-from headlight.capture import CapturedModel
+from headlight.capture import CapturedModel, LayerRecord
 from headlight.capture.batching import task_of
 from headlight.capture.decomposition import decompose
-from headlight.capture.one_text import head_of
+from headlight.capture.one_text import capture_one, head_of
 from headlight.capture.residual_stream import hooked
 from headlight.chats import require_characters
 from headlight.encode import Encoded, piece_style
 from headlight.encode.examples import OTHER
 from headlight.errors import MissingHeadError, UnsupportedModelError, UsageError, setting
 from headlight.findings import piece_text
+from headlight.measures import Scores
 from headlight.settings import require_place
 
 SAME = 1e-3
@@ -332,3 +333,52 @@ def direct_parts(
             "answer cannot be taken apart."
         )
     return np.asarray(sum(each.direct.sum(0).numpy() for each in parts.heads))
+
+
+def answer_shares(
+    model: CapturedModel, example: Encoded, owners: Sequence[int], measures: Sequence[str]
+) -> tuple[
+    Float64[np.ndarray, "measure layer head passage"], Float64[np.ndarray, "layer head token"]
+]:
+    """Return shares of a prompt's passages in the rows that predict an answer, and `lookback`.
+
+    Args:
+        model: a decoder.
+        example: the prompt with the answer behind it.
+        owners: of each token of the prompt its passage; -1 of a token of none.
+        measures: of attention.
+    """
+    sites, prompt = model.sites_of("decoder"), len(owners)
+    rows, heads = slice(prompt - 1, len(example.ids) - 1), max(site.heads for site in sites)
+    places = {site.layer: at for at, site in enumerate(sites)}
+    belongs = torch.tensor(owners)[:, None] == torch.arange(max(owners) + 1)
+    shares = np.full((len(measures), len(sites), heads, belongs.shape[1]), np.nan)
+    ratios = np.full((len(sites), heads, len(example.ids) - prompt), np.nan)
+
+    def visit(record: LayerRecord) -> None:
+        scores, at = Scores(record), places[record.site.layer]
+        for number, measure in enumerate(measures):
+            cells = scores.of(measure)[0, :, rows, :prompt].cpu().double()
+            shares[number, at, : len(cells)] = (cells @ belongs.double()).mean(1).numpy()
+        cells = scores.weight[0, :, rows].cpu().double()
+        ratios[at, : len(cells)] = lookback(cells, prompt).numpy()
+
+    capture_one(model, example, sites, visit)
+    return shares, ratios
+
+
+def lookback(rows: Float64[Tensor, "head token key"], prompt: int) -> Float64[Tensor, "head token"]:
+    """Return the mean weight on the prompt, of the sum of that and the mean on the answer so far.
+
+    Args:
+        rows: of attention, of the queries that predict the tokens of an answer.
+        prompt: how many tokens the prompt has.
+
+    Returns:
+        0 to 1; NaN of the first token, before which there is no answer.
+
+    Source: Chuang et al. (2024), "Lookback Lens", Eq. 1.
+    """
+    written = torch.arange(rows.shape[1], dtype=torch.float64)
+    on_prompt = rows[..., :prompt].sum(-1) / prompt
+    return on_prompt / (on_prompt + rows[..., prompt:].sum(-1) / written)

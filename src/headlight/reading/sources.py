@@ -26,10 +26,10 @@ from headlight.encode import Encoded, token_names
 from headlight.encode.chats import Prompt
 from headlight.errors import UnsupportedModelError, UsageError
 from headlight.measures.agreement import linear_fit, spearman
-from headlight.reading.layers import answer_shares
 from headlight.reading.prediction_targets import (
     answer_ids,
     answer_scores,
+    answer_shares,
     direct_parts,
     own_answer,
     require_generation,
