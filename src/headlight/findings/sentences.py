@@ -38,11 +38,7 @@ from headlight.findings.statistics import (
     row_target,
     say_rows,
 )
-from headlight.findings.what_was_read import (
-    independent_units,
-    is_of_single_words,
-    number_of_texts,
-)
+from headlight.findings.what_was_read import independent_units, is_of_single_words, number_of_texts
 from headlight.vocabulary import MASSIVE, MASSIVE_RATIO, SINK
 
 _MOST = 12

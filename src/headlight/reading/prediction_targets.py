@@ -296,10 +296,7 @@ def _answer_rows(model: CapturedModel, firsts: Sequence[int], size: int) -> Any:
 
 
 def direct_parts(
-    model: CapturedModel,
-    example: Encoded,
-    answer: Sequence[int],
-    logits: float,
+    model: CapturedModel, example: Encoded, answer: Sequence[int], logits: float
 ) -> Float64[np.ndarray, " token"]:
     """Return what heads write directly from each token into the logits of the answer at the end.
 

@@ -8,13 +8,7 @@ from typing import Annotated, Literal
 from headlight.settings import UNLISTED, AtLeast1, Range, Settings
 
 LayerMapName = Literal[
-    "weight",
-    "merged_norm",
-    "block_norm",
-    "layer_norm",
-    "encoder_norm",
-    "alti",
-    "value_zeroing",
+    "weight", "merged_norm", "block_norm", "layer_norm", "encoder_norm", "alti", "value_zeroing"
 ]
 """A number for each query and key of one layer, all heads together."""
 

@@ -619,10 +619,7 @@ def _of_segment(
 
 
 def _chosen_keys(
-    examples: Sequence[Encoded],
-    kind: Kind,
-    tokenizer: Any,
-    token_mask: Bool[Tensor, "batch token"],
+    examples: Sequence[Encoded], kind: Kind, tokenizer: Any, token_mask: Bool[Tensor, "batch token"]
 ) -> dict[str, Bool[Tensor, "batch query token"]]:
     """Return by row of another package which keys are meant, from each query of each text."""
     masks: dict[str, Tensor] = {}

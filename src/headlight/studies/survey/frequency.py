@@ -260,10 +260,7 @@ def seen_with(
         norm: ‖f(x)‖, the same.
     """
     by_head = np.stack([weight, norm], axis=-1)
-    values = {
-        "frequency": np.nanmean(by_head, axis=(1, 2)),
-        "frequency_by_head": by_head,
-    }
+    values = {"frequency": np.nanmean(by_head, axis=(1, 2)), "frequency_by_head": by_head}
     members: dict[str, Accumulator] = {}
     for name, rows in values.items():
         counts_seen, ranks = counted(rows, twice_mid_rank)

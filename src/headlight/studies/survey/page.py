@@ -20,12 +20,7 @@ from headlight.findings import (
 )
 from headlight.findings.head_answers import survey
 from headlight.findings.head_ranking import FEWEST_TEXTS
-from headlight.findings.statistics import (
-    applies,
-    numbers_of,
-    row_label,
-    statistics_of,
-)
+from headlight.findings.statistics import applies, numbers_of, row_label, statistics_of
 from headlight.result.kinds import MULTI_KIND
 from headlight.studies.survey.page_numbers import (
     chosen_sections,

@@ -8,21 +8,9 @@ import xarray as xr
 
 from headlight.catalogue import Statistic, statistic
 from headlight.catalogue.statistics import KEY_CLASSES
-from headlight.findings import (
-    Highlight,
-    average,
-    observed,
-    out_of_reach,
-    surveyed,
-    unit_of_keys,
-)
+from headlight.findings import Highlight, average, observed, out_of_reach, surveyed, unit_of_keys
 from headlight.findings.head_answers import HEAD_ANSWERS as SAID
-from headlight.findings.statistics import (
-    applies,
-    measures_of,
-    numbers_of,
-    row_target,
-)
+from headlight.findings.statistics import applies, measures_of, numbers_of, row_target
 from headlight.views.colour import percent_text
 from headlight.views.parts import (
     By,

@@ -286,11 +286,7 @@ def ratios(name: str, parts: Array, wholes: Array, units: Array) -> dict[str, Ac
 
 
 def number(
-    name: str,
-    dims: Sequence[str],
-    sums: Mapping[str, Any],
-    member: str,
-    at: int | None = None,
+    name: str, dims: Sequence[str], sums: Mapping[str, Any], member: str, at: int | None = None
 ) -> Variables:
     """Return a number over texts, and what its interval is computed from.
 

@@ -137,11 +137,7 @@ def _shows_texts(subject: Subject) -> bool:
 
 
 PARTS = (
-    Part(
-        name="rows",
-        variables=result.OF_ROWS,
-        compute=result.rows,
-    ),
+    Part(name="rows", variables=result.OF_ROWS, compute=result.rows),
     Part(
         name="gates",
         variables=result.VARIABLES,
@@ -150,11 +146,7 @@ PARTS = (
         attributes=_gate_attributes,
     ),
     Part(name="merged", variables=result.OF_MERGED_NORMS, compute=result.merged_norms),
-    Part(
-        name="effective",
-        variables=result.OF_EFFECTIVE,
-        compute=result.effective,
-    ),
+    Part(name="effective", variables=result.OF_EFFECTIVE, compute=result.effective),
     Part(
         name="behaviours",
         variables=result.OF_BEHAVIOURS,
@@ -174,11 +166,7 @@ PARTS = (
         compute=result.token_types,
         attributes=_token_attributes,
     ),
-    Part(
-        name="lengths",
-        variables=result.OF_LENGTHS,
-        compute=result.lengths,
-    ),
+    Part(name="lengths", variables=result.OF_LENGTHS, compute=result.lengths),
     Part(
         name="ranks",
         variables=ranks.VARIABLES,
