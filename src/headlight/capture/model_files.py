@@ -16,7 +16,7 @@ from transformers import GgufConfig
 from transformers.integrations.gguf.reader import read_gguf_metadata
 from transformers.models.auto.modeling_auto import MODEL_FOR_CAUSAL_LM_MAPPING_NAMES
 
-from headlight.catalogue.models import EMBEDDED, gguf_of
+from headlight.catalogue.model_folders import EMBEDDED, gguf_of
 
 CHANGED = "changed.safetensors"
 """The file of what differs."""
