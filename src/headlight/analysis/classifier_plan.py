@@ -126,10 +126,7 @@ def open_labelled(
     """
     if classes.task == "sequence":
         return open_sentence_pairs(
-            source,
-            format=settings.format,
-            columns=settings.columns,
-            label=settings.label_column,
+            source, format=settings.format, columns=settings.columns, label=settings.label_column
         )
     if settings.label_column is not None:
         raise UsageError(

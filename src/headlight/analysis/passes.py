@@ -83,12 +83,7 @@ def observe(
                 progress=bar,
             )
         return run(
-            first,
-            work,
-            folder=folder,
-            signature=signature,
-            resume=mode == "resume",
-            progress=bar,
+            first, work, folder=folder, signature=signature, resume=mode == "resume", progress=bar
         )
 
 

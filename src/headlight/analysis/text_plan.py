@@ -5,13 +5,7 @@ from pathlib import Path
 from typing import Any, TypeVar
 
 from headlight.analysis import QueryBlockSettings, TextSettings
-from headlight.analysis.plan import (
-    Pass,
-    StudyPlan,
-    check_tokenizer,
-    choose_length,
-    choose_sites,
-)
+from headlight.analysis.plan import Pass, StudyPlan, check_tokenizer, choose_length, choose_sites
 from headlight.capture import CapturedModel
 from headlight.capture.one_text import require_reader
 from headlight.corpora import (

@@ -10,13 +10,7 @@ import torch
 from jaxtyping import Bool, Float, Float64, Int64
 from torch import Tensor
 
-from headlight.capture.attribution_run import (
-    Run,
-    portions,
-    prepared,
-    refusing,
-    squared_moves,
-)
+from headlight.capture.attribution_run import Run, portions, prepared, refusing, squared_moves
 from headlight.capture.backward import matrix_precision, require_finite
 from headlight.capture.captured_model import CapturedModel
 from headlight.encode.batch import Batch

@@ -207,10 +207,7 @@ def linear_maps(model: nn.Module) -> list[nn.Module]:
 
 
 def run_substituted(
-    model: nn.Module,
-    inputs: Mapping[str, Any],
-    calls: list[Call],
-    contexts: Mapping[int, Tensor],
+    model: nn.Module, inputs: Mapping[str, Any], calls: list[Call], contexts: Mapping[int, Tensor]
 ) -> tuple[Substituted, Tensor]:
     """The model run with other contexts, and its output."""
     listener = Substituted(calls, contexts)

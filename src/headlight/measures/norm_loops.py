@@ -61,10 +61,7 @@ def inner_products(rows: Float[Tensor, "batch head key head_dim"], overlap: Over
 
 
 def merged(
-    weight: Weight,
-    packed: Packed,
-    length: Float[Tensor, "batch head key"],
-    threshold: float,
+    weight: Weight, packed: Packed, length: Float[Tensor, "batch head key"], threshold: float
 ) -> tuple[Float[Tensor, "batch query key"], Bool[Tensor, "batch query key"]]:
     """Return ‖Σ_h α f_h‖ in the units of its arguments, and where heads cancel one another.
 

@@ -126,13 +126,7 @@ class Lines(Bar):
     def __init__(self, total: int | None, stream: Stream, unit: str = "examples") -> None:
         self._said: float | None = None
         super().__init__(
-            total,
-            stream,
-            unit,
-            layout="",
-            mininterval=LOG_SECONDS,
-            miniters=1,
-            delay=LOG_SECONDS,
+            total, stream, unit, layout="", mininterval=LOG_SECONDS, miniters=1, delay=LOG_SECONDS
         )
 
     def display(self, msg: str | None = None, pos: int | None = None) -> None:
