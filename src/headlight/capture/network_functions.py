@@ -10,139 +10,33 @@ from torch import Tensor
 from headlight.errors import UnsupportedModelError
 from headlight.settings.flow import Slope
 
-MOVING = frozenset(
-    [
-        "view",
-        "reshape",
-        "view_as",
-        "reshape_as",
-        "transpose",
-        "permute",
-        "getitem",
-        "split",
-        "split_with_sizes",
-        "chunk",
-        "unbind",
-        "squeeze",
-        "unsqueeze",
-        "expand",
-        "expand_as",
-        "contiguous",
-        "clone",
-        "to",
-        "float",
-        "double",
-        "type",
-        "type_as",
-        "repeat",
-        "tile",
-        "flatten",
-        "unflatten",
-        "narrow",
-        "select",
-        "index_select",
-        "gather",
-        "roll",
-        "flip",
-        "movedim",
-        "moveaxis",
-        "swapaxes",
-        "swapdims",
-        "t",
-        "neg",
-        "negative",
-        "positive",
-        "sum",
-        "mean",
-        "cumsum",
-        "dropout",
-        "dropout1d",
-        "dropout2d",
-        "feature_dropout",
-        "alpha_dropout",
-        "repeat_interleave",
-        "broadcast_to",
-        "take_along_dim",
-        "masked_select",
-        "triu",
-        "tril",
-        "diagonal",
-        "ravel",
-        "unfold",
-        "fold",
-        "avg_pool1d",
-        "avg_pool2d",
-        "avg_pool3d",
-        "adaptive_avg_pool1d",
-        "adaptive_avg_pool2d",
-        "cpu",
-        "cuda",
-        "tensor_split",
-        "hsplit",
-        "vsplit",
-        "dsplit",
-        "real",
-        "T",
-        "mT",
-        "H",
-        "mH",
-    ]
-)
+MOVING = frozenset([
+    "view", "reshape", "view_as", "reshape_as", "transpose", "permute", "getitem", "split",
+    "split_with_sizes", "chunk", "unbind", "squeeze", "unsqueeze", "expand", "expand_as",
+    "contiguous", "clone", "to", "float", "double", "type", "type_as", "repeat", "tile",
+    "flatten", "unflatten", "narrow", "select", "index_select", "gather", "roll", "flip",
+    "movedim", "moveaxis", "swapaxes", "swapdims", "t", "neg", "negative", "positive", "sum",
+    "mean", "cumsum", "dropout", "dropout1d", "dropout2d", "feature_dropout", "alpha_dropout",
+    "repeat_interleave", "broadcast_to", "take_along_dim", "masked_select", "triu", "tril",
+    "diagonal", "ravel", "unfold", "fold", "avg_pool1d", "avg_pool2d", "avg_pool3d",
+    "adaptive_avg_pool1d", "adaptive_avg_pool2d", "cpu", "cuda", "tensor_split", "hsplit",
+    "vsplit", "dsplit", "real", "T", "mT", "H", "mH"
+])  # fmt: skip
 """Linear in the one tensor that they are given: numbers are moved, copied, left out, summed."""
 
-BENDING = frozenset(
-    [
-        "gelu",
-        "silu",
-        "relu",
-        "relu6",
-        "leaky_relu",
-        "elu",
-        "selu",
-        "celu",
-        "tanh",
-        "hardtanh",
-        "hardswish",
-        "mish",
-        "softsign",
-        "erf",
-        "sin",
-        "square",
-        "pow",
-        "abs",
-        "clamp",
-        "clip",
-        "hardshrink",
-        "softshrink",
-        "tanhshrink",
-        "expm1",
-        "sinh",
-        "prelu",
-        "threshold",
-    ]
-)
+BENDING = frozenset([
+    "gelu", "silu", "relu", "relu6", "leaky_relu", "elu", "selu", "celu", "tanh", "hardtanh",
+    "hardswish", "mish", "softsign", "erf", "sin", "square", "pow", "abs", "clamp", "clip",
+    "hardshrink", "softshrink", "tanhshrink", "expm1", "sinh", "prelu", "threshold"
+])  # fmt: skip
 """Functions of single numbers that may be zero at zero; those that are not are constants."""
 
 LIKE = frozenset(["view_as", "reshape_as", "expand_as", "type_as", "to"])
 
-SHAPED = frozenset(
-    [
-        "zeros_like",
-        "ones_like",
-        "empty_like",
-        "full_like",
-        "rand_like",
-        "new_zeros",
-        "new_ones",
-        "new_empty",
-        "new_full",
-        "new_tensor",
-        "size",
-        "dim",
-        "numel",
-        "stride",
-    ]
-)
+SHAPED = frozenset([
+    "zeros_like", "ones_like", "empty_like", "full_like", "rand_like", "new_zeros", "new_ones",
+    "new_empty", "new_full", "new_tensor", "size", "dim", "numel", "stride"
+])  # fmt: skip
 """They look at no numbers."""
 
 ATTRIBUTES = frozenset(["T", "mT", "H", "mH", "real", "data"])
