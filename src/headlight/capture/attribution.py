@@ -205,11 +205,7 @@ def _attribute_one(
 def _checked_kind(model: CapturedModel, batch: Batch, kind: Kind | None) -> Kind:
     chosen = kind or model.kinds[0]
     model.sites_of(chosen)
-    if any(module.training for module in model.transformer.modules()):
-        raise UsageError(
-            f"{model} is in training mode, where dropout changes it at random; call "
-            "model.eval() first."
-        )
+    model.check_evaluation()
     if model.transformer.dtype not in (torch.float32, torch.float64):
         raise UsageError(
             f"{str(model.transformer.dtype).removeprefix('torch.')} is too coarse for the "

@@ -31,7 +31,6 @@ from headlight.capture.attention import (
     shortened,
     unwrapped,
 )
-from headlight.capture.batching import CLASSIFIERS, task_of
 from headlight.capture.captured_model import CapturedModel
 from headlight.capture.model_files import (
     depth_of,
@@ -42,6 +41,7 @@ from headlight.capture.model_files import (
     unpacked,
     weights_of,
 )
+from headlight.capture.model_inputs import CLASSIFIERS, task_of
 from headlight.capture.one_text import LOADERS, head_of
 from headlight.catalogue import EMBEDDED_CLASSIFIER
 from headlight.catalogue.models import (

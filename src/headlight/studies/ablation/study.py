@@ -27,7 +27,7 @@ from headlight.capture import (
     default_objective,
     heads_removed,
 )
-from headlight.capture.batching import task_of
+from headlight.capture.model_inputs import task_of
 from headlight.capture.own_products import context_of
 from headlight.encode import Encoded
 from headlight.encode.batch import Batch
