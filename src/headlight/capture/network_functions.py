@@ -1,11 +1,13 @@
 """Functions that a linear network calls, their addends and slopes."""
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any, Literal, NamedTuple
+from typing import Any, Literal, NamedTuple, Protocol, runtime_checkable
 
 import torch
 from torch import Tensor
+from torch.autograd import forward_ad
+from torch.utils.weak import WeakTensorKeyDictionary
 
 from headlight.errors import UnsupportedModelError
 from headlight.settings.flow import Slope
@@ -87,6 +89,55 @@ AddendKind = Literal["token", "embedding", "input", "bias", "attention", "linear
     what a function without a rule made of the input.  A network whose output depends on one is not
     linear in the others.
 """
+
+
+@runtime_checkable
+class Bookkeeper(Protocol):
+    """Interface of a network to the rules while it runs."""
+
+    tangents: bool
+    """Whether it runs for its tangents: nothing but what has one is an addend."""
+
+    def addend(self, value: Tensor, kind: AddendKind, name: str) -> Tensor:
+        """A tensor in the place of one that is added, by which can be differentiated."""
+
+    def embedded(self, ids: Tensor, table: Tensor, value: Tensor) -> Tensor:
+        """Return the rows of a table of embeddings, as an addend."""
+
+    def behind(self, value: Tensor) -> Tensor:
+        """Return the output of a linear map; or an addend, where the network is cut behind it."""
+
+    def place(self) -> str:
+        """The module that runs."""
+
+    def name(self, value: Tensor) -> str | None:
+        """Return the name of a parameter."""
+
+
+class Still:
+    """Keeps nothing: what is added does not change."""
+
+    tangents = True
+
+    def addend(self, value: Tensor, kind: AddendKind, name: str) -> Tensor:
+        """It stays."""
+        return value
+
+    def embedded(self, ids: Tensor, table: Tensor, value: Tensor) -> Tensor:
+        """It stays."""
+        return value
+
+    def behind(self, value: Tensor) -> Tensor:
+        """It stays."""
+        return value
+
+    def place(self) -> str:
+        """Nobody asks."""
+        return ""
+
+    def name(self, value: Tensor) -> str | None:
+        """Nobody asks."""
+        return None
 
 
 @dataclass(frozen=True, eq=False)
@@ -220,3 +271,27 @@ def _derivative(function: Callable[[Tensor], Tensor], x: Tensor) -> Tensor:
     """Return the derivative at every number by itself; also where tangents run side by side."""
     slopes: Tensor = torch.func.grad(lambda values: function(values).sum())(x.detach())
     return slopes
+
+
+def tangent(value: Tensor) -> Any:
+    """Return the tangent of a number in forward mode, if it has one."""
+    return forward_ad.unpack_dual(value)[1]  # type: ignore[no-untyped-call]
+
+
+def kept_at(table: WeakTensorKeyDictionary, key: Tensor) -> Any:
+    """Return what a table keeps of a tensor; None if nothing."""
+    return table[key] if key in table else None  # noqa: SIM401 - its `get` has no types
+
+
+def is_number(value: Any) -> bool:
+    """Whether it is a tensor of floating-point numbers."""
+    return isinstance(value, Tensor) and value.is_floating_point()
+
+
+def bound(
+    args: tuple[Any, ...], options: Mapping[str, Any], names: Sequence[str], defaults: Sequence[Any]
+) -> list[Any]:
+    """The arguments of these names, wherever they stand."""
+    by_name = dict(zip(names[len(names) - len(defaults) :], defaults, strict=True))
+    by_name |= dict(zip(names, args, strict=False)) | dict(options)
+    return [by_name[name] for name in names]

@@ -14,7 +14,7 @@ from headlight.analysis.plan import StudyPlan
 from headlight.analysis.variables import Variable, long_names
 from headlight.capture import AttentionSite, LayerRecord, MaskedLanguageModel
 from headlight.capture.backward import frozen
-from headlight.capture.network_slopes import through_feed_forward
+from headlight.capture.network import through_feed_forward
 from headlight.capture.residual_stream import followed
 from headlight.encode import Encoded, Examples
 from headlight.encode.batch import Batch
