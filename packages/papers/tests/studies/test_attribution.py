@@ -270,11 +270,11 @@ def test_the_time_is_stated_before_anything_is_computed(monkeypatch, capsys):
         patched.setattr(attribution_study, "perf_counter", iter((0.0, 60.0)).__next__)
         patched.setattr(attribution_study, "attribute", lambda *given, **_: tried.append(given))
         line = outlook(plan, settings)
-    assert {(len(batch.input_ids), few.directions) for _, batch, few in tried} == {(1, 4)}
+    assert [(len(batch.input_ids), few.directions) for _, batch, few in tried] == [(1, 2), (1, 8)]
     squares = [len(text.ids) ** 2 for text in encoded]
     dimensions = network.transformer.get_input_embeddings().weight.shape[1]
-    minutes = 8 / 4 * sum(squares) / min(squares)
-    exact = dimensions / 4 * sum(squares[:2]) / min(squares)
+    minutes = sum(squares) / min(squares)
+    exact = dimensions / 8 * sum(squares[:2]) / min(squares)
     begin = f"about {minutes:,.1f} minutes for {len(encoded)} texts"
     assert line == f"{begin}, then {exact:,.1f} to compute 2 exactly\n"
     assert outlook(plan, settings.replace(exact=0)).endswith(f"for {len(encoded)} texts\n")

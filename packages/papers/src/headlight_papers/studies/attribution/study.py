@@ -272,8 +272,8 @@ TEXTS_AHEAD = 1000
 TEXTS_TRIED = 20
 """Texts of which the shortest shows how long one takes."""
 
-DIRECTIONS_TRIED = 4
-"""Directions by which it shows that."""
+DIRECTIONS_TRIED = 16
+"""Directions by which it shows that, at most."""
 
 EXACT = "exact"
 """The folder, within that of the run, in which the estimate is compared with what is exact."""
@@ -389,8 +389,10 @@ def expected_seconds(
     """
     short = min(texts[:TEXTS_TRIED], key=lambda text: len(text.ids))
     batch = plan.model.collate([short])
-    few = settings.attribution.replace(method="estimate", directions=DIRECTIONS_TRIED)
-    attribute(plan.model, batch, few, kind=plan.kind)  # loads what it needs
+    few = settings.attribution.replace(
+        method="estimate", directions=min(settings.attribution.directions, DIRECTIONS_TRIED)
+    )
+    attribute(plan.model, batch, few.replace(directions=2), kind=plan.kind)  # loads what it needs
     begun = perf_counter()
     attribute(plan.model, batch, few, kind=plan.kind)
     change = (perf_counter() - begun) / (few.directions * len(short.ids) ** 2)
