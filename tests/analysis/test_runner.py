@@ -19,7 +19,7 @@ from headlight.analysis.batch_runner import BatchRunner, Positions
 from headlight.analysis.folder import RunFolder
 from headlight.analysis.plan import Pass, StudyPlan
 from headlight.analysis.runner import run_study
-from headlight.analysis.text_plan import plan_text_study
+from headlight.analysis.text_study import plan_text_study
 from headlight.capture import CapturedModel, MaskedLanguageModel, OwnObjective
 from headlight.catalogue import studies
 from headlight.encode import Encoded

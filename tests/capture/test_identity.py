@@ -101,7 +101,7 @@ def test_weights_are_read_once_where_nobody_changes_them_and_else_every_time(
         read.append(network)
         return digest_of_weights(network)
 
-    monkeypatch.setattr("headlight.capture.captured_model.digest_of_weights", counted)
+    monkeypatch.setattr("headlight.capture.model_inputs.digest_of_weights", counted)
     model = studied("bert")
     with model.unchanged():
         promised = [model.identity() for _ in range(3)]

@@ -13,8 +13,8 @@ from headlight.capture import CapturedModel
 from headlight.capture.attention import _listeners, _patched
 from headlight.capture.attribution_run import prepared
 from headlight.capture.decomposition import linear_pass, share, slopes_of
+from headlight.capture.network import token_parts
 from headlight.capture.network_functions import line
-from headlight.capture.network_slopes import token_parts
 from headlight.encode import Encoded
 from headlight.errors import UnsupportedModelError, UsageError
 from headlight.settings.flow import Slope

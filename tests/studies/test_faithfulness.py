@@ -21,7 +21,7 @@ from transformers import (
 
 import headlight
 from headlight.analysis.batch_runner import text_id
-from headlight.analysis.text_plan import plan_text_study
+from headlight.analysis.text_study import plan_text_study
 from headlight.analysis.variables import Variable, described, long_names, with_slots
 from headlight.capture import CapturedModel
 from headlight.errors import MissingHeadError, UsageError

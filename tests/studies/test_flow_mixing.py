@@ -10,7 +10,7 @@ from scipy.special import expit, ndtr
 
 import definitions
 from architectures import WIDE
-from headlight.analysis.text_plan import plan_text_study
+from headlight.analysis.text_study import plan_text_study
 from headlight.capture import CapturedModel
 from headlight.encode import Encoded
 from headlight.errors import UnsupportedModelError, UsageError

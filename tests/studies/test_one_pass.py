@@ -12,8 +12,8 @@ from hypothesis import example, given, settings, strategies as st
 
 from headlight.analysis.batch_runner import Positions
 from headlight.errors import UsageError
+from headlight.measures.loops import compile_loop
 from headlight.pool import membership, to_neighbours
-from headlight.reduce.compiling import compile_loop
 from headlight.studies.survey import SurveySettings, part as one_pass
 from headlight.studies.survey.part import OnePass, Sums
 from headlight.studies.survey.study import run as survey

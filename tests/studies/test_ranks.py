@@ -12,7 +12,7 @@ import xarray
 from headlight.analysis.batch_runner import Positions, Texts
 from headlight.analysis.folder import RunFolder
 from headlight.analysis.plan import Pass
-from headlight.analysis.text_plan import plan_text_study
+from headlight.analysis.text_study import plan_text_study
 from headlight.capture import CapturedModel
 from headlight.encode.batch import collate
 from headlight.encode.texts import count_types

@@ -27,13 +27,7 @@ from headlight.result.kinds import ALL
 from headlight.run import State
 from headlight.run.blocks import begin_pass
 from headlight.run.checkpoint import FILE as CHECKPOINT
-from headlight.run.example import (
-    NOTHING_SEEN,
-    ShardReader,
-    digest_with,
-    is_digest,
-    read_shards,
-)
+from headlight.run.example import NOTHING_SEEN, ShardReader, digest_with, is_digest, read_shards
 from headlight.run.shared import Mode
 from headlight.vocabulary import Kinds
 

@@ -302,9 +302,7 @@ SquaredMoves = Float[Tensor, "layer change query"]
 
 
 def squared_moves(
-    run: Run,
-    changes: Float[Tensor, "change dimension"],
-    keys: Int64[Tensor, " change"],
+    run: Run, changes: Float[Tensor, "change dimension"], keys: Int64[Tensor, " change"]
 ) -> SquaredMoves:
     """Compute the squared change of all hidden tokens per unit of each change.
 

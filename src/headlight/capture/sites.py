@@ -271,10 +271,7 @@ def _trace(model: nn.Module, inputs: Mapping[str, Any]) -> list[AttentionSite]:
 
 
 def _site(
-    call: Call,
-    names: Mapping[nn.Module, str],
-    counts: Mapping[Kind, int],
-    home: torch.device,
+    call: Call, names: Mapping[nn.Module, str], counts: Mapping[Kind, int], home: torch.device
 ) -> AttentionSite:
     name = names[call.module]
     projection = _projection(call, name, names, home)

@@ -16,7 +16,7 @@ from jaxtyping import Bool, Float, Float64
 from torch import Tensor
 
 from headlight.errors import UsageError
-from headlight.reduce.compiling import compile_loop
+from headlight.measures.loops import compile_loop
 from headlight.tensors import Score, single
 
 CELLS = 1024

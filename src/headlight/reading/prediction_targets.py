@@ -10,8 +10,8 @@ from jaxtyping import Float, Float64
 from torch import Tensor, nn
 
 from headlight.capture import CapturedModel, LayerRecord
-from headlight.capture.batching import task_of
 from headlight.capture.decomposition import decompose
+from headlight.capture.model_inputs import task_of
 from headlight.capture.one_text import capture_one, head_of
 from headlight.capture.residual_stream import hooked
 from headlight.chats import require_characters

@@ -10,7 +10,7 @@ from jaxtyping import Bool, Float, Float64
 from torch import Tensor
 
 from headlight.capture import AttentionSite, CapturedModel, Kind, Replacements
-from headlight.capture.batching import task_of
+from headlight.capture.model_inputs import task_of
 from headlight.catalogue.questions import AlternativeSettings
 from headlight.chats import Readable
 from headlight.encode import Encoded

@@ -17,7 +17,7 @@ import xarray
 
 from headlight.analysis.folder import JOIN, PAGES, RunFolder
 from headlight.analysis.plan import StudyPlan
-from headlight.analysis.text_plan import TextSource, is_read_once, plan_text_study
+from headlight.analysis.text_study import TextSource, is_read_once, plan_text_study
 from headlight.analysis.variables import rank_of
 from headlight.capture import CapturedModel, load_model
 from headlight.capture.record import processes_of

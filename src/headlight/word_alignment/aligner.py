@@ -195,8 +195,7 @@ def places(batch: Batch) -> Float[Tensor, "batch target source"]:
 
 
 def mean_of_places(
-    score: Float[Tensor, "batch head target source"],
-    mask: Float[Tensor, "batch target source"],
+    score: Float[Tensor, "batch head target source"], mask: Float[Tensor, "batch target source"]
 ) -> Float[Tensor, "batch head"]:
     """The mean of every sentence and head."""
     share = mask[:, None].to(score.dtype)

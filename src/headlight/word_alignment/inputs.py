@@ -154,11 +154,7 @@ def _runs(batch: Batch, per_example: int) -> Iterator[Int64[Tensor, " row"]]:
 
 
 def _gradients(
-    model: CapturedModel,
-    batch: Batch,
-    settings: InputMeasureSettings,
-    copies: int,
-    noise: float,
+    model: CapturedModel, batch: Batch, settings: InputMeasureSettings, copies: int, noise: float
 ) -> PieceMatrix:
     """Each copy is normalised over the source, then the mean is taken over the copies."""
     assert batch.target_ids is not None  # noqa: S101

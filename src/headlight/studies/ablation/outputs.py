@@ -16,8 +16,8 @@ from jaxtyping import Float, Float64, Int64
 from torch import Tensor
 
 from headlight.analysis.batch_runner import array
-from headlight.analysis.classifier_plan import Classified, LabelPositions
 from headlight.analysis.classifier_predictions import Component
+from headlight.analysis.classifier_study import Classified, LabelPositions
 from headlight.analysis.variables import rank_of
 from headlight.capture import NOTHING, Prepared
 from headlight.encode import Encoded

@@ -10,7 +10,7 @@ from transformers import GenerationConfig
 
 from headlight.analysis.batch_runner import Observer
 from headlight.analysis.plan import Pass, StudyPlan, check_repeatable, check_tokenizer
-from headlight.analysis.text_plan import refuse_recordings
+from headlight.analysis.text_study import refuse_recordings
 from headlight.analysis.variables import Variable, described, long_names, slots_at, with_slots
 from headlight.analysis.word_study import PassStudy
 from headlight.capture import AttentionSite, CapturedModel

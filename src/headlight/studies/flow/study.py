@@ -19,7 +19,7 @@ from headlight.analysis.text_study import TextStudy
 from headlight.analysis.variables import Variable, described, long_names, with_slots
 from headlight.capture import AttentionSite, LayerRecord, MaskedLanguageModel, Objective
 from headlight.capture.backward import frozen
-from headlight.capture.network_slopes import through_feed_forward
+from headlight.capture.network import through_feed_forward
 from headlight.capture.residual_stream import followed
 from headlight.encode import Encoded, Examples
 from headlight.encode.batch import Batch
