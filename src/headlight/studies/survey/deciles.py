@@ -66,6 +66,7 @@ class DrawnTexts(PartObserver):
         plan: of one kind of attention.
         measures: that are seen.
         highest: hash of a text that may be drawn; see `highest_hash`.
+        host: the batch on the host.
     """
 
     def __init__(
@@ -74,8 +75,8 @@ class DrawnTexts(PartObserver):
         examples: Sequence[Encoded],
         plan: StudyPlan[Encoded],
         measures: Sequence[str],
-        highest: float = np.inf,
-        host: Batch | None = None,
+        highest: float,
+        host: Batch,
     ) -> None:
         hashes = np.array([hash_of(example, plan.kind) for example in examples])
         chosen = np.flatnonzero(hashes <= highest)
@@ -84,7 +85,7 @@ class DrawnTexts(PartObserver):
         self._cells: dict[str, list[Tensor]] = {name: [] for name in with_links(measures)}
         self._links: dict[int, list[Tensor]] = {}
         self._texts = torch.as_tensor(chosen, device=batch.input_ids.device)
-        ids, categories = sides(host or batch.on_host(), plan.kind)
+        ids, categories = sides(host, plan.kind)
         self._ids = [each[chosen] for each in ids]
         places = [token_places(each[chosen]) for each in categories]
         places = [each.masked_fill(each >= LONGEST, -1) for each in places]

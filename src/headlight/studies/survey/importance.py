@@ -90,17 +90,13 @@ class ImportanceObserver(PartObserver):
         batch: what the model is given.
         kind: which attention is looked at.
         reduction: how the loss of a document was made.
-        units: the unit of the corpus that each text is of; by default each is one.
+        units: the unit of the corpus that each text is of.
     """
 
     def __init__(
-        self,
-        batch: Prepared,
-        kind: Kind,
-        reduction: Reduction,
-        units: Int64[np.ndarray, " text"] | None = None,
+        self, batch: Prepared, kind: Kind, reduction: Reduction, units: Int64[np.ndarray, " text"]
     ) -> None:
-        self._units = np.arange(len(batch.lengths)) if units is None else units
+        self._units = units
         queries, keys = Positions.for_kind(batch, kind)
         of_source = batch.masked
         none_masked = torch.zeros_like(queries.category, dtype=torch.bool)

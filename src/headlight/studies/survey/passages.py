@@ -83,7 +83,7 @@ class PassageSeeker(PartObserver):
         batch: Batch,
         examples: Sequence[Encoded],
         kind: Kind,
-        counter: BehaviourCounter | None = None,
+        counter: BehaviourCounter,
     ) -> None:
         self._counter = counter
         self._rows: Mapping[str, Tensor] = {}
@@ -110,11 +110,7 @@ class PassageSeeker(PartObserver):
         first, weight = scores.record.first, scores.weight.float()
         by_row = _by_row(*(self._rows[name] for name in ("rows", "neighbour", "entropy")))
         block = slice(first, first + weight.shape[2])
-        if self._counter is None:
-            behaviours = by_row.new_full((len(SHOWN), *by_row.shape[1:]), torch.nan)
-        else:
-            behaviours = self._counter.rows_of_weight()
-        score = torch.cat([by_row, behaviours])
+        score = torch.cat([by_row, self._counter.rows_of_weight()])
         score = score.masked_fill(~self._askable[:, :, None, block], torch.nan)
         places = torch.arange(score.shape[-1], device=score.device)
         query = _first_highest(score, places, 3)
@@ -130,10 +126,7 @@ class PassageSeeker(PartObserver):
         """Choose of each head the row of the example with the highest mean."""
         assert self._best is not None  # noqa: S101 - its rows were seen before
         means = _means(layer.means["weight"], (self._category[1] >= 0).sum(1))
-        if self._counter is None:
-            behaviours = means.new_full((len(SHOWN), *means.shape[1:]), torch.nan)
-        else:
-            behaviours = self._counter.means_of_weight()
+        behaviours = self._counter.means_of_weight()
         means = torch.cat([means, behaviours.to(means.device, means.dtype)])
         example = _first_highest(means, self._order[:, None], 1)
         score = means.gather(1, example[:, None])[:, 0]

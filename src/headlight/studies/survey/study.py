@@ -125,9 +125,11 @@ def _observe_deciles(subject: Subject) -> PartObserver | None:
 
 
 def _observe_passages(subject: Subject) -> PartObserver | None:
-    counter = subject.observers.get("behaviours")
-    assert counter is None or isinstance(counter, BehaviourCounter)  # noqa: S101 - by the table
-    return PassageSeeker(*subject.texts, counter) if _shows_texts(subject) else None
+    if not _shows_texts(subject):
+        return None
+    counter = subject.observers["behaviours"]
+    assert isinstance(counter, BehaviourCounter)  # noqa: S101 - by the table
+    return PassageSeeker(*subject.texts, counter)
 
 
 def _shows_texts(subject: Subject) -> bool:
