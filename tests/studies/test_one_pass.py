@@ -158,7 +158,7 @@ def test_loops_are_compiled_once_for_a_machine(tmp_path):
     code = (
         "import numpy as np, torch\n"
         "from importlib import import_module\n"
-        "divergence_loop = import_module('headlight.measures.divergence')\n"
+        "divergence_loop = import_module('headlight.measures.entropy_and_divergence')\n"
         "loop = divergence_loop.compiled()\n"
         "one = np.ones((2, 4), np.float32)\n"
         "loop(one, one[0], np.zeros((2, 2)), 1, 0)\n"

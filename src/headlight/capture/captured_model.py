@@ -24,6 +24,7 @@ from headlight.capture.backward import (
 from headlight.capture.listener import Viewer
 from headlight.capture.model_inputs import LoadedModel, check_batching, trial_example
 from headlight.capture.objectives import Objective, Prepared, only_predicted
+from headlight.capture.output_projections import trace
 from headlight.capture.record import AttentionSite, require_all_heads
 from headlight.capture.residual_stream import (
     NoResidualSite,
@@ -34,7 +35,6 @@ from headlight.capture.residual_stream import (
 )
 from headlight.capture.residual_tracing import ResidualCheck, trace_residuals
 from headlight.capture.session import Recorder, recorder_of, recording
-from headlight.capture.sites import trace
 from headlight.capture.trial_inputs import trial_inputs
 from headlight.encode.batch import Batch, collate
 from headlight.encode.examples import Encoded
