@@ -21,6 +21,7 @@ from headlight.capture.one_text import out_of_memory
 from headlight.capture.record import processes_of
 from headlight.encode import Encoded, length_batches
 from headlight.encode.batch import NO_CATEGORY, Batch
+from headlight.errors import UsageError
 from headlight.processes import give_freed_memory_back
 from headlight.reduce import Moments, Tally
 from headlight.settings.flow import AttributionSettings
