@@ -35,7 +35,7 @@ from headlight.capture.residual_stream import (
 )
 from headlight.capture.residual_tracing import ResidualCheck, trace_residuals
 from headlight.capture.session import Recorder, recorder_of, recording
-from headlight.capture.trial_inputs import trial_inputs
+from headlight.capture.trial_inputs import FAILURES, trial_inputs
 from headlight.encode.batch import Batch, collate
 from headlight.encode.examples import Encoded
 from headlight.encode.pictures import EncodedPicture
@@ -51,7 +51,6 @@ VERIFIED = 128
 512 tokens of SmolLM2 were 920 MB, more than the rest of a survey."""
 OF_TEXT = {"input_ids", "attention_mask", "token_type_ids", "decoder_input_ids", "use_cache"}
 """Arguments of a forward pass that a text gives."""
-_TRIAL_FAILURES = (RuntimeError, ValueError, TypeError, IndexError, KeyError, AttributeError)
 
 
 @dataclass(eq=False, repr=False)
@@ -79,7 +78,7 @@ class CapturedModel(LoadedModel):
                 return sites
             except HeadlightError:
                 raise
-            except _TRIAL_FAILURES as problem:
+            except FAILURES as problem:
                 first = first or problem
         raise UnsupportedModelError(
             f"{self} does not run on a trial input ({first}); give `trace` an input of your own."
@@ -165,7 +164,7 @@ class CapturedModel(LoadedModel):
             return None if trial is None else check_batching(self, trial)
         except HeadlightError:
             raise
-        except _TRIAL_FAILURES:  # it needs a picture, say, beside the text
+        except FAILURES:  # it needs a picture, say, beside the text
             return None
 
     def verify_residuals(self, batch: Batch, sites: Iterable[AttentionSite] | None = None) -> None:
@@ -246,7 +245,7 @@ class CapturedModel(LoadedModel):
         try:
             with self.running(("a trial input",)):
                 return find_stream(network, self._trial or next(trial_inputs(network)))
-        except (HeadlightError, *_TRIAL_FAILURES):
+        except (HeadlightError, *FAILURES):
             return {}
 
     @contextmanager

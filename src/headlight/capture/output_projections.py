@@ -33,7 +33,6 @@ from headlight.capture.record import (
     AttentionSite,
     Gate,
     Projection,
-    as_context,
     check_split_by_heads,
     gathered,
 )
@@ -369,7 +368,7 @@ def _find_gates(model: nn.Module, inputs: Mapping[str, Any], calls: list[Call]) 
     for number, context in others.items():
         call = calls[number]
         assert call.gate is not None  # noqa: S101 - found together with the projection
-        if not nearly(context * call.gate, as_context(received[number], context)):
+        if not nearly(context * call.gate, received[number].reshape(context.shape)):
             call.projection = None
 
 

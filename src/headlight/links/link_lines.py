@@ -291,7 +291,9 @@ def open_links(
     def read(_: CorpusCounts) -> Iterator[Gold]:
         opened = (lines for path in paths for lines in text_files(path)) if paths else _standard()
         all_gold = _all_links(opened, format, base, sentences)
-        return (_swapped(links) for links in all_gold) if swap else all_gold
+        if not swap:
+            return all_gold
+        return (Gold(swapped(one.sure), swapped(one.possible), one.name) for one in all_gold)
 
     make = Corpus if paths else corpus_read_once
     return make(name, read, "links")
@@ -349,7 +351,3 @@ def _all_links(
         )
     for _ in range(sentences - number):
         yield Gold(frozenset(), frozenset())
-
-
-def _swapped(links: Gold) -> Gold:
-    return Gold(swapped(links.sure), swapped(links.possible), links.name)

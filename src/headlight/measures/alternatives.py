@@ -344,12 +344,7 @@ def _mean_over_rows(
 
 
 class _Best:
-    """The most different attention of each text, as it is found.
-
-    Args:
-        weight: the model's own, which is always allowed.
-        search: what was asked.
-    """
+    """The most different attention of each text, as it is found."""
 
     def __init__(self, weight: Weights, search: AdversarySearch) -> None:
         texts = len(weight)
