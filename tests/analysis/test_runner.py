@@ -33,7 +33,7 @@ from headlight.settings.flow import AttributionSettings
 from headlight.studies.survey import SurveySettings
 from headlight.studies.survey.observer import HeadsObserver
 from headlight.studies.survey.part import Outcome
-from headlight.studies.survey.parts import dataset
+from headlight.studies.survey.study import dataset
 from studies.models import VOCABULARY, model, texts
 from studies.test_gradient import with_head
 

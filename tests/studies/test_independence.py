@@ -19,8 +19,7 @@ from headlight.run import BatchJob
 from headlight.studies.survey import SurveySettings
 from headlight.studies.survey.observer import HeadsObserver
 from headlight.studies.survey.part import Outcome
-from headlight.studies.survey.parts import dataset
-from headlight.studies.survey.study import run as survey
+from headlight.studies.survey.study import dataset, run as survey
 from studies.models import documents, model, texts
 
 

@@ -96,6 +96,8 @@ class BatchRunner(Generic[E]):
         residual: whether records hold what the output of the attention is added to; it is then
             verified on real input that the parts add up to what leaves the layers.
         begin_shard: is given the examples of each shard before its first batch.
+        seconds: the seconds that an example is expected to take, where that differs much; the
+            examples can then be iterated more than once.
     """
 
     model: CapturedModel
@@ -107,6 +109,7 @@ class BatchRunner(Generic[E]):
     query_block: int | None = 0
     residual: bool = False
     begin_shard: Callable[[Sequence[E]], None] | None = None
+    seconds: Callable[[E], float] | None = None
     _recorder: Recorder | None = field(default=None, init=False)
 
     def __post_init__(self) -> None:

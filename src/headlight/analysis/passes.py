@@ -60,7 +60,12 @@ def observe(
         RunInterruptedError: the user pressed Ctrl-C.
     """
     title = progress if isinstance(progress, str) else ""
-    display = show_progress(max_examples, sys.stderr, title=title) if progress else nullcontext()
+    expected = sum(map(step.seconds, examples)) if progress and step.seconds else 0.0
+    display = (
+        show_progress(max_examples, sys.stderr, title=title, seconds=expected)
+        if progress
+        else nullcontext()
+    )
     with step, display as bar:
         work = BatchJob(
             measure=step,
@@ -68,6 +73,7 @@ def observe(
             length=_length,
             shard_size=step.shard_size,
             out_of_memory=step.can_do_less,
+            seconds=step.seconds,
         )
         signature = {**signature, **calculated_with()}
         if folder is not None:

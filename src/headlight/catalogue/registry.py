@@ -246,11 +246,7 @@ def _why(problem: Exception) -> str:
 
 
 def _load(entry: "EntryPoint", rows: Mapping[str, T], kind: type[T]) -> T:
-    """The row that an entry point names.
-
-    Raises:
-        UsageError: it cannot be had; the sentence says which package to see to.
-    """
+    """Return the row that an entry point names; a refusal says which package to see to."""
     package = entry.dist.name if entry.dist else entry.value
     noun = kind.__name__.lower()
     what = f"the {noun} {entry.name} of the package {package}"

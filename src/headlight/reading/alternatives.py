@@ -24,19 +24,15 @@ from headlight.capture import (
     attention_replaced,
 )
 from headlight.capture.one_text import capture_one, one_text
+from headlight.catalogue.questions import AlternativeSettings
 from headlight.chats import Readable
 from headlight.encode import Encoded
 from headlight.encode.batch import Batch
 from headlight.errors import UsageError
 from headlight.measures import Scores
-from headlight.measures.alternatives import (
-    Matrix,
-    RowAlternatives,
-    column_basis,
-)
+from headlight.measures.alternatives import Matrix, RowAlternatives, column_basis
 from headlight.measures.effective import with_ones
 from headlight.reading.text_result import TextResult, answers, origin, sides_of
-from headlight.settings.base import AlternativeSettings
 
 Map = Float64[np.ndarray, "query key"]
 
@@ -249,10 +245,7 @@ def alternatives(
 
 
 def _prepare(
-    model: CapturedModel,
-    text: Readable,
-    pair: str | None,
-    settings: AlternativeSettings,
+    model: CapturedModel, text: Readable, pair: str | None, settings: AlternativeSettings
 ) -> tuple[CapturedModel, Encoded]:
     """The part of the model that runs, in the precision asked for, and what it reads."""
     model, example = one_text(model, text, pair, settings.kind, purpose="alternatives need text")

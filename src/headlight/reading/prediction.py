@@ -218,11 +218,7 @@ def targets_of(
 
 
 def _less(first: xarray.Dataset, other: xarray.Dataset) -> xarray.Dataset:
-    """Return the parts of one text less those of another, place by place.
-
-    Raises:
-        UsageError: their tokens are not as many, or the predictions are at two places.
-    """
+    """Return the parts of one text less those of another, place by place."""
     same = first["token_side"].values.tolist() == other["token_side"].values.tolist()
     if not same or first.attrs["position"] != other.attrs["position"]:
         raise UsageError(
@@ -286,11 +282,7 @@ def _decomposed(
 def _require_same(
     model: CapturedModel, parts: Decomposition, wanted: float, logits: Float64[Tensor, " output"]
 ) -> None:
-    """Refuse a linear network that does not compute what the model does.
-
-    Raises:
-        UnsupportedModelError: it does not.
-    """
+    """Refuse a linear network that does not compute what the model does."""
     if not abs(parts.value - wanted) <= SAME * float(logits.abs().max()):
         raise UnsupportedModelError(
             f"{model} computes {wanted:.4g} and its linear network {parts.value:.4g}, so its "

@@ -11,13 +11,13 @@ from torch import Tensor
 
 from headlight.capture import AttentionSite, CapturedModel, Kind, Replacements
 from headlight.capture.model_inputs import task_of
+from headlight.catalogue.questions import AlternativeSettings
 from headlight.chats import Readable
 from headlight.encode import Encoded
 from headlight.encode.batch import Batch
 from headlight.errors import MissingHeadError, UsageError
 from headlight.reading.alternatives import alternatives
 from headlight.settings import AtLeast0, Range, Settings
-from headlight.settings.base import AlternativeSettings
 from headlight.vocabulary import CATEGORIES, head_name
 
 Logarithms = Float64[Tensor, "output choice"]

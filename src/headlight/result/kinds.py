@@ -13,7 +13,7 @@ from typing import Any, Literal
 import numpy as np
 import xarray
 
-from headlight.errors import UnknownNameError
+from headlight.errors import UnknownNameError, UsageError
 from headlight.result.estimate import slot_coordinates
 
 KINDS = "kinds"
@@ -82,6 +82,19 @@ def of_kind(result: xarray.Dataset, kind: str) -> xarray.Dataset:
     if kind not in parts:
         raise UnknownNameError("kind of attention in this result", kind, parts)
     return parts[kind]
+
+
+def require_one_kind(reading: xarray.Dataset) -> None:
+    """Refuse a reading of several kinds of attention.
+
+    Raises:
+        UsageError: it is of several.
+    """
+    if KINDS in reading.attrs:
+        raise UsageError(
+            "this reading is of several kinds of attention "
+            f"({', '.join(split_kinds(reading))}); choose one with of_kind."
+        )
 
 
 def split_for_display(result: xarray.Dataset) -> list[xarray.Dataset]:
