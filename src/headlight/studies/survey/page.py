@@ -21,6 +21,7 @@ from headlight.findings import (
 from headlight.findings.head_answers import survey
 from headlight.findings.head_ranking import FEWEST_TEXTS
 from headlight.findings.statistics import applies, numbers_of, row_label, statistics_of
+from headlight.result.estimate import Estimate
 from headlight.result.kinds import MULTI_KIND
 from headlight.studies.survey.page_numbers import (
     chosen_sections,
@@ -55,6 +56,9 @@ from headlight.views.pictures import Reference
 from headlight.views.run_comparison import NO_PAGES, PassagePages, drawn_passage, strongest
 from headlight.views.template import embedded, fragment
 from headlight.vocabulary import NUMBERING
+
+Numbers = tuple[str, Statistic, Estimate]
+"""A label, the row that it stands for, and the numbers of all heads."""
 
 findings = survey
 """In words, which stand first."""
@@ -253,7 +257,8 @@ def _correlation(result: xr.Dataset) -> Section:
 
 
 def _tables(result: xr.Dataset) -> Section:
-    heads, around = _heads(result), _half_widths(result)
+    numbers = _prominent(result)
+    heads, around = _heads(result, numbers), _half_widths(result, numbers)
     layers = heads.groupby("layer", as_index=False).mean().drop(columns="head")
     shares = dict.fromkeys([name for name in heads.columns if name.endswith("%")], ".1f")
     tables = [
@@ -337,27 +342,35 @@ def _of_places(
     return table if shown_columns else Table(name, caption, pd.DataFrame())
 
 
-def _half_widths(result: xr.Dataset) -> dict[str, list[float]]:
+def _half_widths(result: xr.Dataset, numbers: Sequence[Numbers]) -> dict[str, list[float]]:
     """Return half the width of the intervals in the columns of `_heads`, where known."""
-    low, high = (_heads(result, end) for end in ("low", "high"))
-    if len(low) != len(_heads(result)):  # of one text, or of an earlier version
+    low, high = (_heads(result, numbers, end) for end in ("low", "high"))
+    if len(low) != len(_heads(result, numbers)):  # of one text, or of an earlier version
         return {}
     names = [name for name in low.columns if name in high.columns and name not in ("layer", "head")]
     return {name: ((high[name] - low[name]) / 2).tolist() for name in names}
 
 
-def _heads(result: xr.Dataset, end: str = "value") -> pd.DataFrame:
-    """A row for each head, of numbers or of one end of their intervals."""
+def _prominent(result: xr.Dataset) -> list[Numbers]:
+    """Return the numbers of all heads that stand in tables, with their labels and rows."""
+    statistics = statistics_of(result, prominent=True)
+    return [
+        (f"{measure.name} {row_label(result, row, short=True)}", row, by[measure.name])
+        for measure in surveyed(result)
+        for row, by in statistics
+        if row.per_measure and measure.name in by
+    ] + [
+        (row_label(result, row, short=True), row, by[""])
+        for row, by in statistics_of(result)
+        if not row.per_measure and row.prominent
+    ]
+
+
+def _heads(result: xr.Dataset, numbers: Sequence[Numbers], end: str = "value") -> pd.DataFrame:
+    """Return a row for each head, of numbers or of one end of their intervals."""
     by_label: dict[str, NDArray[np.float64]] = {}
-    statistics = [each for each in statistics_of(result, prominent=True) if each[0].per_measure]
-    for measure in (row.name for row in surveyed(result)):
-        for row, by in statistics:
-            if measure in by:
-                label = f"{measure} {row_label(result, row, short=True)}"
-                by_label |= _column(label, row, getattr(by[measure], end))
-    for row, by in statistics_of(result):
-        if not row.per_measure and row.prominent:
-            by_label |= _column(row_label(result, row, short=True), row, getattr(by[""], end))
+    for label, row, estimate in numbers:
+        by_label |= _column(label, row, getattr(estimate, end))
     places = pd.MultiIndex.from_product(
         [result["layer"].values, result["head"].values], names=["layer", "head"]
     )
