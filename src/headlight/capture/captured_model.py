@@ -46,7 +46,7 @@ from headlight.capture.sites import trace
 from headlight.capture.trial_inputs import trial_inputs
 from headlight.encode.batch import Batch, collate
 from headlight.encode.examples import Encoded
-from headlight.encode.pictures import EncodedPicture
+from headlight.encode.pictures import EncodedPicture, EncodedPrompt
 from headlight.encode.speech import EncodedSpeech
 from headlight.errors import HeadlightError, UnsupportedModelError, UsageError, setting
 from headlight.vocabulary import MODEL_LABEL, Kind, base_name
@@ -356,6 +356,8 @@ class CapturedModel:
         """The examples as one batch, where the model is, with its padding; sound is read now."""
         padding = getattr(self.tokenizer, "pad_token_id", None)
         batch = collate(examples, pad_id=padding or 0, device=self.transformer.device)
+        if isinstance(examples[0], EncodedPrompt):
+            return replace(batch, arguments=examples[0].arguments)
         if visible := [each for each in examples if isinstance(each, EncodedPicture)]:
             return replace(batch, features=self.viewer.features(visible))
         spoken = [each for each in examples if isinstance(each, EncodedSpeech)]
@@ -411,8 +413,9 @@ class CapturedModel:
         """
         if self._accepts("grid_thw") or self._accepts("image_grid_thw"):
             raise UsageError(
-                f"{self.name} takes the patches of all its pictures as one row (grid_thw), which "
-                "is not read here; give an encoder such as google/vit-base-patch16-224."
+                f"{self.name} takes the patches of all its pictures as one row, in blocks that "
+                "attend to themselves (grid_thw), and is not read alone; give a text beside the "
+                "picture, or an encoder such as google/vit-base-patch16-224."
             )
         if not self.sees:
             raise UsageError(
@@ -429,12 +432,19 @@ class CapturedModel:
         tower = self if self.sees else self.transformer.get_encoder(modality="image")
         return self._part(tower) if isinstance(tower, PreTrainedModel) else self
 
+    def language(self: _Model) -> _Model:
+        """Return the language model behind an encoder of pictures; else the model itself."""
+        part = self.transformer.get_decoder()
+        return self._part(part) if isinstance(part, PreTrainedModel) else self
+
     def inputs(self, batch: Batch, *, side: str = "right") -> dict[str, Any]:
         """Return the arguments of the forward pass, for a batch of texts padded on `side`.
 
         Segments go to models that have more than one; positions are given where padding on the
         left would move them; nothing is cached.
         """
+        if batch.arguments is not None:
+            return dict(batch.arguments)
         config: Any = self.transformer.config
         arguments: dict[str, Any] = {
             "input_ids": batch.input_ids,
