@@ -15,7 +15,7 @@ from architectures import ARCHITECTURES
 from headlight.analysis.folder import RunFolder
 from headlight.capture import CapturedModel, attention_replaced, load_model
 from headlight.capture.attention import digest_of_weights
-from headlight.catalogue.models import EMBEDDED, EMBEDDED_NAME
+from headlight.catalogue.model_folders import EMBEDDED, EMBEDDED_NAME
 from headlight.errors import RunError, RunInterruptedError
 from headlight.studies.survey import SurveySettings, study
 from studies.models import model as studied, saved, texts, tokenizer, transformer

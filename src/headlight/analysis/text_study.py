@@ -404,7 +404,7 @@ class TextStudy(CorpusStudy[S]):
     @property
     def measures(self) -> tuple[str, ...]:
         """By which attention is looked at, where that can be chosen."""
-        return ()
+        return tuple(getattr(self.settings, "measures", ()))
 
     def choose_pass(self, objective: Objective | None) -> Pass:
         """Return the pass over the corpus, for attention alone or with gradients."""

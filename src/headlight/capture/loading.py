@@ -41,7 +41,7 @@ from headlight.capture.model_files import (
 from headlight.capture.model_inputs import CLASSIFIERS, task_of
 from headlight.capture.one_text import LOADERS, head_of
 from headlight.catalogue import EMBEDDED_CLASSIFIER
-from headlight.catalogue.models import (
+from headlight.catalogue.model_folders import (
     AUTO,
     BALANCED,
     DTYPES,

@@ -22,7 +22,7 @@ from transformers.integrations.gguf.reader import read_gguf_metadata
 from transformers.models.auto.modeling_auto import MODEL_FOR_CAUSAL_LM_MAPPING_NAMES
 
 from headlight.capture.attention import digest_of_weights, shortened
-from headlight.catalogue.models import EMBEDDED, gguf_of
+from headlight.catalogue.model_folders import EMBEDDED, gguf_of
 from headlight.errors import ModelError
 from headlight.files import open_file
 

@@ -26,41 +26,26 @@ COMMANDS = "headlight.commands"
 """Of entry points whose value is a `Command`."""
 
 TAKEN = {
-    *("HeadlightError", "Model", "Reading", "load", "open"),
     *(
+        "HeadlightError",
+        "Model",
+        "Reading",
+        "load",
+        "open",
         "aer",
         "align",
         "alternatives",
-        "routes",
         "check",
-        "compare",
-        "explain",
-        "gallery",
-        "generate",
-        "heads",
-        "merge",
-        "patch",
-        "predict",
-        "read",
-        "reproduce",
-        "serve",
-        "sources",
-        "status",
     ),
+    *("compare", "explain", "gallery", "generate", "heads", "merge", "patch", "predict", "read"),
+    *("reproduce", "routes", "serve", "sources", "status"),
 }
 """Names of the root and of commands, besides those of modules, that no study may have."""
 
 IN_PAPERS = (
-    "adversary",
-    "attribution",
-    "coreference",
-    "guided",
-    "instance_adversary",
-    "parser_probes",
-    "permutation",
-    "reproduce",
-    "token_identity",
-)
+    "adversary", "attribution", "coreference", "guided", "instance_adversary", "parser_probes",
+    "permutation", "reproduce", "token_identity",
+)  # fmt: skip
 """Studies and commands of the distribution headlight-papers, which may not be installed."""
 
 _NOT_INSTALLED = (

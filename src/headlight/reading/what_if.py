@@ -1,6 +1,5 @@
-"""One text read with other attention, and what the model then predicts.
+"""Predictions of a model for one text that is read with other attention.
 
-Predictions of a model for one text that is read with other attention.
 `what_if` compares the predictions of a model with and without edits of its attention, and says
 which later heads attend otherwise.  `each_head_removed` removes every head in turn.
 

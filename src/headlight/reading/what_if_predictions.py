@@ -149,15 +149,13 @@ def edits_of(value: object) -> tuple[Edit, ...]:
         if not isinstance(each, Mapping) or type(each.get("layer")) is not int:
             raise UsageError("an edit is an object with a layer, which is a number from 0; add it.")
         weights = each.get("weights")
-        if weights is not None and not _all_numbers(weights):
+        if weights is not None and not (
+            isinstance(weights, list) and all(type(weight) in (int, float) for weight in weights)
+        ):
             raise UsageError(
                 "weights are a list of numbers from 0 to 1, one for each key; give it."
             )
     return tuple(Edit.from_mapping(each) for each in value)
-
-
-def _all_numbers(value: object) -> bool:
-    return isinstance(value, list) and all(type(each) in (int, float) for each in value)
 
 
 Map = Float[Tensor, "query key"]

@@ -1,6 +1,5 @@
 """Outputs of a model without a head, and the passages where it matters most.
 
-Texts of the corpus whose predictions change most without each head, for the report.
 Of each head, and of all heads of a layer, the one prediction is kept that moves most without them:
 numbers of tokens around it and of the most probable choices.  Their texts are found in the end, for
 the few heads that the report names.

@@ -15,7 +15,7 @@ from headlight.analysis.variables import Variable, described, long_names, slots_
 from headlight.analysis.word_study import PassStudy
 from headlight.capture import AttentionSite, CapturedModel
 from headlight.capture.hidden_states import hidden_layers
-from headlight.catalogue.models import place_of
+from headlight.catalogue.model_folders import place_of
 from headlight.corpora import (
     SAMPLE_LINKS,
     SAMPLE_TRANSLATIONS,

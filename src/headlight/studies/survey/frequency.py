@@ -68,7 +68,9 @@ class FrequencyRanks:
         So it is for vocabularies made by merging the most frequent pairs; for others it means
         nothing.
         """
-        first = _first(tokenizer)
+        categories = Categories.of(tokenizer).of_id
+        types = sorted(categories)
+        first = [token for each in FIRST for token in types if categories[token] == each]
         single = (token for piece, token in tokenizer.get_vocab().items() if len(piece) == 1)
         rank = np.full(len(tokenizer), np.nan)
         others = np.setdiff1d(
@@ -131,12 +133,6 @@ class Occurrences:
         """Return the settings that must be equal for two runs to be parts of one."""
         digest = hashlib.sha256(np.asarray(self.counts, dtype="<i8").tobytes()).hexdigest()
         return {**self.ranks.settings(), "counts": digest}
-
-
-def _first(tokenizer: Any) -> list[int]:
-    """The types that the paper puts first, in its order."""
-    categories = Categories.of(tokenizer).of_id
-    return [token for each in FIRST for token in sorted(categories) if categories[token] == each]
 
 
 def _lines(path: Path, types: int) -> list[tuple[int, int]]:

@@ -21,7 +21,6 @@ from headlight.encode.batch import Batch
 from headlight.encode.speech import without_mark
 from headlight.measures import Scores
 from headlight.reduce import Accumulator, Strongest
-from headlight.reduce.base import Array
 from headlight.studies.survey.behaviours import SHOWN, BehaviourCounter
 from headlight.studies.survey.part import PartObserver, SeenLayer, SeenMeasure
 from headlight.tensors import back_to, double, single
@@ -159,7 +158,8 @@ class PassageSeeker(PartObserver):
         )
         rows[valid] = np.concatenate([score[valid][:, None], passages], -1)
         best = Strongest(score.shape, width=WIDTH)
-        best.update(_rounded(score)[None], np.where(valid, ranks, np.nan)[None], rows[None])
+        rounded = np.round(score * ALIKE) / ALIKE  # those that are alike are equal
+        best.update(rounded[None], np.where(valid, ranks, np.nan)[None], rows[None])
         return {"passages": best}
 
     def _passages(
@@ -251,11 +251,6 @@ def _steps(score: Tensor) -> Int64[Tensor, "..."]:
     """Scores that are alike are the same number of steps."""
     steps: Tensor = (double(score).nan_to_num(-100.0) * ALIKE).round().long()
     return steps.to(score.device)
-
-
-def _rounded(score: Array) -> Array:
-    """Scores by which examples are ordered: those that are alike are equal, however computed."""
-    return np.round(score * ALIKE) / ALIKE
 
 
 def token_places(category: Int64[Tensor, "batch position"]) -> Int64[Tensor, "batch position"]:

@@ -290,11 +290,6 @@ class SurveyStudy(LossStudy[SurveySettings]):
         for kind, known in self._known.items():
             known["drawn"] = highest_hash(shard, kind)
 
-    @property
-    def measures(self) -> tuple[str, ...]:
-        """Return the measures of the settings."""
-        return self.settings.measures
-
     def choose_passes(self, objective: Objective | None) -> tuple[Pass, ...]:
         """All measures in one pass, in which all look at what the loss lets be seen.
 
