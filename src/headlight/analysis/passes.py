@@ -15,7 +15,7 @@ from headlight.analysis.batch_runner import BatchRunner
 from headlight.capture.backward import one_thread
 from headlight.encode import Encoded
 from headlight.files import Location
-from headlight.reduce.compiling import import_numba
+from headlight.measures.loops import import_numba
 from headlight.result import calculated_with
 from headlight.run import BatchJob, State, run, run_shared, show_progress
 from headlight.run.checkpoint import ROUNDING
@@ -89,12 +89,7 @@ def observe(
                 progress=bar,
             )
         return run(
-            first,
-            work,
-            folder=folder,
-            signature=signature,
-            resume=mode == "resume",
-            progress=bar,
+            first, work, folder=folder, signature=signature, resume=mode == "resume", progress=bar
         )
 
 

@@ -18,7 +18,7 @@ from headlight.analysis.folder import RunFolder
 from headlight.analysis.passes import observe
 from headlight.analysis.plan import Pass, StudyPlan
 from headlight.analysis.runner import run_study
-from headlight.analysis.text_plan import TextSource, plan_text_study
+from headlight.analysis.text_study import TextSource, plan_text_study
 from headlight.analysis.variables import described, with_slots
 from headlight.analysis.word_study import CorpusStudy
 from headlight.capture import CapturedModel
@@ -299,7 +299,7 @@ class AttributionStudy(CorpusStudy[AttributionStudySettings]):
     (``exact_…``).  Layers are zero-based: layer l is the output of block l.
 
     Args:
-        source: see `headlight.analysis.text_plan.TextSource`; examples of sentence pairs and of
+        source: see `headlight.analysis.text_study.TextSource`; examples of sentence pairs and of
             treebank sentences as well.
         model: one that can be differentiated by its input embeddings.
         settings: see `AttributionStudySettings`.
