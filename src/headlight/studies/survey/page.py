@@ -159,7 +159,8 @@ def _highlights(result: xr.Dataset, every: Sequence[Highlight], pages: PassagePa
 def _example(result: xr.Dataset, highlight: Highlight, pages: PassagePages) -> Markup:
     """Return the head of a highlight as a link, its intervals, and a row of the corpus."""
     passage = _passage(result, highlight, pages)
-    name = "" if highlight.head is None else name_of(result, highlight.layer, highlight.head)
+    place = highlight.layer, highlight.head
+    name = "" if place[0] is None or place[1] is None else name_of(result, place[0], place[1])
     return fragment(
         "highlight.html", highlight=highlight, passage=passage, name=name, anchor=anchor(name)
     )
