@@ -21,6 +21,8 @@ TORCH_INDEX ?=
 # Nothing here may reach for the model hub.
 export HF_HUB_OFFLINE = 1
 export PIP_DISABLE_PIP_VERSION_CHECK = 1
+# Tests start hundreds of programs, each of which would compile the package anew.
+unexport PYTHONDONTWRITEBYTECODE
 # Silences a notice that mkdocs-material prints about a future release of mkdocs.
 export NO_MKDOCS_2_WARNING = 1
 
@@ -118,7 +120,8 @@ fuzz: $(VENV)/.installed-dev ## look for new examples, feed damaged inputs to al
 	OMP_NUM_THREADS=1 $(bin)/$(pytest) $(checker) --hypothesis-profile search tests/measures tests/capture tests/reduce
 	FUZZ_N=$(or $(N),50000) FUZZ_SEED=$(or $(SEED),$$(date +%s)) \
 	  $(bin)/$(pytest) tests/test_reader_fuzz.py
-	OMP_NUM_THREADS=1 HEADLIGHT_KILLS=40 $(bin)/$(pytest) tests/studies/test_deaths.py
+	OMP_NUM_THREADS=1 HEADLIGHT_KILLS=40 HEADLIGHT_TEST_SEED=$(or $(SEED),$$(date +%s)) $(bin)/$(pytest) \
+	  tests/studies/test_deaths.py tests/studies/test_processes.py tests/run packages/papers/tests/papers/test_death.py
 
 bench: $(VENV)/.installed-dev ## measure what everything costs, or parts of it: make bench PARTS="norms memory"
 	$(bin)/python -m benchmarks $(PARTS)

@@ -27,13 +27,17 @@ from views.drawn import dots, line_named, points, texts
 from views.pages import Page
 from views.sample_results import survey_sample
 
-SIZES = [(1, 1), (6, 8), pytest.param(12, 12, marks=pytest.mark.drawn)]
+SIZES = [
+    (1, 1, True),
+    (1, 1, False),
+    (6, 8, False),
+    pytest.param(12, 12, True, marks=pytest.mark.drawn),
+]
 HOSTILE = "</script><script>alert(1)</script>\"'><img src=x onerror=alert(2)>&amp;"
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize(("layers", "heads"), SIZES)
-@pytest.mark.parametrize("special", [True, False])
+@pytest.mark.parametrize(("layers", "heads", "special"), SIZES)
 def test_one_file_that_loads_nothing(layers, heads, special):
     text = report(survey_sample(layers, heads, special=special, pruned=True))
     page = Page(text)
@@ -98,6 +102,7 @@ def test_differences_are_norm_minus_weight():
 
 
 @pytest.mark.slow
+@pytest.mark.usefixtures("undrawn")
 def test_what_effective_attention_lacks_is_said_and_shown():
     result = survey_sample(2, 3)
     share = result["share"].sel(query_category="all").sum("key_category")
@@ -114,6 +119,7 @@ def test_what_effective_attention_lacks_is_said_and_shown():
 
 
 @pytest.mark.slow
+@pytest.mark.usefixtures("undrawn")
 def test_short_texts_have_effective_attention_that_is_the_weight_and_the_report_says_so():
     result = survey_sample(2, 3)
     said = "equal to the weight here, as in texts with no more tokens than a head has dimensions"
@@ -178,6 +184,7 @@ def test_the_heads_that_stand_out_are_named():
 
 
 @pytest.mark.slow
+@pytest.mark.usefixtures("undrawn")
 def test_missing_heads_are_marked_and_not_drawn():
     result = survey_sample(2, 4, pruned=True)
     page = Page(report(result))
@@ -230,6 +237,7 @@ def test_maps_hold_the_means_of_the_shares():
 
 
 @pytest.mark.slow
+@pytest.mark.usefixtures("undrawn")
 def test_tables_hold_every_head_with_numbers_to_sort_by():
     result = survey_sample(3, 4)
     page = Page(report(result))
@@ -261,6 +269,7 @@ def test_what_is_known_of_heads_and_layers_beside_shares_has_tables():
 
 
 @pytest.mark.slow
+@pytest.mark.usefixtures("undrawn")
 def test_a_finding_leads_to_the_picture_that_shows_it():
     page = Page(report(survey_sample(4, 4)))
     links = [parse_qs(str(e.attributes["href"])[1:]) for e in page.all("a")]
@@ -274,6 +283,7 @@ def test_a_finding_leads_to_the_picture_that_shows_it():
 
 
 @pytest.mark.slow
+@pytest.mark.usefixtures("undrawn")
 @pytest.mark.parametrize("most", ["cls", "sep", "punctuation"])
 def test_the_grid_begins_with_what_the_first_finding_is_about(most):
     result = survey_sample(3, 4)
@@ -297,6 +307,7 @@ def test_words_from_the_outside_have_their_own_direction():
 
 
 @pytest.mark.slow
+@pytest.mark.usefixtures("undrawn")
 def test_the_foot_holds_command_versions_and_digest():
     result = survey_sample()
     text = report(result)
@@ -352,6 +363,7 @@ def test_squares_of_many_layers_or_heads_hold_no_numbers(layers, heads):
 
 
 @pytest.mark.slow
+@pytest.mark.usefixtures("undrawn")
 def test_the_first_screen_has_what_was_found_beside_all_heads_by_weight_and_norm():
     page = report(survey_sample(6, 8))
     start, end = page.index('aria-label="What was found"'), page.index('aria-label="Contents"')

@@ -278,11 +278,7 @@ def heads_section(result: xr.Dataset) -> Section:
         "One head at a time",
         "What the head that is chosen does, with its rank among all heads, and where in the "
         "corpus. Its name is its address, behind a #.",
-        html=fragment(
-            "heads.html",
-            all=_packed(all_heads(result)),
-            details=_packed(details),
-        ),
+        html=fragment("heads.html", all=_packed(all_heads(result)), details=_packed(details)),
     )
 
 
